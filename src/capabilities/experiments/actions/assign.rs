@@ -1,4 +1,4 @@
-//! `get_decision_point_assignments`: asks, as a participant's application would, what the participant is given.
+//! `get_decision_point_assignments`: asks, as a participant's application would, for the conditions of a participant.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ use crate::{
     },
 };
 
-/// `get_decision_point_assignments`.
+/// The action `get_decision_point_assignments`.
 #[derive(Debug)]
 pub struct GetAssignments(pub Arc<UpgradeClient>);
 
@@ -39,7 +39,7 @@ struct Given {
     context: Option<String>,
 }
 
-/// What is stored.
+/// The stored parameters.
 #[derive(Serialize, Deserialize)]
 struct Question {
     user: String,
@@ -118,7 +118,7 @@ impl ActionKind for GetAssignments {
         }
     }
 
-    /// It reads: asking again changes nothing.
+    /// Asking again changes nothing: the action only reads.
     fn recovery(&self) -> Recovery {
         Recovery::Idempotent
     }
@@ -129,7 +129,7 @@ impl ActionKind for GetAssignments {
 }
 
 impl GetAssignments {
-    /// The context of an experiment, where one was named in place of a context.
+    /// Returns the context of an experiment that was named in place of a context.
     async fn of_experiment(&self, contexts: &Contexts, asked: &str) -> Option<String> {
         let known: Vec<_> = contexts.keys().cloned().collect();
         if lookup::pick(&known, asked).is_some() {
@@ -139,7 +139,7 @@ impl GetAssignments {
         Some(experiment.view.context().to_owned())
     }
 
-    /// What the participant gets, with the names of the experiments if they can be read.
+    /// Returns the conditions of the participant, with the names of the experiments if they can be read.
     async fn answer(&self, user: &str, context: &str, mut assignments: Vec<Assignment>) -> Outcome {
         assignments.sort_by(|a, b| (&a.site, &a.target).cmp(&(&b.site, &b.target)));
         let names = if assignments.is_empty() { Vec::new() } else { self.0.names().await.unwrap_or_default() };

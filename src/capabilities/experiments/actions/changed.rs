@@ -1,6 +1,6 @@
-//! What changed on the platform between a card and now, in the words of the card.
+//! The differences between a card and the platform now, in the words of the card.
 //!
-//! Read from the preconditions of the actions here: their keys are few, and each has its words.
+//! They are read from the preconditions of the actions here: the keys are few, and each has its words.
 
 use countersign_core::reply::Fact;
 use countersign_graph::action::{difference, differences};
@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use super::{fields::Field, moment};
 use crate::upgrade::status::Status;
 
-/// One line for each thing that differs, the cause before the time of it.
+/// Returns one line for each difference, the cause before its time.
 pub(super) fn changed(shown: &Value, found: &Value) -> Vec<Fact> {
     let (Some(one), Some(other)) = (shown.as_object(), found.as_object()) else { return differences(shown, found) };
     let mut facts = Vec::new();
@@ -41,7 +41,7 @@ pub(super) fn changed(shown: &Value, found: &Value) -> Vec<Fact> {
     facts
 }
 
-/// What a change left alone, which stands in words; the status first.
+/// Returns the differences in the fields that a change leaves alone, given in words; the status first.
 fn rest_of_it(before: &Value, now: &Value) -> Vec<Fact> {
     let words = |all: &Value, label: &str| all[label].as_str().unwrap_or("none").to_owned();
     let labels = before.as_object().into_iter().flat_map(Map::keys);
@@ -49,7 +49,7 @@ fn rest_of_it(before: &Value, now: &Value) -> Vec<Fact> {
     differs.map(|label| difference(label.as_str(), words(before, label), words(now, label))).collect()
 }
 
-/// What is known to be as it was, where nothing but the time of the last change tells that there was one.
+/// Returns the fields known to be unchanged, if only the time of the last change differs.
 fn unchanged(shown: &Value) -> Vec<Fact> {
     let status = shown["rest"]["Status"].as_str().map(|status| difference("Status", status, "the same"));
     let fields = Field::ALL.into_iter().filter_map(|field| {
@@ -59,14 +59,14 @@ fn unchanged(shown: &Value) -> Vec<Fact> {
     status.into_iter().chain(fields).collect()
 }
 
-/// The fields that an update changes: their words are those of its card.
+/// Returns the differences in the fields that an update changes, in the words of its card.
 fn fields(before: &Value, now: &Value) -> Vec<Fact> {
     let fields = Field::ALL.into_iter().filter(|field| before[field.label()] != now[field.label()]);
     let words = |field: Field, all: &Value| field.words(&all[field.label()]);
     fields.map(|field| difference(field.label(), words(field, before), words(field, now))).collect()
 }
 
-/// How many of several experiments came to stand elsewhere, and where.
+/// Returns the experiments of several whose status differs, with both statuses.
 fn statuses(before: &Value, now: &Value) -> Vec<Fact> {
     let all = before.as_object().into_iter().flatten();
     let moved: Vec<_> = all.filter(|(id, before)| now[id.as_str()] != **before).collect();

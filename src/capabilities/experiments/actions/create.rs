@@ -1,11 +1,11 @@
-//! `create_experiment`: a new experiment, inactive until somebody starts it.
+//! `create_experiment`: creates an experiment, inactive until it is started.
 //!
-//! The experiment's id is chosen here and stored with the action. It makes the request repeatable with evidence: before
-//! it is sent, and when no answer came, the id is looked up. That look is not a nicety: creating with an id that exists
-//! does not fail on the server, it overwrites the experiment and doubles its conditions.
+//! The experiment's id is chosen here and stored with the action, so that the request can be repeated safely: the id
+//! is looked up before sending, and after a lost answer. This look-up is required: creating with an existing id does
+//! not fail on the server, it overwrites the experiment and doubles its conditions.
 //!
-//! Creating may take several requests: from 6.3 on the rule for afterwards and the lists are set when the experiment is
-//! there. Each is sent only if reading back shows that it is still needed, so an attempt that broke off is gone on with.
+//! Creating may take several requests: from 6.3 on, the rule for afterwards and the lists are set once the experiment
+//! exists. Each is sent only if reading back shows that it is still needed, so an interrupted attempt is continued.
 
 use std::sync::Arc;
 
@@ -45,10 +45,10 @@ use crate::{
     },
 };
 
-/// Its name.
+/// The name of the action.
 pub(crate) const NAME: &str = "create_experiment";
 
-/// `create_experiment`.
+/// The action `create_experiment`.
 #[derive(Debug)]
 pub struct CreateExperiment(pub Arc<UpgradeClient>, pub Arc<dyn Clock>);
 
@@ -237,7 +237,7 @@ impl ActionKind for CreateExperiment {
         Recovery::Probe { in_flight: Window::in_flight(&self.0), repeatable: false }
     }
 
-    /// If it is there but not all that belongs to it, it is gone on with: nothing is created twice.
+    /// An experiment that exists without its rule or lists is unfinished, and is completed: nothing is created twice.
     async fn probe(&self, record: &ActionRecord) -> Probed {
         let Ok(plan) = stored::<Plan>(record) else {
             return Probed::CannotTell { evidence: outcomes::unreadable_record() };
@@ -255,8 +255,8 @@ impl ActionKind for CreateExperiment {
 }
 
 impl CreateExperiment {
-    /// Whatever belongs to it and is not there yet: the rule for afterwards, then who takes part, then who stays out.
-    /// Returns how it reads, if nothing had to be sent.
+    /// Sends whatever is still missing: the rule for afterwards, then the inclusion list, then the exclusion list.
+    /// Returns the experiment as read if nothing had to be sent.
     async fn complete(
         &self,
         plan: &Plan,
@@ -285,7 +285,7 @@ impl CreateExperiment {
     }
 }
 
-/// A read that got no answer between two requests: what is left can be done later.
+/// Turns a read that got no answer between two requests into an error that lets the rest be done later.
 fn later(error: Error) -> Error {
     match error {
         Error::Unavailable { reason } => Error::NoAnswer { reason },
@@ -293,7 +293,7 @@ fn later(error: Error) -> Error {
     }
 }
 
-/// What a person still has to say, in the order in which it is asked for.
+/// Returns the parameters that a person still has to give, in the order in which they are asked for.
 fn lacking(asked: &Given, context: Option<(&str, &ContextMetadata)>, contexts: Vec<String>) -> Vec<MissingParameter> {
     let mut lacking = Vec::new();
     if given(asked.name.as_ref()).is_none() {
@@ -343,7 +343,8 @@ fn given_points(asked: &Given) -> Option<OneOrMany<GivenPoint>> {
     asked.decision_points.clone().filter(|points| !points.all().is_empty()).or_else(pair)
 }
 
-/// The whole plan, with defaults filled in. The lines of the card that they stand on are added to `defaults`.
+/// Returns the whole plan with defaults filled in. The labels of the card's lines with defaults are added to
+/// `defaults`.
 fn plan(
     asked: &Given,
     name: &str,

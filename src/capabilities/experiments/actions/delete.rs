@@ -27,7 +27,7 @@ use crate::{
     },
 };
 
-/// `delete_experiment`.
+/// The action `delete_experiment`.
 #[derive(Debug)]
 pub struct DeleteExperiment(pub Arc<UpgradeClient>);
 
@@ -43,7 +43,7 @@ struct Given {
     expects: Option<Expects>,
 }
 
-/// What is stored.
+/// The stored parameters.
 #[derive(Serialize, Deserialize)]
 struct Deletion {
     experiment: ExperimentId,
@@ -136,7 +136,8 @@ impl ActionKind for DeleteExperiment {
 }
 
 impl DeleteExperiment {
-    /// Whether an experiment that is not found is not listed either: one answer alone is no evidence for the end of it.
+    /// Checks that an experiment that was not found is not listed either: one answer alone does not prove its
+    /// deletion.
     async fn confirmed(&self, record: &ActionRecord, deletion: &Deletion) -> Probed {
         match self.0.names().await {
             Ok(names) if names.iter().any(|named| named.id == deletion.experiment) => {
@@ -148,7 +149,7 @@ impl DeleteExperiment {
     }
 }
 
-/// Any later change shows in these; enrolments do not touch them.
+/// Returns the values that any later change alters; enrolments do not.
 fn what_was_shown(experiment: &View) -> Value {
     json!({
         "status": experiment.state,

@@ -1,6 +1,6 @@
-//! Conditions and decision points as they are planned: checked against the context and against each other.
+//! Planned conditions and decision points: checked against the context and against each other.
 //!
-//! The server checks hardly any of this, so what passes here is what runs.
+//! The server checks hardly any of this, so an unchecked design would run as it is.
 
 use countersign_graph::action::{ErrorKind, MissingParameter, PrepareError};
 use serde::{Deserialize, Serialize};
@@ -17,7 +17,7 @@ use crate::{
     upgrade::{context::ContextMetadata, version::Version},
 };
 
-/// A condition with its identity, new or kept.
+/// A condition with its id, new or kept.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct PlannedCondition {
     pub(super) code: String,
@@ -25,7 +25,7 @@ pub(super) struct PlannedCondition {
     pub(super) id: Uuid,
 }
 
-/// A decision point with its identity, new or kept.
+/// A decision point with its id, new or kept.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct PlannedPoint {
     pub(super) site: String,
@@ -36,32 +36,32 @@ pub(super) struct PlannedPoint {
 }
 
 impl PlannedPoint {
-    /// `site / target`.
+    /// Returns `site / target`.
     pub(super) fn words(&self) -> String {
         format!("{} / {}", self.site, self.target)
     }
 }
 
-/// `site / target`, and whether people who were there before stay out.
+/// Returns a point in words, with a note if people who were there before the start stay out.
 pub(super) fn point_words(point: &str, excludes: bool) -> String {
     if excludes { format!("{point} (not for people who were there before the start)") } else { point.to_owned() }
 }
 
-/// A decision point as it is meant: nothing is said of who reached it, or something.
+/// A decision point as requested; `excludes` is `None` if the request does not mention people who were there before.
 pub(super) struct MeantPoint {
     pub(super) site: String,
     pub(super) target: String,
     pub(super) excludes: Option<bool>,
 }
 
-/// Shares in whole percent that are as equal as they can be: an example to say.
+/// Returns shares in whole percent that are as equal as possible, for an example.
 fn whole_shares(count: usize) -> Vec<f64> {
     let (each, left) = (100 / count.max(1), 100 % count.max(1));
     (0..count).map(|nth| f64::from(u32::try_from(each + usize::from(nth < left)).unwrap_or(0))).collect()
 }
 
-/// Codes and weights, checked: codes are unique and not reserved, weights add up to 100. Without any weights the shares
-/// are equal. A code of the context's vocabulary is taken as it is written there.
+/// Returns the checked conditions: codes are unique and not reserved, weights add up to 100. Without any weights the
+/// shares are equal. A code of the context's vocabulary gets its spelling there.
 pub(super) fn conditions(
     given: &OneOrMany<GivenCondition>,
     weights: Option<&GivenWeights>,
@@ -97,7 +97,7 @@ pub(super) fn conditions(
     Ok(codes.into_iter().zip(weights).collect())
 }
 
-/// Asks again for conditions that the context does not know. A context that lists none cannot tell.
+/// Asks again for conditions that the context does not know, if it lists any.
 pub(super) fn unknown_conditions(
     given: &OneOrMany<GivenCondition>,
     vocabulary: &[String],
@@ -111,7 +111,7 @@ pub(super) fn unknown_conditions(
     (!vocabulary.is_empty() && !unknown.is_empty()).then(|| missing("conditions", question, Vec::new()))
 }
 
-/// Sites and targets, checked against the context's vocabulary; each point once.
+/// Returns the sites and targets, checked against the context's vocabulary; each point once.
 pub(super) fn points(
     given: &OneOrMany<GivenPoint>,
     context: &str,
@@ -135,7 +135,7 @@ pub(super) fn points(
     Ok(points)
 }
 
-/// Payloads for each condition at each point they are given for, checked. `points` are `site / target`.
+/// Returns the checked payloads for each condition at each point they are given for. `points` are `site / target`.
 pub(super) fn payloads(
     given: &[GivenPayload],
     name: &str,
@@ -178,7 +178,7 @@ pub(super) fn payloads(
     Ok(all)
 }
 
-/// `control “short”, variant “long” at chat / tone`: the point only where a condition's payloads differ by it.
+/// Returns `control “short”, variant “long” at chat / tone`: the point only if a condition's payloads differ by it.
 pub(super) fn payload_words(payloads: &[GivenPayload]) -> String {
     let mut words = Vec::new();
     for payload in payloads {
@@ -195,7 +195,7 @@ pub(super) fn payload_words(payloads: &[GivenPayload]) -> String {
     words.join(", ")
 }
 
-/// Writes the rule for afterwards into a whole experiment; a condition is named by its id there.
+/// Writes the rule for afterwards into a whole experiment, which names a condition by its id.
 pub(super) fn write_post_rule(raw: &mut Value, rule: &str) {
     let code = rule.strip_prefix("assign ");
     let mut conditions = raw["conditions"].as_array().into_iter().flatten();
@@ -205,8 +205,8 @@ pub(super) fn write_post_rule(raw: &mut Value, rule: &str) {
     raw["revertTo"] = id;
 }
 
-/// Below 6.3 an experiment must be sent with both lists, as objects; these are empty ones, where there are none. From 6.3 on
-/// objects are refused and nothing is needed.
+/// Adds empty lists, where there are none, below 6.3: there an experiment must be sent with both lists, as objects.
+/// From 6.3 on objects are refused and nothing is needed.
 pub(super) fn with_lists_for(version: &Version, mut body: Value) -> Value {
     if version.is_below_6_3() {
         for list in ["experimentSegmentInclusion", "experimentSegmentExclusion"] {
@@ -220,7 +220,7 @@ pub(super) fn with_lists_for(version: &Version, mut body: Value) -> Value {
     body
 }
 
-/// `control, variant` is two conditions.
+/// Splits `control, variant` into two conditions.
 fn separate(given: &OneOrMany<GivenCondition>) -> Vec<GivenCondition> {
     match given {
         OneOrMany::One(GivenCondition::Words(words)) => {

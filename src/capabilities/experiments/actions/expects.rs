@@ -1,8 +1,8 @@
-//! What an undo expects to find: exactly what the change that it takes back left behind.
+//! The state that an undo expects to find: exactly what the change that it reverts left behind.
 //!
-//! An undo is a change like any other, with checks and a card of its own. It is worked out before the change is made, so it
-//! carries what will be there afterwards. If somebody changed that since, putting the old values back would undo their work
-//! too, and it is refused with both states.
+//! An undo is a change like any other, with checks and a card of its own. It is prepared before the change is made,
+//! so it carries the state that will exist afterwards. If that state was changed since, restoring the old values
+//! would revert that work too, so the undo is refused with both states.
 
 use countersign_graph::action::{ErrorKind, PrepareError, difference};
 use serde::{Deserialize, Serialize};
@@ -15,41 +15,42 @@ use crate::{
     upgrade::{experiment::View, status::Status},
 };
 
-/// What is to be there; what is absent does not matter.
+/// The expected state; an absent part does not matter.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Expects {
-    /// Where it stands.
+    /// The status.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     status: Option<Status>,
-    /// Fields by their names on the card, as they read.
+    /// Values of fields, by their labels on the card.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     fields: Map<String, Value>,
-    /// Whether nobody may be enrolled.
+    /// True if no user may be enrolled.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     nobody_enrolled: bool,
 }
 
 impl Expects {
-    /// That it stands there.
+    /// Expects this status.
     pub(super) fn at(status: Status) -> Self {
         Self { status: Some(status), ..Self::default() }
     }
 
-    /// That these fields read so.
+    /// Expects these values of fields.
     pub(super) fn reading(fields: Map<String, Value>) -> Self {
         Self { fields, ..Self::default() }
     }
 
-    /// And that nobody takes part yet.
+    /// Also expects that no user is enrolled yet.
     pub(super) fn with_nobody_enrolled(self) -> Self {
         Self { nobody_enrolled: true, ..self }
     }
 
-    /// Whether it is so. `enrolled` is how many take part, if that was read.
+    /// Checks that the experiment is in the expected state. `enrolled` is the number of enrolled users, if it was
+    /// read.
     ///
     /// # Errors
     ///
-    /// A refusal that shows what was left behind and what is there now.
+    /// A refusal that shows the expected state and the present one.
     pub(super) fn check(&self, experiment: &View, enrolled: Option<u64>) -> Result<(), PrepareError> {
         let mut changed = Vec::new();
         if let Some(status) = self.status.filter(|status| *status != experiment.state) {

@@ -1,7 +1,7 @@
 //! Factorial designs: factors with levels, and the conditions that are their combinations.
 //!
-//! A condition's code says its combination, as the platform's own interface writes it: `hints=none; feedback=now`. So
-//! the levels of a planned condition are found by its code, and nobody has to name sixteen conditions.
+//! A condition's code states its combination, as the platform's own interface writes it: `hints=none; feedback=now`.
+//! So the levels of a planned condition are found by its code, and people need not name sixteen conditions.
 
 use countersign_core::reply::{Fact, Text};
 use countersign_graph::action::{ErrorKind, PrepareError};
@@ -18,10 +18,10 @@ use crate::{
     rules,
 };
 
-/// The most combinations an experiment may have: more cannot be read on a card.
+/// The most combinations an experiment may have: more are not readable on a card.
 const MOST: usize = 32;
 
-/// A dimension that is varied.
+/// A factor with its levels.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct PlannedFactor {
     pub(super) name: String,
@@ -29,17 +29,18 @@ pub(super) struct PlannedFactor {
     pub(super) levels: Vec<PlannedLevel>,
 }
 
-/// One of its values, and what the application is told with it.
+/// A level of a factor, and the content that the application receives with it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct PlannedLevel {
     pub(super) name: String,
     pub(super) id: Uuid,
-    /// `string`, `json` or `csv`.
+    /// The type of the payload: `string`, `json` or `csv`.
     pub(super) kind: String,
     pub(super) payload: String,
 }
 
-/// Factors and levels, checked: there are several combinations but not too many, and each has a code of its own.
+/// Returns the checked factors and levels: there are several combinations but not too many, and each has a code of
+/// its own.
 pub(super) fn factors(given: &[GivenFactor]) -> Result<Vec<PlannedFactor>, PrepareError> {
     let refuse = |reply| Err(access::refused(ErrorKind::Validation, reply));
     let mut factors = Vec::<PlannedFactor>::new();
@@ -74,7 +75,7 @@ pub(super) fn factors(given: &[GivenFactor]) -> Result<Vec<PlannedFactor>, Prepa
     }
 }
 
-/// Why a name cannot stand in a condition's code.
+/// Returns the reason why a name cannot be part of a condition's code.
 fn misnamed<'a>(name: &str, mut others: impl Iterator<Item = &'a str>) -> Option<&'static str> {
     if name.is_empty() {
         Some("it has no name")
@@ -87,7 +88,7 @@ fn misnamed<'a>(name: &str, mut others: impl Iterator<Item = &'a str>) -> Option
     }
 }
 
-/// Every combination: its code, and its levels in the order of the factors. The last factor changes first.
+/// Returns every combination: its code, and its levels in the order of the factors. The last factor changes first.
 fn combinations(factors: &[PlannedFactor]) -> Vec<(String, Vec<&PlannedLevel>)> {
     let mut all = vec![(String::new(), Vec::<&PlannedLevel>::new())];
     for factor in factors {
@@ -102,7 +103,7 @@ fn combinations(factors: &[PlannedFactor]) -> Vec<(String, Vec<&PlannedLevel>)> 
     all
 }
 
-/// The combinations that are compared and their weights: all in equal shares, unless something else is said.
+/// Returns the combinations to compare and their weights: all in equal shares, unless others are given.
 pub(super) fn conditions(
     factors: &[PlannedFactor],
     name: &str,
@@ -156,7 +157,7 @@ pub(super) fn write(body: &mut Value, factors: &[PlannedFactor]) {
     }
 }
 
-/// The lines of a card: a line for each factor, then one for each combination.
+/// Returns the lines of a card: one for each factor, then one for each combination.
 pub(super) fn facts<'a>(
     factors: &[PlannedFactor],
     conditions: impl ExactSizeIterator<Item = (&'a str, f64)>,

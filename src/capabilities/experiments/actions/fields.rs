@@ -1,7 +1,7 @@
-//! What an update can change: how a field reads now, and how it will read. [`super::written`] puts it into the whole
-//! object.
+//! The fields that an update can change, each with its present value and its new one. [`super::written`] writes them
+//! into the whole object.
 //!
-//! Fields are compared as plain values, the same before the change, after it, and when it is read back.
+//! Fields are compared as plain values, in one form before the change, after it, and when it is read back.
 
 use countersign_graph::action::Scope;
 use serde::{Deserialize, Serialize};
@@ -24,7 +24,7 @@ use crate::{
     },
 };
 
-/// The changes of one update: what is absent stays. As stored.
+/// The changes of one update, as stored: an absent field stays.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Changes {
     pub(super) experiment: ExperimentId,
@@ -46,17 +46,17 @@ pub(super) struct Changes {
     pub(super) group: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) consistency: Option<String>,
-    /// `continue`, `assign <code>` or `assign default`.
+    /// One of `continue`, `assign <code>` and `assign default`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) post_rule: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) filter_mode: Option<String>,
-    /// Of every condition at every point.
+    /// The payload of every condition at every point.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) payloads: Option<Vec<GivenPayload>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) condition_order: Option<String>,
-    /// Both counts, 0 for never, as they are given.
+    /// Both counts as given, 0 for never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) ends_after_users: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -70,7 +70,7 @@ pub(super) struct Changes {
 }
 
 impl Changes {
-    /// What they are about.
+    /// Returns the scope of the changes.
     pub(super) fn scope(&self, experiment: &View) -> Scope {
         let conditions = self.conditions.iter().flatten();
         let scope =
@@ -81,31 +81,31 @@ impl Changes {
         }
     }
 
-    /// What they change.
+    /// Returns the fields that change.
     pub(super) fn fields(&self) -> impl Iterator<Item = Field> {
         Field::ALL.into_iter().filter(|field| field.after(self).is_some())
     }
 
-    /// When enrolment ends by itself; both counts are stored together.
+    /// Returns the automatic end of enrolment; both counts are stored together.
     pub(super) fn ending(&self) -> Option<Ending> {
         let count = |count: u64| Some(count).filter(|count| *count > 0);
         let (users, groups) = (self.ends_after_users?, self.ends_after_groups?);
         Some(Ending { user_count: count(users), group_count: count(groups) })
     }
 
-    /// What does not read yet as it is to.
+    /// Returns the fields that do not have their new value yet.
     pub(super) fn lacking(&self, view: &View) -> Vec<Field> {
         self.fields().filter(|field| field.after(self).is_some_and(|after| !same(&field.read(view), &after))).collect()
     }
 
-    /// The lists that change.
+    /// Returns the lists that change.
     pub(super) fn lists(&self) -> impl Iterator<Item = (Side, &Members)> {
         let both = [(Side::Inclusion, &self.inclusion), (Side::Exclusion, &self.exclusion)];
         both.into_iter().filter_map(|(side, members)| Some((side, members.as_ref()?)))
     }
 
-    /// Whether a change of several requests broke off here: the experiment itself is as it is to be, and its lists are on
-    /// their way from `before`.
+    /// Returns true if a change of several requests stopped halfway: the experiment itself is as intended, and its
+    /// lists are between `before` and the new members.
     pub(super) fn is_begun(&self, view: &View, before: &Value) -> bool {
         self.lacking(view).iter().all(|field| field.side().is_some())
             && self.lists().all(|(side, after)| {
@@ -137,7 +137,7 @@ pub(super) enum Field {
 }
 
 impl Field {
-    /// In the order of a card.
+    /// All fields, in the order of a card.
     pub(super) const ALL: [Self; 15] = [
         Self::Name,
         Self::Description,
@@ -156,7 +156,7 @@ impl Field {
         Self::EndOn,
     ];
 
-    /// Which list it is, if it is one.
+    /// Returns the side of a list field; `None` for other fields.
     pub(super) fn side(self) -> Option<Side> {
         match self {
             Self::Inclusion => Some(Side::Inclusion),
@@ -165,7 +165,7 @@ impl Field {
         }
     }
 
-    /// Its name on a card.
+    /// Returns the label on a card.
     pub(super) fn label(self) -> &'static str {
         match self {
             Self::Name => "Name",
@@ -186,7 +186,7 @@ impl Field {
         }
     }
 
-    /// Its name in the middle of a sentence.
+    /// Returns the name in the middle of a sentence.
     pub(super) fn said(self) -> &'static str {
         match self {
             Self::Name => "name",
@@ -207,7 +207,7 @@ impl Field {
         }
     }
 
-    /// How it reads in `view`.
+    /// Returns the value in `view`.
     pub(super) fn read(self, view: &View) -> Value {
         match self {
             Self::Name => json!(view.name),
@@ -236,7 +236,7 @@ impl Field {
         }
     }
 
-    /// How it will read after `changes`; nothing if they leave it alone.
+    /// Returns the value after `changes`; `None` if they leave the field alone.
     pub(super) fn after(self, changes: &Changes) -> Option<Value> {
         match self {
             Self::Name => changes.new_name.as_ref().map(|name| json!(name)),
@@ -263,7 +263,7 @@ impl Field {
         }
     }
 
-    /// A value of this field, in words.
+    /// Returns a value of this field in words.
     pub(super) fn words(self, value: &Value) -> String {
         let text = value.as_str().unwrap_or_default();
         let words = match self {
@@ -308,7 +308,7 @@ impl Field {
         if words.is_empty() { "none".to_owned() } else { words }
     }
 
-    /// Forgets the change of this field.
+    /// Removes this field from `changes`.
     pub(super) fn drop_from(self, changes: &mut Changes) {
         match self {
             Self::Name => changes.new_name = None,
@@ -330,7 +330,7 @@ impl Field {
     }
 }
 
-/// Unit and group are one thing to people: `individual`, `group classId`.
+/// Returns unit and group as one value, as people see them: `individual`, `group classId`.
 pub(super) fn unit(unit: &str, group: Option<&str>) -> Value {
     match group.filter(|_| unit == "group") {
         Some(group) => json!(format!("{unit} {group}")),
@@ -342,8 +342,8 @@ pub(super) fn point(site: &str, target: &str, excludes: bool) -> Value {
     json!({ "site": site, "target": target, "exclude_if_reached": excludes })
 }
 
-/// What the application is told with each condition at each point. Where nothing is set it is the condition's code, which
-/// is also what the platform fills in by itself.
+/// Returns the payload of each condition at each point. Where none is set it is the condition's code, which is also
+/// the default of the platform.
 pub(super) fn payloads(view: &View) -> Vec<GivenPayload> {
     let pairs = view.conditions.iter().flat_map(|c| view.decision_points.iter().map(move |p| (c, p)));
     let each = pairs.map(|(condition, point)| {
@@ -359,7 +359,7 @@ pub(super) fn payloads(view: &View) -> Vec<GivenPayload> {
     each.collect()
 }
 
-/// The payload that is none of its own.
+/// Returns the default payload: the condition's own code.
 pub(super) fn own_code(code: &str, point: &str) -> GivenPayload {
     GivenPayload {
         condition: code.to_owned(),
@@ -369,7 +369,7 @@ pub(super) fn own_code(code: &str, point: &str) -> GivenPayload {
     }
 }
 
-/// Whether two values read alike: weights lose digits in storage.
+/// Returns true if two values are equal up to the digits that weights lose in storage.
 pub(super) fn same(one: &Value, other: &Value) -> bool {
     match (one, other) {
         (Value::Number(a), Value::Number(b)) => match (a.as_f64(), b.as_f64()) {

@@ -1,4 +1,4 @@
-//! `init_experiment_user`: introduces a participant, or changes what is known of one.
+//! `init_experiment_user`: introduces a participant, or changes the stored groups of one.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -22,7 +22,7 @@ use crate::{
     upgrade::{client::UpgradeClient, experiment::View, participants::Introduction, status::Status},
 };
 
-/// `init_experiment_user`.
+/// The action `init_experiment_user`.
 #[derive(Debug)]
 pub struct InitUser(pub Arc<UpgradeClient>);
 
@@ -43,7 +43,7 @@ struct Given {
     context: Option<String>,
 }
 
-/// What is stored.
+/// The stored parameters.
 #[derive(Serialize, Deserialize)]
 struct Introduced {
     user: String,
@@ -125,7 +125,7 @@ impl ActionKind for InitUser {
         }
     }
 
-    /// What is sent replaces what is stored, so the same once more changes nothing.
+    /// The request replaces the stored groups, so sending it again changes nothing.
     fn recovery(&self) -> Recovery {
         Recovery::Idempotent
     }
@@ -136,7 +136,8 @@ impl ActionKind for InitUser {
 }
 
 impl InitUser {
-    /// The live experiments that draw by one of the groups given: the user will get there what the group gets.
+    /// Returns the live experiments that draw by one of the given groups: the user will get the group's condition
+    /// there.
     async fn touched(&self, introduced: &Introduced) -> Option<Text> {
         let groups = introduced.working_group.as_ref().filter(|groups| !groups.is_empty())?;
         let all = self.0.all().await.ok()?;

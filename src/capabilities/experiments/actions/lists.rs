@@ -1,7 +1,8 @@
-//! Who is on the inclusion and exclusion lists: as a person says it, as it reads, and how the platform gets there.
+//! The members of the inclusion and exclusion lists: as a person gives them, in words, and as requests to the
+//! platform.
 //!
-//! A change of a list is stored as the members there are to be. So it can be carried out in several requests, and after a
-//! lost answer the requests that are still needed are worked out again from what is there. Shared segments on a list stay
+//! A change of a list is stored as its intended members. So it can be carried out in several requests, and after a
+//! lost answer the remaining requests are worked out again from the present members. Shared segments on a list stay
 //! as they are.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -29,10 +30,10 @@ pub(super) type Members = BTreeMap<String, BTreeSet<String>>;
 /// The kind of a list of users.
 const USERS: &str = "Individual";
 
-/// How many members a card names.
+/// The number of members that a card names.
 const NAMED: usize = 12;
 
-/// What a person means; `known` are the context's types of groups.
+/// Returns the members that a person means; `known` are the context's types of groups.
 pub(super) fn meant(given: &GivenMembers, known: &[String], context: &str) -> Result<Members, PrepareError> {
     let mut members = Members::new();
     let mut add = |kind: String, id: &str| members.entry(kind).or_default().insert(id.trim().to_owned());
@@ -71,7 +72,7 @@ pub(super) fn meant(given: &GivenMembers, known: &[String], context: &str) -> Re
     Ok(members)
 }
 
-/// Who is on these lists now.
+/// Returns the present members of these lists.
 pub(super) fn on(lists: &[MemberList]) -> Members {
     let mut members = Members::new();
     for list in lists {
@@ -85,7 +86,7 @@ pub(super) fn on(lists: &[MemberList]) -> Members {
     members
 }
 
-/// The same by name, for a draw.
+/// Returns the members as users and groups, for a draw.
 pub(super) fn named(members: &Members) -> Named {
     let mut named = Named::default();
     for (kind, ids) in members {
@@ -97,7 +98,7 @@ pub(super) fn named(members: &Members) -> Named {
     named
 }
 
-/// Puts the others on, too.
+/// Adds the others.
 pub(super) fn with(mut members: Members, more: Members) -> Members {
     for (kind, ids) in more {
         members.entry(kind).or_default().extend(ids);
@@ -105,7 +106,7 @@ pub(super) fn with(mut members: Members, more: Members) -> Members {
     members
 }
 
-/// Takes the others off.
+/// Removes the others.
 pub(super) fn without(mut members: Members, fewer: &Members) -> Members {
     for (kind, ids) in fewer {
         if let Some(there) = members.get_mut(kind) {
@@ -116,7 +117,7 @@ pub(super) fn without(mut members: Members, fewer: &Members) -> Members {
     members
 }
 
-/// Whether `now` lies on the way from one set of members to the other: a change that broke off.
+/// Returns true if `now` lies between `before` and `after`, as an interrupted change leaves it.
 pub(super) fn is_between(now: &Members, before: &Members, after: &Members) -> bool {
     let none = BTreeSet::new();
     let kinds: BTreeSet<_> = now.keys().chain(before.keys()).chain(after.keys()).collect();
@@ -127,7 +128,7 @@ pub(super) fn is_between(now: &Members, before: &Members, after: &Members) -> bo
     })
 }
 
-/// `u1, u2, classId 5B`.
+/// Returns the members in words: `u1, u2, classId 5B`.
 pub(super) fn words(members: &Members) -> String {
     let all = members.iter().flat_map(|(kind, ids)| {
         ids.iter().map(move |id| if kind == USERS { id.clone() } else { format!("{kind} {id}") })
@@ -188,7 +189,7 @@ pub(super) fn write(experiment: &mut Value, side: Side, members: &Members) {
     segment["groupForSegment"] = groups.collect();
 }
 
-/// Whether a member is to be there; if so, it is no longer lacking.
+/// Returns true if a member is to stay on the list, and removes it from `lacking`.
 fn stays(to_be: &Members, lacking: &mut Members, kind: &str, id: &str) -> bool {
     if let Some(ids) = lacking.get_mut(kind) {
         ids.remove(id);
@@ -203,7 +204,7 @@ fn put(list: &mut MemberList, kind: &str, ids: BTreeSet<String>) {
     }
 }
 
-/// A list as its endpoints want it. Without a `listType` the platform would hide lists of several kinds.
+/// Returns a list as the endpoints expect it. Without a `listType` the platform would hide lists of several kinds.
 fn body(list: &MemberList, context: &str) -> Value {
     let kind = match (&list.list_type, list.groups.first()) {
         (Some(kind), _) => kind.as_str(),

@@ -1,10 +1,10 @@
 //! `mark_decision_point`: records, as a participant's application would, that the participant was at a decision point.
 //!
-//! A mark enrols. Sending the same mark again is harmless where one user has one enrolment: the server answers with the
-//! same record, the condition marked first stays, and no count rises. So a mark whose answer was lost is sent again.
-//! Within subjects each mark is a further visit; there it would count twice, so marks there are refused.
+//! A mark enrols. Sending the same mark again is harmless where one user has one enrolment: the server answers with
+//! the same record, the condition marked first stays, and no count rises. So a mark whose answer was lost is sent
+//! again. Within subjects each mark is a further visit and would count twice, so marks are refused there.
 //!
-//! The design not taken: reading back. The only list of raw enrolments is the whole table, without authentication.
+//! Reading back was rejected: the only list of raw enrolments is the whole table, without authentication.
 
 use std::sync::Arc;
 
@@ -31,10 +31,10 @@ use crate::{
     },
 };
 
-/// What can have happened at the point.
+/// The possible outcomes of a visit.
 const STATUSES: [&str; 3] = ["condition applied", "condition not applied", "no condition assigned"];
 
-/// `mark_decision_point`.
+/// The action `mark_decision_point`.
 #[derive(Debug)]
 pub struct MarkDecisionPoint(pub Arc<UpgradeClient>);
 
@@ -64,7 +64,7 @@ struct Given {
     status: Option<String>,
 }
 
-/// What is stored.
+/// The stored parameters.
 #[derive(Serialize, Deserialize)]
 struct Visit {
     user: String,
@@ -169,7 +169,7 @@ impl ActionKind for MarkDecisionPoint {
         }
     }
 
-    /// The same mark once more changes nothing; see the top of this file.
+    /// Sending the same mark again changes nothing; see the module documentation.
     fn recovery(&self) -> Recovery {
         Recovery::Idempotent
     }
@@ -180,7 +180,7 @@ impl ActionKind for MarkDecisionPoint {
 }
 
 impl MarkDecisionPoint {
-    /// The owner in what `name` names: a context, or else the experiment itself. People say “in” of both.
+    /// Returns the owner of the point in `name`: a context, or else the experiment itself. People say “in” of both.
     async fn owner_in(
         &self,
         name: &str,
@@ -196,7 +196,7 @@ impl MarkDecisionPoint {
     }
 }
 
-/// What a person still has to say.
+/// Returns the parameters that a person still has to give.
 fn lacking(asked: &Given) -> Vec<MissingParameter> {
     let questions = [
         (&asked.user, "user", "Which participant? I need the user id."),
@@ -207,7 +207,7 @@ fn lacking(asked: &Given) -> Vec<MissingParameter> {
     lacking.map(|(_, name, question)| missing(name, question, Vec::new())).collect()
 }
 
-/// The condition as the experiment writes it.
+/// Returns the condition in the experiment's spelling.
 fn its_condition(owner: &View, condition: Option<String>) -> Result<Option<String>, PrepareError> {
     if owner.assignment_unit == "within-subjects" {
         return Err(access::refused(ErrorKind::Execution, refusals::within_subjects(&owner.name)));

@@ -1,11 +1,11 @@
-//! What can be done to experiments: one file for each change, and how a change ends.
+//! The actions on experiments: one file for each change, and the translation of errors into outcomes.
 //!
-//! An action's `prepare` reads and makes a card; `perform` sends one request; `probe` reads back. What they share is
-//! here: the stored parameters as a type, and the translation of the client's errors into an end.
+//! An action's `prepare` reads and makes a card; `perform` sends one request; `probe` reads back. Shared by all are
+//! the stored parameters as a type, and the translation of the client's errors into an outcome.
 //!
-//! An answer is what somebody said. A success counts as far as it tells of the change that was asked for; a refusal may come
-//! from something in front of the platform, or after the change was made. So whatever is not told is read back on the spot,
-//! and only what was read is claimed: [`looked_up`] after a success, [`ended_badly`] after everything else.
+//! An answer alone proves little. A success counts only if it describes the requested change; a refusal may come from
+//! a proxy in front of the platform, or after the change was made. So an unclear change is read back at once, and
+//! only the state that was read is claimed: [`looked_up`] after a success, [`ended_badly`] after everything else.
 
 pub mod assign;
 pub mod create;
@@ -44,28 +44,28 @@ use countersign_graph::action::{ActionKind, ActionRecord, ErrorKind, Outcome, Pe
 use super::{access, replies::outcomes};
 use crate::upgrade::{client::UpgradeClient, error::Error, experiment::ExperimentId};
 
-/// The stored parameters as a type.
+/// Reads the stored parameters as a type.
 pub(super) fn stored<T: DeserializeOwned>(record: &ActionRecord) -> Result<T, Outcome> {
     serde_json::from_value(record.parameters.clone())
         .map_err(|_| failed(ErrorKind::Execution, outcomes::unreadable_record()))
 }
 
-/// It did not happen.
+/// The change did not happen.
 pub(super) fn failed(error: ErrorKind, summary: Text) -> Outcome {
     Outcome::Failed { error, summary }
 }
 
-/// It happened; the card's own words say so.
+/// The change happened; the summary is the card's own.
 fn done(record: &ActionRecord, result: Value) -> Outcome {
     Outcome::Done { result, summary: Text::from(record.card.done.as_str()) }
 }
 
-/// A read before a change failed; nothing was sent.
+/// A read before the change failed; nothing was sent.
 pub(super) fn unread(error: &Error) -> Outcome {
     failed(access::kind(error), outcomes::not_done(error))
 }
 
-/// How a change ended that the client reports as an error.
+/// Returns the end of a change for which the client reports an error.
 pub(super) async fn ended_badly(action: &dyn ActionKind, record: &ActionRecord, error: Error) -> Performed {
     match error {
         Error::NoAnswer { reason } => Performed::NoAnswer { detail: reason },
@@ -75,7 +75,7 @@ pub(super) async fn ended_badly(action: &dyn ActionKind, record: &ActionRecord, 
     }
 }
 
-/// The request did not leave. If an earlier one did, that is still to be settled.
+/// The request was not sent. If an earlier one was, its outcome is still open.
 pub(super) fn not_sent(record: &ActionRecord, error: &Error) -> Performed {
     match record.sends {
         0 | 1 => Performed::Ended(unread(error)),
@@ -83,7 +83,7 @@ pub(super) fn not_sent(record: &ActionRecord, error: &Error) -> Performed {
     }
 }
 
-/// Reads back a change whose answer does not say that it was made. What cannot be seen yet is looked for again later.
+/// Reads back a change that its answer does not confirm. If it is not visible yet, it is looked for again later.
 async fn looked_up(action: &dyn ActionKind, record: &ActionRecord, instead: String) -> Performed {
     match action.probe(record).await {
         Probed::Happened(outcome) => Performed::Ended(outcome),
@@ -91,7 +91,7 @@ async fn looked_up(action: &dyn ActionKind, record: &ActionRecord, instead: Stri
     }
 }
 
-/// What can be said of a change that was refused: what reading back shows.
+/// Returns the outcome of a refused change as reading back shows it.
 async fn after_a_refusal(action: &dyn ActionKind, record: &ActionRecord, error: &Error) -> Outcome {
     let kind = access::kind(error);
     if action.recovery() == Recovery::Idempotent {
@@ -119,27 +119,27 @@ fn cannot_read_back(error: &Error) -> Probed {
     Probed::CannotTell { evidence: outcomes::cannot_read_back(&reason) }
 }
 
-/// Whether an experiment that a change did not find is gone: the change is not the only one who says so.
+/// Returns true if an experiment that a change did not find is not found by a read either.
 async fn is_gone(client: &UpgradeClient, id: ExperimentId, error: &Error) -> bool {
     matches!(error, Error::NotFound { .. }) && matches!(client.single(id).await, Err(Error::NotFound { .. }))
 }
 
-/// How long a request may still arrive after it left: the client gives up before.
+/// Returns the time after which a sent request can no longer arrive: the client gives up earlier.
 pub(super) fn in_flight(client: &UpgradeClient) -> Duration {
     client.timeout() + Duration::from_secs(2)
 }
 
-/// When a change of several requests may still send one. What is left after that waits until the change is read back, so
-/// that [`Window::in_flight`] holds for all of them.
+/// The time within which a change of several requests may send another one. The remaining requests wait until the
+/// change is read back, so that [`Window::in_flight`] holds for all of them.
 struct Window(tokio::time::Instant);
 
 impl Window {
-    /// Opens now, for as long as one call may take.
+    /// Opens the window now, for as long as one call may take.
     fn open(client: &UpgradeClient) -> Self {
         Self(tokio::time::Instant::now() + client.timeout())
     }
 
-    /// Nothing, if another request may leave.
+    /// Returns an error if no further request may be sent.
     fn is_open(&self) -> Result<(), Error> {
         match tokio::time::Instant::now() < self.0 {
             true => Ok(()),
@@ -147,18 +147,18 @@ impl Window {
         }
     }
 
-    /// How long a request may still arrive after the window was opened.
+    /// Returns the time after opening in which a request may still arrive.
     fn in_flight(client: &UpgradeClient) -> Duration {
         client.timeout() + in_flight(client)
     }
 }
 
-/// A line of a card about something new.
+/// Returns a line of a card about a new value.
 pub(super) fn fact(label: &str, after: impl Into<Text>) -> Fact {
     Fact { label: label.to_owned(), before: None, after: after.into() }
 }
 
-/// A line of a card about a change.
+/// Returns a line of a card about a changed value.
 fn change(label: &str, before: impl Into<Text>, after: impl Into<Text>) -> Fact {
     Fact { label: label.to_owned(), before: Some(before.into()), after: after.into() }
 }

@@ -1,4 +1,4 @@
-//! A whole new experiment: as it is stored, sent, shown, and recognised when it is read back.
+//! The plan of a new experiment: stored, sent, shown on the card, and compared when the experiment is read back.
 
 use countersign_core::reply::{Card, Text};
 use countersign_graph::action::{Scope, Undo};
@@ -33,7 +33,7 @@ use crate::{
     },
 };
 
-/// What is stored.
+/// The stored parameters.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Plan {
     pub(super) id: ExperimentId,
@@ -43,22 +43,22 @@ pub(super) struct Plan {
     pub(super) unit: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) group: Option<String>,
-    /// None within subjects.
+    /// The consistency rule; `None` within subjects.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) consistency: Option<String>,
     /// Only within subjects.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) condition_order: Option<String>,
-    /// `continue`, `assign <code>` or `assign default`.
+    /// One of `continue`, `assign <code>` and `assign default`.
     #[serde(default = "keep")]
     pub(super) post_rule: String,
     pub(super) filter_mode: String,
     pub(super) tags: Vec<String>,
     pub(super) conditions: Vec<PlannedCondition>,
-    /// Only in a factorial design.
+    /// Empty unless the design is factorial.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) factors: Vec<PlannedFactor>,
-    /// What the draw goes by, unless it is plainly random.
+    /// The factor of a stratified draw; `None` for a random one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) stratification_factor: Option<String>,
     pub(super) decision_points: Vec<PlannedPoint>,
@@ -83,7 +83,7 @@ fn keep() -> String {
 }
 
 impl Plan {
-    /// What it is about. A second experiment of the same name is taken for another version of the request.
+    /// Returns the scope. A second experiment of the same name counts as another version of the request.
     pub(super) fn scope(&self) -> Scope {
         let mut scope = Scope::of(format!("new experiment:{}", self.name.trim().to_lowercase()))
             .in_context(&*self.context)
@@ -109,7 +109,7 @@ impl Plan {
         Ending { user_count: self.ends_after_users, group_count: self.ends_after_groups }
     }
 
-    /// The request that creates it, in the shape of the server's version.
+    /// Returns the request that creates the experiment, in the format of the server's version.
     pub(super) fn body(&self, version: &Version) -> Value {
         let conditions = self.conditions.iter().zip(1..).map(|(condition, order)| {
             let PlannedCondition { id, code, weight } = condition;
@@ -171,7 +171,8 @@ impl Plan {
         body
     }
 
-    /// The update that sets what creating does not: from 6.3 on the rule for afterwards. Nothing if it is so already.
+    /// Returns the update that sets the rule for afterwards, which creating does not set from 6.3 on; `None` if it is
+    /// set.
     pub(super) fn afterwards(&self, experiment: &Experiment) -> Option<Value> {
         let mut body = experiment.raw.clone();
         (summary::post_rule(&experiment.view) != self.post_rule).then(|| {
@@ -180,12 +181,12 @@ impl Plan {
         })
     }
 
-    /// Whether all of it is there, as it was to be.
+    /// Returns true if the experiment is complete and as planned.
     pub(super) fn is_all_in(&self, view: &View) -> bool {
         self.differing(view).is_empty() && self.lacking(view).is_empty()
     }
 
-    /// What reads otherwise than it was to, of what the request that creates it says.
+    /// Returns the fields set by the creating request that differ from the plan.
     pub(super) fn differing(&self, view: &View) -> Vec<&'static str> {
         let state = if self.start_on.is_some() { Status::Scheduled } else { Status::Inactive };
         let conditions: Vec<_> =
@@ -207,7 +208,7 @@ impl Plan {
         all.into_iter().filter(|(_, same)| !same).map(|(label, _)| label).collect()
     }
 
-    /// What is still missing of it, as it reads.
+    /// Returns the parts set by later requests that are still missing.
     pub(super) fn lacking(&self, view: &View) -> Vec<&'static str> {
         let mut lacking = Vec::new();
         if summary::post_rule(view) != self.post_rule {
@@ -221,7 +222,7 @@ impl Plan {
         lacking
     }
 
-    /// The lists there are to be.
+    /// Returns the planned lists that have members.
     pub(super) fn lists(&self) -> impl Iterator<Item = (Side, &Members)> {
         Side::BOTH.into_iter().map(|side| (side, self.members(side))).filter(|(_, members)| !members.is_empty())
     }
@@ -231,7 +232,8 @@ impl Plan {
         json!({ "id": self.id, "name": self.name, "status": status, "context": self.context })
     }
 
-    /// What decides how newcomers split, beside so many other live experiments.
+    /// Returns the design that decides how newcomers split. `rivals` is the number of other live experiments at its
+    /// points.
     fn design(&self, rivals: usize) -> Design {
         Design {
             experiment: self.id.to_string(),
@@ -248,7 +250,7 @@ impl Plan {
         }
     }
 
-    /// The way back from a creation: there is only one that leaves nothing behind.
+    /// Returns the undo of a creation: deleting is the only one that leaves nothing behind.
     pub(super) fn undo(&self) -> Undo {
         let state = if self.start_on.is_some() { Status::Scheduled } else { Status::Inactive };
         let expects = Expects::at(state).with_nobody_enrolled();

@@ -1,7 +1,7 @@
-//! One change of status for several experiments: one card that lists each, one decision, an outcome for each.
+//! One change of status for several experiments: one card that lists all, one decision, an outcome for each.
 //!
-//! The requests go out one by one. An experiment that stands already where it is to go is not touched again, so a lost
-//! answer leaves the rest to the next attempt.
+//! The requests are sent one by one. An experiment that has the new status already is skipped, so after a lost answer
+//! the next attempt does the rest.
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ use crate::{
     },
 };
 
-/// The most that one card lists.
+/// The most experiments that one card lists.
 const MOST: usize = 25;
 
 /// One of several experiments, as a person or a record names it.
@@ -64,14 +64,14 @@ pub(super) struct AllOf {
     month: Option<String>,
 }
 
-/// What is stored.
+/// The stored parameters.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Several {
     experiments: Vec<Named>,
     status: Status,
 }
 
-/// Those that are named, each once.
+/// Returns the named experiments, each once.
 pub(super) async fn named(
     client: &UpgradeClient,
     given: &OneOrMany<GivenExperiment>,
@@ -88,7 +88,7 @@ pub(super) async fn named(
     Ok(found)
 }
 
-/// All of a kind, by name.
+/// Returns all experiments of a kind, by name.
 pub(super) fn all_of(all: &[View], which: &AllOf, now: Timestamp) -> Result<Vec<View>, PrepareError> {
     let refuse = |reply| access::refused(ErrorKind::Validation, reply);
     let status = match &which.status {
@@ -114,7 +114,7 @@ pub(super) fn all_of(all: &[View], which: &AllOf, now: Timestamp) -> Result<Vec<
     if found.is_empty() { Err(refuse(refusals::none_fits())) } else { Ok(found) }
 }
 
-/// Since when it stands where it stands: its last change of status, or of anything.
+/// Returns the time since which the experiment has its status: its last change of status, or of anything.
 fn since(view: &View) -> Option<&str> {
     let changes = view.state_time_logs.iter().filter(|change| change.to_state == view.state);
     changes.map(|change| change.time_log.as_str()).max().or(view.updated_at.as_deref())
@@ -127,7 +127,7 @@ fn month_of(moment: &str) -> Option<Month> {
     Some((date.year(), date.month()))
 }
 
-/// `2026-05`, `May 2026`, or the last `May` there was.
+/// Parses `2026-05`, `May 2026`, or `May`, which is the last one.
 fn month(words: &str, now: Timestamp) -> Option<Month> {
     const NAMES: [&str; 12] = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
     let (year, this) = month_of(&now.to_string())?;
@@ -140,7 +140,7 @@ fn month(words: &str, now: Timestamp) -> Option<Month> {
     Some((parts.next().and_then(|year| year.parse().ok()).unwrap_or(year - i16::from(month > this)), month))
 }
 
-/// The card for all that may change; those that may not are named as left out.
+/// Proposes the change for all that may change; the others are named as left out.
 pub(super) async fn propose(
     client: &UpgradeClient,
     views: Vec<View>,
@@ -183,7 +183,7 @@ pub(super) async fn propose(
     })
 }
 
-/// Where each stands now, as the card showed it.
+/// Returns the present status of each, in the form of the preconditions.
 pub(super) async fn standing(client: &UpgradeClient, several: &Several) -> Result<Value, Error> {
     let all = client.all().await?;
     let of = |named: &Named| all.iter().find(|other| other.id == named.id).map(|other| other.state);
@@ -192,7 +192,7 @@ pub(super) async fn standing(client: &UpgradeClient, several: &Several) -> Resul
     Ok(json!({ "statuses": statuses }))
 }
 
-/// Changes each that has not changed yet.
+/// Changes each experiment that has not changed yet.
 pub(super) async fn perform(client: &UpgradeClient, record: &ActionRecord, several: &Several) -> Performed {
     let window = Window::open(client);
     let (mut changed, mut not, mut open) = (Vec::new(), Vec::new(), false);
@@ -236,7 +236,7 @@ pub(super) async fn perform(client: &UpgradeClient, record: &ActionRecord, sever
     })
 }
 
-/// Happened if all stand there; what does not is gone on with.
+/// The change happened if all experiments have the new status; otherwise it is continued.
 pub(super) async fn probe(client: &UpgradeClient, record: &ActionRecord, several: &Several) -> Result<Probed, Error> {
     let now = standing(client, several).await?;
     let is = |named: &&Named| now["statuses"][named.id.to_string()] == json!(several.status);
@@ -254,8 +254,8 @@ pub(super) async fn probe(client: &UpgradeClient, record: &ActionRecord, several
     })
 }
 
-/// Which of those that change share decision points, with each other or with what is live besides; those that are started
-/// count as live.
+/// Returns a warning for each changed experiment that shares decision points with another changed one or with one
+/// that is live; those that are being started count as live.
 fn sharing(all: &[View], changed: &[View], to: Status) -> Vec<Text> {
     let mut all = all.to_vec();
     for other in &mut all {
@@ -272,7 +272,7 @@ fn sharing(all: &[View], changed: &[View], to: Status) -> Vec<Text> {
     changed.iter().filter_map(warning).collect()
 }
 
-/// Back for all of them, if all come from the same place and there is a way back from where they go.
+/// Returns the undo for all, if all have the same status now and the new one can be undone.
 fn undo(changed: &[View], to: Status) -> Option<Undo> {
     let from = changed.first()?.state;
     let (back, label) = match (from, to) {

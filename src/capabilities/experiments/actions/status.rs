@@ -41,10 +41,10 @@ use crate::{
     },
 };
 
-/// Its name.
+/// The name of the action.
 pub(crate) const NAME: &str = "update_experiment_status";
 
-/// `update_experiment_status`.
+/// The action `update_experiment_status`.
 #[derive(Debug)]
 pub struct UpdateStatus(pub Arc<UpgradeClient>, pub Arc<dyn Clock>);
 
@@ -75,7 +75,7 @@ struct Given {
     expects: Option<Expects>,
 }
 
-/// What is stored.
+/// The stored parameters of one experiment.
 #[derive(Serialize, Deserialize)]
 struct Change {
     experiment: ExperimentId,
@@ -85,7 +85,7 @@ struct Change {
     start_on: Option<String>,
 }
 
-/// One of the two that are stored.
+/// The stored parameters, of one experiment or several.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Stored {
@@ -248,7 +248,7 @@ impl ActionKind for UpdateStatus {
         Recovery::Probe { in_flight: Window::in_flight(&self.0), repeatable: true }
     }
 
-    /// It happened if the experiment stands where it was to go: the precondition said that it stood elsewhere.
+    /// The change happened if the experiment has the new status: the precondition was another one.
     async fn probe(&self, record: &ActionRecord) -> Probed {
         let change = match stored(record) {
             Ok(Stored::One(change)) => change,
@@ -272,7 +272,7 @@ impl ActionKind for UpdateStatus {
     }
 }
 
-/// What people should know before they start it.
+/// Returns the warnings before a start.
 fn before_a_start(experiment: &View, surroundings: &Surroundings) -> Vec<Text> {
     // The list of all shows every inclusion list; a single experiment hides some.
     let lists = surroundings.own().map(|own| &own.inclusion);
@@ -281,7 +281,7 @@ fn before_a_start(experiment: &View, surroundings: &Surroundings) -> Vec<Text> {
     shared.into_iter().chain(nobody.then(cautions::nobody_takes_part)).collect()
 }
 
-/// The status, and for a start also what is started: that is what the card shows.
+/// Returns the values that the card shows: the status, and for a start also the design that is started.
 fn facts_that_count(experiment: &View, to: Status) -> Value {
     match to {
         Status::Enrolling | Status::Scheduled => json!({
@@ -302,7 +302,7 @@ fn points(experiment: &View) -> String {
     experiment.decision_points.iter().map(|point| point.words()).collect::<Vec<_>>().join(", ")
 }
 
-/// Back by our own rules; a start is taken back by a stop, as nothing leads back to `inactive`.
+/// Returns the undo by our own rules; a start is undone by a stop, as no change leads back to `inactive`.
 fn undo(experiment: &View, to: Status) -> Option<Undo> {
     let (back, label) = match (experiment.state, to) {
         (_, Status::Enrolling) => (Status::EnrollmentComplete, "Undo: stop it again"),
@@ -318,7 +318,7 @@ fn undo(experiment: &View, to: Status) -> Option<Undo> {
     Some(Undo { name: "update_experiment_status".to_owned(), parameters, label: label.to_owned() })
 }
 
-/// Whether it starts now or later.
+/// Returns true if the experiment starts, now or later.
 fn starts(to: Status) -> bool {
     matches!(to, Status::Enrolling | Status::Scheduled)
 }

@@ -1,7 +1,7 @@
-//! Stratified random sampling: a draw that goes by a factor of the participants.
+//! Stratified random sampling: a draw by a factor of the participants.
 //!
-//! The factor has to be uploaded to the platform first, and no call lists what was uploaded; a wrong name is a fault of
-//! its database. So the factors that can be chosen are those that an experiment draws by already.
+//! The factor has to be uploaded to the platform first, and no call lists the uploaded ones; a wrong name is an error
+//! of its database. So the factors to choose from are those that experiments draw by already.
 
 use countersign_graph::action::{ErrorKind, PrepareError};
 
@@ -12,10 +12,10 @@ use crate::{
     upgrade::{client::UpgradeClient, experiment::View},
 };
 
-/// What the platform calls it.
+/// The platform's name for it.
 pub(super) const STRATIFIED: &str = "stratified random sampling";
 
-/// The factor that a new experiment draws by; none if it draws plainly at random.
+/// Returns the factor that a new experiment draws by; `None` if the draw is simply random.
 pub(super) async fn factor(
     client: &UpgradeClient,
     all: &[View],
@@ -36,7 +36,7 @@ pub(super) async fn factor(
     found.cloned().map(Some).ok_or_else(refusal)
 }
 
-/// Whether an experiment that exists may be said to draw so: only if it does.
+/// Accepts a draw for an existing experiment only if the experiment has it already.
 pub(super) fn stays(algorithm: Option<&str>, experiment: &View) -> Result<(), PrepareError> {
     match experiment.assignment_algorithm.as_deref() {
         Some(STRATIFIED) if is_meant(algorithm) => Ok(()),
@@ -51,7 +51,7 @@ fn is_meant(algorithm: Option<&str>) -> bool {
     algorithm.is_some_and(|algorithm| algorithm.to_lowercase().starts_with("stratified"))
 }
 
-/// The factors that experiments draw by. Only an experiment by itself tells its own.
+/// Returns the factors that experiments draw by. Only reading a single experiment shows its factor.
 async fn known(client: &UpgradeClient, all: &[View]) -> Result<Vec<String>, PrepareError> {
     let mut known = Vec::new();
     for experiment in all.iter().filter(|one| one.assignment_algorithm.as_deref() == Some(STRATIFIED)) {

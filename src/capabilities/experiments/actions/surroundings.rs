@@ -1,5 +1,4 @@
-//! What else there is on the platform that a card should mention: namesakes, experiments at the same points, and how many
-//! people a change reaches.
+//! The surroundings of a change: namesakes, experiments at the same points, and the number of people it reaches.
 
 use std::sync::Arc;
 
@@ -18,19 +17,19 @@ use crate::{
     },
 };
 
-/// Every experiment, seen from the one that is changed.
+/// All experiments, seen from the one that is changed.
 pub(super) struct Surroundings {
     all: Arc<[View]>,
     own: Option<ExperimentId>,
 }
 
 impl Surroundings {
-    /// What is round `own`; all of them if it is yet to be made.
+    /// Takes all experiments; `own` is the changed one, `None` if it is yet to be created.
     pub(super) fn of(all: Arc<[View]>, own: Option<ExperimentId>) -> Self {
         Self { all, own }
     }
 
-    /// The one that is changed, as the list of all shows it.
+    /// Returns the changed experiment, as the list of all shows it.
     pub(super) fn own(&self) -> Option<&View> {
         self.all.iter().find(|view| Some(view.id) == self.own)
     }
@@ -39,13 +38,14 @@ impl Surroundings {
         self.all.iter().filter(|view| Some(view.id) != self.own)
     }
 
-    /// Others of this name, whatever its case.
+    /// Returns a caution about others of this name, ignoring case.
     pub(super) fn namesakes(&self, name: &str) -> Option<Text> {
         let same = |view: &&View| view.name.trim().to_lowercase() == name.trim().to_lowercase();
         cautions::name_taken(&self.others().filter(same).collect::<Vec<_>>())
     }
 
-    /// Live experiments of the context at one of these points (each site and target), with the point that they share.
+    /// Returns the live experiments of the context at one of these points (each site and target), with the shared
+    /// point.
     pub(super) fn sharing<'a>(
         &self,
         context: &str,
@@ -61,21 +61,22 @@ impl Surroundings {
         shared.collect()
     }
 
-    /// The same for the points that an experiment has.
+    /// Returns the live experiments that share a point with this experiment.
     pub(super) fn sharing_with(&self, experiment: &View) -> Vec<(&View, String)> {
         let points = experiment.decision_points.iter().map(|point| (point.site.as_str(), point.target.as_deref()));
         self.sharing(experiment.context(), points)
     }
 }
 
-/// Whom a change of an experiment reaches: who is enrolled in it, and what else is live at its points.
+/// The people whom a change of an experiment reaches: its enrolled users, and the other live experiments at its
+/// points.
 pub(super) struct Reach {
     enrolled: Option<Enrollment>,
     surroundings: Result<Surroundings, Error>,
 }
 
 impl Reach {
-    /// Reads it. What cannot be read is said to be so on the card: a change need not wait for it.
+    /// Reads it. A part that cannot be read is marked so on the card: a change need not wait for it.
     pub(super) async fn read(client: &UpgradeClient, experiment: &View) -> Self {
         let ids = [experiment.id];
         let (enrolled, all) = tokio::join!(client.enrollment(&ids), client.all());
@@ -85,26 +86,26 @@ impl Reach {
         }
     }
 
-    /// How many people are enrolled, if that could be read.
+    /// Returns the number of enrolled users, if it could be read.
     pub(super) fn users(&self) -> Option<u64> {
         self.enrolled.as_ref().map(|enrolled| enrolled.users)
     }
 
-    /// What is round it, for a change that cannot be proposed without.
+    /// Returns the surroundings, for a change that cannot be proposed without them.
     ///
     /// # Errors
     ///
-    /// That the platform cannot be asked.
+    /// An error of the platform.
     pub(super) fn surroundings(&self) -> Result<&Surroundings, PrepareError> {
         self.surroundings.as_ref().map_err(|error| access::unavailable(error.clone()))
     }
 
-    /// How many other live experiments are at its points, as far as that could be read.
+    /// Returns the number of other live experiments at its points; 0 if they could not be read.
     pub(super) fn rivals(&self, experiment: &View) -> usize {
         self.surroundings.as_ref().map_or(0, |others| others.sharing_with(experiment).len())
     }
 
-    /// The lines of a card.
+    /// Returns the lines of a card.
     pub(super) fn facts(&self, experiment: &View) -> Vec<Fact> {
         vec![
             reach::enrolled(self.enrolled.as_ref(), experiment.assignment_unit == "group"),

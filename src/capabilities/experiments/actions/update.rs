@@ -1,10 +1,10 @@
 //! `update_experiment`: changes the design of an experiment, field by field.
 //!
-//! The platform replaces experiments whole, so the change is read, edited and put back; nothing else is touched. What
-//! guards it is the time of the last change: if that is not the one the card was made from, nothing is sent.
+//! The platform replaces experiments whole, so the experiment is read, edited and put back; nothing else is changed.
+//! The guard is the time of the last change: if it differs from the one on the card, nothing is sent.
 //!
-//! From 6.3 on the lists are changed by requests of their own, after the experiment itself. If an answer is lost between
-//! them, reading back tells what is still to be done.
+//! From 6.3 on the lists are changed by requests of their own, after the experiment itself. If an answer is lost
+//! between them, reading back shows what is still to be done.
 
 use std::sync::Arc;
 
@@ -45,7 +45,7 @@ use crate::{
     },
 };
 
-/// `update_experiment`.
+/// The action `update_experiment`.
 #[derive(Debug)]
 pub struct UpdateExperiment(pub Arc<UpgradeClient>, pub Arc<dyn Clock>);
 
@@ -196,7 +196,7 @@ impl ActionKind for UpdateExperiment {
         Recovery::Probe { in_flight: Window::in_flight(&self.0), repeatable: true }
     }
 
-    /// It happened if every field reads as it was to be, and did not if every field reads as before.
+    /// The change happened if every field has its new value, and did not if every field has its old one.
     async fn probe(&self, record: &ActionRecord) -> Probed {
         let Ok(changes) = stored::<Changes>(record) else {
             return Probed::CannotTell { evidence: outcomes::unreadable_record() };
@@ -226,7 +226,7 @@ impl ActionKind for UpdateExperiment {
 }
 
 impl UpdateExperiment {
-    /// A later request of several was refused: what reading back shows.
+    /// Returns the outcome if a later request of several was refused, as reading back shows it.
     async fn in_part(&self, record: &ActionRecord, changes: &Changes, error: &Error) -> Outcome {
         match self.0.single(changes.experiment).await {
             Ok(now) => match changes.lacking(&now.view).as_slice() {
@@ -247,7 +247,7 @@ impl UpdateExperiment {
     }
 }
 
-/// What people should know before they decide.
+/// Returns the warnings for people who decide.
 fn warnings(changes: &Changes, experiment: &View, reach: &Reach) -> Result<Vec<Text>, PrepareError> {
     let mut warnings = Vec::new();
     if changes.new_name.is_some() || changes.decision_points.is_some() {
@@ -278,8 +278,8 @@ fn warnings(changes: &Changes, experiment: &View, reach: &Reach) -> Result<Vec<T
     Ok(warnings)
 }
 
-/// The fields as the card showed them, the time of the last change, and in words how the rest stands: if somebody changes
-/// that, people are told what it was.
+/// Returns the fields as the card showed them, the time of the last change, and the other fields in words: if those
+/// change, the reply can name their earlier values.
 fn what_was_shown(changes: &Changes, experiment: &View) -> Value {
     let before: Map<_, _> = changes.fields().map(|field| (field.label().to_owned(), field.read(experiment))).collect();
     json!({
@@ -288,17 +288,17 @@ fn what_was_shown(changes: &Changes, experiment: &View) -> Value {
     })
 }
 
-/// Where [`what_was_shown`] keeps the rest.
+/// The key of the other fields in [`what_was_shown`].
 const REST: &str = "rest";
 
-/// The status and the fields that are left alone, in the words of a card.
+/// Returns the status and the fields that are left alone, in the words of a card.
 fn rest(changes: &Changes, experiment: &View) -> Map<String, Value> {
     let left_alone = Field::ALL.into_iter().filter(|field| field.after(changes).is_none());
     let words = left_alone.map(|field| (field.label().to_owned(), json!(field.words(&field.read(experiment)))));
     std::iter::once(("Status".to_owned(), json!(experiment.state.display()))).chain(words).collect()
 }
 
-/// The same, as far as `record` has it: earlier ones do not have the rest.
+/// Returns the same as [`what_was_shown`], as far as `record` has it: earlier records lack the other fields.
 fn as_it_was_shown(record: &ActionRecord, changes: &Changes, experiment: &View) -> Value {
     let mut now = what_was_shown(changes, experiment);
     if let (None, Some(all)) = (record.preconditions.get(REST), now.as_object_mut()) {
@@ -313,8 +313,8 @@ fn result(changes: &Changes) -> Value {
     json!({ "id": changes.experiment, "name": name, "changed": fields.collect::<Map<_, _>>() })
 }
 
-/// The values from before. Not if a condition or point goes: one of the same name would be another one, without its
-/// enrolments.
+/// Returns the undo with the earlier values. `None` if a condition or point is removed: a new one of the same name
+/// would lack its enrolments.
 fn undo(changes: &Changes, experiment: &View) -> Option<Undo> {
     if removes(changes, experiment) {
         return None;
@@ -367,7 +367,7 @@ fn undo(changes: &Changes, experiment: &View) -> Option<Undo> {
     Some(Undo { name, parameters: Value::Object(back), label: "Undo: put it back".to_owned() })
 }
 
-/// What decides how newcomers split, before and after.
+/// Returns the designs that decide how newcomers split, before and after.
 fn designs(changes: &Changes, experiment: &View, rivals: usize) -> (Design, Design) {
     let [included, excluded] = Side::BOTH.map(|side| lists::named(&lists::on(experiment.lists(side))));
     let conditions = experiment.conditions.iter();
@@ -414,7 +414,7 @@ fn removes(changes: &Changes, experiment: &View) -> bool {
     condition_goes || point_goes
 }
 
-/// What changes, as it is said in the middle of a sentence. New weights alone are no new conditions.
+/// Returns the changed things in the words of the middle of a sentence. New weights alone are no new conditions.
 fn changed_things(changes: &Changes, experiment: &View) -> Vec<&'static str> {
     let new_codes = changes.conditions.as_ref().is_some_and(|after| {
         let before = experiment.conditions.iter().map(|condition| &condition.condition_code);

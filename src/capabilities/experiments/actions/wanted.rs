@@ -1,4 +1,4 @@
-//! What an update is asked to change, checked against the experiment and its context.
+//! The changes that an update asks for, checked against the experiment and its context.
 
 use countersign_core::clock::Timestamp;
 use countersign_graph::action::{ErrorKind, PrepareError, Refusal};
@@ -114,7 +114,8 @@ pub(super) struct Given {
     remove_from_exclusion: Option<GivenMembers>,
 }
 
-/// All tags from now on, from those there are: `+pilot` adds one, `-pilot` takes one off, one without a mark is one of all.
+/// Returns all new tags: `+pilot` adds one to the present ones, `-pilot` removes one; tags without a mark replace
+/// them.
 fn with_marks(asked: &[String], before: &[String]) -> Vec<String> {
     let is = |tag: &str, other: &String| other.to_lowercase() == tag.to_lowercase();
     let marked = |tag: &String| tag.len() > 1 && tag.starts_with(['+', '-']);
@@ -134,12 +135,12 @@ fn with_marks(asked: &[String], before: &[String]) -> Vec<String> {
 }
 
 impl Given {
-    /// Whether other weights are wanted, and which ones is not said.
+    /// Returns true if other weights are asked for without saying which.
     pub(super) fn lacks_weights(&self) -> bool {
         matches!(&self.weights, Some(GivenWeights::Words(words)) if words.trim().is_empty())
     }
 
-    /// Whether the context's words are needed to understand it.
+    /// Returns true if the context's vocabulary is needed to understand the parameters.
     fn needs_context(&self) -> bool {
         let members = [
             &self.inclusion,
@@ -156,7 +157,7 @@ impl Given {
     }
 }
 
-/// What was given, checked and with identities; may still be what is there already.
+/// Returns the checked changes with ids; some may equal the present values.
 pub(super) async fn changes(
     client: &UpgradeClient,
     now: Timestamp,
@@ -247,7 +248,7 @@ pub(super) async fn changes(
     })
 }
 
-/// When it is to end: not before it starts.
+/// Returns the end: not before the start.
 fn end_on(asked: &Given, experiment: &View, now: Timestamp) -> Result<Option<String>, PrepareError> {
     let end = given(asked.end_on.as_ref()).map(|given| moment::moment(given, now)).transpose()?;
     let at = |moment: &Option<String>| moment.as_deref().and_then(|moment| moment.parse::<jiff::Timestamp>().ok());
@@ -301,7 +302,7 @@ fn conditions(
     Ok(Some(planned.map(|(code, weight)| PlannedCondition { id: identity(&code), code, weight }).collect()))
 }
 
-/// The points from now on. What is not said of who reached them stays as it is.
+/// Returns the new points. A point keeps its rule for people who were there before unless another is given.
 fn points(
     asked: &Given,
     experiment: &View,
@@ -333,7 +334,7 @@ fn points(
     Ok(Some(planned.collect()))
 }
 
-/// The payload of every condition at every point from now on.
+/// Returns the new payload of every condition at every point.
 fn payloads(
     given: &[GivenPayload],
     experiment: &View,
@@ -353,7 +354,7 @@ fn payloads(
     Ok(each.collect())
 }
 
-/// Who is on a list from now on; nothing if nothing is said of it.
+/// Returns the new members of a list; `None` if the request does not change it.
 fn members(
     (whole, more, fewer): (&Option<GivenMembers>, &Option<GivenMembers>, &Option<GivenMembers>),
     side: Side,

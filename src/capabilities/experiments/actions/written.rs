@@ -1,4 +1,4 @@
-//! The whole experiment as it is sent back: what was read, with the changes written in.
+//! The whole experiment as it is sent back: as read, with the changes written in.
 
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
@@ -9,7 +9,7 @@ use crate::{
     upgrade::experiment::{Ending, Experiment},
 };
 
-/// The whole object with the changes written in; everything else as the server told it.
+/// Returns the whole object with the changes written in; the rest stays as the server sent it.
 pub(super) fn apply(changes: &Changes, experiment: &Experiment) -> Value {
     let mut raw = experiment.raw.clone();
     let mut set = |key: &str, value: Value| raw[key] = value;
@@ -101,7 +101,8 @@ fn write_payloads(raw: &mut Value, payloads: &[GivenPayload]) {
     raw["conditionPayloads"] = Value::Array(all);
 }
 
-/// Payloads of conditions and points that are no longer there: references to nothing are 500. `PUT` wants the list.
+/// Removes payloads of conditions and points that no longer exist: the server answers 500 to such references. `PUT`
+/// requires the list.
 fn drop_orphans(raw: &mut Value) {
     let ids = |key: &str| list(raw, key).iter().map(|item| item["id"].clone()).collect::<Vec<_>>();
     let (conditions, points) = (ids("conditions"), ids("partitions"));
@@ -115,7 +116,7 @@ fn list<'a>(raw: &'a Value, key: &str) -> &'a [Value] {
     raw[key].as_array().map_or(&[], Vec::as_slice)
 }
 
-/// The object of that id as it was, or an empty one.
+/// Returns the object of that id as it was, or an empty one.
 fn kept(old: &[Value], id: &str) -> Map<String, Value> {
     old.iter().find(|item| item["id"] == id).and_then(Value::as_object).cloned().unwrap_or_default()
 }

@@ -1,8 +1,8 @@
-//! How people get their condition.
+//! The terms of assignment: how people get their condition.
 
 use super::{Example, Term};
 
-/// In the order in which they are listed.
+/// The terms, in the order in which they are listed.
 pub(super) const TERMS: &[Term] = &[
     Term {
         names: &[

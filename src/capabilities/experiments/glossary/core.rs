@@ -1,8 +1,8 @@
-//! What an experiment is, who takes part, and what becomes of it.
+//! The core terms: the parts of an experiment, its participants, and its life.
 
 use super::{Example, Term};
 
-/// In the order in which they are listed.
+/// The terms, in the order in which they are listed.
 pub(super) const TERMS: &[Term] = &[
     Term {
         names: &["a/b testing", "a/b test", "ab testing", "ab test", "a/b tests", "a b testing", "split testing"],

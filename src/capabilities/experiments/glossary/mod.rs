@@ -1,29 +1,29 @@
-//! What the words of the platform mean: a fact, then what people often get wrong about it.
+//! The glossary of the platform: for each word a fact, then common mistakes about it.
 //!
-//! A leaf, as both those who explain need it: the tools of the experiments capability, and the grammar, which explains
-//! without a language model. Texts are Markdown, and ours; the facts are the platform's.
+//! Two users need it: the tools of the experiments capability, and the grammar, which explains without a language
+//! model. Texts are Markdown and written here; the facts are the platform's.
 
 mod assignment;
 mod core;
 mod pairs;
 
-/// A term: what it may be called, and what it is.
+/// A term: its names and its meaning.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Term {
-    /// What it is called, in lower case; the first name is the usual one.
+    /// The names, in lower case; the first one is the usual one.
     pub names: &'static [&'static str],
-    /// What it is.
+    /// The explanation.
     pub meaning: &'static str,
-    /// What a look at the platform can show of it.
+    /// The data of the platform that can serve as an example.
     pub example: Option<Example>,
 }
 
-/// What can be shown of a term on the platform itself.
+/// Data of the platform that can serve as an example of a term.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Example {
     /// The names of the contexts.
     Contexts,
-    /// An experiment with what it compares and where.
+    /// An experiment with its conditions and decision points.
     Experiment,
     /// The conditions of an experiment with their weights.
     Conditions,
@@ -31,22 +31,22 @@ pub enum Example {
     Points,
     /// The group types of the contexts.
     GroupTypes,
-    /// How experiments assign.
+    /// The units of assignment of experiments.
     Units,
-    /// What experiments do afterwards.
+    /// The rules of experiments for afterwards.
     Afterwards,
-    /// How many experiments have which status.
+    /// The number of experiments in each status.
     Statuses,
-    /// The tags that are in use.
+    /// The tags in use.
     Tags,
 }
 
-/// The words for what an experiment is, who takes part, and what becomes of it.
+/// Returns the terms for the parts of an experiment, its participants, and its life.
 pub const fn core_terms() -> &'static [Term] {
     core::TERMS
 }
 
-/// The words for how people get their condition.
+/// Returns the terms for the way people get their condition.
 pub const fn assignment_terms() -> &'static [Term] {
     assignment::TERMS
 }
@@ -56,13 +56,13 @@ fn all() -> impl Iterator<Item = &'static Term> {
 }
 
 impl Term {
-    /// Its usual name.
+    /// Returns the usual name.
     pub fn name(&self) -> &'static str {
         self.names[0]
     }
 }
 
-/// The term that these words name: by one of its names, in one spelling or with one slip.
+/// Returns the term that these words name, allowing other spellings and one typing error.
 pub fn find(asked: &str) -> Option<&'static Term> {
     let asked = asked.trim().to_lowercase();
     let asked = ["a ", "an ", "the "].iter().find_map(|article| asked.strip_prefix(article)).unwrap_or(&asked);
@@ -77,12 +77,12 @@ pub fn find(asked: &str) -> Option<&'static Term> {
         .or_else(|| all().find(|term| asked.is_ascii() && asked.len() >= 6 && term.names.iter().any(|name| near(name))))
 }
 
-/// The term of which this is a name, in the singular or the plural.
+/// Returns the term of which this is a name, in the singular or the plural.
 pub fn exactly(asked: &str) -> Option<&'static Term> {
     all().find(|term| term.names.contains(&asked))
 }
 
-/// Up to four terms with names like these words.
+/// Returns up to four terms with names like these words.
 pub fn similar(asked: &str) -> Vec<&'static Term> {
     let asked = asked.trim().to_lowercase();
     let nearness = |term: &Term| {
@@ -97,7 +97,7 @@ pub fn similar(asked: &str) -> Vec<&'static Term> {
     near.into_iter().take(4).map(|(_, term)| term).collect()
 }
 
-/// How two terms work together, where there is more to say than what each of them is.
+/// Returns how two terms work together, if there is more to say than the meaning of each.
 pub fn together(one: &Term, other: &Term) -> Option<&'static str> {
     let pair = |(a, b): (&str, &str)| (one.name() == a && other.name() == b) || (one.name() == b && other.name() == a);
     pairs::PAIRS.iter().find(|(a, b, _)| pair((a, b))).map(|(_, _, words)| *words)

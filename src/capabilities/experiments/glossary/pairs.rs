@@ -1,6 +1,6 @@
-//! How two terms work together.
+//! The texts on how two terms work together.
 
-/// Two terms by their usual names, and what to say of both.
+/// Two terms by their usual names, and the text on both.
 pub(super) const PAIRS: &[(&str, &str, &str)] = &[
     (
         "weight",
