@@ -104,7 +104,7 @@ impl Facts {
         futures_util::future::join_all(sections).await.into_iter().flatten().collect()
     }
 
-    /// Returns the answer of a tool for a reader, who may see only some data; waits as long as [`PATIENCE`].
+    /// Returns the answer of a tool, limited to the data this reader may see; waits at most [`PATIENCE`].
     ///
     /// # Errors
     ///

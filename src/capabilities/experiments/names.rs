@@ -154,8 +154,7 @@ fn vocabulary(contexts: &Contexts) -> Vec<Name> {
     all
 }
 
-/// Returns true for a name that is not an ordinary word: it has a sign, a digit or a capital letter after the first
-/// letter.
+/// Returns true for a name that is not an ordinary word: after the first letter it has a sign, a digit or a capital.
 fn is_no_word(name: &str) -> bool {
     name.chars().skip(1).any(|letter| !letter.is_lowercase())
 }

@@ -1,11 +1,11 @@
 //! The scope of a change of experiments, for policies and limits.
 //!
-//! | measure | what it holds |
+//! | measure | value |
 //! | --- | --- |
-//! | `status` | the status that it is to have, by its stored name |
-//! | `weight` | each weight from now on, in percent |
-//! | `start`, `end` | when it is to start or end by itself, RFC 3339 |
-//! | `users` | how many simulated users there will be |
+//! | `status` | the new status, by its stored name |
+//! | `weight` | each new weight, in percent |
+//! | `start`, `end` | the scheduled start or end, RFC 3339 |
+//! | `users` | the number of simulated users |
 
 use countersign_graph::action::Scope;
 

@@ -79,7 +79,7 @@ pub struct Revoked {
 /// A standing approval that was granted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Grant {
-    /// What is granted, where, how much and until when.
+    /// The kind of change, place, amount and end that are granted.
     #[serde(flatten)]
     pub bounds: Bounds,
     /// The workspace it holds in.
@@ -96,7 +96,7 @@ pub struct Grant {
     pub granted_at: Timestamp,
     /// The amount used.
     pub used: u64,
-    /// The newest uses, at most [`USES`].
+    /// The newest uses.
     #[serde(default)]
     pub uses: Vec<Use>,
     /// The early end, if it was ended before its time.

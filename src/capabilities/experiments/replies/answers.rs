@@ -1,4 +1,4 @@
-//! What the read tools found, for people: from the tools' JSON answers, so that nothing is said that was not read.
+//! Replies with the answers of the read tools, made from their JSON, so that they state nothing that was not read.
 
 use countersign_core::reply::{Attachment, Part, Reply, Text};
 use serde::Deserialize as _;
@@ -10,7 +10,7 @@ use super::{
 };
 use crate::upgrade::client::Health;
 
-/// How many experiments a list shows.
+/// The number of experiments in a list.
 const ROWS: usize = 30;
 
 /// The names of experiments: the answer of `get_experiment_names`.
@@ -26,7 +26,7 @@ pub fn names_reply(answer: &Value) -> Reply {
     if names.len() > ROWS { reply.hint(format!("{} more are not shown.", names.len() - ROWS)) } else { reply }
 }
 
-/// Whether the platform is there: the answer of `check_upgrade_health`.
+/// The health of the platform: the answer of `check_upgrade_health`.
 pub fn health_reply(answer: &Value) -> Reply {
     match Health::deserialize(answer) {
         Ok(Health { name, version }) => Reply::text(
@@ -36,7 +36,7 @@ pub fn health_reply(answer: &Value) -> Reply {
     }
 }
 
-/// That the platform does not answer, and what it said when it did, `ago`.
+/// The platform does not answer; shows its last known answer, which is `ago` old.
 pub fn health_before(answer: &Value, ago: &str) -> Reply {
     let text = Text::from("UpGrade does not answer now. ");
     Reply::text(match Health::deserialize(answer) {
@@ -51,7 +51,7 @@ pub fn health_before(answer: &Value, ago: &str) -> Reply {
     .hint("Ask again in a minute, or tell whoever runs it.")
 }
 
-/// The data as a file below the reply; `about` becomes its name.
+/// Adds the data as a file below the reply, named after `about`.
 pub fn json_file(reply: Reply, about: &str, title: &str, data: &Value) -> Reply {
     let words = about.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
     let name: String = words.collect::<Vec<_>>().join("-").to_lowercase().chars().take(60).collect();
@@ -60,13 +60,13 @@ pub fn json_file(reply: Reply, about: &str, title: &str, data: &Value) -> Reply 
     reply.file(Attachment { name, title: title.to_owned(), bytes })
 }
 
-/// A tool's answer of another shape; a fault of ours.
+/// The reply to a tool's answer of an unexpected shape, which is a bug of the bot.
 pub(super) fn unreadable() -> Reply {
     Reply::text("I read something from UpGrade that I do not understand, so I would rather not say anything about it.")
         .hint("Ask again, or tell whoever runs me.")
 }
 
-/// `control 50%, variant 50% (12 enrolled)`.
+/// The shares in words: `control 50%, variant 50% (12 enrolled)`.
 pub fn shares(conditions: &[Share]) -> String {
     let words = conditions.iter().map(|share| {
         let enrolled = share.enrolled.map(|users| format!(" ({users} enrolled)")).unwrap_or_default();
@@ -75,7 +75,7 @@ pub fn shares(conditions: &[Share]) -> String {
     words.collect::<Vec<_>>().join(", ")
 }
 
-/// `nobody`, `1 person`, `12 people`.
+/// A number of people in words: `nobody`, `1 person`, `12 people`.
 pub fn people(users: u64) -> String {
     match users {
         0 => "nobody".to_owned(),
@@ -84,7 +84,7 @@ pub fn people(users: u64) -> String {
     }
 }
 
-/// Who draws a lot, in words.
+/// The unit of assignment in words.
 pub fn unit_words(unit: &str, group: Option<&str>) -> String {
     match (unit, group) {
         ("individual", _) => "each person by themselves".to_owned(),
@@ -95,7 +95,7 @@ pub fn unit_words(unit: &str, group: Option<&str>) -> String {
     }
 }
 
-/// The post-experiment rule, in words.
+/// The post-experiment rule in words.
 pub fn afterwards(rule: &str) -> String {
     match rule.split_once(' ') {
         None if rule == "continue" => "everyone keeps their condition".to_owned(),
@@ -105,7 +105,7 @@ pub fn afterwards(rule: &str) -> String {
     }
 }
 
-/// The filter mode, in words.
+/// The filter mode in words.
 pub fn filter_words(mode: &str) -> String {
     match mode {
         "includeAll" => "take part".to_owned(),

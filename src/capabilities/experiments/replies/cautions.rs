@@ -1,13 +1,13 @@
-//! What the platform lets pass and people should know before they decide: the warnings on cards.
+//! The warnings on cards: risks that the platform does not prevent and people should know before they decide.
 
 use countersign_core::reply::Text;
 
 use crate::upgrade::{experiment::View, status::Status};
 
-/// How many other experiments a warning names.
+/// The number of other experiments that a warning names.
 const NAMED: usize = 3;
 
-/// Other live experiments at the same points: `others` are each with one of the points shared.
+/// Other live experiments at the same points; each of `others` comes with a shared point.
 pub fn shared_points(others: &[(&View, String)]) -> Option<Text> {
     let mut text = Text::new();
     for (i, (view, point)) in others.iter().take(NAMED).enumerate() {
@@ -20,7 +20,7 @@ pub fn shared_points(others: &[(&View, String)]) -> Option<Text> {
     (!others.is_empty()).then(|| text.plain(words))
 }
 
-/// Others have the name that this one is to have.
+/// Other experiments have the new name already.
 pub fn name_taken(others: &[&View]) -> Option<Text> {
     let states = others.iter().take(NAMED).map(|view| format!("{} in {}", view.state.display(), view.context()));
     let states = states.collect::<Vec<_>>().join("; ");
@@ -40,12 +40,12 @@ pub fn nobody_takes_part() -> Text {
     Text::from("Nobody will be enrolled: only people on its inclusion list take part, and that list is empty.")
 }
 
-/// There is an inclusion list, and people on no list take part, too.
+/// There is an inclusion list, and people on no list take part as well.
 pub fn everybody_takes_part() -> Text {
     Text::from("People on no list take part as well, so the inclusion list only helps people whose group is excluded.")
 }
 
-/// What a change of the draw does to those who take part. `enrolled` is how many, where that could be read.
+/// The effect of a changed draw on participants. `enrolled` is their number, if it could be read.
 pub fn redraws(status: Status, enrolled: Option<u64>) -> Text {
     let what = match enrolled {
         Some(0) => "nobody is enrolled yet, so everybody is drawn by the new design".to_owned(),
@@ -56,7 +56,7 @@ pub fn redraws(status: Status, enrolled: Option<u64>) -> Text {
     Text::from(format!("It is {}: {what}.", status.display()))
 }
 
-/// Conditions or decision points go.
+/// Conditions or decision points are removed.
 pub fn removal() -> Text {
     Text::from("What is removed here goes with its enrolments; adding it again does not bring them back.")
 }

@@ -1,4 +1,4 @@
-//! What is said about a test of consistency rules.
+//! The replies about a test of consistency rules.
 
 use countersign_core::{
     ids::UserId,
@@ -18,10 +18,10 @@ use crate::{
     },
 };
 
-/// How many differences one sentence tells; the table marks all.
+/// The number of differences that a sentence names; the table marks all.
 const TOLD: usize = 3;
 
-/// The card of a test: everything that will be done, in order.
+/// The card of a test: all steps, in order.
 pub fn card(test: &Test, enrolled: Option<u64>) -> Card {
     let Test { experiment_name: name, place, first, rules, visitors, run: _ } = test;
     let at = super::outcomes::place(&place.site, Some(&place.target));
@@ -81,7 +81,7 @@ fn steps(test: &Test) -> Vec<Fact> {
     facts
 }
 
-/// Who comes, and again who came before.
+/// Names the visitors of a phase: those who come again, and the new ones.
 fn who_visits(test: &Test, phase: Phase) -> Text {
     let (new, known): (Vec<_>, Vec<_>) = test.who_comes(phase).partition(|(_, visitor)| visitor.arrives == phase);
     let mut text = Text::from(match (known.is_empty(), new.len()) {
@@ -136,7 +136,7 @@ fn afterwards(rules: &Rules) -> String {
     }
 }
 
-/// What comes next.
+/// The words for the next step, while the test runs.
 pub fn under_way(next: Step) -> Text {
     Text::from(match next {
         Step::Enter(Phase::Running) => "starting it",
@@ -147,7 +147,7 @@ pub fn under_way(next: Step) -> Text {
     })
 }
 
-/// How it came out, in one or two sentences.
+/// The result, in one or two sentences.
 pub fn summary(test: &Test, course: &Course) -> Text {
     let name = &test.experiment_name;
     let text = Text::from("Tested the consistency rules of “").bold(name).plain("”: ").plain(verdict(test, course));
@@ -175,7 +175,7 @@ fn difference(test: &Test, one: &Judged) -> String {
     format!("{phase}, the {who} got {} instead of {}", got(one), expected(test, one))
 }
 
-/// It ended on the way, by somebody's wish or for taking too long.
+/// The test ended early: by a person, or after the time limit if `by` is `None`.
 pub fn stopped(test: &Test, course: &Course, by: Option<&UserId>) -> Text {
     let text = match by {
         Some(by) => Text::from("Stopped by ").person(by.clone()),
@@ -190,12 +190,12 @@ pub fn stopped(test: &Test, course: &Course, by: Option<&UserId>) -> Text {
     }
 }
 
-/// `3 of 5 steps`, as the card counts them.
+/// The steps made, as the card counts them: `3 of 5 steps`.
 fn steps_made(test: &Test, course: &Course) -> String {
     format!("{} of {} steps", test.lines(course.next), test.lines(test.steps().len()))
 }
 
-/// It cannot go on.
+/// The test cannot go on.
 pub fn broken_off(test: &Test, course: &Course, why: Text, stands: Option<Status>) -> Text {
     let text = Text::from(format!("Broken off after {}. ", steps_made(test, course))).join(why);
     match stands {
@@ -207,17 +207,17 @@ pub fn broken_off(test: &Test, course: &Course, why: Text, stands: Option<Status
     }
 }
 
-/// A request was sent again and again.
+/// A request got no answer although it was repeated.
 pub fn no_answer() -> Text {
     Text::from("The platform gives no answer.")
 }
 
-/// Somebody else was faster.
+/// Another person changed the status.
 pub fn changed_meanwhile() -> Text {
     Text::from("Somebody changed its status meanwhile.")
 }
 
-/// The table, and buttons to put the experiment back.
+/// The table of results, and buttons to put the experiment back.
 pub fn report(reply: Reply, test: &Test, course: &Course) -> Reply {
     let mut reply = seen_so_far(reply, test, course);
     let back = ways_back(test, test.phase_after(course.next));
@@ -225,7 +225,7 @@ pub fn report(reply: Reply, test: &Test, course: &Course) -> Reply {
     reply
 }
 
-/// The table alone.
+/// The table of results alone.
 pub fn seen_so_far(reply: Reply, test: &Test, course: &Course) -> Reply {
     let all = judge(&test.rules, &test.visitors, &course.sights);
     if all.is_empty() {
@@ -253,7 +253,7 @@ pub fn seen_so_far(reply: Reply, test: &Test, course: &Course) -> Reply {
     reply.hint("“Nothing” means that the application shows its default.")
 }
 
-/// Full requests that lead back to where it stood before the test, as far as there is a way.
+/// Returns the requests that lead back to the status before the test, if there is a way.
 fn ways_back(test: &Test, now: Phase) -> Vec<Choice> {
     let name = format!("“{}”", test.experiment_name);
     let choice = |label: &str, says: String| Choice { label: label.to_owned(), says };
@@ -300,7 +300,7 @@ fn capital(words: &str) -> String {
     letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
 }
 
-/// There is no rule within subjects.
+/// Within subjects there is no consistency rule.
 pub fn within_subjects(name: &str) -> Reply {
     Reply::text(
         Text::from("In “").bold(name).plain(
@@ -309,7 +309,7 @@ pub fn within_subjects(name: &str) -> Reply {
     )
 }
 
-/// It cannot begin from this status.
+/// A test cannot begin from this status.
 pub fn not_from(name: &str, status: Status) -> Reply {
     let is = Text::from("“").bold(name).plain(format!("” is {}", status.display()));
     match status {
@@ -325,7 +325,7 @@ pub fn not_from(name: &str, status: Status) -> Reply {
     }
 }
 
-/// Nobody knows what these rules do together.
+/// The combined effect of these rules is not known.
 pub fn unknown_rules(view: &View) -> Reply {
     let rule = view.consistency_rule.as_deref().unwrap_or("none");
     Reply::text(Text::from("“").bold(&view.name).plain(format!(
@@ -336,7 +336,7 @@ pub fn unknown_rules(view: &View) -> Reply {
     .choice("Make the rule individual", format!("set the consistency rule of “{}” to individual", view.name))
 }
 
-/// Simulated users are on no list.
+/// Simulated users are on no list, and only listed people take part.
 pub fn only_listed(name: &str) -> Reply {
     Reply::text(
         Text::from("Only people on the inclusion list take part in “")
@@ -345,7 +345,7 @@ pub fn only_listed(name: &str) -> Reply {
     )
 }
 
-/// Somebody else takes some of the users.
+/// Another experiment takes some of the users.
 pub fn shared(name: &str, other: &View) -> Reply {
     Reply::text(
         Text::from("“").bold(&other.name).plain(format!("”, {}, shares a decision point with “", other.state.display()))
@@ -355,7 +355,7 @@ pub fn shared(name: &str, other: &View) -> Reply {
     .choice("Show the other one", format!("show “{}”", other.name))
 }
 
-/// It would pause by itself before the test is over.
+/// The experiment would pause automatically before the test is over.
 pub fn ends_too_soon(view: &View, test: &Test, enrolled: Option<&Enrollment>) -> Option<Reply> {
     let joins = test.visitors.iter().filter(|visitor| visitor.arrives <= Phase::Running).count() as u64;
     let groups = if test.rules.by_group { joins.min(2) } else { 0 };

@@ -1,4 +1,4 @@
-//! What contexts know, as a whole and part by part.
+//! The vocabularies of contexts, as a whole and part by part.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use super::{
 };
 use crate::upgrade::context::ContextMetadata;
 
-/// What contexts know: the answer of `get_context_metadata`; of one context, or of all.
+/// The vocabulary of one context, or of all: the answer of `get_context_metadata`.
 pub fn contexts_reply(answer: &Value, context: Option<&str>) -> Reply {
     let Ok(contexts) = BTreeMap::<String, ContextMetadata>::deserialize(answer) else { return unreadable() };
     let shown: Vec<_> = contexts.iter().filter(|(name, _)| context.is_none_or(|wanted| *name == wanted)).collect();
@@ -64,7 +64,7 @@ pub fn group_types_reply(answer: &Value) -> Reply {
     part(answer, "group_types", "Group types in ", "has no group types, so experiments there assign each person alone.")
 }
 
-/// Where experiments of one context can take place: the answer of `get_decision_points_for_context`.
+/// The decision points of one context: the answer of `get_decision_points_for_context`.
 pub fn points_reply(answer: &Value) -> Reply {
     let Ok(in_use) = Vec::<PointInUse>::deserialize(&answer["in_use"]) else { return unreadable() };
     let reply = Reply::text(

@@ -1,11 +1,11 @@
-//! Words explained, and what a change takes.
+//! The replies that explain words and the parameters of actions.
 
 use countersign_core::reply::{Part, Reply, Text};
 use serde_json::Value;
 
 use super::answers::unreadable;
 
-/// A word, or how two work together: the answer of `explain_upgrade_concept`.
+/// An explanation of a word, or of two together: the answer of `explain_upgrade_concept`.
 pub fn explain_reply(answer: &Value) -> Reply {
     let Some(meaning) = answer["meaning"].as_str() else { return unreadable() };
     match answer["example"].as_str() {
@@ -14,7 +14,7 @@ pub fn explain_reply(answer: &Value) -> Reply {
     }
 }
 
-/// The words there are: the answer of `list_upgrade_concepts`.
+/// The list of words: the answer of `list_upgrade_concepts`.
 pub fn concepts_reply(answer: &Value) -> Reply {
     let words = |part: &str| {
         let words = answer[part].as_array().into_iter().flatten().filter_map(Value::as_str);
@@ -36,7 +36,7 @@ pub fn terms_reply(answer: &Value) -> Reply {
     Reply::markdown(lines.join("\n")).hint("Ask about one of them to hear more.")
 }
 
-/// What a change takes: the answer of a `get_…_schema` tool.
+/// The parameters of an action: the answer of a `get_…_schema` tool.
 pub fn schema_reply(answer: &Value) -> Reply {
     let (act, example) = match answer["action"].as_str().unwrap_or_default() {
         "create_experiment" => (
@@ -79,7 +79,7 @@ pub fn schema_reply(answer: &Value) -> Reply {
     )
 }
 
-/// The schema says which forms of data there are; people say it in words.
+/// Replaces the data formats named in a schema by the forms that people use.
 fn for_people(what: String) -> String {
     const FORMS: [(&str, &str); 6] = [
         ("objects with `site` and `target`, or texts `site / target`", "one or several, each as `site / target`"),
@@ -92,7 +92,7 @@ fn for_people(what: String) -> String {
     FORMS.iter().fold(what, |what, (data, words)| what.replace(data, words))
 }
 
-/// What stands between backticks is code.
+/// Formats the words between backticks as code.
 fn with_codes(words: &str) -> Text {
     words.split('`').enumerate().fold(Text::new(), |text, (nth, part)| match (part, nth % 2) {
         ("", _) => text,

@@ -94,7 +94,7 @@ fn table(shown: &[&Summary], which: &Which) -> Part {
     Part::Table { columns: columns.into_iter().map(str::to_owned).collect(), rows: rows.collect() }
 }
 
-/// A moment as the platform writes it, in the reader's time zone.
+/// A moment in the platform's format, shown in the reader's time zone.
 pub(super) fn moment(at: Option<&str>) -> Text {
     match at.and_then(|at| at.parse::<jiff::Timestamp>().ok()) {
         Some(moment) => Text::new().moment(Timestamp(moment.as_millisecond())),

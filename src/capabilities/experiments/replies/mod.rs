@@ -1,10 +1,10 @@
-//! Every sentence about experiments that people read.
+//! All texts about experiments that people read.
 //!
-//! [`answers`], [`lists`], [`details`], [`contexts`], [`knowledge`] and [`users`] draw what the tools read; [`refusals`]
-//! says why something is not done and what can be done instead, [`factorial`] the same of factors; [`cautions`] are the
-//! warnings on cards; [`outcomes`] says what became of a change, [`testing`] and [`consistency`] what came of a test.
-//! Names of things are marked as names, so that they are escaped where they are drawn. What a platform said is quoted
-//! shortened and as code.
+//! [`answers`], [`lists`], [`details`], [`contexts`], [`knowledge`] and [`users`] show the answers of the tools;
+//! [`refusals`] gives the reason of a refusal and an alternative, [`factorial`] does so for factors; [`cautions`] are
+//! the warnings on cards; [`outcomes`] reports the end of a change, [`testing`] and [`consistency`] that of a test.
+//! Names of things are marked as names, so that they are escaped when they are drawn. Words of the platform are
+//! quoted shortened and as code.
 
 pub mod answers;
 pub mod cautions;
@@ -25,7 +25,7 @@ pub mod users;
 pub(crate) mod tests {
     use countersign_core::reply::Reply;
 
-    /// The words of a reply, then its buttons: `[label → what it says]`.
+    /// The words of a reply, then its buttons as `[label → request]`.
     pub(crate) fn read(reply: &Reply) -> String {
         let buttons = reply.choices.iter().map(|choice| {
             if choice.label == choice.says {

@@ -1,4 +1,4 @@
-//! What became of a change: one sentence each, with what to do where something went wrong.
+//! The outcomes of a change: one sentence each, with advice if it failed.
 
 use countersign_core::reply::Text;
 use countersign_services::google;
@@ -10,39 +10,39 @@ use crate::upgrade::{
     participants::{Assignment, Marked},
 };
 
-/// How many of the things that are wrong are told.
+/// The number of problems that are named.
 const SAID: usize = 4;
 
-/// The experiment went away between the question and the click.
+/// The experiment disappeared between the question and the click.
 pub fn gone(name: &str) -> Text {
     Text::new().plain("“").bold(name).plain("” does not exist any more, so nothing was changed.")
 }
 
-/// The experiment went away while it was not known whether its change had arrived.
+/// The experiment disappeared while the outcome of its change was unknown.
 pub fn gone_meanwhile(name: &str) -> Text {
     Text::new().plain("Reading back, “").bold(name).plain("” does not exist any more.")
 }
 
-/// The experiment was there a moment before, and the platform could not find it to change it.
+/// The experiment was read a moment before, but the platform could not find it to change it.
 pub fn gone_at_the_request(name: &str) -> Text {
     let text = Text::new().plain("“").bold(name).plain("” does not exist any more: ");
     text.plain("UpGrade could not find it to change it.")
 }
 
-/// The experiment was there a moment before, and the platform could not find it to delete it.
+/// The experiment was read a moment before, but the platform could not find it to delete it.
 pub fn gone_already(name: &str) -> Text {
     let text =
         Text::new().plain("“").bold(name).plain("” no longer exists, but UpGrade did not find it to delete it. ");
     text.plain("Someone else may have deleted it.")
 }
 
-/// A participant who is not known.
+/// The platform does not know the participant.
 pub fn unknown_user(user: &str) -> Text {
     let text = Text::new().plain("UpGrade does not know the user ").code(typed(user));
     text.plain(" yet. Initialise the user first.")
 }
 
-/// What to do when there is nothing to sign in with.
+/// The advice if the bot cannot sign in.
 pub fn sign_in_advice(error: &google::Error) -> &'static str {
     match error {
         google::Error::Refused { .. } => "Whoever runs me has to look at my key for it.",
@@ -50,38 +50,38 @@ pub fn sign_in_advice(error: &google::Error) -> &'static str {
     }
 }
 
-/// Why nothing was changed: nothing was sent, or only asked.
+/// The reason why nothing was changed: nothing was sent, or the call only reads.
 pub fn not_done(error: &Error) -> Text {
     answered(error).plain(" Nothing was changed. ").plain(advice(error))
 }
 
-/// It was refused, and a look showed that everything is as it was.
+/// The change was refused, and reading back showed the earlier state.
 pub fn refused_and_looked(error: &Error) -> Text {
     answered(error).plain(" I checked: nothing was changed. ").plain(advice(error))
 }
 
-/// It was refused, and there is no way to look whether it was done all the same.
+/// The change was refused, and nothing can be read back.
 pub fn not_looked_up(error: &Error) -> Text {
     answered(error).plain(" I can't look up whether it changed anything. ").plain(advice(error))
 }
 
-/// It was refused, and a look did not show whether it was done all the same; `evidence` is what it showed.
+/// The change was refused, and reading back left its outcome open; `evidence` is what was read.
 pub fn refused_and_open(error: &Error, evidence: Text) -> Text {
     let text = answered(error).plain(" ").join(evidence);
     text.plain(" I can't tell whether it was done. Please look in UpGrade before asking again.")
 }
 
-/// It was refused, and a look showed that a part of it was done; `evidence` says which.
+/// The change was refused, and reading back showed that a part of it was made; `evidence` names it.
 pub fn refused_in_part(error: &Error, evidence: Text) -> Text {
     evidence.plain(" ").join(answered(error)).plain(" Ask me again for the rest.")
 }
 
-/// It was refused, and a look showed that it was done; `summary` says what.
+/// The change was refused, and reading back showed that it was made; `summary` describes it.
 pub fn done_all_the_same(summary: Text, error: &Error) -> Text {
     summary.plain(format!(" UpGrade answered with an error ({}), but I checked and it was done.", why(error)))
 }
 
-/// What the platform answered, or that it did not: a sentence that claims nothing else.
+/// The platform's answer, or its lack: a sentence that claims nothing else.
 fn answered(error: &Error) -> Text {
     match error {
         Error::NotFound { reason } => {
@@ -115,7 +115,7 @@ fn answered(error: &Error) -> Text {
     }
 }
 
-/// What to do about it.
+/// The advice for an error.
 fn advice(error: &Error) -> &'static str {
     match error {
         Error::NotFound { .. } => "Look at what there is and ask again.",
@@ -134,13 +134,13 @@ fn sentence(words: &str) -> String {
     format!("{}.", words.trim_end_matches(['.', '!', '?', ' ']))
 }
 
-/// The experiment was changed since the card was shown.
+/// The experiment changed after the card was shown.
 pub fn changed_meanwhile(name: &str) -> Text {
     let text = Text::new().plain("“").bold(name);
     text.plain("” was changed since the card was shown, so nothing was changed. Ask again for a fresh card.")
 }
 
-/// What we stored cannot be read by this version of us.
+/// The stored action cannot be read by this version of the bot.
 pub fn unreadable_record() -> Text {
     Text::from("I cannot read what was approved any more, so nothing was changed. Please ask again.")
 }
@@ -150,32 +150,32 @@ pub fn cannot_read_back(reason: &str) -> Text {
     Text::from(format!("UpGrade could not be read back ({reason})."))
 }
 
-/// Some of an update is there and some is not.
+/// Some parts of an update were made and some were not.
 pub fn partly(name: &str, there: &[&str], missing: &[&str]) -> Text {
     let text = Text::new().plain("Reading back “").bold(name).plain("”: ");
     text.plain(format!("changed are {}; not changed are {}.", words(there), words(missing)))
 }
 
-/// The experiment was created, and what belongs to it was not all done; `why` is the platform's.
+/// The experiment was created without some of its parts; `why` is the platform's reason.
 pub fn created_in_part(name: &str, lacking: &[&str], why: &Text) -> Text {
     let text = Text::new().plain("“").bold(name).plain(format!("” was created, but without its {}. ", words(lacking)));
     let text = Text(text.0.into_iter().chain(why.0.iter().cloned()).collect());
     text.plain(" Ask me to update it with what is missing.")
 }
 
-/// Some of an update was done and some was not; `why` is the platform's.
+/// Some parts of an update were made and some were not; `why` is the platform's reason.
 pub fn updated_in_part(name: &str, lacking: &[&str], why: &Text) -> Text {
     let text = Text::new().plain("“").bold(name).plain(format!("” was changed, but not its {}. ", words(lacking)));
     let text = Text(text.0.into_iter().chain(why.0.iter().cloned()).collect());
     text.plain(" Ask me again for the rest.")
 }
 
-/// Why a later part of a change was not done.
+/// The reason why a later part of a change failed.
 pub fn part_failed(error: &Error) -> Text {
     Text::new().plain("UpGrade said: ").code(typed(why(error).trim_end_matches('.'))).plain(".")
 }
 
-/// What was answered, in a few words.
+/// The platform's answer in a few words.
 fn why(error: &Error) -> String {
     match error {
         Error::Auth => "it does not accept my credentials any more".to_owned(),
@@ -192,7 +192,7 @@ fn why(error: &Error) -> String {
     }
 }
 
-/// What a look showed of one of several that was refused: unchanged, or nothing.
+/// The state of one refused change of several: unchanged, or unknown.
 pub fn one_refused(error: &Error, unchanged: bool) -> Text {
     part_failed(error).plain(match unchanged {
         true => " I checked: it was not changed.",
@@ -200,7 +200,7 @@ pub fn one_refused(error: &Error, unchanged: bool) -> Text {
     })
 }
 
-/// What became of each of several: `past` is what was done to them, and `not` says why the others are left.
+/// The outcome of each of several: `past` is the participle of the change, and `not` gives the reason for the others.
 pub fn each(past: &str, changed: &[&str], not: &[(&str, Text)]) -> Text {
     let all = changed.len() + not.len();
     let mut text = match changed.len() {
@@ -219,29 +219,29 @@ pub fn each(past: &str, changed: &[&str], not: &[(&str, Text)]) -> Text {
     text
 }
 
-/// Of several, some read as they are to, and some do not.
+/// Some of several have the new status, and some do not.
 pub fn some_of_several(there: &[String], rest: &[String]) -> Text {
     let quoted = |names: &[String]| names.iter().map(|name| format!("“{name}”")).collect::<Vec<_>>().join(", ");
     Text::from(format!("Reading back, changed: {}; not changed: {}.", quoted(there), quoted(rest)))
 }
 
-/// The experiment is there; `lacking` of it is not.
+/// The experiment exists, but its `lacking` parts are missing.
 pub fn created_so_far(name: &str, lacking: &[&str]) -> Text {
     Text::new().plain("Reading back, “").bold(name).plain(format!("” is there, without its {}.", words(lacking)))
 }
 
-/// The experiment is there, and `differing` of it reads otherwise than it was to.
+/// The experiment exists, but its `differing` fields are not as planned.
 pub fn created_otherwise(name: &str, differing: &[&str]) -> Text {
     let text = Text::new().plain("Reading back, “").bold(name);
     text.plain(format!("” is there, but not as it was asked for: {}.", words(differing)))
 }
 
-/// The platform does not find an experiment that it lists.
+/// The platform lists an experiment that it does not find.
 pub fn listed_but_not_found(name: &str) -> Text {
     Text::new().plain("UpGrade does not find “").bold(name).plain("”, but still lists it.")
 }
 
-/// The title of the card of an update, and the sentence that it is done.
+/// The title of the card of an update, and the sentence that reports it done.
 pub fn update_words(name: &str, new_name: Option<&str>, things: &[&str]) -> (String, String) {
     let now = new_name.unwrap_or(name);
     let listed = if things.len() > 3 { format!("{} fields", things.len()) } else { things.join(", ") };
@@ -264,7 +264,7 @@ pub fn initialised(user: &str) -> Text {
     Text::new().plain("UpGrade knows the user ").code(user).plain(" now.")
 }
 
-/// What a user is given; each with the name of its experiment, where that is known.
+/// The conditions of a user, each with the name of its experiment if known.
 pub fn assignments(user: &str, context: &str, given: &[(Assignment, Option<String>)]) -> Text {
     let mut text = Text::new().code(user);
     if given.is_empty() {
@@ -294,7 +294,7 @@ pub fn marked(user: &str, site: &str, target: &str, marked: &Marked) -> Text {
     }
 }
 
-/// `site / target`.
+/// The place in words: `site / target`.
 pub fn place(site: &str, target: Option<&str>) -> String {
     target.map_or_else(|| site.to_owned(), |target| format!("{site} / {target}"))
 }

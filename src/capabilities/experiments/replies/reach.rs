@@ -1,4 +1,4 @@
-//! Whom a change reaches, on cards: how many are enrolled, and what else is live at the same decision points.
+//! The reach of a change, on cards: the enrolled people, and the other live experiments at the same decision points.
 
 use countersign_core::reply::{Fact, Text};
 
@@ -8,10 +8,10 @@ use crate::{
     upgrade::{experiment::View, participants::Enrollment},
 };
 
-/// How many other experiments a card names.
+/// The number of other experiments that a card names.
 const NAMED: usize = 3;
 
-/// How many are enrolled now.
+/// The line about the people enrolled now.
 pub fn enrolled(enrolled: Option<&Enrollment>, in_groups: bool) -> Fact {
     let words = match enrolled {
         None => "could not be read".to_owned(),
@@ -24,7 +24,7 @@ pub fn enrolled(enrolled: Option<&Enrollment>, in_groups: bool) -> Fact {
     fact("Enrolled", words)
 }
 
-/// How many are enrolled in several experiments together; nothing if that could not be read.
+/// The line about the people enrolled in several experiments together. `users` is `None` if it could not be read.
 pub fn enrolled_together(users: Option<u64>) -> Fact {
     let words = match users {
         None => "could not be read".to_owned(),
@@ -34,7 +34,8 @@ pub fn enrolled_together(users: Option<u64>) -> Fact {
     fact("Enrolled", words)
 }
 
-/// Which live experiments share a decision point, each with the point; nothing if that could not be read.
+/// The line about live experiments that share a decision point, each with the point. `others` is `None` if they could
+/// not be read.
 pub fn same_points(others: Option<&[(&View, String)]>) -> Fact {
     let text = match others {
         None => Text::from("other experiments could not be read"),
@@ -54,7 +55,7 @@ pub fn same_points(others: Option<&[(&View, String)]>) -> Fact {
     fact("Same points", text)
 }
 
-/// Live experiments that draw by a type of group which a user is put into.
+/// The live experiments that draw by a type of group which a user is put into.
 pub fn draws_by_group(others: &[(&View, String)]) -> Option<Text> {
     let mut text = Text::new();
     for (nth, (view, kind)) in others.iter().take(NAMED).enumerate() {

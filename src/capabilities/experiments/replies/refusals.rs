@@ -1,4 +1,4 @@
-//! Why something is not done, and what can be done instead.
+//! The refusals: the reason why something is not done, and an alternative.
 
 use countersign_core::reply::{Fact, Part, Reply, Text};
 use countersign_services::google;
@@ -12,13 +12,13 @@ use crate::upgrade::{
     status::Status,
 };
 
-/// How many buttons a reply offers.
+/// The number of buttons that a reply offers.
 const BUTTONS: usize = 5;
 
-/// The longest name that is repeated to who typed it, in characters.
+/// The longest typed name that is repeated, in characters.
 const REPEATED: usize = 80;
 
-/// What was typed, shortened where a sentence repeats it.
+/// The typed words, shortened to be repeated in a sentence.
 pub(super) fn typed(asked: &str) -> String {
     match asked.char_indices().nth(REPEATED) {
         Some((end, _)) => format!("{}…", asked[..end].trim_end()),
@@ -26,31 +26,31 @@ pub(super) fn typed(asked: &str) -> String {
     }
 }
 
-/// The platform cannot be asked. `reason` is what was seen.
+/// The platform does not answer. `reason` is the error seen.
 pub fn platform_down(reason: &str) -> Reply {
     Reply::text(format!("UpGrade does not answer at the moment ({reason}), so I could not look that up."))
         .hint("Ask again in a minute, or tell whoever runs it.")
 }
 
-/// The platform does not accept us.
+/// The platform does not accept the bot's credentials.
 pub fn not_accepted() -> Reply {
     Reply::text("UpGrade does not accept my credentials, so I can neither read nor change anything.")
         .hint("Whoever runs me has to renew the access token.")
 }
 
-/// There is nothing to sign in with.
+/// The bot cannot sign in.
 pub fn cannot_sign_in(error: &google::Error) -> Reply {
     let text = Text::new().plain("I cannot sign in to UpGrade (").plain(error.to_string());
     Reply::text(text.plain("), so I can neither read nor change anything.")).hint(outcomes::sign_in_advice(error))
 }
 
-/// The platform answered a question of ours with an error.
+/// The platform answered a read with an error.
 pub fn platform_odd(reason: &str) -> Reply {
     Reply::text(Text::new().plain("UpGrade could not answer that: ").code(reason).plain("."))
         .hint("Ask again, or tell whoever runs it.")
 }
 
-/// No experiment of that name; `says` makes the corrected request from a name.
+/// No experiment has this name; `says` turns a name into the corrected request.
 pub fn unknown_experiment(asked: &str, similar: &[Named], says: impl Fn(&str) -> String) -> Reply {
     let nothing = Text::new().plain("There is no experiment “").bold(typed(asked)).plain("”.");
     if similar.is_empty() {
@@ -68,7 +68,7 @@ pub fn unknown_experiment(asked: &str, similar: &[Named], says: impl Fn(&str) ->
     similar.iter().fold(Reply::text(question.plain("?")), |reply, named| reply.choice(&named.name, says(&named.name)))
 }
 
-/// Several experiments of that name: `says` makes the request from an id.
+/// Several experiments have this name; `says` turns an id into the request.
 pub fn several_experiments(asked: &str, several: &[View], says: impl Fn(&str) -> String) -> Reply {
     let question =
         Text::new().plain("There are several experiments “").bold(typed(asked)).plain("”. Which one do you mean?");
@@ -79,7 +79,7 @@ pub fn several_experiments(asked: &str, several: &[View], says: impl Fn(&str) ->
     })
 }
 
-/// No such context; `says` makes the corrected request from one.
+/// No context has this name; `says` turns a name into the corrected request.
 pub fn unknown_context(asked: &str, known: &[String], says: impl Fn(&str) -> String) -> Reply {
     let text = Text::new().plain("There is no context “").bold(typed(asked)).plain("”. There are: ");
     let reply = Reply::text(text.plain(known.join(", ")).plain("."));
@@ -98,7 +98,7 @@ pub fn unknown_word(what: &str, asked: &str, context: &str, known: &[String]) ->
     .hint("Say it again with one of these.")
 }
 
-/// Conditions that the context's vocabulary does not have, as a question.
+/// The question about conditions that the context's vocabulary does not have.
 pub fn unknown_conditions(asked: &[String], context: &str, known: &[String]) -> String {
     let quoted = asked.iter().map(|code| typed(code)).collect::<Vec<_>>().join("”, “");
     let (asked, conditions) = (quoted, if asked.len() == 1 { "condition" } else { "conditions" });
@@ -136,7 +136,7 @@ pub fn bad_code(code: &str, why: &str) -> Reply {
     Reply::text(Text::new().plain("The condition code “").bold(typed(code)).plain(format!("” cannot be used: {why}.")))
 }
 
-/// A value that is none of those allowed.
+/// A value that is not among the allowed ones.
 pub fn not_one_of(what: &str, asked: &str, allowed: &[&str]) -> Reply {
     Reply::text(
         Text::new()
@@ -153,18 +153,18 @@ pub fn unknown_concept(asked: &str, similar: &[&'static Term]) -> Reply {
     reply.choice("What can you explain?", "what concepts can you explain?")
 }
 
-/// Words that are no time.
+/// Words that do not name a time.
 pub fn no_time(asked: &str) -> Reply {
     Reply::text(Text::new().plain("I do not understand “").bold(typed(asked)).plain("” as a time."))
         .hint("Say for example today, this week, last 3 days, or since 2026-11-01.")
 }
 
-/// A user id that cannot travel in a header.
+/// A user id that is not valid in a header.
 pub fn bad_user() -> Reply {
     Reply::text("A user id has to be 1 to 250 letters, digits or signs, without blanks at its ends.")
 }
 
-/// The experiment stands there already.
+/// The experiment has this status already.
 pub fn already(name: &str, status: Status) -> Reply {
     let words = match status {
         Status::Enrolling => "is already running (enrolling)".to_owned(),
@@ -175,7 +175,7 @@ pub fn already(name: &str, status: Status) -> Reply {
     Reply::text(Text::new().plain("“").bold(name).plain(format!("” {words}, so there is nothing to change.")))
 }
 
-/// The experiment may not start yet.
+/// The experiment is not complete enough to start.
 pub fn not_ready(name: &str, problems: &[String]) -> Reply {
     Reply::text(Text::new().plain("“").bold(name).plain(format!(
         "” cannot start yet: {}. Starting it like this would assign nobody sensibly.",
@@ -184,7 +184,7 @@ pub fn not_ready(name: &str, problems: &[String]) -> Reply {
     .hint("Ask me to update it first.")
 }
 
-/// There is no way from one status to another; `possible` are the ways there are.
+/// The experiment cannot change between these statuses; `possible` are the ones it can have next.
 pub fn no_way(name: &str, from: Status, to: Status, possible: &[Status]) -> Reply {
     let mut reply = Text::new().plain("“").bold(name).plain(format!(
         "” is {}, and from there it cannot become {}.",
@@ -209,26 +209,26 @@ pub fn nothing_changes(name: &str) -> Reply {
     Reply::text(Text::new().plain("“").bold(name).plain("” is already like that, so there is nothing to change."))
 }
 
-/// An update that does not say what to change.
+/// An update that names no change.
 pub fn no_change_given(name: &str) -> Reply {
     Reply::text(Text::new().plain("What should I change about “").bold(name).plain("”?")).hint(
         "Its name, description, tags, weights, conditions, decision points, who draws a lot, or what holds afterwards.",
     )
 }
 
-/// The condition is none of the experiment's.
+/// The experiment has no such condition.
 pub fn unknown_condition(asked: &str, name: &str, codes: &[String]) -> Reply {
     let text = Text::new().plain("“").bold(name).plain("” has no condition “").bold(typed(asked));
     Reply::text(text.plain(format!("”. It has: {}.", codes.join(", "))))
 }
 
-/// The experiment does not own the point.
+/// The experiment does not have the point.
 pub fn not_its_point(name: &str, point: &str, points: &[String]) -> Reply {
     let text = Text::new().plain("“").bold(name).plain("” has no decision point ").code(typed(point));
     Reply::text(text.plain(format!(". It has: {}.", if points.is_empty() { "none".into() } else { points.join(", ") })))
 }
 
-/// The point belongs to an experiment of another context; `says` makes the request from its name.
+/// The point belongs to an experiment of another context; `says` turns its name into the request.
 pub fn point_elsewhere(point: &str, context: &str, other: &View, says: impl Fn(&str) -> String) -> Reply {
     let text = Text::new().plain(format!("No experiment in {context} has the decision point ")).code(typed(point));
     let text = text.plain("; “").bold(&other.name).plain(format!("” in {} has it.", other.context()));
@@ -242,7 +242,7 @@ pub fn not_in_context(name: &str, context: &str, asked: &str) -> Reply {
     )
 }
 
-/// Marks within subjects count each visit.
+/// Marks within subjects would count each visit.
 pub fn within_subjects(name: &str) -> Reply {
     Reply::text(Text::new().plain("“").bold(name).plain(
         "” leads each person through several conditions, and there every mark counts as one more visit. \
@@ -250,13 +250,13 @@ pub fn within_subjects(name: &str) -> Reply {
     ))
 }
 
-/// Within subjects nobody's past decides.
+/// Within subjects there is no consistency rule.
 pub fn no_consistency_within_subjects() -> Reply {
     Reply::text("Within subjects everybody meets several conditions, so there is no consistency rule.")
         .hint("Leave the rule out, or choose the unit individual or group.")
 }
 
-/// Each person draws alone, and a group's past is to decide.
+/// Individual assignment has no group consistency.
 pub fn no_group_rule() -> Reply {
     Reply::text(
         "The consistency rule can be “group” only where a group draws the lot together, and here each person does.",
@@ -264,7 +264,7 @@ pub fn no_group_rule() -> Reply {
     .hint("Say which group draws, such as assigned by classId, or choose the rule individual or experiment.")
 }
 
-/// A way of drawing lots that cannot be used.
+/// A way of drawing that the bot does not set.
 pub fn algorithm(asked: &str) -> Reply {
     let why = if asked.contains("strat") {
         "it draws by a factor of the participants, which is chosen when an experiment is created"
@@ -277,7 +277,7 @@ pub fn algorithm(asked: &str) -> Reply {
         .hint("Say random instead; that is also what I use if nobody says anything.")
 }
 
-/// A stratified draw by a factor that nobody draws by yet, or by none.
+/// A stratified draw by an unknown factor, or by none.
 pub fn no_such_factor(asked: Option<&str>, known: &[String]) -> Reply {
     let text = match asked {
         Some(asked) => Text::new().plain("I cannot draw by the factor “").bold(typed(asked)).plain("”. "),
@@ -293,7 +293,7 @@ pub fn no_such_factor(asked: Option<&str>, known: &[String]) -> Reply {
     }
 }
 
-/// What draws by a factor is not made to draw otherwise.
+/// An experiment with a stratified draw keeps it.
 pub fn stays_stratified(name: &str) -> Reply {
     let text =
         Text::new().plain("“").bold(name).plain("” draws by a factor of the participants, and I leave that as it is.");
@@ -311,29 +311,29 @@ pub fn no_month(asked: &str) -> Reply {
         .hint("Write it as May, May 2026 or 2026-05.")
 }
 
-/// No experiment is of the kind that was asked for.
+/// No experiment fits the request.
 pub fn none_fits() -> Reply {
     Reply::text("No experiment is like that, so there is nothing to change.").choice("Show all", "list experiments")
 }
 
-/// None of several may become that.
+/// None of several experiments may get this status.
 pub fn none_may(to: Status, left_out: &[String]) -> Reply {
     Reply::text(format!("None of them can become {}: {}.", to.display(), left_out.join(", ")))
 }
 
-/// Too many for one card.
+/// There are too many experiments for one card.
 pub fn too_many(found: usize, most: usize) -> Reply {
     Reply::text(format!("That would be {found} experiments; one card lists at most {most}."))
         .hint("Ask for one context, one tag or one month.")
 }
 
-/// A payload that is none.
+/// A payload that is not valid JSON.
 pub fn bad_json(condition: &str) -> Reply {
     Reply::text(Text::new().plain("The payload of “").bold(typed(condition)).plain("” is said to be JSON, but is not."))
 }
 
-/// An undo that would take back more than the change it belongs to: each line has what that change left behind, and what is
-/// there now.
+/// An undo that would revert more than its own change: each line has the value that the change left, and the present
+/// one.
 pub fn changed_since(name: &str, changed: &[Fact]) -> Reply {
     let lines = changed.iter().map(|fact| {
         let text = Text::new().bold(&fact.label).plain(": then ");

@@ -1,4 +1,4 @@
-//! How newcomers will split, on cards.
+//! The expected split of newcomers, on cards.
 
 use countersign_core::reply::{Fact, Text};
 
@@ -13,7 +13,7 @@ pub fn line(design: &Design) -> Option<Fact> {
     Some(fact(&label(design, &split), words(design, &split)?))
 }
 
-/// The line about a split that changes; nothing if it stays as it is.
+/// The line about a changing split; `None` if it stays the same.
 pub fn changing(before: &Design, after: &Design) -> Option<Fact> {
     let (was, will) = (Split::of(before), Split::of(after));
     let (label_was, label_will) = (label(before, &was), label(after, &will));
@@ -27,7 +27,7 @@ pub fn changing(before: &Design, after: &Design) -> Option<Fact> {
     })
 }
 
-/// What has to be known to read it: how far chance takes it, and who is not in it.
+/// The explanation of the figures: the effect of chance, and the people who are not counted.
 pub fn note(design: &Design) -> Option<Text> {
     let mut sentences = Vec::new();
     match Split::of(design) {
@@ -83,7 +83,7 @@ fn label(design: &Design, split: &Split) -> String {
     }
 }
 
-/// What is said of it; nothing where a warning says it.
+/// The split in words; `None` if a warning covers it.
 fn words(design: &Design, split: &Split) -> Option<String> {
     Some(match split {
         Split::Nobody => return None,
@@ -111,7 +111,7 @@ fn words(design: &Design, split: &Split) -> Option<String> {
     })
 }
 
-/// `1,000`.
+/// The number with a comma: `1,000`.
 fn thousands(number: u32) -> String {
     match number {
         0..=999 => number.to_string(),

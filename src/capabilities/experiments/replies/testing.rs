@@ -1,4 +1,4 @@
-//! What is said about tests with simulated participants.
+//! The replies about tests with simulated participants.
 
 use countersign_core::{
     ids::UserId,
@@ -18,14 +18,14 @@ use crate::{
     upgrade::{error::Error, experiment::View, status::Status},
 };
 
-/// Below this, counts do not fit the weights.
+/// The probability below which counts do not fit the weights.
 const HARDLY_CHANCE: f64 = 0.001;
-/// How much of a reason is told, in characters.
+/// The longest reason that is quoted, in characters.
 const LONGEST_REASON: usize = 200;
-/// Below this, it is worth a second look.
+/// The probability below which a result is worth a second look.
 const UNUSUAL: f64 = 0.05;
 
-/// The card of a test.
+/// The card of a test of condition balance.
 pub fn card(test: &Test, enrolled: Option<u64>) -> Card {
     let Test { experiment_name, place, users, conditions, run: _ } = test;
     let mut facts = vec![
@@ -124,7 +124,7 @@ pub fn went(journey: &Journey, received: &Received) -> Text {
     text.bold(&journey.experiment_name).plain("” and is enrolled.")
 }
 
-/// The user got nothing, and why, as far as that can be told.
+/// The user got nothing, and the reason, if it is known.
 pub fn got_nothing(journey: &Journey, view: Option<&View>) -> Text {
     let place = super::outcomes::place(&journey.place.site, Some(&journey.place.target));
     let text = Text::new().code(&journey.user).plain(format!(" got nothing at {place} in “"));
@@ -150,7 +150,7 @@ pub fn nobody_there(site: &str, target: &str) -> Reply {
     Reply::text(text.plain(", so a user would get nothing there.")).choice("List experiments", "list experiments")
 }
 
-/// More than a test may have, or nobody.
+/// A test with more users than allowed, or none.
 pub fn not_so_many() -> Reply {
     Reply::text(format!("A test takes 1 to {MOST} users. How many shall it be?"))
 }
@@ -169,7 +169,7 @@ pub fn not_running(name: &str, status: Status, users: u32) -> Reply {
     }
 }
 
-/// Within subjects there is nothing to balance.
+/// Within subjects there is no balance to test.
 pub fn not_within_subjects(name: &str) -> Reply {
     Reply::text(
         Text::from("In “")
@@ -178,12 +178,12 @@ pub fn not_within_subjects(name: &str) -> Reply {
     )
 }
 
-/// No decision point that a user could visit.
+/// The experiment has no decision point that a user could visit.
 pub fn nowhere(name: &str) -> Reply {
     Reply::text(Text::from("“").bold(name).plain("” has no decision point with a target, so nobody can visit it."))
 }
 
-/// What went wrong so far; nothing if nothing did.
+/// The problems so far; empty if there are none.
 pub fn troubles(tally: &Tally) -> Text {
     let count = |count: u64, what: &str| (count > 0).then(|| format!("{count} {what}"));
     let all = [
@@ -195,7 +195,7 @@ pub fn troubles(tally: &Tally) -> Text {
     if all.is_empty() { Text::new() } else { Text::from(all.join(", ")) }
 }
 
-/// How it came out, in one sentence.
+/// The result, in one sentence.
 pub fn summary(test: &Test, tally: &Tally) -> Text {
     let users = match tally.enrolled {
         all if all == u64::from(test.users) => format!("{all}"),
@@ -211,7 +211,7 @@ pub fn summary(test: &Test, tally: &Tally) -> Text {
     }
 }
 
-/// It ended on the way.
+/// The test ended early.
 pub fn stopped(test: &Test, tally: &Tally, by: Option<&UserId>) -> Text {
     let text = match by {
         Some(by) => Text::from("Stopped by ").person(by.clone()),
@@ -225,7 +225,7 @@ pub fn stopped(test: &Test, tally: &Tally, by: Option<&UserId>) -> Text {
     }
 }
 
-/// Who is enrolled could not be read back until the time was over.
+/// The enrolments could not be read back within the time limit.
 pub fn not_read_back(test: &Test, tally: &Tally) -> Text {
     Text::from(format!(
         "UpGrade could not be read back for {} minutes. At least {} of {} users are enrolled; their names begin with {}.",
@@ -248,7 +248,7 @@ pub fn gave_up(test: &Test, tally: &Tally, error: &Error) -> Text {
     }
 }
 
-/// Why a test cannot go on that has changed something already.
+/// The reason why a test that has already changed something cannot go on.
 pub fn trouble(error: &Error) -> Text {
     match error {
         Error::Unavailable { .. } | Error::NoAnswer { .. } => Text::from("UpGrade does not answer at the moment."),
@@ -270,7 +270,7 @@ fn shortened(reason: &str) -> String {
     reason.chars().take(LONGEST_REASON).collect()
 }
 
-/// The figures, what they mean, and the picture.
+/// Adds the figures, their meaning, and the chart.
 pub fn report(mut reply: Reply, test: &Test, tally: &Tally) -> Reply {
     let drawn: u64 = tally.draws.iter().map(|(_, count)| count).sum();
     if drawn == 0 {

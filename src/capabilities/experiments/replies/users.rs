@@ -1,4 +1,4 @@
-//! Names for simulated participants.
+//! The replies with names for simulated participants.
 
 use countersign_core::reply::{Attachment, Part, Reply, Text};
 use serde::Deserialize as _;
@@ -7,9 +7,9 @@ use serde_json::Value;
 use super::answers::unreadable;
 use crate::testing::users::{MOST, User, Users};
 
-/// So many are told in a list.
+/// The number of names shown in a list.
 const LISTED: usize = 10;
-/// So many fit a table; the rest is in a file.
+/// The number of names shown in a table; the rest is in a file.
 const SHOWN: usize = 50;
 
 /// The names: the answer of `generate_test_users`.
@@ -74,17 +74,17 @@ fn csv(all: &Users) -> Attachment {
     }
 }
 
-/// More than can be made, or none.
+/// More names than can be made, or none.
 pub fn not_so_many() -> Reply {
     Reply::text(format!("I can make up 1 to {MOST} test users. How many shall it be?"))
 }
 
-/// A beginning that is too long.
+/// The common beginning of the names is too long.
 pub fn long_run(most: usize) -> Reply {
     Reply::text(format!("The names may begin with at most {most} characters of your choice."))
 }
 
-/// Groups are wanted, and it is not clear of which type.
+/// Groups are wanted, but their type is unclear.
 pub fn which_groups(users: u32, experiment: Option<&str>, known: &[String]) -> Reply {
     if known.is_empty() {
         return Reply::text("There are no group types there, so test users cannot have groups.");

@@ -1,7 +1,7 @@
-//! `test_condition_balance`: enrols simulated participants and compares who got what with the weights.
+//! `test_condition_balance`: enrols simulated participants and compares their conditions with the weights.
 //!
-//! Participants come in batches of [`BATCH`]; which ones is decided by the count that the batch before left. What an
-//! interrupted batch did is read back from the platform's list of enrolments, so nobody is enrolled twice.
+//! Participants come in batches of [`BATCH`]; the count saved after the previous batch decides which ones. The
+//! effects of an interrupted batch are read back from the platform's list of enrolments, so nobody is enrolled twice.
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
@@ -27,19 +27,19 @@ use crate::{
 
 /// The most participants of one test.
 pub const MOST: u32 = 1_000;
-/// How many there are if nobody says.
+/// The number of participants if none is given.
 const USUAL: u32 = 100;
-/// How many are sent between two saves.
+/// The number of participants between two saves.
 const BATCH: u32 = 16;
-/// How many are on their way at a time.
+/// The number of participants that are sent at a time.
 const AT_A_TIME: usize = 8;
-/// A test that takes longer ends by itself.
+/// The longest duration of a test; it ends automatically after that.
 pub const LONGEST: Duration = Duration::from_secs(15 * 60);
 
-/// Its name.
+/// The name of the action.
 pub(crate) const NAME: &str = "test_condition_balance";
 
-/// `test_condition_balance`.
+/// The action `test_condition_balance`.
 #[derive(Debug)]
 pub struct TestBalance(pub Arc<UpgradeClient>, pub Arc<dyn Clock>);
 
@@ -54,43 +54,43 @@ struct Given {
     users: Option<i64>,
 }
 
-/// What is stored: everything that decides who is sent where.
+/// The stored parameters: they decide which participant is sent where.
 #[derive(Serialize, Deserialize)]
 pub struct Test {
-    /// For people.
+    /// The name of the experiment, for people.
     pub experiment_name: String,
-    /// Where they go.
+    /// The place that participants visit.
     pub place: Place,
-    /// How many.
+    /// The number of participants.
     pub users: u32,
-    /// How their names begin.
+    /// The beginning of the participants' names.
     pub run: String,
-    /// What they may get.
+    /// The conditions that participants may get.
     pub conditions: Vec<Share>,
 }
 
 /// A condition with its weight.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Share {
-    /// Its identity.
+    /// The condition's id.
     pub id: String,
-    /// Its code.
+    /// The condition's code.
     pub code: String,
-    /// Its weight.
+    /// The condition's weight.
     pub weight: f64,
 }
 
-/// How far a test is.
+/// The progress of a test.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Tally {
     /// The participant to send next.
     pub next: u32,
-    /// Lots drawn by condition: one for each participant, or for each group where the group draws.
+    /// Draws by condition: one for each participant, or for each group if groups draw.
     pub draws: Vec<(String, u64)>,
     /// Participants enrolled.
     pub enrolled: u64,
-    /// Participants that were given nothing.
+    /// Participants that got no condition.
     pub nothing_given: u64,
     /// Participants that may or may not be enrolled.
     pub silent: u64,
@@ -268,7 +268,7 @@ impl Batches for TestBalance {
 }
 
 impl TestBalance {
-    /// Who of this run is enrolled, by name, with the code of the condition.
+    /// Returns the enrolled participants of this run by name, with the code of the condition.
     async fn enrolled(&self, test: &Test) -> Result<HashMap<String, String>, Error> {
         let code = |id: &str| test.conditions.iter().find(|share| share.id == id).map(|share| share.code.clone());
         let all = self.0.enrolled(test.place.experiment).await?;
@@ -282,7 +282,7 @@ fn tally_of(record: &ActionRecord) -> Tally {
     progress.and_then(|progress| serde_json::from_value(progress.data.clone()).ok()).unwrap_or_default()
 }
 
-/// Where participants of a test go: a running experiment's first decision point.
+/// Returns the place for the participants of a test: a running experiment's first decision point.
 fn place(view: &View, users: u32) -> Result<Place, PrepareError> {
     let refused = |reply| Err(access::refused(ErrorKind::Execution, reply));
     if view.state != Status::Enrolling {
@@ -297,14 +297,14 @@ fn place(view: &View, users: u32) -> Result<Place, PrepareError> {
     }
 }
 
-/// What must be as it was on the card: status, conditions, weights.
+/// Returns the values that must not differ from the card: status, conditions, weights.
 fn state_of(view: &View) -> Value {
     let conditions: Vec<_> =
         view.conditions.iter().map(|c| json!([c.id, c.condition_code, c.assignment_weight])).collect();
     json!({ "status": view.state, "conditions": conditions })
 }
 
-/// The error that everybody had, if nobody came as far as an answer.
+/// Returns the error of the first participant if every participant failed.
 fn nobody_got_through(visits: &[(u32, Visit)]) -> Option<&Error> {
     let all_failed = visits.iter().all(|(_, visit)| matches!(visit, Visit::Failed(_)));
     visits.iter().filter(|_| all_failed).find_map(|(_, visit)| match visit {

@@ -1,4 +1,4 @@
-//! A bar chart of counts beside what was expected, as PNG.
+//! A bar chart of counts beside their expected values, as PNG.
 
 use std::sync::Once;
 
@@ -29,11 +29,11 @@ const EXPECTED: RGBColor = RGBColor(223, 120, 38);
 /// One row of the chart.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
-    /// What was counted.
+    /// The label.
     pub name: String,
-    /// How many.
+    /// The count.
     pub count: u64,
-    /// How many were to be expected.
+    /// The expected count.
     pub expected: f64,
 }
 
@@ -41,7 +41,7 @@ pub struct Row {
 ///
 /// # Errors
 ///
-/// If it cannot be drawn: nothing in the data can cause that, but a missing picture is no reason to lose the figures.
+/// Fails if the picture cannot be drawn: nothing in the data can cause that, and the figures are shown without it.
 pub fn draw(title: &str, rows: &[Row]) -> anyhow::Result<Vec<u8>> {
     static FONTS: Once = Once::new();
     FONTS.call_once(|| {

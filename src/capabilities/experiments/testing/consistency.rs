@@ -1,10 +1,10 @@
-//! `test_consistency_rules`: sends a few simulated participants through every phase of an experiment, changing its status
-//! on the way, and compares what they got with what its rules say.
+//! `test_consistency_rules`: sends a few simulated participants through every phase of an experiment, changing its
+//! status on the way, and compares their conditions with those that its rules require.
 //!
-//! One batch is one [`Step`]. In each phase everybody first asks and is then marked: asking can be repeated and gives the
-//! same again, and what was seen is saved before the marks that may change it. A change of status is made only after reading
-//! where the experiment stands, so an interrupted one is not made twice; of interrupted marks, those are left out that
-//! enrolled somebody.
+//! One batch is one [`Step`]. In each phase all visitors first ask and are then marked: asking can be repeated with
+//! the same answer, and the answers are saved before the marks that may change them. The status is changed only after
+//! reading it, so an interrupted change is not made twice; of interrupted marks, those that enrolled a visitor are
+//! not repeated.
 
 use std::{collections::HashSet, sync::Arc, time::Duration};
 
@@ -42,10 +42,10 @@ use crate::{
     },
 };
 
-/// A test that takes longer ends by itself.
+/// The longest duration of a test; it ends automatically after that.
 pub const LONGEST: Duration = Duration::from_secs(10 * 60);
 
-/// `test_consistency_rules`.
+/// The action `test_consistency_rules`.
 #[derive(Debug)]
 pub struct TestConsistency(pub Arc<UpgradeClient>, pub Arc<dyn Clock>);
 
@@ -57,46 +57,46 @@ struct Given {
     experiment: Option<String>,
 }
 
-/// What is stored: everything that decides who comes when, and what they should get.
+/// The stored parameters: the visitors of each phase, and the rules for their conditions.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Test {
-    /// For people.
+    /// The name of the experiment, for people.
     pub experiment_name: String,
-    /// Where they go.
+    /// The place that visitors visit.
     pub place: Place,
-    /// How their names begin.
+    /// The beginning of the visitors' names.
     pub run: String,
-    /// The phase it starts in.
+    /// The phase that the test starts in.
     pub first: Phase,
-    /// What decides who gets what.
+    /// The rules that decide who gets which condition.
     pub rules: Rules,
-    /// Who comes.
+    /// The visitors.
     pub visitors: Vec<Visitor>,
 }
 
 /// One step of a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// The experiment is brought into this phase.
+    /// The experiment enters this phase.
     Enter(Phase),
-    /// Everybody who is there by then asks what they get.
+    /// All visitors who have arrived by this phase ask for their condition.
     Ask(Phase),
-    /// The same are marked as having been there.
+    /// The same visitors are marked as having been there.
     Mark(Phase),
 }
 
-/// How far a test is.
+/// The progress of a test.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Course {
     /// The step to make next.
     pub next: usize,
-    /// What was seen, in order.
+    /// The conditions observed, in order.
     pub sights: Vec<Sight>,
 }
 
 impl Test {
-    /// What is done, in order.
+    /// Returns the steps, in order.
     pub fn steps(&self) -> Vec<Step> {
         let phases = Phase::ALL.into_iter().filter(|phase| *phase >= self.first);
         let of_phase = |phase| {
@@ -106,19 +106,19 @@ impl Test {
         phases.flat_map(of_phase).collect()
     }
 
-    /// Who comes in a phase, each with their place in the list.
+    /// Returns the visitors of a phase, each with their index in the list.
     pub fn who_comes(&self, phase: Phase) -> impl Iterator<Item = (usize, &Visitor)> {
         self.visitors.iter().enumerate().filter(move |(_, visitor)| visitor.arrives <= phase)
     }
 
-    /// The phase that the experiment is in after so many steps.
+    /// Returns the phase of the experiment after this number of steps.
     pub fn phase_after(&self, steps: usize) -> Phase {
         let changes = self.steps().into_iter().take(steps).rev();
         let last = changes.filter_map(|step| if let Step::Enter(phase) = step { Some(phase) } else { None }).next();
         last.unwrap_or(self.first)
     }
 
-    /// How many of the card's lines so many steps are: there a visit is one line.
+    /// Returns the number of the card's lines for this number of steps: asking and marking share a line.
     pub fn lines(&self, steps: usize) -> usize {
         self.steps().into_iter().take(steps).filter(|step| !matches!(step, Step::Ask(_))).count()
     }
@@ -131,13 +131,13 @@ impl Test {
     }
 }
 
-/// Why a step was not made.
+/// The reason why a step was not made.
 enum Trouble {
-    /// A request left, and what became of it has to be read back later.
+    /// A request was sent, and its outcome has to be read back later.
     Open,
-    /// The platform refuses or is away.
+    /// The platform refuses or does not answer.
     Failed(Error),
-    /// Somebody else changed the status.
+    /// Another person changed the status.
     Elsewhere,
 }
 
@@ -294,7 +294,7 @@ impl TestConsistency {
         Ok(Sight { phase, visitor, got: got.map(|received| received.code) })
     }
 
-    /// One after the other, since the first of a group draws for the rest.
+    /// Marks the visitors one after the other, since the first of a group draws for the rest.
     async fn mark(&self, test: &Test, phase: Phase, sights: &[Sight], interrupted: bool) -> Result<(), Trouble> {
         let enrolled: HashSet<String> = match interrupted {
             false => HashSet::new(),
@@ -318,7 +318,8 @@ impl TestConsistency {
         Ok(self.0.single(id).await?.view.state)
     }
 
-    /// A step was not made: it waits to be read back, or the test ends here, and where the experiment stands is said.
+    /// Ends the batch after a step that was not made: either it is to be read back later, or the test ends with the
+    /// present status of the experiment.
     async fn troubled(
         &self,
         record: &ActionRecord,
@@ -356,7 +357,7 @@ fn ended(test: &Test, course: &Course) -> Outcome {
     Outcome::Done { result: json!({ "name": test.experiment_name, "course": course }), summary }
 }
 
-/// Who comes when, or why nobody does.
+/// Plans the test, or returns the refusal.
 fn plan(view: &View) -> Result<Test, Reply> {
     if view.assignment_unit == "within-subjects" {
         return Err(words::within_subjects(&view.name));
@@ -378,7 +379,8 @@ fn plan(view: &View) -> Result<Test, Reply> {
     Ok(Test { experiment_name: view.name.clone(), place, run, first, rules, visitors })
 }
 
-/// Whether the other experiment is live at one of this one's points: then each user takes part in one of the two only.
+/// Returns true if the other experiment is live at one of this one's points: each user takes part in only one of the
+/// two.
 fn shares_users(view: &View, other: &View) -> bool {
     let live = matches!(other.state, Status::Enrolling | Status::EnrollmentComplete);
     let same_point = || {
@@ -388,7 +390,7 @@ fn shares_users(view: &View, other: &View) -> bool {
     other.id != view.id && live && same_point()
 }
 
-/// What must be as it was on the card: status, and all that decides who gets what.
+/// Returns the values that must not differ from the card: status, and everything that decides the conditions.
 fn state_of(view: &View) -> Value {
     let conditions: Vec<_> =
         view.conditions.iter().map(|c| json!([c.id, c.condition_code, c.assignment_weight])).collect();

@@ -1,20 +1,21 @@
-//! The platform's draw, without the platform: the number that a user or a group gets in an experiment, and the condition it
+//! The platform's draw, computed here: the number that a user or a group gets in an experiment, and the condition it
 //! falls on.
 //!
-//! The server seeds the generator `seedrandom` with the experiment's id and the user's (or working group's), takes one
-//! number from 0 to 100 and walks the conditions, adding weights until the number is reached. That generator is RC4: its key
-//! is the seed, smeared over at most 256 bytes; the first 256 outputs are thrown away; the number is made of the next ones.
-//! The numbers here are the server's own: its recorded draws come out alike, user by user.
+//! The server seeds the generator `seedrandom` with the experiment's id and the user's (or working group's), takes
+//! one number from 0 to 100 and walks the conditions, adding weights until the number is reached. That generator is
+//! RC4: its key is the seed, smeared over at most 256 bytes; the first 256 outputs are discarded; the number is made
+//! of the next ones. The numbers here equal the server's own: its recorded draws are reproduced, user by user.
 
-/// How many states the generator has, and how many outputs it throws away.
+/// The number of states of the generator, and of the outputs it discards.
 const WIDTH: usize = 256;
 
-/// The number from 0 to 100 that somebody gets in an experiment: `by` is the user's id, or the group's where groups draw.
+/// Returns the number from 0 to 100 for a draw in an experiment: `by` is the user's id, or the group's if groups
+/// draw.
 pub fn number(experiment: &str, by: &str) -> f64 {
     Generator::seeded(&format!("{experiment}_{by}")).next() * 100.0
 }
 
-/// The place of the condition that a number falls on; the first one, if it falls on none.
+/// Returns the index of the condition that a number falls on; the first one, if it falls on none.
 pub fn falls_on(weights: &[f64], number: f64) -> usize {
     let mut sum = 0.0;
     let reached = weights.iter().position(|weight| {
@@ -24,12 +25,12 @@ pub fn falls_on(weights: &[f64], number: f64) -> usize {
     reached.unwrap_or_default()
 }
 
-/// The lot, from 0 to below 1, that says to which of several experiments at one point a user comes.
+/// Returns the lot, from 0 to below 1, that assigns a user to one of several experiments at a point.
 pub fn pool_lot(user: &str) -> f64 {
     Generator::seeded(user).next()
 }
 
-/// Of so many experiments at one point, the place of the one that a lot falls on.
+/// Returns the index of the experiment that a lot falls on, of `size` at one point.
 pub fn pool_member(size: usize, lot: f64) -> usize {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "from 0 to below the size")]
     let place = (lot * size as f64) as usize;
@@ -68,7 +69,7 @@ impl Generator {
         self.states[usize::from(at)]
     }
 
-    /// A number from 0 to below 1, with all 52 digits that such a number can have.
+    /// Returns a number from 0 to below 1, with all 52 bits that such a number can have.
     fn next(&mut self) -> f64 {
         const DIGITS: u64 = 1 << 52;
         let mut numerator = (0..6).fold(0_u64, |sum, _| sum << 8 | u64::from(self.byte()));
@@ -88,7 +89,7 @@ impl Generator {
     }
 }
 
-/// The seed's characters (UTF-16, as the server's language has them), smeared over at most 256 bytes.
+/// Returns the key: the seed's characters (UTF-16, as in the server's language), smeared over at most 256 bytes.
 fn key(seed: &str) -> Vec<u8> {
     let mut key: Vec<u8> = Vec::with_capacity(WIDTH);
     let mut smear: u32 = 0;

@@ -1,13 +1,13 @@
-//! What each visitor should get in each phase: the consistency rule, *exclude if reached* and the post-experiment rule, as
-//! the platform was seen to apply them. Pure; it asks nobody.
+//! The condition that each visitor should get in each phase, by the consistency rule, *exclude if reached* and the
+//! post-experiment rule, as the platform was observed to apply them. Pure.
 //!
-//! Which condition a lot falls on is not predicted, only that there is one, and who has to get the same later.
+//! The condition that a lot falls on is not predicted, only that there is one, and who has to get the same later.
 
 use serde::{Deserialize, Serialize};
 
 use crate::upgrade::{experiment::View, status::Status};
 
-/// A part of an experiment's life.
+/// A phase of an experiment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
@@ -20,10 +20,10 @@ pub enum Phase {
 }
 
 impl Phase {
-    /// All of them, in order.
+    /// All phases, in order.
     pub const ALL: [Self; 3] = [Self::Before, Self::Running, Self::Paused];
 
-    /// The status that an experiment has in it.
+    /// Returns the status of an experiment in this phase.
     pub fn status(self) -> Status {
         match self {
             Self::Before => Status::Inactive,
@@ -32,13 +32,13 @@ impl Phase {
         }
     }
 
-    /// The phase of an experiment that can go through this one and those after it.
+    /// Returns the phase of an experiment that can go through this one and the later ones.
     pub fn of(status: Status) -> Option<Self> {
         Self::ALL.into_iter().find(|phase| phase.status() == status)
     }
 }
 
-/// Whose past decides.
+/// The past assignment that decides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Consistency {
@@ -50,11 +50,11 @@ pub enum Consistency {
     Experiment,
 }
 
-/// What holds once it is paused.
+/// The rule once the experiment is paused.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Afterwards {
-    /// Everyone keeps theirs.
+    /// Everyone keeps their condition.
     Keep,
     /// Everyone enrolled gets this condition.
     Named(String),
@@ -62,21 +62,21 @@ pub enum Afterwards {
     Default,
 }
 
-/// What decides who gets what.
+/// The rules that decide who gets which condition.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rules {
-    /// Whether a group draws the lot, not a person.
+    /// True if groups draw, false if persons do.
     pub by_group: bool,
-    /// Whose past decides.
+    /// The past assignment that decides.
     pub consistency: Consistency,
-    /// What holds once it is paused.
+    /// The rule once the experiment is paused.
     pub afterwards: Afterwards,
-    /// Whether people who came before the start stay out (*exclude if reached*).
+    /// True if people who came before the start stay out (*exclude if reached*).
     pub early_stay_out: bool,
 }
 
 impl Rules {
-    /// The rules of an experiment at a point, if it has some that can be told in advance.
+    /// Returns the rules of an experiment at a point; `None` if their effect is not known in advance.
     pub fn of(view: &View, early_stay_out: bool) -> Option<Self> {
         let by_group = match view.assignment_unit.as_str() {
             "group" => true,
@@ -99,19 +99,20 @@ impl Rules {
     }
 }
 
-/// Somebody who comes in every phase from the first one on.
+/// A simulated user who comes in every phase from `arrives` on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Visitor {
     /// The name on the platform.
     pub user: String,
-    /// When they come first.
+    /// The phase of their first visit.
     pub arrives: Phase,
-    /// The letter of their group, where groups draw.
+    /// The letter of their group, if groups draw.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<char>,
 }
 
-/// The visitors that show a difference between the rules, from `first` on. `name` makes the name of the nth, from 0.
+/// Returns visitors that show a difference between the rules, from `first` on. `name` makes the name of the nth, from
+/// 0.
 pub fn visitors(by_group: bool, first: Phase, name: impl Fn(u32) -> String) -> Vec<Visitor> {
     use Phase::{Before, Paused, Running};
     let all: &[(Phase, Option<char>)] = match by_group {
@@ -131,43 +132,43 @@ pub fn visitors(by_group: bool, first: Phase, name: impl Fn(u32) -> String) -> V
     all.zip(0..).map(|((arrives, group), nth)| Visitor { user: name(nth), arrives: *arrives, group: *group }).collect()
 }
 
-/// What a visitor should get.
+/// The condition that a visitor should get.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Expected {
     /// No condition: the application shows its default.
     Nothing,
-    /// Any condition: the lot falls.
+    /// Any condition: the visitor draws.
     Drawn,
-    /// The condition that the lot fell on before.
+    /// The condition drawn before.
     Same,
     /// This condition.
     Named(String),
 }
 
-/// What one visitor got once. The order of the fields is the order of the report.
+/// One observation of a visitor. The order of the fields is the order of the report.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Sight {
-    /// When.
+    /// The phase of the visit.
     pub phase: Phase,
-    /// Who, by place in the list of visitors.
+    /// The index in the list of visitors.
     pub visitor: usize,
     /// The code of the condition, if there was one.
     pub got: Option<String>,
 }
 
-/// What was seen, beside what was expected.
+/// An observation beside its expectation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Judged {
-    /// What was seen.
+    /// The observation.
     pub sight: Sight,
-    /// What should have been.
+    /// The expectation.
     pub expected: Expected,
-    /// With [`Expected::Same`], what that is, if it was seen.
+    /// With [`Expected::Same`], the condition drawn before, if it was observed.
     pub drawn: Option<String>,
 }
 
 impl Judged {
-    /// Whether the two agree.
+    /// Returns true if the two agree.
     pub fn fits(&self) -> bool {
         match (&self.expected, &self.sight.got) {
             (Expected::Nothing, None) => true,
@@ -179,7 +180,7 @@ impl Judged {
     }
 }
 
-/// Compares what was seen, in the order in which it was, with what the rules say.
+/// Compares the observations, in their order, with the rules.
 pub fn judge(rules: &Rules, visitors: &[Visitor], sights: &[Sight]) -> Vec<Judged> {
     let draws = |sight: &Sight| &visitors[sight.visitor];
     let mut judged = Vec::with_capacity(sights.len());
@@ -217,7 +218,8 @@ fn expected(rules: &Rules, visitors: &[Visitor], visitor: &Visitor, phase: Phase
     }
 }
 
-/// Whether *exclude if reached* keeps this visitor out: for being early, or for belonging to a group with one who was.
+/// Returns true if *exclude if reached* keeps this visitor out: for being early, or for being in a group with an
+/// early one.
 fn stays_out(rules: &Rules, visitors: &[Visitor], visitor: &Visitor) -> bool {
     let early = |v: &Visitor| v.arrives == Phase::Before;
     let excludes = rules.early_stay_out && rules.consistency != Consistency::Experiment;
@@ -234,7 +236,7 @@ mod tests {
 
     use super::*;
 
-    /// The rules of a recorded run.
+    /// Returns the rules of a recorded run.
     fn recorded_rules(run: &Value) -> Rules {
         Rules {
             by_group: run["assignmentUnit"] == "group",
@@ -248,7 +250,7 @@ mod tests {
         }
     }
 
-    /// Its five students, and what they were seen to get.
+    /// Returns the five students of a recorded run, and their observed conditions.
     fn recorded_sights(run: &Value) -> (Vec<Visitor>, Vec<Sight>) {
         let phases = ["inactive", "enrolling", "enrollmentComplete"];
         let (mut visitors, mut sights) = (Vec::new(), Vec::new());

@@ -1,7 +1,7 @@
-//! Whether counts fit the weights: Pearson's chi-square test of goodness of fit.
+//! Pearson's chi-square test: the goodness of fit of counts to weights.
 //!
-//! Source: K. Pearson, “On the criterion that a given system of deviations …”, Philosophical Magazine 50 (1900). Degrees
-//! of freedom are whole numbers, so the distribution is a finite sum: M. Abramowitz and I. Stegun, “Handbook of
+//! Source: K. Pearson, “On the criterion that a given system of deviations …”, Philosophical Magazine 50 (1900). The
+//! degrees of freedom are whole numbers, so the distribution is a finite sum: M. Abramowitz and I. Stegun, “Handbook of
 //! Mathematical Functions” (1964), 26.4.4 and 26.4.5.
 
 use libm::{erfc, exp, lgamma, log, sqrt};
@@ -9,21 +9,21 @@ use libm::{erfc, exp, lgamma, log, sqrt};
 /// The smallest expected count with which the test can be relied on, by the usual rule of thumb.
 pub const SMALLEST_EXPECTED: f64 = 5.0;
 
-/// How well counts fit what was expected.
+/// The goodness of fit of counts to weights.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Fit {
-    /// The statistic: the larger, the farther off.
+    /// The statistic: the larger, the worse the fit.
     pub chi_square: f64,
-    /// Degrees of freedom: one less than there are classes.
+    /// Degrees of freedom: one less than the number of classes.
     pub freedom: u32,
-    /// How often chance alone gives a difference as large as this one or larger, from 0 to 1.
+    /// The probability that chance alone gives a difference at least this large, from 0 to 1.
     pub p: f64,
-    /// Whether every class is large enough for the test.
+    /// True if every class is large enough for the test.
     pub reliable: bool,
 }
 
-/// Compares counts with weights, which need not add up to anything. Classes without weight are left out; there has to be
-/// more than one with weight, and somebody counted.
+/// Compares counts with weights, which may have any sum. Classes without weight are left out. `None` if fewer than
+/// two have weight, or the total is 0.
 pub fn test(counts: &[(f64, u64)]) -> Option<Fit> {
     let classes: Vec<_> = counts.iter().filter(|(weight, _)| *weight > 0.0).collect();
     let weights: f64 = classes.iter().map(|(weight, _)| weight).sum();
@@ -40,7 +40,7 @@ pub fn test(counts: &[(f64, u64)]) -> Option<Fit> {
     Some(Fit { chi_square, freedom, p, reliable })
 }
 
-/// The upper tail of the chi-square distribution: how often chance alone gives `chi_square` or more.
+/// The upper tail of the chi-square distribution: the probability that chance alone gives `chi_square` or more.
 fn beyond(chi_square: f64, freedom: u32) -> f64 {
     let half = chi_square / 2.0;
     if half <= 0.0 {

@@ -1,7 +1,8 @@
-//! `simulate_user_journey`: one user is introduced, asks for a condition, and is marked as having been there.
+//! `simulate_user_journey`: introduces one user, asks for a condition, and marks the visit.
 //!
-//! All three may be sent again if an answer is lost: introducing and asking change nothing the second time, and neither
-//! does a mark where one user has one enrolment. Within subjects it would count a further visit, so there it is refused.
+//! All three may be sent again if an answer is lost: introducing and asking change nothing the second time, and
+//! neither does a mark where one user has one enrolment. Within subjects it would count a further visit, so the
+//! journey is refused there.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -25,7 +26,7 @@ use crate::{
     upgrade::{client::UpgradeClient, error::Error, participants::Introduction},
 };
 
-/// `simulate_user_journey`.
+/// The action `simulate_user_journey`.
 #[derive(Debug)]
 pub struct SimulateJourney(pub Arc<UpgradeClient>);
 
@@ -52,19 +53,19 @@ struct Given {
     working_group: Option<BTreeMap<String, String>>,
 }
 
-/// What is stored.
+/// The stored parameters.
 #[derive(Serialize, Deserialize)]
 pub struct Journey {
-    /// Who.
+    /// The user's id.
     pub user: String,
-    /// For people.
+    /// The name of the experiment, for people.
     pub experiment_name: String,
-    /// Where to.
+    /// The place that the user visits.
     pub place: Place,
-    /// Memberships, if any were given.
+    /// The memberships by type, if any were given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<BTreeMap<String, Vec<String>>>,
-    /// For each type the group acted in, if any was given.
+    /// For each type the group the user acts in, if any was given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub working_group: Option<BTreeMap<String, String>>,
 }

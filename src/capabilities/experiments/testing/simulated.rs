@@ -1,4 +1,4 @@
-//! One simulated participant: introduced, given a condition, present at the decision point.
+//! One simulated participant: introduced, given a condition, and marked at the decision point.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -11,32 +11,32 @@ use crate::upgrade::{
     participants::{Introduction, Mark, MarkData, Marked, MarkedCondition},
 };
 
-/// How many simulated participants share a group, where the group draws the lot.
+/// The number of simulated participants that share a group, if groups draw.
 pub const GROUP_SIZE: u32 = 5;
 
-/// How often a request that did not arrive, or that changes nothing when repeated, is made.
+/// The most tries of a request that was not sent, or that changes nothing when repeated.
 const TRIES: u32 = 3;
 /// The wait before the second try; twice as long before the third.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// Where participants are sent.
+/// The place that participants visit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Place {
     /// The experiment.
     pub experiment: ExperimentId,
-    /// The application.
+    /// The context.
     pub context: String,
-    /// The decision point.
+    /// The site of the decision point.
     pub site: String,
-    /// The thing within it.
+    /// The target of the decision point.
     pub target: String,
-    /// The type of group, where the group draws the lot.
+    /// The type of group, if groups draw.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
 }
 
 impl Place {
-    /// A decision point of an experiment.
+    /// Creates the place from a decision point of an experiment.
     pub fn of(view: &View, (site, target): (String, String)) -> Self {
         Self {
             experiment: view.id,
@@ -48,20 +48,20 @@ impl Place {
     }
 }
 
-/// What came of a visit.
+/// The result of a visit.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Visit {
     /// Enrolled, in this condition.
     Enrolled(Received),
     /// The experiment gave nothing: excluded, or the point belongs to another experiment too.
     NothingGiven,
-    /// It did not happen.
+    /// The visit failed.
     Failed(Error),
-    /// The last request left, and no answer says that it enrolled.
+    /// The last request was sent, and no answer confirms an enrolment.
     Silent,
 }
 
-/// What the application was given.
+/// The condition that the application received.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Received {
     /// The condition's code.
@@ -70,17 +70,17 @@ pub struct Received {
     pub levels: Option<String>,
 }
 
-/// The name of the `number`th participant of a run, from 0.
+/// Returns the name of the `number`th participant of a run, from 0.
 pub fn name(run: &str, number: u32) -> String {
     format!("{run}-{:04}", number + 1)
 }
 
-/// How the names of a new run begin.
+/// Returns a new run: the beginning of its participants' names.
 pub fn run() -> String {
     format!("test-{:06x}", rand::random::<u32>() & 0xff_ffff)
 }
 
-/// The name of that participant's group.
+/// Returns the name of the group of the `number`th participant.
 pub fn group(run: &str, number: u32) -> String {
     format!("{run}-group-{:03}", number / GROUP_SIZE + 1)
 }
@@ -94,7 +94,7 @@ pub async fn visit(client: &UpgradeClient, place: &Place, run: &str, number: u32
     visit_as(client, place, &name(run, number), &introduction).await
 }
 
-/// Somebody who belongs to this one group and acts in it.
+/// Returns the introduction of a user who belongs to this one group and acts in it.
 pub fn member(kind: &str, group: &str) -> Introduction {
     Introduction {
         group: Some(BTreeMap::from([(kind.to_owned(), vec![group.to_owned()])])),
@@ -102,7 +102,7 @@ pub fn member(kind: &str, group: &str) -> Introduction {
     }
 }
 
-/// Sends somebody to a place.
+/// Sends a user to a place.
 pub async fn visit_as(client: &UpgradeClient, place: &Place, user: &str, introduction: &Introduction) -> Visit {
     match ask(client, place, user, introduction).await {
         Ok(Some(received)) => match mark(client, place, user, Some(&received.code)).await {
@@ -116,11 +116,11 @@ pub async fn visit_as(client: &UpgradeClient, place: &Place, user: &str, introdu
     }
 }
 
-/// Introduces the participant and asks what it is given. Both can be repeated.
+/// Introduces the participant and asks for their condition. Both can be repeated.
 ///
 /// # Errors
 ///
-/// If the platform does not tell, after some tries.
+/// Fails if the platform gives no usable answer after some tries.
 pub async fn ask(
     client: &UpgradeClient,
     place: &Place,
@@ -141,11 +141,11 @@ pub async fn ask(
     Ok(ours.next())
 }
 
-/// Marks the visit, which enrols whoever is given a condition. Repeated only if it did not leave.
+/// Marks the visit, which enrols a user who has a condition. Repeated only if it was not sent.
 ///
 /// # Errors
 ///
-/// If it did not happen, or ([`Error::NoAnswer`], [`Error::Unclear`]) may not have.
+/// Fails if the mark was not made, or ([`Error::NoAnswer`], [`Error::Unclear`]) may not have been.
 pub async fn mark(client: &UpgradeClient, place: &Place, user: &str, code: Option<&str>) -> Result<Marked, Error> {
     let given =
         |code: &str| MarkedCondition { condition_code: Some(code.to_owned()), experiment_id: Some(place.experiment) };
@@ -156,11 +156,11 @@ pub async fn mark(client: &UpgradeClient, place: &Place, user: &str, code: Optio
     again(|error| matches!(error, Error::Unavailable { .. }), || client.mark(user, &mark)).await
 }
 
-/// Makes a call, and makes it again while its error may pass by itself.
+/// Makes a call, and repeats it while `passes` says that its error may be temporary.
 ///
 /// # Errors
 ///
-/// The last one.
+/// The error of the last try.
 pub async fn again<T, F: Future<Output = Result<T, Error>>>(
     passes: impl Fn(&Error) -> bool,
     call: impl Fn() -> F,

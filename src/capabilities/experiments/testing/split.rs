@@ -1,64 +1,65 @@
-//! How newcomers will split over the conditions of a design, worked out by drawing for people who do not exist. Nothing is
-//! sent anywhere.
+//! The expected split of newcomers over the conditions of a design, computed by drawing for users who do not exist.
+//! Nothing is sent.
 //!
-//! Who will come is not known, so the draw is made for stand-ins in a few stand-in experiments, and the mean is told. They are
-//! always the same ones: the same design splits alike on every card, and two designs can be compared. Where only people named on a list take part the
-//! draw is made for them, in their experiment, and is what they will get.
+//! The people who will come are not known, so the draw is made for stand-ins in a few stand-in experiments, and the
+//! mean is shown. The stand-ins are always the same: the same design splits alike on every card, and two designs can
+//! be compared. If only people named on a list take part, the draw is made for them, in their experiment, and is
+//! their real one.
 
 use std::sync::LazyLock;
 
 use super::draw;
 
-/// How many new users, and how many new groups, the split is told of.
+/// The number of new users for which the split is shown.
 pub const USERS: u32 = 1_000;
-/// As many groups as a study may have.
+/// The number of new groups for which the split is shown: as many as a study may have.
 pub const GROUPS: u32 = 100;
 
-/// In how many stand-in experiments they draw. One alone may be far off, and would be so on every card.
+/// The number of stand-in experiments. A single one may be far off, and would be so on every card.
 const SAMPLES: u32 = 8;
 
 /// Users and groups by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Named {
-    /// Users.
+    /// User ids.
     pub users: Vec<String>,
-    /// Groups, each with its kind.
+    /// Groups: type and id.
     pub groups: Vec<(String, String)>,
 }
 
-/// What decides how newcomers split.
+/// The parts of an experiment that decide how newcomers split.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Design {
     /// The experiment's id.
     pub experiment: String,
     /// Codes and weights, in order.
     pub conditions: Vec<(String, f64)>,
-    /// Who draws a lot: `individual`, `group` or `within-subjects`.
+    /// The unit of assignment: `individual`, `group` or `within-subjects`.
     pub unit: String,
     /// The type of group, with unit `group`.
     pub group: Option<String>,
-    /// In which order people meet the conditions, within subjects.
+    /// The order in which people meet the conditions, within subjects.
     pub order: Option<String>,
-    /// What a stratified draw goes by.
+    /// The factor of a stratified draw.
     pub strata: Option<String>,
-    /// Whether only people on the inclusion list take part.
+    /// True if only people on the inclusion list take part.
     pub only_named: bool,
     /// The inclusion list.
     pub included: Named,
     /// The exclusion list.
     pub excluded: Named,
-    /// Whether people who were there before the start stay out.
+    /// True if people who were there before the start stay out.
     pub early_stay_out: bool,
-    /// How many other live experiments are at its points.
+    /// The number of other live experiments at its points.
     pub rivals: usize,
 }
 
-/// Who is counted.
+/// The users or groups that are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Who {
-    /// [`USERS`] who come for the first time.
+    /// [`USERS`] new users.
     NewUsers,
-    /// [`GROUPS`] of which somebody comes for the first time.
+    /// [`GROUPS`] new groups.
     NewGroups,
     /// The users on the inclusion list.
     NamedUsers,
@@ -66,36 +67,36 @@ pub enum Who {
     NamedGroups,
 }
 
-/// How newcomers split.
+/// The split of newcomers.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Split {
-    /// Nobody draws one condition: everybody meets all of them.
+    /// No draw: everybody meets all conditions.
     Everyone,
     /// Nobody takes part.
     Nobody,
-    /// Whoever is in groups named on the list, however many they are.
+    /// An unknown number of members of the groups named on the list.
     MembersOfGroups,
-    /// They draw.
+    /// A draw with these counts.
     Drawn(Drawn),
 }
 
-/// What was drawn.
+/// The result of a draw.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Drawn {
-    /// By whom.
+    /// The users or groups that drew.
     pub who: Who,
-    /// By how many.
+    /// The number of draws.
     pub of: u32,
-    /// How many came to each condition, in order.
+    /// The draws for each condition, in order.
     pub counts: Vec<u32>,
-    /// How many came to another experiment at the same point.
+    /// The draws that lead to another experiment at the same point.
     pub elsewhere: u32,
-    /// How far chance takes a count from its weight, 19 times in 20.
+    /// The largest distance by chance of a count from its weight, 19 times in 20.
     pub spread: u32,
 }
 
 impl Split {
-    /// The split of a design.
+    /// Computes the split of a design.
     pub fn of(design: &Design) -> Self {
         if design.unit == "within-subjects" {
             return Self::Everyone;
@@ -126,13 +127,13 @@ impl Split {
     }
 }
 
-/// What a stand-in draws: the number that falls on a condition, and the lot that leads to an experiment.
+/// The draws of a stand-in: the number that falls on a condition, and the lot that leads to an experiment.
 struct StandIn {
     number: f64,
     lot: f64,
 }
 
-/// Those of each sample. Their draws do not depend on the design, so they are worked out once.
+/// The stand-ins of each sample. Their draws do not depend on the design, so they are computed once.
 static STAND_INS: LazyLock<Vec<Vec<StandIn>>> = LazyLock::new(|| {
     let stand_in = |sample: u32, nth: u32| {
         let experiment = format!("expected-split-{sample}");
@@ -157,7 +158,7 @@ fn by_stand_ins(design: &Design, who: Who, of: u32) -> Drawn {
     Drawn { who, of, spread: spread(&weights, of - elsewhere), counts, elsewhere }
 }
 
-/// The counts of one sample, from those of all of them; they add up to `of`.
+/// Returns the mean of the samples from their summed counts, rounded so that it adds up to `of`.
 fn mean(counts: &[u32], of: u32) -> Vec<u32> {
     let mut mean: Vec<u32> = counts.iter().map(|count| count / SAMPLES).collect();
     let mut places: Vec<usize> = (0..counts.len()).collect();
@@ -189,7 +190,7 @@ fn weights(design: &Design) -> Vec<f64> {
     design.conditions.iter().map(|(_, weight)| *weight).collect()
 }
 
-/// 1.96 standard deviations of a count, by the normal approximation; of the condition where it is largest.
+/// Returns 1.96 standard deviations of a count, by the normal approximation, for the condition where it is largest.
 fn spread(weights: &[f64], of: u32) -> u32 {
     let deviation = |weight: &f64| {
         let share = (weight / 100.0).clamp(0.0, 1.0);

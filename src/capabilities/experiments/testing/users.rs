@@ -1,4 +1,4 @@
-//! `generate_test_users`: names for simulated participants, and their groups. Nothing is sent anywhere.
+//! `generate_test_users`: makes names for simulated participants, and their groups. Nothing is sent.
 
 use std::sync::Arc;
 
@@ -21,9 +21,9 @@ use crate::{
 
 /// The most names of one answer.
 pub const MOST: u32 = 1_000;
-/// How many there are if nobody says.
+/// The number of names if none is given.
 const USUAL: u32 = 5;
-/// The longest beginning of a name, in characters.
+/// The longest common beginning of names, in characters.
 const LONGEST_RUN: usize = 40;
 
 /// How many, and for what.
@@ -46,32 +46,32 @@ struct Asked {
     run: Option<String>,
 }
 
-/// The names.
+/// The generated names.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Users {
-    /// How all of them begin.
+    /// The beginning of all names.
     pub run: String,
-    /// The experiment they are for.
+    /// The experiment the users are for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub experiment: Option<String>,
     /// The type of their groups.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group_type: Option<String>,
-    /// One after the other.
+    /// The users, in order.
     pub users: Vec<User>,
 }
 
-/// One of them.
+/// One simulated user.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct User {
     /// The name.
     pub user: String,
-    /// The group, where there are groups.
+    /// The group, if there are groups.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
 }
 
-/// `generate_test_users`.
+/// The tool `generate_test_users`.
 #[derive(Debug)]
 pub struct GenerateUsers(pub Arc<UpgradeClient>);
 
@@ -121,7 +121,7 @@ impl Tool for GenerateUsers {
 }
 
 impl GenerateUsers {
-    /// The experiment they are for, and the type of their groups.
+    /// Returns the name of the experiment the users are for, and the type of their groups.
     async fn purpose(&self, asked: &Asked, count: u32) -> Result<(Option<String>, Option<String>), ToolError> {
         let says = |name: &str| format!("generate {count} test users for {name}");
         let view = match asked.experiment.as_deref().filter(|name| !name.trim().is_empty()) {

@@ -1,8 +1,9 @@
-//! What an answer of UpGrade means.
+//! The interpretation of UpGrade's answers.
 //!
 //! The status comes from HTTP, never from the body: bodies differ between versions. 6.3 and later send one shape with
-//! an echo of the request; 6.2 sends whatever exception it had, `{}` for a fault of its code, and SQL for a fault of its
-//! database. A proxy, or a wrong prefix, sends web pages. Only short words that are meant for reading are taken over.
+//! an echo of the request; 6.2 sends whatever exception it had, `{}` for a fault of its code, and SQL for a fault of
+//! its database. A proxy, or a wrong prefix, sends web pages. Only short texts that are meant for people are passed
+//! on.
 
 use countersign_services::http::{Answer, Lost};
 use reqwest::StatusCode;
@@ -14,19 +15,20 @@ use super::{
     problems::{in_words, rule_broken},
 };
 
-/// What a server says that is asked too often.
+/// The reason if a server answers that it is called too often.
 const TOO_MANY: &str = "too many requests";
 
-/// Whether a call changes something.
+/// The kind of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// It may be repeated at will.
+    /// A read: it may be repeated freely.
     Read,
-    /// It is sent once; without an answer its outcome is not known.
+    /// A change: it is sent once; without an answer its outcome is not known.
     Write,
 }
 
-/// What `answer` means for a call of `kind`: the body of a success, read once and as what it is, or the error.
+/// Turns the answer to a call of `kind` into the body of a success, read once and as its real type, or into the
+/// error.
 ///
 /// # Errors
 ///
@@ -79,7 +81,7 @@ pub fn understand<T: DeserializeOwned>(kind: Kind, answer: Answer) -> Result<T, 
     })
 }
 
-/// What it means that a call of `kind` was not answered.
+/// Returns the error of a call of `kind` that was not answered.
 pub fn unanswered(kind: Kind, lost: Lost) -> Error {
     match (kind, lost) {
         (_, Lost::NotSent { reason }) | (Kind::Read, Lost::NoAnswer { reason, .. }) => Error::Unavailable { reason },
@@ -90,7 +92,7 @@ pub fn unanswered(kind: Kind, lost: Lost) -> Error {
     }
 }
 
-/// What it means that a success cannot be read. Whether a change was made then has to be read back.
+/// Returns the error of a success that cannot be read. A change has to be read back then.
 pub fn unreadable(kind: Kind, why: &str) -> Error {
     match kind {
         Kind::Read => Error::Decode { reason: why.to_owned() },
@@ -98,12 +100,12 @@ pub fn unreadable(kind: Kind, why: &str) -> Error {
     }
 }
 
-/// Whether the server only said that something is wrong, without saying what.
+/// Returns true if the server only said that something is wrong, without details.
 pub fn says_nothing(problems: &[String]) -> bool {
     problems.iter().all(|problem| problem.contains("check 'errors' property"))
 }
 
-/// The problems that `POST /experiments/validation` lists in one text.
+/// Returns the problems that `POST /experiments/validation` lists in one text.
 pub fn validation_problems(text: &str) -> Vec<String> {
     let lines = text.split('\n').map(|line| line.trim_matches([' ', ',', '-']));
     let lines = lines.filter(|line| !line.is_empty());
@@ -120,7 +122,7 @@ pub fn validation_problems(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// All problems of a 400: one by one where 6.2 lists them, else the message.
+/// Returns all problems of a 400: one by one if 6.2 lists them, otherwise the message.
 fn problems(body: &Value) -> Vec<String> {
     let mut found = Vec::new();
     collect(&body["errors"], "", &mut found);
@@ -143,7 +145,7 @@ fn collect(errors: &Value, prefix: &str, found: &mut Vec<String>) {
     }
 }
 
-/// The words of an error body that are fit for reading: never the request, never SQL.
+/// Returns the words of an error body that are fit for reading: never the request, never SQL.
 fn reason(body: &Value) -> String {
     if body.get("query").is_some() || body["name"] == "QueryFailedError" {
         return "a database error".to_owned();
@@ -153,7 +155,7 @@ fn reason(body: &Value) -> String {
     words.into_iter().next().unwrap_or_else(|| "an internal error".to_owned())
 }
 
-/// The first line, at most 200 characters.
+/// Returns the first line, at most 200 characters.
 fn shorten(words: &str) -> String {
     words.trim().lines().next().unwrap_or_default().chars().take(200).collect()
 }
@@ -163,7 +165,7 @@ mod tests {
 
     use super::*;
 
-    /// What the recording means.
+    /// Returns the interpretation of a recorded answer.
     fn meaning(kind: Kind, recording: &str) -> Result<Value, Error> {
         let path = format!("{}/../../../tests/fixtures/upgrade/{recording}.json", env!("CARGO_MANIFEST_DIR"));
         let recorded: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();

@@ -1,4 +1,4 @@
-//! How a call is made: signed in, repeated if it only reads, and understood.
+//! The calls: signed in, repeated if they only read, and interpreted.
 
 use std::sync::Arc;
 
@@ -20,19 +20,19 @@ use super::{
     error::Error,
 };
 
-/// For whom a call is made.
+/// The identity with which a call is made.
 #[derive(Clone, Copy)]
 pub(super) enum As<'a> {
-    /// For nobody: no credentials.
+    /// No credentials.
     Anyone,
-    /// For those who run experiments.
+    /// The bot's own credentials, for the calls that run experiments.
     Admin,
-    /// For a participant.
+    /// A participant.
     User(&'a str),
 }
 
 impl UpgradeClient {
-    /// Asks, and asks again if the platform cannot be reached or has trouble of its own; the status line says so.
+    /// Makes a read, and repeats it if the platform cannot be reached or fails; the status line says so.
     pub(super) async fn read<T: DeserializeOwned>(
         &self,
         method: Method,
@@ -62,7 +62,7 @@ impl UpgradeClient {
         answer
     }
 
-    /// One attempt, signed in where that is needed.
+    /// Makes one attempt, signed in if needed.
     async fn send<T: DeserializeOwned>(
         &self,
         kind: Kind,
@@ -98,7 +98,7 @@ impl UpgradeClient {
         tokio::time::timeout(whole, signed).await.unwrap_or_else(late)
     }
 
-    /// One request.
+    /// Makes one request.
     async fn call<T: DeserializeOwned>(
         &self,
         kind: Kind,
@@ -137,7 +137,7 @@ impl UpgradeClient {
     }
 }
 
-/// Whether a read that failed like this may succeed a moment later.
+/// Returns true if a read that failed with this error may succeed a moment later.
 fn may_pass(error: &Error) -> bool {
     matches!(error, Error::Unavailable { .. } | Error::Faulted { .. })
 }

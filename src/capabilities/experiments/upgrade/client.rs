@@ -1,10 +1,10 @@
-//! One method for each call the bot makes.
+//! The client: one method for each call the bot makes.
 //!
-//! Reads are repeated a few times when the platform cannot be reached; changes are sent once, whatever happens, each on a
-//! connection of its own and under the permit of the work it is part of ([`countersign_core::permit`]). The platform knows no
-//! conditional requests and no idempotency keys: the id that a creation chooses comes closest, and sending it twice
-//! doubles what it holds. The answer to a change counts only as far as it tells of that change: what tells of something
-//! else, or cannot be read, is [`Error::Unclear`], and is read back.
+//! Reads are repeated a few times when the platform cannot be reached; changes are sent once, whatever happens, each
+//! on a connection of its own and under the permit of the work it is part of ([`countersign_core::permit`]). The
+//! platform knows no conditional requests and no idempotency keys: the id that a creation chooses comes closest, and
+//! sending it twice doubles what it holds. The answer to a change counts only if it describes that change: an answer
+//! about something else, or an unreadable one, is [`Error::Unclear`], and the change is read back.
 
 use std::sync::{
     Arc, Mutex,
@@ -30,7 +30,7 @@ use super::{
     version::Version,
 };
 
-/// Talks to one UpGrade server.
+/// A client of one UpGrade server.
 #[derive(Debug)]
 pub struct UpgradeClient {
     pub(super) client: Client,
@@ -44,21 +44,21 @@ pub struct UpgradeClient {
     all: SharedRead<Result<Arc<[View]>, Error>>,
 }
 
-/// What the server says of itself.
+/// The server's report of itself.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Health {
-    /// Its name.
+    /// The server's name.
     pub name: String,
-    /// Its version.
+    /// The server's version.
     pub version: String,
 }
 
 impl UpgradeClient {
-    /// A client for the server of `config`. Asks nothing yet.
+    /// Creates a client for the server of `config`. Makes no call yet.
     ///
     /// # Errors
     ///
-    /// [`Error::Unavailable`] if there is no TLS to be had on this machine.
+    /// Returns [`Error::Unavailable`] if this machine has no TLS.
     pub fn new(config: UpgradeConfig) -> Result<Self, Error> {
         let UpgradeConfig { base_url, sign_in, timeout } = config;
         let client = http::client(&base_url, timeout)
@@ -70,13 +70,13 @@ impl UpgradeClient {
         Ok(Self { client, changes, longest: http::LONGEST, base, sign_in, timeout, version, changes_made, all })
     }
 
-    /// Reads answers up to so many bytes.
+    /// Limits answers to this number of bytes.
     #[must_use]
     pub fn reading_at_most(self, longest: usize) -> Self {
         Self { longest, changes: self.changes.reading_at_most(longest), ..self }
     }
 
-    /// The longest any call may take, the sign-in before it included.
+    /// Returns the time limit of a call, including the sign-in before it.
     pub fn timeout(&self) -> std::time::Duration {
         match self.sign_in {
             SignIn::Nobody | SignIn::Token(_) => self.timeout,
@@ -84,39 +84,39 @@ impl UpgradeClient {
         }
     }
 
-    /// How many changes were asked for from here, whatever became of them.
+    /// Returns the number of changes requested by this client, whatever their outcome.
     pub fn changes_made(&self) -> u64 {
         self.changes_made.load(Ordering::Relaxed)
     }
 
-    /// How it proves who asks.
+    /// Returns the way it signs in.
     pub fn sign_in(&self) -> &SignIn {
         &self.sign_in
     }
 
-    /// Asks for something that only those get who are signed in.
+    /// Makes a call that requires credentials.
     ///
     /// # Errors
     ///
-    /// [`Error::Auth`] if we are not.
+    /// Returns [`Error::Auth`] if the credentials are not accepted.
     pub async fn signed_in(&self) -> Result<(), Error> {
         self.read::<Value>(Method::GET, "/version", As::Admin, None).await.map(|_| ())
     }
 
-    /// What the server says of itself; needs no credentials.
+    /// Reads the server's name and version; needs no credentials.
     ///
     /// # Errors
     ///
-    /// [`Error`], as for every read.
+    /// Returns [`Error`], as every read.
     pub async fn health(&self) -> Result<Health, Error> {
         self.read(Method::GET, "", As::Anyone, None).await
     }
 
-    /// Which contract the server keeps: asked once, and again after the server was away, as it may have been replaced.
+    /// Returns the server's version: read once, and again after the server was away, as it may have been replaced.
     ///
     /// # Errors
     ///
-    /// [`Error`], as for every read.
+    /// Returns [`Error`], as every read.
     pub async fn version(&self) -> Result<Version, Error> {
         let known = self.version.lock().expect("nothing panics while it is held").clone();
         if let Some(version) = known {
@@ -127,11 +127,11 @@ impl UpgradeClient {
         Ok(version)
     }
 
-    /// The vocabulary of every context.
+    /// Reads the vocabulary of every context.
     ///
     /// # Errors
     ///
-    /// [`Error`], as for every read.
+    /// Returns [`Error`], as every read.
     pub async fn context_metadata(&self) -> Result<Contexts, Error> {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
@@ -142,23 +142,23 @@ impl UpgradeClient {
         Ok(body.context_metadata)
     }
 
-    /// The names of all experiments, by name.
+    /// Reads the names of all experiments, sorted by name.
     ///
     /// # Errors
     ///
-    /// [`Error`], as for every read.
+    /// Returns [`Error`], as every read.
     pub async fn names(&self) -> Result<Vec<Named>, Error> {
         let mut names: Vec<Named> = self.read(Method::GET, "/experiments/names", As::Admin, None).await?;
         names.sort_by(|a, b| (&a.name, a.id).cmp(&(&b.name, b.id)));
         Ok(names)
     }
 
-    /// What we read of all experiments, by name: there may be hundreds, and each brings its whole history, so those who ask
-    /// at the same time share the answer.
+    /// Reads all experiments, sorted by name. There may be hundreds, each with its whole history, so simultaneous
+    /// callers share the answer.
     ///
     /// # Errors
     ///
-    /// [`Error`], as for every read.
+    /// Returns [`Error`], as every read.
     pub async fn all(&self) -> Result<Arc<[View]>, Error> {
         let read = async || {
             let all: Vec<View> = self.read(Method::GET, "/experiments", As::Admin, None).await?;
@@ -169,11 +169,11 @@ impl UpgradeClient {
         self.all.get(read).await
     }
 
-    /// One experiment.
+    /// Reads one experiment.
     ///
     /// # Errors
     ///
-    /// [`Error::NotFound`] if there is none of that id.
+    /// Returns [`Error::NotFound`] if no experiment has that id.
     pub async fn single(&self, id: ExperimentId) -> Result<Experiment, Error> {
         let path = format!("/experiments/single/{id}");
         let experiment = experiment(Kind::Read, self.read(Method::GET, &path, As::Admin, None).await?)?;
@@ -183,11 +183,11 @@ impl UpgradeClient {
         }
     }
 
-    /// The conditions of one experiment, in order.
+    /// Reads the conditions of one experiment, in order.
     ///
     /// # Errors
     ///
-    /// [`Error::NotFound`] if there is no experiment of that id.
+    /// Returns [`Error::NotFound`] if no experiment has that id.
     pub async fn conditions(&self, id: ExperimentId) -> Result<Vec<Condition>, Error> {
         let path = format!("/experiments/conditions/{id}");
         let mut conditions: Vec<Condition> = self.read(Method::GET, &path, As::Admin, None).await?;
@@ -197,12 +197,12 @@ impl UpgradeClient {
 
     /// Creates an experiment. The answer has no inclusion and exclusion lists.
     ///
-    /// The body should choose its `id`, so that it can be looked for if no answer comes. Sending an id that exists does not
-    /// fail: it overwrites the experiment and doubles its conditions.
+    /// The body should choose its `id`, so that the experiment can be looked for if no answer comes. Sending an existing
+    /// id does not fail: it overwrites the experiment and doubles its conditions.
     ///
     /// # Errors
     ///
-    /// [`Error::Invalid`] with everything that is wrong with the body.
+    /// Returns [`Error::Invalid`] with all problems of the body.
     pub async fn create(&self, body: &Value) -> Result<Experiment, Error> {
         let answer = self.write(Method::POST, "/experiments", As::Admin, Some(body)).await;
         let created = experiment(Kind::Write, self.explained(answer, body).await?)?;
@@ -214,7 +214,7 @@ impl UpgradeClient {
     ///
     /// # Errors
     ///
-    /// [`Error::NotFound`] if there is none of that id, [`Error::Invalid`] with everything that is wrong with the body.
+    /// Returns [`Error::NotFound`] if no experiment has that id, [`Error::Invalid`] with all problems of the body.
     pub async fn update(&self, id: ExperimentId, body: &Value) -> Result<Experiment, Error> {
         let answer = self.write(Method::PUT, &format!("/experiments/{id}"), As::Admin, Some(body)).await;
         let answer = self.explained(answer, body).await;
@@ -227,7 +227,7 @@ impl UpgradeClient {
     ///
     /// # Errors
     ///
-    /// [`Error::NotFound`] if there is no experiment of that id.
+    /// Returns [`Error::NotFound`] if no experiment has that id.
     pub async fn add_list(&self, id: ExperimentId, side: Side, list: &Value) -> Result<(), Error> {
         let body = json!({ "experimentId": id, "list": list });
         let answer = self.write(Method::POST, side.path(), As::Admin, Some(&body)).await;
@@ -238,7 +238,7 @@ impl UpgradeClient {
     ///
     /// # Errors
     ///
-    /// [`Error::NotFound`] if there is no experiment of that id.
+    /// Returns [`Error::NotFound`] if no experiment has that id.
     pub async fn replace_list(&self, id: ExperimentId, side: Side, segment: &str, list: &Value) -> Result<(), Error> {
         let body = json!({ "experimentId": id, "list": list });
         let answer = self.write(Method::PUT, &format!("{}/{segment}", side.path()), As::Admin, Some(&body)).await;
@@ -249,7 +249,7 @@ impl UpgradeClient {
     ///
     /// # Errors
     ///
-    /// [`Error::NotFound`] if there is no experiment of that id.
+    /// Returns [`Error::NotFound`] if no experiment has that id.
     pub async fn remove_list(&self, id: ExperimentId, side: Side, segment: &str) -> Result<(), Error> {
         let answer = self.write(Method::DELETE, &format!("{}/{segment}", side.path()), As::Admin, None).await;
         self.or_missing(id, answer).await.map(|_| ())
@@ -259,7 +259,7 @@ impl UpgradeClient {
     ///
     /// # Errors
     ///
-    /// [`Error::NotFound`] if there is none of that id.
+    /// Returns [`Error::NotFound`] if no experiment has that id.
     pub async fn set_state(
         &self,
         id: ExperimentId,
@@ -282,39 +282,39 @@ impl UpgradeClient {
     ///
     /// # Errors
     ///
-    /// [`Error::NotFound`] if there is none of that id.
+    /// Returns [`Error::NotFound`] if no experiment has that id.
     pub async fn delete(&self, id: ExperimentId) -> Result<(), Error> {
         let answer = self.write(Method::DELETE, &format!("/experiments/{id}"), As::Admin, None).await?;
         let deleted = answer.as_array().is_some_and(|rows| rows.iter().any(|row| row["id"] == json!(id)));
         told(deleted, "its answer does not name the experiment")
     }
 
-    /// How many take part, for each of several experiments.
+    /// Reads the number of participants of each of several experiments.
     ///
     /// # Errors
     ///
-    /// [`Error`], as for every read.
+    /// Returns [`Error`], as every read.
     pub async fn enrollment(&self, ids: &[ExperimentId]) -> Result<Vec<Enrollment>, Error> {
         let body = json!({ "experimentIds": ids });
         self.read(Method::POST, "/stats/enrollment", As::Admin, Some(&body)).await
     }
 
-    /// How many take part in one experiment, by condition.
+    /// Reads the number of participants of one experiment, by condition.
     ///
     /// # Errors
     ///
-    /// [`Error::NotFound`] if there is no experiment of that id.
+    /// Returns [`Error::NotFound`] if no experiment has that id.
     pub async fn enrollment_detail(&self, id: ExperimentId) -> Result<EnrollmentDetail, Error> {
         let body = json!({ "experimentId": id });
         let answer = self.read(Method::POST, "/stats/enrollment/detail", As::Admin, Some(&body)).await;
         self.or_missing(id, answer).await
     }
 
-    /// Introduces a participant, or changes what is known of one.
+    /// Introduces a participant, or changes the stored groups of one.
     ///
     /// # Errors
     ///
-    /// [`Error`], as for every change.
+    /// Returns [`Error`], as every change.
     pub async fn init_user(&self, user: &str, introduction: &Introduction) -> Result<(), Error> {
         let body = json!(introduction);
         let answer = self.write(Method::POST, "/v6/init", As::User(user), Some(&body)).await?;
@@ -323,11 +323,11 @@ impl UpgradeClient {
         told(introduction.is_part_of(&stored), "it answered with other groups")
     }
 
-    /// What each decision point of a context gives a participant. Asking does not enrol.
+    /// Reads the condition that each decision point of a context gives a participant. Reading does not enrol.
     ///
     /// # Errors
     ///
-    /// [`Error::NotFound`] if the participant is not known, [`Error::Invalid`] if the context is not.
+    /// Returns [`Error::NotFound`] if the participant is not known, [`Error::Invalid`] if the context is not.
     pub async fn assign(&self, user: &str, context: &str) -> Result<Vec<Assignment>, Error> {
         self.read(Method::POST, "/v6/assign", As::User(user), Some(&json!({ "context": context }))).await
     }
@@ -336,7 +336,7 @@ impl UpgradeClient {
     ///
     /// # Errors
     ///
-    /// [`Error::NotFound`] if the participant is not known, or the experiment does not own the point.
+    /// Returns [`Error::NotFound`] if the participant is not known, or the experiment does not own the point.
     pub async fn mark(&self, user: &str, mark: &Mark) -> Result<Marked, Error> {
         let answer = self.write(Method::POST, "/v6/mark", As::User(user), Some(&json!(mark))).await?;
         let marked: Marked = decode(Kind::Write, answer)?;
@@ -344,21 +344,22 @@ impl UpgradeClient {
         Ok(marked)
     }
 
-    /// Who is enrolled in an experiment, and in which condition. Reads every enrolment on the platform: for rare use.
+    /// Reads the enrolled users of an experiment with their conditions. Reads every enrolment on the platform: for
+    /// rare use.
     ///
     /// # Errors
     ///
-    /// [`Error`], as for every read.
+    /// Returns [`Error`], as every read.
     pub async fn enrolled(&self, id: ExperimentId) -> Result<Vec<Enrolled>, Error> {
         let all: Vec<Enrolled> = self.read(Method::GET, "/check/individualAssignment", As::Admin, None).await?;
         Ok(all.into_iter().filter(|enrolled| enrolled.experiment_id == id).collect())
     }
 
-    /// What is wrong with the body of an experiment; empty if nothing is.
+    /// Reads the problems of the body of an experiment; empty if there are none.
     ///
     /// # Errors
     ///
-    /// [`Error`], as for every read.
+    /// Returns [`Error`], as every read.
     pub async fn validation(&self, body: &Value) -> Result<Vec<String>, Error> {
         #[derive(Deserialize)]
         struct File {
@@ -369,7 +370,7 @@ impl UpgradeClient {
         Ok(files.into_iter().filter_map(|file| file.error).flat_map(|text| validation_problems(&text)).collect())
     }
 
-    /// From 6.3 on, a 400 does not say what is wrong: asks.
+    /// Replaces a 400 without details, as sent from 6.3 on, by the problems that the validation call lists.
     async fn explained(&self, answer: Result<Value, Error>, body: &Value) -> Result<Value, Error> {
         match answer {
             Err(Error::Invalid { problems }) if says_nothing(&problems) => match self.validation(body).await {
@@ -380,7 +381,8 @@ impl UpgradeClient {
         }
     }
 
-    /// An unknown experiment makes some calls trip over `null`, in words that differ by version: looks whether it is there.
+    /// Replaces a fault by [`Error::NotFound`] if the experiment does not exist: some calls then fail on `null`, in
+    /// words that differ by version.
     async fn or_missing<T>(&self, id: ExperimentId, answer: Result<T, Error>) -> Result<T, Error> {
         match answer {
             Err(Error::Faulted { reason }) => match self.single(id).await {
@@ -392,10 +394,10 @@ impl UpgradeClient {
     }
 }
 
-/// What is wrong with an answer about another experiment than the one that was named.
+/// The reason if an answer is about another experiment.
 const ANOTHER: &str = "it answered about another experiment";
 
-/// Nothing, if an answer tells of the change that was asked for.
+/// Returns an error unless the answer describes the requested change.
 fn told(so: bool, instead: &str) -> Result<(), Error> {
     if so { Ok(()) } else { Err(Error::Unclear { reason: instead.to_owned() }) }
 }

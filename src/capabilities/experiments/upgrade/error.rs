@@ -1,72 +1,72 @@
-//! What became of a call that did not simply succeed, by what the caller does next.
+//! The errors of a call, distinguished by what the caller does next.
 
 use countersign_services::google;
 
-/// Why a call to UpGrade has no plain answer.
+/// The reason why a call to UpGrade did not simply succeed.
 ///
-/// An answer is what somebody said, and not always what is so: a refusal can come from something in front of the server,
-/// after the change was made. Only [`Error::SignIn`] and [`Error::Unavailable`] are known not to have changed anything.
+/// An answer may be wrong: a refusal can come from a proxy in front of the server, after the change was made. Only
+/// [`Error::SignIn`] and [`Error::Unavailable`] are known to have changed nothing.
 ///
-/// No variant carries what was sent: the server echoes requests in its errors, and they name participants.
+/// No variant carries the request: the server echoes requests in its errors, and they name participants.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// It answers that what was named does not exist.
+    /// The server answers that the named thing does not exist.
     #[error("not found: {reason}")]
     NotFound {
         /// The server's words, shortened.
         reason: String,
     },
-    /// It answers that our token, or the lack of one, is not accepted.
+    /// The server does not accept our token, or requires one.
     #[error("UpGrade does not accept our credentials")]
     Auth,
     /// There is no token to sign in with. Nothing was sent.
     #[error("cannot sign in to UpGrade: {0}")]
     SignIn(google::Error),
-    /// It answers that what was sent is not valid.
+    /// The server answers that the request is not valid.
     #[error("UpGrade finds the request invalid: {}", problems.join("; "))]
     Invalid {
-        /// One by one what is wrong with it.
+        /// The problems, one by one.
         problems: Vec<String>,
     },
-    /// It answers no.
+    /// The server refuses.
     #[error("UpGrade refused: {reason}")]
     Refused {
         /// The server's words, shortened.
         reason: String,
     },
-    /// The server's code or its database threw while it worked on the request (500 with an error as JSON).
+    /// The server's code or its database failed on the request (500 with an error as JSON).
     ///
-    /// Changes are made in transactions, so most likely nothing changed; but not every call is one transaction, so read
-    /// back before saying so. Nothing is in flight any more.
+    /// Changes are made in transactions, so most likely nothing changed; but not every call is one transaction, so
+    /// read back before saying so. Nothing is in flight any more.
     #[error("UpGrade failed while it worked on this: {reason}")]
     Faulted {
         /// The server's words, shortened.
         reason: String,
     },
-    /// It cannot be asked at the moment, and nothing changed: no connection came about, or only a read was asked.
+    /// The server is not available, and nothing changed: no connection was made, or the call was a read.
     #[error("UpGrade does not answer: {reason}")]
     Unavailable {
-        /// What was seen.
+        /// The error seen.
         reason: String,
     },
-    /// A change was answered as made, but its answer does not say so: it cannot be read, or tells of something else.
+    /// The server confirms a change, but its answer is unreadable or about something else.
     ///
-    /// Nothing is in flight any more, so reading back shows what there is.
+    /// Nothing is in flight any more, so reading back shows the outcome.
     #[error("UpGrade's answer does not say that the change was made ({reason})")]
     Unclear {
-        /// What it says instead.
+        /// The problem with the answer.
         reason: String,
     },
     /// A change was sent and its outcome is not known. It may still be in flight.
     #[error("no answer from UpGrade ({reason}); the change may or may not have happened")]
     NoAnswer {
-        /// What was seen.
+        /// The error seen.
         reason: String,
     },
-    /// It answered something that is not what this call answers. Only for reads.
+    /// The answer has an unexpected form. Only for reads.
     #[error("cannot read UpGrade's answer: {reason}")]
     Decode {
-        /// What is wrong with it.
+        /// The problem with the answer.
         reason: String,
     },
 }

@@ -1,7 +1,7 @@
-//! An experiment as the server tells it, and as it is sent back.
+//! An experiment as the server sends it, and as it is sent back.
 //!
-//! There is no partial update: an experiment is read, edited and put back whole. So [`Experiment`] keeps the raw object
-//! beside the typed view, and whatever this version of the bot does not know survives the round trip.
+//! There is no partial update: an experiment is read, edited and put back whole. So [`Experiment`] keeps the raw
+//! object beside the typed view, and fields unknown to this version of the bot survive the round trip.
 
 use std::{fmt, str::FromStr};
 
@@ -14,7 +14,7 @@ use super::{
     status::Status,
 };
 
-/// Names an experiment. Always a UUID: a malformed one never leaves the bot.
+/// The id of an experiment. Always a UUID: a malformed one is never sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct ExperimentId(pub Uuid);
@@ -36,125 +36,125 @@ impl FromStr for ExperimentId {
 /// The name of an experiment and its id.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Named {
-    /// Its id.
+    /// The id.
     pub id: ExperimentId,
-    /// Its name; not unique.
+    /// The name; not unique.
     pub name: String,
 }
 
 /// An experiment.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Experiment {
-    /// Everything the server said.
+    /// The whole object as the server sent it.
     pub raw: Value,
-    /// What we read of it.
+    /// The typed part of it.
     pub view: View,
 }
 
 impl Experiment {
-    /// Reads what the server said.
+    /// Reads an experiment from the server's JSON.
     ///
     /// # Errors
     ///
-    /// If what every experiment has is missing or of another type.
+    /// Fails if a field that every experiment has is missing or of another type.
     pub fn from_value(raw: Value) -> Result<Self, serde_json::Error> {
         let view = View::deserialize(&raw)?.in_order();
         Ok(Self { raw, view })
     }
 }
 
-/// What the bot reads of an experiment.
+/// The fields of an experiment that the bot reads.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct View {
-    /// Its id.
+    /// The id.
     pub id: ExperimentId,
-    /// Its name; not unique.
+    /// The name; not unique.
     pub name: String,
-    /// What it is about.
+    /// The description.
     #[serde(default, deserialize_with = "or_default")]
     pub description: String,
-    /// The applications it belongs to; only the first counts.
+    /// The contexts; only the first counts.
     #[serde(default, deserialize_with = "or_default")]
     pub context: Vec<String>,
-    /// Where it stands.
+    /// The status.
     pub state: Status,
-    /// Who draws a lot: `individual`, `group` or `within-subjects`.
+    /// The unit of assignment: `individual`, `group` or `within-subjects`.
     #[serde(default, deserialize_with = "or_default")]
     pub assignment_unit: String,
     /// The type of group, with unit `group`.
     #[serde(default)]
     pub group: Option<String>,
-    /// Whose past decides: `individual`, `group`, `experiment`; none within subjects.
+    /// The consistency rule, whose past decides: `individual`, `group`, `experiment`; none within subjects.
     #[serde(default)]
     pub consistency_rule: Option<String>,
-    /// How the lot is drawn.
+    /// The way of drawing conditions.
     #[serde(default)]
     pub assignment_algorithm: Option<String>,
-    /// What holds once enrolment is complete: `continue` or `assign`.
+    /// The rule after enrolment is complete: `continue` or `assign`.
     #[serde(default, deserialize_with = "or_default")]
     pub post_experiment_rule: String,
     /// The condition that `assign` names, by id.
     #[serde(default)]
     pub revert_to: Option<String>,
-    /// Whether people on no list are in: `includeAll` or `excludeAll`.
+    /// The rule for people on no list: `includeAll` or `excludeAll`.
     #[serde(default, deserialize_with = "or_default")]
     pub filter_mode: String,
-    /// `Simple` or `Factorial`.
+    /// The design: `Simple` or `Factorial`.
     #[serde(default, rename = "type", deserialize_with = "or_default")]
     pub kind: String,
-    /// Labels for finding it.
+    /// The tags.
     #[serde(default, deserialize_with = "or_default")]
     pub tags: Vec<String>,
-    /// Its versions, in order.
+    /// The conditions, in order.
     #[serde(default, deserialize_with = "or_default")]
     pub conditions: Vec<Condition>,
-    /// What a factorial design varies, in order.
+    /// The factors of a factorial design, in order.
     #[serde(default, deserialize_with = "each_readable")]
     pub factors: Vec<Factor>,
-    /// Where it takes place, in order.
+    /// The decision points, in order.
     #[serde(default, rename = "partitions", deserialize_with = "or_default")]
     pub decision_points: Vec<DecisionPoint>,
-    /// In which order people meet the conditions; within subjects only.
+    /// The order in which people meet the conditions; within subjects only.
     #[serde(default)]
     pub condition_order: Option<String>,
-    /// How many participants end the enrolment by themselves.
+    /// The numbers of participants that end enrolment automatically.
     #[serde(default, rename = "enrollmentCompleteCondition", deserialize_with = "readable")]
     pub ending: Ending,
-    /// When it starts by itself, in ISO 8601.
+    /// The scheduled start, in ISO 8601.
     #[serde(default)]
     pub start_on: Option<String>,
-    /// When it is to end, in ISO 8601.
+    /// The scheduled end, in ISO 8601.
     #[serde(default)]
     pub end_on: Option<String>,
-    /// What the application is told with a condition at a point, where that was set.
+    /// The payloads that were set for a condition at a point.
     #[serde(default, rename = "conditionPayloads", deserialize_with = "each_readable")]
     pub payloads: Vec<Payload>,
-    /// Who takes part, by name.
+    /// The inclusion lists.
     #[serde(default, rename = "experimentSegmentInclusion", deserialize_with = "lists")]
     pub inclusion: Vec<MemberList>,
-    /// Who stays out, by name.
+    /// The exclusion lists.
     #[serde(default, rename = "experimentSegmentExclusion", deserialize_with = "lists")]
     pub exclusion: Vec<MemberList>,
-    /// What a stratified draw goes by.
+    /// The factor of a stratified draw.
     #[serde(default, deserialize_with = "readable")]
     pub stratification_factor: Option<StratificationFactor>,
     /// Every change of status, in no order.
     #[serde(default, deserialize_with = "each_readable")]
     pub state_time_logs: Vec<StatusChange>,
-    /// When it was created.
+    /// The time of creation.
     #[serde(default)]
     pub created_at: Option<String>,
-    /// When the row was last written; enrolments do not touch it.
+    /// The time of the last write of the row; enrolments do not change it.
     #[serde(default)]
     pub updated_at: Option<String>,
-    /// Counts the writes of the row.
+    /// The number of writes of the row.
     #[serde(default)]
     pub version_number: Option<u64>,
 }
 
 impl View {
-    /// With conditions, points and factors in their order: the server sends them in any.
+    /// Sorts conditions, points and factors: the server sends them in any order.
     pub fn in_order(mut self) -> Self {
         self.conditions.sort_by_key(|condition| condition.order);
         self.decision_points.sort_by_key(|point| point.order);
@@ -163,17 +163,17 @@ impl View {
         self
     }
 
-    /// The context that counts.
+    /// Returns the context that counts.
     pub fn context(&self) -> &str {
         self.context.first().map_or("", String::as_str)
     }
 
-    /// Whether its conditions are combinations of the levels of factors.
+    /// Returns true if the conditions are combinations of the levels of factors.
     pub fn is_factorial(&self) -> bool {
         self.kind == "Factorial"
     }
 
-    /// Its lists of one kind.
+    /// Returns the lists of one side.
     pub fn lists(&self, side: Side) -> &[MemberList] {
         match side {
             Side::Inclusion => &self.inclusion,
@@ -181,74 +181,74 @@ impl View {
         }
     }
 
-    /// The condition of that id.
+    /// Returns the condition of that id.
     pub fn condition(&self, id: &str) -> Option<&Condition> {
         self.conditions.iter().find(|condition| condition.id == id)
     }
 }
 
-/// One version under comparison.
+/// A condition.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Condition {
-    /// Its identity.
+    /// The id.
     pub id: String,
     /// The word the application acts on.
     pub condition_code: String,
-    /// Its share in percent; stored in single precision.
+    /// The share in percent; stored in single precision.
     pub assignment_weight: f64,
-    /// Its place in the draw.
+    /// The place in the draw.
     #[serde(default)]
     pub order: i64,
 }
 
-/// A dimension that a factorial design varies.
+/// A factor of a factorial design.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct Factor {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// Its place in the list.
+    /// The place in the list.
     #[serde(default)]
     pub order: i64,
-    /// Its values, in order.
+    /// The levels, in order.
     #[serde(default, deserialize_with = "each_readable")]
     pub levels: Vec<Level>,
 }
 
-/// A value of a factor.
+/// A level of a factor.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct Level {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// Its place in the list.
+    /// The place in the list.
     #[serde(default)]
     pub order: i64,
-    /// What the application is told with it.
+    /// The content that the application receives with it.
     #[serde(default, deserialize_with = "readable")]
     pub payload: Option<PayloadContent>,
 }
 
-/// A place in the application where it asks.
+/// A decision point: a place in the application that asks for a condition.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct DecisionPoint {
-    /// Its identity.
+    /// The id.
     pub id: String,
     /// The broader place.
     pub site: String,
-    /// The thing within it; may be missing in a design.
+    /// The thing within the site; may be missing in a design.
     #[serde(default)]
     pub target: Option<String>,
-    /// Its place in the list.
+    /// The place in the list.
     #[serde(default)]
     pub order: i64,
-    /// Whether people who were here before the start stay out.
+    /// True if people who were here before the start stay out.
     #[serde(default)]
     pub exclude_if_reached: bool,
 }
 
 impl DecisionPoint {
-    /// `site / target`.
+    /// Returns `site / target`.
     pub fn words(&self) -> String {
         match &self.target {
             Some(target) if !target.is_empty() => format!("{} / {target}", self.site),
@@ -257,19 +257,19 @@ impl DecisionPoint {
     }
 }
 
-/// How many participants end the enrolment.
+/// The numbers of participants that end enrolment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Ending {
-    /// So many users.
+    /// The number of users; `None` for no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user_count: Option<u64>,
-    /// So many groups.
+    /// The number of groups; `None` for no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group_count: Option<u64>,
 }
 
-/// What the application is told with a condition at a point.
+/// The content that the application receives with a condition at a point.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Payload {
@@ -277,25 +277,25 @@ pub struct Payload {
     pub parent_condition: String,
     /// The decision point, by id.
     pub decision_point: String,
-    /// What it is told.
+    /// The content.
     pub payload: PayloadContent,
 }
 
-/// A payload's form and words.
+/// A payload's type and text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PayloadContent {
-    /// `string`, `json` or `csv`.
+    /// The type: `string`, `json` or `csv`.
     #[serde(rename = "type")]
     pub kind: String,
-    /// The words.
+    /// The text.
     pub value: String,
 }
 
-/// Names an uploaded factor.
+/// A stratification factor that was uploaded.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct StratificationFactor {
-    /// Its name.
+    /// The name.
     pub stratification_factor_name: String,
 }
 
@@ -303,13 +303,13 @@ pub struct StratificationFactor {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct StatusChange {
-    /// What it became.
+    /// The new status.
     pub to_state: Status,
-    /// When, in ISO 8601.
+    /// The time, in ISO 8601.
     pub time_log: String,
 }
 
-/// `null` counts as absent.
+/// Reads `null` as absent.
 fn or_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where
     D: serde::Deserializer<'de>,
@@ -318,7 +318,7 @@ where
     Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }
 
-/// What cannot be read counts as absent: the experiment matters more than this part of it.
+/// Reads an unreadable value as absent: the experiment matters more than this part of it.
 fn readable<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where
     D: serde::Deserializer<'de>,
@@ -327,7 +327,7 @@ where
     Ok(serde_json::from_value(Value::deserialize(deserializer)?).unwrap_or_default())
 }
 
-/// The entries of a list that can be read.
+/// Reads the entries of a list that can be read.
 fn each_readable<'de, D, T>(deserializer: D) -> Result<Vec<T>, D::Error>
 where
     D: serde::Deserializer<'de>,

@@ -1,25 +1,25 @@
-//! The inclusion and exclusion lists of an experiment, in the shapes of both versions.
+//! The inclusion and exclusion lists of an experiment, in the formats of both versions.
 //!
-//! From 6.3 on there may be several of each, with endpoints of their own; before, there is one of each, and it is part of
-//! the experiment. Reading makes both a vector.
+//! From 6.3 on there may be several of each, with endpoints of their own; before, there is one of each, and it is part
+//! of the experiment. Reading makes both a vector.
 
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-/// Which of the two kinds of list.
+/// The two kinds of list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// Who takes part.
+    /// People who take part.
     Inclusion,
-    /// Who stays out.
+    /// People who stay out.
     Exclusion,
 }
 
 impl Side {
-    /// Both.
+    /// Both sides.
     pub const BOTH: [Self; 2] = [Self::Inclusion, Self::Exclusion];
 
-    /// Its field in an experiment.
+    /// Returns the name of the field in an experiment.
     pub fn field(self) -> &'static str {
         match self {
             Self::Inclusion => "experimentSegmentInclusion",
@@ -27,7 +27,7 @@ impl Side {
         }
     }
 
-    /// Its endpoint, from 6.3 on.
+    /// Returns the path of the endpoint, from 6.3 on.
     pub fn path(self) -> &'static str {
         match self {
             Self::Inclusion => "/experiments/inclusionList",
@@ -39,13 +39,13 @@ impl Side {
 /// One list with its members.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MemberList {
-    /// Its segment's id.
+    /// The id of its segment.
     pub segment: String,
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// What is said of it.
+    /// The description.
     pub description: String,
-    /// `Individual`, a type of group, or `Segment`.
+    /// The kind of members: `Individual`, a type of group, or `Segment`.
     pub list_type: Option<String>,
     /// Users.
     pub users: Vec<String>,
@@ -58,14 +58,14 @@ pub struct MemberList {
 /// A segment that several lists share.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SharedSegment {
-    /// Its id.
+    /// The id.
     pub id: String,
-    /// Its name.
+    /// The name.
     pub name: String,
 }
 
 impl MemberList {
-    /// Whether nobody is on it.
+    /// Returns true if the list has no members.
     pub fn is_empty(&self) -> bool {
         self.users.is_empty() && self.groups.is_empty() && self.sub_segments.is_empty()
     }
@@ -79,7 +79,7 @@ pub(super) fn lists<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Me
     })
 }
 
-/// Pages of a search have bare links without members; those are no lists to us.
+/// Reads one list. Links in search results lack members and are skipped.
 fn read(link: &Value) -> Option<MemberList> {
     let segment = link.get("segment").filter(|segment| segment.is_object())?;
     let text = |of: &Value, key: &str| of[key].as_str().unwrap_or_default().to_owned();

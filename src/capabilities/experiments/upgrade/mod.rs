@@ -1,7 +1,8 @@
 //! UpGrade, the platform that runs the experiments: a client for versions 6.2 to 6.5.
 //!
-//! [`client`] has a method for each call the bot makes; [`error`] says what became of a call; [`experiment`],
-//! [`status`], [`lists`], [`participants`] and [`context`] are what it reads. It knows nothing of people, cards or sentences.
+//! [`client`] has a method for each call the bot makes; [`error`] distinguishes how a call can fail; [`experiment`],
+//! [`status`], [`lists`], [`participants`] and [`context`] are the data. The module knows nothing of people, cards or
+//! sentences.
 //!
 //! The server guards little: it accepts every change of status and does not check weights. Rules about what *should* be
 //! done are therefore not here but with the actions that ask a person.
@@ -25,18 +26,18 @@ use url::Url;
 
 use self::sign_in::SignIn;
 
-/// Where UpGrade is and how to ask.
+/// The address of UpGrade and the way to call it.
 #[derive(Clone, Debug)]
 pub struct UpgradeConfig {
     /// The address with its prefix, such as `http://host/api`.
     pub base_url: Url,
-    /// How to prove who asks.
+    /// The way to sign in.
     pub sign_in: SignIn,
-    /// The longest any call may take; [`UpgradeConfig::TIMEOUT`] is a good value.
+    /// The time limit of a call; [`UpgradeConfig::TIMEOUT`] is a good value.
     pub timeout: Duration,
 }
 
 impl UpgradeConfig {
-    /// How long a call may take if nobody says otherwise.
+    /// The default time limit of a call.
     pub const TIMEOUT: Duration = Duration::from_secs(10);
 }

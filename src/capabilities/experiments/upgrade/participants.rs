@@ -1,4 +1,4 @@
-//! Participants: who they are, what they are given, that they were there, and how many they are.
+//! Participants: their groups, their conditions, their visits, and their numbers.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::experiment::ExperimentId;
 
-/// Introduces a user. What is left out keeps its stored value; what is given replaces the whole map.
+/// The introduction of a user. An absent field keeps its stored value; a given one replaces the whole map.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Introduction {
@@ -19,7 +19,7 @@ pub struct Introduction {
 }
 
 impl Introduction {
-    /// Whether all that it gives is `stored`; groups of a type may come in another order.
+    /// Returns true if everything given equals `stored`; groups of a type may come in another order.
     pub fn is_part_of(&self, stored: &Self) -> bool {
         let sets = |groups: &BTreeMap<String, Vec<String>>| -> BTreeMap<String, BTreeSet<String>> {
             groups.iter().map(|(kind, ids)| (kind.clone(), ids.iter().cloned().collect())).collect()
@@ -29,13 +29,13 @@ impl Introduction {
     }
 }
 
-/// What one decision point gives a user. No entry at all: the application shows its default.
+/// The condition that one decision point gives a user. No entry at all: the application shows its default.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Assignment {
-    /// The broader place.
+    /// The site of the decision point.
     pub site: String,
-    /// The thing within it.
+    /// The target of the decision point.
     #[serde(default)]
     pub target: Option<String>,
     /// The condition; several only within subjects, where it is a queue.
@@ -47,7 +47,8 @@ pub struct Assignment {
 }
 
 impl Assignment {
-    /// What the levels of a factorial design add to its condition's code: `hints text (“Read this.”)`.
+    /// Returns the contents that the levels of a factorial design add to the condition's code: `hints text (“Read
+    /// this.”)`.
     pub fn levels(&self) -> Option<String> {
         let factors = self.assigned_factor.as_ref()?.first()?;
         let code = self.assigned_condition.first().map_or("", |condition| &condition.condition_code);
@@ -65,9 +66,9 @@ impl Assignment {
 /// The level of a factor, as the application receives it.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct AssignedLevel {
-    /// Its name.
+    /// The name of the level.
     pub level: String,
-    /// The content handed over with it.
+    /// The content that comes with it.
     #[serde(default)]
     pub payload: Option<Payload>,
 }
@@ -78,7 +79,7 @@ pub struct AssignedLevel {
 pub struct AssignedCondition {
     /// The word the application acts on.
     pub condition_code: String,
-    /// The content handed over for this condition at this point.
+    /// The content for this condition at this point.
     #[serde(default)]
     pub payload: Option<Payload>,
     /// The experiment that gives it.
@@ -86,51 +87,51 @@ pub struct AssignedCondition {
     pub experiment_id: Option<ExperimentId>,
 }
 
-/// Content for one condition at one point.
+/// The content for one condition at one point.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Payload {
-    /// `string`, `json` or `csv`.
+    /// The type: `string`, `json` or `csv`.
     #[serde(rename = "type")]
     pub kind: String,
     /// The content.
     pub value: String,
 }
 
-/// Reports that a user was at a decision point. This is what enrols.
+/// A report that a user was at a decision point, which is what enrols.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Mark {
-    /// Where, and with which condition.
+    /// The place and the condition.
     pub data: MarkData,
-    /// `condition applied`, `condition not applied` or `no condition assigned`.
+    /// The status: `condition applied`, `condition not applied` or `no condition assigned`.
     pub status: String,
 }
 
-/// Where a user was.
+/// The place of a visit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct MarkData {
-    /// The broader place.
+    /// The site.
     pub site: String,
-    /// The thing within it.
+    /// The target.
     pub target: String,
-    /// What the user was given there.
+    /// The condition that the user got there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub assigned_condition: Option<MarkedCondition>,
 }
 
-/// What a user was given.
+/// A condition that a user got.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct MarkedCondition {
-    /// Its code; only checked to exist, the server enrols by its own draw.
+    /// The condition's code; only checked to exist, the server enrols by its own draw.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub condition_code: Option<String>,
-    /// The experiment that gave it; needed where several share the point.
+    /// The experiment that gave it; needed if several share the point.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub experiment_id: Option<ExperimentId>,
 }
 
-/// What a mark came to.
+/// The server's answer to a mark.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Marked {
@@ -140,19 +141,19 @@ pub struct Marked {
     /// The experiment that owns the point, if any does.
     #[serde(default)]
     pub experiment_id: Option<ExperimentId>,
-    /// Who was there.
+    /// The user.
     #[serde(default)]
     pub user_id: Option<String>,
-    /// The broader place.
+    /// The site.
     #[serde(default)]
     pub site: Option<String>,
-    /// The thing within it.
+    /// The target.
     #[serde(default)]
     pub target: Option<String>,
 }
 
 impl Marked {
-    /// Whether it tells of this visit. That no experiment took it up is an answer, too.
+    /// Returns true if the answer describes this visit. That no experiment took it up is also an answer.
     pub fn is_of(&self, user: &str, mark: &Mark) -> bool {
         let named = mark.data.assigned_condition.as_ref().and_then(|given| given.experiment_id);
         self.user_id.as_deref() == Some(user)
@@ -162,20 +163,20 @@ impl Marked {
     }
 }
 
-/// Somebody who takes part, as the platform's own check tells it.
+/// An enrolled user, as the platform's own check lists it.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Enrolled {
-    /// In which experiment.
+    /// The experiment.
     pub experiment_id: ExperimentId,
-    /// Who.
+    /// The user's id.
     pub user_id: String,
-    /// In which condition, by id.
+    /// The condition, by id.
     #[serde(default)]
     pub condition_id: Option<String>,
 }
 
-/// How many take part.
+/// The number of participants of an experiment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Enrollment {
@@ -187,7 +188,7 @@ pub struct Enrollment {
     pub groups: u64,
 }
 
-/// How many take part, and in which condition.
+/// The number of participants of an experiment, by condition.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct EnrollmentDetail {
@@ -197,32 +198,32 @@ pub struct EnrollmentDetail {
     pub users: u64,
     /// Enrolled groups.
     pub groups: u64,
-    /// Users who came and may not take part.
+    /// Users who came but may not take part.
     pub users_excluded: u64,
-    /// Groups that came and may not take part.
+    /// Groups that came but may not take part.
     pub groups_excluded: u64,
-    /// By condition.
+    /// The numbers by condition.
     pub conditions: Vec<ConditionEnrollment>,
 }
 
-/// How many take part in one condition.
+/// The number of participants with one condition.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConditionEnrollment {
-    /// The condition's id; its code is not told here.
+    /// The condition's id; its code is not sent here.
     pub id: String,
     /// Enrolled users.
     pub users: u64,
     /// Enrolled groups.
     pub groups: u64,
-    /// By decision point.
+    /// The numbers by decision point.
     #[serde(default, rename = "partitions")]
     pub points: Vec<PointEnrollment>,
 }
 
-/// How many with one condition were at one decision point.
+/// The number of participants with one condition at one decision point.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PointEnrollment {
-    /// The point's id; its site and target are not told here.
+    /// The point's id; its site and target are not sent here.
     pub id: String,
     /// Enrolled users.
     pub users: u64,

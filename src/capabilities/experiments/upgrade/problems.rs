@@ -1,10 +1,10 @@
-//! What the server finds wrong, in words that a researcher can act on.
+//! The server's error messages, in words that a researcher can act on.
 //!
-//! Its validator names properties of the JSON body and rules of its library, its code throws whatever it trips over, and
-//! its database sends SQL. [`rule_broken`] words the first, [`in_words`] the rest: known sentences are put plainly, and
-//! what only a developer could read becomes “an internal error”.
+//! The server's validator names properties of the JSON body and rules of its library, its code throws other
+//! exceptions, and its database sends SQL. [`rule_broken`] words the first, [`in_words`] the rest: known sentences
+//! are put plainly, and a message for developers becomes “an internal error”.
 
-/// A property that breaks rules of the validator, such as `conditions[0].assignmentWeight` and `isNumber`.
+/// Puts into words a property that breaks rules of the validator, such as `conditions[0].assignmentWeight` and `isNumber`.
 pub(super) fn rule_broken(path: &str, rules: &[&str]) -> String {
     let has = |rule: &str| rules.contains(&rule);
     let what = if has("isNotEmpty") || has("isDefined") {
@@ -27,7 +27,8 @@ pub(super) fn rule_broken(path: &str, rules: &[&str]) -> String {
     format!("{} {what}", property(path))
 }
 
-/// The words for a property: `conditions[0].assignmentWeight`, or `conditions.0.assignmentWeight`, is “weight of condition 1”.
+/// Puts a property into words: `conditions[0].assignmentWeight`, or `conditions.0.assignmentWeight`, is “weight of condition
+/// 1”.
 fn property(path: &str) -> String {
     let path = path.replace('[', ".").replace(']', "");
     let parts: Vec<&str> = path.split('.').filter(|part| !part.is_empty()).collect();
@@ -79,7 +80,7 @@ fn word(property: &str) -> String {
     known.to_owned()
 }
 
-/// A message of the server, put plainly.
+/// Returns a message of the server, put plainly.
 pub(super) fn in_words(message: &str) -> String {
     let between = |before: &str, after: &str| {
         let rest = message.split_once(before)?.1;

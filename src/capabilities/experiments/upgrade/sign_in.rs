@@ -1,4 +1,4 @@
-//! How the client proves who it is to those parts of the platform that run experiments.
+//! The credentials of the client for the parts of the platform that run experiments.
 
 use std::sync::Arc;
 
@@ -7,23 +7,23 @@ use secrecy::SecretString;
 
 use super::error::Error;
 
-/// What goes into `Authorization: Bearer`.
+/// The source of the token in `Authorization: Bearer`.
 #[derive(Clone, Debug)]
 pub enum SignIn {
-    /// Nothing, for a server that asks for nothing.
+    /// No token, for a server that requires none.
     Nobody,
-    /// The same token at all times.
+    /// The same token for every call.
     Token(SecretString),
     /// Tokens of a Google service account, renewed in time.
     ServiceAccount(Arc<ServiceAccount>),
 }
 
 impl SignIn {
-    /// The token for the next call.
+    /// Returns the token for the next call.
     ///
     /// # Errors
     ///
-    /// [`Error::SignIn`], if there is none; nothing was sent to the platform then.
+    /// Returns [`Error::SignIn`] if there is none; nothing was sent to the platform then.
     pub async fn token(&self) -> Result<Option<SecretString>, Error> {
         match self {
             Self::Nobody => Ok(None),
@@ -32,7 +32,7 @@ impl SignIn {
         }
     }
 
-    /// Another token in place of one that the platform refused; none if there is none to be had.
+    /// Returns a new token in place of one that the platform refused; `None` if there is none.
     ///
     /// # Errors
     ///

@@ -1,35 +1,35 @@
-//! The phases of an experiment, under both sets of names.
+//! The statuses of an experiment, under both sets of names.
 //!
-//! Since 6.3 three of them have a stored and a displayed name, and which one an answer uses depends on the call. Both
-//! become one [`Status`] here; what is sent is the stored name, which every version takes.
+//! Since 6.3 three of them have a stored and a displayed name, and the call decides which one an answer uses. Both
+//! become one [`Status`] here; requests use the stored name, which every version accepts.
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-/// Where an experiment stands.
+/// The status of an experiment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Status {
     /// Unused by the server.
     Draft,
     /// Being designed; nothing is assigned.
     Inactive,
-    /// Assigned to registered preview users alone.
+    /// Assigned only to registered preview users.
     Preview,
-    /// Waits for its date.
+    /// Waits for its start.
     Scheduled,
     /// Assigns and enrols. Shown as `running`.
     Enrolling,
-    /// Takes nobody new; the post-experiment rule applies. Shown as `paused`.
+    /// Enrols nobody new; the post-experiment rule applies. Shown as `paused`.
     EnrollmentComplete,
     /// Assigns nothing. Shown as `completed`.
     Cancelled,
-    /// Put away; results kept.
+    /// Put away; its results are kept.
     Archived,
-    /// A word we do not know.
+    /// An unknown word.
     Other,
 }
 
 impl Status {
-    /// Every status we know.
+    /// Every known status.
     pub const ALL: [Self; 8] = [
         Self::Draft,
         Self::Inactive,
@@ -41,12 +41,12 @@ impl Status {
         Self::Archived,
     ];
 
-    /// The status of that name, from either set.
+    /// Returns the status of that name, from either set.
     pub fn parse(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|status| status.stored() == name || status.shown() == name)
     }
 
-    /// The stored name; every version accepts it.
+    /// Returns the stored name; every version accepts it.
     pub fn stored(self) -> &'static str {
         match self {
             Self::Draft => "draft",
@@ -61,7 +61,7 @@ impl Status {
         }
     }
 
-    /// The name in the web interface of 6.3 and later.
+    /// Returns the name in the web interface of 6.3 and later.
     pub fn shown(self) -> &'static str {
         match self {
             Self::Enrolling => "running",
@@ -71,7 +71,7 @@ impl Status {
         }
     }
 
-    /// Words for people who know either set: `enrolling (running)`.
+    /// Returns words for people who know either set: `enrolling (running)`.
     pub fn display(self) -> String {
         if self.stored() == self.shown() {
             self.stored().to_owned()

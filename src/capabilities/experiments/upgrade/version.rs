@@ -1,17 +1,18 @@
-//! Which contract the server keeps.
+//! The version of the server, which decides the format of its calls.
 //!
-//! The version text is only good for one question, *below 6.3 or not*: some tags report a lower minor than their own.
+//! The version text answers reliably only one question, *below 6.3 or not*: some tags report a lower minor than their
+//! own.
 
 /// The version a server reports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Version {
-    /// As reported, such as `6.5.0`.
+    /// The reported text, such as `6.5.0`.
     pub text: String,
 }
 
 impl Version {
-    /// Whether the server is of the 6.2 line or older: inclusion and exclusion are one object each and must be sent.
-    /// What cannot be read counts as new.
+    /// Returns true if the server is of the 6.2 line or older: inclusion and exclusion are one object each and must
+    /// be sent. An unreadable version counts as new.
     pub fn is_below_6_3(&self) -> bool {
         let mut numbers = self.text.split('.').map_while(|part| part.parse::<u32>().ok());
         match (numbers.next(), numbers.next()) {
