@@ -270,14 +270,14 @@ pub(super) mod tests {
     use super::*;
     use countersign_graph::action::{Approver, Policy, Scope, Undo};
 
-    /// The allowances of the tests.
+    /// Returns the allowances of the tests.
     pub(crate) fn allowances() -> Allowances {
         Allowances::new(countersign_experiments::allowances::ALL)
     }
 
     pub(crate) const NOW: Timestamp = Timestamp(1_700_000_000_000);
 
-    /// A change that asks for this number of simulated users in an experiment.
+    /// Returns a change that asks for this number of simulated users in an experiment.
     pub(crate) fn simulation(experiment: &str, users: u64) -> ActionRecord {
         let saved = include_str!("../../../tests/fixtures/shapes/action_record.json");
         let saved: Vec<ActionRecord> = serde_json::from_str(saved).unwrap();
@@ -290,7 +290,7 @@ pub(super) mod tests {
         record
     }
 
-    /// Up to 200 simulated users in the experiment `1`, for an hour.
+    /// Returns a grant of up to 200 simulated users in the experiment `1`, for an hour.
     pub(crate) fn grant() -> Grant {
         let record = simulation("1", 1);
         let within = Within::Thing { id: "1".to_owned(), name: "Math Hints".to_owned() };

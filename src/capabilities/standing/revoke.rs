@@ -86,7 +86,7 @@ impl ActionKind for RevokeStanding {
         }
     }
 
-    /// Ending it again changes nothing.
+    /// Ending the same standing approval again changes nothing.
     fn recovery(&self) -> Recovery {
         Recovery::Idempotent
     }
@@ -145,7 +145,7 @@ impl RevokeStanding {
     }
 }
 
-/// The outcome if our own store does not answer: nothing was changed.
+/// Returns the outcome if our own store does not answer: nothing was changed.
 pub(super) fn not_kept() -> Outcome {
     Outcome::Failed { error: ErrorKind::Network, summary: Text::from(replies::not_now().words()) }
 }

@@ -237,7 +237,7 @@ impl ActionKind for CreateExperiment {
         Recovery::Probe { in_flight: Window::in_flight(&self.0), repeatable: false }
     }
 
-    /// An experiment that exists without its rule or lists is unfinished, and is completed: nothing is created twice.
+    /// Reads back; an experiment that exists without its rule or lists is unfinished, so nothing is created twice.
     async fn probe(&self, record: &ActionRecord) -> Probed {
         let Ok(plan) = stored::<Plan>(record) else {
             return Probed::CannotTell { evidence: outcomes::unreadable_record() };

@@ -50,17 +50,17 @@ pub(super) fn stored<T: DeserializeOwned>(record: &ActionRecord) -> Result<T, Ou
         .map_err(|_| failed(ErrorKind::Execution, outcomes::unreadable_record()))
 }
 
-/// The change did not happen.
+/// Returns the outcome of a change that did not happen.
 pub(super) fn failed(error: ErrorKind, summary: Text) -> Outcome {
     Outcome::Failed { error, summary }
 }
 
-/// The change happened; the summary is the card's own.
+/// Returns the outcome of a change that happened; the summary is the card's own.
 fn done(record: &ActionRecord, result: Value) -> Outcome {
     Outcome::Done { result, summary: Text::from(record.card.done.as_str()) }
 }
 
-/// A read before the change failed; nothing was sent.
+/// Returns the outcome if a read before the change failed; nothing was sent.
 pub(super) fn unread(error: &Error) -> Outcome {
     failed(access::kind(error), outcomes::not_done(error))
 }
@@ -75,7 +75,7 @@ pub(super) async fn ended_badly(action: &dyn ActionKind, record: &ActionRecord, 
     }
 }
 
-/// The request was not sent. If an earlier one was, its outcome is still open.
+/// Returns the end of a change whose request was not sent. If an earlier one was, the outcome is still open.
 pub(super) fn not_sent(record: &ActionRecord, error: &Error) -> Performed {
     match record.sends {
         0 | 1 => Performed::Ended(unread(error)),
@@ -110,7 +110,7 @@ async fn after_a_refusal(action: &dyn ActionKind, record: &ActionRecord, error: 
     }
 }
 
-/// Reading back failed.
+/// Returns the evidence that reading back failed.
 fn cannot_read_back(error: &Error) -> Probed {
     let reason = match error {
         Error::Unavailable { reason } => reason.clone(),

@@ -236,7 +236,7 @@ pub(super) async fn perform(client: &UpgradeClient, record: &ActionRecord, sever
     })
 }
 
-/// The change happened if all experiments have the new status; otherwise it is continued.
+/// Reads back: the change happened if all experiments have the new status, and is unfinished if only some have it.
 pub(super) async fn probe(client: &UpgradeClient, record: &ActionRecord, several: &Several) -> Result<Probed, Error> {
     let now = standing(client, several).await?;
     let is = |named: &&Named| now["statuses"][named.id.to_string()] == json!(several.status);

@@ -248,7 +248,7 @@ impl ActionKind for UpdateStatus {
         Recovery::Probe { in_flight: Window::in_flight(&self.0), repeatable: true }
     }
 
-    /// The change happened if the experiment has the new status: the precondition was another one.
+    /// Reads back: the change happened if the experiment has the new status, as the precondition was another one.
     async fn probe(&self, record: &ActionRecord) -> Probed {
         let change = match stored(record) {
             Ok(Stored::One(change)) => change,

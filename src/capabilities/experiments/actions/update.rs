@@ -196,7 +196,8 @@ impl ActionKind for UpdateExperiment {
         Recovery::Probe { in_flight: Window::in_flight(&self.0), repeatable: true }
     }
 
-    /// The change happened if every field has its new value, and did not if every field has its old one.
+    /// Reads back: the change happened if every field has its new value, and did not if every field has its old
+    /// one.
     async fn probe(&self, record: &ActionRecord) -> Probed {
         let Ok(changes) = stored::<Changes>(record) else {
             return Probed::CannotTell { evidence: outcomes::unreadable_record() };

@@ -40,7 +40,8 @@ pub fn test(counts: &[(f64, u64)]) -> Option<Fit> {
     Some(Fit { chi_square, freedom, p, reliable })
 }
 
-/// The upper tail of the chi-square distribution: the probability that chance alone gives `chi_square` or more.
+/// Returns the upper tail of the chi-square distribution: the probability that chance alone gives `chi_square` or
+/// more.
 fn beyond(chi_square: f64, freedom: u32) -> f64 {
     let half = chi_square / 2.0;
     if half <= 0.0 {

@@ -197,8 +197,8 @@ impl UpgradeClient {
 
     /// Creates an experiment. The answer has no inclusion and exclusion lists.
     ///
-    /// The body should choose its `id`, so that the experiment can be looked for if no answer comes. Sending an existing
-    /// id does not fail: it overwrites the experiment and doubles its conditions.
+    /// The body should choose its `id`, so that the experiment can be looked for if no answer comes. Sending an
+    /// existing id does not fail: it overwrites the experiment and doubles its conditions.
     ///
     /// # Errors
     ///

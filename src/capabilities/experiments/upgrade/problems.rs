@@ -4,7 +4,8 @@
 //! exceptions, and its database sends SQL. [`rule_broken`] words the first, [`in_words`] the rest: known sentences
 //! are put plainly, and a message for developers becomes “an internal error”.
 
-/// Puts into words a property that breaks rules of the validator, such as `conditions[0].assignmentWeight` and `isNumber`.
+/// Puts into words a property that breaks rules of the validator, such as `conditions[0].assignmentWeight` and
+/// `isNumber`.
 pub(super) fn rule_broken(path: &str, rules: &[&str]) -> String {
     let has = |rule: &str| rules.contains(&rule);
     let what = if has("isNotEmpty") || has("isDefined") {
@@ -27,8 +28,8 @@ pub(super) fn rule_broken(path: &str, rules: &[&str]) -> String {
     format!("{} {what}", property(path))
 }
 
-/// Puts a property into words: `conditions[0].assignmentWeight`, or `conditions.0.assignmentWeight`, is “weight of condition
-/// 1”.
+/// Puts a property into words: `conditions[0].assignmentWeight`, or `conditions.0.assignmentWeight`, is “weight of
+/// condition 1”.
 fn property(path: &str) -> String {
     let path = path.replace('[', ".").replace(']', "");
     let parts: Vec<&str> = path.split('.').filter(|part| !part.is_empty()).collect();
