@@ -14,7 +14,7 @@ fn fact(label: &str, after: impl Into<Text>) -> Fact {
     Fact { label: label.to_owned(), before: None, after: after.into() }
 }
 
-/// The card that asks to grant a standing approval.
+/// Returns the card that asks to grant a standing approval.
 pub fn allow_card(allowances: &Allowances, allowance: &Allowance, bounds: &Bounds, place: &Place) -> Card {
     let Bounds { id, within, limit, until, .. } = bounds;
     let (before, after) = allowance.title;
@@ -42,7 +42,7 @@ pub fn allow_card(allowances: &Allowances, allowance: &Allowance, bounds: &Bound
     }
 }
 
-/// The card that asks to end a standing approval.
+/// Returns the card that asks to end a standing approval.
 pub fn revoke_card(allowances: &Allowances, granted: &Grant, now: Timestamp) -> Card {
     let Bounds { id, what, limit, .. } = &granted.bounds;
     let after = allowances.get(what).map_or("From then on each of these is asked about again.", |known| known.after);
@@ -71,7 +71,8 @@ pub fn revoke_card(allowances: &Allowances, granted: &Grant, now: Timestamp) -> 
     }
 }
 
-/// The reason why a standing approval does not cover a change of its kind: a line of the card that is shown instead.
+/// Returns the reason why a standing approval does not cover a change of its kind: a line of the card that is shown
+/// instead.
 pub fn not_covered(allowances: &Allowances, grant: &Grant, record: &ActionRecord, why: WhyNot) -> Text {
     let line = Text::from("The standing approval ").code(&grant.bounds.id).plain(" does not cover this: ");
     match why {
@@ -99,8 +100,8 @@ fn standing(standing: Standing) -> &'static str {
     }
 }
 
-/// The list of standing approvals, the answer of `list_standing_approvals`, with buttons that end those of this
-/// conversation.
+/// Returns the list of standing approvals, the answer of `list_standing_approvals`, with buttons that end those of
+/// this conversation.
 pub fn list_reply(answer: &Value) -> Reply {
     let open = answer["open"].as_array().into_iter().flatten().filter(|one| one["here"] != false);
     open.filter_map(|one| one["id"].as_str())
@@ -108,7 +109,8 @@ pub fn list_reply(answer: &Value) -> Reply {
         .fold(listed(answer), |reply, id| reply.choice(format!("End {id}"), format!("revoke standing approval {id}")))
 }
 
-/// The list of standing approvals without buttons, where there is no thread in which a button could say anything.
+/// Returns the list of standing approvals without buttons, where there is no thread in which a button could say
+/// anything.
 pub fn list_alone(answer: &Value) -> Reply {
     match answer["open"].as_array().and_then(|open| open.first()).and_then(|one| one["id"].as_str()) {
         Some(id) => {
@@ -152,7 +154,7 @@ fn listed(answer: &Value) -> Reply {
     if elsewhere > 0 { reply.hint(others(elsewhere)) } else { reply }
 }
 
-/// The line that counts the standing approvals that are not shown where others read along.
+/// Returns the line that counts the standing approvals that are not shown where others read along.
 fn others(elsewhere: u64) -> Text {
     let how_many = match elsewhere {
         1 => "You have another one in another conversation. ".to_owned(),
@@ -164,7 +166,7 @@ fn others(elsewhere: u64) -> Text {
 /// The example of a request.
 const EXAMPLE: &str = "To ask for one: “allow up to 200 simulated users in Math Hints until Friday”.";
 
-/// No standing approval has this name.
+/// Says that no standing approval has this name.
 pub fn unknown(asked: &str, ids: &[String]) -> Reply {
     let text = Text::new().plain("There is no standing approval “").plain(asked).plain("” here.");
     match ids {
@@ -175,25 +177,25 @@ pub fn unknown(asked: &str, ids: &[String]) -> Reply {
     }
 }
 
-/// The standing approval is over already.
+/// Says that the standing approval is over already.
 pub fn over(granted: &Grant, now: Timestamp) -> Reply {
     let text = Text::new().plain("The standing approval ").code(&granted.bounds.id);
     Reply::text(text.plain(format!(" is {} already, so there is nothing to end.", standing(granted.standing(now)))))
 }
 
-/// The standing approval would hold for too long.
+/// Says that the standing approval would hold for too long.
 pub fn too_long(days: i64) -> Reply {
     Reply::text(format!("A standing approval ends after at most {days} days, so that somebody looks at it again."))
         .hint("Name an earlier day, such as “until Friday”.")
 }
 
-/// The standing approval would allow too much, or nothing.
+/// Says that the standing approval would allow too much, or nothing.
 pub fn not_so_much(allowance: &Allowance, asked: i64) -> Reply {
     let most = allowance.amount(allowance.most);
     Reply::text(format!("A standing approval is for 1 to {most}; {asked} cannot be allowed."))
 }
 
-/// This kind of change always needs an approval.
+/// Says that this kind of change always needs an approval.
 pub fn not_that(asked: &str) -> Reply {
     Reply::text(
         Text::new()
@@ -204,13 +206,13 @@ pub fn not_that(asked: &str) -> Reply {
     .hint(EXAMPLE)
 }
 
-/// The store does not answer.
+/// Says that the store does not answer.
 pub fn not_now() -> Reply {
     Reply::text("I cannot get at my list of standing approvals at the moment, so nothing was changed.")
         .hint("Ask again in a minute.")
 }
 
-/// The capabilities have nothing that could be allowed.
+/// Says that the capabilities have nothing that could be allowed.
 pub fn nothing_here() -> Reply {
     Reply::text("There is nothing here that could be done without asking each time.")
 }

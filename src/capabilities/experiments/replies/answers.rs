@@ -13,7 +13,7 @@ use crate::upgrade::client::Health;
 /// The number of experiments in a list.
 const ROWS: usize = 30;
 
-/// The names of experiments: the answer of `get_experiment_names`.
+/// Returns the names of experiments: the answer of `get_experiment_names`.
 pub fn names_reply(answer: &Value) -> Reply {
     let names: Vec<_> =
         answer["experiments"].as_array().into_iter().flatten().filter_map(|named| named["name"].as_str()).collect();
@@ -26,7 +26,7 @@ pub fn names_reply(answer: &Value) -> Reply {
     if names.len() > ROWS { reply.hint(format!("{} more are not shown.", names.len() - ROWS)) } else { reply }
 }
 
-/// The health of the platform: the answer of `check_upgrade_health`.
+/// Returns the health of the platform: the answer of `check_upgrade_health`.
 pub fn health_reply(answer: &Value) -> Reply {
     match Health::deserialize(answer) {
         Ok(Health { name, version }) => Reply::text(
@@ -36,7 +36,7 @@ pub fn health_reply(answer: &Value) -> Reply {
     }
 }
 
-/// The platform does not answer; shows its last known answer, which is `ago` old.
+/// Says that the platform does not answer, and shows its last known answer, which is `ago` old.
 pub fn health_before(answer: &Value, ago: &str) -> Reply {
     let text = Text::from("UpGrade does not answer now. ");
     Reply::text(match Health::deserialize(answer) {
@@ -60,13 +60,13 @@ pub fn json_file(reply: Reply, about: &str, title: &str, data: &Value) -> Reply 
     reply.file(Attachment { name, title: title.to_owned(), bytes })
 }
 
-/// The reply to a tool's answer of an unexpected shape, which is a bug of the bot.
+/// Returns the reply to a tool's answer of an unexpected shape, which is a bug of the bot.
 pub(super) fn unreadable() -> Reply {
     Reply::text("I read something from UpGrade that I do not understand, so I would rather not say anything about it.")
         .hint("Ask again, or tell whoever runs me.")
 }
 
-/// The shares in words: `control 50%, variant 50% (12 enrolled)`.
+/// Returns the shares in words: `control 50%, variant 50% (12 enrolled)`.
 pub fn shares(conditions: &[Share]) -> String {
     let words = conditions.iter().map(|share| {
         let enrolled = share.enrolled.map(|users| format!(" ({users} enrolled)")).unwrap_or_default();
@@ -75,7 +75,7 @@ pub fn shares(conditions: &[Share]) -> String {
     words.collect::<Vec<_>>().join(", ")
 }
 
-/// A number of people in words: `nobody`, `1 person`, `12 people`.
+/// Returns a number of people in words: `nobody`, `1 person`, `12 people`.
 pub fn people(users: u64) -> String {
     match users {
         0 => "nobody".to_owned(),
@@ -84,7 +84,7 @@ pub fn people(users: u64) -> String {
     }
 }
 
-/// The unit of assignment in words.
+/// Returns the unit of assignment in words.
 pub fn unit_words(unit: &str, group: Option<&str>) -> String {
     match (unit, group) {
         ("individual", _) => "each person by themselves".to_owned(),
@@ -95,7 +95,7 @@ pub fn unit_words(unit: &str, group: Option<&str>) -> String {
     }
 }
 
-/// The post-experiment rule in words.
+/// Returns the post-experiment rule in words.
 pub fn afterwards(rule: &str) -> String {
     match rule.split_once(' ') {
         None if rule == "continue" => "everyone keeps their condition".to_owned(),
@@ -105,7 +105,7 @@ pub fn afterwards(rule: &str) -> String {
     }
 }
 
-/// The filter mode in words.
+/// Returns the filter mode in words.
 pub fn filter_words(mode: &str) -> String {
     match mode {
         "includeAll" => "take part".to_owned(),

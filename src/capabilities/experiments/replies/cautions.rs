@@ -7,7 +7,7 @@ use crate::upgrade::{experiment::View, status::Status};
 /// The number of other experiments that a warning names.
 const NAMED: usize = 3;
 
-/// Other live experiments at the same points; each of `others` comes with a shared point.
+/// Warns of other live experiments at the same points; each of `others` comes with a shared point.
 pub fn shared_points(others: &[(&View, String)]) -> Option<Text> {
     let mut text = Text::new();
     for (i, (view, point)) in others.iter().take(NAMED).enumerate() {
@@ -20,7 +20,7 @@ pub fn shared_points(others: &[(&View, String)]) -> Option<Text> {
     (!others.is_empty()).then(|| text.plain(words))
 }
 
-/// Other experiments have the new name already.
+/// Says that other experiments have the new name already.
 pub fn name_taken(others: &[&View]) -> Option<Text> {
     let states = others.iter().take(NAMED).map(|view| format!("{} in {}", view.state.display(), view.context()));
     let states = states.collect::<Vec<_>>().join("; ");
@@ -35,17 +35,17 @@ pub fn name_taken(others: &[&View]) -> Option<Text> {
     }
 }
 
-/// Only people on the inclusion list take part, and nobody is on it.
+/// Says that only people on the inclusion list take part, and nobody is on it.
 pub fn nobody_takes_part() -> Text {
     Text::from("Nobody will be enrolled: only people on its inclusion list take part, and that list is empty.")
 }
 
-/// There is an inclusion list, and people on no list take part as well.
+/// Says that there is an inclusion list, and people on no list take part as well.
 pub fn everybody_takes_part() -> Text {
     Text::from("People on no list take part as well, so the inclusion list only helps people whose group is excluded.")
 }
 
-/// The effect of a changed draw on participants. `enrolled` is their number, if it could be read.
+/// Returns the effect of a changed draw on participants. `enrolled` is their number, if it could be read.
 pub fn redraws(status: Status, enrolled: Option<u64>) -> Text {
     let what = match enrolled {
         Some(0) => "nobody is enrolled yet, so everybody is drawn by the new design".to_owned(),
@@ -56,7 +56,7 @@ pub fn redraws(status: Status, enrolled: Option<u64>) -> Text {
     Text::from(format!("It is {}: {what}.", status.display()))
 }
 
-/// Conditions or decision points are removed.
+/// Says that conditions or decision points are removed.
 pub fn removal() -> Text {
     Text::from("What is removed here goes with its enrolments; adding it again does not bring them back.")
 }

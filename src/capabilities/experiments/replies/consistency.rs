@@ -21,7 +21,7 @@ use crate::{
 /// The number of differences that a sentence names; the table marks all.
 const TOLD: usize = 3;
 
-/// The card of a test: all steps, in order.
+/// Returns the card of a test: all steps, in order.
 pub fn card(test: &Test, enrolled: Option<u64>) -> Card {
     let Test { experiment_name: name, place, first, rules, visitors, run: _ } = test;
     let at = super::outcomes::place(&place.site, Some(&place.target));
@@ -136,7 +136,7 @@ fn afterwards(rules: &Rules) -> String {
     }
 }
 
-/// The words for the next step, while the test runs.
+/// Returns the words for the next step, while the test runs.
 pub fn under_way(next: Step) -> Text {
     Text::from(match next {
         Step::Enter(Phase::Running) => "starting it",
@@ -147,7 +147,7 @@ pub fn under_way(next: Step) -> Text {
     })
 }
 
-/// The result, in one or two sentences.
+/// Returns the result, in one or two sentences.
 pub fn summary(test: &Test, course: &Course) -> Text {
     let name = &test.experiment_name;
     let text = Text::from("Tested the consistency rules of “").bold(name).plain("”: ").plain(verdict(test, course));
@@ -175,7 +175,7 @@ fn difference(test: &Test, one: &Judged) -> String {
     format!("{phase}, the {who} got {} instead of {}", got(one), expected(test, one))
 }
 
-/// The test ended early: by a person, or after the time limit if `by` is `None`.
+/// Says that the test ended early: by a person, or after the time limit if `by` is `None`.
 pub fn stopped(test: &Test, course: &Course, by: Option<&UserId>) -> Text {
     let text = match by {
         Some(by) => Text::from("Stopped by ").person(by.clone()),
@@ -190,12 +190,12 @@ pub fn stopped(test: &Test, course: &Course, by: Option<&UserId>) -> Text {
     }
 }
 
-/// The steps made, as the card counts them: `3 of 5 steps`.
+/// Returns the steps made, as the card counts them: `3 of 5 steps`.
 fn steps_made(test: &Test, course: &Course) -> String {
     format!("{} of {} steps", test.lines(course.next), test.lines(test.steps().len()))
 }
 
-/// The test cannot go on.
+/// Says that the test cannot go on.
 pub fn broken_off(test: &Test, course: &Course, why: Text, stands: Option<Status>) -> Text {
     let text = Text::from(format!("Broken off after {}. ", steps_made(test, course))).join(why);
     match stands {
@@ -207,17 +207,17 @@ pub fn broken_off(test: &Test, course: &Course, why: Text, stands: Option<Status
     }
 }
 
-/// A request got no answer although it was repeated.
+/// Says that a request got no answer although it was repeated.
 pub fn no_answer() -> Text {
     Text::from("The platform gives no answer.")
 }
 
-/// Another person changed the status.
+/// Says that another person changed the status.
 pub fn changed_meanwhile() -> Text {
     Text::from("Somebody changed its status meanwhile.")
 }
 
-/// The table of results, and buttons to put the experiment back.
+/// Adds the table of results to the reply, and buttons to put the experiment back.
 pub fn report(reply: Reply, test: &Test, course: &Course) -> Reply {
     let mut reply = seen_so_far(reply, test, course);
     let back = ways_back(test, test.phase_after(course.next));
@@ -225,7 +225,7 @@ pub fn report(reply: Reply, test: &Test, course: &Course) -> Reply {
     reply
 }
 
-/// The table of results alone.
+/// Adds the table of results to the reply.
 pub fn seen_so_far(reply: Reply, test: &Test, course: &Course) -> Reply {
     let all = judge(&test.rules, &test.visitors, &course.sights);
     if all.is_empty() {
@@ -300,7 +300,7 @@ fn capital(words: &str) -> String {
     letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
 }
 
-/// Within subjects there is no consistency rule.
+/// Says that within subjects there is no consistency rule.
 pub fn within_subjects(name: &str) -> Reply {
     Reply::text(
         Text::from("In “").bold(name).plain(
@@ -309,7 +309,7 @@ pub fn within_subjects(name: &str) -> Reply {
     )
 }
 
-/// A test cannot begin from this status.
+/// Says that a test cannot begin from this status.
 pub fn not_from(name: &str, status: Status) -> Reply {
     let is = Text::from("“").bold(name).plain(format!("” is {}", status.display()));
     match status {
@@ -325,7 +325,7 @@ pub fn not_from(name: &str, status: Status) -> Reply {
     }
 }
 
-/// The combined effect of these rules is not known.
+/// Says that the combined effect of these rules is not known.
 pub fn unknown_rules(view: &View) -> Reply {
     let rule = view.consistency_rule.as_deref().unwrap_or("none");
     Reply::text(Text::from("“").bold(&view.name).plain(format!(
@@ -336,7 +336,7 @@ pub fn unknown_rules(view: &View) -> Reply {
     .choice("Make the rule individual", format!("set the consistency rule of “{}” to individual", view.name))
 }
 
-/// Simulated users are on no list, and only listed people take part.
+/// Says that simulated users are on no list, and only listed people take part.
 pub fn only_listed(name: &str) -> Reply {
     Reply::text(
         Text::from("Only people on the inclusion list take part in “")
@@ -345,7 +345,7 @@ pub fn only_listed(name: &str) -> Reply {
     )
 }
 
-/// Another experiment takes some of the users.
+/// Says that another experiment takes some of the users.
 pub fn shared(name: &str, other: &View) -> Reply {
     Reply::text(
         Text::from("“").bold(&other.name).plain(format!("”, {}, shares a decision point with “", other.state.display()))
@@ -355,7 +355,7 @@ pub fn shared(name: &str, other: &View) -> Reply {
     .choice("Show the other one", format!("show “{}”", other.name))
 }
 
-/// The experiment would pause automatically before the test is over.
+/// Says that the experiment would pause automatically before the test is over.
 pub fn ends_too_soon(view: &View, test: &Test, enrolled: Option<&Enrollment>) -> Option<Reply> {
     let joins = test.visitors.iter().filter(|visitor| visitor.arrives <= Phase::Running).count() as u64;
     let groups = if test.rules.by_group { joins.min(2) } else { 0 };

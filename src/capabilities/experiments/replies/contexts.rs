@@ -12,7 +12,7 @@ use super::{
 };
 use crate::upgrade::context::ContextMetadata;
 
-/// The vocabulary of one context, or of all: the answer of `get_context_metadata`.
+/// Returns the vocabulary of one context, or of all: the answer of `get_context_metadata`.
 pub fn contexts_reply(answer: &Value, context: Option<&str>) -> Reply {
     let Ok(contexts) = BTreeMap::<String, ContextMetadata>::deserialize(answer) else { return unreadable() };
     let shown: Vec<_> = contexts.iter().filter(|(name, _)| context.is_none_or(|wanted| *name == wanted)).collect();
@@ -40,7 +40,7 @@ pub fn contexts_reply(answer: &Value, context: Option<&str>) -> Reply {
     })
 }
 
-/// The names of the contexts: the answer of `get_available_contexts`.
+/// Returns the names of the contexts: the answer of `get_available_contexts`.
 pub fn available_reply(answer: &Value) -> Reply {
     let names = words(&answer["contexts"]);
     let reply = match names.as_slice() {
@@ -53,18 +53,18 @@ pub fn available_reply(answer: &Value) -> Reply {
     names.iter().take(5).fold(reply, |reply, name| reply.choice(*name, format!("what does {name} know?")))
 }
 
-/// The conditions of one context: the answer of `get_conditions_for_context`.
+/// Returns the conditions of one context: the answer of `get_conditions_for_context`.
 pub fn conditions_reply(answer: &Value) -> Reply {
     part(answer, "conditions", "Conditions in ", "lists no conditions, so any code can be used.")
         .choice("Decision points", format!("what decision points does {} have?", context(answer)))
 }
 
-/// The kinds of groups of one context: the answer of `get_group_types_for_context`.
+/// Returns the kinds of groups of one context: the answer of `get_group_types_for_context`.
 pub fn group_types_reply(answer: &Value) -> Reply {
     part(answer, "group_types", "Group types in ", "has no group types, so experiments there assign each person alone.")
 }
 
-/// The decision points of one context: the answer of `get_decision_points_for_context`.
+/// Returns the decision points of one context: the answer of `get_decision_points_for_context`.
 pub fn points_reply(answer: &Value) -> Reply {
     let Ok(in_use) = Vec::<PointInUse>::deserialize(&answer["in_use"]) else { return unreadable() };
     let reply = Reply::text(

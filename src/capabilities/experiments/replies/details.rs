@@ -16,7 +16,7 @@ use super::{
 };
 use crate::upgrade::status::Status;
 
-/// One experiment: the answer of `get_experiment_details`.
+/// Returns the reply about one experiment: the answer of `get_experiment_details`.
 pub fn details_reply(answer: &Value, form: Form) -> Reply {
     let Ok(details) = Details::deserialize(answer) else { return unreadable() };
     let name = &details.summary.name;
@@ -98,7 +98,7 @@ fn normal(details: &Details) -> Reply {
     opening(details).and(Part::Facts(facts)).hint(Text::new().plain("Id ").code(summary.id.to_string()))
 }
 
-/// The factors in a line: `hints (none, text) × feedback (now, later)`.
+/// Returns the factors in a line: `hints (none, text) × feedback (now, later)`.
 fn factors(all: &[Varied]) -> String {
     let words = all.iter().map(|varied| {
         let levels: Vec<_> = varied.levels.iter().map(|told| told.level.as_str()).collect();
@@ -107,7 +107,7 @@ fn factors(all: &[Varied]) -> String {
     words.collect::<Vec<_>>().join(" × ")
 }
 
-/// A factor in a line: `Factor hints: none, text (payload “T”)`.
+/// Returns a factor in a line: `Factor hints: none, text (payload “T”)`.
 fn factor(varied: &Varied) -> Text {
     let mut text = Text::new().plain("Factor ").bold(&varied.factor).plain(": ");
     for (i, told) in varied.levels.iter().enumerate() {
@@ -119,7 +119,7 @@ fn factor(varied: &Varied) -> Text {
     text
 }
 
-/// The payloads, if they are few and short; otherwise their number.
+/// Returns the payloads, if they are few and short; otherwise their number.
 fn payloads(all: &[Content]) -> String {
     match all.len() <= 4 && all.iter().all(|content| content.value.chars().count() <= 40) {
         true => all.iter().map(|c| format!("{} “{}”", c.condition, c.value)).collect::<Vec<_>>().join(", "),
@@ -127,7 +127,7 @@ fn payloads(all: &[Content]) -> String {
     }
 }
 
-/// The rules and numbers: assignment, people on no list, the rule for afterwards, enrolments.
+/// Returns the rules and numbers: assignment, people on no list, the rule for afterwards, enrolments.
 fn rules_of(details: &Details) -> Vec<(String, Text)> {
     let mut facts = vec![
         ("Assigned".to_owned(), Text::from(unit_words(&details.assignment_unit, details.group.as_deref()))),

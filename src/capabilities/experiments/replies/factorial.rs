@@ -7,36 +7,36 @@ use super::refusals::typed;
 /// An example of factors in words.
 const EXAMPLE: &str = "hints: none, text; feedback: now, later";
 
-/// The question for factors, if none is named.
+/// Returns the question for factors, if none is named.
 pub fn which_factors() -> String {
     format!("Which factors does it vary, and which levels has each? For example {EXAMPLE}.")
 }
 
-/// A factor cannot have this name.
+/// Says that a factor cannot have this name.
 pub fn bad_factor(factor: &str, why: &str) -> Reply {
     Reply::text(Text::new().plain("The factor “").bold(typed(factor)).plain(format!("” cannot be used: {why}.")))
 }
 
-/// A level cannot have this name.
+/// Says that a level cannot have this name.
 pub fn bad_level(level: &str, factor: &str, why: &str) -> Reply {
     let text = Text::new().plain("The level “").bold(typed(level)).plain("” of “").bold(typed(factor));
     Reply::text(text.plain(format!("” cannot be used: {why}.")))
 }
 
-/// A factor has only one level.
+/// Says that a factor has only one level.
 pub fn too_few_levels(factor: &str) -> Reply {
     Reply::text(Text::new().plain("The factor “").bold(typed(factor)).plain("” needs two levels or more."))
         .hint(format!("Say the factors again, such as {EXAMPLE}."))
 }
 
-/// A single factor makes no combinations.
+/// Says that a single factor makes no combinations.
 pub fn one_factor(factor: &str) -> Reply {
     let text = Text::new().plain("A factorial design combines two factors or more; “").bold(typed(factor));
     Reply::text(text.plain("” alone is a plain comparison."))
         .hint("Name a second factor, or give its levels as conditions of an ordinary experiment.")
 }
 
-/// The factors make more combinations than a card can show.
+/// Says that the factors make more combinations than a card can show.
 pub fn too_many_combinations(combinations: usize, most: usize) -> Reply {
     Reply::text(format!(
         "These factors make {combinations} combinations. I make at most {most}, so that a card shows all."
@@ -44,7 +44,7 @@ pub fn too_many_combinations(combinations: usize, most: usize) -> Reply {
     .hint("Name fewer factors or levels.")
 }
 
-/// A condition of a factorial design cannot be added alone.
+/// Says that a condition of a factorial design cannot be added alone.
 pub fn no_new_combination(code: &str, name: &str, codes: &[String]) -> Reply {
     let text =
         Text::new().plain("“").bold(name).plain("” is factorial: its conditions are combinations of its factors, ");

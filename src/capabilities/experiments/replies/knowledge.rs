@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::answers::unreadable;
 
-/// An explanation of a word, or of two together: the answer of `explain_upgrade_concept`.
+/// Returns an explanation of a word, or of two together: the answer of `explain_upgrade_concept`.
 pub fn explain_reply(answer: &Value) -> Reply {
     let Some(meaning) = answer["meaning"].as_str() else { return unreadable() };
     match answer["example"].as_str() {
@@ -14,7 +14,7 @@ pub fn explain_reply(answer: &Value) -> Reply {
     }
 }
 
-/// The list of words: the answer of `list_upgrade_concepts`.
+/// Returns the list of words: the answer of `list_upgrade_concepts`.
 pub fn concepts_reply(answer: &Value) -> Reply {
     let words = |part: &str| {
         let words = answer[part].as_array().into_iter().flatten().filter_map(Value::as_str);
@@ -29,14 +29,14 @@ pub fn concepts_reply(answer: &Value) -> Reply {
         .choice("Assignment terms", "explain the assignment terms")
 }
 
-/// Words with their meaning in one sentence: the answer of `get_core_terms` or `get_assignment_terms`.
+/// Returns words with their meaning in one sentence: the answer of `get_core_terms` or `get_assignment_terms`.
 pub fn terms_reply(answer: &Value) -> Reply {
     let terms = answer.as_object().into_iter().flat_map(|parts| parts.values()).filter_map(Value::as_array).flatten();
     let lines: Vec<String> = terms.filter_map(|term| Some(format!("• {}", term["meaning"].as_str()?))).collect();
     Reply::markdown(lines.join("\n")).hint("Ask about one of them to hear more.")
 }
 
-/// The parameters of an action: the answer of a `get_…_schema` tool.
+/// Returns the parameters of an action: the answer of a `get_…_schema` tool.
 pub fn schema_reply(answer: &Value) -> Reply {
     let (act, example) = match answer["action"].as_str().unwrap_or_default() {
         "create_experiment" => (

@@ -15,7 +15,7 @@ use super::{
     answers::{self, json_file},
 };
 
-/// A list of experiments: the answer of `get_all_experiments` to `which`.
+/// Returns a list of experiments: the answer of `get_all_experiments` to `which`.
 pub fn list_reply(answer: &Value, which: &Which) -> Reply {
     let listed = answer["experiments"].as_array().map(Vec::as_slice).unwrap_or_default();
     let all: Vec<_> = listed.iter().filter_map(|value| Summary::deserialize(value).ok()).collect();
@@ -94,7 +94,7 @@ fn table(shown: &[&Summary], which: &Which) -> Part {
     Part::Table { columns: columns.into_iter().map(str::to_owned).collect(), rows: rows.collect() }
 }
 
-/// A moment in the platform's format, shown in the reader's time zone.
+/// Returns a moment in the platform's format, shown in the reader's time zone.
 pub(super) fn moment(at: Option<&str>) -> Text {
     match at.and_then(|at| at.parse::<jiff::Timestamp>().ok()) {
         Some(moment) => Text::new().moment(Timestamp(moment.as_millisecond())),

@@ -25,7 +25,7 @@ pub mod users;
 pub(crate) mod tests {
     use countersign_core::reply::Reply;
 
-    /// The words of a reply, then its buttons as `[label → request]`.
+    /// Returns the words of a reply, then its buttons as `[label → request]`.
     pub(crate) fn read(reply: &Reply) -> String {
         let buttons = reply.choices.iter().map(|choice| {
             if choice.label == choice.says {

@@ -13,36 +13,36 @@ use crate::upgrade::{
 /// The number of problems that are named.
 const SAID: usize = 4;
 
-/// The experiment disappeared between the question and the click.
+/// Says that the experiment disappeared between the question and the click.
 pub fn gone(name: &str) -> Text {
     Text::new().plain("“").bold(name).plain("” does not exist any more, so nothing was changed.")
 }
 
-/// The experiment disappeared while the outcome of its change was unknown.
+/// Says that the experiment disappeared while the outcome of its change was unknown.
 pub fn gone_meanwhile(name: &str) -> Text {
     Text::new().plain("Reading back, “").bold(name).plain("” does not exist any more.")
 }
 
-/// The experiment was read a moment before, but the platform could not find it to change it.
+/// Says that the experiment was read a moment before, but the platform could not find it to change it.
 pub fn gone_at_the_request(name: &str) -> Text {
     let text = Text::new().plain("“").bold(name).plain("” does not exist any more: ");
     text.plain("UpGrade could not find it to change it.")
 }
 
-/// The experiment was read a moment before, but the platform could not find it to delete it.
+/// Says that the experiment was read a moment before, but the platform could not find it to delete it.
 pub fn gone_already(name: &str) -> Text {
     let text =
         Text::new().plain("“").bold(name).plain("” no longer exists, but UpGrade did not find it to delete it. ");
     text.plain("Someone else may have deleted it.")
 }
 
-/// The platform does not know the participant.
+/// Says that the platform does not know the participant.
 pub fn unknown_user(user: &str) -> Text {
     let text = Text::new().plain("UpGrade does not know the user ").code(typed(user));
     text.plain(" yet. Initialise the user first.")
 }
 
-/// The advice if the bot cannot sign in.
+/// Returns the advice if the bot cannot sign in.
 pub fn sign_in_advice(error: &google::Error) -> &'static str {
     match error {
         google::Error::Refused { .. } => "Whoever runs me has to look at my key for it.",
@@ -50,38 +50,38 @@ pub fn sign_in_advice(error: &google::Error) -> &'static str {
     }
 }
 
-/// The reason why nothing was changed: nothing was sent, or the call only reads.
+/// Returns the reason why nothing was changed: nothing was sent, or the call only reads.
 pub fn not_done(error: &Error) -> Text {
     answered(error).plain(" Nothing was changed. ").plain(advice(error))
 }
 
-/// The change was refused, and reading back showed the earlier state.
+/// Says that the change was refused, and reading back showed the earlier state.
 pub fn refused_and_looked(error: &Error) -> Text {
     answered(error).plain(" I checked: nothing was changed. ").plain(advice(error))
 }
 
-/// The change was refused, and nothing can be read back.
+/// Says that the change was refused, and nothing can be read back.
 pub fn not_looked_up(error: &Error) -> Text {
     answered(error).plain(" I can't look up whether it changed anything. ").plain(advice(error))
 }
 
-/// The change was refused, and reading back left its outcome open; `evidence` is what was read.
+/// Says that the change was refused, and reading back left its outcome open; `evidence` is what was read.
 pub fn refused_and_open(error: &Error, evidence: Text) -> Text {
     let text = answered(error).plain(" ").join(evidence);
     text.plain(" I can't tell whether it was done. Please look in UpGrade before asking again.")
 }
 
-/// The change was refused, and reading back showed that a part of it was made; `evidence` names it.
+/// Says that the change was refused, and reading back showed that a part of it was made; `evidence` names it.
 pub fn refused_in_part(error: &Error, evidence: Text) -> Text {
     evidence.plain(" ").join(answered(error)).plain(" Ask me again for the rest.")
 }
 
-/// The change was refused, and reading back showed that it was made; `summary` describes it.
+/// Says that the change was refused, and reading back showed that it was made; `summary` describes it.
 pub fn done_all_the_same(summary: Text, error: &Error) -> Text {
     summary.plain(format!(" UpGrade answered with an error ({}), but I checked and it was done.", why(error)))
 }
 
-/// The platform's answer, or its lack: a sentence that claims nothing else.
+/// Returns the platform's answer, or its lack: a sentence that claims nothing else.
 fn answered(error: &Error) -> Text {
     match error {
         Error::NotFound { reason } => {
@@ -115,7 +115,7 @@ fn answered(error: &Error) -> Text {
     }
 }
 
-/// The advice for an error.
+/// Returns the advice for an error.
 fn advice(error: &Error) -> &'static str {
     match error {
         Error::NotFound { .. } => "Look at what there is and ask again.",
@@ -129,53 +129,53 @@ fn advice(error: &Error) -> &'static str {
     }
 }
 
-/// The platform's words as the end of a sentence.
+/// Returns the platform's words as the end of a sentence.
 fn sentence(words: &str) -> String {
     format!("{}.", words.trim_end_matches(['.', '!', '?', ' ']))
 }
 
-/// The experiment changed after the card was shown.
+/// Says that the experiment changed after the card was shown.
 pub fn changed_meanwhile(name: &str) -> Text {
     let text = Text::new().plain("“").bold(name);
     text.plain("” was changed since the card was shown, so nothing was changed. Ask again for a fresh card.")
 }
 
-/// The stored action cannot be read by this version of the bot.
+/// Says that the stored action cannot be read by this version of the bot.
 pub fn unreadable_record() -> Text {
     Text::from("I cannot read what was approved any more, so nothing was changed. Please ask again.")
 }
 
-/// Reading back failed.
+/// Says that reading back failed.
 pub fn cannot_read_back(reason: &str) -> Text {
     Text::from(format!("UpGrade could not be read back ({reason})."))
 }
 
-/// Some parts of an update were made and some were not.
+/// Says that some parts of an update were made and some were not.
 pub fn partly(name: &str, there: &[&str], missing: &[&str]) -> Text {
     let text = Text::new().plain("Reading back “").bold(name).plain("”: ");
     text.plain(format!("changed are {}; not changed are {}.", words(there), words(missing)))
 }
 
-/// The experiment was created without some of its parts; `why` is the platform's reason.
+/// Says that the experiment was created without some of its parts; `why` is the platform's reason.
 pub fn created_in_part(name: &str, lacking: &[&str], why: &Text) -> Text {
     let text = Text::new().plain("“").bold(name).plain(format!("” was created, but without its {}. ", words(lacking)));
     let text = Text(text.0.into_iter().chain(why.0.iter().cloned()).collect());
     text.plain(" Ask me to update it with what is missing.")
 }
 
-/// Some parts of an update were made and some were not; `why` is the platform's reason.
+/// Says that some parts of an update were made and some were not; `why` is the platform's reason.
 pub fn updated_in_part(name: &str, lacking: &[&str], why: &Text) -> Text {
     let text = Text::new().plain("“").bold(name).plain(format!("” was changed, but not its {}. ", words(lacking)));
     let text = Text(text.0.into_iter().chain(why.0.iter().cloned()).collect());
     text.plain(" Ask me again for the rest.")
 }
 
-/// The reason why a later part of a change failed.
+/// Returns the reason why a later part of a change failed.
 pub fn part_failed(error: &Error) -> Text {
     Text::new().plain("UpGrade said: ").code(typed(why(error).trim_end_matches('.'))).plain(".")
 }
 
-/// The platform's answer in a few words.
+/// Returns the platform's answer in a few words.
 fn why(error: &Error) -> String {
     match error {
         Error::Auth => "it does not accept my credentials any more".to_owned(),
@@ -192,7 +192,7 @@ fn why(error: &Error) -> String {
     }
 }
 
-/// The state of one refused change of several: unchanged, or unknown.
+/// Returns the state of one refused change of several: unchanged, or unknown.
 pub fn one_refused(error: &Error, unchanged: bool) -> Text {
     part_failed(error).plain(match unchanged {
         true => " I checked: it was not changed.",
@@ -200,7 +200,8 @@ pub fn one_refused(error: &Error, unchanged: bool) -> Text {
     })
 }
 
-/// The outcome of each of several: `past` is the participle of the change, and `not` gives the reason for the others.
+/// Returns the outcome of each of several: `past` is the participle of the change, and `not` gives the reason for
+/// the others.
 pub fn each(past: &str, changed: &[&str], not: &[(&str, Text)]) -> Text {
     let all = changed.len() + not.len();
     let mut text = match changed.len() {
@@ -219,29 +220,29 @@ pub fn each(past: &str, changed: &[&str], not: &[(&str, Text)]) -> Text {
     text
 }
 
-/// Some of several have the new status, and some do not.
+/// Says that some of several have the new status, and some do not.
 pub fn some_of_several(there: &[String], rest: &[String]) -> Text {
     let quoted = |names: &[String]| names.iter().map(|name| format!("“{name}”")).collect::<Vec<_>>().join(", ");
     Text::from(format!("Reading back, changed: {}; not changed: {}.", quoted(there), quoted(rest)))
 }
 
-/// The experiment exists, but its `lacking` parts are missing.
+/// Says that the experiment exists, but its `lacking` parts are missing.
 pub fn created_so_far(name: &str, lacking: &[&str]) -> Text {
     Text::new().plain("Reading back, “").bold(name).plain(format!("” is there, without its {}.", words(lacking)))
 }
 
-/// The experiment exists, but its `differing` fields are not as planned.
+/// Says that the experiment exists, but its `differing` fields are not as planned.
 pub fn created_otherwise(name: &str, differing: &[&str]) -> Text {
     let text = Text::new().plain("Reading back, “").bold(name);
     text.plain(format!("” is there, but not as it was asked for: {}.", words(differing)))
 }
 
-/// The platform lists an experiment that it does not find.
+/// Says that the platform lists an experiment that it does not find.
 pub fn listed_but_not_found(name: &str) -> Text {
     Text::new().plain("UpGrade does not find “").bold(name).plain("”, but still lists it.")
 }
 
-/// The title of the card of an update, and the sentence that reports it done.
+/// Returns the title of the card of an update, and the sentence that reports it done.
 pub fn update_words(name: &str, new_name: Option<&str>, things: &[&str]) -> (String, String) {
     let now = new_name.unwrap_or(name);
     let listed = if things.len() > 3 { format!("{} fields", things.len()) } else { things.join(", ") };
@@ -254,17 +255,17 @@ pub fn update_words(name: &str, new_name: Option<&str>, things: &[&str]) -> (Str
     }
 }
 
-/// The status read back is neither the old nor the new one.
+/// Says that the status read back is neither the old nor the new one.
 pub fn elsewhere(name: &str, now: &str) -> Text {
     Text::new().plain("Reading back, “").bold(name).plain(format!("” is {now}."))
 }
 
-/// A user was introduced.
+/// Says that a user was introduced.
 pub fn initialised(user: &str) -> Text {
     Text::new().plain("UpGrade knows the user ").code(user).plain(" now.")
 }
 
-/// The conditions of a user, each with the name of its experiment if known.
+/// Returns the conditions of a user, each with the name of its experiment if known.
 pub fn assignments(user: &str, context: &str, given: &[(Assignment, Option<String>)]) -> Text {
     let mut text = Text::new().code(user);
     if given.is_empty() {
@@ -284,7 +285,7 @@ pub fn assignments(user: &str, context: &str, given: &[(Assignment, Option<Strin
     text.plain(".")
 }
 
-/// A visit was recorded.
+/// Says that a visit was recorded.
 pub fn marked(user: &str, site: &str, target: &str, marked: &Marked) -> Text {
     let text = Text::new().plain("Marked ").plain(place(site, Some(target))).plain(" for ").code(user);
     match (&marked.experiment_id, &marked.condition) {
@@ -294,7 +295,7 @@ pub fn marked(user: &str, site: &str, target: &str, marked: &Marked) -> Text {
     }
 }
 
-/// The place in words: `site / target`.
+/// Returns the place in words: `site / target`.
 pub fn place(site: &str, target: Option<&str>) -> String {
     target.map_or_else(|| site.to_owned(), |target| format!("{site} / {target}"))
 }

@@ -11,7 +11,7 @@ use crate::{
 /// The number of other experiments that a card names.
 const NAMED: usize = 3;
 
-/// The line about the people enrolled now.
+/// Returns the line about the people enrolled now.
 pub fn enrolled(enrolled: Option<&Enrollment>, in_groups: bool) -> Fact {
     let words = match enrolled {
         None => "could not be read".to_owned(),
@@ -24,7 +24,8 @@ pub fn enrolled(enrolled: Option<&Enrollment>, in_groups: bool) -> Fact {
     fact("Enrolled", words)
 }
 
-/// The line about the people enrolled in several experiments together. `users` is `None` if it could not be read.
+/// Returns the line about the people enrolled in several experiments together. `users` is `None` if it could not be
+/// read.
 pub fn enrolled_together(users: Option<u64>) -> Fact {
     let words = match users {
         None => "could not be read".to_owned(),
@@ -34,8 +35,8 @@ pub fn enrolled_together(users: Option<u64>) -> Fact {
     fact("Enrolled", words)
 }
 
-/// The line about live experiments that share a decision point, each with the point. `others` is `None` if they could
-/// not be read.
+/// Returns the line about live experiments that share a decision point, each with the point. `others` is `None` if
+/// they could not be read.
 pub fn same_points(others: Option<&[(&View, String)]>) -> Fact {
     let text = match others {
         None => Text::from("other experiments could not be read"),
@@ -55,7 +56,7 @@ pub fn same_points(others: Option<&[(&View, String)]>) -> Fact {
     fact("Same points", text)
 }
 
-/// The live experiments that draw by a type of group which a user is put into.
+/// Returns the live experiments that draw by a type of group which a user is put into.
 pub fn draws_by_group(others: &[(&View, String)]) -> Option<Text> {
     let mut text = Text::new();
     for (nth, (view, kind)) in others.iter().take(NAMED).enumerate() {

@@ -18,7 +18,7 @@ const BUTTONS: usize = 5;
 /// The longest typed name that is repeated, in characters.
 const REPEATED: usize = 80;
 
-/// The typed words, shortened to be repeated in a sentence.
+/// Returns the typed words, shortened to be repeated in a sentence.
 pub(super) fn typed(asked: &str) -> String {
     match asked.char_indices().nth(REPEATED) {
         Some((end, _)) => format!("{}…", asked[..end].trim_end()),
@@ -26,31 +26,31 @@ pub(super) fn typed(asked: &str) -> String {
     }
 }
 
-/// The platform does not answer. `reason` is the error seen.
+/// Says that the platform does not answer. `reason` is the error seen.
 pub fn platform_down(reason: &str) -> Reply {
     Reply::text(format!("UpGrade does not answer at the moment ({reason}), so I could not look that up."))
         .hint("Ask again in a minute, or tell whoever runs it.")
 }
 
-/// The platform does not accept the bot's credentials.
+/// Says that the platform does not accept the bot's credentials.
 pub fn not_accepted() -> Reply {
     Reply::text("UpGrade does not accept my credentials, so I can neither read nor change anything.")
         .hint("Whoever runs me has to renew the access token.")
 }
 
-/// The bot cannot sign in.
+/// Says that the bot cannot sign in.
 pub fn cannot_sign_in(error: &google::Error) -> Reply {
     let text = Text::new().plain("I cannot sign in to UpGrade (").plain(error.to_string());
     Reply::text(text.plain("), so I can neither read nor change anything.")).hint(outcomes::sign_in_advice(error))
 }
 
-/// The platform answered a read with an error.
+/// Says that the platform answered a read with an error.
 pub fn platform_odd(reason: &str) -> Reply {
     Reply::text(Text::new().plain("UpGrade could not answer that: ").code(reason).plain("."))
         .hint("Ask again, or tell whoever runs it.")
 }
 
-/// No experiment has this name; `says` turns a name into the corrected request.
+/// Says that no experiment has this name; `says` turns a name into the corrected request.
 pub fn unknown_experiment(asked: &str, similar: &[Named], says: impl Fn(&str) -> String) -> Reply {
     let nothing = Text::new().plain("There is no experiment “").bold(typed(asked)).plain("”.");
     if similar.is_empty() {
@@ -68,7 +68,7 @@ pub fn unknown_experiment(asked: &str, similar: &[Named], says: impl Fn(&str) ->
     similar.iter().fold(Reply::text(question.plain("?")), |reply, named| reply.choice(&named.name, says(&named.name)))
 }
 
-/// Several experiments have this name; `says` turns an id into the request.
+/// Says that several experiments have this name; `says` turns an id into the request.
 pub fn several_experiments(asked: &str, several: &[View], says: impl Fn(&str) -> String) -> Reply {
     let question =
         Text::new().plain("There are several experiments “").bold(typed(asked)).plain("”. Which one do you mean?");
@@ -79,14 +79,14 @@ pub fn several_experiments(asked: &str, several: &[View], says: impl Fn(&str) ->
     })
 }
 
-/// No context has this name; `says` turns a name into the corrected request.
+/// Says that no context has this name; `says` turns a name into the corrected request.
 pub fn unknown_context(asked: &str, known: &[String], says: impl Fn(&str) -> String) -> Reply {
     let text = Text::new().plain("There is no context “").bold(typed(asked)).plain("”. There are: ");
     let reply = Reply::text(text.plain(known.join(", ")).plain("."));
     known.iter().take(BUTTONS).fold(reply, |reply, context| reply.choice(context, says(context)))
 }
 
-/// A word that the context's vocabulary does not have: `what` is `site`, `target` or `group type`.
+/// Refuses a word that the context's vocabulary does not have: `what` is `site`, `target` or `group type`.
 pub fn unknown_word(what: &str, asked: &str, context: &str, known: &[String]) -> Reply {
     let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
     Reply::text(
@@ -98,14 +98,14 @@ pub fn unknown_word(what: &str, asked: &str, context: &str, known: &[String]) ->
     .hint("Say it again with one of these.")
 }
 
-/// The question about conditions that the context's vocabulary does not have.
+/// Returns the question about conditions that the context's vocabulary does not have.
 pub fn unknown_conditions(asked: &[String], context: &str, known: &[String]) -> String {
     let quoted = asked.iter().map(|code| typed(code)).collect::<Vec<_>>().join("”, “");
     let (asked, conditions) = (quoted, if asked.len() == 1 { "condition" } else { "conditions" });
     format!("{context} has no {conditions} “{asked}”. It has: {}. Which shall I compare?", known.join(", "))
 }
 
-/// A decision point that is not `site / target`.
+/// Refuses a decision point that is not `site / target`.
 pub fn half_a_point(asked: &str) -> Reply {
     Reply::text(
         Text::new().plain("A decision point needs a site and a target; “").bold(typed(asked)).plain("” is one word."),
@@ -113,13 +113,13 @@ pub fn half_a_point(asked: &str) -> Reply {
     .hint("Write it as site / target, such as SelectSection / area_model.")
 }
 
-/// Weights that do not fit their conditions.
+/// Refuses weights that do not fit their conditions.
 pub fn weights_do_not_fit(codes: &[String]) -> Reply {
     Reply::text(format!("I need one weight for each condition: {}.", codes.join(", ")))
         .hint("Write them in that order, such as 70/30, or by name.")
 }
 
-/// Weights that do not add up.
+/// Refuses weights that do not add up.
 pub fn weights_do_not_add_up(total: f64, shares: &[f64]) -> Reply {
     Reply::text(format!(
         "The weights add up to {}; they have to make 100, and each has to be between 0 and 100.",
@@ -131,12 +131,12 @@ pub fn weights_do_not_add_up(total: f64, shares: &[f64]) -> Reply {
     ))
 }
 
-/// A condition code that cannot be used.
+/// Refuses a condition code that cannot be used.
 pub fn bad_code(code: &str, why: &str) -> Reply {
     Reply::text(Text::new().plain("The condition code “").bold(typed(code)).plain(format!("” cannot be used: {why}.")))
 }
 
-/// A value that is not among the allowed ones.
+/// Refuses a value that is not among the allowed ones.
 pub fn not_one_of(what: &str, asked: &str, allowed: &[&str]) -> Reply {
     Reply::text(
         Text::new()
@@ -146,25 +146,25 @@ pub fn not_one_of(what: &str, asked: &str, allowed: &[&str]) -> Reply {
     )
 }
 
-/// A word that is not in the glossary.
+/// Refuses a word that is not in the glossary.
 pub fn unknown_concept(asked: &str, similar: &[&'static Term]) -> Reply {
     let reply = Reply::text(Text::new().plain("I have no explanation of “").bold(typed(asked)).plain("”."));
     let reply = similar.iter().fold(reply, |reply, term| reply.choice(term.name(), format!("explain {}", term.name())));
     reply.choice("What can you explain?", "what concepts can you explain?")
 }
 
-/// Words that do not name a time.
+/// Refuses words that do not name a time.
 pub fn no_time(asked: &str) -> Reply {
     Reply::text(Text::new().plain("I do not understand “").bold(typed(asked)).plain("” as a time."))
         .hint("Say for example today, this week, last 3 days, or since 2026-11-01.")
 }
 
-/// A user id that is not valid in a header.
+/// Refuses a user id that is not valid in a header.
 pub fn bad_user() -> Reply {
     Reply::text("A user id has to be 1 to 250 letters, digits or signs, without blanks at its ends.")
 }
 
-/// The experiment has this status already.
+/// Says that the experiment has this status already.
 pub fn already(name: &str, status: Status) -> Reply {
     let words = match status {
         Status::Enrolling => "is already running (enrolling)".to_owned(),
@@ -175,7 +175,7 @@ pub fn already(name: &str, status: Status) -> Reply {
     Reply::text(Text::new().plain("“").bold(name).plain(format!("” {words}, so there is nothing to change.")))
 }
 
-/// The experiment is not complete enough to start.
+/// Says that the experiment is not complete enough to start.
 pub fn not_ready(name: &str, problems: &[String]) -> Reply {
     Reply::text(Text::new().plain("“").bold(name).plain(format!(
         "” cannot start yet: {}. Starting it like this would assign nobody sensibly.",
@@ -184,7 +184,7 @@ pub fn not_ready(name: &str, problems: &[String]) -> Reply {
     .hint("Ask me to update it first.")
 }
 
-/// The experiment cannot change between these statuses; `possible` are the ones it can have next.
+/// Says that the experiment cannot change between these statuses; `possible` are the ones it can have next.
 pub fn no_way(name: &str, from: Status, to: Status, possible: &[Status]) -> Reply {
     let mut reply = Text::new().plain("“").bold(name).plain(format!(
         "” is {}, and from there it cannot become {}.",
@@ -204,45 +204,45 @@ pub fn no_way(name: &str, from: Status, to: Status, possible: &[Status]) -> Repl
     })
 }
 
-/// An update that changes nothing.
+/// Refuses an update that changes nothing.
 pub fn nothing_changes(name: &str) -> Reply {
     Reply::text(Text::new().plain("“").bold(name).plain("” is already like that, so there is nothing to change."))
 }
 
-/// An update that names no change.
+/// Refuses an update that names no change.
 pub fn no_change_given(name: &str) -> Reply {
     Reply::text(Text::new().plain("What should I change about “").bold(name).plain("”?")).hint(
         "Its name, description, tags, weights, conditions, decision points, who draws a lot, or what holds afterwards.",
     )
 }
 
-/// The experiment has no such condition.
+/// Says that the experiment has no such condition.
 pub fn unknown_condition(asked: &str, name: &str, codes: &[String]) -> Reply {
     let text = Text::new().plain("“").bold(name).plain("” has no condition “").bold(typed(asked));
     Reply::text(text.plain(format!("”. It has: {}.", codes.join(", "))))
 }
 
-/// The experiment does not have the point.
+/// Says that the experiment does not have the point.
 pub fn not_its_point(name: &str, point: &str, points: &[String]) -> Reply {
     let text = Text::new().plain("“").bold(name).plain("” has no decision point ").code(typed(point));
     Reply::text(text.plain(format!(". It has: {}.", if points.is_empty() { "none".into() } else { points.join(", ") })))
 }
 
-/// The point belongs to an experiment of another context; `says` turns its name into the request.
+/// Says that the point belongs to an experiment of another context; `says` turns its name into the request.
 pub fn point_elsewhere(point: &str, context: &str, other: &View, says: impl Fn(&str) -> String) -> Reply {
     let text = Text::new().plain(format!("No experiment in {context} has the decision point ")).code(typed(point));
     let text = text.plain("; “").bold(&other.name).plain(format!("” in {} has it.", other.context()));
     Reply::text(text).choice(format!("Mark it in {}", other.name), says(&other.name))
 }
 
-/// The experiment belongs to another context.
+/// Says that the experiment belongs to another context.
 pub fn not_in_context(name: &str, context: &str, asked: &str) -> Reply {
     Reply::text(
         Text::new().plain("“").bold(name).plain(format!("” is in {context}, not in ")).bold(typed(asked)).plain("."),
     )
 }
 
-/// Marks within subjects would count each visit.
+/// Says that marks within subjects would count each visit.
 pub fn within_subjects(name: &str) -> Reply {
     Reply::text(Text::new().plain("“").bold(name).plain(
         "” leads each person through several conditions, and there every mark counts as one more visit. \
@@ -250,13 +250,13 @@ pub fn within_subjects(name: &str) -> Reply {
     ))
 }
 
-/// Within subjects there is no consistency rule.
+/// Says that within subjects there is no consistency rule.
 pub fn no_consistency_within_subjects() -> Reply {
     Reply::text("Within subjects everybody meets several conditions, so there is no consistency rule.")
         .hint("Leave the rule out, or choose the unit individual or group.")
 }
 
-/// Individual assignment has no group consistency.
+/// Says that individual assignment has no group consistency.
 pub fn no_group_rule() -> Reply {
     Reply::text(
         "The consistency rule can be “group” only where a group draws the lot together, and here each person does.",
@@ -264,7 +264,7 @@ pub fn no_group_rule() -> Reply {
     .hint("Say which group draws, such as assigned by classId, or choose the rule individual or experiment.")
 }
 
-/// A way of drawing that the bot does not set.
+/// Refuses a way of drawing that the bot does not set.
 pub fn algorithm(asked: &str) -> Reply {
     let why = if asked.contains("strat") {
         "it draws by a factor of the participants, which is chosen when an experiment is created"
@@ -277,7 +277,7 @@ pub fn algorithm(asked: &str) -> Reply {
         .hint("Say random instead; that is also what I use if nobody says anything.")
 }
 
-/// A stratified draw by an unknown factor, or by none.
+/// Refuses a stratified draw by an unknown factor, or by none.
 pub fn no_such_factor(asked: Option<&str>, known: &[String]) -> Reply {
     let text = match asked {
         Some(asked) => Text::new().plain("I cannot draw by the factor “").bold(typed(asked)).plain("”. "),
@@ -293,47 +293,47 @@ pub fn no_such_factor(asked: Option<&str>, known: &[String]) -> Reply {
     }
 }
 
-/// An experiment with a stratified draw keeps it.
+/// Says that an experiment with a stratified draw keeps it.
 pub fn stays_stratified(name: &str) -> Reply {
     let text =
         Text::new().plain("“").bold(name).plain("” draws by a factor of the participants, and I leave that as it is.");
     Reply::text(text).hint("Change it in UpGrade itself, or create a new experiment.")
 }
 
-/// The end of an experiment would be before its start.
+/// Says that the end of an experiment would be before its start.
 pub fn ends_before_it_starts() -> Reply {
     Reply::text("It would end before it starts.").hint("Say the dates again.")
 }
 
-/// A month that cannot be read.
+/// Refuses a month that cannot be read.
 pub fn no_month(asked: &str) -> Reply {
     Reply::text(Text::new().plain("I cannot read “").bold(typed(asked)).plain("” as a month."))
         .hint("Write it as May, May 2026 or 2026-05.")
 }
 
-/// No experiment fits the request.
+/// Says that no experiment fits the request.
 pub fn none_fits() -> Reply {
     Reply::text("No experiment is like that, so there is nothing to change.").choice("Show all", "list experiments")
 }
 
-/// None of several experiments may get this status.
+/// Says that none of several experiments may get this status.
 pub fn none_may(to: Status, left_out: &[String]) -> Reply {
     Reply::text(format!("None of them can become {}: {}.", to.display(), left_out.join(", ")))
 }
 
-/// There are too many experiments for one card.
+/// Says that there are too many experiments for one card.
 pub fn too_many(found: usize, most: usize) -> Reply {
     Reply::text(format!("That would be {found} experiments; one card lists at most {most}."))
         .hint("Ask for one context, one tag or one month.")
 }
 
-/// A payload that is not valid JSON.
+/// Refuses a payload that is not valid JSON.
 pub fn bad_json(condition: &str) -> Reply {
     Reply::text(Text::new().plain("The payload of “").bold(typed(condition)).plain("” is said to be JSON, but is not."))
 }
 
-/// An undo that would revert more than its own change: each line has the value that the change left, and the present
-/// one.
+/// Refuses an undo that would revert more than its own change: each line has the value that the change left, and
+/// the present one.
 pub fn changed_since(name: &str, changed: &[Fact]) -> Reply {
     let lines = changed.iter().map(|fact| {
         let text = Text::new().bold(&fact.label).plain(": then ");

@@ -7,13 +7,13 @@ use crate::{
     testing::split::{Design, Drawn, Split, Who},
 };
 
-/// The line about the split of a new design.
+/// Returns the line about the split of a new design.
 pub fn line(design: &Design) -> Option<Fact> {
     let split = Split::of(design);
     Some(fact(&label(design, &split), words(design, &split)?))
 }
 
-/// The line about a changing split; `None` if it stays the same.
+/// Returns the line about a changing split; `None` if it stays the same.
 pub fn changing(before: &Design, after: &Design) -> Option<Fact> {
     let (was, will) = (Split::of(before), Split::of(after));
     let (label_was, label_will) = (label(before, &was), label(after, &will));
@@ -27,7 +27,7 @@ pub fn changing(before: &Design, after: &Design) -> Option<Fact> {
     })
 }
 
-/// The explanation of the figures: the effect of chance, and the people who are not counted.
+/// Returns the explanation of the figures: the effect of chance, and the people who are not counted.
 pub fn note(design: &Design) -> Option<Text> {
     let mut sentences = Vec::new();
     match Split::of(design) {
@@ -83,7 +83,7 @@ fn label(design: &Design, split: &Split) -> String {
     }
 }
 
-/// The split in words; `None` if a warning covers it.
+/// Returns the split in words; `None` if a warning covers it.
 fn words(design: &Design, split: &Split) -> Option<String> {
     Some(match split {
         Split::Nobody => return None,
@@ -111,7 +111,7 @@ fn words(design: &Design, split: &Split) -> Option<String> {
     })
 }
 
-/// The number with a comma: `1,000`.
+/// Returns the number with a comma: `1,000`.
 fn thousands(number: u32) -> String {
     match number {
         0..=999 => number.to_string(),

@@ -25,7 +25,7 @@ const LONGEST_REASON: usize = 200;
 /// The probability below which a result is worth a second look.
 const UNUSUAL: f64 = 0.05;
 
-/// The card of a test of condition balance.
+/// Returns the card of a test of condition balance.
 pub fn card(test: &Test, enrolled: Option<u64>) -> Card {
     let Test { experiment_name, place, users, conditions, run: _ } = test;
     let mut facts = vec![
@@ -69,7 +69,7 @@ fn shares(conditions: &[Share]) -> String {
     words.join(", ")
 }
 
-/// The card of one user's journey.
+/// Returns the card of one user's journey.
 pub fn journey_card(journey: &Journey, view: &View) -> Card {
     let Journey { user, experiment_name, place, group, working_group } = journey;
     let running = view.state == Status::Enrolling;
@@ -115,7 +115,7 @@ pub fn journey_card(journey: &Journey, view: &View) -> Card {
     }
 }
 
-/// The user got a condition and is enrolled.
+/// Says that the user got a condition and is enrolled.
 pub fn went(journey: &Journey, received: &Received) -> Text {
     let place = super::outcomes::place(&journey.place.site, Some(&journey.place.target));
     let levels = received.levels.as_ref().map_or_else(String::new, |levels| format!(" ({levels})"));
@@ -124,7 +124,7 @@ pub fn went(journey: &Journey, received: &Received) -> Text {
     text.bold(&journey.experiment_name).plain("” and is enrolled.")
 }
 
-/// The user got nothing, and the reason, if it is known.
+/// Says that the user got nothing, with the reason if it is known.
 pub fn got_nothing(journey: &Journey, view: Option<&View>) -> Text {
     let place = super::outcomes::place(&journey.place.site, Some(&journey.place.target));
     let text = Text::new().code(&journey.user).plain(format!(" got nothing at {place} in “"));
@@ -144,18 +144,18 @@ pub fn got_nothing(journey: &Journey, view: Option<&View>) -> Text {
     text.plain(why)
 }
 
-/// No experiment has this point.
+/// Says that no experiment has this point.
 pub fn nobody_there(site: &str, target: &str) -> Reply {
     let text = Text::from("No experiment has the decision point ").bold(super::outcomes::place(site, Some(target)));
     Reply::text(text.plain(", so a user would get nothing there.")).choice("List experiments", "list experiments")
 }
 
-/// A test with more users than allowed, or none.
+/// Refuses a test with more users than allowed, or none.
 pub fn not_so_many() -> Reply {
     Reply::text(format!("A test takes 1 to {MOST} users. How many shall it be?"))
 }
 
-/// Only a running experiment enrols.
+/// Says that only a running experiment enrols.
 pub fn not_running(name: &str, status: Status, users: u32) -> Reply {
     let then = |verb: &str| format!("{verb} “{name}” and then test the balance of “{name}” with {users} users");
     let text = Text::from("“")
@@ -169,7 +169,7 @@ pub fn not_running(name: &str, status: Status, users: u32) -> Reply {
     }
 }
 
-/// Within subjects there is no balance to test.
+/// Says that within subjects there is no balance to test.
 pub fn not_within_subjects(name: &str) -> Reply {
     Reply::text(
         Text::from("In “")
@@ -178,12 +178,12 @@ pub fn not_within_subjects(name: &str) -> Reply {
     )
 }
 
-/// The experiment has no decision point that a user could visit.
+/// Says that the experiment has no decision point that a user could visit.
 pub fn nowhere(name: &str) -> Reply {
     Reply::text(Text::from("“").bold(name).plain("” has no decision point with a target, so nobody can visit it."))
 }
 
-/// The problems so far; empty if there are none.
+/// Returns the problems so far; empty if there are none.
 pub fn troubles(tally: &Tally) -> Text {
     let count = |count: u64, what: &str| (count > 0).then(|| format!("{count} {what}"));
     let all = [
@@ -195,7 +195,7 @@ pub fn troubles(tally: &Tally) -> Text {
     if all.is_empty() { Text::new() } else { Text::from(all.join(", ")) }
 }
 
-/// The result, in one sentence.
+/// Returns the result, in one sentence.
 pub fn summary(test: &Test, tally: &Tally) -> Text {
     let users = match tally.enrolled {
         all if all == u64::from(test.users) => format!("{all}"),
@@ -211,7 +211,7 @@ pub fn summary(test: &Test, tally: &Tally) -> Text {
     }
 }
 
-/// The test ended early.
+/// Says that the test ended early.
 pub fn stopped(test: &Test, tally: &Tally, by: Option<&UserId>) -> Text {
     let text = match by {
         Some(by) => Text::from("Stopped by ").person(by.clone()),
@@ -225,7 +225,7 @@ pub fn stopped(test: &Test, tally: &Tally, by: Option<&UserId>) -> Text {
     }
 }
 
-/// The enrolments could not be read back within the time limit.
+/// Says that the enrolments could not be read back within the time limit.
 pub fn not_read_back(test: &Test, tally: &Tally) -> Text {
     Text::from(format!(
         "UpGrade could not be read back for {} minutes. At least {} of {} users are enrolled; their names begin with {}.",
@@ -236,7 +236,7 @@ pub fn not_read_back(test: &Test, tally: &Tally) -> Text {
     ))
 }
 
-/// The platform stopped answering.
+/// Says that the platform stopped answering.
 pub fn gave_up(test: &Test, tally: &Tally, error: &Error) -> Text {
     match tally.enrolled {
         0 => Text::from(format!("None of the {} users got as far as the decision point. ", test.users))
@@ -248,7 +248,7 @@ pub fn gave_up(test: &Test, tally: &Tally, error: &Error) -> Text {
     }
 }
 
-/// The reason why a test that has already changed something cannot go on.
+/// Returns the reason why a test that has already changed something cannot go on.
 pub fn trouble(error: &Error) -> Text {
     match error {
         Error::Unavailable { .. } | Error::NoAnswer { .. } => Text::from("UpGrade does not answer at the moment."),

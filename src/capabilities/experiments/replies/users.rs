@@ -12,7 +12,7 @@ const LISTED: usize = 10;
 /// The number of names shown in a table; the rest is in a file.
 const SHOWN: usize = 50;
 
-/// The names: the answer of `generate_test_users`.
+/// Returns the names: the answer of `generate_test_users`.
 pub fn reply(answer: &Value) -> Reply {
     let Ok(all) = Users::deserialize(answer) else { return unreadable() };
     let Users { run: _, experiment, group_type, users } = &all;
@@ -74,17 +74,17 @@ fn csv(all: &Users) -> Attachment {
     }
 }
 
-/// More names than can be made, or none.
+/// Refuses more names than can be made, or none.
 pub fn not_so_many() -> Reply {
     Reply::text(format!("I can make up 1 to {MOST} test users. How many shall it be?"))
 }
 
-/// The common beginning of the names is too long.
+/// Says that the common beginning of the names is too long.
 pub fn long_run(most: usize) -> Reply {
     Reply::text(format!("The names may begin with at most {most} characters of your choice."))
 }
 
-/// Groups are wanted, but their type is unclear.
+/// Says that groups are wanted, but their type is unclear.
 pub fn which_groups(users: u32, experiment: Option<&str>, known: &[String]) -> Reply {
     if known.is_empty() {
         return Reply::text("There are no group types there, so test users cannot have groups.");
