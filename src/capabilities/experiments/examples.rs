@@ -89,7 +89,7 @@ fn among(all: &[View], example: Example) -> Option<String> {
     })
 }
 
-/// Joins up to [`NAMED`] words: `a, b and c`.
+/// Joins words: `a, b and c`; those beyond [`NAMED`] are only counted.
 fn few(words: &[String]) -> String {
     match words {
         [] => "none".to_owned(),
