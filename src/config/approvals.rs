@@ -1,4 +1,4 @@
-//! `[approvals]`: who may decide.
+//! `[approvals]`: the people who may decide.
 
 use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
@@ -7,38 +7,38 @@ use serde::Deserialize;
 
 use super::{Envelope, Measure};
 
-/// `[approvals]`: who may decide, unless a rule for the action says otherwise.
+/// `[approvals]`: the people who may decide, unless a rule for the action says otherwise.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Approvals {
-    /// How long a card is open, such as `"24h"`.
+    /// The time a card is open, such as `"24h"`.
     #[serde(with = "humantime_serde")]
     pub expires_after: Duration,
-    /// How long before that the thread is reminded, such as `"1h"`; `"0s"` for never.
+    /// The time before the expiry at which the thread is reminded, such as `"1h"`; `"0s"` for never.
     #[serde(with = "humantime_serde")]
     pub remind_before: Duration,
-    /// Who may decide: `channel`, `requester`, user ids (`U…`) and user groups (`S…`). Empty: nobody.
+    /// The people who may decide: `channel`, `requester`, user ids (`U…`) and user groups (`S…`). Empty: nobody.
     pub approvers: Vec<String>,
-    /// Whose decision counts besides that of full members of the workspace: `guests`, `external` people of other
-    /// workspaces, `bots`, `deactivated` accounts. Empty: nobody's.
+    /// The accounts whose decision counts apart from full members of the workspace: `guests`, `external` people of
+    /// other workspaces, `bots`, `deactivated` accounts. Empty: none.
     #[serde(default)]
     pub outsiders: Vec<String>,
-    /// Whether the person who asked may approve a change that can be undone.
+    /// True if the person who asked may approve a change that can be undone.
     pub own_request: bool,
-    /// Whether the person who asked may approve a change that cannot be undone.
+    /// True if the person who asked may approve a change that cannot be undone.
     pub own_irreversible: bool,
-    /// How many people must approve.
+    /// The number of people who must approve.
     pub needed: u32,
-    /// Who may decide besides, once nobody did for [`Self::escalate_after`]. Empty: nobody else.
+    /// The people who may also decide, once nobody did for [`Self::escalate_after`]. Empty: nobody else.
     #[serde(default)]
     pub escalate_to: Vec<String>,
-    /// How long after the request that is, such as `"4h"`.
+    /// The time after the request at which [`Self::escalate_to`] may decide, such as `"4h"`.
     #[serde(with = "humantime_serde")]
     pub escalate_after: Duration,
     /// The file with the keys that digests are made with, one on each line, the newest first. Left out:
     /// `countersign.key` beside [`super::Store::path`]. Made at the first start.
     pub digest_key_file: Option<PathBuf>,
-    /// Whether to start with a new key although the one that the store was used with is missing; the cards that are open
+    /// True to start with a new key although the one that the store was used with is missing; the cards that are open
     /// are void then.
     #[serde(default)]
     pub new_digest_key: bool,
@@ -51,47 +51,47 @@ pub struct Approvals {
     /// `[approvals.contexts.<name>]`: the same for one context, and within it for one action.
     #[serde(default)]
     pub contexts: BTreeMap<String, ContextRule>,
-    /// `[approvals.envelopes.<name>]`: what was agreed beforehand about a context or a thing.
+    /// `[approvals.envelopes.<name>]`: limits that were agreed beforehand for a context or a thing.
     #[serde(default)]
     pub envelopes: BTreeMap<String, Envelope>,
-    /// What envelopes can limit.
+    /// The measures that envelopes can limit.
     #[serde(skip)]
     pub measures: &'static [&'static [Measure]],
 }
 
-/// `[approvals.actions.<name>]`: what is different for one action.
+/// `[approvals.actions.<name>]`: the differences for one action.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rule {
-    /// Who may decide.
+    /// The people who may decide.
     pub approvers: Option<Vec<String>>,
-    /// Whether the person who asked may approve.
+    /// True if the person who asked may approve.
     pub own_request: Option<bool>,
-    /// How many people must approve.
+    /// The number of people who must approve.
     pub needed: Option<u32>,
-    /// Who may decide besides, after a while.
+    /// The people who may also decide, after a while.
     pub escalate_to: Option<Vec<String>>,
 }
 
-/// `[approvals.contexts.<name>]`: what is different in one context.
+/// `[approvals.contexts.<name>]`: the differences in one context.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ContextRule {
-    /// Who may decide.
+    /// The people who may decide.
     pub approvers: Option<Vec<String>>,
-    /// Whether the person who asked may approve.
+    /// True if the person who asked may approve.
     pub own_request: Option<bool>,
-    /// How many people must approve.
+    /// The number of people who must approve.
     pub needed: Option<u32>,
-    /// Who may decide besides, after a while.
+    /// The people who may also decide, after a while.
     pub escalate_to: Option<Vec<String>>,
-    /// `[approvals.contexts.<name>.actions.<name>]`: what is different for one action there.
+    /// `[approvals.contexts.<name>.actions.<name>]`: the differences for one action there.
     #[serde(default)]
     pub actions: BTreeMap<String, Rule>,
 }
 
 impl ContextRule {
-    /// What is different in the context, whatever the action.
+    /// The differences in the context, whatever the action.
     pub fn rule(&self) -> Rule {
         let Self { approvers, own_request, needed, escalate_to, actions: _ } = self.clone();
         Rule { approvers, own_request, needed, escalate_to }
@@ -111,7 +111,7 @@ impl Approvals {
         rules
     }
 
-    /// Everybody who may be brought in.
+    /// Everybody whom an escalation names.
     pub fn named_in_escalations(&self) -> Vec<String> {
         let rules = self.rules().into_iter().filter_map(|(_, rule)| rule.escalate_to);
         rules.flatten().chain(self.escalate_to.iter().cloned()).collect()

@@ -1,4 +1,4 @@
-//! What must be true of settings that can be read.
+//! The checks of settings that can be read.
 
 use std::{collections::BTreeSet, path::Path, time::Duration};
 
@@ -6,10 +6,10 @@ use secrecy::ExposeSecret as _;
 
 use super::{Approvals, Config, Problem, Rule, digest_key, log, nearest::nearest, secrets::wrong_address};
 
-/// The kinds of accounts that may be let in besides full members of the workspace.
+/// The kinds of accounts that may be let in apart from full members of the workspace.
 const OUTSIDERS: [&str; 4] = ["guests", "external", "bots", "deactivated"];
 
-/// The fields of the record that the default settings tell of. There are others: what a change is made with has its own.
+/// The fields of the record that the default settings name. There are others, such as the parameters of a change.
 const RECORDED: [&str; 3] = ["text", "reason", "parameters"];
 
 /// Everything that is wrong with the values, in the order of the sections.
@@ -100,7 +100,7 @@ pub(super) fn problems(config: &Config) -> Vec<Problem> {
     found
 }
 
-/// What is wrong with a time that has to be within these seconds.
+/// Describes what is wrong with a time that has to be within these seconds.
 pub fn between(time: Duration, least: u64, most: u64) -> Option<String> {
     let (least, most) = (Duration::from_secs(least), Duration::from_secs(most));
     let right = || format!("right would be between {} and {}", words(least), words(most));
@@ -112,7 +112,7 @@ pub(super) fn words(time: Duration) -> String {
     humantime_serde::re::humantime::format_duration(time).to_string()
 }
 
-/// Each digest key is one. The keys themselves are not told.
+/// Each digest key must be valid. The report does not contain the keys.
 fn digest_keys(config: &Config, expect: &mut impl FnMut(bool, &str, String)) {
     let Some(keys) = &config.approvals.digest_keys else { return };
     for (n, key) in keys.expose_secret().split(',').enumerate() {
@@ -164,7 +164,7 @@ fn envelopes(settings: &Approvals, expect: &mut impl FnMut(bool, &str, String)) 
     }
 }
 
-/// Somebody must be able to approve; only an empty list may say that nobody can.
+/// Enough people must be able to approve; only an empty list may say that nobody can.
 fn expect_approvers(settings: &Approvals, expect: &mut impl FnMut(bool, &str, String)) {
     for (key, rule) in std::iter::once(("approvals".to_owned(), Rule::default())).chain(settings.rules()) {
         let approvers = rule.approvers.as_ref().unwrap_or(&settings.approvers);
@@ -182,7 +182,7 @@ fn expect_approvers(settings: &Approvals, expect: &mut impl FnMut(bool, &str, St
     }
 }
 
-/// How many different people can approve the same change at most; none if there is no saying.
+/// The largest number of people who can approve the same change; `None` if it cannot be known.
 fn most(approvers: &[String], own: bool) -> Option<usize> {
     let approvers: BTreeSet<_> = approvers.iter().map(String::as_str).collect();
     let countable = !approvers.iter().any(|name| *name == "channel" || name.starts_with('S'));

@@ -9,7 +9,7 @@ const SHORTEST: usize = 32;
 ///
 /// # Errors
 ///
-/// What is wrong with it, without the key.
+/// If it is not a valid key; the text does not contain the key.
 pub fn digest_key(text: &str) -> Result<Vec<u8>, String> {
     let right = "right would be at least 32 bytes in hexadecimal or base64, such as `openssl rand -hex 32` makes";
     let bytes = hex::decode(text).ok().or_else(|| BASE64_STANDARD.decode(text).ok());

@@ -1,4 +1,4 @@
-//! `[approvals.envelopes.<name>]`: what was agreed beforehand about some contexts or things.
+//! `[approvals.envelopes.<name>]`: limits that were agreed beforehand for some contexts or things.
 
 use serde::Deserialize;
 
@@ -7,24 +7,23 @@ use super::{
     nearest::nearest,
 };
 
-/// `[approvals.envelopes.<name>]`: the limits of what may be done to some things by the usual policy. Outside of them two
-/// people have to approve, and neither may be the one who asked. What is not set is not limited.
+/// `[approvals.envelopes.<name>]`: the limits within which some things may be changed by the usual policy. Beyond them
+/// two people have to approve, and neither may be the one who asked. A limit that is not set does not apply.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct Envelope {
-    /// The contexts it is about.
+    /// The contexts it applies to.
     pub contexts: Vec<String>,
-    /// The things it is about, by name. Settings of earlier versions have another key.
+    /// The things it applies to, by name. Settings of earlier versions have another key.
     #[serde(alias = "experiments")]
     pub subjects: Vec<String>,
-    /// Limits by key; which there are, the measures of the capabilities say.
+    /// Limits by key; the measures of the capabilities define which keys exist.
     #[serde(flatten)]
     pub limits: Limits,
 }
 
 impl Envelope {
-    /// Everything that is wrong with it, if its limits are those of these measures: the key within it, and what would be
-    /// right.
+    /// Every problem if its limits are those of these measures: the key within the envelope, and what would be right.
     pub fn problems(&self, measures: &[&[Measure]]) -> Vec<(String, String)> {
         let mut found = Vec::new();
         let named = self.contexts.iter().chain(&self.subjects).filter(|name| !name.trim().is_empty()).count();

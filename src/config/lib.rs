@@ -47,19 +47,19 @@ pub use self::{
 /// Everything that can be set.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// `[slack]`: how the bot reaches Slack and is reached.
+    /// `[slack]`: the connection to Slack.
     pub slack: Slack,
     /// `[server]`: the address for Slack's requests, health and metrics.
     pub server: Server,
-    /// `[store]`: where threads are remembered.
+    /// `[store]`: the place where threads are stored.
     pub store: Store,
-    /// `[workers]`: how threads are shared out and how long things may take.
+    /// `[workers]`: the sharing of threads among workers, and time limits.
     pub workers: Workers,
-    /// `[approvals]`: who may decide.
+    /// `[approvals]`: the people who may decide.
     pub approvals: Approvals,
-    /// `[record]`: what is kept, and what leaves with an export.
+    /// `[record]`: the records that are kept, and the content of an export.
     pub record: Record,
-    /// `[model]`: which language model.
+    /// `[model]`: the language model.
     pub model: Model,
     /// The sections of the capabilities.
     pub sections: Sections,

@@ -1,7 +1,7 @@
 //! Reads the settings and collects everything that is wrong with them.
 //!
-//! A section that does not parse is tried again with the default in place of the wrong value, so that one start tells
-//! of all wrong values rather than of the first.
+//! A section that does not parse is tried again with the default in place of the wrong value, so that one start reports
+//! all wrong values rather than the first.
 
 use std::{collections::HashMap, ffi::OsString, path::Path};
 
@@ -24,16 +24,16 @@ const DEFAULTS: &str = include_str!("../../config/default.toml");
 const USUAL_NAMES: &[(&str, &str)] =
     &[("SLACK_API_URL", "slack.api_url"), ("ANTHROPIC_BASE_URL", "model.base_url"), ("PORT", "server.port")];
 
-/// The settings that are lists, wherever they stand.
+/// The settings that are lists, in whichever section.
 const LISTS: [&str; 7] = ["approvers", "contexts", "escalate_to", "subjects", "outsiders", "redact", "redact_matching"];
 
-/// What the library calls the origin of a variable.
+/// The library's name for the origin of a variable.
 const ENVIRONMENT: &str = "the environment";
 
-/// The sections that are there whatever capabilities there are.
+/// The sections that exist whatever the capabilities.
 const SECTIONS: [&str; 7] = ["slack", "server", "store", "workers", "approvals", "record", "model"];
 
-/// The environment of the process. A variable that is no text is none of ours.
+/// The environment of the process. A variable that is not Unicode is left out.
 pub fn environment() -> HashMap<String, String> {
     let text = |(name, value): (OsString, OsString)| Some((name.into_string().ok()?, value.into_string().ok()?));
     std::env::vars_os().filter_map(text).collect()
@@ -56,8 +56,8 @@ impl Config {
         }
     }
 
-    /// The same, with what could be read besides: in place of wrong values there may be defaults. It is for finding out
-    /// what else is wrong, so that all of it can be told at once; not for running.
+    /// The same, with what could be read: in place of wrong values there may be defaults. For finding everything else
+    /// that is wrong, so that all of it can be reported at once; not for running.
     pub fn read(
         file: Option<&Path>,
         environment: &HashMap<String, String>,
@@ -132,7 +132,7 @@ impl Config {
         self.approvals.digest_keys = secret("approvals.digest_keys");
     }
 
-    /// How events come in, chosen by what is set if it is not said.
+    /// The mode in which events come in; if it is not set, chosen by the tokens that are.
     pub fn slack_mode(&self) -> SlackMode {
         match (self.slack.mode, &self.slack.app_token) {
             (Some(mode), _) => mode,
@@ -141,7 +141,7 @@ impl Config {
         }
     }
 
-    /// Where threads are remembered, chosen by what is set if it is not said.
+    /// The kind of store; if it is not set, Redis if its address is, else SQLite.
     pub fn store_kind(&self) -> StoreKind {
         match (self.store.kind, &self.store.redis_url) {
             (Some(kind), _) => kind,
@@ -184,14 +184,14 @@ fn tree(file: Option<&Path>, environment: &HashMap<String, String>, added: &Addi
     builder.build().map_err(|error| fatal(&file.map_or("settings".to_owned(), |f| f.display().to_string()), &error))
 }
 
-/// Whether a variable sets a list, by the last part of its name: its items have commas between them.
+/// Returns true if a variable sets a list, by the last part of its name: its items have commas between them.
 fn is_list(name: &str, added: &Additions) -> bool {
     let key = name.rsplit("__").next().unwrap_or_default().to_lowercase();
     let among = |measure: &Measure| matches!(measure.kind, Kind::Among { key: list, .. } if list == key);
     LISTS.contains(&key.as_str()) || added.measures.iter().copied().flatten().any(among)
 }
 
-/// A section that is given a value. In the whole tree a variable for one of its keys may hide that.
+/// A problem for each section that is given a value. In the whole tree a variable for one of its keys may hide that.
 fn sections_with_a_value(
     file: Option<&Path>,
     environment: &HashMap<String, String>,
@@ -219,8 +219,8 @@ fn no_section(name: &str, found: &str) -> Problem {
     Problem { key: name.to_owned(), what }
 }
 
-/// A reminder that was set to come before half of a card's time is over. The default gives way to a card that is open for a
-/// shorter time.
+/// The problem of a reminder that was set to come before half of a card's time is over. The default gives way to a card
+/// that is open for a shorter time.
 fn late_reminder(tree: &Tree, config: &Config) -> Option<Problem> {
     let settings = &config.approvals;
     let given = tree.get_table("approvals").unwrap_or_default().remove("remind_before");
@@ -322,7 +322,7 @@ fn json(value: &Value) -> Json {
     }
 }
 
-/// What was found and what would be right.
+/// Describes what was found and what would be right.
 fn explain(found: &Value, cause: &str, default: Option<&Value>) -> String {
     let mut cause = cause.to_owned();
     for number in ["u16", "u32", "u64", "usize"] {

@@ -1,4 +1,4 @@
-//! `server.log`: what may be written there.
+//! `server.log`: the directives that may be written there.
 
 use super::nearest::nearest;
 
@@ -60,7 +60,7 @@ fn targeted(directive: &str) -> String {
 const LIBRARIES: &[&str] =
     &["axum", "h2", "hyper", "hyper_util", "redis", "reqwest", "rustls", "tokio", "tokio_util", "tower"];
 
-/// What is wrong with each directive of it.
+/// Describes what is wrong with each directive.
 pub(super) fn problems(log: &str) -> Vec<String> {
     let right = "right would be a level such as info, or levels by module such as info,countersign::slack=debug";
     if log.trim().is_empty() {
@@ -103,7 +103,7 @@ fn is_level(word: &str) -> bool {
     LEVELS.contains(&word.to_ascii_lowercase().as_str())
 }
 
-/// Whether a module is one of ours, or of a library that logs.
+/// Returns true if a module is one of ours, or of a library that logs.
 fn is_known(target: &str) -> bool {
     let mut path = target.split("::");
     match path.next() {

@@ -1,7 +1,7 @@
-//! Measures: what the limits of an envelope can be about. Capabilities bring them.
+//! Measures: the values that the limits of an envelope can be about. Capabilities bring them.
 //!
-//! An action tells the values of a proposal in [`countersign_graph::action::Scope::measures`]; an envelope gives limits under the
-//! keys of a [`Measure`]; here the two are compared, checked and put into words.
+//! An action gives the values of a proposal in [`countersign_graph::action::Scope::measures`]; an envelope gives limits
+//! under the keys of a [`Measure`]; here the two are compared, checked and put into words.
 
 use std::collections::BTreeMap;
 
@@ -11,23 +11,23 @@ use serde_json::Value;
 /// Limits by key, as an envelope gives them.
 pub type Limits = BTreeMap<String, Value>;
 
-/// Something that a change can be measured by.
+/// A value by which a change can be measured.
 #[derive(Clone, Copy, Debug)]
 pub struct Measure {
     /// Its name among the measures of a proposal, such as `weight`.
     pub name: &'static str,
-    /// How it can be limited.
+    /// The kind of its limits.
     pub kind: Kind,
 }
 
-/// How a measure can be limited, and under which keys.
+/// The kinds of limits, each with its keys.
 #[derive(Clone, Copy, Debug)]
 pub enum Kind {
     /// Only certain words: a list.
     Among {
         /// The key of the list.
         key: &'static str,
-        /// Every word that there is.
+        /// All words of the measure.
         known: &'static [&'static str],
     },
     /// A number within bounds.
@@ -38,13 +38,13 @@ pub enum Kind {
         most: &'static str,
         /// The numbers that can be a limit at all.
         range: (f64, f64),
-        /// What is no difference between a value and a limit.
+        /// The difference between a value and a limit that is ignored.
         tolerance: f64,
-        /// What stands before and after a value: `a weight of … %`.
+        /// The text before and after a value: `a weight of … %`.
         value: (&'static str, &'static str),
-        /// What stands after a limit: ` %`.
+        /// The text after a limit: ` %`.
         unit: &'static str,
-        /// What is limited, for a list of limits: `weights`.
+        /// The name of the values in a list of limits: `weights`.
         plural: &'static str,
     },
     /// A moment within bounds: a date or moment such as `2027-01-15` or `2027-01-15T09:00:00Z`.
@@ -53,7 +53,7 @@ pub enum Kind {
         earliest: &'static str,
         /// The key of the latest moment.
         latest: &'static str,
-        /// What happens then: `starts`.
+        /// The verb for a value: `starts`.
         verb: &'static str,
     },
 }
@@ -69,7 +69,7 @@ impl Measure {
         keys.into_iter().flatten()
     }
 
-    /// Everything that is wrong with the limits of it: the key, and what would be right.
+    /// Every problem with its limits: the key, and what would be right.
     pub(super) fn problems(&self, limits: &Limits) -> Vec<(&'static str, String)> {
         let mut found = Vec::new();
         match self.kind {
@@ -117,7 +117,7 @@ impl Measure {
         found
     }
 
-    /// How the values of a proposal go beyond the limits: `a weight of 95 %, at most 90 %`.
+    /// Describes how the values of a proposal exceed the limits: `a weight of 95 %, at most 90 %`.
     pub fn beyond(&self, limits: &Limits, values: &[Value]) -> Vec<String> {
         let mut found = Vec::new();
         match self.kind {
@@ -162,7 +162,7 @@ impl Measure {
         found
     }
 
-    /// The limits of it in words: `weights from 10 % to 90 %`. Nothing if there are none.
+    /// Its limits in words: `weights from 10 % to 90 %`. `None` if there are none.
     pub fn told(&self, limits: &Limits) -> Option<String> {
         match self.kind {
             Kind::Among { key, .. } => {

@@ -1,22 +1,22 @@
-//! `[model]`: which language model.
+//! `[model]`: the language model.
 
 use std::time::Duration;
 
 use secrecy::SecretString;
 use serde::Deserialize;
 
-/// `[model]`: which language model. Without a key the documented phrases are understood by `rules`.
+/// `[model]`: the language model. Without a key the documented phrases are understood by `rules`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Model {
     /// The model's name at its provider.
     pub name: String,
-    /// Where the Messages API is; also `ANTHROPIC_BASE_URL`.
+    /// The address of the Messages API; also `ANTHROPIC_BASE_URL`.
     pub base_url: String,
-    /// How long one call may take, retries aside.
+    /// The time limit of one call, retries aside.
     #[serde(with = "humantime_serde")]
     pub timeout: Duration,
-    /// How often a call is tried in all.
+    /// The number of attempts of a call in all.
     pub attempts: u32,
     /// `ANTHROPIC_API_KEY`.
     #[serde(skip)]

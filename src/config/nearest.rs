@@ -1,9 +1,9 @@
-//! The name that somebody may have meant.
+//! The name that may have been meant by a wrong one.
 
-/// How like another name a wrong one must be, from 0 to 1, to be taken for it.
+/// The similarity, from 0 to 1, from which a known name is suggested for a wrong one.
 const LIKE: f64 = 0.6;
 
-/// The known name that is most like this one, whatever the case, if any is like it at all.
+/// The known name that is most like this one, ignoring case, if any is similar enough.
 pub(super) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let name = name.to_lowercase();
     let likeness = |known: &str| strsim::normalized_damerau_levenshtein(&known.to_lowercase(), &name);

@@ -1,13 +1,13 @@
-//! What is set wrong.
+//! Problems with the settings.
 
 use std::fmt;
 
-/// Something that is set wrong.
+/// A wrong setting.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
     /// The setting: `server.port`, `SLACK_BOT_TOKEN`.
     pub key: String,
-    /// What was found and what would be right.
+    /// The value that was found, and what would be right.
     pub what: String,
 }
 
@@ -17,7 +17,7 @@ impl fmt::Display for Problem {
     }
 }
 
-/// Everything that is set wrong.
+/// All wrong settings.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
 pub struct Problems(pub Vec<Problem>);

@@ -1,4 +1,5 @@
-//! Secrets: where they come from, and how one in the wrong place shows. None is ever told, only how it begins.
+//! Secrets: the variables they come from, and signs of one in the wrong place. No secret is ever shown, only how it
+//! begins.
 
 use std::collections::HashMap;
 
@@ -6,7 +7,7 @@ use url::Url;
 
 use super::{Additions, Problem};
 
-/// Secrets: where they belong, and their names in the environment, which alone may hold them.
+/// Secrets: their settings, and their names in the environment, which alone may hold them.
 pub(super) const SECRETS: &[(&str, &str)] = &[
     ("slack.bot_token", "SLACK_BOT_TOKEN"),
     ("slack.app_token", "SLACK_APP_TOKEN"),
@@ -16,7 +17,7 @@ pub(super) const SECRETS: &[(&str, &str)] = &[
     ("approvals.digest_keys", "COUNTERSIGN_DIGEST_KEYS"),
 ];
 
-/// How secrets begin, what they are then, and the one place where they are right, if there is one here.
+/// The prefixes of secrets, what each is, and the one variable where it is right; empty if there is none here.
 const KINDS: &[(&str, &str, &str)] = &[
     ("xoxb-", "a Slack bot token", "SLACK_BOT_TOKEN"),
     ("xapp-", "a Slack app-level token", "SLACK_APP_TOKEN"),
@@ -42,7 +43,7 @@ pub(super) fn all(added: &Additions) -> Vec<(String, &'static str)> {
     own.chain(theirs).collect()
 }
 
-/// What is wrong with those that are set.
+/// The problems of those that are set.
 pub(super) fn problems(environment: &HashMap<String, String>, secrets: &[(String, &'static str)]) -> Vec<Problem> {
     let set = secrets.iter().filter_map(|(_, name)| Some((*name, environment.get(*name)?.trim())));
     set.filter_map(|(name, value)| wrong(name, value).map(|what| Problem { key: name.to_owned(), what })).collect()
@@ -96,7 +97,7 @@ fn is_redis(address: &str) -> bool {
     })
 }
 
-/// What is wrong with the address of a service, which has no secrets in it.
+/// Describes what is wrong with the address of a service, which has no secrets in it; `None` if it is right.
 pub fn wrong_address(address: &str) -> Option<String> {
     let url = match Url::parse(address) {
         Ok(url) if matches!(url.scheme(), "http" | "https") => url,

@@ -1,4 +1,4 @@
-//! What capabilities add to the settings: sections of their own, and measures that envelopes can limit.
+//! The additions of capabilities to the settings: sections of their own, and measures that envelopes can limit.
 
 use std::{any::Any, collections::BTreeMap, fmt};
 
@@ -12,7 +12,7 @@ use super::{Problem, measure::Measure};
 pub struct Additions {
     /// Their sections.
     pub sections: &'static [SectionSpec],
-    /// What envelopes can limit.
+    /// The measures that envelopes can limit.
     pub measures: &'static [&'static [Measure]],
 }
 
@@ -27,19 +27,19 @@ pub struct SectionSpec {
     pub usual_names: &'static [(&'static str, &'static str)],
     /// The keys that the default settings only show in a comment.
     pub optional: &'static [&'static str],
-    /// Reads the values. The error tells what is wrong with one of them.
+    /// Reads the values. The error says what is wrong with one of them.
     pub read: fn(Value) -> Result<Box<dyn Section>, serde_json::Error>,
 }
 
 /// The values of a section.
 pub trait Section: Any + fmt::Debug + Send + Sync {
-    /// Takes the secrets in, by key.
+    /// Adds the secrets, by key.
     fn add_secrets(&mut self, secret: &dyn Fn(&str) -> Option<SecretString>);
 
-    /// What is wrong with the values, and what would be right.
+    /// The wrong values, each with what would be right.
     fn problems(&self) -> Vec<Problem>;
 
-    /// The same once more.
+    /// A boxed copy.
     fn boxed(&self) -> Box<dyn Section>;
 }
 

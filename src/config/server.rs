@@ -12,24 +12,25 @@ pub struct Server {
     pub address: IpAddr,
     /// The port to listen on; also `PORT`.
     pub port: u16,
-    /// How many connections may be open at the same time. Left out: as many as the limit of open files allows.
+    /// The number of connections that may be open at the same time. Left out: as many as the limit of open files
+    /// allows.
     pub connections: Option<usize>,
-    /// How long a client may take to send the head of a request, such as `"10s"`.
+    /// The time a client may take to send the head of a request, such as `"10s"`.
     #[serde(with = "humantime_serde")]
     pub header_timeout: Duration,
-    /// How long a client may take to send the body of a request.
+    /// The time a client may take to send the body of a request.
     #[serde(with = "humantime_serde")]
     pub body_timeout: Duration,
-    /// How long a connection may stay open without a request.
+    /// The time a connection may stay open without a request.
     #[serde(with = "humantime_serde")]
     pub idle_timeout: Duration,
-    /// How much is logged, such as `info` or `countersign=debug,info`.
+    /// The levels of the log, such as `info` or `countersign=debug,info`.
     pub log: String,
     /// `text` or `json`.
     pub log_format: LogFormat,
 }
 
-/// How log lines look.
+/// The format of log lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LogFormat {

@@ -1,34 +1,35 @@
-//! `[slack]`: how the bot reaches Slack and is reached.
+//! `[slack]`: the connection to Slack.
 
 use std::time::Duration;
 
 use secrecy::SecretString;
 use serde::Deserialize;
 
-/// `[slack]`: how the bot reaches Slack and is reached.
+/// `[slack]`: the connection to Slack.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Slack {
     /// `socket` or `http`. Left out: `socket` if `SLACK_APP_TOKEN` is set, `http` if only a signing secret is.
     pub mode: Option<SlackMode>,
-    /// Where the Web API is; also `SLACK_API_URL`.
+    /// The address of the Web API; also `SLACK_API_URL`.
     pub api_url: String,
-    /// How long a call may take, such as `"10s"`.
+    /// The time limit of a call, such as `"10s"`.
     #[serde(with = "humantime_serde")]
     pub timeout: Duration,
     /// The most that is read of one answer, in megabytes.
     pub max_answer_mb: usize,
-    /// Whether our messages keep to Slack's limits by themselves. Without, they go out as fast as Slack takes them: right
-    /// for a stand-in that counts nothing.
+    /// True if our messages keep to Slack's limits without being refused first. If false, they go out as fast as Slack
+    /// takes them: right for a stand-in that counts nothing.
     pub rate_limits: bool,
-    /// How many Socket Mode connections are kept; 2 lose nothing when one is refreshed. At most 10.
+    /// The number of Socket Mode connections; 2 lose nothing when one is refreshed. At most 10.
     pub connections: u32,
-    /// Whether Slack's own line under a thread says what is being done, where the workspace has it.
+    /// True if Slack's own status line under a thread shows what is being done, where the workspace has it.
     pub native_status: bool,
-    /// Whether the app is declared an agent (`agent_view`, scope `assistant:write`): Slack then shows its own Stop button.
+    /// True if the app is declared an agent (`agent_view`, scope `assistant:write`): Slack then shows its own Stop
+    /// button.
     pub agent_view: bool,
-    /// Who may ask besides full members of the workspace: `guests`, `external` people of other workspaces, `bots`,
-    /// `deactivated` accounts. Empty: nobody.
+    /// The accounts that may ask apart from full members of the workspace: `guests`, `external` people of other
+    /// workspaces, `bots`, `deactivated` accounts. Empty: none.
     #[serde(default)]
     pub outsiders: Vec<String>,
     /// `SLACK_BOT_TOKEN`: `xoxb-…`.
@@ -42,7 +43,7 @@ pub struct Slack {
     pub signing_secret: Option<SecretString>,
 }
 
-/// How events come in.
+/// The mode in which events come in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SlackMode {

@@ -1,11 +1,11 @@
-//! `[store]`: where threads are remembered.
+//! `[store]`: the place where threads are stored.
 
 use std::path::PathBuf;
 
 use secrecy::SecretString;
 use serde::Deserialize;
 
-/// `[store]`: where threads are remembered.
+/// `[store]`: the place where threads are stored.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Store {
@@ -13,14 +13,14 @@ pub struct Store {
     pub kind: Option<StoreKind>,
     /// The SQLite file.
     pub path: PathBuf,
-    /// Whether to start although the Redis server may lose what it acknowledged.
+    /// True to start although the Redis server may lose what it acknowledged.
     pub allow_lossy: bool,
     /// `REDIS_URL`: `redis://user:password@host:port/0`.
     #[serde(skip)]
     pub redis_url: Option<SecretString>,
 }
 
-/// Which store.
+/// The kind of store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StoreKind {

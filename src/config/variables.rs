@@ -1,4 +1,4 @@
-//! Variables of the environment that look like settings and are none.
+//! Variables of the environment that look like settings but are none.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ use super::{Additions, Problem, nearest::nearest};
 /// Keys that the default settings only show in a comment; `tests/integration/deploy.rs` compares.
 pub const OPTIONAL: &[&str] = &["slack.mode", "server.connections", "store.kind", "record.keep"];
 
-/// What each variable with our prefix is told that the settings would not read.
+/// A problem for each variable with our prefix that no setting is read from.
 pub(super) fn unknown(
     environment: &HashMap<String, String>,
     defaults: &Tree,
@@ -45,7 +45,7 @@ fn known(defaults: &Tree, sections: &[&str], added: &Additions) -> Vec<String> {
     keys.map(|key| format!("COUNTERSIGN__{}", key.to_uppercase().replace('.', "__"))).collect()
 }
 
-/// Whether Kubernetes sets it, in every container, for a service that is called `countersign`.
+/// Returns true if Kubernetes sets the variable, in every container, for a service that is called `countersign`.
 fn is_of_kubernetes(name: &str) -> bool {
     let Some(rest) = name.strip_prefix("COUNTERSIGN_") else { return false };
     rest == "PORT" || rest.starts_with("SERVICE_HOST") || rest.starts_with("SERVICE_PORT") || {

@@ -1,6 +1,6 @@
 //! The files of the page, embedded in the binary.
 //!
-//! The list is written out, so that what is served is what was looked at; a test compares it with the folder.
+//! The list is written out, so that only reviewed files are served; a test compares it with the folder.
 
 use axum::{
     extract::Path,
@@ -12,9 +12,9 @@ use axum::{
 pub(super) struct Asset {
     /// Its path below `/assets/`.
     pub(super) path: &'static str,
-    /// What it is.
+    /// Its media type.
     pub(super) content_type: &'static str,
-    /// What is in it.
+    /// Its content.
     pub(super) bytes: &'static [u8],
 }
 

@@ -1,6 +1,6 @@
-//! Who may use the page: itself, and programs on this machine.
+//! The guard of the page: only the page itself and programs on this machine may use it.
 //!
-//! The playground asks nobody to sign in, so it answers requests of this machine only ([`countersign_wire::this_machine`]), and
+//! The playground has no sign-in, so it answers requests of this machine only ([`countersign_wire::this_machine`]), and
 //! tells the browser to take nothing from anywhere else.
 
 use axum::{

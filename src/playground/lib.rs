@@ -22,16 +22,16 @@ pub use routes::router;
 use serde::Serialize;
 use serde_json::Value;
 
-/// Something to try.
+/// A suggestion of something to try.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Suggestion {
-    /// Why.
+    /// The reason to try it.
     pub why: &'static str,
-    /// What to say.
+    /// The text to send.
     pub text: &'static str,
 }
 
-/// Where the page learns what the bot did in a thread, and why.
+/// The source of the traces that the page shows: what the bot did in a thread, and why.
 #[async_trait]
 pub trait TraceSource: Send + Sync {
     /// The threads there are, newest first.
@@ -41,7 +41,7 @@ pub trait TraceSource: Send + Sync {
     /// A sentence for the person at the page, when the records cannot be read.
     async fn threads(&self) -> Result<Value, String>;
 
-    /// The steps, actions and audit chain of the thread that begins with message `ts` of `channel`, or nothing if the
+    /// The steps, actions and audit chain of the thread that begins with message `ts` of `channel`, or `None` if the
     /// bot has never been in it.
     ///
     /// # Errors

@@ -13,19 +13,19 @@ use serde_json::{Value, json};
 
 use super::TraceSource;
 
-/// Which thread.
+/// The thread that a request names.
 #[derive(Debug, Deserialize)]
 pub(super) struct Thread {
     channel: String,
     ts: String,
 }
 
-/// The threads there are.
+/// Answers with all threads.
 pub(super) async fn threads(State(source): State<Arc<dyn TraceSource>>) -> Response {
     answer(source.threads().await.map(Some))
 }
 
-/// One thread.
+/// Answers with the trace of one thread.
 pub(super) async fn thread(State(source): State<Arc<dyn TraceSource>>, Query(thread): Query<Thread>) -> Response {
     answer(source.trace(&thread.channel, &thread.ts).await)
 }
