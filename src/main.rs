@@ -28,7 +28,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 /// Settings are wrong, or a check failed: something for the operator to mend.
 const EXIT_SETTINGS: u8 = 2;
 
-/// How long the process may take to end after the bot has drained.
+/// The time the process may take to end after the bot has drained.
 const LAST_MOMENTS: Duration = Duration::from_secs(3);
 
 /// A Slack bot that makes the changes a team asks for, and none without a countersignature.
@@ -97,7 +97,7 @@ fn main() -> ExitCode {
     ended
 }
 
-/// What was typed, if all of it is for the command that was named: nothing is ignored silently.
+/// The arguments as typed, if all are for the command that was named: none is ignored silently.
 fn arguments() -> Result<Arguments, clap::Error> {
     let matches = Arguments::command().get_matches();
     let arguments = Arguments::from_arg_matches(&matches)?;

@@ -1,4 +1,4 @@
-//! The bot: everything joined, running until it is told to stop.
+//! The bot: everything joined, running until it is stopped.
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
@@ -63,7 +63,7 @@ use super::{
     supervision::Supervision,
 };
 
-/// How often Slack is asked who we are before the start fails, when it does not answer.
+/// The number of times Slack is asked who we are before the start fails, when it does not answer.
 const WHO_ATTEMPTS: u32 = 30;
 
 /// The bot, joined and listening; [`Bot::run`] makes it work.
@@ -81,18 +81,18 @@ pub struct Bot {
     drain: Duration,
 }
 
-/// What the bot is doing at the moment: steps, presses, messages on their way. The store tells what is still to be done.
+/// The work in progress: steps, presses, messages on their way. The store knows what is still to be done.
 #[derive(Clone, Debug)]
 pub struct InHand([TaskTracker; 2]);
 
 impl InHand {
-    /// How many things there are.
+    /// The number of tasks in progress.
     pub fn count(&self) -> usize {
         self.0.iter().map(TaskTracker::len).sum()
     }
 }
 
-/// How events come in.
+/// The source of events.
 enum Ingress {
     Http,
     Socket(Box<SocketIngress>),
@@ -103,7 +103,7 @@ impl Bot {
     ///
     /// # Errors
     ///
-    /// What cannot be opened, and why.
+    /// If something cannot be opened; the error says what, and why.
     pub async fn start(config: &Config, clock: Arc<dyn Clock>, stop: CancellationToken) -> anyhow::Result<Self> {
         let store = dependencies::store(config, clock.clone()).await?;
         Self::with_store(store, config, clock, stop).await
@@ -322,7 +322,7 @@ impl Bot {
         Ok(Self { store, registry, sweeper, workers, tasks, ingress, listener, router, limits, running, drain })
     }
 
-    /// Where health, metrics and, with HTTP, Slack's requests are answered.
+    /// The address at which health, metrics and, with HTTP, Slack's requests are answered.
     ///
     /// # Errors
     ///
@@ -336,23 +336,23 @@ impl Bot {
         self.store.clone()
     }
 
-    /// What it can do.
+    /// The tools and actions of the bot.
     pub fn registry(&self) -> &Registry {
         &self.registry
     }
 
-    /// What it is doing, also while it runs.
+    /// The work in progress, also while the bot runs.
     pub fn in_hand(&self) -> InHand {
         InHand([self.tasks.clone(), self.workers.tasks().clone()])
     }
 
-    /// Works until `stop`, then drains: nothing new is taken in, the steps in hand are saved, what was said is sent. What
-    /// is not done within `workers.drain` is left for the next start. Cancels `stop` itself if Slack does not have us, or
-    /// a task ends that should not.
+    /// Works until `stop`, then drains: nothing new is taken in, the steps in hand are saved, what was said is sent.
+    /// Work that is not done within `workers.drain` is left for the next start. Cancels `stop` itself if Slack does not
+    /// accept us, or a task ends that should not.
     ///
     /// # Errors
     ///
-    /// If Slack will never accept us, or a task ended by itself.
+    /// If Slack will never accept us, or a task ended before `stop`.
     pub async fn run(self, stop: CancellationToken) -> anyhow::Result<()> {
         let in_hand = self.in_hand();
         let Self { sweeper, workers, tasks, ingress, listener, router, limits, running, drain, .. } = self;
@@ -382,7 +382,7 @@ impl Bot {
     }
 }
 
-/// Takes events in until `stop`. If none will ever come, nothing is to go on.
+/// Takes events in until `stop`, and cancels `stop` if none will ever come.
 async fn take_in(ingress: Ingress, stop: CancellationToken) -> Result<(), Refusal> {
     match ingress {
         Ingress::Socket(socket) => socket.run(stop.clone()).await.inspect_err(|_| stop.cancel()),
@@ -393,7 +393,7 @@ async fn take_in(ingress: Ingress, stop: CancellationToken) -> Result<(), Refusa
     }
 }
 
-/// How events come in, and the routes they need.
+/// The source of events, and the routes it needs.
 fn ingress(
     config: &Config,
     us: Identity,
@@ -431,7 +431,7 @@ fn socket_mode(
     SocketIngress::new(settings, us, sink, clock).context("cannot set up Socket Mode")
 }
 
-/// A model that costs something is watched, so that people can be told how it is; its name and pulse.
+/// Watches a model that costs something, so that people can ask for its health; returns its name and pulse.
 fn watched(model: Arc<dyn Model>, clock: &Arc<dyn Clock>) -> (Arc<dyn Model>, Option<(String, Pulse)>) {
     if !model.is_remote() {
         return (model, None);
@@ -441,7 +441,7 @@ fn watched(model: Arc<dyn Model>, clock: &Arc<dyn Clock>) -> (Arc<dyn Model>, Op
     (Arc::new(watched), Some((name, pulse)))
 }
 
-/// Asks Slack which app we are. If it does not say so, the socket or the first delivery does.
+/// Asks Slack for the id of our app. If Slack does not answer, the socket or the first delivery brings it.
 async fn learn_app(slack: &SlackClient, bot: Option<&str>, us: &Identity) {
     let Some(bot) = bot else { return };
     match slack.app_of(bot).await {
@@ -452,7 +452,7 @@ async fn learn_app(slack: &SlackClient, bot: Option<&str>, us: &Identity) {
     }
 }
 
-/// Asks Slack who we are, patiently if it does not answer.
+/// Asks Slack who we are, with retries if it does not answer.
 async fn who_are_we(slack: &SlackClient) -> anyhow::Result<Account> {
     for attempt in 1.. {
         match slack.auth_test().await {

@@ -15,15 +15,15 @@ use url::Url;
 
 use super::{check_approvers, check_messages, check_scopes, check_store, dependencies, installed, keys, stdout::told};
 
-/// The app as it should be made; the other one differs only in how events come in.
+/// The app as it should be made; the manifest for HTTP differs only in how events come in.
 const MANIFEST: &str = include_str!("../../deploy/slack-manifest.socket.json");
 
 /// One line of the report.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Line {
-    /// What was looked at.
+    /// The subject of the check.
     pub what: &'static str,
-    /// How it is, or what is wrong and what would be right.
+    /// Its state, or what is wrong and what would be right.
     pub result: Result<String, String>,
 }
 
@@ -50,7 +50,7 @@ pub async fn run(config: &Config) -> Vec<Line> {
     lines
 }
 
-/// What is wrong with the settings as far as that can be told without asking anybody; all of it.
+/// Every problem with the settings that can be found without asking any other system.
 pub fn settings(config: &Config) -> Vec<String> {
     let mut wrong = Vec::new();
     let mut note = |result: Result<(), anyhow::Error>| wrong.extend(result.err().map(|error| told(&error)));
@@ -69,7 +69,8 @@ async fn slack(config: &Config) -> Result<String, String> {
     Ok(format!("{} ({}), as {}", account.team_name, account.team, account.identity.user))
 }
 
-/// Whether the app may do all that the manifest in `deploy/` asks for. Slack tells it in a header of every answer.
+/// Checks that the app has every scope that the manifest in `deploy/` asks for. Slack names its scopes in a header of
+/// every answer.
 async fn scopes(config: &Config) -> Result<String, String> {
     let token = config.slack.bot_token.as_ref().ok_or("SLACK_BOT_TOKEN is not set")?;
     let base = config.slack.api_url.trim_end_matches('/');
@@ -102,7 +103,7 @@ async fn events(config: &Config) -> Result<String, String> {
     }
 }
 
-/// Whether there is what the way in needs.
+/// Checks that the source of events has the secret it needs.
 fn way_in(config: &Config) -> Result<(), String> {
     match (config.slack_mode(), &config.slack.app_token, &config.slack.signing_secret) {
         (SlackMode::Socket, Some(_), _) | (SlackMode::Http, _, Some(_)) => Ok(()),
@@ -144,7 +145,7 @@ async fn model(config: &Config) -> Result<String, String> {
     }
 }
 
-/// How the outside systems of the capabilities are.
+/// The state of the outside systems of the capabilities.
 async fn services(config: &Config) -> Vec<Line> {
     let all = match installed::capabilities(config, Arc::new(SystemClock)) {
         Ok(all) => all,

@@ -1,4 +1,4 @@
-//! Whether those who are to decide exist, and are enough: what can only be told by asking Slack.
+//! Checks, by asking Slack, that the approvers of the settings exist and are enough.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -16,7 +16,7 @@ use countersign_slack::{account::UserGroup, client_error::Error};
 
 use super::{dependencies, stdout::told};
 
-/// How many pairs of contexts are remarked on.
+/// The number of pairs of contexts that are remarked on.
 const REMARKS: usize = 3;
 
 /// The approvers of the settings, and what is wrong with them.
@@ -106,8 +106,8 @@ fn stuck<'a>(settings: &Approvals, actions: &[&'a str]) -> Vec<&'a str> {
     actions.iter().copied().filter(|action| scopes.iter().all(|scope| nobody(action, scope))).collect()
 }
 
-/// Remarks on contexts that have nobody in common who may approve: a change in both of them could not be approved. Whether
-/// there will be such a change is not known, so that is not wrong.
+/// Remarks on contexts that have no approver in common: a change in both of them could not be approved. Such a change
+/// may never come, so that is not wrong.
 fn apart(settings: &Approvals, actions: &[&str], groups: &BTreeMap<String, BTreeSet<String>>) -> Vec<String> {
     let contexts: Vec<&String> = settings.contexts.keys().collect();
     let pairs =
@@ -132,7 +132,7 @@ fn apart(settings: &Approvals, actions: &[&str], groups: &BTreeMap<String, BTree
     apart.take(REMARKS).collect()
 }
 
-/// Whether nobody is in all of the lists of a policy, once it is known who is in the user groups.
+/// Returns true if nobody is in all of the lists of a policy; `groups` are the members of the user groups.
 fn have_nobody_in_common(policy: &Policy, groups: &BTreeMap<String, BTreeSet<String>>) -> bool {
     let mut common: Option<BTreeSet<String>> = None;
     for list in std::iter::once(&policy.approvers).chain(&policy.also) {
@@ -152,7 +152,7 @@ fn have_nobody_in_common(policy: &Policy, groups: &BTreeMap<String, BTreeSet<Str
     !policy.approvers.is_empty() && common.is_some_and(|common| common.is_empty())
 }
 
-/// Which user group would be right: the one whose id or handle is most like what was found.
+/// The user group that may have been meant: the one whose id or handle is most like what was found.
 fn right(found: &str, known: &[UserGroup]) -> String {
     let names = known.iter().flat_map(|group| [group.id.as_str(), group.handle.as_str()]);
     let nearest = dependencies::nearest(found, names);
@@ -162,7 +162,7 @@ fn right(found: &str, known: &[UserGroup]) -> String {
     }
 }
 
-/// What to say if a rule wants more people than there are. One of them may be who asked, and that one may not count.
+/// Describes a rule that wants more people than there are. One of them may be the requester, who may not count.
 fn too_few(
     settings: &Approvals,
     key: &str,

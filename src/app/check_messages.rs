@@ -1,4 +1,4 @@
-//! What could not be delivered or handled, from the store.
+//! Messages and inbox entries that could not be delivered or handled, from the store.
 
 use std::sync::Arc;
 
@@ -12,13 +12,13 @@ use countersign_graph::store::{DeadLetter, Undelivered, Waiting};
 
 use super::{dependencies, stdout::told};
 
-/// How many are counted.
+/// The number of them that are counted.
 const COUNTED: usize = 1000;
 
-/// How many are named.
+/// The number of them that are named.
 const NAMED: usize = 5;
 
-/// Whether everything was delivered and handled; if not, what was not, since when and why.
+/// Checks that everything was delivered and handled; if not, the error says what was not, since when and why.
 pub(super) async fn run(config: &Config) -> Result<String, String> {
     if config.store_kind() == StoreKind::Sqlite && !config.store.path.exists() {
         return Ok("none yet".to_owned());

@@ -1,4 +1,4 @@
-//! Whether the contexts and things that the settings name exist: what can only be told by asking the platforms.
+//! Checks, by asking the platforms, that the contexts and things that the settings name exist.
 
 use std::sync::Arc;
 
@@ -9,14 +9,14 @@ use futures_util::future::join_all;
 
 use super::{dependencies, installed, stdout::told};
 
-/// Whether there is anything to ask about.
+/// Returns true if the settings name any context or envelope.
 pub(super) fn names_any(config: &Config) -> bool {
     let Approvals { contexts, envelopes, .. } = &config.approvals;
     !contexts.is_empty() || !envelopes.is_empty()
 }
 
-/// What the settings name of the platforms, and what is wrong with it. A rule for a context that does not exist never
-/// applies, so that is wrong; a thing may be made later, so one that does not exist is only remarked on.
+/// Checks the contexts and things that the settings name. A rule for a context that does not exist never applies, so
+/// that is wrong; a thing may be made later, so one that does not exist is only remarked on.
 pub(super) async fn run(config: &Config) -> Result<String, String> {
     let all = installed::capabilities(config, Arc::new(SystemClock)).map_err(|error| told(&error))?;
     let mut nameable = Vec::new();
@@ -62,7 +62,7 @@ fn told_of(settings: &Approvals, nameable: &[Nameable]) -> Result<String, String
     Ok(if remarks.is_empty() { "all that the settings name exist".to_owned() } else { remarks.join("; ") })
 }
 
-/// As envelopes compare names.
+/// Compares names as envelopes do.
 fn same(one: &str, other: &str) -> bool {
     one.trim().to_lowercase() == other.trim().to_lowercase()
 }

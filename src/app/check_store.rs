@@ -1,4 +1,5 @@
-//! How the store is: whether it is there or can be made, is for its owner alone, can be read, and keeps what it acknowledges.
+//! Checks of the store: it is there or can be made, is for its owner alone, can be read, and keeps what it
+//! acknowledges.
 
 use std::{
     collections::BTreeMap,
@@ -15,13 +16,13 @@ use countersign_store::sqlite::{self, OpenError};
 
 use super::{dependencies, stdout::told};
 
-/// How much of what cannot be read is listed.
+/// The number of unreadable things that are listed.
 const LISTED: usize = 20;
 
-/// How many threads are looked through for those of graphs that this program does not have.
+/// The number of threads that are searched for those of graphs that this program does not have.
 const LOOKED_THROUGH: usize = 5_000;
 
-/// How the store is, and the store itself if it can be read.
+/// The state of the store, and the store itself if it can be read.
 pub(super) async fn run(config: &Config) -> (Result<String, String>, Option<Arc<dyn Store>>) {
     let is_file = config.store_kind() == StoreKind::Sqlite;
     if is_file && !config.store.path.exists() {
@@ -59,7 +60,7 @@ pub(super) async fn run(config: &Config) -> (Result<String, String>, Option<Arc<
     (how, Some(store))
 }
 
-/// Whether it works, can be read as a whole, and keeps what it acknowledges.
+/// Checks that the store works, can be read as a whole, and keeps what it acknowledges.
 async fn reliable(store: &dyn Store) -> Result<String, String> {
     store.probe().await.map_err(|error| told(&error.into()))?;
     all_readable(store).await?;
@@ -71,7 +72,7 @@ async fn reliable(store: &dyn Store) -> Result<String, String> {
     }
 }
 
-/// Lists what could not be read, if there is anything. It is kept, and holds nothing up.
+/// Lists what could not be read, if there is anything. It is kept, and blocks nothing.
 async fn all_readable(store: &dyn Store) -> Result<(), String> {
     let unreadable = store.unreadable(LISTED + 1).await.map_err(|error| error.to_string())?;
     if unreadable.is_empty() {
@@ -86,7 +87,7 @@ async fn all_readable(store: &dyn Store) -> Result<(), String> {
     Err(format!("some of what is stored can't be read and is kept for a program that can: {listed}{more}"))
 }
 
-/// Tells of threads whose graph this program does not have, if there are any. They wait for a program that has it.
+/// Reports threads whose graph this program does not have, if there are any. They wait for a program that has it.
 async fn all_of_our_graphs(store: &dyn Store) -> Result<(), String> {
     let threads = store.threads(LOOKED_THROUGH).await.map_err(|error| error.to_string())?;
     let mut others = BTreeMap::<_, usize>::new();
@@ -102,7 +103,8 @@ async fn all_of_our_graphs(store: &dyn Store) -> Result<(), String> {
     ))
 }
 
-/// What to say if others on this machine can read or write the store at `path`. Its log and index are made with its rights.
+/// Describes the rights of the store at `path` if others on this machine can read or write it. Its log and index are
+/// made with its rights.
 fn wide(path: &Path) -> Option<String> {
     let rights = fs::metadata(path).ok()?.permissions().mode() & 0o777;
     let path = path.display();
@@ -116,7 +118,7 @@ fn beside(path: &Path) -> [PathBuf; 2] {
     ["-wal", "-shm"].map(|ending| sqlite::file_beside(path, ending))
 }
 
-/// What tells that a store was at `path` which is not there any more, and what would be right.
+/// Describes the traces of a store that was at `path` and is gone, and what would be right.
 fn traces(path: &Path) -> Option<String> {
     let gone = format!("{} is gone", std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).display());
     let lock = sqlite::lock_of(path);
@@ -139,7 +141,7 @@ fn traces(path: &Path) -> Option<String> {
     })
 }
 
-/// Whether a store can be made at `path`, without making one.
+/// Checks that a store can be made at `path`, without making one.
 fn to_be_made(path: &Path) -> Result<String, String> {
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let folder = path.ancestors().skip(1).find(|folder| folder.exists()).unwrap_or(Path::new("/"));

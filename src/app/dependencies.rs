@@ -34,7 +34,7 @@ use super::installed;
 /// The names of the graphs that this program has.
 pub const GRAPHS: &[&str] = &[CHAT];
 
-/// How the threads of each graph are read without running them.
+/// Readers of the threads of each graph, which do not run them.
 pub fn memories() -> Memories {
     Memories::default().with::<AgentState>(GraphName::default())
 }
@@ -55,7 +55,7 @@ pub async fn store(config: &Config, clock: Arc<dyn Clock>) -> anyhow::Result<Arc
     }
 }
 
-/// The same to be read, also while a bot works with it. None is made.
+/// The same for reading only, also while a bot works with it. None is made.
 pub async fn store_to_read(config: &Config, clock: Arc<dyn Clock>) -> anyhow::Result<Arc<dyn Store>> {
     match config.store_kind() {
         StoreKind::Sqlite => Ok(Arc::new(SqliteStore::open_to_read(&config.store.path, clock)?)),
@@ -63,7 +63,7 @@ pub async fn store_to_read(config: &Config, clock: Arc<dyn Clock>) -> anyhow::Re
     }
 }
 
-/// Where Redis is, if it is the store.
+/// The address of Redis, if that is the store.
 pub fn redis_url(config: &Config) -> anyhow::Result<Option<&SecretString>> {
     match (config.store_kind(), &config.store.redis_url) {
         (StoreKind::Redis, None) => bail!("store.kind is \"redis\", but REDIS_URL is not set"),
@@ -88,7 +88,7 @@ pub fn slack(config: &Config) -> anyhow::Result<SlackClient> {
         .context("cannot set up the Slack client")
 }
 
-/// What the assistant can do, without standing approvals.
+/// The tools and actions of the assistant, without standing approvals.
 ///
 /// # Errors
 ///
@@ -97,7 +97,7 @@ pub fn capabilities(config: &Config, clock: Arc<dyn Clock>) -> anyhow::Result<Re
     registry(config, installed::capabilities(config, clock)?)
 }
 
-/// What can be done with these capabilities, and with standing approvals, which are kept in the store; and their book.
+/// The tools and actions of these capabilities and of standing approvals, which are kept in the store; and their book.
 ///
 /// # Errors
 ///
@@ -115,7 +115,7 @@ pub fn with_standing_approvals(
     Ok((registry(config, all)?, book))
 }
 
-/// All of these, if they fit together and every rule in the settings is for something of them.
+/// The registry of all of these, if they fit together and every rule in the settings is for one of their actions.
 fn registry(config: &Config, all: Vec<Arc<dyn Capability>>) -> anyhow::Result<Registry> {
     let registry = Registry::build(all)?;
     let contexts = &config.approvals.contexts;
@@ -131,13 +131,13 @@ fn registry(config: &Config, all: Vec<Arc<dyn Capability>>) -> anyhow::Result<Re
     Ok(registry)
 }
 
-/// The one of the names that are known which is most like this one, whatever the case.
+/// The known name that is most like this one, ignoring case.
 pub(super) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let likeness = |known: &str| strsim::normalized_damerau_levenshtein(&known.to_lowercase(), &name.to_lowercase());
     known.max_by(|a, b| likeness(a).total_cmp(&likeness(b)))
 }
 
-/// The model that the settings name, and the one that is always there. Without a key they are the same.
+/// The model that the settings name, and the one that is always available. Without a key they are the same.
 pub fn models(config: &Config, phrases: Arc<Phrases>) -> anyhow::Result<(Arc<dyn Model>, Arc<dyn Model>)> {
     let rules: Arc<dyn Model> = Arc::new(RulesModel(phrases));
     let step_timeout = config.workers.step_timeout;
@@ -161,7 +161,7 @@ pub fn groups_named(config: &Config) -> Vec<String> {
     config.approvals.named().into_iter().filter(|name| name.starts_with('S')).collect()
 }
 
-/// What people are told of the settings.
+/// The settings as people are shown them.
 pub fn told_settings(config: &Config, registry: &Registry) -> Settings {
     let within = |scope: &Scope| {
         let told = registry.actions.iter().map(|(name, kind)| {

@@ -1,8 +1,8 @@
-//! `countersign evaluate`: how well the model of the settings understands a set of utterances.
+//! `countersign evaluate`: measures how well the model of the settings understands a set of utterances.
 //!
 //! Each utterance goes through the nodes of the chat graph as in production, up to a card, a question or an answer; a
-//! stand-in takes the platform's place, and nothing is approved or sent. What was understood is compared with what is
-//! expected. Without a key for a language model it is the grammar that is asked.
+//! stand-in takes the platform's place, and nothing is approved or sent. The result is compared with the expected one.
+//! Without a key for a language model the grammar is asked.
 
 use std::{fmt, path::Path, sync::Arc};
 
@@ -27,23 +27,23 @@ use super::{
     installed::{self, StandIn},
 };
 
-/// How many nodes a turn may take; more than any does.
+/// The number of nodes a turn may take; more than any does.
 const MOST_NODES: usize = 40;
 /// Below this a message counts as not understood.
 const SURE: f64 = 0.7;
 
-/// What is said in which situation, and what should be understood.
+/// An utterance in a situation, and what should be understood.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Case {
     /// The message.
     pub said: String,
-    /// What the thread knows before it: any part of the assistant's state.
+    /// The knowledge of the thread before it: any part of the assistant's state.
     #[serde(default)]
     pub given: AgentState,
     /// `needs_info`, `direct_answer`, or `unclear` where the person should be asked.
     pub intent: String,
-    /// The capability, where it matters.
+    /// The capability, if it matters.
     #[serde(default)]
     pub capability: Option<String>,
     /// The change that is asked for.
@@ -52,10 +52,10 @@ pub struct Case {
     /// The tool that answers; `drop_draft` where the draft should be let go.
     #[serde(default)]
     pub tool: Option<String>,
-    /// What has to be among the parameters of either.
+    /// The expected parameters of the action or tool; there may be others.
     #[serde(default)]
     pub parameters: Map<String, Value>,
-    /// How many requests the message holds, if several.
+    /// The number of requests in the message, if several.
     #[serde(default, deserialize_with = "at_least_two")]
     pub steps: Option<usize>,
 }
@@ -65,30 +65,30 @@ fn at_least_two<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<usi
     (steps > 1).then_some(Some(steps)).ok_or_else(|| serde::de::Error::custom("one request is no row of steps"))
 }
 
-/// One utterance, and what was understood otherwise than expected.
+/// An utterance, and the differences from what was expected.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Line {
     /// The message.
     pub said: String,
-    /// What differs; nothing if it was understood.
+    /// The differences; empty if it was understood.
     pub wrong: Vec<String>,
 }
 
-/// The whole table.
+/// The results of all utterances.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Score {
-    /// Which model was asked.
+    /// The name of the model that was asked.
     pub model: String,
     /// A line for each utterance.
     pub lines: Vec<Line>,
-    /// How often a language model was called.
+    /// The number of calls of a language model.
     pub calls: u64,
-    /// The tokens it was sent and gave.
+    /// The tokens of the calls, in both directions.
     pub tokens: u64,
 }
 
 impl Score {
-    /// How many were understood as expected.
+    /// The number of utterances that were understood as expected.
     pub fn understood(&self) -> usize {
         self.lines.iter().filter(|line| line.wrong.is_empty()).count()
     }
@@ -122,7 +122,7 @@ pub fn cases(file: &Path) -> anyhow::Result<Vec<Case>> {
     serde_json::from_str(&text).with_context(|| format!("{} holds no list of utterances", file.display()))
 }
 
-/// Asks the model of the settings about each of them.
+/// Asks the model of the settings about each case.
 ///
 /// # Errors
 ///
@@ -147,7 +147,7 @@ pub async fn run(config: &Config, cases: &[Case]) -> anyhow::Result<Score> {
     Ok(score)
 }
 
-/// What a turn understood.
+/// The understanding of one turn.
 #[derive(Debug, Default)]
 struct Found {
     analysis: Option<Analysis>,
@@ -210,7 +210,7 @@ async fn understand(graph: &Graph<AgentState>, case: &Case, clock: &dyn Clock) -
     found
 }
 
-/// What differs from what is expected, in words.
+/// The differences from what is expected, in words.
 fn compare(registry: &Registry, case: &Case, found: &Found) -> Vec<String> {
     let mut wrong = Vec::new();
     let mut differ = |what: &str, is: &str, should: &str| {
@@ -256,7 +256,7 @@ fn compare(registry: &Registry, case: &Case, found: &Found) -> Vec<String> {
     wrong
 }
 
-/// A value in the one form in which it is compared: `70/30` may be given as a list as well, `start` as a status.
+/// A value in its canonical form for comparison: `70/30` may be given as a list as well, `start` as a status.
 fn plain(registry: &Registry, name: &str, value: &Value) -> String {
     let text = match value {
         Value::Null => "none".to_owned(),

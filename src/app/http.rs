@@ -11,12 +11,12 @@ use tokio::sync::watch;
 
 use super::{readiness::Readiness, services::Services, supervision::Supervision, telemetry};
 
-/// Whether the way in is open.
+/// The state of the Socket Mode connection.
 pub(super) type Health = watch::Receiver<SocketHealth>;
 
-/// `/healthz`: the process runs. `/readyz`: the store keeps what is written, Slack answers, and all tasks run. Scopes that
-/// turned out to be missing are named there, and how the outside systems of the capabilities are; the bot is ready all the
-/// same for everything else. `/metrics`: for Prometheus.
+/// `/healthz`: the process runs. `/readyz`: the store keeps what is written, Slack answers, and all tasks run. It also
+/// shows missing scopes and the state of the outside systems of the capabilities; neither makes the bot unready.
+/// `/metrics`: for Prometheus.
 pub(super) fn router(deps: HttpDeps) -> Router {
     Router::new()
         .route("/healthz", get(async || "ok\n"))
@@ -25,12 +25,12 @@ pub(super) fn router(deps: HttpDeps) -> Router {
         .with_state(deps)
 }
 
-/// What readiness goes by.
+/// The dependencies of the probes.
 #[derive(Clone)]
 pub(super) struct HttpDeps {
-    /// Where threads are.
+    /// The state of the store.
     pub store: Readiness,
-    /// How Socket Mode stands, if that is how events come in.
+    /// The state of Socket Mode, if events come in that way.
     pub slack: Option<Health>,
     /// The platforms that the capabilities use: shown, but never a reason not to be ready.
     pub services: Services,
@@ -38,7 +38,7 @@ pub(super) struct HttpDeps {
     pub missing: Arc<MissingScopes>,
     /// The tasks that are to run all the time.
     pub tasks: Supervision,
-    /// How the sweeper's rounds go.
+    /// The rounds of the sweeper.
     pub rounds: Rounds,
 }
 

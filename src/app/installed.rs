@@ -1,6 +1,6 @@
 //! The capabilities that this program comes with, and the stand-in for their platform: the one file that names them.
 //!
-//! To add one, add it to [`SETTINGS`] and [`capabilities`]; everything else it brings by itself.
+//! To add one, add it to [`SETTINGS`] and [`capabilities`]; everything else comes with it.
 
 use std::{
     path::{Path, PathBuf},
@@ -17,7 +17,7 @@ use countersign_sandbox::{
     upgrade::{self, SandboxUpgrade},
 };
 
-/// What the capabilities add to the settings.
+/// The additions of the capabilities to the settings.
 pub const SETTINGS: Additions = Additions { sections: &[settings::SECTION], measures: &[settings::MEASURES] };
 
 /// The capabilities, as the settings say.
@@ -29,7 +29,7 @@ pub fn capabilities(config: &Config, clock: Arc<dyn Clock>) -> anyhow::Result<Ve
     Ok(vec![Arc::new(Experiments::new(config.sections.get(), clock)?)])
 }
 
-/// What can be chosen of the stand-in.
+/// The options of the stand-in.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct StandInOptions {
     /// The port of the stand-in for UpGrade; 0 takes a free one.
@@ -43,7 +43,7 @@ pub struct StandInOptions {
 /// The stand-in for the platform.
 pub struct StandIn {
     upgrade: SandboxUpgrade,
-    /// What mints the tokens it asks for, if it asks for any, and where the key for them lies.
+    /// The server that mints the tokens it asks for, and the path of the key for them; `None` if it asks for none.
     google: Option<(SandboxGoogle, PathBuf)>,
 }
 
@@ -74,20 +74,20 @@ impl StandIn {
         Ok(Self { upgrade, google })
     }
 
-    /// Has the settings name it in place of the original. Where it asks for no token, none is sent.
+    /// Makes the settings name the stand-in in place of the original. No token is sent to it.
     pub fn take_the_place(&self, config: &mut Config) {
         let settings: &mut settings::Upgrade = config.sections.get_mut();
         settings.api_url = self.upgrade.url();
         (settings.auth_token, settings.service_account) = (None, None);
     }
 
-    /// The variables that lead a bot to it.
+    /// The variables that point a bot to it.
     pub fn variables(&self) -> Vec<(&'static str, String)> {
         let key = self.google.as_ref().map(|(_, path)| ("UPGRADE_SERVICE_ACCOUNT", path.display().to_string()));
         std::iter::once(("UPGRADE_API_URL", self.upgrade.url())).chain(key).collect()
     }
 
-    /// Ends it and keeps what is to be kept.
+    /// Ends it and saves its data.
     pub async fn stop(self) {
         self.upgrade.stop().await;
     }

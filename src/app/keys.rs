@@ -1,7 +1,7 @@
 //! The digest keys of this installation: from the environment, or from a file that is made at the first start.
 //!
-//! Several processes need the same keys. Where they share a Redis server, the name of the newest key is kept there, and a
-//! process that does not have it does not start: each of its cards would be refused by the others.
+//! Several processes need the same keys. Where they share a Redis server, the name of the newest key is kept there, and
+//! a process that does not have it does not start: each of its cards would be refused by the others.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -35,30 +35,30 @@ const HEAD: &str = "# Countersign signs what is on its cards with the first of t
 /// The register that names the newest key.
 const REGISTER: &str = "digest key";
 
-/// How often the newest key is noted when others note theirs at the same moment.
+/// The number of attempts to note the newest key when others note theirs at the same moment.
 const TRIES: usize = 10;
 
-/// How many open cards are compared with the keys.
+/// The number of open cards that are compared with the keys.
 const LOOKED_AT: usize = 10_000;
 
-/// How many bytes a key has that is made here.
+/// The length of a key that is made here, in bytes.
 const BYTES: usize = 32;
 
-/// What is sealed in the store besides records.
+/// The entries of the store that are sealed in addition to records.
 const SCOPE: Scope = Scope { harmless: interaction::decides_nothing, registers: &[book::KEY] };
 
-/// Keys, and where they are from.
+/// Keys, and their origin.
 #[derive(Debug)]
 pub struct Keys {
     /// The keys.
     pub ring: Arc<Keyring>,
     /// The file, if they are from one.
     pub file: Option<PathBuf>,
-    /// Whether the file was made just now.
+    /// True if the file was made just now.
     pub is_new: bool,
 }
 
-/// Where the key file is, if the settings name no keys themselves.
+/// The path of the key file, for settings that contain no keys themselves.
 pub fn file_of(config: &Config) -> PathBuf {
     config.approvals.digest_key_file.clone().unwrap_or_else(|| config.store.path.with_file_name(FILE))
 }
@@ -67,7 +67,7 @@ pub fn file_of(config: &Config) -> PathBuf {
 ///
 /// # Errors
 ///
-/// What is wrong with the keys, and what would be right.
+/// If the keys are wrong; the error says what would be right.
 pub fn open(config: &Config) -> anyhow::Result<Keys> {
     if let Some(keys) = from_settings(config)? {
         return Ok(keys);
@@ -122,8 +122,8 @@ fn read(path: &Path) -> anyhow::Result<Keyring> {
     Keyring::new(keys).with_context(|| format!("the digest key file {}", path.display()))
 }
 
-/// Makes a key file that only its owner may read. Of several processes that do so at once one wins, and the file is there
-/// whole or not at all. Returns whether it was this one.
+/// Makes a key file that only its owner may read. Of several processes that do so at once one wins, and the file is
+/// there whole or not at all. Returns true if this process made it.
 fn make(path: &Path) -> std::io::Result<bool> {
     if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
         fs::create_dir_all(folder)?;
@@ -147,7 +147,7 @@ fn make(path: &Path) -> std::io::Result<bool> {
     written
 }
 
-/// The store behind seals, once it is certain that the keys are the right ones for it.
+/// The store behind seals, once the keys are known to be the right ones for it.
 ///
 /// # Errors
 ///
@@ -167,7 +167,7 @@ pub async fn sealed(store: Arc<dyn Store>, keys: &Keys, config: &Config) -> anyh
     Ok(Arc::new(sealed))
 }
 
-/// Whether the keys are those that the store was used with last; the newest is noted there.
+/// Checks that the keys include the one that the store was used with last, and notes the newest there.
 async fn agree(store: &dyn Store, keys: &Keys, config: &Config) -> anyhow::Result<()> {
     let newest = keys.ring.newest();
     for _ in 0..TRIES {
@@ -196,12 +196,12 @@ async fn agree(store: &dyn Store, keys: &Keys, config: &Config) -> anyhow::Resul
     bail!("other processes note other digest keys all the time; give all of them the same keys")
 }
 
-/// Whether others may work on the same store, and need the same keys.
+/// Returns true if others may work on the same store, and need the same keys.
 fn must_have(config: &Config) -> bool {
     config.store_kind() == StoreKind::Redis && !config.approvals.new_digest_key
 }
 
-/// That others on the same store use a key which is not here.
+/// Says that others on the same store use a key which is not here.
 fn lacks(named: &KeyId, config: &Config) -> String {
     let file = file_of(config).display().to_string();
     let here = if config.approvals.digest_keys.is_some() { "COUNTERSIGN_DIGEST_KEYS" } else { &file };
@@ -212,11 +212,11 @@ fn lacks(named: &KeyId, config: &Config) -> String {
     )
 }
 
-/// How the keys are, for `countersign check`: in themselves, and for what is in the store.
+/// The state of the keys, for `countersign check`: in themselves, and for the store.
 ///
 /// # Errors
 ///
-/// What is wrong with the keys, the rights of their file, or that they are not those that the store is used with.
+/// If the keys or the rights of their file are wrong, or the store is used with others.
 pub async fn check(config: &Config, store: Option<&dyn Store>) -> Result<String, String> {
     let told = told(config);
     let (Some(store), Ok(ring)) = (store, known(config)) else { return told };
@@ -226,7 +226,7 @@ pub async fn check(config: &Config, store: Option<&dyn Store>) -> Result<String,
     }
 }
 
-/// The keys that there are. None is made.
+/// The keys that exist. None is made.
 fn known(config: &Config) -> anyhow::Result<Option<Keyring>> {
     if let Some(keys) = from_settings(config)? {
         return Ok(Some((*keys.ring).clone()));
@@ -238,8 +238,7 @@ fn known(config: &Config) -> anyhow::Result<Option<Keyring>> {
     }
 }
 
-/// What is in the store that these keys are wrong for: it is used with another one, or cards are open that were made with
-/// others.
+/// Describes what these keys do not fit in the store: it is used with another key, or open cards were made with others.
 async fn strange(store: &dyn Store, ring: Option<&Keyring>, config: &Config) -> Result<Option<String>, String> {
     let is_here = |key: &KeyId| ring.is_some_and(|ring| ring.has(key));
     let noted = store.register(REGISTER).await.map_err(|error| super::stdout::told(&error.into()))?;
@@ -275,11 +274,11 @@ async fn strange(store: &dyn Store, ring: Option<&Keyring>, config: &Config) -> 
     )))
 }
 
-/// Which key is used, for `countersign check`. None is made.
+/// The key in use, for `countersign check`. None is made.
 ///
 /// # Errors
 ///
-/// What is wrong with the keys or the rights of their file.
+/// If the keys or the rights of their file are wrong.
 pub fn told(config: &Config) -> Result<String, String> {
     let told = super::stdout::told;
     if let Some(keys) = from_settings(config).map_err(|error| told(&error))? {
@@ -301,7 +300,7 @@ pub fn told(config: &Config) -> Result<String, String> {
     }
 }
 
-/// The newest key, and how many older ones there are.
+/// The newest key, and the number of older ones.
 fn named(ring: &Keyring) -> String {
     match ring.older().count() {
         0 => format!("key {}", ring.newest()),

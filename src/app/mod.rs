@@ -1,4 +1,4 @@
-//! The composition root: which components there are and how they are joined. It alone knows everything.
+//! The composition root: the components and how they are joined. Only this module knows all of them.
 //!
 //! [`Bot`] is the production bot; `serve` runs it, the playground runs it, the tests run it. The only differences
 //! between them are addresses and a clock.

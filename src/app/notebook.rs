@@ -1,4 +1,4 @@
-//! `countersign notebook` and `countersign audit verify`: a thread as files, and whether such a file is whole.
+//! `countersign notebook` and `countersign audit verify`: exports a thread as files, and checks such files.
 
 use std::{
     fs,
@@ -16,13 +16,14 @@ use countersign_core::{clock::SystemClock, ids::ThreadId, private_file};
 
 use super::dependencies;
 
-/// What is asked about a record.
+/// The checks of records.
 #[derive(Clone, Debug, clap::Subcommand)]
 pub enum Audit {
     /// Checks an exported notebook without store or network, and names the first thing that is wrong with it.
     ///
-    /// It finds every changed byte, every line that is missing, added or moved, and an end that is cut off. It cannot tell
-    /// whether somebody made up a whole new notebook: for that, compare the last hash with one that was noted elsewhere.
+    /// It finds every changed byte, every line that is missing, added or moved, and an end that is cut off. It cannot
+    /// tell whether somebody made up a whole new notebook: for that, compare the last hash with one that was noted
+    /// elsewhere.
     Verify {
         /// The `notebook.jsonl`.
         file: PathBuf,
@@ -32,7 +33,7 @@ pub enum Audit {
     },
 }
 
-/// Writes a thread's notebook into a folder, for its owner alone. Returns what was written, a line each.
+/// Writes a thread's notebook into a folder, for its owner alone. Returns a line for each file.
 ///
 /// # Errors
 ///
@@ -53,7 +54,7 @@ pub async fn export(config: &Config, thread: &ThreadId, folder: &Path) -> anyhow
     Ok(written)
 }
 
-/// Checks a notebook, and the files of its export that lie beside it. Returns what can be said of it, a line each.
+/// Checks a notebook, and the files of its export that lie beside it. Returns the findings, a line each.
 ///
 /// # Errors
 ///

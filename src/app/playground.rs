@@ -25,10 +25,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Bot, installed::StandIn, sandbox, stdout::say};
 
-/// The bot's memory in a data folder.
+/// The name of the bot's store in a data folder.
 const STORE_FILE: &str = "threads.sqlite";
 
-/// What can be chosen.
+/// The options of the playground.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Options {
     /// The port of the page.
@@ -42,11 +42,11 @@ pub struct Options {
     reset: bool,
 }
 
-/// Runs until `stop`, with settings of which workspace, platform and store are replaced by the playground's own.
+/// Runs until `stop`. The playground's own workspace, platform and store take the place of those in the settings.
 ///
 /// # Errors
 ///
-/// What cannot be opened, and why.
+/// If something cannot be opened; the error says what, and why.
 pub async fn run(options: Options, mut config: Config, stop: CancellationToken) -> anyhow::Result<()> {
     let Options { port, data, reset } = options;
     let listener = tokio::net::TcpListener::bind((Ipv4Addr::LOCALHOST, port))
@@ -94,7 +94,7 @@ pub async fn run(options: Options, mut config: Config, stop: CancellationToken) 
     page.and(bot)
 }
 
-/// Removes what an earlier playground left, and nothing else. One that is running keeps what it has.
+/// Removes what an earlier playground left, and nothing else. A playground that is running keeps its data.
 fn forget(data: &Path) -> anyhow::Result<()> {
     if !data.exists() {
         return Ok(());

@@ -1,4 +1,4 @@
-//! Whether the store can be relied upon: it is written to, not only asked.
+//! The readiness of the store: it is written to, not only asked.
 
 use std::{sync::Arc, time::Duration};
 
@@ -9,16 +9,16 @@ use tokio::{
     time::{Instant, timeout},
 };
 
-/// For how long an answer is good: whoever asks more often gets the same one.
+/// The time for which an answer is used again.
 const GOOD_FOR: Duration = Duration::from_secs(1);
 
-/// How long the store may take to write a few bytes.
+/// The time the store may take to write a few bytes.
 const LIMIT: Duration = Duration::from_secs(3);
 
-/// How the store is, or what is wrong.
+/// The state of the store, or what is wrong.
 type Answer = Result<String, String>;
 
-/// Looks at the store, not more often than is worth it.
+/// Checks the store, at most once per [`GOOD_FOR`].
 #[derive(Clone, Debug)]
 pub(super) struct Readiness {
     store: Arc<dyn Store>,
@@ -26,12 +26,12 @@ pub(super) struct Readiness {
 }
 
 impl Readiness {
-    /// Of this store.
+    /// Creates the check of this store.
     pub(super) fn new(store: Arc<dyn Store>) -> Self {
         Self { store, last: Arc::default() }
     }
 
-    /// How the store is, or what is wrong.
+    /// The state of the store, or what is wrong.
     pub(super) async fn look(&self) -> Answer {
         let mut last = self.last.lock().await;
         if let Some((at, answer)) = &*last

@@ -19,10 +19,10 @@ use super::{
 /// The file of the workspace in a data folder.
 pub const SLACK_FILE: &str = "slack.json";
 
-/// What the stand-in signs its requests with; no secret, as nothing but a sandbox believes it.
+/// The secret that the stand-in signs its requests with; it need not be hidden, as only a sandbox accepts it.
 const SIGNING_SECRET: &str = "sandbox-signing-secret";
 
-/// What can be chosen.
+/// The options of the sandbox.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct Options {
     /// The port of the stand-in for Slack; 0 takes a free one.
@@ -45,19 +45,19 @@ pub struct Options {
     platform: installed::StandInOptions,
 }
 
-/// An address, as far as that can be told.
+/// Checks that a text is an address.
 fn address(text: &str) -> Result<String, String> {
     config::wrong_address(text).map_or_else(|| Ok(text.to_owned()), Err)
 }
 
 impl Options {
-    /// Worlds that are kept in a folder, on free ports.
+    /// Options for stand-ins that are kept in a folder, on free ports.
     pub fn kept_in(data: &Path) -> Self {
         Self { data: Some(data.to_owned()), ..Self::default() }
     }
 }
 
-/// What the app is allowed to do, declared as an agent: so the page can show all that Slack has for one.
+/// The scopes of an app that is declared an agent, so that the page can show all that Slack has for one.
 fn as_agent() -> Vec<String> {
     let mut scopes = slack::Options::default().scopes;
     scopes.push("assistant:write".to_owned());
@@ -75,7 +75,7 @@ pub struct World {
 }
 
 impl World {
-    /// Starts them.
+    /// Starts the stand-ins.
     ///
     /// # Errors
     ///
@@ -113,7 +113,7 @@ impl World {
         Ok(Self { slack, platform, model })
     }
 
-    /// Ends them and keeps what is to be kept.
+    /// Ends the stand-ins and saves their data.
     pub async fn stop(self) {
         self.slack.stop().await;
         self.platform.stop().await;
@@ -123,7 +123,7 @@ impl World {
     }
 }
 
-/// Runs until `stop`.
+/// Runs the stand-ins until `stop`.
 ///
 /// # Errors
 ///

@@ -1,11 +1,11 @@
-//! Whether the platforms behind the capabilities answer, as shown by `/readyz`.
+//! The health of the platforms behind the capabilities, as shown by `/readyz`.
 //!
-//! No probe waits for them: a look is taken in the background when somebody asks and what is known is old, one at a time and
-//! for no longer than [`LIMIT`]. What was found stands until the next look has ended, and says how old it is. A process that
-//! nobody probes asks nobody.
+//! No probe waits for them: a look is taken in the background when a probe comes and the last result is old, one at a
+//! time and for no longer than [`LIMIT`]. A result stands until the next look has ended, and says how old it is. A
+//! process that is not probed asks no platform.
 //!
-//! *Architecture Invariant:* none of it decides whether the bot is ready. Without a platform it still takes in, keeps and
-//! answers what people say, and a process that is taken out of service would do less, not more.
+//! *Architecture Invariant:* none of it decides whether the bot is ready. Without a platform it still takes in, keeps
+//! and answers what people say, and a process that is taken out of service would do less, not more.
 
 use std::{
     sync::{Arc, Mutex, MutexGuard},
@@ -19,25 +19,25 @@ use tokio::{
     time::{Instant, timeout},
 };
 
-/// How long a system that answered is not asked again.
+/// The time for which a system that answered is not asked again.
 const GOOD_FOR: Duration = Duration::from_secs(15);
-/// How long one that did not is not asked again.
+/// The time for which one that did not answer is not asked again.
 const BAD_FOR: Duration = Duration::from_secs(2);
-/// How long a look may take.
+/// The time limit of a look.
 const LIMIT: Duration = Duration::from_secs(5);
 
-/// Looks at the outside systems.
+/// Watches the outside systems.
 #[derive(Clone)]
 pub(super) struct Services(Arc<[Watched]>);
 
-/// One of them, and what is known of it.
+/// One outside system, and its last known state.
 struct Watched {
     name: &'static str,
     capability: Arc<dyn Capability>,
     state: Arc<Mutex<State>>,
 }
 
-/// What was found last, and the look that is being taken.
+/// The last result, and the look that is being taken.
 #[derive(Default)]
 struct State {
     found: Option<(Instant, Result<String, String>)>,
@@ -45,7 +45,7 @@ struct State {
 }
 
 impl Services {
-    /// Of these capabilities: those that stand on one.
+    /// Creates a watch of those of these capabilities that have an outside system.
     pub(super) fn new(capabilities: &[Arc<dyn Capability>]) -> Self {
         let watched = |capability: &Arc<dyn Capability>| {
             let name = capability.service()?.name;
@@ -54,8 +54,8 @@ impl Services {
         Self(capabilities.iter().filter_map(watched).collect())
     }
 
-    /// How each is as far as that is known, at once: whether it answers (null before the first look has ended), what was
-    /// said, and how many seconds ago. Whatever is old is looked at meanwhile.
+    /// The state of each system as far as it is known, at once: whether it answers (null before the first look has
+    /// ended), what it said, and how many seconds ago. An old result is renewed in the background.
     pub(super) fn told(&self) -> Map<String, Value> {
         self.0.iter().map(|watched| (watched.name.to_owned(), watched.told())).collect()
     }
@@ -81,7 +81,7 @@ impl Watched {
         }
     }
 
-    /// Asks it, and notes what it says.
+    /// Asks the system in the background, and notes its answer.
     fn look(&self) -> AbortHandle {
         let (name, capability, state) = (self.name, self.capability.clone(), self.state.clone());
         let look = async move {
@@ -111,7 +111,7 @@ mod tests {
     use countersign_capabilities::{Service, Tool, ToolError};
     use countersign_graph::action::ActionKind;
 
-    /// A platform that answers after a while, well or not, and counts who asks.
+    /// A platform that answers after a while, well or not, and counts the questions.
     #[derive(Default)]
     struct Platform {
         asked: AtomicUsize,
@@ -151,7 +151,7 @@ mod tests {
         }
     }
 
-    /// What is told now, and whether somebody was asked for it; then time for the look to end.
+    /// The state that is shown now, and the number of questions so far; then gives the look time to end.
     async fn probe(services: &Services, platform: &Platform) -> (Value, usize) {
         let told = services.told()["Shelf"].clone();
         tokio::task::yield_now().await;

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use super::{dependencies, installed};
 
-/// What answers requests with the phrases of the capabilities that this program has.
+/// Returns the function that answers requests with the phrases of the capabilities that this program has.
 ///
 /// # Errors
 ///
@@ -52,7 +52,7 @@ fn answer(rules: &RulesModel, body: &Value) -> Vec<Value> {
     }
 }
 
-/// The tools that are offered.
+/// The tools that a request offers.
 fn tools(offered: &Value) -> Arc<[ToolSpec]> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let tool = |tool: &Value| ToolSpec {
@@ -64,7 +64,7 @@ fn tools(offered: &Value) -> Arc<[ToolSpec]> {
     offered.as_array().into_iter().flatten().map(tool).collect()
 }
 
-/// A block under a name that the server gives it.
+/// A block without its id: the server gives it another one.
 fn block(block: Block) -> Value {
     let mut block = json!(block);
     if let Some(call) = block.as_object_mut().filter(|block| block["type"] == "tool_use") {
@@ -73,7 +73,7 @@ fn block(block: Block) -> Value {
     block
 }
 
-/// What is asked for shows in the tools that are offered, and in whether any was called already.
+/// The purpose of a request, by the tools that are offered and whether any was called already.
 fn purpose(tools: &Value, exchange: bool) -> Purpose {
     let offered = |name: &str| tools.as_array().into_iter().flatten().any(|tool| tool["name"] == name);
     match (offered("analyze_user_request"), exchange) {
@@ -83,14 +83,14 @@ fn purpose(tools: &Value, exchange: bool) -> Purpose {
     }
 }
 
-/// Whether the latest that was called says what the request is, and nothing else was done yet.
+/// Returns true if the latest calls say what the request is.
 fn is_analyzed(messages: &Value) -> bool {
     let called = messages.as_array().into_iter().flatten().rev().find(|message| message["role"] == "assistant");
     let called = called.and_then(|message| message["content"].as_array());
     called.is_some_and(|blocks| blocks.iter().any(|block| block["name"] == "analyze_user_request"))
 }
 
-/// The situation in a request, and whether results of calls follow it.
+/// The situation in a request, and true if results of calls follow it.
 fn situation(messages: &Value) -> Option<(Value, bool)> {
     let blocks: Vec<&Value> =
         messages.as_array()?.iter().filter_map(|message| message["content"].as_array()).flatten().collect();

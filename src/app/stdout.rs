@@ -1,11 +1,11 @@
-//! What a command tells whoever started it.
+//! The output of a command for the person who started it.
 
 use std::{
     fmt::Display,
     io::{self, ErrorKind, Write as _},
 };
 
-/// Writes a line. A reader that has gone away, as `head` does, is no reason to end: the rest is told to nobody.
+/// Writes a line. A reader that has gone away, as `head` does, is no error: the rest is dropped.
 ///
 /// # Errors
 ///

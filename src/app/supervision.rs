@@ -1,11 +1,11 @@
-//! The tasks that run from the start to the stop. One that ends by itself ends the process.
+//! The tasks that run from the start to the stop. One that ends before the stop ends the process.
 //!
-//! A task that panics is logged with its cause, counted and shown by `/readyz`; then everything is told to stop, and the
+//! A task that panics is logged with its cause, counted and shown by `/readyz`; then everything is stopped, and the
 //! process ends with an exit code that is not 0, so that the service manager starts it anew. The store makes that safe.
 //!
-//! The design we did not take: starting the task again in the same process. What a panic left behind, such as a lock or a
-//! half-made connection, would still be there, and a process that is new is one that is tested daily. The sweeper is the
-//! exception, within its rounds: see [`countersign_conversation::runtime::sweeper`].
+//! The design we did not take: starting the task again in the same process. What a panic left behind, such as a lock or
+//! a half-made connection, would still be there, and a process that is new is one that is tested daily. The sweeper is
+//! the exception, within its rounds: see [`countersign_conversation::runtime::sweeper`].
 
 use std::{
     panic::AssertUnwindSafe,
@@ -22,13 +22,13 @@ use super::telemetry;
 #[derive(Clone, Debug, Default)]
 pub struct Supervision(Arc<Mutex<Option<Ended>>>);
 
-/// A task that ended by itself.
+/// A task that ended before the stop.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{task} ended by itself: {cause}")]
 pub struct Ended {
     /// Its name.
     pub task: &'static str,
-    /// Why.
+    /// The reason.
     pub cause: String,
 }
 
@@ -60,7 +60,7 @@ impl Supervision {
         self.0.lock().expect("no holder panics").get_or_insert(ended);
     }
 
-    /// The first task that ended by itself, if one did.
+    /// The first task that ended before the stop, if one did.
     pub fn ended(&self) -> Option<Ended> {
         self.0.lock().expect("no holder panics").clone()
     }

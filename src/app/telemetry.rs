@@ -20,7 +20,7 @@ static METRICS: OnceLock<PrometheusHandle> = OnceLock::new();
 /// The name that the crates of the program begin with; other lines are those of libraries.
 const OURS: &str = "countersign";
 
-/// What logs payloads and the tickets of its connections, at every level.
+/// The library that logs payloads and the tickets of its connections, at every level.
 const SILENT: &str = "slack_morphism";
 
 /// Starts logging to standard error. `levels` such as `info,countersign::slack=debug`; the settings check them, and a
@@ -36,10 +36,10 @@ pub fn log(levels: &str, format: LogFormat) {
     }));
 }
 
-/// What writes lines of these levels.
+/// The subscriber that writes lines of these levels.
 ///
-/// Whatever the levels are, nothing of the Slack library is written, and nothing that a library says below `info`: there
-/// are payloads, tokens and tickets in it.
+/// Whatever the levels are, nothing of the Slack library is written, and nothing that a library logs below `info`:
+/// there are payloads, tokens and tickets in it.
 pub fn subscriber<W>(levels: &str, format: LogFormat, ansi: bool, writer: W) -> impl Subscriber + Send + Sync
 where
     W: for<'w> MakeWriter<'w> + Send + Sync + 'static,
@@ -54,7 +54,7 @@ where
     Registry::default().with(lines.with_filter(filter_fn(may_be_written))).with(levels)
 }
 
-/// Whether a line may be written, whatever the levels are.
+/// Returns true if a line may be written, whatever the levels are.
 fn may_be_written(line: &Metadata<'_>) -> bool {
     let of = |target: &str, name: &str| target.split("::").next() == Some(name);
     let silent = of(line.target(), SILENT) || line.module_path().is_some_and(|path| of(path, SILENT));
@@ -63,7 +63,7 @@ fn may_be_written(line: &Metadata<'_>) -> bool {
     !silent && (ours || *line.level() <= Level::INFO)
 }
 
-/// As much of a panic's message as cannot hold what somebody wrote: up to where a value is put into it.
+/// The part of a panic's message that cannot contain what a user wrote: up to where a value is put into it.
 pub fn public_part(panic: &(dyn Any + Send)) -> &str {
     if let Some(constant) = panic.downcast_ref::<&'static str>() {
         return constant;
@@ -79,7 +79,7 @@ pub fn count() {
     }
 }
 
-/// What was counted, in the text format of Prometheus.
+/// The metrics, in the text format of Prometheus.
 pub fn metrics() -> String {
     METRICS.get().map(PrometheusHandle::render).unwrap_or_default()
 }
@@ -104,7 +104,7 @@ mod tests {
         }
     }
 
-    /// What is written of one line of ours, one of a library, and one of the Slack library, at each level.
+    /// The output for one line of ours, one of a library, and one of the Slack library, at each level.
     fn written(levels: &str, format: LogFormat) -> String {
         let lines = Lines::default();
         let writer = lines.clone();

@@ -1,8 +1,9 @@
-//! Large answers of tools, kept once for all threads under the hash of what they say; a state only names them.
+//! The cache for large answers of tools, kept once for all threads under the hash of their content; a state only names
+//! them.
 //!
 //! A list of everything or the vocabulary of all contexts would be saved with every step of every thread that asked.
-//! [`put_away`] takes such answers out of a state before it is saved, [`take_back`] puts them back before it is worked on.
-//! What cannot be put in the blob cache stays in the state.
+//! [`put_away`] takes such answers out of a state before it is saved, [`take_back`] puts them back before it is worked
+//! on. An answer that cannot be put in the blob cache stays in the state.
 
 use std::time::Duration;
 
@@ -11,16 +12,17 @@ use serde_json::{Value, json};
 
 use super::{context::LONGEST_ENTRY, replies, state::AgentState};
 
-/// How long something stays in the blob cache at least.
+/// The shortest time for which a blob is kept.
 pub const KEPT: Duration = Duration::from_secs(24 * 3600);
 
-/// Where large answers are kept.
+/// The store of large answers.
 #[async_trait]
 pub trait BlobCache: Send + Sync {
-    /// Keeps bytes for [`KEPT`] at least; the name under which they are found. `None` if that cannot be done now.
+    /// Keeps bytes for [`KEPT`] at least, and returns the name under which they are found. `None` if that cannot be
+    /// done now.
     async fn put(&self, bytes: &[u8]) -> Option<String>;
 
-    /// The bytes under a name. `None` if they are not there any more, or cannot be had now.
+    /// The bytes under a name. `None` if they are gone, or cannot be read now.
     async fn get(&self, name: &str) -> Option<Vec<u8>>;
 }
 
@@ -39,7 +41,7 @@ impl BlobCache for NoBlobCache {
     }
 }
 
-/// What is under a name.
+/// The value under a name.
 pub(super) async fn get(blobs: &dyn BlobCache, name: &str) -> Option<Value> {
     serde_json::from_slice(&blobs.get(name).await?).ok()
 }
@@ -58,7 +60,7 @@ pub(super) async fn put_away(blobs: &dyn BlobCache, state: &mut AgentState) {
     }
 }
 
-/// Takes them back. What is not there any more has to be asked for again.
+/// Puts the answers back into the state. An answer that is gone has to be asked for again.
 pub(super) async fn take_back(blobs: &dyn BlobCache, state: &mut AgentState) {
     let names: Vec<(String, String)> = state
         .turn

@@ -1,14 +1,14 @@
-//! Schemas in the form in which a language model is sent them: the same names and meanings in fewer words.
+//! Schemas in the form that a language model is sent: the same names and meanings in fewer words.
 //!
-//! An action takes what it is given in many forms, for people say things in many. A model needs one form of each, the
-//! plainest, which the action takes as well. What is left is small enough to be sent with each request, and plain enough
-//! that most providers can hold a model to it.
+//! An action accepts its parameters in many forms, for people say things in many. A model needs one form of each, the
+//! plainest, which the action accepts as well. The result is small enough to be sent with each request, and plain
+//! enough that most providers can hold a model to it.
 
 use serde_json::{Map, Value, json};
 
-/// How many members may be optional in all schemas that one request holds a model to.
+/// The number of optional members in all schemas that one request holds a model to.
 const OPTIONAL: usize = 24;
-/// How many tools one request holds a model to.
+/// The number of tools that one request holds a model to.
 const TOOLS: usize = 20;
 
 /// The schema of the arguments of a tool, in brief.
@@ -70,14 +70,14 @@ fn shortened(schema: &Value) -> Value {
     brief.into()
 }
 
-/// Of several forms a list, else a text, else the first.
+/// The plainest of several forms: a list, else a text, else the first.
 fn plainest(schema: &Value) -> Option<&Value> {
     let forms = forms(schema);
     let of = |kind: &str| forms.iter().find(|form| form["type"] == kind).copied();
     of("array").or_else(|| of("string")).or_else(|| forms.first().copied())
 }
 
-/// The forms that something may have, those of its forms included.
+/// The forms that a value may have, those of its forms included.
 fn forms(schema: &Value) -> Vec<&Value> {
     match schema["anyOf"].as_array() {
         Some(forms_of) => forms_of.iter().flat_map(forms).filter(|form| form["type"] != "null").collect(),
@@ -89,7 +89,7 @@ fn in_one_line(words: &str) -> String {
     words.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// How much strictness one request has left.
+/// The strictness that one request has left.
 #[derive(Debug)]
 pub(super) struct Strictness {
     tools: usize,
@@ -97,12 +97,12 @@ pub(super) struct Strictness {
 }
 
 impl Strictness {
-    /// All that a request may have.
+    /// The strictness of a whole request.
     pub(super) fn new() -> Self {
         Self { tools: TOOLS, optional: OPTIONAL }
     }
 
-    /// Whether a model can be held to this schema besides those before it.
+    /// Returns true if a model can be held to this schema in addition to those before it.
     pub(super) fn admits(&mut self, schema: &Value) -> bool {
         let Some(optional) = optional_members(schema) else { return false };
         let fits = self.tools > 0 && optional <= self.optional;
@@ -114,7 +114,7 @@ impl Strictness {
     }
 }
 
-/// How many members are optional; nothing if the schema says what a model cannot be held to.
+/// The number of optional members; `None` if a model cannot be held to the schema.
 fn optional_members(schema: &Value) -> Option<usize> {
     const PLAIN: &[&str] =
         &["type", "description", "enum", "const", "properties", "required", "items", "additionalProperties"];

@@ -1,4 +1,4 @@
-//! What capabilities learned, kept from turn to turn: type → key → entry.
+//! The knowledge that capabilities gained, kept from turn to turn: type → key → entry.
 //!
 //! The merge is the one of `tests/fixtures/agent-state/merge-vectors.json`: an entry is replaced as a whole, types and
 //! keys that are not named stay. It is associative, the later write wins, and merging a value with itself gives that
@@ -11,29 +11,30 @@ use countersign_core::clock::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-/// How many entries are kept.
+/// The number of entries that are kept.
 pub const KEPT_ENTRIES: usize = 8;
 /// The longest entry, in bytes of JSON; see [`shortened`].
 pub const LONGEST_ENTRY: usize = 2_000;
 
-/// For how long an answer is used again.
+/// The time for which an answer is used again.
 pub const FRESH: Duration = Duration::from_secs(120);
 
 /// Entries by type and key.
 pub type Entries = BTreeMap<String, BTreeMap<String, Value>>;
 
-/// Entries, and in which order they were written.
+/// Entries, and the order in which they were written.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ContextData {
-    /// What is known.
+    /// The entries.
     pub entries: Entries,
     /// Type and key of each entry, the one written last at the end.
     order: Vec<(String, String)>,
-    /// When the entries were read that are whole and still hold, as far as this thread knows; by key.
+    /// The times of reading of the entries that are whole and still hold, as far as this thread knows; by key.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     read_at: BTreeMap<String, Timestamp>,
-    /// Where the entries are as a whole that are too long to be kept here; by key.
+    /// The places of the whole entries that are too long to be kept here, as names of the [`super::blob_cache`]; by
+    /// key.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     #[serde(rename = "on_shelf")]
     cached: BTreeMap<String, String>,
@@ -44,7 +45,7 @@ pub struct ContextData {
 pub enum Fresh {
     /// The entry.
     Here(Value),
-    /// Where it is: a name of the [`super::blob_cache`].
+    /// Its name in the [`super::blob_cache`].
     Cached(String),
 }
 
@@ -75,7 +76,7 @@ impl ContextData {
         }
     }
 
-    /// The whole of the entry that was learnt last under this key is there.
+    /// Notes that the whole of the entry that was learnt last under this key is cached under `name`.
     pub fn is_cached(&mut self, key: &str, name: &str, now: Timestamp) {
         if self.order.iter().any(|(_, known)| known == key) {
             self.cached.insert(key.to_owned(), name.to_owned());
@@ -83,7 +84,7 @@ impl ContextData {
         }
     }
 
-    /// An entry that was read a moment ago and that nothing here has changed since, with the time of reading.
+    /// An entry that was read at most [`FRESH`] ago and that nothing here has changed since, with the time of reading.
     pub fn fresh(&self, kind: &str, key: &str, now: Timestamp) -> Option<(Fresh, Timestamp)> {
         let read_at = *self.read_at.get(key)?;
         let entry = self.of(kind)?.get(key)?;
@@ -94,7 +95,7 @@ impl ContextData {
         (now.since(read_at) <= FRESH).then_some((entry, read_at))
     }
 
-    /// Something was changed: what was read has to be read again.
+    /// Notes that something was changed: all entries have to be read again.
     pub fn outdated(&mut self) {
         self.read_at.clear();
     }
@@ -112,13 +113,13 @@ pub fn merge(stored: &mut Entries, update: Entries) {
     }
 }
 
-/// The value if it is short enough; otherwise what fits of it, and how much was left out.
+/// The value if it is short enough; otherwise as much as fits, and how much was left out.
 pub fn shortened(value: &Value) -> Value {
     shortened_to(value, LONGEST_ENTRY)
 }
 
 /// The value within `longest` bytes of JSON. A long list keeps its first items, an object its shape: its longest member
-/// is shortened first. What was left out is counted beside it.
+/// is shortened first. The number of omitted parts stands beside it.
 pub fn shortened_to(value: &Value, longest: usize) -> Value {
     let size = value.to_string().len();
     if size <= longest {

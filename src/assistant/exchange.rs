@@ -1,7 +1,7 @@
-//! What a model calls and what it is answered: checked on the way in, paired on the way out.
+//! The calls of a model and their results: checked on the way in, paired on the way out.
 //!
-//! A model may call nothing, several tools at once, a tool that does not exist, or one with arguments of any shape. Each
-//! call gets exactly one result, in one message, so that the conversation stays one a provider accepts.
+//! A model may call nothing, several tools at once, a tool that does not exist, or one with arguments of any shape.
+//! Each call gets exactly one result, in one message, so that the conversation stays one a provider accepts.
 
 use std::{
     collections::HashMap,
@@ -13,7 +13,7 @@ use jsonschema::Validator;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-/// How many compiled schemas are kept; more than there are tools.
+/// The number of compiled schemas that are kept; more than there are tools.
 const COMPILED_SCHEMAS: usize = 256;
 
 /// The arguments of a call, without the members a model set to null because it had nothing to say.
@@ -70,11 +70,11 @@ pub(super) fn parsed<T: DeserializeOwned>(input: &Value, schema: &Value) -> Resu
 /// One call of a response.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Call {
-    /// Pairs it with its result.
+    /// The id that pairs the call with its result.
     pub(super) id: String,
-    /// Which tool.
+    /// The name of the tool.
     pub(super) name: String,
-    /// With what.
+    /// The arguments.
     pub(super) input: Value,
 }
 
@@ -85,7 +85,7 @@ pub(super) fn calls(response: &Response) -> Vec<Call> {
     response.tool_calls().map(call).collect()
 }
 
-/// A result, or what was wrong with the call.
+/// The result of a call, or what was wrong with it.
 pub(super) fn result(call: &Call, outcome: Result<String, String>) -> Block {
     let (content, is_error) = match outcome {
         Ok(content) => (content, false),
@@ -94,7 +94,7 @@ pub(super) fn result(call: &Call, outcome: Result<String, String>) -> Block {
     KnownBlock::ToolResult { tool_use_id: call.id.clone(), content, is_error }.into()
 }
 
-/// Adds what a model said and what it was answered.
+/// Adds a model's response and the results of its calls.
 pub(super) fn append(exchange: &mut Vec<Message>, response: Response, results: Vec<Block>) {
     exchange.push(Message { role: Role::Assistant, content: response.content });
     exchange.push(Message { role: Role::User, content: results });

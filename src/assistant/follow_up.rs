@@ -1,4 +1,4 @@
-//! What the assistant makes of a follow-up to an action that was decided: it remembers, and says what is there to be said.
+//! The assistant's replies to follow-ups of actions that were decided; it also remembers them.
 
 use countersign_core::{
     clock::Timestamp,
@@ -41,8 +41,8 @@ pub(super) fn heard(
     reply
 }
 
-/// The reason of a rejection. Where it says what would be right, that can be asked for with one press; what else can be
-/// done about a card that has a form was said when it was turned down.
+/// Gives the reason of a rejection. If the reason says what would be right, one press asks for that; for a card that
+/// has a form, what else can be done was said when it was turned down.
 fn explained(book: &Book, record: &ActionRecord, by: &UserId, turned_down: Option<&TurnedDown>) -> Reply {
     let reason = outcomes::reason_of(record).unwrap_or_default();
     let text = Text::new().person(record.requested_by.clone()).plain(", ").person(by.clone());
@@ -56,7 +56,8 @@ fn explained(book: &Book, record: &ActionRecord, by: &UserId, turned_down: Optio
     }
 }
 
-/// What a second look showed. Where it settles the matter, those are told as well who had been told that it is not known.
+/// Gives the result of a second look. If the result is known now, the people who read that it was unknown are
+/// addressed, too.
 fn checked(record: &ActionRecord, by: &UserId) -> Reply {
     let to = Text::new().person(by.clone()).plain(" ");
     let about = || Text::new().bold(record.act()).plain(": ");
@@ -74,19 +75,19 @@ fn checked(record: &ActionRecord, by: &UserId) -> Reply {
     }
 }
 
-/// Somebody says that it happened, and what was read back does not say so.
+/// A person says that the action happened, and reading it back does not confirm that.
 fn said_done(record: &ActionRecord) -> Reply {
     let told = record.outcome.as_ref().map(|outcome| outcome.summary().clone()).unwrap_or_default();
     Reply::text(Text::new().bold(record.act()).plain(": ").join(told))
 }
 
-/// Somebody gave it up.
+/// A person gave the action up.
 fn given_up(record: &ActionRecord, by: &UserId) -> Reply {
     let text = Text::new().person(by.clone()).plain(" gave up ").bold(record.act());
     Reply::text(text.plain("; whether it happened is not known. I will not try it again by myself."))
 }
 
-/// Somebody said that it happened, and somebody else had settled it before.
+/// A person said that the action happened, after another person had settled it.
 fn came_late(record: &ActionRecord, by: &UserId) -> Reply {
     let text = Text::new().person(by.clone()).plain(" ").bold(record.act());
     Reply::text(match &record.settled {

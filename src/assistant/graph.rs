@@ -19,7 +19,7 @@ use super::{
 ///
 /// # Errors
 ///
-/// If the nodes do not fit together: a fault of ours.
+/// If the nodes do not fit together: a bug of ours.
 pub fn chat_graph(
     model: Arc<dyn Model>,
     fallback: Arc<dyn Model>,

@@ -1,17 +1,17 @@
-//! What was said in the thread, as far as models need it: the newest messages, and one line for each older turn.
+//! The conversation in the thread, as far as models need it: the newest messages, and one line for each older turn.
 //!
-//! Both are bounded in number and in length, so the cost of a turn does not grow with the age of the thread. The
-//! thread in Slack remains the full record.
+//! Both are bounded in number and in length, so the cost of a turn does not grow with the age of the thread. The thread
+//! in Slack remains the full record.
 
 use countersign_core::ids::UserId;
 use countersign_model::{Message, Role};
 use serde::{Deserialize, Serialize};
 
-/// How many messages are kept.
+/// The number of messages that are kept.
 pub const KEPT_LINES: usize = 12;
 /// The longest message kept, in characters.
 pub const LONGEST_LINE: usize = 600;
-/// How many older turns are kept as one line each.
+/// The number of older turns that are kept as one line each.
 pub const KEPT_SUMMARIES: usize = 5;
 /// The longest of those lines, in characters.
 pub const LONGEST_SUMMARY: usize = 120;
@@ -22,7 +22,7 @@ pub const LONGEST_SUMMARY: usize = 120;
 pub struct History {
     /// The newest messages, newest last.
     pub lines: Vec<Line>,
-    /// What older turns were about, newest last.
+    /// A line about each older turn, newest last.
     pub summary: Vec<String>,
 }
 
@@ -31,10 +31,10 @@ pub struct History {
 pub struct Line {
     /// The turn it belongs to.
     pub turn: u64,
-    /// Who said it; nobody: the bot.
+    /// The person who said it; `None`: the bot.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<UserId>,
-    /// What, shortened.
+    /// The words, shortened.
     pub text: String,
 }
 

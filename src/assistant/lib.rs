@@ -3,21 +3,21 @@
 //! ```text
 //! analyze ─┬─► clarify ─► end              not sure what is meant: one question, with buttons
 //!          ├─► respond ─► end              nothing to look up
-//!          └─► gather ◄─┐                  what was called is done; more calls, one round at a time
+//!          └─► gather ◄─┐                  the calls are done; more calls, one round at a time
 //!                 ├─────┘
 //!                 ├─► respond ─► end       the facts are the answer, or something is missing
 //!                 └─► confirm ═ a person ═► (the engine performs) ═► respond ─► end
 //! ```
 //!
-//! A clear request takes one call of a model: in the first one it is offered what the request seems to need ([`tools`]),
-//! and calls that; only what is unclear, several, or something else is said to be so. What both nodes do with a round of
-//! calls is in [`nodes`].
+//! A clear request takes one call of a model: in the first one it is offered the tools that the request seems to need
+//! ([`tools`]), and calls them. It classifies only a request that is unclear, several, or something else. Rounds of
+//! calls are in [`nodes`].
 //!
 //! Several requests in one message are done in order ([`plan`]): where a step was answered or done, `respond` goes to
 //! `analyze` with the next one.
 //!
-//! Start reading at [`graph::chat_graph`], then [`state::AgentState`]; each node is one file in [`nodes`]. What models are
-//! told is in `prompts/` and [`view`]; what people are told by code is in [`replies`].
+//! Start reading at [`graph::chat_graph`], then [`state::AgentState`]; each node is one file in [`nodes`]. The
+//! instructions of models are in `prompts/` and [`view`]; replies by code are in [`replies`].
 //!
 //! *Architecture Invariant:* nothing here changes the outside world, and no model's words reach a card: cards come from
 //! [`countersign_graph::action::ActionKind::prepare`]. *Architecture Invariant:* it does not know Slack, stores or any

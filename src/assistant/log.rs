@@ -1,6 +1,6 @@
-//! What was done in this thread, newest last.
+//! The changes that were asked for in this thread, newest last.
 //!
-//! The audit trail is the store's; this is what the assistant itself can tell about it, and what “undo” refers to.
+//! The audit trail is the store's; this is what the assistant itself can report of it, and what “undo” refers to.
 
 use countersign_core::{
     clock::Timestamp,
@@ -11,52 +11,52 @@ use countersign_graph::action::{ActionRecord, Status, Undo, Verdict};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// How many entries are kept.
+/// The number of entries that are kept.
 pub const KEPT: usize = 40;
-/// How many of the newest can be undone, or tried again.
+/// The number of the newest entries that can be undone, or tried again.
 const FOLLOWED_UP: usize = 5;
 
-/// The newest entries, and how many came before them.
+/// The newest entries, and the number of those before them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Log {
-    /// How many older entries were dropped.
+    /// The number of older entries that were dropped.
     pub earlier: u64,
     /// The newest entries, newest last.
     pub entries: Vec<Entry>,
 }
 
-/// One change that was asked for, and what became of it.
+/// One change that was asked for, and its outcome.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Entry {
-    /// Its record.
+    /// The id of its record.
     pub id: ActionId,
     /// The name of the action.
     pub action: String,
-    /// When it ended.
+    /// The moment at which it ended.
     pub at: Timestamp,
-    /// How.
+    /// The status with which it ended.
     pub status: Status,
-    /// What became of it, in one sentence.
+    /// The outcome, in one sentence.
     pub what: Text,
-    /// Who asked.
+    /// The person who asked.
     pub requested_by: UserId,
-    /// Who approved, or said no.
+    /// The people who approved, or rejected it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub decided_by: Vec<UserId>,
-    /// Whether it was stopped before everything was done.
+    /// True if it was stopped before everything was done.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cut_short: bool,
-    /// What puts it back.
+    /// The action that reverses it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub undo: Option<Undo>,
-    /// What it was, where it did not come about and can be asked for again.
+    /// Its parameters, if it did not come about and can be asked for again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub again: Option<Value>,
 }
 
 impl Log {
-    /// Adds what a record says now; a second look at the same record replaces the first.
+    /// Adds the state of a record; a second look at the same record replaces the first.
     pub fn add(&mut self, record: &ActionRecord, what: Text, now: Timestamp) {
         let decided_by = match record.status {
             Status::Rejected => {
@@ -86,7 +86,7 @@ impl Log {
         self.entries[..old].iter_mut().for_each(|entry| (entry.undo, entry.again) = (None, None));
     }
 
-    /// What happened: without what was only asked for.
+    /// The changes that were carried out or tried, without those that were only asked for.
     pub fn done(&self) -> impl Iterator<Item = &Entry> {
         self.entries.iter().filter(|entry| entry.status.has_outcome())
     }

@@ -1,14 +1,14 @@
-//! How the language model is, for people who wonder.
+//! The health of the language model, for people who ask.
 
 use countersign_core::clock::Timestamp;
 use countersign_model::watched::Pulse;
 
-/// How the language model is.
+/// The health of the language model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ModelHealth {
     /// Its name at its provider.
     pub name: String,
-    /// When it was asked last, and whether it answered.
+    /// The time it was asked last, and true if it answered.
     pub last: Option<(Timestamp, bool)>,
 }
 
@@ -22,7 +22,7 @@ impl WatchedModel {
         Self(model)
     }
 
-    /// How it is; `None`: there is none.
+    /// The health of the model; `None` if there is none.
     pub fn health(&self) -> Option<ModelHealth> {
         self.0.as_ref().map(|(name, pulse)| ModelHealth { name: name.clone(), last: pulse.last() })
     }

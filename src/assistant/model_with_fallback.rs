@@ -1,4 +1,4 @@
-//! The model of a turn: the language model, and the grammar once that does not answer.
+//! The model of a turn: the language model, and the grammar once the language model does not answer.
 
 use std::{borrow::Cow, sync::Arc};
 
@@ -9,7 +9,7 @@ use tracing::{error, warn};
 
 use super::state::AgentState;
 
-/// A model and what stands in for it.
+/// A model and its fallback.
 #[derive(Clone, Debug)]
 pub(super) struct ModelWithFallback {
     model: Arc<dyn Model>,
@@ -22,12 +22,12 @@ impl ModelWithFallback {
         Self { model, fallback }
     }
 
-    /// Asks. When the language model does not answer, the rest of the turn goes on without it: what it called so far
-    /// is forgotten, what its tools returned is kept.
+    /// Asks the model. When the language model does not answer, the rest of the turn goes on without it: its calls so
+    /// far are forgotten, the results of its tools are kept.
     ///
     /// # Errors
     ///
-    /// If not even the fallback answers: a fault of ours.
+    /// If not even the fallback answers: a bug of ours.
     pub(super) async fn ask(
         &self,
         state: &mut AgentState,
@@ -59,7 +59,7 @@ impl ModelWithFallback {
         self.without_model(request).await
     }
 
-    /// The request as the model is told it: a language model finds names itself, and each word of the situation costs.
+    /// The request as the model is sent it: a language model finds names itself, and each word of the situation costs.
     fn told<'a>(&self, request: &'a Request) -> Cow<'a, Request> {
         match (self.model.is_remote(), request.situation.get("names")) {
             (true, Some(_)) => {
@@ -85,13 +85,13 @@ impl ModelWithFallback {
         state.turn.change = None;
     }
 
-    /// Whether a language model takes part in this turn: it finds words for anything, the grammar does not.
+    /// Returns true if a language model takes part in this turn: it finds words for anything, the grammar does not.
     pub(super) fn finds_words(&self, state: &AgentState) -> bool {
         !state.turn.without_model && self.model.is_remote()
     }
 }
 
-/// What the model calls of one step cost.
+/// The usage of the model calls of one step.
 #[derive(Debug, Default)]
 pub(super) struct StepUsage(Option<store::Usage>);
 

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-/// What may stand around a number.
+/// The words that may stand around a number.
 const AROUND: &[&str] = &[
     "at",
     "most",
@@ -76,7 +76,7 @@ const WORDS: &[(&str, i64)] = &[
     ("thousand", 1000),
 ];
 
-/// Whether a parameter with this schema is a whole number and nothing else.
+/// Returns true if a parameter with this schema is a whole number and nothing else.
 pub(super) fn is_count(schema: &Value) -> bool {
     let kinds: Vec<&str> = match &schema["type"] {
         Value::String(kind) => vec![kind],
@@ -86,7 +86,7 @@ pub(super) fn is_count(schema: &Value) -> bool {
     kinds.contains(&"integer") && kinds.iter().all(|kind| ["integer", "null"].contains(kind))
 }
 
-/// The one whole number that is said, if nothing else is.
+/// The one whole number in the text, if there is nothing else in it.
 pub(super) fn count(said: &str) -> Option<i64> {
     let said = said.to_lowercase();
     let words = said.split(|c: char| c.is_whitespace() || c == ',' && !said.contains(|c: char| c.is_ascii_digit()));

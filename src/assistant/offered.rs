@@ -1,11 +1,12 @@
-//! What the last answer offered as buttons, picked in words: “yes”, “the second one”, “the running one”, “assign-prog”.
+//! The choices that the last answer offered as buttons, picked in words: “yes”, “the second one”, “the running one”,
+//! “assign-prog”.
 //!
-//! A pick becomes what its button says before anybody reads the message, so every model understands it alike. It holds
-//! for the next message only.
+//! A pick becomes the words of its button before the message is read, so every model understands it alike. It holds for
+//! the next message only.
 
 use countersign_core::reply::Choice;
 
-/// The words on the way to a choice that say nothing themselves.
+/// The words around a choice that carry no meaning.
 const SMALL: &[&str] =
     &["the", "one", "in", "with", "of", "i", "mean", "meant", "no", "yes", "please", "take", "that", "id", "context"];
 /// Agreement with the only thing that was offered.
@@ -30,11 +31,11 @@ const ORDINALS: &[&[&str]] = &[
     &["fourth", "4", "4th", "#4"],
     &["fifth", "5", "5th", "#5"],
 ];
-/// More words than these are a message of their own.
+/// The largest number of words in a pick; a longer message stands for itself.
 const MOST_WORDS: usize = 8;
 
-/// The choice that these words pick, if they plainly pick one. What the question calls the things, and no label does, says
-/// nothing: “the running document” where documents were asked about.
+/// The choice that these words pick, if they plainly pick one. Words of the question that are in no label do not count:
+/// “the running document” where documents were asked about.
 pub(super) fn picked<'a>(choices: &'a [Choice], question: Option<&str>, said: &str) -> Option<&'a Choice> {
     let said = said.trim().trim_end_matches(['.', '!', '…']).to_lowercase().replace('’', "'");
     if choices.is_empty() || said.ends_with('?') {

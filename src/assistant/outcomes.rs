@@ -1,4 +1,4 @@
-//! How an action ended, told to the person who asked; and what was done in the thread so far.
+//! The outcome of an action, in words for the person who asked; and the list of what was done in the thread.
 
 use countersign_capabilities::Registry;
 use countersign_core::{
@@ -13,7 +13,7 @@ use super::{
     plan::{Plan, in_order},
 };
 
-/// How many entries are listed.
+/// The number of entries that are listed.
 const LISTED: usize = 15;
 
 /// The reply to the end of an action, whatever it is.
@@ -24,7 +24,7 @@ pub fn outcome(registry: &Registry, record: &ActionRecord) -> Reply {
     steps.into_iter().fold(reply, |reply, step| reply.choice(step.label, step.says))
 }
 
-/// How it ended, without what comes next.
+/// The outcome, without what comes next.
 fn told(record: &ActionRecord, subject: Option<&str>) -> Reply {
     let to = || Text::new().person(record.requested_by.clone()).plain(" ");
     match record.status {
@@ -77,7 +77,7 @@ fn told(record: &ActionRecord, subject: Option<&str>) -> Reply {
     }
 }
 
-/// That one of several requests is done, and which one is next. The way back is on the card.
+/// Says that one of several requests is done, and which one is next. The way back is on the card.
 pub fn done_so_far(registry: &Registry, record: &ActionRecord, plan: &Plan) -> Reply {
     let subject = subject(registry, record);
     let to = Text::new().person(record.requested_by.clone()).plain(" ");
@@ -88,12 +88,12 @@ pub fn done_so_far(registry: &Registry, record: &ActionRecord, plan: &Plan) -> R
     )
 }
 
-/// Who asked and who approved, each once: neither may miss that it went wrong.
+/// The person who asked and the people who approved, each once: all must see that it went wrong.
 fn everyone(record: &ActionRecord) -> Text {
     everyone_and(&record.requested_by, record)
 }
 
-/// The same with one more person in front, who had it looked up.
+/// The same with one more person in front, who asked for a second look.
 pub fn everyone_and(by: &UserId, record: &ActionRecord) -> Text {
     let mut everyone = vec![by.clone()];
     for person in std::iter::once(record.requested_by.clone()).chain(record.approved_by()) {
@@ -104,7 +104,7 @@ pub fn everyone_and(by: &UserId, record: &ActionRecord) -> Text {
     people(Text::new(), "", &everyone).plain(" ")
 }
 
-/// That it is done, and who approved: the card above says what. An answer of the platform's is told to who asked for it.
+/// Says that it is done, and who approved: the card above says what. If the platform answered, its answer is given.
 fn done(record: &ActionRecord, subject: Option<&str>) -> Text {
     let told = summary(record);
     if told.words() != record.card.done {
@@ -123,8 +123,8 @@ fn done(record: &ActionRecord, subject: Option<&str>) -> Text {
     }
 }
 
-/// Who approved it, if that was anybody but the person who asked; named, and not notified again. Under a standing approval
-/// nobody pressed, and the card says which one it was.
+/// The people who approved it, if any but the person who asked did; named, and not notified again. Under a standing
+/// approval nobody pressed, and the card says which one it was.
 fn approved_by_others(record: &ActionRecord) -> Option<Text> {
     let people = record.approved_by();
     if record.under.is_some() || people.iter().all(|person| *person == record.requested_by) {
@@ -133,7 +133,7 @@ fn approved_by_others(record: &ActionRecord) -> Option<Text> {
     Some(Text::listed(people.into_iter().map(|person| Text::new().name(person)), "and"))
 }
 
-/// Whether what ended badly says how many it worked for: “1 of 2: …”.
+/// Returns true if a failure says how many it worked for: “1 of 2: …”.
 fn worked_for_some(told: &Text) -> bool {
     told.words().split_once(" of ").is_some_and(|(some, _)| some.parse::<u64>().is_ok_and(|some| some > 0))
 }
@@ -173,7 +173,7 @@ fn rejected(record: &ActionRecord) -> Reply {
     }
 }
 
-/// Why it was rejected, in the person's words.
+/// The reason of the rejection, in the person's words.
 pub fn reason_of(record: &ActionRecord) -> Option<&str> {
     record.decisions.iter().rev().find_map(|decision| match decision {
         Decision { verdict: Verdict::Rejected { reason: Some(reason) }, .. } => Some(reason.as_str()),
@@ -188,7 +188,7 @@ fn summary(record: &ActionRecord) -> Text {
     }
 }
 
-/// One line about it for the log.
+/// One line about an action for the log.
 pub fn log_line(record: &ActionRecord) -> Text {
     let ended = |words: &str| Text::new().plain(record.act()).plain(words.to_owned());
     let line = match record.status {
@@ -207,7 +207,7 @@ pub fn log_line(record: &ActionRecord) -> Text {
     people(line, " · edited before the decision by ", &record.edited_by())
 }
 
-/// The name of what an action is about, from now on “it”.
+/// The name of the thing that an action is about, from now on “it”.
 pub fn subject(registry: &Registry, record: &ActionRecord) -> Option<String> {
     let result = match &record.outcome {
         Some(Outcome::Done { result, .. }) => result,
@@ -216,7 +216,7 @@ pub fn subject(registry: &Registry, record: &ActionRecord) -> Option<String> {
     registry.subject(&record.name, &record.parameters, result)
 }
 
-/// What was done in this thread: when, and who approved.
+/// The list of what was done in this thread: when, and who approved.
 pub fn accomplished(registry: &Registry, log: &Log) -> Reply {
     let done: Vec<_> = log.done().collect();
     if done.is_empty() {

@@ -1,8 +1,9 @@
 //! Several requests in one message, done in order.
 //!
 //! A plan belongs to the turn that works on it and waits with it: for the answer to a question, or for a decision on a
-//! card. It stands beside the turn and not in it, so that a message in between can let it go, and an answer to a question
-//! can take it up in a turn of its own. What does not succeed ends the plan, and what was not done is said.
+//! card. It stands beside the turn and not in it, so that a message in between can drop it, and an answer to a question
+//! can take it up in a turn of its own. A step that does not succeed ends the plan, and the steps that were not done
+//! are named.
 
 use countersign_capabilities::Registry;
 use countersign_core::clock::Timestamp;
@@ -15,38 +16,38 @@ use super::{
     state::{AgentState, Turn},
 };
 
-/// How many requests of one message are done.
+/// The number of requests of one message that are done.
 pub const MOST_STEPS: usize = 8;
-/// How many plans wait at a time.
+/// The number of plans that wait at a time.
 const KEPT: usize = 6;
 /// The longest request or result that is kept, in characters.
 const LONGEST: usize = 300;
 
-/// What is to be done, and how far it is.
+/// The requests of one message, and the progress with them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Plan {
     /// The turn that works on it.
     pub turn: u64,
-    /// What it waits for.
+    /// The event that it waits for.
     pub waits_for: WaitsFor,
     /// The step in hand, counted from 1.
     pub step_counter: usize,
-    /// How many there are.
+    /// The number of steps.
     pub total_steps: usize,
-    /// How those before it came out.
+    /// The results of the steps before it.
     pub step_results: Vec<StepResult>,
     /// The requests after it, in order.
     pub ahead: Vec<String>,
-    /// How many more the message held than are done in one go.
+    /// The number of requests in the message beyond [`MOST_STEPS`].
     pub left_out: usize,
 }
 
-/// What a plan waits for between two steps of the graph.
+/// The event that a plan waits for between two steps of the graph.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WaitsFor {
-    /// Nothing: it is being worked on.
+    /// None: the plan is being worked on.
     #[default]
     Nothing,
     /// The answer to a question about a draft.
@@ -55,19 +56,19 @@ pub enum WaitsFor {
     Card,
 }
 
-/// How a step came out.
+/// The result of a step.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StepResult {
-    /// Which one, counted from 1.
+    /// The number of the step, counted from 1.
     pub step: usize,
-    /// What was asked for.
+    /// The request.
     pub request: String,
-    /// What was said to it, shortened.
+    /// The reply to it, shortened.
     pub result: String,
 }
 
 impl Plan {
-    /// Where it is, such as `Step 2 of 3`.
+    /// The place of the current step, such as `Step 2 of 3`.
     pub fn place(&self) -> String {
         format!("Step {} of {}", self.step_counter, self.total_steps)
     }
@@ -86,13 +87,13 @@ impl AgentState {
         self.plans.iter().find(|plan| plan.turn == self.turn.number)
     }
 
-    /// The same to be changed.
+    /// The same, mutable.
     pub fn plan_mut(&mut self) -> Option<&mut Plan> {
         let number = self.turn.number;
         self.plans.iter_mut().find(|plan| plan.turn == number)
     }
 
-    /// Whether another request follows the one in hand.
+    /// Returns true if another request follows the one in hand.
     pub fn goes_on(&self) -> bool {
         self.plan().is_some_and(|plan| !plan.ahead.is_empty())
     }
@@ -116,7 +117,7 @@ impl AgentState {
         self.plans.drain(..over);
     }
 
-    /// The answer to a question, or a correction of a card, goes on with the plan that waits there.
+    /// Takes up the plan that waits at `of_turn`, for the answer to its question or a correction of its card.
     pub fn take_up_plan(&mut self, of_turn: u64) {
         let number = self.turn.number;
         let waits = |plan: &Plan| plan.turn == of_turn && plan.waits_for != WaitsFor::Nothing;
@@ -129,7 +130,7 @@ impl AgentState {
         self.plans.push(Plan { turn: number, waits_for: WaitsFor::Nothing, ..plan });
     }
 
-    /// Whether `change` goes on with the draft: it is the same change to the same thing.
+    /// Returns true if `change` goes on with the draft: it is the same change to the same thing.
     pub fn continues_draft(&self, registry: &Registry, change: &Draft) -> bool {
         let about = |draft: &Draft| registry.subject(&draft.action, &json!(draft.params), &Value::Null);
         let draft = self.draft.as_ref().filter(|draft| draft.action == change.action);
@@ -139,7 +140,7 @@ impl AgentState {
         })
     }
 
-    /// Notes how the step in hand came out and takes up the next one, if there is one.
+    /// Notes the result of the step in hand and takes up the next one, if there is one.
     pub fn next_step(&mut self, result: &str, now: Timestamp) {
         let request = shorten(&self.turn.said, LONGEST);
         let Some(plan) = self.plan_mut().filter(|plan| !plan.ahead.is_empty()) else { return };
@@ -157,13 +158,14 @@ impl AgentState {
         self.turn = Turn { number, said, by, at: now, without_model, ..Turn::default() };
     }
 
-    /// The plan of this turn is over.
+    /// Removes the plan of this turn.
     pub fn drop_plan(&mut self) -> Option<Plan> {
         let place = self.plans.iter().position(|plan| plan.turn == self.turn.number)?;
         Some(self.plans.remove(place))
     }
 
-    /// Plans of other turns whose question is no longer open, or that broke off: they are over, too.
+    /// Removes the plans of other turns whose question is no longer open, or that broke off; returns the requests that
+    /// were ahead.
     pub fn left_behind(&mut self) -> Vec<String> {
         let (number, newest) = (self.turn.number, self.draft_turn);
         let asked = self.draft.is_some();

@@ -1,7 +1,7 @@
-//! What the assistant says without a model: questions, refusals, and tools' answers.
+//! The assistant's replies without a model: questions, refusals, and tools' answers.
 //!
-//! Short, warm, exact. What came from people and systems goes into its own span, never into a format string that is
-//! drawn as markup. How an action ended is told in [`super::outcomes`].
+//! Short, warm, exact. Text from people and systems goes into its own span, never into a format string that is drawn as
+//! markup. The outcomes of actions are worded in [`super::outcomes`].
 
 use std::time::Duration;
 
@@ -22,17 +22,17 @@ use super::{
     tools,
 };
 
-/// How many answers are offered as buttons.
+/// The number of answers that are offered as buttons.
 const BUTTONS: usize = 5;
-/// That the grammar took the place of the language model.
+/// Says that the grammar took the place of the language model.
 pub const WITHOUT_MODEL: &str = "I worked without my language model this time, so I may have missed some nuance.";
 /// The longest label of a button, in characters.
 const LABEL: usize = 60;
 
-/// How many examples are shown to who was not understood.
+/// The number of examples that are shown to a person who was not understood.
 const EXAMPLES: usize = 4;
 
-/// What to try, when nothing was understood.
+/// Suggestions of what to say, when nothing was understood.
 pub fn examples(registry: &Registry) -> Reply {
     let says = registry.invitations().take(EXAMPLES).map(|(_, says)| Text::new().italic(says));
     registry
@@ -46,12 +46,12 @@ pub fn examples(registry: &Registry) -> Reply {
         .choice("What can you do?", "what can you do?")
 }
 
-/// The same, where a card is open: that comes first, and is said behind it.
+/// The same, when a card is open: the cards follow it.
 pub fn not_understood() -> Reply {
     Reply::text("I'm not sure what you would like, so I did nothing.").choice("What can you do?", "what can you do?")
 }
 
-/// One question, with what may be meant as buttons.
+/// One question, with the possible meanings as buttons.
 pub fn which(question: &str, options: &[String]) -> Reply {
     let question = match (question.trim(), options) {
         ("", [only]) => Text::new().plain("Did you mean “").plain(only).plain("”?"),
@@ -65,8 +65,8 @@ fn buttons(reply: Reply, options: &[String]) -> Reply {
     options.iter().take(BUTTONS).fold(reply, |reply, option| reply.choice(shorten(option, LABEL), option))
 }
 
-/// The same with buttons that repeat all of the request: what was asked for in other words, with the thing that is chosen
-/// in place of the name that nothing has. A request that does not hold that name stays as the action put it.
+/// The same with buttons that repeat all of the request in its own words, with the chosen thing in place of the name
+/// that does not exist. A request that does not contain that name stays as the action put it.
 pub fn with_whole_requests(mut reply: Reply, said: &str, asked: Option<&str>) -> Reply {
     // Letters of other scripts stay as they are, so that places fit.
     let place = asked.and_then(|asked| said.to_ascii_lowercase().find(&asked.to_ascii_lowercase()));
@@ -109,7 +109,7 @@ pub fn ask_for(change: &Draft, missing: &MissingParameter, how_many: usize) -> R
     }
 }
 
-/// The answer to a question about a draft was not understood.
+/// Says that the answer to a question about a draft was not understood.
 pub fn still_waiting(registry: &Registry, draft: &Draft) -> Reply {
     match &draft.asked {
         Some(asked) => buttons(Reply::text("I did not understand that as an answer."), &asked.options)
@@ -119,7 +119,7 @@ pub fn still_waiting(registry: &Registry, draft: &Draft) -> Reply {
     }
 }
 
-/// Which of several requests this answers, above the answer.
+/// Puts above the answer which of several requests it is for.
 pub fn at_place(mut reply: Reply, plan: Option<&Plan>) -> Reply {
     if let Some(plan) = plan {
         reply.parts.insert(0, Part::Note(plan.place().into()));
@@ -127,7 +127,7 @@ pub fn at_place(mut reply: Reply, plan: Option<&Plan>) -> Reply {
     reply
 }
 
-/// Where a card stands among several requests, and what follows when it is approved.
+/// The place of a card among several requests, and what follows when it is approved.
 pub fn of_plan(plan: &Plan) -> Text {
     match plan.ahead.as_slice() {
         [] => format!("{}.", plan.place()).into(),
@@ -135,24 +135,24 @@ pub fn of_plan(plan: &Plan) -> Text {
     }
 }
 
-/// On a card that does not hold everything that was said: the words.
+/// A note on a card that leaves out a part of the message: the words.
 pub fn not_a_part(words: &[String]) -> Text {
     let quoted: Vec<String> = words.iter().map(|words| format!("“{words}”")).collect();
     format!("You also said {}. That is no part of this change.", quoted.join(", ")).into()
 }
 
-/// What to ask where several requests do not hold everything that was said.
+/// The question for several requests that leave out a part of the message.
 pub fn in_no_step(words: &[String]) -> String {
     let quoted: Vec<String> = words.iter().map(|words| format!("“{words}”")).collect();
     format!("I do not know which of your requests {} belongs to. Please ask for them one by one.", quoted.join(", "))
 }
 
-/// On the card of an undo: what it takes back, and from when that is.
+/// A note on the card of an undo: what it takes back, and when that was done.
 pub fn takes_back(done: &Text, at: Timestamp) -> Text {
     Text::from("This takes back what was done ").moment(at).plain(": ").join(done.clone())
 }
 
-/// What follows once the question is answered.
+/// Adds the requests that follow once the question is answered.
 pub fn then(reply: Reply, ahead: &[String]) -> Reply {
     match ahead {
         [] => reply,
@@ -160,7 +160,7 @@ pub fn then(reply: Reply, ahead: &[String]) -> Reply {
     }
 }
 
-/// What was to come and is not done.
+/// Adds the requests that were to follow and are not done.
 pub fn not_gone_on_to(reply: Reply, undone: &[String]) -> Reply {
     match undone {
         [] => reply,
@@ -168,7 +168,7 @@ pub fn not_gone_on_to(reply: Reply, undone: &[String]) -> Reply {
     }
 }
 
-/// What was to come after a question that is no longer open.
+/// Adds the requests that were to follow a question that is no longer open.
 pub fn left_behind(reply: Reply, undone: &[String]) -> Reply {
     match undone {
         [] => reply,
@@ -178,7 +178,7 @@ pub fn left_behind(reply: Reply, undone: &[String]) -> Reply {
     }
 }
 
-/// The requests that are too many for one message.
+/// Adds the number of requests that are too many for one message.
 pub fn left_out(reply: Reply, how_many: usize) -> Reply {
     match how_many {
         0 => reply,
@@ -186,7 +186,7 @@ pub fn left_out(reply: Reply, how_many: usize) -> Reply {
     }
 }
 
-/// That a request cannot be served, and which can.
+/// Says that a request cannot be served, and which can.
 pub fn unsupported(registry: &Registry) -> Reply {
     let examples = registry.capabilities.iter().flat_map(|capability| capability.examples());
     let can = |(what, example): &(&str, &str)| Text::new().bold(*what).plain(": ").italic(*example);
@@ -196,7 +196,7 @@ pub fn unsupported(registry: &Registry) -> Reply {
         .choice("What can you do?", "what can you do?")
 }
 
-/// The same card is open already.
+/// Says that the same card is open already.
 pub fn card_is_open(title: &str, approve: &str, reject: &str) -> Reply {
     Reply::text(
         Text::new()
@@ -210,18 +210,18 @@ pub fn card_is_open(title: &str, approve: &str, reject: &str) -> Reply {
     )
 }
 
-/// What was said fits nothing that the change in hand could take.
+/// Says that the message fits nothing that the change in hand could take.
 pub fn no_part_of_it() -> Reply {
     Reply::text("I did not understand that as a change of what was asked for, so nothing is different.")
 }
 
-/// Words where only a number will do; `question` is what it is for.
+/// Asks for a number where words were given; `question` is what it is for.
 pub fn needs_a_number(question: Option<&str>) -> Reply {
     let reply = Reply::text("I need a whole number here, such as 5.").choice("Never mind", "never mind");
     question.map_or(reply.clone(), |question| reply.and(Part::Text(question.into())))
 }
 
-/// With the cards that still wait, and what decides about them. Nothing more where none does.
+/// Adds the cards that still wait, and what decides about them; nothing if there are none.
 pub fn still_open(reply: Reply, open: &[ActionRecord]) -> Reply {
     match open {
         [] => reply,
@@ -239,18 +239,18 @@ pub fn still_open(reply: Reply, open: &[ActionRecord]) -> Reply {
     }
 }
 
-/// What a card would change, in short.
+/// The main changes that a card would make.
 fn says_now(open: &ActionRecord) -> Vec<(String, Text)> {
     let changes = open.card.facts.iter().filter(|fact| fact.before.is_some() || fact.label == "Starts");
     changes.take(3).map(|fact| (fact.label.clone(), fact.after.clone())).collect()
 }
 
-/// On the card of another change, that an open one stays.
+/// A note on the card of another change that an open one stays.
 pub fn stays_open(open: &ActionRecord) -> Text {
     Text::from("The card that was open before stays open: ").plain(open.act()).plain(".")
 }
 
-/// The draft is gone.
+/// Says that the draft is dropped.
 pub fn dropped(card_is_open: bool) -> Reply {
     let reply = Reply::text("All right, I let that go. Nothing was changed.");
     match card_is_open {
@@ -259,7 +259,7 @@ pub fn dropped(card_is_open: bool) -> Reply {
     }
 }
 
-/// The model named an action that does not exist.
+/// Says that the action that the model named does not exist.
 pub fn cannot_do(action: &str) -> Reply {
     Reply::text(
         Text::new().plain("I do not know how to do that (").code(shorten(action, 60)).plain("). Nothing was changed."),
@@ -267,19 +267,19 @@ pub fn cannot_do(action: &str) -> Reply {
     .choice("What can you do?", "what can you do?")
 }
 
-/// There was no change to show.
+/// Says that there was no change to show.
 pub fn nothing_to_do() -> Reply {
     Reply::text("There is nothing to change here, so I left everything as it is.")
 }
 
-/// No model found words, and no tool returned anything that could be shown.
+/// Says that no answer was found, neither in a model's words nor in a tool's.
 pub fn no_words() -> Reply {
     Reply::text("I could not work out an answer to that.")
         .hint("Try it in other words, or ask for one thing at a time.")
         .choice("What can you do?", "what can you do?")
 }
 
-/// How things stand, for a person who asks whether to change them; `request` asks for that change.
+/// Adds to the facts that the decision is the person's; `request` asks for the change.
 pub fn for_you_to_decide(reply: Reply, request: &str) -> Reply {
     reply.and(Part::Text(
         Text::new()
@@ -297,7 +297,7 @@ pub fn try_again(reply: Reply, said: &str) -> Reply {
     }
 }
 
-/// What was read is not there any more.
+/// Says that what was read is gone.
 pub fn not_kept() -> Reply {
     Reply::text("I no longer have what I had read for this.")
 }
@@ -343,7 +343,7 @@ pub fn of_tool(registry: &Registry, state: &AgentState, read: &Read) -> Option<R
     })
 }
 
-/// Says that an answer was read before, and offers to look again.
+/// Says how old an answer is, and offers to look again.
 fn how_old(reply: Reply, age: Duration, said: &str) -> Reply {
     let age = match age.as_secs() / 60 {
         0 => "less than a minute ago".to_owned(),
@@ -385,7 +385,7 @@ fn in_words(value: &Value) -> String {
     shorten(&words, 300)
 }
 
-/// The word for it in the state and for models.
+/// The word for a kind of error in the state and for models.
 pub fn kind_name(kind: ErrorKind) -> &'static str {
     match kind {
         ErrorKind::Api => "api",

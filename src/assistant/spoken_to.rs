@@ -1,9 +1,9 @@
-//! Whether words that nobody said to the bot by name are meant for it. Decided by code, before anything is thought about.
+//! Decides, by code and before anything else is done, if a message that does not name the bot is meant for it.
 //!
-//! In a thread people talk with each other. Without a mention the bot listens to two things: the answer to its own question,
-//! by the person whom it asked; and, for as long as one person alone has written in the thread, what that person wants.
-//! A plain yes, no or stop goes another way and is not looked at here. Everything else is talk: it costs nothing, and its
-//! words are not kept.
+//! In a thread people talk with each other. Without a mention the bot listens to two things: the answer to its own
+//! question, by the person whom it asked; and, for as long as one person alone has written in the thread, what that
+//! person wants. A plain yes, no or stop goes another way and is not looked at here. Everything else is talk: it costs
+//! nothing, and its words are not kept.
 
 use countersign_core::ids::UserId;
 use countersign_graph::action::ActionRecord;
@@ -11,7 +11,7 @@ use countersign_understanding::{self as understanding, Meaning, book::Book, situ
 
 use super::{offered, state::AgentState, view};
 
-/// More words than these are no answer, even to who is alone with the bot.
+/// The largest number of words in an answer, even by a person who is alone with the bot.
 const MOST_WORDS: usize = 8;
 
 /// Numbers that are written out.
@@ -20,10 +20,10 @@ const NUMBERS: &[&str] = &[
     "hundred", "thousand",
 ];
 
-/// How many people are remembered who wrote in the thread: more than one is company.
+/// The number of people who wrote in the thread that are remembered: more than one is company.
 const SPEAKERS: usize = 3;
 
-/// Words of somebody who talks with other people, or about the matter.
+/// Words of a person who talks with other people, or about the matter.
 const TALK: &[&str] = &[
     "i",
     "i'm",
@@ -124,7 +124,7 @@ const TALK: &[&str] = &[
     "busy",
 ];
 
-/// What an answer may begin with.
+/// The beginnings of an answer.
 const BEFORE: &[&str] = &[
     "it should be",
     "it will be",
@@ -157,7 +157,7 @@ const BEFORE: &[&str] = &[
     "with",
 ];
 
-/// Words by which a request begins.
+/// The beginnings of a request.
 const REQUEST: &[&str] = &[
     "please",
     "can",
@@ -202,7 +202,7 @@ const REQUEST: &[&str] = &[
 ];
 
 impl AgentState {
-    /// Somebody wrote in the thread; `to_another`: to somebody else.
+    /// Notes that a person wrote in the thread; `to_another`: to another person.
     pub(super) fn note_presence(&mut self, by: &UserId, to_another: bool) {
         self.in_company |= to_another;
         if self.speakers.len() < SPEAKERS && !self.speakers.contains(by) {
@@ -210,7 +210,7 @@ impl AgentState {
         }
     }
 
-    /// Whether words that nobody said to the bot by name are meant for it. `open`: what waits for a person in the thread.
+    /// Returns true if a message that does not name the bot is meant for it. `open`: the cards that wait in the thread.
     pub(super) fn is_spoken_to(&self, book: &Book, by: &UserId, text: &str, open: &[ActionRecord]) -> bool {
         let words = lower(text);
         if words.is_empty() {
@@ -247,7 +247,7 @@ impl AgentState {
         self.draft.as_ref().is_some_and(|draft| draft.asked.is_some())
     }
 
-    /// Whether these words answer what was asked last.
+    /// Returns true if these words answer the last question.
     fn is_answer(&self, book: &Book, text: &str, words: &[String]) -> bool {
         if text.trim_end().ends_with('?') {
             return false;
@@ -274,7 +274,7 @@ impl AgentState {
     }
 }
 
-/// Whether words have the form of what was asked for.
+/// Returns true if words have the form of the answer to a question.
 fn fits(asked: &Asked, text: &str, words: &[String]) -> bool {
     let has = |list: &[&str]| words.iter().any(|word| list.contains(&word.as_str()));
     let digits = words.iter().any(|word| word.contains(|c: char| c.is_ascii_digit()));
@@ -342,7 +342,7 @@ fn without_beginning(words: &[String]) -> &[String] {
     rest
 }
 
-/// The words in small letters; what stands inside of a word stays.
+/// The words in lower case; characters inside of a word stay.
 fn lower(text: &str) -> Vec<String> {
     let text = text.to_lowercase().replace('’', "'");
     let ends = |c: char| !c.is_alphanumeric();

@@ -1,4 +1,4 @@
-//! What the assistant remembers of a thread.
+//! The assistant's memory of a thread.
 //!
 //! | name elsewhere | lives in | how long |
 //! | --- | --- | --- |
@@ -20,7 +20,7 @@
 //! | `conversation_complete` | the run has ended ([`countersign_graph::node::Next::End`]): the engine's cursor | the run |
 //!
 //! A new message resets [`Turn`] and nothing else. An answer to a card puts the turn back exactly as it was when it
-//! paused, also after other turns and after a restart; what persists is then as those left it.
+//! paused, also after other turns and after a restart; the rest of the state is then as those left it.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -55,111 +55,113 @@ use super::{
 
 /// The longest message a turn works with, in characters.
 pub const LONGEST_MESSAGE: usize = 4_000;
-/// For how many turns a question about a draft stays open, and what was turned down can be corrected.
+/// The number of turns for which a question about a draft stays open, and a change that was turned down can be
+/// corrected.
 pub const DRAFT_TURNS: u64 = 4;
 
-/// Buttons that answer no question, besides what somebody can begin with.
+/// Buttons that answer no question, in addition to the registry's suggestions.
 const NO_ANSWERS: &[&str] = &["never mind", "what can you do?", "what concepts can you explain?"];
 
-/// One struct with named fields.
+/// The state of a thread.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct AgentState {
-    /// What was said.
+    /// The newest messages and a summary of older ones.
     pub conversation: History,
-    /// What was learned.
+    /// The entries that tools returned.
     pub context: ContextData,
     /// The change that lacks something, until it is complete or dropped.
     pub draft: Option<Draft>,
     /// The turn in which the draft was last touched.
     pub draft_turn: u64,
-    /// What was said of the draft and is no part of it so far.
+    /// The parts of messages about the draft that it does not contain so far.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unheard: Vec<String>,
     /// The change on the newest card, so that “no, at 60/40” can make a new version of it.
     pub on_card: Option<Draft>,
-    /// The turn that put that card out.
+    /// The turn that showed that card.
     #[serde(skip_serializing_if = "is_zero")]
     pub on_card_turn: u64,
-    /// What somebody turned down last, until anything else is asked for: what should be different can be said.
+    /// The change that was turned down last, until anything else is asked for: the person can say what should be
+    /// different.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub turned_down: Option<TurnedDown>,
-    /// The turn in which that was heard of.
+    /// The turn in which it was turned down.
     #[serde(skip_serializing_if = "is_zero")]
     pub turned_down_turn: u64,
-    /// What the last answer asked somebody to choose from; for the next message.
+    /// The choices of the last answer; for the next message.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub offered: Vec<Choice>,
     /// The name of the thing that “it” means.
     #[serde(rename = "last_experiment")]
     pub last_subject: Option<String>,
-    /// Whom the open question was put to; nobody knows in threads of earlier versions.
+    /// The person whom the open question was put to; `None` in threads of earlier versions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub asked_of: Option<UserId>,
-    /// Who wrote in the thread, the first few.
+    /// The people who wrote in the thread, the first few.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub speakers: Vec<UserId>,
-    /// Whether somebody there spoke to somebody else.
+    /// True if a person there spoke to another person.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub in_company: bool,
     /// Several requests of one message, each plan until its last step.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub plans: Vec<Plan>,
-    /// What was done.
+    /// The changes that were asked for.
     pub log: Log,
-    /// What belongs to the turn alone.
+    /// The data of the turn alone.
     pub turn: Turn,
 }
 
-/// From one message to its answer.
+/// A turn: from one message to its answer.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Turn {
     /// Counts the messages of the thread.
     pub number: u64,
-    /// What was said, within [`LONGEST_MESSAGE`].
+    /// The message, within [`LONGEST_MESSAGE`].
     pub said: String,
-    /// By whom.
+    /// The person who wrote it.
     pub by: Option<UserId>,
-    /// When.
+    /// The time of the message.
     pub at: Timestamp,
-    /// The names in it of things that exist.
+    /// The names in the message of things that exist.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub names: Vec<Mention>,
-    /// How far it is.
+    /// The phase of the turn.
     pub phase: Phase,
-    /// What it means.
+    /// The analysis of the message.
     pub analysis: Option<Analysis>,
     /// The change that is being worked out.
     pub change: Option<Draft>,
-    /// Whether that change came as it is, so that no words have to be understood.
+    /// True if that change came as it is, so that no words have to be understood.
     #[serde(rename = "wished", skip_serializing_if = "std::ops::Not::not")]
     pub is_explicit: bool,
-    /// Whether that change is what an open card asks for, corrected.
+    /// True if that change is what an open card asks for, corrected.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub corrects: bool,
-    /// What the change still lacks, as the model sees it.
+    /// The parameters that the change still lacks, as the model sees it.
     pub missing: Vec<String>,
-    /// What tools returned, by key, in the order of [`Self::reads`].
+    /// The answers of tools, by key, in the order of [`Self::reads`].
     pub gathered: BTreeMap<String, Value>,
-    /// Which tools were called, in order.
+    /// The calls of reading tools, in order.
     pub reads: Vec<Read>,
-    /// What went wrong.
+    /// The problems of the turn.
     pub errors: Vec<Problem>,
     /// The families whose tools a model asked for.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub families: Vec<String>,
-    /// How many times the gathering model was asked.
+    /// The number of times the gathering model was asked.
     pub rounds: u32,
-    /// What it said and called so far; gone when the gathering ends.
+    /// The messages of the gathering model and its results so far; empty when the gathering ends.
     pub exchange: Vec<Message>,
     /// The change that waits for its card.
     pub proposal: Option<Proposal>,
     /// The answer in a model's words, until it is said.
     pub reply: Option<Reply>,
-    /// Whether the language model did not answer and the grammar took its place.
+    /// True if the language model did not answer and the grammar took its place.
     pub without_model: bool,
-    /// What was said in the end, shortened.
+    /// The reply in the end, shortened.
     pub final_response: Option<String>,
 }
 
@@ -177,49 +179,49 @@ impl Conversing for AgentState {
     }
 }
 
-/// What says nothing is not stored.
+/// Returns true for turn 0, which is not stored.
 fn is_zero(turn: &u64) -> bool {
     *turn == 0
 }
 
-/// How far a turn is.
+/// The phase of a turn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum Phase {
-    /// What is meant?
+    /// The meaning of the message is being found.
     #[default]
     Analyzing,
-    /// Facts and parameters.
+    /// Facts and parameters are being gathered.
     GatheringInfo,
-    /// A card is out.
+    /// A card is shown.
     Confirming,
-    /// The answer.
+    /// The answer is being written.
     Responding,
 }
 
 /// One call of a reading tool.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Read {
-    /// Which tool.
+    /// The name of the tool.
     pub tool: String,
-    /// With what.
+    /// The arguments.
     pub arguments: Value,
-    /// Where in [`Turn::gathered`] the answer is.
+    /// The key of the answer in [`Turn::gathered`].
     pub key: String,
-    /// What to say if there is no answer.
+    /// The reply if there is no answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed: Option<Reply>,
-    /// When the answer was read, if that was in an earlier turn.
+    /// The time of reading, if that was in an earlier turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read_at: Option<Timestamp>,
 }
 
-/// Something that went wrong in a turn.
+/// A problem in a turn.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Problem {
-    /// Such as `not_found`.
+    /// The kind, such as `not_found`.
     pub kind: String,
-    /// In words.
+    /// The problem in words.
     pub message: String,
 }
 
@@ -265,7 +267,7 @@ impl State for AgentState {
     }
 }
 
-/// What is heard in a thread without running a node, with the phrases that are understood.
+/// The listener of a thread, which runs no node; with the phrases that are understood.
 pub(super) struct Hears(pub(super) Arc<Book>);
 
 impl Listener<AgentState> for Hears {
@@ -286,7 +288,7 @@ impl Listener<AgentState> for Hears {
 }
 
 impl AgentState {
-    /// The newest turn that anything was said in: a resumed turn may be an older one.
+    /// The newest turn with a message: a resumed turn may be an older one.
     pub(super) fn newest_turn(&self) -> u64 {
         self.conversation.lines.iter().map(|line| line.turn).max().unwrap_or(0)
     }
@@ -298,7 +300,7 @@ impl AgentState {
         self.draft = Some(draft);
     }
 
-    /// Keeps what was turned down, so that saying what should be different is enough.
+    /// Keeps a change that was turned down, so that saying what should be different is enough.
     pub(super) fn keep_turned_down(&mut self, record: &ActionRecord) {
         let Value::Object(params) = record.parameters.clone() else { return };
         let change = Draft { action: record.name.clone(), params, asked: None };
@@ -306,7 +308,7 @@ impl AgentState {
         self.turned_down_turn = self.newest_turn();
     }
 
-    /// Remembers what a question offers, so that it can be picked in words as well.
+    /// Remembers the choices of a question, so that they can be picked in words as well.
     pub(super) fn remember_offer(&mut self, registry: &Registry, reply: &Reply) {
         let asks = reply.parts.iter().any(|part| match part {
             Part::Text(text) => text.words().trim_end().ends_with('?'),
@@ -321,21 +323,21 @@ impl AgentState {
         }
     }
 
-    /// Remembers what a model has to be told that it was told: the words of a reply.
+    /// Remembers the words of a reply, for the models of later turns.
     pub fn remember_reply(&mut self, reply: &Reply) {
         let words = reply.words();
         self.conversation.bot_said(self.turn.number, &words);
         self.turn.final_response = Some(shorten(&words, super::history::LONGEST_LINE));
     }
 
-    /// Notes that something went wrong.
+    /// Notes a problem.
     pub fn note_problem(&mut self, kind: &str, message: &str) {
         if self.turn.errors.len() < 10 {
             self.turn.errors.push(Problem { kind: shorten(kind, 40), message: shorten(message, 300) });
         }
     }
 
-    /// The question that a missing parameter is asked with becomes part of the draft.
+    /// Asks for a missing parameter: the question becomes part of the draft.
     pub fn ask_for(&mut self, mut draft: Draft, missing: &MissingParameter) {
         draft.asked = Some(countersign_understanding::situation::Asked {
             parameter: missing.name.clone(),

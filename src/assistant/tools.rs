@@ -1,4 +1,4 @@
-//! What a model is offered: the tools of the graph itself, and those of the capabilities that a request needs.
+//! The tools that a model is offered: those of the graph itself, and those of the capabilities that a request needs.
 //!
 //! Each action is a tool of its own, `propose_<action>`: calling it sets what is called `action_needed` and
 //! `action_params` elsewhere. Which tools go with a request is decided by [`Kit::offered`] from the families that the
@@ -16,30 +16,30 @@ use serde_json::{Value, json};
 
 use super::brief::{self, Strictness};
 
-/// How the analysis is told.
+/// Gives the analysis of a request.
 pub(super) const ANALYZE: &str = "analyze_user_request";
-/// What the name of a tool begins with that proposes a change.
+/// The prefix of the tools that propose a change.
 pub(super) const PROPOSE: &str = "propose_";
 /// Gives or corrects one parameter.
 pub(super) const UPDATE_PARAMS: &str = "update_action_params";
-/// Names what only the person can say.
+/// Names the parameters that only the person can give.
 pub(super) const SET_MISSING: &str = "set_missing_params";
 /// Notes that something is wrong.
 pub(super) const ADD_ERROR: &str = "add_error";
 /// Gives up the draft.
 pub(super) const DROP_DRAFT: &str = "drop_draft";
-/// What was done in this thread.
+/// Reads what was done in this thread.
 pub(super) const EXECUTION_LOG: &str = "get_execution_log";
-/// Buttons below the answer.
+/// Offers buttons below the answer.
 pub(super) const NEXT_STEPS: &str = "offer_next_steps";
-/// All of it.
+/// Reads back everything that was gathered.
 pub(super) const ALL_GATHERED: &str = "get_all_gathered_info";
-/// What went wrong.
+/// Reads back the problems of the turn.
 pub(super) const ERRORS: &str = "get_errors";
 
-/// What nothing here serves.
+/// The capability of requests that nothing here serves.
 pub(super) const UNSUPPORTED: &str = "unsupported";
-/// How large all tools of a request may be together, in bytes of JSON: 3,000 tokens of four.
+/// The largest size of all tools of a request together, in bytes of JSON: 3,000 tokens of four.
 pub(super) const LARGEST_OFFER: usize = 12_000;
 
 fn spec(name: &str, description: &str, input_schema: Value) -> ToolSpec {
@@ -50,7 +50,7 @@ fn nothing() -> Value {
     json!({ "type": "object", "properties": {}, "additionalProperties": false })
 }
 
-/// How large a tool is in a request, in bytes.
+/// The size of a tool in a request, in bytes.
 pub(super) fn size(spec: &ToolSpec) -> usize {
     let members = r#"{"description":,"input_schema":,"name":,"strict":true},"#.len();
     members
@@ -64,7 +64,7 @@ pub(super) fn proposed(tool: &str) -> Option<&str> {
     tool.strip_prefix(PROPOSE)
 }
 
-/// What is offered: tools and actions by name, and whether a change is in hand.
+/// The key of an offer: tools and actions by name, and true if a change is in hand.
 type Choice = (BTreeSet<&'static str>, bool);
 
 /// All tools there are, and which of them belong together.
@@ -77,7 +77,7 @@ pub(super) struct Kit {
 }
 
 impl Kit {
-    /// For what the registry holds.
+    /// Creates the kit of a registry.
     pub(super) fn new(registry: Registry) -> Self {
         let brief = |name: &str, description: &str, schema: Value| spec(name, description, brief::brief(&schema));
         let tools = registry.tools.values().map(|tool| {
@@ -93,13 +93,14 @@ impl Kit {
         Self { registry, analysis, specs, known: Mutex::default() }
     }
 
-    /// The tool by which a request is said to be unclear, several, or none.
+    /// The tool by which a model says that a request is unclear, several, or none.
     pub(super) fn analysis(&self) -> &ToolSpec {
         &self.analysis
     }
 
-    /// What is offered for a request that needs these families, and above all `first`, tools and actions by name. While a
-    /// change is `in_hand`, also what continues it. What does not fit any more is left out: it can be asked for by family.
+    /// The tools for a request that needs these families, and above all `first`, tools and actions by name. While a
+    /// change is `in_hand`, also what continues it. Tools that do not fit any more are left out: they can be asked for
+    /// by family.
     pub(super) fn offered<'a>(
         &self,
         families: impl IntoIterator<Item = &'a str>,
@@ -162,7 +163,7 @@ impl Kit {
         self.own(true).find(|spec| spec.name == name)
     }
 
-    /// What a request needs, in the wide words of the state, going by a tool or an action that was called.
+    /// The capability that a request needs, in the wide words of the state, by a tool or an action that was called.
     pub(super) fn capability_of(&self, call: &str) -> Option<&'static str> {
         self.registry.family_of(proposed(call).unwrap_or(call)).map(|family| family.within)
     }
@@ -175,18 +176,18 @@ impl Kit {
         families
     }
 
-    /// What is offered when nothing is known of a request.
+    /// The families that are offered when nothing is known of a request.
     pub(super) fn often(&self) -> Vec<&'static str> {
         self.registry.families.iter().filter(|family| family.often).map(|family| family.name).collect()
     }
 
-    /// A name that a model gave for what a request needs, in the wide words of the state.
+    /// The wide word of the state for a name that a model gave for what a request needs.
     pub(super) fn wide_name<'a>(&self, name: &'a str) -> &'a str {
         self.registry.families_called(name).next().map_or(name, |family| family.within)
     }
 }
 
-/// How a model says that a request is not one clear wish.
+/// The tool by which a model says that a request is not one clear wish.
 fn analysis(families: &[Family]) -> ToolSpec {
     let mut names: Vec<&str> = Vec::new();
     for family in families {
@@ -243,7 +244,7 @@ fn analysis(families: &[Family]) -> ToolSpec {
     )
 }
 
-/// What is there for every request.
+/// The tools that are there for every request.
 fn always() -> &'static [ToolSpec] {
     static TOOLS: LazyLock<Vec<ToolSpec>> = LazyLock::new(|| {
         vec![
@@ -254,7 +255,7 @@ fn always() -> &'static [ToolSpec] {
     &TOOLS
 }
 
-/// What continues a draft, or corrects the change on a card.
+/// The tools that continue a draft, or correct the change on a card.
 fn continuing() -> &'static [ToolSpec] {
     static TOOLS: LazyLock<Vec<ToolSpec>> = LazyLock::new(|| {
         vec![
@@ -326,7 +327,7 @@ fn next_steps() -> ToolSpec {
     )
 }
 
-/// For `respond`: what reads back what is known, and the buttons.
+/// The tools of `respond`: they read back what is known, and offer buttons.
 pub(super) fn responding(registry: &Registry) -> Vec<ToolSpec> {
     let back =
         |name: &str, what: &str| spec(name, &format!("Read back {what}. Nothing is asked of the platform."), nothing());

@@ -1,4 +1,4 @@
-//! What models are shown of the state: the situation and the request around it.
+//! The view that models have of the state: the situation and the request around it.
 //!
 //! Bounded everywhere: a turn costs the same on the first day of a thread and on the last.
 
@@ -18,7 +18,7 @@ use super::{
     state::{AgentState, DRAFT_TURNS, LONGEST_MESSAGE},
 };
 
-/// How many of the newest changes a model is told about.
+/// The number of the newest changes that a model is shown.
 const RECENT_CHANGES: usize = 4;
 /// The longest result shown in the situation, in bytes of JSON.
 const LONGEST_RESULT: usize = 6_000;
@@ -26,14 +26,14 @@ const LONGEST_RESULT: usize = 6_000;
 /// The standing instructions of a language model: who it is, what each capability is about, and what is to be done.
 #[derive(Clone, Debug)]
 pub(super) struct Prompts {
-    /// To do what a message asks for.
+    /// The instructions for doing what a message asks for.
     work: Arc<str>,
-    /// To put into words what came of it.
+    /// The instructions for putting the result into words.
     respond: Arc<str>,
 }
 
 impl Prompts {
-    /// With what these capabilities have to tell; the same bytes for the same capabilities.
+    /// Creates the instructions for these capabilities; the same bytes for the same capabilities.
     pub(super) fn new(registry: &Registry) -> Self {
         let sections = registry.capabilities.iter().map(|capability| {
             let instructions = capability.instructions().trim();
@@ -47,7 +47,7 @@ impl Prompts {
     }
 }
 
-/// What is known now.
+/// The situation of a turn.
 pub(super) fn situation(state: &AgentState, context: &Context) -> Situation {
     let turn = &state.turn;
     Situation {
@@ -68,7 +68,7 @@ pub(super) fn situation(state: &AgentState, context: &Context) -> Situation {
     }
 }
 
-/// What would be known if these words were the next message.
+/// The situation if these words were the next message.
 pub(super) fn heard(state: &AgentState, by: &UserId, text: &str, open: &[ActionRecord]) -> Situation {
     let number = state.newest_turn() + 1;
     Situation {
@@ -85,7 +85,8 @@ pub(super) fn heard(state: &AgentState, by: &UserId, text: &str, open: &[ActionR
     }
 }
 
-/// The change on the newest open card. Its moments are those that the card shows: “tomorrow” may mean another day by now.
+/// The change on the newest open card. Its moments are those that the card shows: “tomorrow” may mean another day by
+/// now.
 fn on_card(state: &AgentState, context: &Context) -> Option<Draft> {
     let mut change = state.on_card.clone()?;
     let open = corrected(&change.action, context)?;
@@ -99,7 +100,7 @@ fn on_card(state: &AgentState, context: &Context) -> Option<Draft> {
     Some(change)
 }
 
-/// The open card that a correction of such a change is about: the newest.
+/// The newest open card of this action, which a correction is about.
 pub(super) fn corrected<'a>(action: &str, context: &'a Context) -> Option<&'a ActionRecord> {
     context.open.iter().filter(|open| open.name == action).max_by_key(|open| open.requested_at)
 }
@@ -131,7 +132,7 @@ fn recent_changes(state: &AgentState) -> Vec<RecentChange> {
         .collect()
 }
 
-/// A question to a model about this state.
+/// The request to a model about this state.
 pub(super) fn request(
     prompts: &Prompts,
     purpose: Purpose,

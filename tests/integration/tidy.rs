@@ -253,6 +253,38 @@ fn every_module_says_what_it_is_for() {
     assert!(silent.is_empty(), "without a first line of //!: {}", silent.join(", "));
 }
 
+/// The share of doc comments that may open with a question word. A comment states what a thing is or does.
+const OPEN_QUESTIONS: f64 = 0.06;
+
+#[test]
+fn doc_comments_state_what_things_are() {
+    let (mut all, mut open) = (0, Vec::new());
+    for path in sources() {
+        let text = fs::read_to_string(&path).unwrap();
+        let mut before = "";
+        for line in text.lines().map(str::trim) {
+            for mark in ["/// ", "//! "] {
+                let Some(said) = line.strip_prefix(mark).filter(|_| !before.starts_with(mark.trim_end())) else {
+                    continue;
+                };
+                all += 1;
+                let first = said.split(|c: char| !c.is_alphabetic()).next().unwrap_or_default();
+                if matches!(first, "What" | "Who" | "Whether" | "How" | "Where" | "When") {
+                    open.push(format!("{}: {said}", path.display()));
+                }
+            }
+            before = line;
+        }
+    }
+    let share = open.len() as f64 / f64::from(all);
+    assert!(
+        share < OPEN_QUESTIONS,
+        "{} of {all} doc comments open with a question word:\n{}",
+        open.len(),
+        open.join("\n")
+    );
+}
+
 #[test]
 fn no_file_holds_more_than_one_can_keep_in_mind() {
     let long: Vec<_> = sources()

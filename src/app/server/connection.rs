@@ -23,7 +23,7 @@ use super::{
     watched::{Arriving, Leaving, Stream},
 };
 
-/// The largest head of a request, in bytes, and as much of a body is read ahead.
+/// The largest head of a request, in bytes; as much of a body is read ahead.
 const BUFFER: usize = 64 << 10;
 
 /// Answers the requests of a connection until it is closed, takes too long or has to give way; after `stop` only those

@@ -1,4 +1,4 @@
-//! The open connections: how many there are, what each waits for, and which one gives way.
+//! The open connections: their number, what each waits for, and which one gives way.
 
 use std::{
     collections::BTreeMap,
@@ -14,10 +14,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::{LOG_EVERY, Limits};
 
-/// How long a request may take to be handled. Deliveries are stored, or refused, in less.
+/// The time a request may take to be handled. Deliveries are stored, or refused, in less.
 const HANDLING: Duration = Duration::from_secs(10);
 
-/// How many bytes of request bodies are held at most, in all connections together.
+/// The largest number of bytes of request bodies that are held, in all connections together.
 const BODIES: usize = 32 << 20;
 
 /// All connections.
@@ -39,23 +39,23 @@ struct Open {
     logged: Option<Instant>,
 }
 
-/// Where a connection is.
+/// The phase of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
     /// Nothing of the next request has arrived.
     Idle,
     /// The head of a request is arriving.
     Head,
-    /// Its body is arriving.
+    /// The body of a request is arriving.
     Body,
-    /// It is being handled: we wait for nobody.
+    /// The request is being handled: we wait for nobody.
     Handling,
     /// The answer is on its way.
     Answer,
 }
 
 impl Phase {
-    /// In a word: for counters.
+    /// Its name, for counters.
     pub(super) fn as_str(self) -> &'static str {
         match self {
             Self::Idle => "idle",
@@ -78,14 +78,14 @@ impl State {
         *self.at.lock().expect("no holder panics")
     }
 
-    /// Since when the client keeps us waiting, if it does and has not been told to go.
+    /// The moment since which the client keeps us waiting; `None` if it does not, or was already cut off.
     fn keeps_us_waiting(&self) -> Option<Instant> {
         let (phase, since) = self.at();
         (phase != Phase::Handling && !self.gives_way.is_cancelled()).then_some(since)
     }
 }
 
-/// The place of one connection; dropping it makes room.
+/// The place of one connection; dropping it frees the place.
 pub(super) struct Room {
     connections: Connections,
     number: u64,
@@ -102,8 +102,8 @@ impl Connections {
         self.0.open.lock().expect("no holder panics")
     }
 
-    /// A place for a connection. At the limit the one that has kept us waiting longest gives way; if all are being
-    /// handled, the first that ends.
+    /// Waits for a place for a connection. At the limit the one that has kept us waiting longest gives way; if all are
+    /// being handled, the first that ends.
     pub(super) async fn room(&self) -> Room {
         loop {
             let mut closed = std::pin::pin!(self.0.closed.notified());
@@ -151,7 +151,7 @@ impl Connections {
 }
 
 impl Room {
-    /// When the client has kept us waiting for too long.
+    /// The moment at which the client has kept us waiting for too long.
     pub(super) fn deadline(&self) -> Instant {
         let (phase, since) = self.state.at();
         let Limits { header_timeout, body_timeout, idle_timeout, .. } = self.connections.0.limits;
@@ -168,12 +168,12 @@ impl Room {
         self.state.at().0
     }
 
-    /// Done when another connection needs the place.
+    /// The token that is cancelled when another connection needs the place.
     pub(super) fn must_go(&self) -> CancellationToken {
         self.state.gives_way.clone()
     }
 
-    /// Goes on to another phase, if it is in one of these.
+    /// Moves on to another phase, if the current one is among `from`.
     pub(super) fn goes_on(&self, from: &[Phase], to: Phase) {
         let mut at = self.state.at.lock().expect("no holder panics");
         if from.contains(&at.0) {
@@ -181,7 +181,8 @@ impl Room {
         }
     }
 
-    /// Bytes of a body have arrived. If all bodies are too much to hold, the one that arrives longest gives way.
+    /// Counts bytes of a body that arrived. If all bodies together are too large, the one that has been arriving
+    /// longest gives way.
     pub(super) fn holds(&self, bytes: usize) {
         self.state.body.fetch_add(bytes, Ordering::SeqCst);
         if self.connections.0.bodies.fetch_add(bytes, Ordering::SeqCst) + bytes > BODIES {
@@ -189,7 +190,7 @@ impl Room {
         }
     }
 
-    /// The body is held no more.
+    /// Stops counting the body, which is no longer held.
     pub(super) fn lets_go(&self) {
         let bytes = self.state.body.swap(0, Ordering::SeqCst);
         self.connections.0.bodies.fetch_sub(bytes, Ordering::SeqCst);

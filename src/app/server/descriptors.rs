@@ -1,4 +1,4 @@
-//! How many descriptors connections may take, so that enough are left for everything else.
+//! The number of descriptors that connections may take, so that enough are left for everything else.
 
 use countersign_config as config;
 use rustix::process::{Resource, getrlimit};
@@ -6,18 +6,19 @@ use rustix::process::{Resource, getrlimit};
 /// The most connections, however many descriptors there are: more are no sign of more work, only of a fault.
 const MOST: usize = 4096;
 
-/// What the process needs besides connections of either kind: the files of the store, the runtime's own, the logs.
+/// The descriptors that the process needs apart from connections of either kind: the files of the store, the runtime's
+/// own, the logs.
 const OWN: usize = 64;
 
-/// How many files and sockets this process may have open, which is `RLIMIT_NOFILE`.
+/// The number of files and sockets this process may have open, which is `RLIMIT_NOFILE`.
 pub(super) fn limit() -> usize {
     let limit = getrlimit(Resource::Nofile).current;
     limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX)
 }
 
-/// How many of `limit` connections of clients may take. Each thread that is advanced and each message that is sent may
-/// have a connection of its own, and another that is kept for the next; those are left. If that is nearly all,
-/// clients have a quarter.
+/// The number of `limit` descriptors that connections of clients may take. Each thread that is advanced and each
+/// message that is sent may have a connection of its own, and another that is kept for the next; those are left. If
+/// that is nearly all, clients have a quarter.
 pub(super) fn for_connections(limit: usize, workers: &config::Workers) -> usize {
     let outgoing = workers.threads.saturating_add(workers.senders).saturating_mul(2);
     let left = limit.saturating_sub(OWN.saturating_add(outgoing));

@@ -1,9 +1,9 @@
 //! The HTTP server: health, metrics and, with HTTP, Slack's requests.
 //!
 //! Everybody on the network may open connections here, and whoever opens them may be slow, silent or many. So each wait
-//! for a client has a limit, and there is a limit for how many connections are open, with descriptors left for
-//! everything else. At that limit the connection that has kept us waiting longest gives way ([`connections`]), so a new
-//! one is always served: `/healthz` answers, and Slack is acknowledged, while others hold as many connections as they can.
+//! for a client has a limit, and so has the number of open connections, with descriptors left for everything else. At
+//! that limit the connection that has kept us waiting longest gives way ([`connections`]), so a new one is always
+//! served: `/healthz` answers, and Slack is acknowledged, while others hold as many connections as they can.
 //!
 //! The design we did not take: `axum::serve`, which has none of these limits, and a proxy in front, which not everybody
 //! has and which would have to be configured well. Only HTTP/1.1 is spoken; Slack and every proxy speak it.
@@ -26,22 +26,22 @@ use tokio_util::sync::CancellationToken;
 
 use self::connections::Connections;
 
-/// How long nothing is accepted after the system refused a connection, such as for want of descriptors.
+/// The pause after the system refused a connection, such as for want of descriptors.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// How often the same trouble with connections is logged at most.
+/// The shortest time between two log lines about the same trouble with connections.
 const LOG_EVERY: Duration = Duration::from_secs(60);
 
-/// How long clients may keep us waiting, and how many they may be.
+/// The limits of connections: their number, and the time clients may keep us waiting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// How many connections are open at most.
+    /// The largest number of open connections.
     pub connections: usize,
-    /// How long the head of a request may take, from its first byte, or from the connection for the first one.
+    /// The time the head of a request may take, from its first byte, or from the connection for the first one.
     pub header_timeout: Duration,
-    /// How long its body may take, and the way back of the answer.
+    /// The time its body may take, and the sending of the answer.
     pub body_timeout: Duration,
-    /// How long a connection may stay open without a request.
+    /// The time a connection may stay open without a request.
     pub idle_timeout: Duration,
 }
 
@@ -104,7 +104,7 @@ pub async fn serve(listener: TcpListener, router: Router, limits: Limits, stop: 
     while serving.join_next().await.is_some() {}
 }
 
-/// Whether an error is about the connection that would have been accepted, and about no other.
+/// Returns true if an error is about the connection that would have been accepted, and about no other.
 fn is_of_one_connection(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset, Interrupted};
     matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset | Interrupted)

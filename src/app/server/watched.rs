@@ -1,4 +1,4 @@
-//! What tells where a connection is: its stream, and the bodies that go through it.
+//! Streams and bodies that report the phase of their connection.
 
 use std::{
     io,
@@ -16,7 +16,7 @@ use tokio::{
 
 use super::connections::{Phase, Room};
 
-/// A stream that tells when a request begins to arrive.
+/// A stream that reports when a request begins to arrive.
 pub(super) struct Stream {
     pub(super) stream: TcpStream,
     pub(super) room: Arc<Room>,

@@ -1,5 +1,5 @@
-//! What does the person want? The first model call of a message, with the tools that it seems to need: a clear request is
-//! worked on at once, anything else is said to be what it is.
+//! The first model call of a message, which finds out what the person wants, with the tools that seem to be needed: a
+//! clear request is worked on at once, anything else is classified.
 
 use async_trait::async_trait;
 use countersign_capabilities::Registry;
@@ -25,7 +25,7 @@ use super::{
     round::{Round, Rounds},
 };
 
-/// How often a model may try to say it in a way that can be read.
+/// The number of attempts of a model at an answer that can be read.
 const TRIES: usize = 2;
 
 /// The first node of every turn.
@@ -35,7 +35,7 @@ pub(in super::super) struct Analyze {
     rounds: Rounds,
 }
 
-/// The first words of a model that can be used.
+/// The first response of a model that can be used.
 struct Heard {
     response: Response,
     analysis: Option<Analysis>,
@@ -50,7 +50,7 @@ impl Analyze {
         Self { model, registry, rounds }
     }
 
-    /// Finds the names in the message, where they matter to what it means. They are read where they are old.
+    /// Finds the names in the message, if they matter to its meaning. Old lists of names are read again.
     async fn find_names(&self, state: &mut AgentState, context: &Context) {
         state.turn.names.clear();
         if self.registry.book.wants_names(&view::situation(state, context)) {
@@ -62,7 +62,7 @@ impl Analyze {
         }
     }
 
-    /// Asks, at most [`TRIES`] times, then the grammar.
+    /// Asks the model, at most [`TRIES`] times, then the grammar.
     async fn first_round(
         &self,
         state: &mut AgentState,
@@ -109,7 +109,7 @@ impl Analyze {
     }
 }
 
-/// A model's words alone, where the person's words ask for nothing that is known.
+/// A direct answer in a model's words, if the person's words ask for nothing that is known.
 fn talk(book: &Book, response: &Response, situation: &Situation) -> Option<Analysis> {
     let answer = response.text().trim().to_owned();
     let is_talk = !answer.is_empty() && !matches!(book.hint(situation), Hint::Calls(_));

@@ -1,4 +1,4 @@
-//! One question, with what may be meant as buttons. Never a guess, and never an error message.
+//! One question, with the possible meanings as buttons. Never a guess, and never an error message.
 
 use async_trait::async_trait;
 use countersign_capabilities::Registry;
@@ -13,7 +13,7 @@ use super::{
     close::close,
 };
 
-/// Asks what is meant.
+/// Asks the person what is meant.
 pub(in super::super) struct Clarify {
     registry: Registry,
 }

@@ -1,6 +1,6 @@
-//! How every turn ends: the reply is said and remembered, and what only the turn needed is let go.
+//! The end of every turn: the reply is said and remembered, and the data of the turn alone are dropped.
 //!
-//! A message may have held several requests. Then what was answered or done leads to the next one, what has to be asked
+//! A message may have held several requests. Then a request that was answered or done leads to the next one, a question
 //! waits for its answer, and anything else is the end of them, which is said.
 
 use countersign_core::{clock::Timestamp, reply::Reply};
@@ -11,7 +11,7 @@ use super::{
     analyze::Analyze,
 };
 
-/// Says `reply` and ends the run. What was to come after it is not done.
+/// Says `reply` and ends the run. The requests that were to follow are not done.
 pub(super) fn close(mut state: AgentState, reply: Reply, usage: StepUsage) -> Step<AgentState> {
     let undone = state.drop_plan().map(|plan| plan.ahead).unwrap_or_default();
     let reply = replies::not_gone_on_to(reply, &undone);
@@ -19,7 +19,7 @@ pub(super) fn close(mut state: AgentState, reply: Reply, usage: StepUsage) -> St
     end(state, reply, usage)
 }
 
-/// Asks for what a change lacks and ends the run. What is to come waits for the answer.
+/// Asks for what a change lacks and ends the run. The requests that follow wait for the answer.
 pub(super) fn ask(mut state: AgentState, reply: Reply, usage: StepUsage) -> Step<AgentState> {
     let mut reply = replies::left_behind(reply, &state.left_behind());
     if let Some(plan) = state.plan_mut() {

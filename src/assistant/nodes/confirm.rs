@@ -1,6 +1,6 @@
-//! The card: what was worked out becomes a question to a person, and the turn pauses.
+//! The card: the change becomes a question to a person, and the turn pauses.
 //!
-//! It does nothing else. The card was made by the action from checked parameters; no model's words are on it. Where the
+//! It does nothing else. The card was made by the action from checked parameters; no model's words are on it. If the
 //! grammar took a language model's place the card says so: whoever approves should read it with more care.
 
 use async_trait::async_trait;
@@ -35,7 +35,7 @@ impl Confirm {
     pub(in super::super) const NAME: &'static str = "confirm";
 }
 
-/// Whether a card asks for exactly this already. What is in small print may differ.
+/// Returns true if a card asks for exactly this already. The small print may differ.
 fn is_same(open: &ActionRecord, action: &str, proposal: &Proposal) -> bool {
     let card = &proposal.card;
     open.name == action
@@ -43,13 +43,13 @@ fn is_same(open: &ActionRecord, action: &str, proposal: &Proposal) -> bool {
         && (&open.card.title, &open.card.facts) == (&card.title, &card.facts)
 }
 
-/// What becomes of a card that was open when somebody asked for something else instead.
+/// The fate of a card that was open when a person asked for something else instead.
 enum Replaced<'a> {
-    /// They asked for it themselves: the new one takes its place.
+    /// The same person asked for it: the new card takes its place.
     Own(&'a ActionRecord),
-    /// Somebody else asked for it, or it is one of several: it stays.
+    /// Another person asked for it, or it is one of several: it stays.
     Stays(&'a ActionRecord),
-    /// This is no correction.
+    /// The message is no correction.
     Nothing,
 }
 
@@ -68,7 +68,7 @@ fn replaced<'a>(turn: &Turn, change: &Draft, by: &UserId, context: &'a Context) 
     }
 }
 
-/// What this change takes back, if it is what was to undo another one.
+/// A note of what this change takes back, if it is the undo of another one.
 fn taken_back(log: &Log, change: &Draft) -> Option<Text> {
     let undone = log.entries.iter().rev().find(|entry| {
         entry.undo.as_ref().is_some_and(|undo| {

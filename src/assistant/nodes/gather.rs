@@ -1,7 +1,7 @@
-//! Facts and parameters: what the first call of a message asked for, then one model call a run, until there is a change to
-//! show or an answer.
+//! Facts and parameters: the calls of the first round, then one model call a run, until there is a change to show or an
+//! answer.
 //!
-//! What a round does is in [`super::round`]. The node runs once per round and goes to itself, so that a crash in the
+//! A round is described in [`super::round`]. The node runs once per round and goes to itself, so that a crash in the
 //! fourth round does not cost the first three. A change that came as it is, from a form or a button, is prepared here
 //! without a model.
 
@@ -25,7 +25,7 @@ use super::{
     round::{self, Round, Rounds},
 };
 
-/// Works out what is needed.
+/// Gathers the facts and parameters that are needed.
 pub(in super::super) struct Gather {
     model: ModelWithFallback,
     rounds: Rounds,

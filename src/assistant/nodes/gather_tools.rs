@@ -1,4 +1,4 @@
-//! What a model's calls do while it gathers: setters change the turn, reading tools read side by side.
+//! The effects of a model's calls while it gathers: setters change the turn, reading tools read side by side.
 
 use std::sync::Arc;
 
@@ -19,14 +19,14 @@ use super::super::{
     tools::{self, Kit},
 };
 
-/// How many things are read in one turn.
+/// The number of reads in one turn.
 const READS: usize = 12;
 /// The longest result that is kept for the answer, in bytes of JSON.
 const LONGEST_RESULT: usize = 100_000;
 /// The longest result that goes back to the model, in bytes of JSON.
 const LONGEST_TOLD: usize = 8_000;
 
-/// What the calls of one round said.
+/// The effects of the calls of one round.
 #[derive(Debug, Default)]
 pub(super) struct Heard {
     /// Parameters were given.
@@ -43,28 +43,28 @@ pub(super) struct Heard {
     pub(super) no_number: bool,
 }
 
-/// What has to be done for one call.
+/// The work that one call needs.
 pub(super) enum Planned {
-    /// It is done already.
+    /// The call is settled already.
     Settled(Result<String, String>),
-    /// It reads.
+    /// The call reads.
     Reading { tool: Arc<dyn Tool>, arguments: Value, key: String },
-    /// It was read in this thread a moment ago.
+    /// The answer was read in this thread a moment ago.
     Known { entry: Fresh, read_at: Timestamp, tool: Arc<dyn Tool>, arguments: Value, key: String },
 }
 
-/// What came of one call.
+/// The result of one call.
 pub(super) enum ToolAnswer {
-    /// It was settled without reading.
+    /// The call was settled without reading.
     Settled(Result<String, String>),
-    /// It was read, or could not be.
+    /// The tool was called, and answered or failed.
     Read { tool: Arc<dyn Tool>, arguments: Value, key: String, result: Result<Value, ToolError> },
-    /// It was read a moment ago.
+    /// The answer was read a moment ago.
     Known { tool: Arc<dyn Tool>, arguments: Value, key: String, value: Value, read_at: Timestamp },
 }
 
 impl Planned {
-    /// Reads, if there is anything to read.
+    /// Calls the tool, if there is anything to read.
     pub(super) async fn run(self, blobs: &dyn BlobCache, reader: &Reader) -> ToolAnswer {
         let (tool, arguments, key) = match self {
             Self::Settled(settled) => return ToolAnswer::Settled(settled),
@@ -102,8 +102,8 @@ struct AddError {
     message: String,
 }
 
-/// The place of a call among those of its round, whatever the order in which a model made them: what is proposed, then what is
-/// said of it, then what is read.
+/// The place of a call among those of its round, whatever the order in which a model made them: proposals, then their
+/// updates, then everything else.
 pub(super) fn rank(call: &Call) -> u8 {
     match call.name.as_str() {
         name if tools::proposed(name).is_some() => 0,
@@ -112,23 +112,23 @@ pub(super) fn rank(call: &Call) -> u8 {
     }
 }
 
-/// Whether a round proposes more than one change.
+/// Returns true if a round proposes more than one change.
 pub(super) fn several_changes(calls: &[Call]) -> bool {
     let mut proposals = calls.iter().filter(|call| tools::proposed(&call.name).is_some());
     let Some(first) = proposals.next() else { return false };
     proposals.any(|other| (&other.name, &other.input) != (&first.name, &first.input))
 }
 
-/// What the calls of a round are heard with.
+/// The surroundings in which the calls of a round are taken up.
 #[derive(Clone, Copy)]
 pub(super) struct Hearing<'a> {
-    /// What reads and what changes.
+    /// The tools and actions.
     pub(super) registry: &'a Registry,
     /// The graph's own tools.
     pub(super) kit: &'a Kit,
-    /// What is known: the change on a card, one that was turned down, what was done before.
+    /// The situation: the change on a card, one that was turned down, what was done before.
     pub(super) situation: &'a Situation,
-    /// Whether the round proposes several changes.
+    /// True if the round proposes several changes.
     pub(super) several: bool,
 }
 
@@ -155,8 +155,8 @@ impl Hearing<'_> {
         Planned::Settled(outcome)
     }
 
-    /// A change, with all that is known of it. What is wrong with its parameters is told to the model; if it leaves them so,
-    /// the person is told.
+    /// Proposes a change, with all that is known of it. Problems with its parameters are reported to the model; if it
+    /// leaves them so, to the person.
     fn propose(self, state: &mut AgentState, heard: &mut Heard, action: &str, input: &Value) -> Result<String, String> {
         let Some(kind) = self.registry.actions.get(action) else {
             return Err(format!("there is no change `{}`", shorten_name(action)));
@@ -201,7 +201,7 @@ impl Hearing<'_> {
         fits.map(|_| "noted".to_owned())
     }
 
-    /// A tool of the graph itself.
+    /// Runs a tool of the graph itself.
     fn set(self, state: &mut AgentState, heard: &mut Heard, call: &Call) -> Result<String, String> {
         let unknown = || format!("there is no tool `{}`", shorten_name(&call.name));
         let schema = &self.kit.own_tool(&call.name).ok_or_else(unknown)?.input_schema;
@@ -235,7 +235,7 @@ impl Hearing<'_> {
         }
     }
 
-    /// One parameter of the change in hand.
+    /// Updates one parameter of the change in hand.
     fn update(self, state: &mut AgentState, heard: &mut Heard, key: String, value: Value) -> Result<String, String> {
         if state.turn.change.is_none() {
             let (earlier, of_turn) = match &state.draft {
@@ -269,7 +269,7 @@ impl Hearing<'_> {
     }
 }
 
-/// What was done in the thread, which is read without asking anybody.
+/// Reads the log of this thread, without asking any platform.
 fn read_log(state: &mut AgentState) -> String {
     let read = Read {
         tool: tools::EXECUTION_LOG.to_owned(),
@@ -299,7 +299,7 @@ fn plan_read(state: &mut AgentState, tool: &Arc<dyn Tool>, input: &Value) -> Res
     Ok(Planned::Reading { tool: Arc::clone(tool), arguments, key })
 }
 
-/// What was read in this thread a moment ago, unless somebody asks to look again.
+/// An answer that was read in this thread a moment ago, unless the person asks to look again.
 fn known_from_before(state: &AgentState, tool: &dyn Tool, key: &str) -> Option<(Fresh, Timestamp)> {
     const AGAIN: [&str; 9] = ["again", "refresh", "reload", "now", "current", "currently", "latest", "still", "moment"];
     let said = state.turn.said.to_lowercase();
@@ -315,19 +315,19 @@ pub(super) fn kind_of(tool: &str) -> String {
     tool.trim_start_matches("get_").to_uppercase()
 }
 
-/// “It” is now what was read about.
+/// Makes “it” mean the subject of what was read.
 fn remember_subject(state: &mut AgentState, tool: &dyn Tool, arguments: &Value, answer: &Value) {
     if let Some(subject) = tool.subject(arguments, answer) {
         state.last_subject = Some(subject);
     }
 }
 
-/// Whether an action has such a parameter. What it has not would be dropped, as if it had been heard.
+/// Returns true if an action has such a parameter. Any other would be dropped without notice.
 fn takes(registry: &Registry, action: &str, key: &str) -> bool {
     schema_of(registry, action)["properties"].as_object().is_none_or(|known| known.contains_key(key))
 }
 
-/// What an action takes; null if there is no such action.
+/// The schema of an action's parameters; null if there is no such action.
 fn schema_of(registry: &Registry, action: &str) -> Value {
     registry.actions.get(action).map(|action| action.schema()).unwrap_or_default()
 }
@@ -336,7 +336,7 @@ fn shorten_name(name: &str) -> String {
     super::super::history::shorten(name, 60)
 }
 
-/// Keeps what a call brought, and gives its result for the model.
+/// Keeps the answer of a call, and returns its result for the model.
 pub(super) fn keep(state: &mut AgentState, call: &Call, answer: ToolAnswer) -> Block {
     let (tool, arguments, key, result) = match answer {
         ToolAnswer::Settled(outcome) => return exchange::result(call, outcome),
@@ -373,8 +373,8 @@ pub(super) fn keep(state: &mut AgentState, call: &Call, answer: ToolAnswer) -> B
     exchange::result(call, told)
 }
 
-/// Where a tool's answer is kept: the tool without `get_`, and what it was asked about. How much of it is said, and which
-/// page of it, makes no other answer; only raw data are more.
+/// The key under which a tool's answer is kept: the tool without `get_`, and its arguments. The form and page of the
+/// answer make no difference, except for raw data.
 pub(super) fn key_of(tool: &str, arguments: &Value) -> String {
     let mut key = tool.trim_start_matches("get_").to_owned();
     if let (Some(stem), Some(context)) = (key.strip_suffix("context"), arguments["context"].as_str()) {

@@ -1,4 +1,5 @@
-//! The test harness of the nodes: a scripted model, a small platform, and a driver that follows `Next` without an engine.
+//! The test harness of the nodes: a scripted model, a small platform, and a driver that follows `Next` without
+//! an engine.
 
 use std::{
     collections::VecDeque,
@@ -30,7 +31,7 @@ use serde_json::{Value, json};
 
 use crate::{blob_cache::BlobCache, graph::chat_graph, state::AgentState};
 
-/// A model that answers what it was told to, and remembers what it was asked.
+/// A model that gives prepared answers, and remembers the requests.
 #[derive(Debug, Default)]
 pub(super) struct Script {
     answers: Mutex<VecDeque<Result<Response, Error>>>,
@@ -59,7 +60,7 @@ impl Model for Script {
     }
 }
 
-/// A model that calls these tools at once.
+/// A response that calls these tools at once.
 pub(super) fn calls<const N: usize>(calls: [(&str, Value); N]) -> Result<Response, Error> {
     let block = |(i, (name, input)): (usize, (&str, Value))| -> Block {
         KnownBlock::ToolUse { id: format!("call_{i}"), name: name.to_owned(), input }.into()
@@ -67,12 +68,12 @@ pub(super) fn calls<const N: usize>(calls: [(&str, Value); N]) -> Result<Respons
     Ok(response(calls.into_iter().enumerate().map(block).collect(), "tool_use"))
 }
 
-/// A model that says this.
+/// A response that says this.
 pub(super) fn says(text: &str) -> Result<Response, Error> {
     Ok(response(vec![KnownBlock::Text { text: text.to_owned() }.into()], "end_turn"))
 }
 
-/// A model that finds out this.
+/// A response with this analysis.
 pub(super) fn finds(intent: &str, confidence: f64) -> Result<Response, Error> {
     calls([(
         "analyze_user_request",
@@ -80,7 +81,7 @@ pub(super) fn finds(intent: &str, confidence: f64) -> Result<Response, Error> {
     )])
 }
 
-/// A model that is not there.
+/// The error of a model that cannot be reached.
 pub(super) fn is_away() -> Result<Response, Error> {
     Err(Error::Unavailable { reason: "529".to_owned() })
 }
@@ -303,7 +304,7 @@ impl Capability for Fakes {
     }
 }
 
-/// The graph, the state, and what people see.
+/// The graph under test, with its state, open cards and clock.
 pub(super) struct Harness {
     graph: Graph<AgentState>,
     pub(super) state: AgentState,
@@ -312,7 +313,7 @@ pub(super) struct Harness {
     now: Timestamp,
 }
 
-/// What one turn did.
+/// The output of one turn.
 pub(super) struct Told {
     pub(super) says: Vec<Reply>,
     pub(super) asked: Option<Ask>,
@@ -375,12 +376,12 @@ impl Harness {
         self.follow(self.graph.start(), None).await
     }
 
-    /// The turn goes on at this node, as after a restart.
+    /// Goes on with the turn at this node, as after a restart.
     pub(super) async fn goes_on(&mut self, node: &'static str) -> Told {
         self.follow(node, None).await
     }
 
-    /// An answer to the newest card came, and it ended like this.
+    /// Resumes with the decisions on the newest card, and the outcome of its action.
     pub(super) async fn ends(&mut self, status: Status, decisions: Vec<Decision>, outcome: Option<Outcome>) -> Told {
         let mut record = self.open.pop().expect("a card is open");
         record.status = status;

@@ -1,4 +1,4 @@
-//! The answer. Where the outcome is known, code says it; otherwise a model does, from what is in the state.
+//! The answer. If the outcome is known, code says it; otherwise a model does, from the state.
 
 use std::sync::Arc;
 
@@ -29,10 +29,10 @@ use super::{
     gather_tools::kind_of,
 };
 
-/// How many times the model is asked in one turn.
+/// The number of times the model is asked in one turn.
 const ROUNDS: usize = 3;
 
-/// Says how it came out.
+/// Replies with the outcome of the turn.
 pub(in super::super) struct Respond {
     model: ModelWithFallback,
     registry: Registry,
@@ -56,7 +56,7 @@ impl Respond {
         Self { model, registry, blobs, prompts, tools }
     }
 
-    /// Lets a model put it into words.
+    /// Lets a model put the answer into words.
     async fn worded(
         &self,
         state: &mut AgentState,
@@ -90,7 +90,7 @@ impl Respond {
     }
 }
 
-/// What is known, for a model that answers.
+/// Reads back what is known, for a model that answers.
 fn read_back(
     registry: &Registry,
     specs: &[ToolSpec],
@@ -118,7 +118,7 @@ fn read_back(
     Ok(answer.to_string())
 }
 
-/// The buttons that a call offers, if that is what it does.
+/// The buttons that a call offers; empty if it offers none.
 pub(super) fn next_steps(call: &Call) -> Vec<Choice> {
     #[derive(Deserialize)]
     struct Steps {
@@ -129,13 +129,14 @@ pub(super) fn next_steps(call: &Call) -> Vec<Choice> {
     steps.map(|offered| offered.steps).unwrap_or_default()
 }
 
-/// Whether what was read is the documented answer to a documented question: then nobody has to find words.
+/// Returns true if the one thing that was read is the documented answer to a documented question: then no words have to
+/// be found.
 pub(super) fn is_documented(book: &Book, state: &AgentState, situation: &Situation) -> bool {
     let [read] = state.turn.reads.as_slice() else { return false };
     read.failed.is_none() && book.documented_read(situation).is_some_and(|(tool, _)| read.tool == tool)
 }
 
-/// Remembers how an action ended and says so.
+/// Remembers the outcome of an action, and says it.
 fn ended(registry: &Registry, state: &mut AgentState, record: &ActionRecord, context: &Context) -> Reply {
     let reply = match state.plan().filter(|plan| !plan.ahead.is_empty()) {
         Some(plan) if record.status == Status::Done => outcomes::done_so_far(registry, record, plan),
@@ -156,12 +157,12 @@ fn ended(registry: &Registry, state: &mut AgentState, record: &ActionRecord, con
     reply
 }
 
-/// Whether it is a request that nothing here can serve.
+/// Returns true if nothing here can serve the request.
 fn is_unsupported(state: &AgentState) -> bool {
     state.turn.analysis.as_ref().is_some_and(|analysis| analysis.capability.as_deref() == Some(tools::UNSUPPORTED))
 }
 
-/// The answer where no words have to be found: what failed, and what a tool returned to a documented question.
+/// The answer that needs no model: a failure, or a tool's answer to a documented question.
 fn settled(registry: &Registry, state: &AgentState, finds_words: bool, context: &Context) -> Option<Reply> {
     let turn = &state.turn;
     if !turn.reads.is_empty() && turn.gathered.is_empty() {
@@ -183,7 +184,7 @@ fn settled(registry: &Registry, state: &AgentState, finds_words: bool, context: 
     }
 }
 
-/// A model's words, with the files that the tools' answers bring: words cannot take their place.
+/// Adds the files of the tools' answers to a model's words, which cannot take their place.
 fn with_files(registry: &Registry, state: &AgentState, mut reply: Reply) -> Reply {
     if reply.files.is_empty() {
         reply.files = replies::results(registry, state).map(|results| results.files).unwrap_or_default();

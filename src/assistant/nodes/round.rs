@@ -1,6 +1,6 @@
-//! One round of a model: what it called is done, side by side and in any order, and the turn goes where that leads.
+//! One round of a model: its calls are done, side by side and in any order, and the turn goes where that leads.
 //!
-//! The first round of a message is begun by `analyze`, the others by `gather`; what a call does is in
+//! The first round of a message is begun by `analyze`, the others by `gather`; the effects of a call are in
 //! [`super::gather_tools`]. A round that says what the request is, instead of working on it, is an [`Analysis`].
 
 use std::sync::Arc;
@@ -38,15 +38,15 @@ use super::{
     respond::{self, Respond},
 };
 
-/// How many times the model is asked in one turn.
+/// The number of times the model is asked in one turn.
 pub(super) const ROUNDS: u32 = 5;
-/// Below this the person is asked.
+/// The confidence below which the person is asked.
 const SURE: f64 = 0.7;
 
-/// How many pieces of what was said are kept with a draft.
+/// The number of unused pieces of the message that are kept with a draft.
 const MOST_UNHEARD: usize = 6;
 
-/// What a round works with.
+/// The dependencies of a round.
 #[derive(Clone)]
 pub(in super::super) struct Rounds {
     registry: Registry,
@@ -59,28 +59,28 @@ pub(in super::super) struct Rounds {
 pub(super) struct Round<'a> {
     /// The turn so far.
     pub(super) state: AgentState,
-    /// Where it takes place.
+    /// The context of the node.
     pub(super) context: &'a Context,
-    /// What it cost so far.
+    /// The usage so far.
     pub(super) usage: StepUsage,
-    /// What the model said.
+    /// The response of the model.
     pub(super) response: Response,
-    /// What it said the request is, if it did.
+    /// The analysis of the request, if the model gave one.
     pub(super) analysis: Option<Analysis>,
-    /// Whether a language model takes part: it finds words, and sees the results of its calls.
+    /// True if a language model takes part: it finds words, and sees the results of its calls.
     pub(super) finds_words: bool,
-    /// Whether it is the first of the message: what it calls is done in a step of its own.
+    /// True if it is the first of the message: its calls are done in a step of their own.
     pub(super) is_first: bool,
 }
 
-/// Keeps what the first round called, so that it is saved before anything is read.
+/// Keeps the calls of the first round, so that they are saved before anything is read.
 fn put_off(round: Round<'_>) -> Step<AgentState> {
     let Round { mut state, usage, response, .. } = round;
     state.turn.exchange.push(Message { role: Role::Assistant, content: response.content });
     Step::go(state, Gather::NAME).cost(usage.total())
 }
 
-/// What the first round called and nobody has done yet.
+/// The calls of the first round that are not done yet.
 pub(super) fn put_off_before(state: &mut AgentState, finds_words: bool) -> Option<Response> {
     let Message { content, .. } = state.turn.exchange.pop_if(|last| last.role == Role::Assistant)?;
     let stop_reason = if finds_words { "tool_use" } else { "end_turn" };
@@ -88,7 +88,7 @@ pub(super) fn put_off_before(state: &mut AgentState, finds_words: bool) -> Optio
 }
 
 impl Rounds {
-    /// For these tools and actions; large answers are kept in `blobs`.
+    /// Creates the rounds with these tools and actions; large answers are kept in `blobs`.
     pub(in super::super) fn new(registry: Registry, blobs: Arc<dyn BlobCache>, prompts: Prompts) -> Self {
         Self { kit: Arc::new(Kit::new(registry.clone())), registry, blobs, prompts }
     }
@@ -98,7 +98,7 @@ impl Rounds {
         &self.prompts
     }
 
-    /// What a model is offered in this turn.
+    /// The tools that a model is offered in this turn.
     pub(super) fn offered(&self, state: &AgentState, situation: &Situation) -> Arc<[ToolSpec]> {
         let hint = match self.registry.book.hint(situation) {
             Hint::Calls(calls) => calls,
@@ -118,7 +118,7 @@ impl Rounds {
         self.kit.offered(families, &first, situation.in_hand().is_some())
     }
 
-    /// What a model said the request is: the first call that can be read. Nothing if it made no such call.
+    /// The analysis of the request by a model: the first call that can be read. `None` if it made no such call.
     ///
     /// # Errors
     ///
@@ -142,7 +142,7 @@ impl Rounds {
         outcome
     }
 
-    /// Takes a round up and says where it leads.
+    /// Takes a round up and returns the step it leads to.
     pub(super) async fn take(&self, mut round: Round<'_>) -> Step<AgentState> {
         let calls = exchange::calls(&round.response);
         let works = calls.iter().any(|call| ![tools::ANALYZE, tools::NEXT_STEPS].contains(&call.name.as_str()));
@@ -173,7 +173,8 @@ impl Rounds {
         self.work(round, calls).await
     }
 
-    /// Several requests that do not hold all that was said: the model is told once, then the person is asked.
+    /// Several requests that leave out a part of the message: the model is asked to correct them once, then the person
+    /// is asked.
     fn ask_for_whole_steps(
         &self,
         round: Round<'_>,
@@ -209,7 +210,7 @@ impl Rounds {
         state.turn.analysis = Some(analysis);
     }
 
-    /// What a request is that a model went to work on at once.
+    /// The analysis of a request that a model went to work on at once.
     fn analysis_of(&self, round: &Round<'_>, calls: &[Call]) -> Analysis {
         let state = &round.state;
         let situation = view::situation(state, round.context);
@@ -218,7 +219,7 @@ impl Rounds {
         Analysis { capability, ..Analysis::of_step(&state.turn.said) }
     }
 
-    /// The model said what the request is.
+    /// Follows the analysis that the model gave.
     fn told(&self, mut round: Round<'_>, analysis: Analysis, calls: &[Call], steps: Vec<String>) -> Step<AgentState> {
         if steps.len() > 1 {
             round.state.begin_plan(&steps);
@@ -255,7 +256,7 @@ impl Rounds {
         Step::go(state, next).cost(usage.total())
     }
 
-    /// The model went to work, or came to an end.
+    /// Follows the calls of a model that went to work, or came to an end.
     async fn work(&self, round: Round<'_>, calls: Vec<Call>) -> Step<AgentState> {
         let Round { mut state, context, usage, response, finds_words, .. } = round;
         state.turn.rounds += 1;
@@ -316,8 +317,8 @@ impl Rounds {
         }
     }
 
-    /// Works the change out for `reader` and says where that leads. `said` are words that a model made it from, and may have
-    /// lost a part of.
+    /// Prepares the change for `reader` and returns the step that leads to. `said` are words that a model made it from,
+    /// and may have lost a part of.
     pub(super) async fn prepare(
         &self,
         mut state: AgentState,
@@ -394,7 +395,7 @@ impl Rounds {
     }
 }
 
-/// All that a proposal holds, in words: its parameters, as they were given and as they were worked out, and its card.
+/// All content of a proposal, in words: its parameters, as they were given and as they were worked out, and its card.
 fn told_by(change: &Draft, proposal: &Proposal) -> String {
     let card = &proposal.card;
     let mut told = vec![change.action.clone(), Value::from(change.params.clone()).to_string()];
@@ -408,7 +409,7 @@ fn told_by(change: &Draft, proposal: &Proposal) -> String {
     told.join("\n")
 }
 
-/// The same without the ids in it that nobody said: in 32 digits there is one number or another that somebody did say.
+/// The same without the ids that are not in `said`: in 32 digits there may be any number that was said.
 pub(super) fn without_ids(told: &str, said: &str) -> String {
     let in_word = |c: char| c.is_ascii_alphanumeric() || c == '-';
     let pieces = told.split_inclusive(|c: char| !in_word(c));

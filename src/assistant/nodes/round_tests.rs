@@ -1,4 +1,4 @@
-//! Rounds of a scripted model: which tools it is offered, and what becomes of its calls in whatever order they come.
+//! Rounds of a scripted model: the tools it is offered, and the effects of its calls in any order.
 
 use std::sync::Arc;
 
@@ -15,12 +15,12 @@ use super::{
 };
 use crate::state::AgentState;
 
-/// What is called in a request, by name.
+/// The names of the tools that a request offers.
 fn offered(script: &Script, request: usize) -> Vec<String> {
     script.asked.lock().unwrap()[request].tools.iter().map(|tool| tool.name.clone()).collect()
 }
 
-/// The results of the calls before a request: what they said, and whether it was an error.
+/// The results of the calls before a request: their text, and true for an error.
 fn results(script: &Script, request: usize) -> Vec<(String, bool)> {
     let asked: &Vec<Request> = &script.asked.lock().unwrap();
     let last = asked[request].exchange.last().expect("an exchange");
@@ -31,7 +31,7 @@ fn results(script: &Script, request: usize) -> Vec<(String, bool)> {
     last.content.iter().map(result).collect()
 }
 
-/// The model wants Math Hints started.
+/// A proposal to start Math Hints.
 fn start() -> (&'static str, Value) {
     ("propose_update_experiment_status", json!({ "experiment": "Math Hints", "status": "enrolling" }))
 }
