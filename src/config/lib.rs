@@ -1,5 +1,5 @@
-//! Settings: one struct per component, read once, every wrong value reported at once. Capabilities bring sections of their
-//! own: [`Additions`].
+//! Settings: one struct per component, read once, every wrong value reported at once. Capabilities bring sections of
+//! their own: [`Additions`].
 //!
 //! Order: `config/default.toml` (embedded, every key explained there), the file given or the profile chosen, the
 //! environment. Only this module reads the environment. Secrets come from the environment alone and are

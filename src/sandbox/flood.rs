@@ -6,7 +6,7 @@ use axum::body::{Body, Bytes};
 use futures_util::stream;
 use tokio_util::sync::CancellationToken;
 
-/// How much comes at a time, in bytes.
+/// The size of a piece, in bytes.
 const PIECE: usize = 64 * 1024;
 
 /// A body that never ends while the server lives: a piece of blanks, again and again, with a pause before each.

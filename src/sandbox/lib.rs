@@ -1,4 +1,4 @@
-//! Stand-ins for the outside world: real HTTP servers that keep state and check what they are sent.
+//! Stand-ins for the outside world: real HTTP servers that keep state and check the requests they receive.
 //!
 //! The tests and the playground use the same ones, and the bot reaches them over the wire like the originals. No
 //! production module knows them; only `app` does.

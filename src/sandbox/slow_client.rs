@@ -1,4 +1,4 @@
-//! Clients that keep a server waiting: they connect and say nothing, or begin a request and do not go on.
+//! Clients that keep a server waiting: they connect and send nothing, or begin a request and do not go on.
 
 use std::{io, net::SocketAddr};
 
@@ -7,10 +7,10 @@ use tokio::{
     net::TcpStream,
 };
 
-/// How a client keeps the server waiting.
+/// The way in which a client keeps the server waiting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Slow {
-    /// It says nothing.
+    /// It sends nothing.
     Silent,
     /// It sends the head of a request, byte by byte, and never ends it.
     Head,
@@ -20,7 +20,7 @@ pub enum Slow {
     Idle,
 }
 
-/// One of them.
+/// A slow client.
 #[derive(Debug)]
 pub struct SlowClient {
     stream: TcpStream,
@@ -28,7 +28,7 @@ pub struct SlowClient {
 }
 
 impl SlowClient {
-    /// Connects, and does what comes before the waiting.
+    /// Connects, and sends what comes before the waiting.
     ///
     /// # Errors
     ///
@@ -55,7 +55,7 @@ impl SlowClient {
         Ok(Self { stream, how })
     }
 
-    /// Sends one byte more of what it never ends.
+    /// Sends one more byte of the request that never ends.
     ///
     /// # Errors
     ///

@@ -17,7 +17,7 @@ pub use tokio_tungstenite::tungstenite::Message as Frame;
 /// An open connection.
 pub type WebSocket = WebSocketStream<TokioIo<Upgraded>>;
 
-/// Accepts a connection and converses on it in a task of its own; or says that no WebSocket was asked for.
+/// Accepts a connection and runs `converse` on it in a task of its own; or answers that no WebSocket was asked for.
 pub fn accept<F>(mut request: Request, converse: impl FnOnce(WebSocket) -> F + Send + 'static) -> Response
 where
     F: Future<Output = ()> + Send,

@@ -1,4 +1,5 @@
-//! What a service account hands in for a token, checked as Google checks it and refused in its words.
+//! The assertion that a service account hands in for a token, checked as Google checks it and refused in Google's
+//! words.
 
 use base64::{
     Engine as _,
@@ -10,9 +11,9 @@ use serde_json::Value;
 
 use super::{ACCOUNT, KEY};
 
-/// Clocks may differ by this much, in seconds.
+/// The tolerated difference between clocks, in seconds.
 const SKEW: i64 = 300;
-/// No assertion is good for longer, in seconds.
+/// The longest validity of an assertion, in seconds.
 const LONGEST: i64 = 3600;
 
 /// Base64 as in a JWT; padding is unusual but read.
@@ -24,7 +25,7 @@ const LENIENT: GeneralPurpose = GeneralPurpose::new(
 /// The error and the words with which an assertion is refused.
 type Refusal = (&'static str, &'static str);
 
-/// Whether `jwt` is an assertion of the account for `endpoint` that is good at `now`.
+/// Checks that `jwt` is an assertion of the account for `endpoint` that is good at `now`.
 pub(super) fn check(jwt: &str, endpoint: &str, now: i64) -> Result<(), Refusal> {
     let malformed = ("invalid_grant", "Bad Request");
     let parts: Vec<&str> = jwt.split('.').collect();

@@ -1,8 +1,8 @@
 //! The stand-in for Google's token endpoint: a real HTTP server that mints access tokens for one service account.
 //!
-//! It believes an assertion as Google does: signed with the account's key, made out to this endpoint, for a scope, neither old
-//! nor from the future, and no longer than an hour. What is wrong is said in Google's words. The key lies beside this file;
-//! nothing but a sandbox believes it.
+//! It accepts an assertion as Google does: signed with the account's key, made out to this endpoint, for a scope,
+//! neither old nor from the future, and no longer than an hour. Errors are in Google's words. The key lies beside this
+//! file; only a sandbox accepts it.
 //!
 //! Start at [`SandboxGoogle`]; a stand-in UpGrade can ask its [`Tokens`] which tokens are good.
 
@@ -29,14 +29,14 @@ use tokio_util::sync::CancellationToken;
 
 use crate::flood;
 
-/// The one account there is.
+/// The only account.
 pub const ACCOUNT: &str = "countersign@sandbox.iam.gserviceaccount.com";
 /// The account's key, as PKCS #8.
 const KEY: &[u8] = include_bytes!("key.der");
-/// What is asked for with an assertion.
+/// The grant type of a request with an assertion.
 const GRANT: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";
 
-/// The tokens that were minted, and until when they are good.
+/// The tokens that were minted, with their expiry.
 #[derive(Debug)]
 pub struct Tokens {
     clock: Arc<dyn Clock>,
@@ -44,12 +44,12 @@ pub struct Tokens {
 }
 
 impl Tokens {
-    /// Whether a token was minted here and is still good.
+    /// Returns true if a token was minted here and is still good.
     pub fn accepts(&self, token: &str) -> bool {
         self.minted().get(token).is_some_and(|end| self.clock.now() < *end)
     }
 
-    /// How many were minted so far.
+    /// The number of tokens that were minted so far.
     pub fn count(&self) -> usize {
         self.minted().len()
     }
@@ -70,19 +70,19 @@ impl Tokens {
     }
 }
 
-/// How the endpoint behaves.
+/// The behaviour of the endpoint.
 #[derive(Clone, Debug, Default)]
 pub enum Mood {
     /// It checks and mints.
     #[default]
     Well,
-    /// It says no, with this error and these words.
+    /// It refuses, with this error and this description.
     Refuses(&'static str, &'static str),
-    /// It fails, and says so as it says no.
+    /// It fails, with an error body like that of a refusal.
     Fails,
     /// It takes the request and never answers.
     Silent,
-    /// Something before it answers with a web page.
+    /// Something in front of it answers with a web page.
     Away,
     /// Its answer does not end.
     Floods,
@@ -92,7 +92,7 @@ pub enum Mood {
 struct Shared {
     tokens: Arc<Tokens>,
     endpoint: String,
-    /// How long tokens live, and what happens next.
+    /// The life of tokens, and the behaviour from now on.
     conduct: Mutex<(Duration, Mood)>,
     stop: CancellationToken,
 }
@@ -113,7 +113,7 @@ impl SandboxGoogle {
         Self::start_at(0, Arc::new(SystemClock)).await
     }
 
-    /// The same on a port of one's own choice, with a clock.
+    /// Starts a server on a given port, with a clock.
     ///
     /// # Errors
     ///
@@ -138,7 +138,7 @@ impl SandboxGoogle {
         Ok(Self { shared })
     }
 
-    /// Where tokens are minted.
+    /// The address at which tokens are minted.
     pub fn endpoint(&self) -> &str {
         &self.shared.endpoint
     }
@@ -161,12 +161,12 @@ impl SandboxGoogle {
         })
     }
 
-    /// How long tokens live that are minted from now on.
+    /// Sets the life of tokens that are minted from now on.
     pub fn tokens_live(&self, life: Duration) {
         self.conduct().0 = life;
     }
 
-    /// How the endpoint behaves from now on.
+    /// Sets the behaviour of the endpoint from now on.
     pub fn is(&self, mood: Mood) {
         self.conduct().1 = mood;
     }

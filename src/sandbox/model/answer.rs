@@ -7,19 +7,19 @@ use serde_json::{Value, json};
 
 use super::script::{Fault, Scripted};
 
-/// How many characters one delta has.
+/// The length of a delta, in characters.
 const DELTA: usize = 9;
-/// How many bytes one piece of the stream has.
+/// The size of a piece of the stream, in bytes.
 const PIECE: usize = 101;
 
-/// Which answer this is, and what it costs.
+/// The id and the usage of an answer.
 #[derive(Debug)]
 pub(super) struct Envelope {
     /// `msg_…`.
     pub(super) id: String,
-    /// As it was asked for.
+    /// The model, as the request named it.
     pub(super) model: String,
-    /// The question's share.
+    /// The usage of the question.
     pub(super) usage: Value,
 }
 

@@ -1,4 +1,4 @@
-//! Counts tokens as the API does: what stands before a mark and was seen before is read from the cache.
+//! Counts tokens as the API does: parts before a mark that were seen before are read from the cache.
 //!
 //! A token is four bytes here, and nothing is too short to be cached or too old to be found.
 
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 pub(super) struct Cache(HashSet<String>);
 
 impl Cache {
-    /// What the question costs, as the API's `usage`; its marked prefixes are known from now on.
+    /// Returns the usage of the question, as the API's `usage`; remembers its marked prefixes.
     pub(super) fn count(&mut self, body: &Value) -> Value {
         let mut sent = String::new();
         let mut marked = Vec::new();
@@ -36,7 +36,7 @@ impl Cache {
     }
 }
 
-/// All parts of a question in the order in which a model reads them; who speaks stands before what is said.
+/// All parts of a question in the order in which a model reads them; the speaker stands before the words.
 fn parts(body: &Value) -> Vec<Value> {
     let list = |value: &Value| match value {
         Value::Array(parts) => parts.clone(),

@@ -1,27 +1,27 @@
 //! The rules of the Messages API, on a request as it came.
 //!
-//! Written from what the API refuses, not from what the bot sends: unknown members, speakers that do not alternate, calls
-//! that are not answered directly, tools without a schema, more than four marks for the cache. The newest models refuse a
-//! conversation that ends with the model's own words, so it is refused here as well.
+//! Written from what the API refuses, not from what the bot sends: unknown members, speakers that do not alternate,
+//! calls that are not answered directly, tools without a schema, more than four marks for the cache. The newest models
+//! refuse a conversation that ends with the model's own words, so it is refused here as well.
 
 use axum::http::HeaderMap;
 use serde_json::{Map, Value};
 
 use super::strict;
 
-/// How many marks for the cache a request may have.
+/// The number of marks for the cache that a request may have.
 const MARKS: usize = 4;
 
-/// Why a request is refused.
+/// The reason for refusing a request.
 #[derive(Debug, PartialEq)]
 pub(super) struct Refusal {
     /// The status.
     pub(super) status: u16,
-    /// In the words of the API, roughly.
+    /// The message, roughly in the words of the API.
     pub(super) message: String,
 }
 
-/// Checks who asks, then what is asked. `odd` are the blocks of other kinds that the stand-in sent, which may come back.
+/// Checks the key, then the request. `odd` are the blocks of other kinds that the stand-in sent, which may come back.
 pub(super) fn check(headers: &HeaderMap, key: &str, body: &Value, odd: &[Value]) -> Result<(), Refusal> {
     let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     if header("x-api-key") != Some(key) {

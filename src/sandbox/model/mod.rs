@@ -1,12 +1,12 @@
-//! The stand-in for a language model: a real server that speaks the Messages API and says what a test told it to say.
+//! The stand-in for a language model: a real server that speaks the Messages API and gives the answers of a test.
 //!
-//! It knows nothing of the bot. Each request is held to the rules of the API (`check`) and a broken one is answered as
-//! the API answers it and remembered; then a fault may happen (`script`); then the next scripted answer goes out, whole or
+//! It knows nothing of the bot. Each request is held to the rules of the API (`check`); a broken one is answered as the
+//! API answers it and remembered. Then a fault may happen (`script`), and the next scripted answer goes out, whole or
 //! as events (`answer`), with a count of tokens that follows the marks for the cache (`cache`).
 //!
-//! Start at [`SandboxModel`]. An answer that is not scripted is an error: a test that asks the model once more than it
-//! thinks should learn that. Only where the question is what asking costs, or somebody tries the bot without a key,
-//! somebody else may answer ([`SandboxModel::answers_by`]): what a model *says* is not learned that way.
+//! Start at [`SandboxModel`]. A request without a scripted answer is an error: a test that asks the model once more
+//! than it expects should fail. Only to measure the cost of questions, or to try the bot without a key, a function may
+//! answer instead ([`SandboxModel::answers_by`]); such answers say nothing about a real model.
 
 mod answer;
 mod cache;
@@ -28,18 +28,18 @@ use self::{
 /// The key it accepts.
 const API_KEY: &str = "sandbox-model-key";
 
-/// A request, and what became of it.
+/// A request, and its outcome.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Received {
-    /// What was sent.
+    /// The body of the request.
     pub body: Value,
-    /// Which rule of the API it breaks.
+    /// The rule of the API that it breaks, if any.
     pub violation: Option<String>,
     /// The status of the answer.
     pub status: u16,
 }
 
-/// What was asked and answered so far, in tokens of four bytes.
+/// The usage of all requests and answers so far, in tokens of four bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cost {
     /// Requests that were answered.
@@ -84,7 +84,7 @@ impl SandboxModel {
         API_KEY
     }
 
-    /// Ends what is being answered, then frees the port.
+    /// Finishes the answers in hand, then frees the port.
     pub async fn stop(mut self) {
         self.shared.stop.cancel();
         if let Some(serving) = self.serving.take() {
@@ -92,78 +92,79 @@ impl SandboxModel {
         }
     }
 
-    /// Next it calls one tool.
+    /// Makes the next answer call one tool.
     pub fn will_call(&self, tool: &str, arguments: Value) {
         self.will_call_all([(tool, arguments)]);
     }
 
-    /// Next it calls several tools in one answer.
+    /// Makes the next answer call several tools.
     pub fn will_call_all<'a>(&self, calls: impl IntoIterator<Item = (&'a str, Value)>) {
         let call = |(tool, arguments)| json!({ "type": "tool_use", "name": tool, "input": arguments });
         self.will_answer(calls.into_iter().map(call).collect(), "tool_use");
     }
 
-    /// Next it says something and ends its turn.
+    /// Makes the next answer say this and end the turn.
     pub fn will_say(&self, text: &str) {
         self.will_answer(vec![json!({ "type": "text", "text": text })], "end_turn");
     }
 
-    /// Next it answers with these blocks; calls without an `id` get one.
+    /// Makes the next answer consist of these blocks; calls without an `id` get one.
     pub fn will_answer(&self, content: Vec<Value>, stop_reason: &str) {
         self.shared.script().add(Scripted { content, stop_reason: stop_reason.to_owned() });
     }
 
-    /// Whatever is not scripted is answered by `answers`, from the body of the request to the blocks of a message.
+    /// Answers every request that is not scripted with `answers`, from the body of the request to the blocks of a
+    /// message.
     pub fn answers_by(&self, answers: impl Fn(&Value) -> Vec<Value> + Send + 'static) {
         self.shared.script().otherwise = Otherwise(Some(Box::new(answers)));
     }
 
-    /// The next request is answered with this status; the scripted answers stay.
+    /// Answers the next request with this status; the scripted answers stay.
     pub fn fails_next(&self, status: u16, retry_after: Option<f64>) {
         self.shared.script().fail(Fault::Fail { status, retry_after });
     }
 
-    /// The next request is answered with the beginning of the scripted answer, then with silence.
+    /// Answers the next request with the beginning of the scripted answer, then with silence.
     pub fn stalls_next(&self) {
         self.shared.script().fail(Fault::Stall);
     }
 
-    /// The next request is answered with the beginning of the scripted answer, then the connection is cut.
+    /// Answers the next request with the beginning of the scripted answer, then cuts the connection.
     pub fn cuts_next(&self) {
         self.shared.script().fail(Fault::Cut);
     }
 
-    /// The next answer breaks off with an error of this type, such as `overloaded_error`.
+    /// Makes the next answer break off with an error of this type, such as `overloaded_error`.
     pub fn breaks_off_next(&self, kind: &str) {
         self.shared.script().fail(Fault::BreakOff { kind: kind.to_owned() });
     }
 
-    /// The arguments in the next answer are cut short and no longer JSON.
+    /// Cuts the arguments in the next answer short, so that they are no longer JSON.
     pub fn sends_bad_json_next(&self) {
         self.shared.script().fail(Fault::BadJson);
     }
 
-    /// Takes it down, or up again: every request is answered 529.
+    /// Takes the server down, or up again: while down, every request is answered 529.
     pub fn is_down(&self, down: bool) {
         self.shared.script().down = down;
     }
 
-    /// Every request so far, the refused ones too.
+    /// All requests so far, including those that were refused.
     pub fn requests(&self) -> Vec<Received> {
         self.shared.received()
     }
 
-    /// What all answers cost so far.
+    /// The usage of all answers so far.
     pub fn cost(&self) -> Cost {
         self.shared.cost()
     }
 
-    /// How often it was asked and had nothing scripted to say.
+    /// The number of requests without a scripted answer.
     pub fn unscripted(&self) -> usize {
         self.shared.script().unscripted
     }
 
-    /// How many scripted answers nobody has asked for yet.
+    /// The number of scripted answers that were not asked for yet.
     pub fn unasked(&self) -> usize {
         self.shared.script().unasked()
     }

@@ -1,7 +1,7 @@
-//! What is to be answered, and what is to go wrong first.
+//! The answers to be given, and the faults that come first.
 //!
-//! A fault takes one request and leaves the answers alone, so that the attempt after it gets what was meant for the first
-//! one. Only bad arguments are a fault of the answer itself and use it up.
+//! A fault takes one request and leaves the answers alone, so that the next attempt gets the answer that was meant for
+//! the first. Only bad arguments are a fault of the answer itself and use it up.
 
 use std::{collections::VecDeque, fmt};
 
@@ -12,14 +12,14 @@ use serde_json::Value;
 pub(super) struct Scripted {
     /// Its blocks.
     pub(super) content: Vec<Value>,
-    /// Why it ends.
+    /// The reason why it ends.
     pub(super) stop_reason: String,
 }
 
-/// Something that goes wrong with one request.
+/// A fault of one request.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Fault {
-    /// It is answered with this status.
+    /// The request is answered with this status.
     Fail { status: u16, retry_after: Option<f64> },
     /// The answer begins and goes silent.
     Stall,
@@ -31,7 +31,7 @@ pub(super) enum Fault {
     BadJson,
 }
 
-/// What a request meets.
+/// The outcome of a request.
 #[derive(Debug)]
 pub(super) enum Turn {
     /// An answer, perhaps with a fault in it.
@@ -45,7 +45,7 @@ pub(super) enum Turn {
 /// Answers a request with the blocks of a message.
 pub(super) type Answers = dyn Fn(&Value) -> Vec<Value> + Send;
 
-/// Who answers what is not scripted.
+/// The function that answers requests that are not scripted.
 #[derive(Default)]
 pub(super) struct Otherwise(pub(super) Option<Box<Answers>>);
 
@@ -55,17 +55,17 @@ impl fmt::Debug for Otherwise {
     }
 }
 
-/// Everything that waits.
+/// The answers and faults that wait.
 #[derive(Debug, Default)]
 pub(super) struct Script {
     answers: VecDeque<Scripted>,
-    /// Who answers when nothing waits.
+    /// The function that answers when nothing waits.
     pub(super) otherwise: Otherwise,
     faults: VecDeque<Fault>,
     calls: u64,
-    /// Whether every request is answered 529.
+    /// True if every request is answered 529.
     pub(super) down: bool,
-    /// How often there was nothing to say.
+    /// The number of requests without an answer.
     pub(super) unscripted: usize,
 }
 
@@ -76,7 +76,7 @@ impl Script {
         self.answers.push_back(answer);
     }
 
-    /// Gives names to the calls of an answer.
+    /// Gives ids to the calls of an answer.
     fn with_names(&mut self, mut answer: Scripted) -> Scripted {
         for block in &mut answer.content {
             if block["type"] == "tool_use" && block["id"].is_null() {
@@ -92,12 +92,12 @@ impl Script {
         self.faults.push_back(fault);
     }
 
-    /// How many answers wait.
+    /// The number of answers that wait.
     pub(super) fn unasked(&self) -> usize {
         self.answers.len()
     }
 
-    /// What a sound request meets.
+    /// Takes the outcome of a valid request.
     pub(super) fn next(&mut self, request: &Value) -> Turn {
         if self.down {
             return Turn::Fail { status: 529, retry_after: None };

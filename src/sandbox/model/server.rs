@@ -25,7 +25,7 @@ use super::{
 };
 
 impl Cost {
-    /// One more answer, with the question's share as the API tells it.
+    /// Adds an answer, with the question's usage as the API reports it.
     fn add(&mut self, question: &Value, answered: usize) {
         let tokens = |key: &str| question[key].as_u64().unwrap_or(0);
         self.calls += 1;
@@ -35,10 +35,10 @@ impl Cost {
     }
 }
 
-/// No request is larger, as at the API.
+/// The largest body of a request, as at the API.
 const BODY_LIMIT: usize = 32 * 1024 * 1024;
 
-/// What the server and its owner both hold.
+/// The state that the server and its owner share.
 #[derive(Debug)]
 pub(super) struct Shared {
     key: &'static str,
@@ -133,7 +133,7 @@ fn respond(shared: &Shared, ledger: &mut Ledger, body: &Value, number: usize) ->
     response.expect("two plain headers")
 }
 
-/// The pieces, then the end, an abrupt end, or nothing at all.
+/// The pieces, then the end, an abrupt end, or silence.
 fn streamed(pieces: Vec<Bytes>, fault: Option<&Fault>, stop: CancellationToken) -> Body {
     let pieces = stream::iter(pieces.into_iter().map(Ok::<_, std::io::Error>));
     match fault {

@@ -1,14 +1,14 @@
-//! What a schema must be like for a tool that a model is held to: a smaller language, and not too much of it.
+//! The rules for the schemas of strict tools: a smaller language, and a limited amount of it.
 
 use serde_json::{Map, Value};
 
-/// How many tools may be strict.
+/// The number of tools that may be strict.
 const TOOLS: usize = 20;
-/// How many optional members all their schemas may have.
+/// The number of optional members in all their schemas.
 const OPTIONAL: usize = 24;
-/// How many places may be of one kind or another.
+/// The number of places that may have one of several types.
 const UNIONS: usize = 16;
-/// What cannot be kept to.
+/// The keywords that a strict schema cannot have.
 const UNKNOWN: &[&str] = &[
     "minimum",
     "maximum",
@@ -27,7 +27,7 @@ const UNKNOWN: &[&str] = &[
     "oneOf",
 ];
 
-/// What all strict tools of a request have.
+/// The totals of all strict tools of a request.
 #[derive(Debug, Default)]
 struct Sum {
     tools: usize,

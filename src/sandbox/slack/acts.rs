@@ -1,5 +1,5 @@
-//! What a person does, over HTTP (`workspace`) or in a test (`people`): the world is looked at, the app is told, and
-//! what it answers is done.
+//! The acts of a person, over HTTP (`workspace`) or in a test (`people`): each looks at the world, reaches the app, and
+//! carries out the app's answer.
 
 use std::{sync::Arc, time::Duration};
 
@@ -22,17 +22,17 @@ use super::{
     },
 };
 
-/// Where on the page something is pressed.
+/// An element that is operated, and its place on the page.
 #[derive(Clone, Debug)]
 pub(super) struct Pressed<'a> {
     pub(super) block_id: Option<&'a str>,
     pub(super) press: Press,
     pub(super) chosen: Value,
-    /// What else is filled in around it: `state.values`, as far as it is known.
+    /// The other values around it: `state.values`, as far as they are known.
     pub(super) values: Value,
 }
 
-/// What comes of typing a line.
+/// The result of typing a line.
 #[derive(Clone, Debug)]
 pub(super) enum Typed {
     Said(MessageTs),
@@ -70,7 +70,7 @@ impl Server {
         Ok(self.post(Draft { thread, ..Draft::new(channel.clone(), user.clone(), text) }).ts)
     }
 
-    /// A line typed into the page: a message, or a command where one may stand.
+    /// Types a line into the page: a message, or a command where one may stand.
     pub(super) async fn type_line(
         self: &Arc<Self>,
         user: &UserId,
@@ -178,7 +178,7 @@ impl Server {
         self.ask_app(Kind::Interaction, "block_actions", payload).await.map(|_| ())
     }
 
-    /// Submits a modal and does what the app answers. True if it closed.
+    /// Submits a modal and does what the app answers. Returns true if it closed.
     pub(super) async fn submit(self: &Arc<Self>, user: &UserId, view_id: &str, given: &Value) -> Result<bool, Error> {
         let (payload, blocks) = {
             let mut world = self.world();
@@ -221,7 +221,7 @@ impl Server {
         }
     }
 
-    /// Whether what the app put into its acknowledgement can be shown; noted if not.
+    /// Returns true if the content of the app's acknowledgement can be shown; complains if not.
     fn acknowledged_well(&self, checked: Result<(), super::check::Problem>) -> bool {
         let well = checked.is_ok();
         self.remark("view_submission", checked);
@@ -274,7 +274,7 @@ impl Server {
         self.send(delivery);
     }
 
-    /// Delivers something that a person waits for.
+    /// Makes a delivery that a person waits for.
     pub(super) async fn ask_app(&self, kind: Kind, about: &str, payload: Value) -> Result<Option<Value>, Error> {
         let (sender, answer) = oneshot::channel();
         self.send(interaction(kind, about, payload, Some(sender)));
@@ -291,7 +291,7 @@ fn interaction(kind: Kind, about: &str, payload: Value, answer: Option<oneshot::
     Delivery { kind, id, about: about.to_owned(), payload, answer }
 }
 
-/// The element that is meant, and its block.
+/// The element that is pressed, and its block.
 fn find(blocks: &[Value], pressed: &Pressed<'_>) -> Option<(String, Value)> {
     let block_fits = |block: &str| pressed.block_id.is_none_or(|wanted| wanted == block);
     interactive(blocks).into_iter().find(|(block, element)| {
@@ -308,7 +308,7 @@ fn find(blocks: &[Value], pressed: &Pressed<'_>) -> Option<(String, Value)> {
     })
 }
 
-/// What somebody typed as Slack stores it: names become mentions, the rest is escaped.
+/// The typed text as Slack stores it: names become mentions, the rest is escaped.
 pub(super) fn typed(text: &str, world: &World) -> String {
     let escaped = escape(text);
     let mut out = String::new();

@@ -1,4 +1,5 @@
-//! What people do around an app that is an agent: press Stop, open a talk. And what the app does: sessions, prompts.
+//! The acts of people around an app that is an agent: pressing Stop, opening a conversation. And the acts of such an
+//! app: sessions, prompts.
 
 use std::sync::Arc;
 
@@ -8,7 +9,7 @@ use serde_json::{Value, json};
 use super::{Error, SandboxSlack, broadcast::Change, events, server::Server};
 
 impl SandboxSlack {
-    /// Has somebody press Slack's own Stop button of a session.
+    /// Presses Slack's own Stop button of a session.
     ///
     /// # Errors
     ///
@@ -18,7 +19,7 @@ impl SandboxSlack {
         self.server.stop_session(&user, &channel, thread)
     }
 
-    /// Has somebody open the Messages tab of the app.
+    /// Opens the Messages tab of the app.
     pub fn opens_talk(&self, user: &str) {
         let user = self.user(user);
         let mut world = self.server.world();
@@ -28,7 +29,7 @@ impl SandboxSlack {
 }
 
 impl Server {
-    /// How an agent session stands from now on.
+    /// Sets the status of an agent session.
     pub(super) fn session(&self, channel: &ChannelId, thread: &MessageTs, status: &str) {
         self.world().sessions.insert(format!("{channel}/{thread}"), status.to_owned());
         let (channel, thread_ts, status) = (channel.clone(), thread.clone(), status.to_owned());
@@ -55,7 +56,7 @@ impl Server {
         Ok(())
     }
 
-    /// What is offered in a direct conversation before anything was said.
+    /// Sets the prompts that a direct conversation offers before its first message.
     pub(super) fn prompts(&self, channel: &ChannelId, prompts: &Value) {
         self.world().prompts.insert(channel.clone(), prompts.clone());
     }

@@ -1,4 +1,4 @@
-//! What the page and waiting tests are told, in the words of the page's interface.
+//! The changes that the page and waiting tests are notified of, in the words of the page's interface.
 
 use countersign_core::ids::{ChannelId, MessageTs, UserId};
 use serde::Serialize;
@@ -6,62 +6,62 @@ use serde_json::Value;
 
 use super::world::{World, message::Message, view::View};
 
-/// Something changed in the workspace.
+/// A change in the workspace.
 #[derive(Clone, Debug, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Change {
-    /// Somebody said something.
+    /// A message was posted.
     Message {
-        /// Where.
+        /// The channel.
         channel: ChannelId,
-        /// What, as the page shows it.
+        /// The message, as the page shows it.
         message: Value,
     },
-    /// A message, or what hangs on it, looks different.
+    /// A message or its attachments changed.
     MessageChanged {
-        /// Where.
+        /// The channel.
         channel: ChannelId,
-        /// How it looks now.
+        /// The message as it is now.
         message: Value,
     },
-    /// A message was taken back.
+    /// A message was deleted.
     MessageDeleted {
-        /// Where.
+        /// The channel.
         channel: ChannelId,
-        /// What is left of it.
+        /// The remains of the message.
         message: Value,
-        /// The only one who saw it, if it was ephemeral.
+        /// The only person who saw it, if it was ephemeral.
         #[serde(skip)]
         only: Option<UserId>,
     },
-    /// One person was told something.
+    /// An ephemeral message was posted.
     Ephemeral {
-        /// Where.
+        /// The channel.
         channel: ChannelId,
-        /// Whom.
+        /// The person who sees it.
         #[serde(skip)]
         user: UserId,
-        /// What.
+        /// The message.
         message: Value,
     },
-    /// Somebody reacted.
+    /// A reaction was added.
     Reaction {
-        /// Where.
+        /// The channel.
         channel: ChannelId,
         /// The message with its reactions.
         message: Value,
     },
     /// A modal opened.
     ViewOpen {
-        /// Before whom.
+        /// The person who sees it.
         #[serde(skip)]
         user: UserId,
         /// The modal.
         view: Value,
     },
-    /// A modal looks different.
+    /// A modal changed.
     ViewUpdate {
-        /// Before whom.
+        /// The person who sees it.
         #[serde(skip)]
         user: UserId,
         /// The modal.
@@ -69,7 +69,7 @@ pub enum Change {
     },
     /// A modal opened above another.
     ViewPush {
-        /// Before whom.
+        /// The person who sees it.
         #[serde(skip)]
         user: UserId,
         /// The modal.
@@ -77,44 +77,44 @@ pub enum Change {
     },
     /// A modal closed.
     ViewClose {
-        /// Before whom.
+        /// The person who saw it.
         #[serde(skip)]
         user: UserId,
-        /// Which.
+        /// The id of the modal.
         view_id: String,
     },
-    /// The Home tab looks different.
+    /// A Home tab changed.
     Home {
-        /// To whom.
+        /// The person who sees it.
         #[serde(skip)]
         user: UserId,
         /// The tab.
         view: Value,
     },
-    /// The app says what it is doing; an empty text ends it.
+    /// The thread status changed; an empty text ends it.
     Status {
-        /// Where.
+        /// The channel.
         channel: ChannelId,
-        /// In which thread.
+        /// The thread.
         thread_ts: MessageTs,
-        /// What.
+        /// The text.
         text: String,
     },
-    /// An agent session stands differently.
+    /// The status of an agent session changed.
     Session {
-        /// Where.
+        /// The channel.
         channel: ChannelId,
-        /// In which thread.
+        /// The thread.
         thread_ts: MessageTs,
         /// `active`, `processing`, `suspended` or `closed`.
         status: String,
     },
-    /// Somebody read a channel.
+    /// A person read a channel.
     Read {
-        /// Who.
+        /// The person.
         #[serde(skip)]
         user: UserId,
-        /// Which.
+        /// The channel.
         channel: ChannelId,
     },
 }
@@ -139,7 +139,7 @@ impl Change {
         Self::Home { user: view.user.clone(), view: view.wire(world) }
     }
 
-    /// Whether `user` gets to see it.
+    /// Returns true if `viewer` gets to see the change.
     pub(super) fn concerns(&self, viewer: &UserId, world: &World) -> bool {
         match self {
             Self::Ephemeral { user, .. }
@@ -159,7 +159,7 @@ impl Change {
         }
     }
 
-    /// The channel whose unread messages it may have changed.
+    /// The channel whose unread messages the change may affect.
     pub(super) fn unread_in(&self) -> Option<&ChannelId> {
         match self {
             Self::Message { channel, .. } | Self::MessageDeleted { channel, .. } | Self::Read { channel, .. } => {

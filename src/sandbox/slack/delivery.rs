@@ -1,4 +1,4 @@
-//! How the app is told: the same plan for both ways, one attempt at a time.
+//! Delivers to the app: the same plan for both ways, one attempt at a time.
 //!
 //! Events are delivered until they are acknowledged or the redeliveries are used up. Interactions and commands are
 //! delivered once: a person is waiting, and is shown an error when the deadline passes.
@@ -13,7 +13,7 @@ use tokio::{
 
 use super::{Mode, http_delivery, ledger::Attempt, server::Server};
 
-/// How long events that are held back wait for the rest.
+/// The time that events that are held back wait for the rest.
 const HELD_BACK: Duration = Duration::from_secs(2);
 
 /// Something on its way to the app.
@@ -25,7 +25,7 @@ pub(super) struct Delivery {
     /// The type of the event or interaction, or the command.
     pub(super) about: String,
     pub(super) payload: Value,
-    /// Who waits for what the app answers.
+    /// The receiver that waits for the app's answer.
     pub(super) answer: Option<oneshot::Sender<Option<Value>>>,
 }
 
@@ -46,12 +46,12 @@ impl Kind {
     }
 }
 
-/// How an attempt ended.
+/// The outcome of an attempt.
 #[derive(Clone, Debug)]
 pub(super) enum Outcome {
-    /// With what the app had to say, if anything.
+    /// The app acknowledged, with this content if any.
     Acknowledged(Option<Value>),
-    /// For this reason; worth another attempt or not.
+    /// The attempt failed for this reason; `again`: another one is worth it.
     Failed { reason: String, again: bool },
 }
 
@@ -61,7 +61,7 @@ impl Outcome {
     }
 }
 
-/// Which attempt this is, and why there was a need for it.
+/// The number of an attempt, and the reason for it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Retry {
     /// 0 for the first delivery.
@@ -137,7 +137,7 @@ fn start(server: &Arc<Server>, mut delivery: Delivery) {
     }
 }
 
-/// Puts another app and another workspace into a delivery.
+/// Replaces the app and the workspace in a delivery.
 fn make_foreign(delivery: &mut Delivery, (app, team): (Option<String>, Option<String>)) {
     let payload = &mut delivery.payload;
     if let Some(app) = app {

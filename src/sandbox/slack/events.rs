@@ -1,6 +1,7 @@
-//! What the app is told about messages and the Home tab: the payloads, as Slack builds them.
+//! The events about messages and the Home tab that the app receives: the payloads, as Slack builds them.
 //!
-//! The app hears of everything in conversations it belongs to, its own words included; to recognise those is its job.
+//! The app receives everything in conversations it belongs to, its own messages included; to recognise those is its
+//! job.
 
 use countersign_core::{clock::Timestamp, ids::UserId};
 use serde_json::{Value, json};
@@ -51,7 +52,7 @@ pub(super) fn changed(before: &Message, after: &Message, world: &mut World, now:
     vec![envelope(event, world, now)]
 }
 
-/// A message that was taken back.
+/// A deleted message.
 pub(super) fn deleted(message: &Message, world: &mut World, now: Timestamp) -> Vec<Delivery> {
     let Some(channel) = heard(message, world) else { return Vec::new() };
     let ts = world.next_ts(now);
@@ -63,7 +64,7 @@ pub(super) fn deleted(message: &Message, world: &mut World, now: Timestamp) -> V
     vec![envelope(event, world, now)]
 }
 
-/// Somebody opened the app's Home tab.
+/// A visit to the app's Home tab.
 pub(super) fn home_opened(user: &UserId, world: &mut World, now: Timestamp) -> Delivery {
     let channel = world.channel(user.as_str()).map(|channel| channel.id.clone());
     let ts = world.next_ts(now);
@@ -76,7 +77,7 @@ pub(super) fn home_opened(user: &UserId, world: &mut World, now: Timestamp) -> D
     envelope(event, world, now)
 }
 
-/// Somebody opened the app's Messages tab.
+/// A visit to the app's Messages tab.
 pub(super) fn talk_opened(user: &UserId, world: &mut World, now: Timestamp) -> Delivery {
     let channel = world.channel(user.as_str()).map(|channel| channel.id.clone());
     let ts = world.next_ts(now);
@@ -106,7 +107,7 @@ pub(super) fn envelope(event: Value, world: &mut World, now: Timestamp) -> Deliv
     Delivery { kind: Kind::Event, id, about, payload, answer: None }
 }
 
-/// The channel of the message, if the app hears of it.
+/// The channel of the message, if the app receives it.
 fn heard(message: &Message, world: &World) -> Option<Channel> {
     let channel = world.channel(message.channel.as_str())?;
     (message.ephemeral_to.is_none() && channel.has(&world.app.user)).then(|| channel.clone())
@@ -125,7 +126,7 @@ fn client_msg_id(message: &Message) -> String {
     format!("00000000-0000-4000-8000-{:0>12}", &digits[digits.len().saturating_sub(12)..])
 }
 
-/// What a person typed, as the rich text that Slack's own clients send along.
+/// The typed text, as the rich text that Slack's own clients send along.
 fn rich_text(text: &str) -> Value {
     let mut elements = Vec::new();
     let mut rest = text;

@@ -1,4 +1,4 @@
-//! How the workspace misbehaves on request: what Slack and the network do on a bad day.
+//! The faults of the workspace on request: what Slack and the network do on a bad day.
 //!
 //! A fault waits here until the next call or delivery takes it.
 
@@ -6,31 +6,31 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// Something that is to go wrong. Over HTTP: `{"fault": "rate_limit", "method": "chat.postMessage", …}`.
+/// A fault. Over HTTP: `{"fault": "rate_limit", "method": "chat.postMessage", …}`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "fault", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Fault {
-    /// From now on everything is delivered twice, or no longer.
+    /// From now on everything is delivered twice, or only once again.
     DeliverTwice {
-        /// Whether it is.
+        /// True to switch this on.
         on: bool,
     },
     /// The next so many events are held back and delivered in the opposite order.
     Reorder {
-        /// How many.
+        /// The number of events.
         events: usize,
     },
-    /// From now on interactions come without a team, as in some organisations, or no longer.
+    /// From now on interactions come without a team, as in some organisations, or with one again.
     TeamNull {
-        /// Whether they do.
+        /// True to switch this on.
         on: bool,
     },
-    /// From now on everything that is delivered names another app or another workspace than it does otherwise, or no longer.
+    /// From now on everything that is delivered names another app or another workspace, or the usual ones again.
     Foreign {
-        /// In `api_app_id`.
+        /// The app, in `api_app_id`.
         #[serde(default)]
         app: Option<String>,
-        /// In `team_id`, `team.id` and what goes with them.
+        /// The workspace, in `team_id`, `team.id` and related fields.
         #[serde(default)]
         team: Option<String>,
     },
@@ -38,7 +38,7 @@ pub enum Fault {
     HangOpen,
     /// The next socket opens and stays silent.
     HangHello,
-    /// Sockets are told to disconnect.
+    /// Sockets are asked to disconnect.
     Disconnect {
         /// `warning`, `refresh_requested`, `link_disabled` or `too_many_websockets`.
         reason: String,
@@ -46,95 +46,95 @@ pub enum Fault {
         #[serde(default)]
         queued: usize,
     },
-    /// All sockets break without a word.
+    /// All sockets break without a close frame.
     DropSockets,
     /// The next calls are answered 429.
     RateLimit {
-        /// Of this method; `*` is any.
+        /// The method; `*` is any.
         method: String,
-        /// How many.
+        /// The number of calls.
         calls: u32,
         /// Seconds in `Retry-After`.
         retry_after: u64,
     },
     /// The next calls are done, but the app does not learn it.
     LoseAnswer {
-        /// Of this method.
+        /// The method.
         #[serde(default = "post_message")]
         method: String,
-        /// How many.
+        /// The number of calls.
         #[serde(default = "once")]
         calls: u32,
-        /// In which way.
+        /// The kind of loss.
         #[serde(default)]
         how: Loss,
     },
     /// The next calls are not done, and the app does not learn it.
     LoseRequest {
-        /// Of this method.
+        /// The method.
         #[serde(default = "post_message")]
         method: String,
-        /// How many.
+        /// The number of calls.
         #[serde(default = "once")]
         calls: u32,
-        /// In which way.
+        /// The kind of loss.
         #[serde(default)]
         how: Loss,
     },
     /// The next calls are refused.
     Fail {
-        /// Of this method.
+        /// The method.
         method: String,
-        /// By this name, such as `fatal_error`.
+        /// The error, such as `fatal_error`.
         error: String,
-        /// How many.
+        /// The number of calls.
         #[serde(default = "once")]
         calls: u32,
     },
-    /// The next calls with blocks are refused; the same words without blocks are taken.
+    /// The next calls with blocks are refused; the same text without blocks is taken.
     RefuseBlocks {
-        /// Of this method.
+        /// The method.
         #[serde(default = "post_message")]
         method: String,
-        /// How many.
+        /// The number of calls.
         #[serde(default = "once")]
         calls: u32,
     },
     /// The next calls do not reach Slack: a proxy answers with a page, or a redirect, of its own.
     Page {
-        /// Of this method.
+        /// The method.
         #[serde(default = "post_message")]
         method: String,
         /// The status, such as 403 or 302.
         status: u16,
-        /// How many.
+        /// The number of calls.
         #[serde(default = "once")]
         calls: u32,
     },
     /// The next calls are done later, when the app has given them up: they get no answer.
     ArriveLate {
-        /// Of this method.
+        /// The method.
         #[serde(default = "post_message")]
         method: String,
-        /// How much later, in milliseconds.
+        /// The delay, in milliseconds.
         delay_ms: u64,
-        /// How many.
+        /// The number of calls.
         #[serde(default = "once")]
         calls: u32,
     },
     /// The next calls take long.
     Slow {
-        /// Of this method.
+        /// The method.
         method: String,
-        /// How long, in milliseconds.
+        /// The delay, in milliseconds.
         delay_ms: u64,
-        /// How many.
+        /// The number of calls.
         #[serde(default = "once")]
         calls: u32,
     },
     /// The next calls are done, and their answers do not end.
     Flood {
-        /// Of this method; an answer to a `response_url` counts as one.
+        /// The method; an answer to a `response_url` counts as one.
         method: String,
         /// The HTTP status.
         #[serde(default = "fine")]
@@ -142,34 +142,34 @@ pub enum Fault {
         /// The wait before each 64 kB, in milliseconds.
         #[serde(default)]
         pause_ms: u64,
-        /// How many.
+        /// The number of calls.
         #[serde(default = "once")]
         calls: u32,
     },
-    /// The next calls that say something suffer a fault, and no others.
+    /// The next calls that contain a text suffer a fault, and no others.
     Only {
-        /// What stands somewhere in the call.
+        /// The text, anywhere in the call.
         containing: String,
-        /// What they suffer.
+        /// The fault.
         then: Box<Fault>,
     },
     /// From now on uploads are sent to another address.
     UploadsTo {
-        /// Which.
+        /// The address.
         url: String,
     },
-    /// Nothing goes wrong any more.
+    /// Ends all faults.
     Clear,
 }
 
-/// How an answer is lost.
+/// The way in which an answer is lost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Loss {
     /// The connection breaks.
     #[default]
     Closed,
-    /// Nothing comes, ever.
+    /// No answer ever comes.
     TimedOut,
 }
 
@@ -185,7 +185,7 @@ fn fine() -> u16 {
     200
 }
 
-/// What a call is to suffer.
+/// The faults of one call.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Trouble {
     pub(super) delay: Duration,
@@ -215,7 +215,7 @@ pub(super) struct Faults {
 }
 
 impl Faults {
-    /// Has a fault wait. Those that concern open sockets are for `socket`.
+    /// Adds a fault. Those that concern open sockets are for `socket`.
     pub(super) fn add(&mut self, fault: Fault) {
         match fault {
             Fault::DeliverTwice { on } => self.deliver_twice = on,
@@ -240,7 +240,7 @@ impl Faults {
         }
     }
 
-    /// Takes what a call of `method` that says this is to suffer.
+    /// Takes the faults of a call of `method` with the content `said`.
     pub(super) fn take(&mut self, method: &str, said: &str) -> Trouble {
         let mut trouble = Trouble::default();
         self.calls.retain_mut(|fault| {
@@ -285,7 +285,7 @@ impl Faults {
         trouble
     }
 
-    /// Takes an answer without an end that waits for calls of an address that is no method.
+    /// Takes an endless answer that waits for calls of an address that is no method.
     pub(super) fn take_flood(&mut self, of: &str) -> Option<(u16, Duration)> {
         let is_it = |fault: &Fault| matches!(fault, Fault::Flood { method, .. } if method == of);
         self.calls.iter().any(is_it).then(|| self.take(of, "").flood).flatten()

@@ -23,7 +23,7 @@ pub(super) fn signature(secret: &str, timestamp: &str, body: &str) -> String {
     format!("v0={}", hex::encode(mac.finalize().into_bytes()))
 }
 
-/// Sends a delivery to the app and says how that went. The first request to a new address is `url_verification`.
+/// Sends a delivery to the app and returns the outcome. The first request to a new address is `url_verification`.
 pub(super) async fn attempt(server: &Arc<Server>, delivery: &Delivery, retry: &Retry, secret: &str) -> Outcome {
     let deadline = Instant::now() + server.options.answer_within;
     let address = locked(&server.app).clone();
@@ -108,7 +108,7 @@ async fn answer(request: reqwest::RequestBuilder) -> Result<(u16, bool, String),
     Ok((response.status().as_u16(), no_retry, response.text().await?))
 }
 
-/// What the app put into its acknowledgement: an object, or plain text, which stands for an object with that text.
+/// The content of the app's acknowledgement: an object, or plain text, which stands for an object with that text.
 fn said(text: String) -> Option<Value> {
     match serde_json::from_str::<Value>(&text) {
         Ok(Value::Object(object)) => Some(object).filter(|object| !object.is_empty()).map(Value::Object),

@@ -1,4 +1,4 @@
-//! What the app is told when somebody presses, submits, closes or types a command: the payloads, as Slack builds them.
+//! The payloads that the app receives when a person presses, submits, closes or types a command, as Slack builds them.
 
 use countersign_core::ids::{ChannelId, MessageTs, UserId};
 use serde_json::{Value, json};
@@ -8,12 +8,12 @@ use super::{
     world::{ResponseUrl, Trigger, World, message::Message, view::View},
 };
 
-/// After how many new ones the dead triggers and addresses are swept out: looking at all of them each time would make
-/// a click cost more the more there were.
+/// The number of new triggers and addresses after which dead ones are removed: looking at all of them each time would
+/// make a click cost more the more there were.
 const SWEEP: usize = 1_024;
 
 impl Server {
-    /// A permission for `user` to be shown one modal, soon.
+    /// Creates a permission to open one modal before `user`, soon.
     pub(super) fn trigger(&self, world: &mut World, user: &UserId) -> String {
         let now = self.now();
         if world.triggers.len() % SWEEP == SWEEP - 1 {
@@ -24,7 +24,7 @@ impl Server {
         id
     }
 
-    /// An address for answers to something `user` did.
+    /// Creates an address for answers to an act of `user`.
     pub(super) fn response_url(
         &self,
         world: &mut World,
@@ -198,7 +198,7 @@ fn user_name(world: &World, user: &UserId) -> String {
     world.user(user.as_str()).map(|user| user.name.clone()).unwrap_or_default()
 }
 
-/// Under which thread a reply to `ts` stands.
+/// The root of the thread that a reply to `ts` belongs to.
 pub(super) fn root_of(world: &World, channel: &ChannelId, ts: &MessageTs) -> Option<MessageTs> {
     world.message(channel, ts).filter(|message| message.ephemeral_to.is_none()).map(|message| message.root().clone())
 }

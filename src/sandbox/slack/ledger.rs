@@ -1,4 +1,4 @@
-//! What crossed the wire: every call of the app and every delivery to it. Tests judge by this and by nothing else.
+//! The HTTP log of the sandbox: every call of the app and every delivery to it. Tests judge by it and by nothing else.
 //!
 //! Tokens are never written down.
 
@@ -16,30 +16,30 @@ use countersign_core::{clock::Timestamp, private_file};
 use serde::Serialize;
 use serde_json::Value;
 
-/// How many entries of a kind are kept in memory unless it is said otherwise; older ones remain in the file.
+/// The default number of entries of a kind that are kept in memory; older ones remain in the file.
 const KEPT: usize = 50_000;
 
 /// A call that the app made.
 #[derive(Clone, Debug, Serialize)]
 pub struct Call {
-    /// When it arrived.
+    /// The time at which it arrived.
     pub at: Timestamp,
-    /// Such as `chat.postMessage`, or `response_url`.
+    /// The method, such as `chat.postMessage`, or `response_url`.
     pub method: String,
-    /// What was sent.
+    /// The body of the call.
     pub body: Value,
-    /// What was answered, or would have been if the answer had not been lost.
+    /// The answer, as it was sent or would have been if it had not been lost.
     pub answer: Value,
     /// The HTTP status.
     pub status: u16,
-    /// Whether the answer was kept from the app on purpose.
+    /// True if the answer was kept from the app on purpose.
     pub answer_lost: bool,
 }
 
-/// One attempt to tell the app something.
+/// One attempt of a delivery to the app.
 #[derive(Clone, Debug, Serialize)]
 pub struct Attempt {
-    /// When it began.
+    /// The time at which it began.
     pub at: Timestamp,
     /// `event`, `interaction`, `command` or `url_verification`.
     pub kind: String,
@@ -49,51 +49,52 @@ pub struct Attempt {
     pub about: String,
     /// 1, and more for redeliveries.
     pub attempt: u32,
-    /// After how many milliseconds it was acknowledged; nothing if it was not.
+    /// The time until the acknowledgement, in milliseconds; `None` if there was none.
     pub acknowledged_after_ms: Option<u64>,
-    /// Why it was not.
+    /// The reason if it was not acknowledged.
     pub failure: Option<String>,
-    /// What was delivered.
+    /// The payload of the delivery.
     pub payload: Value,
 }
 
-/// Something the app sent that Slack cannot show, or that is bad manners: a fault of the app, whatever else goes wrong.
+/// Content that the app sent and Slack cannot show, or that is bad manners: a fault of the app, whatever else goes
+/// wrong.
 #[derive(Clone, Debug, Serialize)]
 pub struct Complaint {
-    /// When it arrived.
+    /// The time at which it arrived.
     pub at: Timestamp,
-    /// How it was sent: such as `chat.postMessage`, `response_url`, or `view_submission` for an acknowledgement.
+    /// The method, such as `chat.postMessage`, `response_url`, or `view_submission` for an acknowledgement.
     pub method: String,
-    /// Slack's name for what is wrong, or `bad_manners` for what it takes all the same.
+    /// Slack's name for the error, or `bad_manners` for content that Slack takes all the same.
     pub error: String,
-    /// What is wrong and where.
+    /// The problem and its place.
     pub reason: String,
 }
 
 /// Everything that was recorded.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Recorded {
-    /// What the app called, in the order in which answers were made.
+    /// The calls of the app, in the order in which answers were made.
     pub calls: VecDeque<Call>,
-    /// What the app was told, in the order in which attempts ended.
+    /// The attempts of deliveries, in the order in which they ended.
     pub deliveries: VecDeque<Attempt>,
-    /// What the app should not have sent.
+    /// The content that the app should not have sent.
     pub complaints: Vec<Complaint>,
 }
 
-/// The book itself.
+/// The ledger itself.
 #[derive(Debug)]
 pub struct Ledger {
-    /// How many entries of a kind are kept.
+    /// The number of entries of a kind that are kept.
     kept: AtomicUsize,
     recorded: Mutex<Recorded>,
-    /// Shared by calls that are being answered; whoever reads waits for them.
+    /// Shared by calls that are being answered; readers of the ledger wait for them.
     answering: RwLock<()>,
     file: Option<Mutex<std::fs::File>>,
 }
 
 impl Ledger {
-    /// A book that is also written to a file, a line of JSON for each entry.
+    /// A ledger that is also written to a file, a line of JSON for each entry.
     ///
     /// # Errors
     ///
@@ -107,7 +108,7 @@ impl Ledger {
         Ok(Self { kept, recorded: Mutex::default(), answering: RwLock::default(), file })
     }
 
-    /// From now on so many entries of a kind are kept in memory.
+    /// Sets the number of entries of a kind that are kept in memory.
     pub fn keeps(&self, entries: usize) {
         self.kept.store(entries, Ordering::Relaxed);
     }
@@ -138,13 +139,13 @@ impl Ledger {
         self.written().deliveries.iter().filter(|attempt| attempt.kind == kind).cloned().collect()
     }
 
-    /// What the app should not have sent, oldest first.
+    /// The content that the app should not have sent, oldest first.
     pub fn complaints(&self) -> Vec<Complaint> {
         self.written().complaints.clone()
     }
 
-    /// To be held while a call changes the workspace, until it is written down: nobody who reads then sees the one without
-    /// the other.
+    /// The guard to hold while a call changes the workspace, until the call is written down: a reader never sees the
+    /// one without the other.
     pub(super) fn answering(&self) -> RwLockReadGuard<'_, ()> {
         self.answering.read().unwrap_or_else(PoisonError::into_inner)
     }
@@ -183,7 +184,7 @@ impl Ledger {
         }
     }
 
-    /// What is recorded, with everything that has happened.
+    /// The records, with everything that has happened.
     fn written(&self) -> MutexGuard<'_, Recorded> {
         drop(self.answering.write());
         self.recorded()

@@ -1,11 +1,11 @@
-//! How often a method may be called, by Slack's tiers. Only looked at where the options say so.
+//! The limits of how often a method may be called, by Slack's tiers. Applied only if the options say so.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use countersign_core::clock::Timestamp;
 
 const MINUTE_MS: i64 = 60_000;
-/// Slack tolerates short bursts of posts; five seconds' worth is our reading of that.
+/// The size of a burst of posts: Slack tolerates short ones; five seconds' worth is our reading of that.
 const POST_BURST: usize = 5;
 
 /// The recent calls of each method.
@@ -15,7 +15,7 @@ pub(super) struct Limits {
 }
 
 impl Limits {
-    /// Counts a call; if it is one too many, says in how many seconds to come back.
+    /// Counts a call; returns the seconds to wait if it is one too many.
     pub(super) fn count(&mut self, method: &str, channel: Option<&str>, now: Timestamp) -> Option<u64> {
         let (key, allowed, window_ms) = match (method, channel) {
             ("chat.postMessage", Some(channel)) => {

@@ -1,14 +1,14 @@
-//! A Slack workspace on this machine: a real HTTP and WebSocket server that people, the bot and the page talk to.
+//! A Slack workspace on this machine: a real HTTP and WebSocket server for people, the bot and the page.
 //!
 //! It keeps users, channels, messages, views and files; answers the Web API under `/api/`; delivers events, clicks and
 //! commands to the app over signed HTTP requests or Socket Mode, with Slack's acknowledgements, redeliveries and
 //! deadlines; refuses what Slack refuses; and misbehaves on request ([`faults`]). Everything that crossed the wire is
-//! in its [`ledger`], which is what tests judge by.
+//! in its [`ledger`], which tests judge by.
 //!
-//! It must not know the bot: no type of the production code crosses into this room, only bytes.
+//! It must not know the bot: no type of the production code crosses into this module, only bytes.
 //!
-//! Start reading at [`SandboxSlack::start`], then `people` and `acts` (what a person can do), `timeline` (what becomes of a
-//! message), `events` (what the app is told) and `delivery` (how it is told). `web_api` has a file for each family of
+//! Start reading at [`SandboxSlack::start`], then `people` and `acts` (what a person can do), `timeline` (changes of
+//! messages), `events` (what the app receives) and `delivery` (how it is sent). `web_api` has a file for each family of
 //! methods, `workspace` is the interface of the page, `check` the table of Block Kit limits.
 //!
 //! Not taken: a mock with canned answers. It cannot notice that the bot edited the wrong message.
@@ -44,44 +44,45 @@ use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use countersign_core::clock::{Clock, SystemClock};
 
-/// A running workspace. Clones are handles to the same one; it runs until [`SandboxSlack::stop`] or until the runtime ends.
+/// A running workspace. Clones are handles to the same one; it runs until [`SandboxSlack::stop`] or until the runtime
+/// ends.
 #[derive(Clone)]
 pub struct SandboxSlack {
     server: Arc<server::Server>,
 }
 
-/// How the workspace is to behave.
+/// The options of a workspace.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The port on 127.0.0.1; 0 takes a free one.
     pub port: u16,
-    /// How the app is told what happens.
+    /// The way in which the app is reached.
     pub mode: Mode,
-    /// Where the workspace is kept between runs; nowhere if absent. Files lie beside it.
+    /// The file that keeps the workspace between runs; `None`: it is not kept. Uploads lie beside it.
     pub persist: Option<PathBuf>,
-    /// Where every call and delivery is written as a line of JSON, besides being kept in memory.
+    /// The file to which every call and delivery is also written as a line of JSON.
     pub ledger: Option<PathBuf>,
-    /// How long the app has to acknowledge. Slack: 3 s.
+    /// The time that the app has to acknowledge. Slack: 3 s.
     pub answer_within: Duration,
-    /// How long after each unacknowledged delivery of an event it is delivered again. Slack: at once, 1 min, 5 min.
+    /// The delay after each unacknowledged delivery of an event until the next. Slack: at once, 1 min, 5 min.
     pub redeliver_after: Vec<Duration>,
-    /// How often the server pings a socket.
+    /// The interval at which the server pings a socket.
     pub ping_every: Duration,
-    /// How long a socket stays open after a `disconnect` that is no warning; after a warning it is 10 s.
+    /// The time a socket stays open after a `disconnect` that is no warning; after a warning it is 10 s.
     pub linger: Duration,
-    /// Whether calls are limited by Slack's tiers.
+    /// True if calls are limited by Slack's tiers.
     pub rate_limits: bool,
     /// The slash commands of the app.
     pub commands: Vec<Command>,
     /// The shortcuts of the app.
     pub shortcuts: Vec<Shortcut>,
-    /// What the bot token is allowed to do; a method that needs more is refused with `missing_scope`.
+    /// The scopes of the bot token; a method that needs more is refused with `missing_scope`.
     pub scopes: Vec<String>,
-    /// Tells the time to timestamps, triggers and signatures.
+    /// The clock of timestamps, triggers and signatures.
     pub clock: Arc<dyn Clock>,
 }
 
-/// What a bot like ours asks for when it is installed.
+/// The scopes that a bot like ours asks for when it is installed.
 const SCOPES: [&str; 15] = [
     "app_mentions:read",
     "assistant:write",
@@ -135,17 +136,17 @@ impl Default for Options {
     }
 }
 
-/// How the app is told what happens.
+/// The way in which the app is reached.
 #[derive(Clone, Debug)]
 pub enum Mode {
     /// Over sockets that the app opens.
     Socket,
     /// By signed requests to the app.
     Http {
-        /// Before `/slack/events`, `/slack/interactions` and `/slack/commands`; may be given later
+        /// The address before `/slack/events`, `/slack/interactions` and `/slack/commands`; may be given later
         /// ([`SandboxSlack::point_at`]).
         events_url: Option<String>,
-        /// What requests are signed with.
+        /// The secret that requests are signed with.
         signing_secret: String,
     },
 }
@@ -155,14 +156,14 @@ pub enum Mode {
 pub struct Command {
     /// With its slash.
     pub command: String,
-    /// What it is for.
+    /// The purpose.
     pub description: String,
-    /// What may follow it.
+    /// The hint about its arguments.
     pub usage_hint: String,
 }
 
 impl Command {
-    /// A command with its slash, what it is for and what may follow it.
+    /// A command with its slash, its purpose and a hint about its arguments.
     pub fn new(command: &str, description: &str, usage_hint: &str) -> Self {
         Self { command: command.to_owned(), description: description.to_owned(), usage_hint: usage_hint.to_owned() }
     }
@@ -171,9 +172,9 @@ impl Command {
 /// A shortcut, as the app's manifest declares it.
 #[derive(Clone, Debug, serde::Serialize)]
 pub struct Shortcut {
-    /// Comes back with the use of it.
+    /// The id that comes back when it is used.
     pub callback_id: String,
-    /// What the menu says.
+    /// The text in the menu.
     pub name: String,
     /// `message` (in the menu of a message) or `global`.
     #[serde(rename = "type")]
@@ -181,13 +182,13 @@ pub struct Shortcut {
 }
 
 impl Shortcut {
-    /// A shortcut by what comes back with it, what the menu says, and where it is offered.
+    /// A shortcut by its callback id, its text in the menu, and its place.
     pub fn new(callback_id: &str, name: &str, kind: ShortcutKind) -> Self {
         Self { callback_id: callback_id.to_owned(), name: name.to_owned(), kind }
     }
 }
 
-/// Where a shortcut is offered.
+/// The place where a shortcut is offered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ShortcutKind {
@@ -197,7 +198,7 @@ pub enum ShortcutKind {
     Global,
 }
 
-/// What went wrong when a person did something.
+/// The reason why an act of a person failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The page shows a warning sign: there was no acknowledgement within the deadline.
@@ -206,13 +207,13 @@ pub enum Error {
     /// There is no such user, channel, message, button, view, command or shortcut.
     #[error("there is no {0}")]
     Nothing(String),
-    /// The fields of a modal are not filled in as they should be.
+    /// The fields of a modal are not filled in correctly.
     #[error("the form was refused: {0:?}")]
     Refused(std::collections::BTreeMap<String, String>),
-    /// Nothing of the kind happened in time.
+    /// The expected event did not happen in time.
     #[error("{waited_for} did not happen in time; last seen:\n{last_seen}")]
     TimedOut {
-        /// What was waited for.
+        /// The expected event.
         waited_for: String,
         /// The newest messages.
         last_seen: String,
@@ -220,18 +221,18 @@ pub enum Error {
     /// The port is taken.
     #[error("the stand-in for Slack cannot listen on {address}")]
     Start {
-        /// Where it was to listen.
+        /// The address to listen on.
         address: std::net::SocketAddr,
-        /// What the system said.
+        /// The error of the system.
         #[source]
         source: std::io::Error,
     },
     /// A file cannot be read.
     #[error("the stand-in for Slack cannot use {}", path.display())]
     File {
-        /// Which.
+        /// The path of the file.
         path: std::path::PathBuf,
-        /// What the system said.
+        /// The error of the system.
         #[source]
         source: std::io::Error,
     },

@@ -1,4 +1,5 @@
-//! What a test can have people do, and what it sees of it. The doing itself is in `acts`, which the page uses too.
+//! The acts of people in a test, and the test's view of the workspace. The acts themselves are in `acts`, which the
+//! page uses too.
 
 use std::time::Duration;
 
@@ -16,34 +17,34 @@ use super::{
     world::{Channel, Guest, World, message::Message},
 };
 
-/// How often a wait looks again when nothing in the world has changed: the ledger may have.
+/// The interval at which a wait looks again when nothing in the world has changed: the ledger may have.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
 /// An account that is not that of a full member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Account {
-    /// In several channels.
+    /// A guest in several channels.
     Guest,
-    /// In one channel.
+    /// A guest in one channel.
     SingleChannelGuest,
-    /// Of another workspace, in a shared channel.
+    /// A member of another workspace, in a shared channel.
     Elsewhere,
-    /// An app's.
+    /// An app's account.
     Bot,
-    /// Switched off.
+    /// A deactivated account.
     Deactivated,
 }
 
-/// What is pressed.
+/// The element to press.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Press {
-    /// The newest thing with this label, or with this action id.
+    /// The newest element with this label, or with this action id.
     Called(String),
     /// The element with this action id, and with this value where there are several.
     Action {
         /// The action id.
         action_id: String,
-        /// The button's value, or what is chosen.
+        /// The button's value, or the chosen option.
         value: Option<String>,
     },
 }
@@ -59,13 +60,13 @@ impl SandboxSlack {
     ///
     /// # Panics
     ///
-    /// If there is nobody of that name.
+    /// If there is no person of that name.
     pub fn user(&self, name: &str) -> UserId {
         let world = self.server.world();
         world.user(name).map(|user| user.id.clone()).unwrap_or_else(|| panic!("there is no user `{name}`"))
     }
 
-    /// Has somebody say something, as typed: `@countersign` and other names become mentions, the rest is escaped.
+    /// Posts a message as a user typed it: `@countersign` and other names become mentions, the rest is escaped.
     ///
     /// # Errors
     ///
@@ -75,13 +76,13 @@ impl SandboxSlack {
         self.server.say(&user, &channel, text, thread)
     }
 
-    /// Has somebody press a button, or choose from a menu, of a message; by label or by action id and value. Waits for
-    /// the acknowledgement.
+    /// Presses a button, or chooses from a menu, of a message; by label or by action id and value. Waits for the
+    /// acknowledgement.
     ///
     /// # Errors
     ///
-    /// [`Error::Nothing`] if there is nothing like it, now or in earlier versions of the message;
-    /// [`Error::Unanswered`] if the app did not acknowledge in time.
+    /// [`Error::Nothing`] if there is nothing like it, now or in earlier versions of the message; [`Error::Unanswered`]
+    /// if the app did not acknowledge in time.
     pub async fn clicks(
         &self,
         user: &str,
@@ -100,7 +101,7 @@ impl SandboxSlack {
             .await
     }
 
-    /// Has somebody press a button in a modal or in their Home tab.
+    /// Presses a button in a modal or in the user's Home tab.
     ///
     /// # Errors
     ///
@@ -115,16 +116,17 @@ impl SandboxSlack {
         self.server.press_on_view(&user, view_id, Pressed { block_id: None, press, chosen, values: Value::Null }).await
     }
 
-    /// Has somebody fill in and submit a modal. Fields may be named by label; see `values`. Says whether it closed.
+    /// Fills in and submits a modal. Fields may be named by label; see `values`. Returns true if it closed.
     ///
     /// # Errors
     ///
-    /// [`Error::Refused`] with a text for each field that the app, or Slack, objects to; else as [`SandboxSlack::clicks`].
+    /// [`Error::Refused`] with a text for each field that the app, or Slack, objects to; else as
+    /// [`SandboxSlack::clicks`].
     pub async fn submits(&self, user: &str, view_id: &str, values: Value) -> Result<bool, Error> {
         self.server.submit(&self.user(user), view_id, &values).await
     }
 
-    /// Has somebody close a modal without submitting it.
+    /// Closes a modal without submitting it.
     ///
     /// # Errors
     ///
@@ -133,7 +135,7 @@ impl SandboxSlack {
         self.server.close(&self.user(user), view_id)
     }
 
-    /// Has somebody type a slash command. Gives what the app put into its acknowledgement.
+    /// Types a slash command. Returns the content of the app's acknowledgement.
     ///
     /// # Errors
     ///
@@ -143,7 +145,7 @@ impl SandboxSlack {
         self.server.command(&user, &channel, line).await
     }
 
-    /// Has somebody use a shortcut, on a message or not.
+    /// Uses a shortcut, on a message or not.
     ///
     /// # Errors
     ///
@@ -162,12 +164,12 @@ impl SandboxSlack {
         self.server.shortcut(&user, callback_id, message).await
     }
 
-    /// Has somebody look at the app's Home tab.
+    /// Opens the app's Home tab.
     pub fn opens_home(&self, user: &str) {
         self.server.open_home(&self.user(user));
     }
 
-    /// Lets an account in that is not like those of everybody, to all public channels and to direct messages with the app.
+    /// Adds an account that is not a full member's, to all public channels and to direct messages with the app.
     pub fn admits(&self, name: &str, account: Account) -> UserId {
         let mut world = self.server.world();
         let id = UserId::new(world.next_id("U9"));
@@ -195,7 +197,7 @@ impl SandboxSlack {
         id
     }
 
-    /// Has somebody found a private channel with the app and some others in it. Only they know of it.
+    /// Creates a private channel with the user, the app and some others in it. Only they know of it.
     pub fn founds_private_channel(&self, user: &str, name: &str, others: &[&str]) -> ChannelId {
         let members = std::iter::once(user).chain(others.iter().copied()).map(|name| self.user(name));
         let members: Vec<UserId> = members.collect();
@@ -215,7 +217,7 @@ impl SandboxSlack {
         id
     }
 
-    /// Somebody archives a channel, or brings it back.
+    /// Archives a channel, or brings it back.
     pub fn archives(&self, channel: &str, archived: bool) {
         let mut world = self.server.world();
         let found = world.channels.iter_mut().find(|c| c.name == channel || c.id.as_str() == channel);
@@ -224,14 +226,14 @@ impl SandboxSlack {
         }
     }
 
-    /// What was said in a channel outside threads and can be seen by all, oldest first.
+    /// The messages of a channel outside threads that all members see, oldest first.
     pub fn messages(&self, channel: &str) -> Vec<Message> {
         let world = self.server.world();
         let Some(channel) = world.channel(channel) else { return Vec::new() };
         world.roots(&channel.id).cloned().collect()
     }
 
-    /// A thread: its root and the replies that can be seen by all, oldest first.
+    /// A thread: its root and the replies that all members see, oldest first.
     pub fn thread(&self, channel: &str, root: &MessageTs) -> Vec<Message> {
         let world = self.server.world();
         let Some(channel) = world.channel(channel) else { return Vec::new() };
@@ -239,7 +241,7 @@ impl SandboxSlack {
         first.into_iter().chain(world.replies(&channel.id, root)).cloned().collect()
     }
 
-    /// What one person alone was told, oldest first.
+    /// The ephemeral messages to one person, oldest first.
     pub fn ephemerals(&self, user: &str) -> Vec<Message> {
         let user = self.user(user);
         let world = self.server.world();
@@ -247,15 +249,15 @@ impl SandboxSlack {
         all.filter(|m| m.ephemeral_to.as_ref() == Some(&user) && !m.deleted).cloned().collect()
     }
 
-    /// Everything that the app has standing in a thread, also what only one person sees.
+    /// All messages of the app in a thread that are not deleted, ephemeral ones too.
     pub fn said_in(&self, channel: &str, root: &MessageTs) -> Vec<Message> {
         let world = self.server.world();
         let Some(channel) = world.channel(channel) else { return Vec::new() };
         world.thread_entries(&channel.id, root).filter(|message| message.by_app && !message.deleted).cloned().collect()
     }
 
-    /// Drops a thread with all that was said in it, direct messages with links into it, and the windows that are closed:
-    /// for runs that are longer than the memory. The app is told nothing.
+    /// Drops a thread with all its messages, direct messages with links into it, and the closed views: for runs that
+    /// are longer than the memory. The app receives no event.
     pub fn forgets(&self, channel: &str, root: &MessageTs) {
         let mut world = self.server.world();
         if let Some(channel) = world.channel(channel).map(|channel| channel.id.clone()) {
@@ -264,7 +266,7 @@ impl SandboxSlack {
         world.views.retain(|_, view| view.open);
     }
 
-    /// Changes from now on, as the page is told.
+    /// A stream of the changes from now on, as the page receives them.
     pub fn subscribe(&self) -> broadcast::Receiver<Change> {
         self.server.changes.subscribe()
     }

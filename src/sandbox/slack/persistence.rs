@@ -17,7 +17,7 @@ use countersign_core::private_file;
 
 use super::{server::Server, world::World};
 
-/// Changes within this time are written together.
+/// The time within which changes are written together.
 const GATHER: Duration = Duration::from_millis(100);
 
 /// The world as it was saved, or the seed if there is none.
@@ -63,7 +63,7 @@ pub(super) async fn keep(server: Arc<Server>) {
     }
 }
 
-/// Saves the world before a request is answered: what was acknowledged is there after a kill.
+/// Saves the world before a request is answered: what was acknowledged survives a kill.
 pub(super) async fn save_before_answering(State(server): State<Arc<Server>>, request: Request, next: Next) -> Response {
     let reads = request.method() == Method::GET;
     let response = next.run(request).await;

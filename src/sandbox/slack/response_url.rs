@@ -1,5 +1,5 @@
-//! Answers to something a person did: posted to the `response_url` that came with it, or put into the acknowledgement
-//! of a command. By default only that person sees them.
+//! Answers to an act of a person: posted to the `response_url` that came with it, or put into the acknowledgement of a
+//! command. By default only that person sees them.
 
 use std::{sync::Arc, time::Duration};
 
@@ -100,7 +100,7 @@ fn answer(server: &Arc<Server>, id: &str, body: &Value) -> Answer {
 }
 
 impl Server {
-    /// Shows what the app put into its acknowledgement of a command.
+    /// Shows the content of the app's acknowledgement of a command.
     pub(super) fn show_answer(self: &Arc<Self>, user: &UserId, channel: &ChannelId, answer: &Value) {
         match blocks(answer) {
             Ok(blocks) if !blocks.is_empty() || !text_of(&answer["text"]).is_empty() => {

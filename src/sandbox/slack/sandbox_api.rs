@@ -1,4 +1,4 @@
-//! `/sandbox/…`: faults and the ledger, for whoever runs the workspace as a process of its own.
+//! `/sandbox/…`: faults and the ledger, for a workspace that runs as a process of its own.
 
 use std::sync::Arc;
 

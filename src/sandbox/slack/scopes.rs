@@ -1,4 +1,4 @@
-//! Which permission of the app each call and each delivery needs: what Slack's documentation says, as one table.
+//! The scopes that calls and deliveries need, by Slack's documentation, as one table.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use super::{
     world::{Channel, World},
 };
 
-/// The scope that a method needs in a channel; none for what every app may do, and for what does not exist.
+/// The scope that a method needs in a channel; `None` for methods that every app may call, or that do not exist.
 pub fn of_method(method: &str, channel: Option<&Channel>) -> Option<&'static str> {
     Some(match method {
         "assistant.threads.setStatus"
@@ -34,7 +34,7 @@ pub fn of_method(method: &str, channel: Option<&Channel>) -> Option<&'static str
     })
 }
 
-/// The scope that a delivery needs; none for what every app hears.
+/// The scope that a delivery needs; `None` for those that every app receives.
 pub fn of_delivery(attempt: &Attempt) -> Option<&'static str> {
     let event = &attempt.payload["event"];
     Some(match (attempt.kind.as_str(), event["type"].as_str().unwrap_or(attempt.about.as_str())) {
@@ -62,7 +62,7 @@ pub fn name_of_event(attempt: &Attempt) -> Option<String> {
     })
 }
 
-/// All scopes that were needed for what crossed the wire.
+/// All scopes that were needed for the recorded calls and deliveries.
 pub fn needed(recorded: &Recorded, world: &World) -> BTreeSet<String> {
     let calls = recorded.calls.iter().filter_map(|call| of_method(&call.method, place(call, world)));
     let deliveries = recorded.deliveries.iter().filter_map(of_delivery);
@@ -74,12 +74,12 @@ fn place<'a>(call: &Call, world: &'a World) -> Option<&'a Channel> {
     named(&call.body).and_then(|name| world.channel(name))
 }
 
-/// What a call names as its channel.
+/// The channel that a call names.
 pub(super) fn named(body: &Value) -> Option<&str> {
     body["channel"].as_str().or(body["channel_id"].as_str())
 }
 
-/// One permission, for each kind of conversation.
+/// The scopes of one permission, for each kind of conversation.
 struct Kinds {
     channel: &'static str,
     group: &'static str,

@@ -1,7 +1,7 @@
-//! What all parts of the stand-in share: the world, its faults, its ledger, and who must be told.
+//! The state that all parts of the stand-in share: the world, its faults, its ledger, and the receivers of changes.
 //!
 //! The world's lock is never held across an `await`; whoever changes the world announces the change under the same
-//! lock, so that everybody hears things in the order in which they happened.
+//! lock, so that all receive changes in the order in which they happened.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -21,14 +21,14 @@ pub(super) struct Server {
     pub(super) url: String,
     pub(super) sockets: Sockets,
     pub(super) ledger: Ledger,
-    /// Where the app listens, in HTTP mode.
+    /// The address of the app, in HTTP mode.
     pub(super) app: Mutex<AppAddress>,
     pub(super) http: reqwest::Client,
-    /// Wakes whoever writes the world to disk.
+    /// Wakes the task that writes the world to disk.
     pub(super) changed: Notify,
     /// Ends everything.
     pub(super) stopped: CancellationToken,
-    /// Everything has ended.
+    /// Cancelled when everything has ended.
     pub(super) ended: CancellationToken,
     pub(super) changes: broadcast::Sender<Change>,
     pub(super) deliveries: mpsc::UnboundedSender<Delivery>,
@@ -39,7 +39,7 @@ pub(super) struct Server {
     faults: Mutex<Faults>,
 }
 
-/// Where the app listens, and whether it has shown that it does.
+/// The address of the app, and true if it was verified.
 #[derive(Clone, Debug, Default)]
 pub(super) struct AppAddress {
     pub(super) url: Option<String>,
@@ -93,19 +93,19 @@ impl Server {
         self.faults.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Tells the page and the waiting tests, and has the world saved.
+    /// Notifies the page and the waiting tests, and has the world saved.
     pub(super) fn announce(&self, change: Change) {
         self.changed.notify_one();
         self.changes.send(change).ok();
     }
 
-    /// Puts something on its way to the app.
+    /// Queues a delivery to the app.
     pub(super) fn send(&self, delivery: Delivery) {
         self.deliveries.send(delivery).ok();
     }
 }
 
-/// The value inside, also after a panic elsewhere: the stand-in goes on as long as it can.
+/// Locks a mutex, also after a panic elsewhere: the stand-in goes on as long as it can.
 pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,8 +1,8 @@
 //! Socket Mode: the connections that the app holds, and one attempt over one of them.
 //!
 //! An envelope goes to one of the connections, in turn, and waits for its acknowledgement on any of them. When a
-//! connection breaks, what was not acknowledged on it has failed and is redelivered by `delivery`. An event that finds
-//! no connection waits for one.
+//! connection breaks, the envelopes that were not acknowledged on it have failed and are redelivered by `delivery`. An
+//! event that finds no connection waits for one.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -47,7 +47,7 @@ struct Connections {
     turn: usize,
     last_id: u64,
     waiting: BTreeMap<String, Waiting>,
-    /// A disconnect that waits for envelopes to put behind it: its reason, the socket, how many are still to come.
+    /// A disconnect that waits for envelopes to put behind it: its reason, the socket, and the number still to come.
     armed: Option<(String, Option<u64>, usize)>,
 }
 
@@ -82,7 +82,7 @@ impl Sockets {
         format!("{}/link?ticket={ticket}&app_id=A1", server.url.replacen("http", "ws", 1))
     }
 
-    /// How many connections are open.
+    /// The number of open connections.
     pub(super) fn count(&self) -> usize {
         *self.open.borrow()
     }

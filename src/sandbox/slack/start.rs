@@ -1,4 +1,4 @@
-//! The server as a whole: started, pointed at the app, asked about, stopped.
+//! The server as a whole: starting, pointing it at the app, reading its state, stopping.
 
 use std::{
     net::{Ipv4Addr, SocketAddr},
@@ -31,9 +31,9 @@ use super::{
     world::World,
 };
 
-/// Large enough for any file the bot uploads.
+/// The largest body, enough for any file the bot uploads.
 const LARGEST_BODY: usize = 64 << 20;
-/// How long open requests may take to end when the server stops.
+/// The time that open requests may take to end when the server stops.
 const LAST_REQUESTS: Duration = Duration::from_secs(2);
 
 impl SandboxSlack {
@@ -41,7 +41,8 @@ impl SandboxSlack {
     pub const BOT_TOKEN: &'static str = "xoxb-sandbox-bot-token";
     /// The token for Socket Mode.
     pub const APP_TOKEN: &'static str = "xapp-1-A1-sandbox-app-token";
-    /// What requests are signed with in [`Mode::Socket`], where none are: for configurations that ask for a secret.
+    /// The secret that requests are signed with. In [`Mode::Socket`] there are none: for configurations that ask for a
+    /// secret.
     pub const SIGNING_SECRET: &'static str = "sandbox-signing-secret";
 
     /// Starts a workspace, from its saved state if there is one.
@@ -91,7 +92,7 @@ impl SandboxSlack {
         format!("{}/api", self.server.url)
     }
 
-    /// Where the server listens, such as `http://127.0.0.1:4711`.
+    /// The address of the server, such as `http://127.0.0.1:4711`.
     pub fn url(&self) -> &str {
         &self.server.url
     }
@@ -106,7 +107,7 @@ impl SandboxSlack {
         Self::APP_TOKEN
     }
 
-    /// What requests to the app are signed with.
+    /// The secret that requests to the app are signed with.
     pub fn signing_secret(&self) -> &str {
         match &self.server.options.mode {
             Mode::Http { signing_secret, .. } => signing_secret,
@@ -114,13 +115,13 @@ impl SandboxSlack {
         }
     }
 
-    /// Where the app listens from now on, in HTTP mode: what stands before `/slack/events` and its siblings.
+    /// Sets the address of the app, in HTTP mode: the part before `/slack/events` and its siblings.
     pub fn point_at(&self, url: &str) {
         *locked(&self.server.app) = AppAddress { url: Some(url.trim_end_matches('/').to_owned()), verified: false };
     }
 
-    /// Sends `url_verification` now, as Slack does when the address is entered. It is sent anyway before the first
-    /// delivery. Says whether the app repeated the challenge.
+    /// Sends `url_verification` now, as Slack does when the address is entered. It is also sent before the first
+    /// delivery. Returns true if the app repeated the challenge.
     pub async fn verifies_app(&self) -> bool {
         let Some(url) = locked(&self.server.app).url.clone() else { return false };
         let deadline = Instant::now() + self.server.options.answer_within;
@@ -129,22 +130,22 @@ impl SandboxSlack {
         verified
     }
 
-    /// How many sockets the app has open.
+    /// The number of sockets that the app has open.
     pub fn sockets(&self) -> usize {
         self.server.sockets.count()
     }
 
-    /// Has something go wrong.
+    /// Injects a fault.
     pub fn inject(&self, fault: Fault) {
         self.server.inject(fault);
     }
 
-    /// What crossed the wire.
+    /// The record of all calls and deliveries.
     pub fn ledger(&self) -> &Ledger {
         &self.server.ledger
     }
 
-    /// A copy of all that crossed the wire.
+    /// A copy of all calls and deliveries.
     pub fn recorded(&self) -> Recorded {
         self.server.ledger.read()
     }
@@ -154,7 +155,7 @@ impl SandboxSlack {
         at(&self.server.world())
     }
 
-    /// Changes the world behind everybody's back: members, groups, names.
+    /// Changes the world without any event: members, groups, names.
     pub fn arrange<T>(&self, change: impl FnOnce(&mut World) -> T) -> T {
         let changed = change(&mut self.server.world());
         self.server.changed.notify_one();

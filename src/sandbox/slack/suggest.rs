@@ -1,4 +1,4 @@
-//! A menu whose options the app makes up while somebody types: `block_suggestion`.
+//! A menu whose options the app suggests while a person types: `block_suggestion`.
 
 use std::sync::Arc;
 
@@ -13,12 +13,12 @@ use super::{
 };
 
 impl SandboxSlack {
-    /// Has somebody type into a menu of a message, by its action id. Gives the options that the app suggests.
+    /// Types into a menu of a message, by its action id. Returns the options that the app suggests.
     ///
     /// # Errors
     ///
-    /// [`Error::Nothing`] if there is no such menu; [`Error::Unanswered`] if the app did not answer in time, or with what
-    /// cannot be shown, which is noted in the ledger.
+    /// [`Error::Nothing`] if there is no such menu; [`Error::Unanswered`] if the app did not answer in time, or with
+    /// options that cannot be shown, which is noted in the ledger.
     pub async fn types_into(
         &self,
         user: &str,

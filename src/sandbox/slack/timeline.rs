@@ -1,4 +1,4 @@
-//! What becomes of messages: said, edited, taken back, reacted to. Each change is told to the page and to the app.
+//! Changes of messages: posted, edited, deleted, reacted to. The page and the app are notified of each.
 
 use std::{sync::Arc, time::Duration};
 
@@ -12,9 +12,9 @@ use super::{
     world::{World, message::Message, message::Reaction},
 };
 
-/// How many earlier layouts of a message can still be pressed.
+/// The number of earlier layouts of a message that can still be pressed.
 const REMEMBERED: usize = 10;
-/// How long a status stands if nobody renews it.
+/// The time for which a status stands if it is not renewed.
 const STATUS_STANDS: Duration = Duration::from_secs(120);
 
 /// A message before it has a timestamp.
@@ -45,17 +45,17 @@ impl Draft {
     }
 }
 
-/// What is to be different about a message.
+/// The new content of a message.
 #[derive(Clone, Debug)]
 pub(super) struct Edit {
     pub(super) text: String,
     pub(super) blocks: Vec<Value>,
-    /// Absent: stays as it is.
+    /// The metadata; `None`: they stay as they are.
     pub(super) metadata: Option<Value>,
 }
 
 impl Server {
-    /// Adds a message and tells everybody concerned.
+    /// Adds a message and notifies the page and the app.
     pub(super) fn post(self: &Arc<Self>, draft: Draft) -> Message {
         let mut world = self.world();
         let ts = world.next_ts(self.now());
@@ -97,7 +97,7 @@ impl Server {
         message
     }
 
-    /// Changes a message and tells everybody concerned. Nothing if it is not there.
+    /// Changes a message and notifies the page and the app. `None` if there is no such message.
     pub(super) fn edit(&self, channel: &ChannelId, ts: &MessageTs, edit: Edit) -> Option<Message> {
         let mut world = self.world();
         let blocks = named(edit.blocks, &mut world);
@@ -124,7 +124,7 @@ impl Server {
         Some(after)
     }
 
-    /// Takes a message back and tells everybody concerned. Nothing if it is not there.
+    /// Deletes a message and notifies the page and the app. `None` if there is no such message.
     pub(super) fn delete(&self, channel: &ChannelId, ts: &MessageTs) -> Option<Message> {
         let mut world = self.world();
         let message = world.message_mut(channel, ts).filter(|message| !message.deleted)?;
@@ -144,7 +144,7 @@ impl Server {
         Some(message)
     }
 
-    /// Adds a reaction. False if it was there.
+    /// Adds a reaction. Returns false if it was there, `None` if there is no such message.
     pub(super) fn react(&self, channel: &ChannelId, ts: &MessageTs, user: &UserId, name: &str) -> Option<bool> {
         let mut world = self.world();
         let message = world.message_mut(channel, ts).filter(|message| !message.deleted)?;
@@ -162,7 +162,7 @@ impl Server {
         Some(true)
     }
 
-    /// Shows what the app is doing in a thread, for a while.
+    /// Shows the thread status, for a while.
     pub(super) fn status(self: &Arc<Self>, channel: &ChannelId, thread: &MessageTs, text: &str) {
         let key = format!("{channel}/{thread}");
         let mut world = self.world();
@@ -192,7 +192,8 @@ impl Server {
         }
     }
 
-    /// A reply makes the root look different: it shows how many there are. It also makes it the root of a thread.
+    /// Notifies the page of the root of a reply: it shows the number of replies. The first reply also makes it the root
+    /// of a thread.
     fn root_changed(&self, world: &mut World, reply: &Message) {
         let root_ts = reply.root().clone();
         let Some(root) = world.message_mut(&reply.channel, &root_ts) else { return };
@@ -202,7 +203,7 @@ impl Server {
     }
 }
 
-/// The layout with a name for every block and element that has none, as Slack gives them out.
+/// The layout with an id for every block and element that has none, as Slack gives them out.
 pub(super) fn named(mut blocks: Vec<Value>, world: &mut World) -> Vec<Value> {
     for block in &mut blocks {
         if block["block_id"].as_str().unwrap_or_default().is_empty() {

@@ -1,7 +1,7 @@
-//! What a person filled in: the `state.values` of a view or message, from what the page or a test gives.
+//! The values that a person filled in: the `state.values` of a view or message, as the page or a test gives them.
 //!
-//! Values may be given as Slack has them (`{block: {action: {"type": …, "value": …}}}`) or plainly: by block and action,
-//! by block alone, or by the label of the field; a choice by its value or by what it shows.
+//! Values may be given as Slack has them (`{block: {action: {"type": …, "value": …}}}`) or plainly: by block and
+//! action, by block alone, or by the label of the field; a choice by its value or by its label.
 
 use std::collections::BTreeMap;
 
@@ -30,7 +30,7 @@ pub(super) fn filled_in(blocks: &[Value], given: &Value, before: &Value) -> Valu
     Value::Object(values)
 }
 
-/// What Slack's own clients object to before they ask the app: required fields that are empty.
+/// The errors that Slack's own clients show before they ask the app: required fields that are empty.
 pub(super) fn missing(blocks: &[Value], values: &Value) -> BTreeMap<String, String> {
     let mut errors = BTreeMap::new();
     for block in blocks.iter().filter(|block| block["type"] == "input" && block["optional"] != true) {
@@ -50,7 +50,7 @@ pub(super) fn missing(blocks: &[Value], values: &Value) -> BTreeMap<String, Stri
     errors
 }
 
-/// The `actions` entry for an element that was operated, with what was chosen.
+/// The `actions` entry for an element that was operated, with the chosen value.
 pub(super) fn action(block_id: &str, element: &Value, chosen: &Value, action_ts: &str) -> Value {
     let kind = text_of(&element["type"]);
     let mut action = json!({
@@ -74,7 +74,7 @@ pub(super) fn action(block_id: &str, element: &Value, chosen: &Value, action_ts:
     action
 }
 
-/// Under which name a kind of element keeps its value, and its first value; nothing for what has none.
+/// The names under which a kind of element keeps its value and its initial value; `None` for kinds without one.
 fn keys(kind: &str) -> Option<(&'static str, &'static str)> {
     Some(match kind {
         "plain_text_input" | "email_text_input" | "url_text_input" | "number_input" => ("value", "initial_value"),

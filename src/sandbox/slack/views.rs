@@ -1,4 +1,4 @@
-//! What becomes of modals and Home tabs: opened, stacked, updated, closed, published.
+//! Changes of modals and Home tabs: opened, stacked, updated, closed, published.
 
 use countersign_core::ids::UserId;
 use serde_json::{Value, json};
@@ -11,7 +11,7 @@ use super::{
     world::{World, view::View},
 };
 
-/// How many modals may lie on each other.
+/// The number of modals that may lie on each other.
 pub(super) const MOST_MODALS: usize = 3;
 
 impl Server {
@@ -29,7 +29,7 @@ impl Server {
         view
     }
 
-    /// Opens a modal above the others. Nothing if there are too many, or none.
+    /// Opens a modal above the others. `None` if there are too many, or none.
     pub(super) fn push_view(&self, user: &UserId, content: Value) -> Option<Value> {
         let mut world = self.world();
         let height = world.stacks.get(user).map_or(0, Vec::len);
@@ -41,7 +41,7 @@ impl Server {
         Some(view)
     }
 
-    /// Changes an open modal. What was filled in stays where its field stays.
+    /// Changes an open modal. Values stay where their field stays.
     pub(super) fn update_view(&self, view_id: &str, content: Value) -> Option<Value> {
         let mut world = self.world();
         let content = with_names(content, &mut world);

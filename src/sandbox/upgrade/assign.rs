@@ -1,11 +1,11 @@
-//! Who gets which condition, and what a visit makes of it.
+//! The assignment of conditions to users, and the effects of a visit.
 //!
-//! The draw is a number from 0 to 100 made from a hash of the experiment's id and the user's (or working group's) id, where
-//! the platform uses a seeded generator of its own. So the two agree in everything that can be said about shares and
-//! constancy, and in no single draw.
+//! The draw is a number from 0 to 100 made from a hash of the experiment's id and the user's (or working group's) id,
+//! where the platform uses a seeded generator of its own. So the two agree in everything that can be said about shares
+//! and constancy, and in no single draw.
 //!
-//! [`condition_for`] is the decision, [`entries`] the answer to an application that asks, [`enrol`] what a mark does.
-//! Nothing here knows HTTP or versions: both lines behave alike.
+//! [`condition_for`] is the decision, [`entries`] the answer to an application that asks, [`enrol`] the effect of a
+//! mark. Nothing here knows HTTP or versions: both lines behave alike.
 
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
@@ -22,7 +22,7 @@ fn draw(seed: &str) -> f64 {
     bits as f64 / (1_u64 << 53) as f64 * 100.0
 }
 
-/// Walks the conditions adding weights until the number is reached; if it never is, the first one is taken.
+/// Walks the conditions adding weights until the number is reached; if it never is, takes the first one.
 fn drawn<'a>(experiment: &'a Experiment, by: &str) -> Option<&'a Condition> {
     let number = draw(&format!("{}{by}", experiment.row.id));
     let conditions = experiment.in_order();
@@ -36,7 +36,7 @@ fn drawn<'a>(experiment: &'a Experiment, by: &str) -> Option<&'a Condition> {
     conditions.first().copied()
 }
 
-/// One user and one experiment, and what is recorded about the two.
+/// One user and one experiment, with the records about the two.
 struct Case<'a> {
     world: &'a World,
     experiment: &'a Experiment,
@@ -83,7 +83,7 @@ impl<'a> Case<'a> {
         self.experiment.rule_is("group") && self.group.is_some_and(excluded)
     }
 
-    /// The group unit asks for a working group that is one of the memberships.
+    /// Returns true if the unit is a group and the user has no working group that is one of the memberships.
     fn lacks_group(&self) -> bool {
         self.experiment.by_group() && self.group.is_none()
     }
@@ -133,15 +133,15 @@ impl<'a> Case<'a> {
     }
 }
 
-/// The condition this user has in this experiment now; nothing means the application shows its default.
+/// The condition this user has in this experiment now; `None` means that the application shows its default.
 pub(crate) fn condition_for<'a>(world: &'a World, experiment: &'a Experiment, user: &'a str) -> Option<&'a Condition> {
     if is_listed_out(world, experiment, user) { None } else { Case::new(world, experiment, user).condition() }
 }
 
-/// Whether the lists keep the user out.
+/// Returns true if the lists keep the user out.
 ///
-/// Global exclusion beats the user's own exclusion, that the user's own inclusion, that a group's exclusion, that a group's
-/// inclusion; then the filter mode decides. Groups are matched on memberships, not on the working group.
+/// Global exclusion beats the user's own exclusion, that the user's own inclusion, that a group's exclusion, that a
+/// group's inclusion; then the filter mode decides. Groups are matched on memberships, not on the working group.
 fn is_listed_out(world: &World, experiment: &Experiment, user: &str) -> bool {
     let context = experiment.row.context.first().map_or("", String::as_str);
     let global =
@@ -162,7 +162,7 @@ fn is_listed_out(world: &World, experiment: &Experiment, user: &str) -> bool {
     }
 }
 
-/// How deep segments may contain each other before the sandbox stops looking.
+/// The depth to which segments may contain each other before the sandbox stops looking.
 const DEPTH: u8 = 8;
 
 fn parts<'a>(world: &'a World, segment: &'a Segment) -> impl Iterator<Item = &'a Segment> {
@@ -191,7 +191,7 @@ fn share_a_point(one: &Experiment, other: &Experiment) -> bool {
     one.points.iter().any(|point| other.point_at(&point.site, point.target.as_deref()).is_some())
 }
 
-/// Of experiments that compete for a point, the one this user is in: where they are enrolled, else by lot.
+/// The experiment this user is in, of those that compete for a point: where they are enrolled, else by lot.
 fn chosen<'a>(world: &World, pool: &[&'a Experiment], user: &str) -> Option<&'a Experiment> {
     let enrolled = pool.iter().find(|experiment| {
         let case = Case::new(world, experiment, user);
@@ -228,7 +228,7 @@ fn taking_part<'a>(world: &'a World, context: &str, user: &str) -> Vec<&'a Exper
     found
 }
 
-/// What an application that asks for a context is told: one entry for each point that gives the user something.
+/// The answer to an application that asks for a context: one entry for each point that gives the user something.
 pub(crate) fn entries(world: &World, context: &str, user: &str) -> Vec<Value> {
     let mut found = Vec::new();
     for experiment in taking_part(world, context, user).into_iter().rev() {
@@ -303,7 +303,7 @@ fn levels(experiment: &Experiment, condition: &Condition) -> Value {
     told
 }
 
-/// The experiment a mark without an experiment id counts for, by lot.
+/// The experiment that a mark without an experiment id counts for, by lot.
 pub(crate) fn owner_of_point<'a>(world: &'a World, site: &str, target: &str, user: &str) -> Option<&'a Experiment> {
     by_lot(&owners(world, site, target, user), "mark", user).copied()
 }
@@ -316,7 +316,7 @@ pub(crate) fn owners<'a>(world: &'a World, site: &str, target: &str, user: &str)
     world.experiments.iter().filter(owns).collect()
 }
 
-/// What a visit makes of a user: enrolled, excluded, or neither.
+/// Records the effect of a visit on a user: enrolled, excluded, or neither.
 pub(crate) fn enrol(world: &mut World, experiment: &str, point: &str, user: &str, applied: bool) {
     let Some(experiment) = world.experiment(experiment) else { return };
     let case = Case::new(world, experiment, user);
@@ -378,7 +378,7 @@ fn exclude(world: &mut World, id: &str, user: &str) {
     }
 }
 
-/// Keeps out whoever visited a point with *exclude if reached* before the start. Only the status call does this.
+/// Excludes users who visited a point with *exclude if reached* before the start. Only the status call does this.
 pub(crate) fn exclude_early_visitors(world: &mut World, id: &str) {
     let Some(experiment) = world.experiment(id) else { return };
     if experiment.rule_is("experiment") {
@@ -409,7 +409,8 @@ pub(crate) fn exclude_early_visitors(world: &mut World, id: &str) {
     }
 }
 
-/// Pauses an experiment that has enough participants. Every visit after that logs the change again, as the platform does.
+/// Pauses an experiment that has enough participants. Every visit after that logs the change again, as the platform
+/// does.
 pub(crate) fn end_if_enough(world: &mut World, id: &str) {
     let Some(experiment) = world.experiment(id) else { return };
     let wanted = experiment.row.enrollment_complete_condition.clone();

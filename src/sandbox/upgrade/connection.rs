@@ -1,7 +1,7 @@
 //! Connections that can be cut from inside.
 //!
-//! A handler cannot hang up on its client, but it can pull this switch and return anything: nothing of it leaves, and the
-//! client sees the connection close without an answer.
+//! A handler cannot hang up on its client, but it can use this switch and return anything: nothing of it leaves, and
+//! the client sees the connection close without an answer.
 
 use std::{
     io,
@@ -34,17 +34,17 @@ struct State {
 }
 
 impl Switch {
-    /// From now on nothing is sent.
+    /// Stops sending from now on.
     pub(crate) fn cut(&self) {
         self.0.cut.store(true, Ordering::SeqCst);
     }
 
-    /// The answer under way is the last on this connection, although nothing tells the client.
+    /// Marks the answer under way as the last on this connection, although the client is not notified.
     pub(crate) fn spend(&self) {
         self.0.spent.store(true, Ordering::SeqCst);
     }
 
-    /// Whether the last answer was given.
+    /// Returns true if the last answer was given.
     pub(crate) fn is_spent(&self) -> bool {
         self.0.spent.load(Ordering::SeqCst)
     }

@@ -1,19 +1,19 @@
-//! The answers that say no, in the words of either version.
+//! The refusals, in the words of either version.
 //!
-//! From 6.3 on every error has one uniform body that echoes the request; the 6.2 line sends the exception object itself,
-//! so the two share nothing but the status. Callers name what went wrong; only this file knows how it is put.
+//! From 6.3 on every error has one uniform body that echoes the request; the 6.2 line sends the exception object
+//! itself, so the two share nothing but the status. Callers name the error; only this file knows its wording.
 
 use serde_json::{Value, json};
 
 use super::{Version, validate::Violation};
 
-/// What a handler returns: the JSON of a 200, or a refusal.
+/// The result of a handler: the JSON of a 200, or a refusal.
 pub(crate) type Outcome = Result<Value, Failure>;
 
 const FORMAT: &str = "Parameter not in the correct format";
 const QUERY: &str = "Query Failed";
 
-/// A refusal, ready to be put into words.
+/// A refusal, before it is worded for a version.
 #[derive(Debug)]
 pub(crate) struct Failure {
     /// The HTTP status.
@@ -23,7 +23,7 @@ pub(crate) struct Failure {
     kind: Option<&'static str>,
     /// The body the 6.2 line sends.
     old: Value,
-    /// No route: an HTML page, whatever the version.
+    /// True if there is no route: an HTML page, whatever the version.
     html: bool,
 }
 
@@ -43,19 +43,19 @@ impl Failure {
         Self { html: true, ..Self::new(404, "", format!("Cannot {method} {path}"), None, Value::Null) }
     }
 
-    /// No token, or one that means nothing here.
+    /// No token, or one that is not valid here.
     pub(crate) fn unauthorized(method: &str, path: &str) -> Self {
         let message = format!("Authorization is required for request on {method} {path}");
         let old = json!({ "httpCode": 401, "name": "AuthorizationRequiredError", "message": message });
         Self::new(401, "AuthorizationRequiredError", message, Some("User ID not found"), old)
     }
 
-    /// The body is not what the validator wants.
+    /// The body breaks rules of the validator.
     pub(crate) fn invalid_body(violations: &[Violation]) -> Self {
         Self::invalid("body", violations)
     }
 
-    /// The path holds something that is no id.
+    /// The path holds an id that is none.
     pub(crate) fn invalid_params() -> Self {
         Self::invalid("params", &[Violation::new("id", &[("isUuid", "id must be a UUID".to_owned())])])
     }
@@ -73,14 +73,14 @@ impl Failure {
         Self::new(400, "SyntaxError", message, None, old)
     }
 
-    /// A business rule says no.
+    /// A business rule refuses.
     pub(crate) fn refused(message: impl Into<String>) -> Self {
         let message = message.into();
         let old = json!({ "httpCode": 400, "name": "BadRequestError", "message": message });
         Self::new(400, "BadRequestError", message, Some(FORMAT), old)
     }
 
-    /// A context nobody configured, named in a client call.
+    /// A context that is not configured, named in a client call.
     pub(crate) fn unknown_client_context(context: &str) -> Self {
         let message = format!("Invalid app context: {context}");
         Self::new(400, "Error", message, Some(FORMAT), json!({ "type": FORMAT, "httpCode": 400 }))
@@ -109,7 +109,7 @@ impl Failure {
         Self::new(404, "NotFoundException", message, None, old)
     }
 
-    /// The server's own code trips.
+    /// The server's own code throws.
     pub(crate) fn trips(message: impl Into<String>) -> Self {
         Self::new(500, "TypeError", message, None, json!({}))
     }
@@ -165,7 +165,7 @@ impl Failure {
         Self::new(400, "Error", "User-Id header not found.", Some(FORMAT), old)
     }
 
-    /// A client call of a user who never said hello.
+    /// A client call of a user that was never initialised.
     pub(crate) fn unknown_user(user: &str) -> Self {
         let kind = "Experiment user not defined";
         Self::new(404, "Error", format!("User not found: {user}"), Some(kind), json!({ "type": kind, "httpCode": 404 }))
@@ -177,7 +177,7 @@ impl Failure {
         Self::new(404, "Error", message, Some(QUERY), json!({ "type": QUERY, "httpCode": 404 }))
     }
 
-    /// The page of a route that does not exist, or nothing if the answer is JSON.
+    /// The page of a route that does not exist; `None` if the answer is JSON.
     pub(crate) fn page(&self) -> Option<String> {
         self.html.then(|| {
             format!(
@@ -188,7 +188,7 @@ impl Failure {
         })
     }
 
-    /// The JSON body; `request` is what was sent, which 6.3 and later repeat.
+    /// The JSON body; `request` is the body that was sent, which 6.3 and later repeat.
     pub(crate) fn body(&self, version: Version, path: &str, request: &Value) -> Value {
         if version == Version::V6_2 {
             return self.old.clone();

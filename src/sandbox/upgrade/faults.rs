@@ -1,7 +1,8 @@
-//! Ways to go wrong on purpose, set from a test or over HTTP.
+//! Faults on purpose, set from a test or over HTTP.
 //!
-//! A fault of [`Faults::once`] hits one request and is gone; `down`, `slow_ms` and `ends_connections` last until they are taken back. Faults that
-//! come after the effect wait for a request that has one, so that a read before the write does not use them up.
+//! A fault of [`Faults::once`] hits one request and is gone; `down`, `slow_ms` and `ends_connections` last until they
+//! are taken back. Faults that come after the effect wait for a request that has one, so that a read before the write
+//! does not use them up.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -10,18 +11,18 @@ use serde_json::Value;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Faults {
-    /// Each hits the first request it fits, and is gone.
+    /// Faults that each hit the first request they fit, and are gone.
     pub once: Vec<Fault>,
-    /// The server is down, until this is taken back.
+    /// The way in which the server is down, until this is taken back.
     pub down: Option<Down>,
-    /// Every answer takes this long.
+    /// The delay of every answer, in milliseconds.
     pub slow_ms: u64,
-    /// After each error, the connection is closed although the answer says that it is kept, as version 6.2.6 does: the
-    /// next request on it gets no answer and has no effect.
+    /// True to close the connection after each error although the answer says that it is kept, as version 6.2.6 does:
+    /// the next request on it gets no answer and has no effect.
     pub ends_connections: bool,
 }
 
-/// How a server is down.
+/// The way in which a server is down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Down {
@@ -31,41 +32,41 @@ pub enum Down {
     Unavailable,
 }
 
-/// Before or after the request takes effect.
+/// The moment of a fault: before or after the request takes effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum When {
-    /// Nothing has happened yet, and nothing will.
+    /// The request has had no effect, and will have none.
     BeforeEffect,
     /// The change is made; only the answer suffers.
     AfterEffect,
 }
 
-/// One thing that goes wrong, for one request.
+/// A fault of one request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fault {
-    /// What happens to it.
+    /// The kind of fault.
     pub kind: Kind,
-    /// Whether it has its effect all the same.
+    /// The moment: before or after the effect of the request.
     pub when: When,
-    /// Only a request whose `METHOD /path` contains this text; every one if there is none.
+    /// A text that `METHOD /path` must contain; `None`: every request.
     #[serde(default)]
     pub only: Option<String>,
 }
 
-/// What happens to the request.
+/// The kinds of faults.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
     /// The connection closes without an answer.
     Lose,
-    /// It is answered with this status and a page.
+    /// The request is answered with this status and a page.
     Fail(u16),
-    /// It is answered with this status and JSON.
+    /// The request is answered with this status and JSON.
     Answer {
         /// The HTTP status.
         status: u16,
-        /// What it says.
+        /// The body of the answer.
         body: Value,
     },
     /// No answer comes while the server lives.
@@ -74,13 +75,13 @@ pub enum Kind {
     Flood {
         /// The HTTP status.
         status: u16,
-        /// The wait before each 64 kB.
+        /// The wait before each 64 kB, in milliseconds.
         pause_ms: u64,
     },
     /// No answer comes while the server lives, and the request takes effect this long after it came. Only before the
     /// effect.
     Late {
-        /// How long, in milliseconds of the server's clock.
+        /// The delay, in milliseconds of the server's clock.
         after_ms: u64,
     },
 }

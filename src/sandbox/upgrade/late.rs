@@ -1,7 +1,7 @@
 //! Requests that take effect after their caller has given up.
 //!
-//! A held request is answered by nobody. It takes effect once the clock has come to its moment, before the world is looked
-//! at the next time: whoever looks sees the world as it would be by then, with no timer and no thread to wait for.
+//! A held request gets no answer. It takes effect once the clock has come to its moment, before the world is looked at
+//! the next time: every look sees the world as it would be by then, with no timer and no thread to wait for.
 
 use std::sync::Mutex;
 
@@ -12,9 +12,9 @@ use super::{ledger::Entry, routes::Call};
 /// A request that has not taken effect yet.
 #[derive(Debug)]
 pub(crate) struct LateRequest {
-    /// When it does.
+    /// The moment at which it does.
     pub(crate) due: Timestamp,
-    /// What was asked.
+    /// The request.
     pub(crate) call: Call,
     /// Its line in the ledger, written when it takes effect.
     pub(crate) entry: Entry,

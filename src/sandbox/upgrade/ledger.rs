@@ -1,7 +1,7 @@
-//! What was asked of the server and what came of it: the witness by which crash tests judge.
+//! The requests to the server and their effects: the witness by which crash tests judge.
 //!
-//! Each request has one entry, written before its answer leaves; a file, if one is given, gets it as a line of JSON at the same
-//! moment. `effect` is not guessed from the verb: it says whether the world changed.
+//! Each request has one entry, written before its answer leaves; a file, if one is given, gets it as a line of JSON at
+//! the same moment. `effect` is not guessed from the verb: it is true if the world changed.
 
 use std::{fs::File, io::Write as _, path::Path, sync::Mutex};
 
@@ -12,19 +12,19 @@ use serde_json::Value;
 /// One request.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Entry {
-    /// When, as ISO 8601.
+    /// The time, as ISO 8601.
     pub at: String,
     /// The verb.
     pub method: String,
     /// The path with its prefix and query.
     pub path: String,
-    /// In whose name an application called.
+    /// The user in whose name an application called.
     pub user_id: Option<String>,
-    /// What was sent.
+    /// The body that was sent.
     pub body: Value,
-    /// The status of the answer; nothing if none was sent.
+    /// The status of the answer; `None` if none was sent.
     pub status: Option<u16>,
-    /// Whether anything changed.
+    /// True if anything changed.
     pub effect: bool,
 }
 
@@ -53,7 +53,7 @@ impl Ledger {
         self.entries.lock().expect("nobody panics with the lock").push(entry);
     }
 
-    /// Everything since this was last asked, which is then forgotten.
+    /// Everything since the last call of this, which is then forgotten.
     pub(crate) fn take(&self) -> Vec<Entry> {
         std::mem::take(&mut *self.entries.lock().expect("nobody panics with the lock"))
     }

@@ -1,17 +1,19 @@
 //! The stand-in UpGrade: a real HTTP server on this machine that answers as recorded servers do.
 //!
-//! It plays either the 6.5 line or the older 6.2 line, keeps state, enrols users and refuses what the platform refuses, with the
-//! same words and the same surprises: an unknown experiment is a 500 on a change of status, a `PUT` drops its lists, any status
-//! may follow any other. `tests/fixtures/upgrade` holds the recordings and a contract test holds the stand-in to them. It knows
-//! nothing of the bot and checks nothing the platform would not check.
+//! It plays either the 6.5 line or the older 6.2 line, keeps state, enrols users and refuses what the platform refuses,
+//! with the same words and the same surprises: an unknown experiment is a 500 on a change of status, a `PUT` drops its
+//! lists, any status may follow any other. `tests/fixtures/upgrade` holds the recordings and a contract test holds the
+//! stand-in to them. It knows nothing of the bot and checks nothing the platform would not check.
 //!
-//! Start at [`SandboxUpgrade`]. A request goes through `server` (transport, faults, ledger) to one handler in `routes`, which
-//! works on `world`; `wire` and `failure` put the result in the words of the version, `assign` decides who gets what.
+//! Start at [`SandboxUpgrade`]. A request goes through `server` (transport, faults, ledger) to one handler in `routes`,
+//! which works on `world`; `wire` and `failure` put the result in the words of the version, `assign` decides who gets
+//! what.
 //!
-//! Two things are not the platform's: the numbers of the draw (`assign` says why) and the paths under `/sandbox`, by which another
-//! process reads the ledger and switches faults.
+//! Two things are not the platform's: the numbers of the draw (`assign` says why) and the paths under `/sandbox`, by
+//! which another process reads the ledger and switches faults.
 //!
-//! A library that replays canned answers was not used: the bot reads back what it wrote, so the answers must have a memory.
+//! A library that replays canned answers was not used: the bot reads back what it wrote, so the answers must have a
+//! memory.
 
 mod assign;
 mod connection;
@@ -40,7 +42,7 @@ use self::{
 };
 use super::google::Tokens;
 
-/// Which server is played.
+/// The version of the server that is played.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Version {
     /// 6.5.0, and in all that matters everything from 6.3 on.
@@ -51,7 +53,7 @@ pub enum Version {
 }
 
 impl Version {
-    /// What the server says about itself; every tag of the older line says 6.2.0.
+    /// The version that the server reports; every tag of the older line says 6.2.0.
     pub fn text(self) -> &'static str {
         match self {
             Self::V6_5 => "6.5.0",
@@ -60,24 +62,24 @@ impl Version {
     }
 }
 
-/// How to start the stand-in.
+/// The options of the stand-in.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Which server is played.
+    /// The version of the server that is played.
     pub version: Version,
-    /// The administration token to ask for; none means the server asks for no token at all.
+    /// The administration token to ask for; `None` means that the server asks for no token at all.
     pub token: Option<String>,
     /// The access tokens to ask for in place of `token`: those that were minted there.
     pub minted: Option<Arc<Tokens>>,
     /// The port on 127.0.0.1; 0 means a free one.
     pub port: u16,
-    /// Whether a fresh world starts with the experiments of the playground.
+    /// True if a fresh world starts with the experiments of the playground.
     pub seed: bool,
     /// The file the world is read from, and written to after each change.
     pub persist: Option<PathBuf>,
     /// The file each request is appended to as a line of JSON.
     pub ledger_file: Option<PathBuf>,
-    /// What time it is.
+    /// The clock.
     pub clock: Arc<dyn Clock>,
 }
 
@@ -104,17 +106,17 @@ pub struct Held {
 }
 
 impl Held {
-    /// Waits until the request is there and done, and only its answer is missing.
+    /// Waits until the request has come and is done, and only its answer is missing.
     pub async fn arrived(&self) {
         self.arrived.cancelled().await;
     }
 
-    /// Lets the answer go.
+    /// Sends the answer.
     pub fn let_go(&self) {
         self.free.cancel();
     }
 
-    /// Waits until it is let go.
+    /// Waits for [`Self::let_go`].
     async fn freed(&self) {
         self.arrived.cancel();
         self.free.cancelled().await;
@@ -187,7 +189,7 @@ impl SandboxUpgrade {
         Some(wire::single(found, &world))
     }
 
-    /// Whether there is an experiment of that name.
+    /// Returns true if there is an experiment of that name.
     pub fn contains(&self, name: &str) -> bool {
         self.names().iter().any(|own| own == name)
     }
@@ -197,7 +199,7 @@ impl SandboxUpgrade {
         self.shared.world().experiments.iter().map(|experiment| experiment.row.name.clone()).collect()
     }
 
-    /// Every request so far, and whether it changed anything.
+    /// Every request so far, with its effect.
     pub fn ledger(&self) -> Vec<Entry> {
         drop(self.shared.world()); // late requests whose moment has come are in it
         self.shared.ledger.entries()
@@ -208,38 +210,41 @@ impl SandboxUpgrade {
         self.ledger().into_iter().filter(|entry| entry.effect).collect()
     }
 
-    /// Every request since this was last asked, which the ledger then forgets: for runs that are longer than the memory.
+    /// Every request since the last call of this, which the ledger then forgets: for runs that are longer than the
+    /// memory.
     pub fn takes_ledger(&self) -> Vec<Entry> {
         self.shared.ledger.take()
     }
 
-    /// Drops an experiment, as if somebody else had deleted it.
+    /// Drops an experiment, as if another client had deleted it.
     pub fn forgets(&self, id: &str) {
         self.shared.change(|world| world.experiments.retain(|experiment| experiment.row.id != id));
     }
 
-    /// The next change is made, but the connection closes without an answer.
+    /// Makes the next change, but closes the connection without an answer.
     pub fn loses_next_answer(&self) {
         self.will(Fault { kind: Kind::Lose, when: When::AfterEffect, only: None });
     }
 
-    /// The next request whose `METHOD /path` contains `only` is answered with an error page.
+    /// Answers the next request whose `METHOD /path` contains `only` with an error page.
     pub fn fails_next(&self, status: u16, when: When, only: Option<&str>) {
         self.will(Fault { kind: Kind::Fail(status), when, only: only.map(str::to_owned) });
     }
 
-    /// The next request gets no answer and has no effect.
+    /// Leaves the next request without an answer and without an effect.
     pub fn hangs_next(&self) {
         self.will(Fault { kind: Kind::Hang, when: When::BeforeEffect, only: None });
     }
 
-    /// The next request whose `METHOD /path` contains `only` gets no answer, and takes effect so long after it came.
+    /// Leaves the next request whose `METHOD /path` contains `only` without an answer, and gives it its effect so long
+    /// after it came.
     pub fn delays_next(&self, by: Duration, only: &str) {
         let after_ms = u64::try_from(by.as_millis()).unwrap_or(u64::MAX);
         self.will(Fault { kind: Kind::Late { after_ms }, when: When::BeforeEffect, only: Some(only.to_owned()) });
     }
 
-    /// The next request whose `METHOD /path` contains `only` is answered with this status and JSON, and is made or not.
+    /// Answers the next request whose `METHOD /path` contains `only` with this status and JSON, before or after its
+    /// effect.
     pub fn answers_next(&self, status: u16, body: Value, when: When, only: &str) {
         self.will(Fault { kind: Kind::Answer { status, body }, when, only: Some(only.to_owned()) });
     }
@@ -254,18 +259,17 @@ impl SandboxUpgrade {
         self.shared.faults().down = down;
     }
 
-    /// From now on every answer takes this long.
+    /// Delays every answer from now on.
     pub fn is_slow(&self, delay: Duration) {
         self.shared.faults().slow_ms = u64::try_from(delay.as_millis()).unwrap_or(u64::MAX);
     }
 
-    /// From now on connections end after each error, although the answer says that they are kept.
+    /// Ends connections after each error from now on, although the answer says that they are kept.
     pub fn ends_connections_after_errors(&self) {
         self.shared.faults().ends_connections = true;
     }
 
-    /// The next answer to a request whose `METHOD /path` contains `only` is kept back until it is let go, although what was
-    /// asked is done.
+    /// Keeps back the next answer to a request whose `METHOD /path` contains `only`, although the request is done.
     pub fn holds_next_answer(&self, only: &str) -> Held {
         let held = Held::default();
         self.shared.held().push((only.to_owned(), held.clone()));

@@ -1,4 +1,5 @@
-//! What the stand-in starts with: the configured contexts, the known metrics, and the experiments of the playground.
+//! The initial state of the stand-in: the configured contexts, the known metrics, and the experiments of the
+//! playground.
 //!
 //! The experiments are plausible, not real: a few of each status, so that every question a newcomer asks has an answer.
 
@@ -42,7 +43,7 @@ pub(crate) fn contexts() -> Vec<String> {
     context_metadata().as_object().into_iter().flatten().map(|(name, _)| name.clone()).collect()
 }
 
-/// Whether a context is configured, in exactly that case.
+/// Returns true if a context is configured, in exactly that case.
 pub(crate) fn knows_context(name: &str) -> bool {
     context_metadata().get(name).is_some()
 }
@@ -57,7 +58,7 @@ pub(crate) fn metric(key: &str) -> Option<Value> {
     Some(json!({ "key": key, "type": kind, "allowedData": allowed, "context": ["assign-prog"] }))
 }
 
-/// One experiment to be planted.
+/// An experiment to be planted.
 struct Plan<'a> {
     name: &'a str,
     description: &'a str,
@@ -68,7 +69,7 @@ struct Plan<'a> {
     conditions: &'a [(&'a str, f64)],
     /// The group type, where groups are assigned as a whole.
     group: Option<&'a str>,
-    /// What happened to it, and how many days ago.
+    /// The changes of its status, and how many days ago each was.
     life: &'a [(State, u64)],
     age_days: u64,
 }
@@ -229,7 +230,7 @@ fn add(world: &mut World, plan: &Plan<'_>, today: Timestamp) -> String {
     id
 }
 
-/// Lets two dozen students come by in the days after the start.
+/// Lets two dozen students visit in the days after the start.
 fn visit(world: &mut World, plan: &Plan<'_>, id: &str, today: Timestamp) {
     let started = world.now;
     let Some(point) = world.experiment(id).map(|experiment| experiment.points[0].id.clone()) else { return };

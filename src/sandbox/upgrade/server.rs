@@ -1,7 +1,7 @@
 //! The stand-in on the wire: reads a request, lets faults happen, asks the world, keeps the ledger, answers.
 //!
-//! A request is answered under one lock from gate to ledger, so what a crash test reads is what happened. Control paths under
-//! `/sandbox` are served beside the API and neither fail nor appear in the ledger.
+//! A request is answered under one lock from gate to ledger, so the ledger that a crash test reads is exact. Control
+//! paths under `/sandbox` are served beside the API and neither fail nor appear in the ledger.
 
 use std::{
     net::SocketAddr,
@@ -35,10 +35,10 @@ use super::{
 };
 use crate::flood;
 
-/// No body is larger.
+/// The largest body.
 const BODY_LIMIT: usize = 5 * 1024 * 1024;
 
-/// What the server and its owner both hold.
+/// The state that the server and its owner share.
 pub(crate) struct Shared {
     options: Options,
     world: Mutex<World>,
@@ -82,7 +82,7 @@ impl Shared {
         Ok(shared)
     }
 
-    /// The world, with the clock set and every late request made whose moment has come.
+    /// The world, with the clock set and every late request carried out whose moment has come.
     pub(crate) fn world(&self) -> MutexGuard<'_, World> {
         let mut world = self.world.lock().expect("no handler panics");
         let now = self.options.clock.now();
@@ -112,12 +112,12 @@ impl Shared {
         self.faults.lock().expect("nobody panics with the lock")
     }
 
-    /// The answers to be kept back.
+    /// The answers that are kept back.
     pub(crate) fn held(&self) -> MutexGuard<'_, Vec<(String, Held)>> {
         self.held.lock().expect("nobody panics with the lock")
     }
 
-    /// Takes what keeps back the answer to a request.
+    /// Takes the handle that keeps back the answer to a request.
     fn take_held(&self, method: &str, path: &str) -> Option<Held> {
         let request = format!("{method} {path}");
         let mut held = self.held();
@@ -158,7 +158,7 @@ pub(crate) async fn serve(door: Door, shared: Arc<Shared>) {
     }
 }
 
-/// The error with what it is about.
+/// The error with its subject.
 fn about(what: &str, error: &std::io::Error) -> std::io::Error {
     std::io::Error::new(error.kind(), format!("{what}: {error}"))
 }
@@ -312,7 +312,7 @@ fn status_code(status: u16) -> StatusCode {
     StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
 }
 
-/// What something in front of the server would say.
+/// The page of a proxy in front of the server.
 fn page(status: u16) -> Response {
     let status = status_code(status);
     let html = format!("<html><head><title>{status}</title></head><body><h1>{status}</h1></body></html>\n");
@@ -323,7 +323,7 @@ fn text(headers: &HeaderMap, name: &str) -> Option<String> {
     headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned)
 }
 
-/// Reads the call, or says why its body is no JSON.
+/// Reads the call, or refuses a body that is no JSON.
 fn read(headers: &HeaderMap, entry: &Entry, path: &str, query: Option<&str>, body: &Bytes) -> Result<Call, Failure> {
     let body: Value = if body.is_empty() {
         Value::Null

@@ -1,14 +1,14 @@
-//! What the platform's validator says about a body.
+//! The findings of the platform's validator about a body.
 //!
-//! It checks types and enumerations and hardly anything a person would call a mistake: weights, sites, targets and group
-//! types pass unread. Each finding has the shape the 6.2 line sends; from 6.3 on only the dry run tells them. Rules about
-//! meaning (contexts, the reserved code) are [`super::routes`]' business.
+//! It checks types and enumerations and hardly anything a person would call a mistake: weights, sites, targets and
+//! group types pass unread. Each finding has the shape the 6.2 line sends; from 6.3 on only the dry run reports them.
+//! Rules about meaning (contexts, the reserved code) are in [`super::routes`].
 
 use serde_json::{Map, Value, json};
 
 use super::{Version, world::is_id};
 
-/// One property and what is wrong with it or inside it.
+/// One property and the constraints that it or its content breaks.
 #[derive(Clone, Debug)]
 pub(crate) struct Violation {
     property: String,
@@ -63,7 +63,7 @@ impl Violation {
     }
 }
 
-/// What a value has to be.
+/// The rule for a value.
 #[derive(Clone, Copy)]
 enum Rule {
     NotEmpty,
@@ -83,7 +83,7 @@ enum Rule {
 use Rule::{AtLeastOne, Date, EachText, Flag, Id, List, NotEmpty, Number, OneOf, Text, TwoCharacters, Whole};
 
 impl Rule {
-    /// The constraint this value breaks, if it does.
+    /// The constraint this value breaks, if any.
     fn broken_by(self, name: &str, value: &Value) -> Option<(&'static str, String)> {
         let list = value.as_array();
         let (holds, constraint, text) = match self {
@@ -251,7 +251,7 @@ pub(crate) fn experiment(body: &Value, version: Version) -> Vec<Violation> {
     check.needs("type", &[OneOf(&["Simple", "Factorial"]), NotEmpty]).finish()
 }
 
-/// A group unit names its group type, the others must not.
+/// Checks that a group unit names its group type, and that the others do not.
 fn unit_fits_group(body: &Value, found: &mut Vec<Violation>) {
     let Some(unit) = body["assignmentUnit"].as_str() else { return };
     let named = body["group"].as_str().is_some_and(|group| !group.is_empty());

@@ -1,4 +1,4 @@
-//! How things look in answers, in either version.
+//! The shapes of answers, in either version.
 //!
 //! One function per shape; the same experiment looks different in `single`, in a page of a search, after a change of
 //! status and in the raw row that a delete returns. Nothing here changes the world.
@@ -33,7 +33,7 @@ pub(crate) fn deleted(row: &Row) -> Value {
     json!([value])
 }
 
-/// A condition by itself, as create and export show it.
+/// A condition on its own, as create and export show it.
 pub(crate) fn bare_condition(condition: &Condition) -> Value {
     let mut value = to_json(condition);
     if let Some(fields) = value.as_object_mut() {
@@ -156,7 +156,7 @@ pub(crate) fn lists(lists: &[List], experiment: &Experiment, world: &World, also
     shown.map(|list| link(list, experiment, Some(world))).collect()
 }
 
-/// Whether `single` can tell what kind of list it is; it hides the others.
+/// Returns true if `single` can show the kind of the list; it hides the others.
 fn is_regular(segment: &Segment) -> bool {
     let kinds = usize::from(!segment.users.is_empty())
         + usize::from(!segment.sub_segments.is_empty())
@@ -164,7 +164,7 @@ fn is_regular(segment: &Segment) -> bool {
     segment.list_type.is_some() || (kinds == 1 && segment.groups.iter().all(|(kind, _)| kind != "All"))
 }
 
-/// What `single` answers.
+/// The answer of `single`.
 pub(crate) fn single(experiment: &Experiment, world: &World) -> Value {
     let mut value = full(experiment, world, false);
     let factor = experiment.stratification_factor.as_ref();

@@ -1,8 +1,7 @@
-//! What the stand-in remembers: experiments, people, visits, and who is in or out of what.
+//! The state of the stand-in: experiments, people, visits, and who is in or out of what.
 //!
-//! Names follow the platform's own tables, and a status is kept under its *stored* name; how things look on the wire
-//! is [`super::wire`]'s business, what they mean for an assignment [`super::assign`]'s. Nothing here knows HTTP.
-//! Start at [`World`].
+//! Names follow the platform's own tables, and a status is kept under its *stored* name; its shape on the wire is in
+//! [`super::wire`], its meaning for an assignment in [`super::assign`]. Nothing here knows HTTP. Start at [`World`].
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,20 +11,20 @@ use serde_json::{Number, Value, json};
 
 use super::Version;
 
-/// Everything the stand-in knows. Saved as a whole when the sandbox keeps a file.
+/// The state of the stand-in. Saved as a whole when the sandbox keeps a file.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct World {
-    /// Which server is being played; not saved, so that a file can be reopened as another version.
+    /// The version of the server that is played; not saved, so that a file can be reopened as another version.
     #[serde(skip)]
     pub(crate) version: Version,
     /// The moment of the request in hand.
     #[serde(skip)]
     pub(crate) now: Timestamp,
-    /// Whether the request in hand came with a token; decides whom the audit log names.
+    /// True if the request in hand came with a token; decides whom the audit log names.
     #[serde(skip)]
     pub(crate) authenticated: bool,
-    /// Goes up by one with each change: how a request that took effect is told from one that did not.
+    /// Goes up by one with each change, which shows if a request took effect.
     pub(crate) revision: u64,
     pub(crate) experiments: Vec<Experiment>,
     /// Public and global segments; private ones live in their experiment.
@@ -101,7 +100,7 @@ impl State {
     }
 }
 
-/// When a row was written.
+/// The times at which a row was written.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Stamp {
@@ -159,7 +158,7 @@ pub(crate) struct Experiment {
     pub(crate) points: Vec<Point>,
     pub(crate) payloads: Vec<Payload>,
     pub(crate) factors: Vec<Value>,
-    /// What a stratified draw goes by.
+    /// The factor of a stratified draw.
     #[serde(default)]
     pub(crate) stratification_factor: Option<String>,
     pub(crate) queries: Vec<Value>,
@@ -186,18 +185,18 @@ impl Experiment {
         self.points.iter().find(|point| point.site == site && point.target.as_deref() == target)
     }
 
-    /// Whether a group as a whole draws the lot.
+    /// Returns true if a group as a whole draws the lot.
     pub(crate) fn by_group(&self) -> bool {
         self.row.assignment_unit == "group"
     }
 
-    /// Whether the rule has that name.
+    /// Returns true if the rule has that name.
     pub(crate) fn rule_is(&self, rule: &str) -> bool {
         self.row.consistency_rule.as_deref() == Some(rule)
     }
 }
 
-/// One version under comparison.
+/// One variant under comparison.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Condition {
@@ -231,7 +230,7 @@ pub(crate) struct Point {
     pub(crate) exclude_if_reached: bool,
 }
 
-/// What one condition hands to the application at one point.
+/// The payload that one condition hands to the application at one point.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Payload {
@@ -306,7 +305,7 @@ impl User {
         self.group.as_ref()?.get(kind)?.contains(working).then_some(working.as_str())
     }
 
-    /// Whether the user belongs to that group.
+    /// Returns true if the user belongs to that group.
     pub(crate) fn belongs_to(&self, kind: &str, id: &str) -> bool {
         self.group.as_ref().and_then(|group| group.get(kind)).is_some_and(|ids| ids.iter().any(|own| own == id))
     }
@@ -321,7 +320,7 @@ pub(crate) struct Visit {
     pub(crate) target: String,
     pub(crate) experiment: Option<String>,
     pub(crate) condition: Option<String>,
-    /// How often the point was marked; a within-subjects queue turns with it.
+    /// The number of times the point was marked; a within-subjects queue turns with it.
     pub(crate) marks: u32,
 }
 
@@ -365,7 +364,7 @@ pub(crate) struct Audit {
     pub(crate) id: String,
     pub(crate) kind: String,
     pub(crate) data: Value,
-    /// False where the server asks for no token: then the log names nobody.
+    /// False where the server asks for no token: then the log names no user.
     pub(crate) by_system: bool,
 }
 
@@ -432,12 +431,12 @@ impl World {
     }
 }
 
-/// An id nobody has had before.
+/// A new id.
 pub(crate) fn fresh_id() -> String {
     uuid::Uuid::new_v4().to_string()
 }
 
-/// Whether the text has the form of an id.
+/// Returns true if the text has the form of an id.
 pub(crate) fn is_id(text: &str) -> bool {
     text.len() == 36 && uuid::Uuid::try_parse(text).is_ok()
 }

@@ -1,4 +1,4 @@
-//! The kinds of blocks, and how many of what they hold.
+//! The kinds of blocks, and the limits of their content.
 
 use serde_json::Value;
 
@@ -13,10 +13,11 @@ const NAME: usize = 255;
 const MARKDOWN: usize = 12_000;
 const MESSAGE: usize = 50;
 const ATTACHMENTS: usize = 100;
-/// Slack names no number for all blocks together; beside Markdown it has refused from 13,172 on.
+/// The largest number of characters in all blocks together, if Markdown is among them. Slack documents none; it has
+/// refused from 13,172 on.
 const TOGETHER: usize = 13_000;
 
-/// Where blocks stand.
+/// The surface that blocks are shown on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Surface {
     Message,
@@ -57,7 +58,7 @@ pub(in crate::slack) fn attachments(attachments: &Value) -> Checked {
     Ok(())
 }
 
-/// Every block of a layout, and what they may hold together.
+/// Checks every block of a layout, and the limits of all together.
 pub(super) fn all(blocks: &[Value], surface: Surface) -> Checked {
     for (index, block) in blocks.iter().enumerate() {
         one(&format!("/blocks/{index}"), block, surface)?;
@@ -101,7 +102,7 @@ pub(super) fn nested(blocks: &[Value]) -> Vec<&Value> {
     found
 }
 
-/// How many characters a block shows.
+/// The number of characters that a block shows.
 fn words(value: &Value) -> usize {
     match value {
         Value::Array(items) => items.iter().map(words).sum(),
@@ -218,7 +219,7 @@ fn task_card(at: &str, task: &Value) -> Checked {
     Ok(())
 }
 
-/// How a task stands; may be absent.
+/// The status of a task; may be absent.
 pub(super) fn status(at: &str, task: &Value) -> Checked {
     match task["status"].as_str() {
         None | Some("pending" | "in_progress" | "complete" | "error") => Ok(()),

@@ -1,4 +1,4 @@
-//! What a person operates: buttons, menus, inputs, confirmations.
+//! The elements that a person operates: buttons, menus, inputs, confirmations.
 
 use serde_json::Value;
 
@@ -10,7 +10,7 @@ use super::{
 const NAME: usize = 255;
 const OPTIONS: usize = 100;
 
-/// Where an element stands.
+/// The place of an element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
     /// In an actions block.
@@ -69,7 +69,7 @@ pub(super) fn image(at: &str, image: &Value) -> Checked {
     needed_string(&format!("{at}/alt_text"), &image["alt_text"], 2_000)
 }
 
-/// No `action_id` comes twice in a block.
+/// Checks that no `action_id` comes twice in a block.
 pub(super) fn unique_actions(at: &str, elements: &[Value]) -> Checked {
     unique(at, elements, "action_id")
 }
@@ -129,7 +129,7 @@ fn style(at: &str, styled: &Value) -> Checked {
     }
 }
 
-/// What the app suggests for what somebody has typed into a menu: the answer to `block_suggestion`.
+/// The options that the app suggests while a person types into a menu: the answer to `block_suggestion`.
 ///
 /// # Errors
 ///
@@ -157,7 +157,7 @@ fn groups(at: &str, element: &Value, least: usize) -> Checked {
     Ok(())
 }
 
-/// What is chosen at first is one of the options.
+/// Checks that the initial option is one of the options.
 fn initial(at: &str, element: &Value) -> Checked {
     let grouped = element["option_groups"].as_array().into_iter().flatten();
     let grouped = grouped.flat_map(|group| group["options"].as_array().into_iter().flatten());

@@ -1,20 +1,20 @@
-//! What Slack takes, and a good app does not send: found here so that tests fail over it.
+//! Rules for content that Slack takes but a good app does not send, checked so that tests fail over it.
 
 use serde_json::Value;
 
 use super::{Checked, Problem};
 
-/// Longer texts are taken, but Slack recommends less.
+/// The length from which Slack recommends a shorter text, although it takes longer ones.
 const TEXT: usize = 4_000;
 
-/// What nobody may say to everybody.
+/// The mentions that notify everybody.
 const BROADCASTS: [&str; 4] = ["<!channel", "<!here", "<!everyone", "<!subteam"];
 
 fn bad(words: impl std::fmt::Display) -> Problem {
     Problem { error: "bad_manners", reason: words.to_string() }
 }
 
-/// The words that stand for a layout: there, not too long, and to nobody in particular. `body` is what was sent.
+/// Checks the text that stands for a layout: it is there, not too long, and notifies nobody. `body` is what was sent.
 pub(in crate::slack) fn spoken(body: &Value) -> Checked {
     let text = body["text"].as_str().unwrap_or_default();
     let blocks = body["blocks"].as_array().map_or(0, Vec::len);
@@ -28,7 +28,7 @@ pub(in crate::slack) fn spoken(body: &Value) -> Checked {
     quiet("", body)
 }
 
-/// No text in it calls everybody. Words in which nothing is parsed may say what they like.
+/// Checks that no text in the value notifies everybody. Text in which nothing is parsed may contain anything.
 pub(in crate::slack) fn quiet(at: &str, value: &Value) -> Checked {
     match value {
         Value::String(text) => match BROADCASTS.iter().find(|token| text.contains(**token)) {
@@ -49,7 +49,8 @@ pub(in crate::slack) fn quiet(at: &str, value: &Value) -> Checked {
     }
 }
 
-/// A block that changed in an edit has another `block_id` than before: clients keep what they know by its id.
+/// Checks that a block that changed in an edit has another `block_id` than before: clients keep what they know by its
+/// id.
 pub(in crate::slack) fn renewed(before: &[Value], after: &[Value]) -> Checked {
     for (n, block) in after.iter().enumerate() {
         let Some(id) = block["block_id"].as_str().filter(|id| !id.is_empty()) else { continue };
@@ -63,7 +64,7 @@ pub(in crate::slack) fn renewed(before: &[Value], after: &[Value]) -> Checked {
     Ok(())
 }
 
-/// Whether two layouts are the same but for the names that Slack gave out.
+/// Returns true if two layouts are the same but for the ids that Slack gave out.
 fn same(before: &Value, after: &Value) -> bool {
     match (before, after) {
         (Value::Object(before), Value::Object(after)) => {

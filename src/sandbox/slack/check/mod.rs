@@ -1,8 +1,8 @@
-//! The limits of Block Kit, all of them: what is over one is refused, as Slack refuses it.
+//! The limits of Block Kit, all of them: content beyond a limit is refused, as Slack refuses it.
 //!
-//! Counts are characters. `blocks` knows the kinds of blocks, `elements` what stands in them, `views` modals and Home
-//! tabs, `stream` what is said bit by bit. A problem names the error and where it is, as a JSON pointer. `manners` knows what Slack takes and we should not
-//! send all the same.
+//! Counts are characters. `blocks` knows the kinds of blocks, `elements` the elements in them, `views` modals and Home
+//! tabs, `stream` messages that are streamed. A problem names the error and its place, as a JSON pointer. `manners`
+//! knows what Slack takes and we should not send all the same.
 
 mod blocks;
 mod elements;
@@ -20,16 +20,16 @@ pub(super) use manners::{quiet, renewed, spoken};
 pub(super) use stream::chunks;
 pub(super) use views::errors;
 
-/// Why something is refused.
+/// The reason for a refusal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
     /// Slack's name for it.
     pub error: &'static str,
-    /// Words and a JSON pointer.
+    /// A description and a JSON pointer.
     pub reason: String,
 }
 
-/// What a check comes to.
+/// The result of a check.
 type Checked = Result<(), Problem>;
 
 fn problem(at: &str, words: impl std::fmt::Display) -> Problem {

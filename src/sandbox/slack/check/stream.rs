@@ -1,4 +1,4 @@
-//! The chunks of a message that is said bit by bit.
+//! The chunks of a message that is streamed.
 
 use serde_json::Value;
 
@@ -9,12 +9,12 @@ use super::{
     text::{needed_string, string},
 };
 
-/// Characters of what a task or a plan says.
+/// The largest number of characters in a text of a task or a plan.
 const WORDS: usize = 256;
 const MARKDOWN: usize = 12_000;
 const NAME: usize = 255;
 
-/// What is added to a stream.
+/// The chunks that are added to a stream.
 ///
 /// # Errors
 ///

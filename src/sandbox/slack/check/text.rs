@@ -1,4 +1,4 @@
-//! Strings, text objects and lists: how long they may be.
+//! Limits of strings, text objects and lists.
 
 use serde_json::Value;
 

@@ -44,7 +44,7 @@ fn content(view: &Value, kind: &str) -> Checked {
     all(blocks, Surface::Modal)
 }
 
-/// The `errors` of an acknowledged submission: a text for each of some fields of the view, and for nothing else.
+/// The `errors` of an acknowledged submission: a text for some of the fields of the view, and for nothing else.
 pub(in crate::slack) fn errors(errors: &Value, blocks: &[Value]) -> Checked {
     let unfit = |reason: String| Problem { error: "invalid_arguments", reason };
     let Some(errors) = errors.as_object().filter(|errors| !errors.is_empty()) else {

@@ -34,12 +34,12 @@ impl Args {
         Ok(Self(args))
     }
 
-    /// Takes the token out, so that nobody writes it down.
+    /// Takes the token out, so that it is never written down.
     pub(super) fn take_token(&mut self) -> Option<String> {
         self.0.remove("token").and_then(|token| token.as_str().map(str::to_owned))
     }
 
-    /// As they go into the ledger.
+    /// The arguments as they go into the ledger.
     pub(super) fn recorded(&self) -> Value {
         Value::Object(self.0.iter().map(|(key, value)| (key.clone(), structured(value))).collect())
     }

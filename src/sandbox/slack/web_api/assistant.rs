@@ -1,4 +1,4 @@
-//! What is shown around a thread: `assistant.threads.*`, `agents.sessions.*`.
+//! Methods for what is shown around a thread: `assistant.threads.*`, `agents.sessions.*`.
 
 use std::sync::Arc;
 

@@ -13,9 +13,9 @@ use crate::slack::{
     timeline::{Draft, Edit},
 };
 
-/// Longer texts of new messages are cut.
+/// The length at which texts of new messages are cut.
 const TEXT_IS_CUT_AT: usize = 40_000;
-/// Longer texts of edits are refused.
+/// The length beyond which texts of edits are refused.
 const EDITED_TEXT: usize = 4_000;
 /// The longest Markdown in place of a text.
 pub(super) const MARKDOWN_TEXT: usize = 12_000;
@@ -95,8 +95,8 @@ pub(super) fn react(server: &Arc<Server>, args: &Args) -> Answer {
     }
 }
 
-/// The conversation that is meant, if the bot may speak there. A name, or a user's id for the direct message with them,
-/// will do to post and for nothing else: an edit needs the conversation's own id.
+/// The conversation that is named, if the bot may speak there. A name, or a user's id for the direct message with them,
+/// is accepted for posting only: an edit needs the conversation's own id.
 pub(super) fn place(server: &Server, name: &str, or_name: bool) -> Result<ChannelId, Refusal> {
     let world = server.world();
     let found = world.channel(name).filter(|channel| or_name || channel.id.as_str() == name);
@@ -121,7 +121,7 @@ fn draft(server: &Server, args: &Args, channel: ChannelId) -> Result<Draft, Refu
     Ok(Draft { thread, blocks, metadata, ..Draft::new(channel, bot, text) })
 }
 
-/// The thread that is meant, if any. Slack takes only its root; a reply's own timestamp is the mistake this is to find.
+/// The thread that is named, if any. Slack takes only its root; this check finds the mistake of naming a reply.
 pub(super) fn thread(server: &Server, args: &Args, channel: &ChannelId) -> Result<Option<MessageTs>, Refusal> {
     let Some(ts) = args.text("thread_ts").filter(|ts| !ts.is_empty()).map(MessageTs::new) else { return Ok(None) };
     let root = root_of(&server.world(), channel, &ts).filter(|root| *root == ts);
@@ -153,7 +153,7 @@ fn content(args: &Args) -> Result<(String, Vec<Value>), Refusal> {
     Ok((text, blocks))
 }
 
-/// What the app attaches for itself: a type and a flat object of strings.
+/// The metadata of a message: a type and a flat object of strings.
 fn metadata(args: &Args) -> Result<Option<Value>, Refusal> {
     let Some(metadata) = args.json("metadata") else { return Ok(None) };
     let object = metadata.as_object().ok_or_else(|| Refusal::of("invalid_metadata_format"))?;
@@ -172,7 +172,7 @@ fn metadata(args: &Args) -> Result<Option<Value>, Refusal> {
     }
 }
 
-/// Whether a message is one of the app's, and there.
+/// Checks that a message exists and is one of the app's.
 pub(super) fn own(server: &Server, channel: &ChannelId, ts: &MessageTs, otherwise: &str) -> Result<(), Refusal> {
     let world = server.world();
     let message = world.message(channel, ts).filter(|message| !message.deleted && message.ephemeral_to.is_none());

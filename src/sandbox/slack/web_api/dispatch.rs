@@ -1,4 +1,4 @@
-//! Which method is done where.
+//! The table of methods.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use super::{
 };
 use crate::slack::server::Server;
 
-/// Does what the method does.
+/// Calls the method.
 pub(super) fn call(server: &Arc<Server>, method: &str, args: &Args) -> Answer {
     match method {
         "api.test" => Ok(serde_json::json!({ "args": args.recorded() })),

@@ -102,12 +102,12 @@ pub(in crate::slack) async fn call(
     }
 }
 
-/// Whether there is anything to draw besides words.
+/// Returns true if the call has blocks.
 fn has_blocks(args: &Args) -> bool {
     args.json("blocks").is_some_and(|blocks| blocks.as_array().is_none_or(|blocks| !blocks.is_empty()))
 }
 
-/// What a proxy answers in Slack's place.
+/// The answer of a proxy in Slack's place.
 fn page(status: StatusCode) -> Response {
     const HTML: &str = "<html><body><h1>Access denied</h1></body></html>";
     let mut response = (status, [(header::CONTENT_TYPE, "text/html")], HTML).into_response();
@@ -144,14 +144,14 @@ impl Server {
         (status, kind, flood::body(pause, self.stopped.clone())).into_response()
     }
 
-    /// Notes that something could not be shown, if what was sent is the reason.
+    /// Complains in the ledger if the payload is the reason of the refusal.
     pub(in crate::slack) fn complain_about(&self, method: &str, refusal: &Refusal) {
         if let Some(reason) = refusal.fault_of_payload() {
             self.ledger.complain(self.now(), method, &refusal.error, &reason);
         }
     }
 
-    /// Notes what is taken all the same.
+    /// Complains in the ledger of content that is taken all the same.
     pub(in crate::slack) fn remark(&self, method: &str, checked: Result<(), Problem>) {
         if let Err(problem) = checked {
             self.ledger.complain(self.now(), method, problem.error, &problem.reason);
@@ -159,7 +159,7 @@ impl Server {
     }
 }
 
-/// Whether the app was given the scope that a method needs.
+/// Checks that the app has the scope that a method needs.
 fn permitted(server: &Server, method: &str, args: &Value) -> Result<(), Refusal> {
     let provided = &server.options.scopes;
     let scope = {
@@ -200,7 +200,7 @@ fn over_limit(server: &Server, method: &str, args: &Value) -> Option<u64> {
     limited?.count(method, args["channel"].as_str(), server.now())
 }
 
-/// Has the app not learn what became of its call.
+/// Loses the answer to a call.
 async fn lost(how: Loss, server: &Server) -> Response {
     match how {
         Loss::Closed => {

@@ -1,7 +1,7 @@
 //! The Web API: `/api/<method>` with Slack's tokens, bodies and refusals. A file for each family of methods.
 //!
-//! Start at [`entry`], which reads the call, makes it suffer what [`super::faults`] has in store, and writes it into
-//! the ledger; `dispatch` is the list of methods.
+//! Start at [`entry`], which reads the call, applies the faults of [`super::faults`], and writes the call into the
+//! ledger; `dispatch` is the list of methods.
 
 mod apps;
 mod args;
@@ -20,15 +20,15 @@ use serde_json::{Map, Value, json};
 
 use super::check::Problem;
 
-/// What a method answers.
+/// The answer of a method.
 pub(super) type Answer = Result<Value, Refusal>;
 
-/// Why a method was not done.
+/// The reason why a method was not done.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Refusal {
     /// Slack's name for it.
     pub(super) error: String,
-    /// What is said besides.
+    /// Further fields of the answer.
     pub(super) more: Map<String, Value>,
 }
 
@@ -44,7 +44,7 @@ impl Refusal {
         refusal
     }
 
-    /// What is wrong with what was sent, if that is why it was refused.
+    /// Describes the fault of the payload, if that is the reason of the refusal.
     pub(super) fn fault_of_payload(&self) -> Option<String> {
         const UNFIT: [&str; 8] = [
             "invalid_blocks_format",

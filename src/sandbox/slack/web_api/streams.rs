@@ -1,4 +1,4 @@
-//! `chat.startStream` and what follows: a message that is said bit by bit.
+//! `chat.startStream` and its siblings: a message that is streamed.
 
 use std::sync::Arc;
 
@@ -49,7 +49,7 @@ pub(super) fn stop(server: &Arc<Server>, args: &Args) -> Answer {
     go_on(server, args, &added, true)
 }
 
-/// What a call adds, checked.
+/// The chunks that a call adds, checked.
 fn added(args: &Args) -> Result<Vec<Value>, Refusal> {
     let mut chunks = match args.json("chunks") {
         None => Vec::new(),
@@ -85,7 +85,7 @@ fn go_on(server: &Arc<Server>, args: &Args, added: &[Value], ends: bool) -> Answ
     Ok(json!({ "channel": channel, "ts": ts }))
 }
 
-/// The text and the layout with something added, if Slack would still take it.
+/// The text and the layout with the added blocks, if Slack would still take it.
 fn grown(mut blocks: Vec<Value>, added: &[Value]) -> Result<(String, Vec<Value>), Refusal> {
     for chunk in added {
         match chunk["type"].as_str() {
@@ -107,7 +107,7 @@ fn add_text(blocks: &mut Vec<Value>, text: &str) {
     }
 }
 
-/// A task stands in the plan, if there is one, and else for itself.
+/// Adds a task to the plan, if there is one, and else on its own.
 fn add_task(blocks: &mut Vec<Value>, chunk: &Value) {
     let mut task = json!({ "type": "task_card", "task_id": chunk["id"], "title": chunk["title"] });
     if !chunk["status"].is_null() {
@@ -129,7 +129,7 @@ fn add_task(blocks: &mut Vec<Value>, chunk: &Value) {
     }
 }
 
-/// Puts a task among others, in place of what it was before.
+/// Puts a task among others, in place of its earlier version.
 fn put(tasks: &mut Vec<Value>, task: Value) {
     match tasks.iter_mut().find(|known| known["task_id"] == task["task_id"]) {
         Some(known) => *known = task,
@@ -137,7 +137,7 @@ fn put(tasks: &mut Vec<Value>, task: Value) {
     }
 }
 
-/// What the plan is called; the tasks that stood for themselves go into a new one.
+/// Sets the title of the plan; tasks outside of a plan go into a new one.
 fn add_plan(blocks: &mut Vec<Value>, title: &Value) {
     if let Some(plan) = blocks.iter_mut().find(|block| block["type"] == "plan") {
         plan["title"] = title.clone();

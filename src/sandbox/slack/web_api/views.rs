@@ -72,7 +72,7 @@ fn content(server: &Server, args: &Args, kind: &str) -> Result<Value, Refusal> {
     Ok(view)
 }
 
-/// Makes use of a trigger and says before whom it opens a modal.
+/// Uses a trigger and returns the person before whom it opens a modal.
 fn exchange(server: &Server, args: &Args) -> Result<UserId, Refusal> {
     let now = server.now();
     let mut world = server.world();

@@ -1,4 +1,4 @@
-//! What is done.
+//! The requests of the page that change something.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -21,7 +21,7 @@ use crate::slack::{
     server::Server,
 };
 
-/// What is asked for; each address uses some of it.
+/// The body of such a request; each address uses some of it.
 #[derive(Debug, Deserialize)]
 pub(super) struct Act {
     #[serde(rename = "as")]

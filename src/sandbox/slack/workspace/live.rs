@@ -1,4 +1,4 @@
-//! What happens, as it happens: a stream of server-sent events for one person.
+//! The changes as they happen: a stream of server-sent events for one person.
 
 use std::{collections::VecDeque, convert::Infallible, sync::Arc, time::Duration};
 
@@ -21,7 +21,7 @@ use crate::slack::{broadcast::Change, server::Server};
 
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
-/// For whom.
+/// The person the stream is for.
 #[derive(Debug, Deserialize)]
 pub(super) struct Seat {
     #[serde(rename = "as")]

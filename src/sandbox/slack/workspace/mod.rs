@@ -1,8 +1,8 @@
-//! The interface of the page: what somebody sitting before the workspace sees and does, at `/workspace/…`.
+//! The interface of the page: what a person in front of the workspace sees and does, at `/workspace/…`.
 //!
-//! Every request says `as` whom it is made: the page is a playground, and changing seats is part of it.
-//! Requests of pages from elsewhere are refused ([`this_machine`]); `read` answers what is seen, `act` does what is
-//! done, `live` tells what happens.
+//! Every request says `as` whom it is made: the page is a playground, and changing seats is part of it. Requests of
+//! pages from elsewhere are refused ([`this_machine`]); `read` answers queries, `act` carries out acts, `live` streams
+//! changes.
 
 mod act;
 mod live;

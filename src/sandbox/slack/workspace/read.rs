@@ -1,4 +1,4 @@
-//! What is seen.
+//! The requests of the page that only read.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::slack::{
     world::{World, message::Message},
 };
 
-/// Who looks, and at what.
+/// The viewer, and the channel or message to read.
 #[derive(Debug, Deserialize)]
 pub(super) struct Look {
     #[serde(rename = "as")]
@@ -26,7 +26,7 @@ pub(super) struct Look {
     ts: Option<MessageTs>,
 }
 
-/// What is refused to whoever asks for something that is not theirs.
+/// The refusal of a request for something that the viewer may not see.
 pub(super) fn refused(status: StatusCode, error: impl std::fmt::Display) -> Response {
     (status, Json(json!({ "ok": false, "error": error.to_string() }))).into_response()
 }
@@ -119,8 +119,8 @@ fn place(world: &World, look: &Look) -> Option<(UserId, ChannelId)> {
     Some((me, channel.id.clone()))
 }
 
-/// Whether a person sees a message: not what was said to another alone, and of what was taken back only the roots of
-/// threads that go on.
+/// Returns true if a person sees a message: not an ephemeral one for another person, and of deleted ones only the roots
+/// of threads that go on.
 fn seen(message: &Message, viewer: &UserId, world: &World) -> bool {
     let addressed = message.ephemeral_to.as_ref().is_none_or(|to| to == viewer);
     let left = !message.deleted || world.replies(&message.channel, &message.ts).next().is_some();

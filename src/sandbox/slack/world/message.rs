@@ -1,4 +1,4 @@
-//! A message, and what a reader finds in it.
+//! A message, and its content as a reader sees it.
 
 use countersign_core::ids::{ChannelId, MessageTs, UserId};
 use serde::{Deserialize, Serialize};
@@ -6,30 +6,30 @@ use serde_json::{Map, Value, json};
 
 use super::World;
 
-/// Something said in a channel.
+/// A message in a channel.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Message {
-    /// Its name in the channel.
+    /// Its timestamp, which is its id in the channel.
     pub ts: MessageTs,
-    /// Where.
+    /// The channel.
     pub channel: ChannelId,
-    /// The message under which it stands, if it is a reply.
+    /// The root of its thread, if it is a reply.
     pub thread_ts: Option<MessageTs>,
-    /// Who said it.
+    /// The author.
     pub user: UserId,
-    /// Whether the app said it.
+    /// True if the app posted it.
     pub by_app: bool,
     /// The words, as mrkdwn.
     pub text: String,
     /// The layout, if there is one.
     pub blocks: Vec<Value>,
-    /// What the app attached for itself; every member can read it.
+    /// The metadata that the app attached; every member can read them.
     pub metadata: Option<Value>,
-    /// When it was last edited so that a reader sees it.
+    /// The timestamp of the last edit that a reader sees.
     pub edited: Option<MessageTs>,
-    /// Whether it was taken back.
+    /// True if it was deleted.
     pub deleted: bool,
-    /// The only one who sees it, if it is ephemeral.
+    /// The only person who sees it, if it is ephemeral.
     pub ephemeral_to: Option<UserId>,
     /// Reactions in the order of their first use.
     pub reactions: Vec<Reaction>,
@@ -42,22 +42,22 @@ pub struct Message {
 /// One kind of reaction.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Reaction {
-    /// Without colons.
+    /// The name, without colons.
     pub name: String,
-    /// Who reacted.
+    /// The people who reacted.
     pub users: Vec<UserId>,
 }
 
-/// Something that can be pressed.
+/// A button.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Button {
-    /// What it shows.
+    /// The label.
     pub label: String,
     /// The block in which it stands.
     pub block_id: String,
-    /// What it is called.
+    /// The action id.
     pub action_id: String,
-    /// What it carries.
+    /// The value.
     pub value: Option<String>,
     /// `primary`, `danger` or nothing.
     pub style: Option<String>,
@@ -66,7 +66,7 @@ pub struct Button {
 }
 
 impl Message {
-    /// Whether it stands in the channel itself.
+    /// Returns true if it stands in the channel itself.
     pub fn is_root(&self) -> bool {
         self.thread_ts.as_ref().is_none_or(|thread| *thread == self.ts)
     }
@@ -76,7 +76,7 @@ impl Message {
         self.thread_ts.as_ref().unwrap_or(&self.ts)
     }
 
-    /// What can be pressed, from top to bottom.
+    /// The buttons, from top to bottom.
     pub fn buttons(&self) -> Vec<Button> {
         interactive(&self.blocks)
             .into_iter()
@@ -97,7 +97,8 @@ impl Message {
         self.buttons().into_iter().find(|button| button.label == label)
     }
 
-    /// All words that a reader sees, a line for each block, then the buttons in brackets; the text if there are no blocks.
+    /// All words that a reader sees, a line for each block, then the buttons in brackets; the text if there are no
+    /// blocks.
     pub fn words(&self) -> String {
         if self.blocks.is_empty() {
             return self.text.clone();

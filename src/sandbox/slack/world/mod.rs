@@ -1,6 +1,6 @@
-//! What there is in the workspace: plain data, saved as one JSON document.
+//! The content of the workspace: plain data, saved as one JSON document.
 //!
-//! Nothing here talks to anybody; `timeline` and `views` change it and tell who must know. Time comes in as an
+//! Nothing here does I/O; `timeline` and `views` change it and notify the page and the app. Time comes in as an
 //! argument. Start at [`World`].
 
 pub mod message;
@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use message::Message;
 use view::View;
 
-/// The user who speaks for Slack itself.
+/// The user that posts for Slack itself.
 pub const SLACKBOT: &str = "USLACKBOT";
 
 /// Everything in the workspace.
@@ -43,22 +43,22 @@ pub struct World {
     pub views: BTreeMap<String, View>,
     /// The modals before each person, the topmost last.
     pub stacks: BTreeMap<UserId, Vec<String>>,
-    /// The Home tab of the app, for those to whom one was published.
+    /// The Home tabs of the app, by person.
     pub homes: BTreeMap<UserId, View>,
     /// Uploaded files.
     pub files: BTreeMap<String, File>,
-    /// “is thinking…” by thread, written `channel/ts`.
+    /// The thread status by thread, written `channel/ts`.
     pub statuses: BTreeMap<String, String>,
-    /// How agent sessions stand, by thread, written `channel/ts`.
+    /// The status of agent sessions by thread, written `channel/ts`.
     #[serde(default)]
     pub sessions: BTreeMap<String, String>,
-    /// The messages that are still being said bit by bit, written `channel/ts`.
+    /// The messages that are still being streamed, written `channel/ts`.
     #[serde(default)]
     pub streams: BTreeSet<String>,
-    /// What is offered in a direct conversation before anything was said.
+    /// The prompts that a direct conversation offers before its first message.
     #[serde(default)]
     pub prompts: BTreeMap<ChannelId, Value>,
-    /// Up to where each person has read each channel.
+    /// The newest message that each person has read in each channel.
     pub read: BTreeMap<UserId, BTreeMap<ChannelId, MessageTs>>,
     /// Short-lived permissions to open a modal.
     pub triggers: BTreeMap<String, Trigger>,
@@ -87,36 +87,36 @@ pub struct App {
 pub struct User {
     /// `U…`
     pub id: UserId,
-    /// What follows `@`.
+    /// The name after `@`.
     pub name: String,
-    /// What is shown.
+    /// The displayed name.
     pub real_name: String,
-    /// Of the avatar: `#rrggbb`.
+    /// The colour of the avatar: `#rrggbb`.
     pub color: String,
-    /// Whether it is no person.
+    /// True if it is a bot.
     pub is_bot: bool,
-    /// Whether the account was closed.
+    /// True if the account is deactivated.
     pub deleted: bool,
     /// IANA name of the time zone.
     pub tz: String,
     /// The workspace of a person who comes from another one, by a shared channel.
     #[serde(default)]
     pub home_team: Option<TeamId>,
-    /// Whether it is a guest, and of which kind.
+    /// The kind of guest.
     #[serde(default)]
     pub guest: Guest,
 }
 
-/// Whether an account is that of a guest.
+/// The kind of guest that an account is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Guest {
-    /// It is not.
+    /// No guest.
     #[default]
     No,
-    /// In several channels: `is_restricted`.
+    /// A guest in several channels: `is_restricted`.
     MultiChannel,
-    /// In one channel: `is_restricted` and `is_ultra_restricted`.
+    /// A guest in one channel: `is_restricted` and `is_ultra_restricted`.
     SingleChannel,
 }
 
@@ -125,17 +125,17 @@ pub enum Guest {
 pub struct Channel {
     /// `C…` or `D…`
     pub id: ChannelId,
-    /// Without `#`; for a direct message the name of the person.
+    /// The name without `#`; for a direct message the name of the person.
     pub name: String,
-    /// What the channel is for.
+    /// The purpose of the channel.
     pub topic: String,
     /// The person with whom the bot talks here, if it is a direct message.
     pub with: Option<UserId>,
-    /// Who reads and writes here.
+    /// The members.
     pub members: Vec<UserId>,
-    /// Whether it takes no more messages.
+    /// True if it takes no more messages.
     pub archived: bool,
-    /// Whether only its members know of it. A direct message is not meant.
+    /// True if only its members know of it. False for direct messages.
     #[serde(default)]
     pub private: bool,
 }
@@ -149,12 +149,12 @@ impl World {
 }
 
 impl Channel {
-    /// Whether it is a direct message.
+    /// Returns true if it is a direct message.
     pub fn is_im(&self) -> bool {
         self.with.is_some()
     }
 
-    /// Whether `user` reads and writes here.
+    /// Returns true if `user` is a member.
     pub fn has(&self, user: &UserId) -> bool {
         self.members.contains(user)
     }
@@ -165,9 +165,9 @@ impl Channel {
 pub struct UserGroup {
     /// `S…`
     pub id: String,
-    /// What follows `@`.
+    /// The name after `@`.
     pub handle: String,
-    /// Who belongs to it.
+    /// The members.
     pub members: Vec<UserId>,
 }
 
@@ -176,21 +176,21 @@ pub struct UserGroup {
 pub struct File {
     /// `F…`
     pub id: String,
-    /// With its ending.
+    /// The name with its extension.
     pub name: String,
-    /// What is shown.
+    /// The title.
     pub title: String,
-    /// How many bytes were announced.
+    /// The announced length, in bytes.
     pub length: usize,
-    /// Whether it was shared.
+    /// True if it was shared.
     pub complete: bool,
-    /// What is in it; lies in a file of its own.
+    /// The content; lies in a file of its own.
     #[serde(skip)]
     pub bytes: Vec<u8>,
 }
 
 impl File {
-    /// By the ending of its name.
+    /// The media type, by the extension of its name.
     pub fn mimetype(&self) -> &'static str {
         match self.name.rsplit('.').next().unwrap_or_default() {
             "png" => "image/png",
@@ -203,7 +203,7 @@ impl File {
         }
     }
 
-    /// As it stands in a message.
+    /// The file as it stands in a message.
     pub fn shown(&self) -> Value {
         json!({
             "id": self.id, "name": self.name, "title": self.title, "mimetype": self.mimetype(), "size": self.length,
@@ -215,33 +215,33 @@ impl File {
 /// A permission to open one modal before one person.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Trigger {
-    /// Before whom.
+    /// The person before whom the modal opens.
     pub user: UserId,
-    /// Since when; 3 s long.
+    /// The moment of its creation; it is valid for 3 s.
     pub at: Timestamp,
-    /// Whether it was made use of.
+    /// True if it was used.
     pub used: bool,
 }
 
 /// An address to which the app may answer for a while.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ResponseUrl {
-    /// Who did something.
+    /// The person whose act it belongs to.
     pub user: UserId,
-    /// Where.
+    /// The channel.
     pub channel: ChannelId,
-    /// On which message, if it was one.
+    /// The message of the act, if there was one.
     pub message: Option<MessageTs>,
-    /// In which thread, if it was one.
+    /// The thread of the act, if there was one.
     pub thread: Option<MessageTs>,
-    /// Since when; 30 min long.
+    /// The moment of its creation; it is valid for 30 min.
     pub at: Timestamp,
-    /// How often it was used; 5 times at most.
+    /// The number of uses; 5 at most.
     pub uses: u32,
 }
 
 impl World {
-    /// A timestamp for something that happens now: unique, and greater than every one before.
+    /// A timestamp for an event that happens now: unique, and greater than every one before.
     pub fn next_ts(&mut self, now: Timestamp) -> MessageTs {
         self.last_ts_micros = (now.millis() * 1000).max(self.last_ts_micros + 1);
         MessageTs::new(format!("{}.{:06}", self.last_ts_micros / 1_000_000, self.last_ts_micros % 1_000_000))
@@ -276,7 +276,7 @@ impl World {
         self.messages.get_mut(channel)?.get_mut(ts)
     }
 
-    /// What was said in a channel outside threads, oldest first, that everybody sees.
+    /// The messages of a channel outside threads that all members see, oldest first.
     pub fn roots<'a>(&'a self, channel: &ChannelId) -> impl DoubleEndedIterator<Item = &'a Message> {
         self.messages
             .get(channel)
@@ -285,7 +285,7 @@ impl World {
             .filter(|m| m.is_root() && !m.deleted && m.ephemeral_to.is_none())
     }
 
-    /// The replies in a thread, oldest first, that everybody sees.
+    /// The replies in a thread that all members see, oldest first.
     pub fn replies<'a>(
         &'a self,
         channel: &ChannelId,
@@ -294,7 +294,7 @@ impl World {
         self.thread_entries(channel, root).filter(|m| !m.deleted && m.ephemeral_to.is_none())
     }
 
-    /// What was said below a message, also for one person alone or taken back since.
+    /// The replies to a message, ephemeral and deleted ones too.
     pub(super) fn thread_entries<'a>(
         &'a self,
         channel: &ChannelId,
@@ -340,7 +340,7 @@ impl World {
         }
     }
 
-    /// How many messages `user` has not read in `channel`, and how many of those concern them.
+    /// The number of messages that `user` has not read in `channel`, and the number of those that concern them.
     pub fn unread(&self, user: &UserId, channel: &Channel) -> (usize, usize) {
         use std::ops::Bound::{Excluded, Unbounded};
         let Some(messages) = self.messages.get(&channel.id) else { return (0, 0) };

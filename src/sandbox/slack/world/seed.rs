@@ -1,4 +1,4 @@
-//! The workspace as it is when nobody has been there yet: a small research team with the bot installed.
+//! The initial workspace: a small research team with the bot installed.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -11,19 +11,19 @@ use super::World;
 pub struct View {
     /// `V…`
     pub id: String,
-    /// Before whom it is.
+    /// The person who sees it.
     pub user: UserId,
-    /// Changes with every update.
+    /// The hash, which changes with every update.
     pub hash: String,
     /// The first modal of the stack.
     pub root: String,
     /// The modal below, if there is one.
     pub below: Option<String>,
-    /// What the app sent.
+    /// The view as the app sent it.
     pub content: Value,
-    /// What was filled in, by block and action.
+    /// The values that were filled in, by block and action.
     pub values: Value,
-    /// Whether it can still be seen.
+    /// True if it can still be seen.
     pub open: bool,
 }
 
@@ -48,7 +48,7 @@ impl View {
         super::message::words_of(self.blocks())
     }
 
-    /// As the Web API, interactions and the page show it.
+    /// The view as the Web API, interactions and the page show it.
     pub fn wire(&self, world: &World) -> Value {
         let mut wire = self.content.clone();
         for (key, default) in [

@@ -1,4 +1,4 @@
-//! What applications call: users, assignments, visits, measurements.
+//! The calls of applications: users, assignments, visits, measurements.
 //!
 //! In the sixth edition of these calls the user travels in a header, in the fifth in the body.
 
@@ -13,13 +13,13 @@ use crate::upgrade::{
     world::{Stamp, State, User, Visit, World, fresh_id},
 };
 
-/// Whether the user travels in the body.
+/// Returns true if the user travels in the body.
 fn is_v5(call: &Call) -> bool {
     call.segments.first().is_some_and(|edition| edition == "v5")
 }
 
-/// The user in whose name the call is made, by the field the fifth edition puts it in. Everybody but `init` needs one that
-/// has been seen before.
+/// The user in whose name the call is made, by the field the fifth edition puts it in. Every call but `init` needs one
+/// that has been seen before.
 fn user(world: &World, call: &Call, field: &str) -> Result<String, Failure> {
     if is_v5(call) {
         checked(&validate::texts(&call.body, &[field]))?;
@@ -32,7 +32,7 @@ fn user(world: &World, call: &Call, field: &str) -> Result<String, Failure> {
     if world.users.contains_key(&user) { Ok(user) } else { Err(Failure::unknown_user(name)) }
 }
 
-/// `POST init`: makes a user known, or puts what is sent over what is known.
+/// `POST init`: creates a user, or puts the fields that are sent over those that are known.
 pub(crate) fn init(world: &mut World, call: &Call) -> Outcome {
     let name = if is_v5(call) {
         checked(&validate::texts(&call.body, &["id"]))?;
@@ -60,7 +60,7 @@ pub(crate) fn init(world: &mut World, call: &Call) -> Outcome {
     Ok(answer)
 }
 
-/// Replaces the maps that are sent; true if that changed any.
+/// Replaces the maps that are sent; returns true if that changed any.
 fn put_groups(user: &mut User, body: &Value) -> bool {
     let before = (user.group.clone(), user.working_group.clone());
     if let Ok(Some(group)) = serde_json::from_value(body["group"].clone()) {
@@ -147,7 +147,7 @@ pub(crate) fn aliases(world: &mut World, call: &Call) -> Outcome {
     Ok(json!({ "userId": id, "aliases": sent }))
 }
 
-/// `POST assign`: asking enrols nobody.
+/// `POST assign`: enrols no user.
 pub(crate) fn assign(world: &mut World, call: &Call) -> Outcome {
     let user = user(world, call, "userId")?;
     checked(&validate::texts(&call.body, &["context"]))?;

@@ -297,7 +297,7 @@ fn read_queries(world: &World, body: &Value) -> Vec<Value> {
     rows.collect()
 }
 
-/// The lists a body brings along.
+/// The lists in a body.
 pub(crate) fn read_lists(world: &World, body: &Value, field: &str, what: &str, experiment: &str) -> Vec<List> {
     let context = body["context"][0].as_str().unwrap_or_default();
     let sent: Vec<&Value> = match &body[field] {

@@ -61,7 +61,7 @@ pub(crate) fn delete(world: &mut World, call: &Call) -> Outcome {
     Ok(wire::deleted(&removed.row))
 }
 
-/// `POST /experiments/validation`: the dry run that tells what is wrong.
+/// `POST /experiments/validation`: the dry run that reports what is wrong.
 pub(crate) fn validation(world: &mut World, call: &Call) -> Outcome {
     let Some(files) = call.body.as_array() else {
         checked(&validate::text_lists(&call.body, &["files"]))?;
@@ -85,7 +85,7 @@ fn faults(content: &str, world: &World) -> Option<String> {
     (!told.is_empty()).then(|| told.join(", "))
 }
 
-/// How the platform says that a context is not configured.
+/// The platform's message for a context that is not configured.
 pub(crate) fn unknown_context(context: &str) -> String {
     format!("The app context \"{context}\" is not defined in CONTEXT_METADATA.")
 }
@@ -102,7 +102,7 @@ pub(crate) fn check_meaning(body: &Value) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What the database refuses in the experiment's own row.
+/// Checks the experiment's own row as the database does.
 pub(crate) fn check_row(world: &World, body: &Value) -> Result<(), Failure> {
     if let Some(id) = body["id"].as_str().filter(|id| !is_id(id)) {
         return Err(Failure::not_a_uuid(id));

@@ -1,6 +1,6 @@
 //! The inclusion and exclusion lists of an experiment, from 6.3 on.
 //!
-//! The platform does not validate these bodies: a mistake ends in a 500 with the text of whatever tripped.
+//! The platform does not validate these bodies: a mistake ends in a 500 with the text of the exception.
 
 use serde_json::{Value, json};
 
@@ -11,7 +11,7 @@ use crate::upgrade::{
     world::{Experiment, List, Segment, Stamp, World, fresh_id},
 };
 
-/// Which of the two a path names.
+/// The kind of list that a path names.
 #[derive(Clone, Copy)]
 enum Kind {
     Inclusion,
@@ -129,7 +129,7 @@ fn answer(world: &World, id: &str, list: &List) -> Outcome {
     Ok(wire::list_answer(list, experiment, world))
 }
 
-/// Notes in the audit log what happened to a list; `kind` is `inclusion` or `exclusion`.
+/// Notes a change of a list in the audit log; `kind` is `inclusion` or `exclusion`.
 pub(crate) fn log(world: &mut World, id: &str, kind: &str, list: &List, operation: &str) {
     let name = world.experiment(id).map(|experiment| experiment.row.name.clone());
     let told = json!({
@@ -142,7 +142,7 @@ pub(crate) fn log(world: &mut World, id: &str, kind: &str, list: &List, operatio
     world.log("experimentUpdated", told);
 }
 
-/// A segment in the flat shape of the list and segment endpoints; nothing without a name.
+/// A segment in the flat shape of the list and segment endpoints; `None` without a name.
 pub(crate) fn read_segment(world: &World, sent: &Value, id: String) -> Option<Segment> {
     let text = |name: &str| sent[name].as_str().map(str::to_owned);
     let texts = |name: &str| -> Vec<String> {

@@ -1,7 +1,7 @@
 //! Every call the stand-in answers, one handler each; [`find`] is the whole table.
 //!
-//! A handler gets the world and the call and returns JSON or a refusal, at once and under one lock: so a request either took
-//! effect or did not. Transport, faults and the ledger are [`super::server`]'s.
+//! A handler gets the world and the call and returns JSON or a refusal, at once and under one lock: so a request either
+//! took effect or did not. Transport, faults and the ledger are [`super::server`]'s.
 
 pub(crate) mod client;
 pub(crate) mod create;
@@ -22,18 +22,18 @@ use super::{
     world::{World, is_id},
 };
 
-/// One request, read.
+/// One request, parsed.
 #[derive(Clone, Debug)]
 pub(crate) struct Call {
     pub(crate) method: String,
     /// The path with its prefix, without the query.
     pub(crate) path: String,
-    /// What follows the prefix, cut at the slashes.
+    /// The path after the prefix, cut at the slashes.
     pub(crate) segments: Vec<String>,
     pub(crate) query: String,
     pub(crate) user_id: Option<String>,
     pub(crate) authorization: Option<String>,
-    /// The JSON that was sent, or null.
+    /// The JSON body, or null.
     pub(crate) body: Value,
 }
 
@@ -48,18 +48,18 @@ impl Call {
         Some(self.last()).filter(|id| is_id(id)).ok_or_else(Failure::invalid_params)
     }
 
-    /// A text field of the body, or nothing.
+    /// A text field of the body, if it is there.
     pub(crate) fn text(&self, name: &str) -> Option<&str> {
         self.body[name].as_str()
     }
 }
 
-/// Who may call.
+/// The callers that a route admits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Gate {
-    /// Anybody.
+    /// Any caller.
     Open,
-    /// Whoever brings the administration token.
+    /// A caller with the administration token.
     Admin,
     /// An application, in the name of a user.
     Client,
@@ -67,7 +67,7 @@ pub(crate) enum Gate {
 
 type Handler = fn(&mut World, &Call) -> Outcome;
 
-/// The handler of a call and who may use it; nothing if there is no such route.
+/// The handler of a call and the callers it admits; `None` if there is no such route.
 pub(crate) fn find(call: &Call, version: Version) -> Option<(Gate, Handler)> {
     use Gate::{Admin, Client, Open};
     let segments: Vec<&str> = call.segments.iter().map(String::as_str).collect();
@@ -112,7 +112,7 @@ pub(crate) fn find(call: &Call, version: Version) -> Option<(Gate, Handler)> {
     Some(found)
 }
 
-/// Refuses a body the validator finds fault with.
+/// Refuses a body in which the validator found violations.
 pub(crate) fn checked(violations: &[Violation]) -> Result<(), Failure> {
     if violations.is_empty() { Ok(()) } else { Err(Failure::invalid_body(violations)) }
 }

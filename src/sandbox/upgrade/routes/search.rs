@@ -1,7 +1,7 @@
 //! `POST /experiments/paginated`.
 //!
-//! Pages are cut in order of id, and only the rows inside a page are sorted: the platform does so, and a client that wants
-//! the truly first names has to ask for everything.
+//! Pages are cut in order of id, and only the rows inside a page are sorted: the platform does so, and a client that
+//! wants the truly first names has to ask for everything.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! Enrolment statistics. Conditions are told by id, as the platform does.
+//! Enrolment statistics. Conditions are named by id, as the platform does.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use crate::upgrade::{
     world::{Enrollment, Experiment, World, is_id},
 };
 
-/// How many took part.
+/// The number of participants.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Count {
     pub(crate) users: usize,

@@ -1,6 +1,6 @@
 //! `PUT /experiments/{id}`: replaces an experiment.
 //!
-//! Nothing is refused because of the status. The answer is the body again; what the row itself holds is added only if the
+//! Nothing is refused because of the status. The answer is the body again; the row's own columns are added only if the
 //! row changed, as the platform's database layer does. Lists are ignored from 6.3 on and replaced before.
 
 use serde_json::{Value, json};
@@ -54,7 +54,7 @@ pub(crate) fn update(world: &mut World, call: &Call) -> Outcome {
     Ok(answer)
 }
 
-/// Puts the columns a body names over the stored ones; true if that changed any.
+/// Puts the columns that a body names over the stored ones; returns true if that changed any.
 fn replace_row(world: &World, body: &Value, after: &mut Experiment) -> bool {
     let sent = create::read_row(world, body, &after.row.id, after.row.stamp.clone());
     let mut merged = wire::stored_row(&after.row);
