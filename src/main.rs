@@ -21,11 +21,12 @@ use countersign::{
 };
 use tokio_util::sync::CancellationToken;
 
-/// Most of a step is JSON made and thrown away on several threads, which the system's allocator makes them queue for.
+/// The allocator. Most of a step is JSON made and thrown away on several threads; the system's allocator makes them
+/// queue.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Settings are wrong, or a check failed: something for the operator to mend.
+/// The exit code for wrong settings or a failed check, which the operator has to mend.
 const EXIT_SETTINGS: u8 = 2;
 
 /// The time the process may take to end after the bot has drained.
@@ -97,7 +98,7 @@ fn main() -> ExitCode {
     ended
 }
 
-/// The arguments as typed, if all are for the command that was named: none is ignored silently.
+/// Returns the arguments as typed, if all are for the command that was named: none is ignored silently.
 fn arguments() -> Result<Arguments, clap::Error> {
     let matches = Arguments::command().get_matches();
     let arguments = Arguments::from_arg_matches(&matches)?;
@@ -176,8 +177,8 @@ async fn serve(config: Config) -> anyhow::Result<()> {
     bot.run(stop).await
 }
 
-/// Ends the process so long after `stop`, if it still runs: a disk that hangs, or a thread that never comes back, would
-/// hold it for ever. What is stored is whole at every moment.
+/// Ends the process once `after` has passed since `stop`, if it still runs: a disk that hangs, or a thread that never
+/// comes back, would hold it for ever. What is stored is whole at every moment.
 fn end_at_last(stop: CancellationToken, after: Duration) {
     tokio::spawn(async move {
         stop.cancelled().await;
@@ -224,7 +225,7 @@ fn report(lines: &[check::Line]) -> ExitCode {
     if lines.iter().all(|line| line.result.is_ok()) { ExitCode::SUCCESS } else { ExitCode::from(EXIT_SETTINGS) }
 }
 
-/// Ends at the first SIGTERM or Ctrl-C.
+/// Returns a token that is cancelled at the first SIGTERM or Ctrl-C.
 fn signalled() -> CancellationToken {
     let stop = CancellationToken::new();
     let token = stop.clone();

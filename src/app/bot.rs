@@ -86,7 +86,7 @@ pub struct Bot {
 pub struct InHand([TaskTracker; 2]);
 
 impl InHand {
-    /// The number of tasks in progress.
+    /// Returns the number of tasks in progress.
     pub fn count(&self) -> usize {
         self.0.iter().map(TaskTracker::len).sum()
     }
@@ -109,7 +109,7 @@ impl Bot {
         Self::with_store(store, config, clock, stop).await
     }
 
-    /// The same on a store that is open already.
+    /// Starts the bot as [`Bot::start`] does, on a store that is open already.
     ///
     /// # Errors
     ///
@@ -124,7 +124,7 @@ impl Bot {
         Self::with_capabilities(capabilities, store, config, clock, stop).await
     }
 
-    /// The same with these capabilities.
+    /// Starts the bot as [`Bot::start`] does, on a store that is open already, with these capabilities.
     ///
     /// # Errors
     ///
@@ -322,7 +322,7 @@ impl Bot {
         Ok(Self { store, registry, sweeper, workers, tasks, ingress, listener, router, limits, running, drain })
     }
 
-    /// The address at which health, metrics and, with HTTP, Slack's requests are answered.
+    /// Returns the address at which health, metrics and, with HTTP, Slack's requests are answered.
     ///
     /// # Errors
     ///
@@ -331,17 +331,17 @@ impl Bot {
         self.listener.local_addr()
     }
 
-    /// The store, for traces.
+    /// Returns the store, for traces.
     pub fn store(&self) -> Arc<dyn Store> {
         self.store.clone()
     }
 
-    /// The tools and actions of the bot.
+    /// Returns the tools and actions of the bot.
     pub fn registry(&self) -> &Registry {
         &self.registry
     }
 
-    /// The work in progress, also while the bot runs.
+    /// Returns the work in progress, also while the bot runs.
     pub fn in_hand(&self) -> InHand {
         InHand([self.tasks.clone(), self.workers.tasks().clone()])
     }
@@ -393,7 +393,7 @@ async fn take_in(ingress: Ingress, stop: CancellationToken) -> Result<(), Refusa
     }
 }
 
-/// The source of events, and the routes it needs.
+/// Returns the source of events, and the routes it needs.
 fn ingress(
     config: &Config,
     us: Identity,

@@ -50,7 +50,7 @@ pub async fn run(config: &Config) -> Vec<Line> {
     lines
 }
 
-/// Every problem with the settings that can be found without asking any other system.
+/// Returns every problem with the settings that can be found without asking any other system.
 pub fn settings(config: &Config) -> Vec<String> {
     let mut wrong = Vec::new();
     let mut note = |result: Result<(), anyhow::Error>| wrong.extend(result.err().map(|error| told(&error)));
@@ -145,7 +145,7 @@ async fn model(config: &Config) -> Result<String, String> {
     }
 }
 
-/// The state of the outside systems of the capabilities.
+/// Checks the outside systems of the capabilities.
 async fn services(config: &Config) -> Vec<Line> {
     let all = match installed::capabilities(config, Arc::new(SystemClock)) {
         Ok(all) => all,

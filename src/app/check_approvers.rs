@@ -19,7 +19,7 @@ use super::{dependencies, stdout::told};
 /// The number of pairs of contexts that are remarked on.
 const REMARKS: usize = 3;
 
-/// The approvers of the settings, and what is wrong with them.
+/// Checks the approvers of the settings. Returns a summary, or what is wrong with them.
 pub(super) async fn run(config: &Config) -> Result<String, String> {
     let settings = &config.approvals;
     let registry = dependencies::capabilities(config, Arc::new(SystemClock)).map_err(|error| told(&error))?;
@@ -95,7 +95,7 @@ pub(super) async fn run(config: &Config) -> Result<String, String> {
     Ok(std::iter::once(found).chain(stuck).chain(apart).collect::<Vec<_>>().join("; "))
 }
 
-/// The actions that nobody may approve, in any context.
+/// Returns the actions that nobody may approve, in any context.
 fn stuck<'a>(settings: &Approvals, actions: &[&'a str]) -> Vec<&'a str> {
     let nobody = |action: &str, scope: &Scope| {
         let policy = |irreversible| policy::policy_for(settings, &Matter { action, irreversible, scope });
@@ -152,7 +152,7 @@ fn have_nobody_in_common(policy: &Policy, groups: &BTreeMap<String, BTreeSet<Str
     !policy.approvers.is_empty() && common.is_some_and(|common| common.is_empty())
 }
 
-/// The user group that may have been meant: the one whose id or handle is most like what was found.
+/// Returns the user group that may have been meant: the one whose id or handle is most like what was found.
 fn right(found: &str, known: &[UserGroup]) -> String {
     let names = known.iter().flat_map(|group| [group.id.as_str(), group.handle.as_str()]);
     let nearest = dependencies::nearest(found, names);

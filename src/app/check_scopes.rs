@@ -26,7 +26,7 @@ pub(super) async fn run(config: &Config) -> Result<String, String> {
     told_of(&config.approvals, &nameable)
 }
 
-/// The same, once the platforms have answered.
+/// Makes the check with the answers of the platforms.
 fn told_of(settings: &Approvals, nameable: &[Nameable]) -> Result<String, String> {
     let contexts = || nameable.iter().flat_map(|there| there.contexts.iter().map(String::as_str));
     let rules = settings.contexts.keys().map(|context| (format!("approvals.contexts.{context}"), context, true));

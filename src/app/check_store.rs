@@ -22,7 +22,7 @@ const LISTED: usize = 20;
 /// The number of threads that are searched for those of graphs that this program does not have.
 const LOOKED_THROUGH: usize = 5_000;
 
-/// The state of the store, and the store itself if it can be read.
+/// Returns the state of the store, and the store itself if it can be read.
 pub(super) async fn run(config: &Config) -> (Result<String, String>, Option<Arc<dyn Store>>) {
     let is_file = config.store_kind() == StoreKind::Sqlite;
     if is_file && !config.store.path.exists() {
@@ -113,7 +113,7 @@ fn wide(path: &Path) -> Option<String> {
     })
 }
 
-/// The log of the store at `path` and the index of that log.
+/// Returns the log of the store at `path` and the index of that log.
 fn beside(path: &Path) -> [PathBuf; 2] {
     ["-wal", "-shm"].map(|ending| sqlite::file_beside(path, ending))
 }

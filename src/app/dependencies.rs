@@ -39,7 +39,7 @@ pub fn memories() -> Memories {
     Memories::default().with::<AgentState>(GraphName::default())
 }
 
-/// The store that the settings name.
+/// Opens the store that the settings name.
 pub async fn store(config: &Config, clock: Arc<dyn Clock>) -> anyhow::Result<Arc<dyn Store>> {
     match config.store_kind() {
         StoreKind::Sqlite => {
@@ -55,7 +55,7 @@ pub async fn store(config: &Config, clock: Arc<dyn Clock>) -> anyhow::Result<Arc
     }
 }
 
-/// The same for reading only, also while a bot works with it. None is made.
+/// Opens the store for reading only, also while a bot works with it. None is made.
 pub async fn store_to_read(config: &Config, clock: Arc<dyn Clock>) -> anyhow::Result<Arc<dyn Store>> {
     match config.store_kind() {
         StoreKind::Sqlite => Ok(Arc::new(SqliteStore::open_to_read(&config.store.path, clock)?)),
@@ -63,7 +63,7 @@ pub async fn store_to_read(config: &Config, clock: Arc<dyn Clock>) -> anyhow::Re
     }
 }
 
-/// The address of Redis, if that is the store.
+/// Returns the address of Redis, if that is the store.
 pub fn redis_url(config: &Config) -> anyhow::Result<Option<&SecretString>> {
     match (config.store_kind(), &config.store.redis_url) {
         (StoreKind::Redis, None) => bail!("store.kind is \"redis\", but REDIS_URL is not set"),
@@ -78,7 +78,7 @@ async fn redis(config: &Config) -> anyhow::Result<Arc<dyn Store>> {
     Ok(Arc::new(store.context("cannot open the Redis store")?))
 }
 
-/// The workspace that the settings name.
+/// Returns the client of the workspace that the settings name.
 pub fn slack(config: &Config) -> anyhow::Result<SlackClient> {
     let Some(token) = &config.slack.bot_token else {
         bail!("SLACK_BOT_TOKEN is not set; it begins with xoxb- and is on the app's page under OAuth & Permissions");
@@ -88,7 +88,7 @@ pub fn slack(config: &Config) -> anyhow::Result<SlackClient> {
         .context("cannot set up the Slack client")
 }
 
-/// The tools and actions of the assistant, without standing approvals.
+/// Returns the tools and actions of the assistant, without standing approvals.
 ///
 /// # Errors
 ///
@@ -97,7 +97,8 @@ pub fn capabilities(config: &Config, clock: Arc<dyn Clock>) -> anyhow::Result<Re
     registry(config, installed::capabilities(config, clock)?)
 }
 
-/// The tools and actions of these capabilities and of standing approvals, which are kept in the store; and their book.
+/// Returns the tools and actions of these capabilities and of standing approvals, which are kept in the store; and
+/// their book.
 ///
 /// # Errors
 ///
@@ -115,7 +116,8 @@ pub fn with_standing_approvals(
     Ok((registry(config, all)?, book))
 }
 
-/// The registry of all of these, if they fit together and every rule in the settings is for one of their actions.
+/// Returns the registry of all of these, if they fit together and every rule in the settings is for one of their
+/// actions.
 fn registry(config: &Config, all: Vec<Arc<dyn Capability>>) -> anyhow::Result<Registry> {
     let registry = Registry::build(all)?;
     let contexts = &config.approvals.contexts;
@@ -131,13 +133,13 @@ fn registry(config: &Config, all: Vec<Arc<dyn Capability>>) -> anyhow::Result<Re
     Ok(registry)
 }
 
-/// The known name that is most like this one, ignoring case.
+/// Returns the known name that is most like this one, ignoring case.
 pub(super) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let likeness = |known: &str| strsim::normalized_damerau_levenshtein(&known.to_lowercase(), &name.to_lowercase());
     known.max_by(|a, b| likeness(a).total_cmp(&likeness(b)))
 }
 
-/// The model that the settings name, and the one that is always available. Without a key they are the same.
+/// Returns the model that the settings name, and the one that is always available. Without a key they are the same.
 pub fn models(config: &Config, phrases: Arc<Phrases>) -> anyhow::Result<(Arc<dyn Model>, Arc<dyn Model>)> {
     let rules: Arc<dyn Model> = Arc::new(RulesModel(phrases));
     let step_timeout = config.workers.step_timeout;
@@ -156,12 +158,12 @@ pub fn models(config: &Config, phrases: Arc<Phrases>) -> anyhow::Result<(Arc<dyn
     Ok((Arc::new(model.context("cannot set up the client for the language model")?), rules))
 }
 
-/// The user groups that the settings name as approvers.
+/// Returns the user groups that the settings name as approvers.
 pub fn groups_named(config: &Config) -> Vec<String> {
     config.approvals.named().into_iter().filter(|name| name.starts_with('S')).collect()
 }
 
-/// The settings as people are shown them.
+/// Returns the settings as people are shown them.
 pub fn told_settings(config: &Config, registry: &Registry) -> Settings {
     let within = |scope: &Scope| {
         let told = registry.actions.iter().map(|(name, kind)| {

@@ -88,7 +88,7 @@ pub struct Score {
 }
 
 impl Score {
-    /// The number of utterances that were understood as expected.
+    /// Returns the number of utterances that were understood as expected.
     pub fn understood(&self) -> usize {
         self.lines.iter().filter(|line| line.wrong.is_empty()).count()
     }
@@ -112,7 +112,7 @@ impl fmt::Display for Score {
     }
 }
 
-/// The utterances in a file.
+/// Reads the utterances in a file.
 ///
 /// # Errors
 ///
@@ -210,7 +210,7 @@ async fn understand(graph: &Graph<AgentState>, case: &Case, clock: &dyn Clock) -
     found
 }
 
-/// The differences from what is expected, in words.
+/// Returns the differences from what is expected, in words.
 fn compare(registry: &Registry, case: &Case, found: &Found) -> Vec<String> {
     let mut wrong = Vec::new();
     let mut differ = |what: &str, is: &str, should: &str| {
@@ -256,7 +256,7 @@ fn compare(registry: &Registry, case: &Case, found: &Found) -> Vec<String> {
     wrong
 }
 
-/// A value in its canonical form for comparison: `70/30` may be given as a list as well, `start` as a status.
+/// Returns a value in its canonical form for comparison: `70/30` may be given as a list as well, `start` as a status.
 fn plain(registry: &Registry, name: &str, value: &Value) -> String {
     let text = match value {
         Value::Null => "none".to_owned(),

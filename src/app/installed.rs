@@ -20,7 +20,7 @@ use countersign_sandbox::{
 /// The additions of the capabilities to the settings.
 pub const SETTINGS: Additions = Additions { sections: &[settings::SECTION], measures: &[settings::MEASURES] };
 
-/// The capabilities, as the settings say.
+/// Returns the capabilities, as the settings say.
 ///
 /// # Errors
 ///
@@ -81,7 +81,7 @@ impl StandIn {
         (settings.auth_token, settings.service_account) = (None, None);
     }
 
-    /// The variables that point a bot to it.
+    /// Returns the variables that point a bot to it.
     pub fn variables(&self) -> Vec<(&'static str, String)> {
         let key = self.google.as_ref().map(|(_, path)| ("UPGRADE_SERVICE_ACCOUNT", path.display().to_string()));
         std::iter::once(("UPGRADE_API_URL", self.upgrade.url())).chain(key).collect()

@@ -58,12 +58,12 @@ pub struct Keys {
     pub is_new: bool,
 }
 
-/// The path of the key file, for settings that contain no keys themselves.
+/// Returns the path of the key file, for settings that contain no keys themselves.
 pub fn file_of(config: &Config) -> PathBuf {
     config.approvals.digest_key_file.clone().unwrap_or_else(|| config.store.path.with_file_name(FILE))
 }
 
-/// The keys that the settings name; a key file that is not there is made.
+/// Reads the keys that the settings name; a key file that is not there is made.
 ///
 /// # Errors
 ///
@@ -89,7 +89,7 @@ pub fn open(config: &Config) -> anyhow::Result<Keys> {
     }
 }
 
-/// The keys of the environment, if there are any.
+/// Returns the keys of the environment, if there are any.
 fn from_settings(config: &Config) -> anyhow::Result<Option<Keys>> {
     let Some(secret) = &config.approvals.digest_keys else { return Ok(None) };
     let keys = secret.expose_secret().split(',').map(|key| digest_key(key.trim()));
@@ -103,7 +103,7 @@ fn is_missing(error: &anyhow::Error) -> bool {
     error.downcast_ref::<std::io::Error>().is_some_and(|error| error.kind() == ErrorKind::NotFound)
 }
 
-/// The keys of a file: one on each line, the one that signs first.
+/// Reads the keys of a file: one on each line, the one that signs first.
 fn read(path: &Path) -> anyhow::Result<Keyring> {
     let text =
         fs::read_to_string(path).with_context(|| format!("cannot read the digest key file {}", path.display()))?;
@@ -147,7 +147,7 @@ fn make(path: &Path) -> std::io::Result<bool> {
     written
 }
 
-/// The store behind seals, once the keys are known to be the right ones for it.
+/// Returns the store behind seals, once the keys are known to be the right ones for it.
 ///
 /// # Errors
 ///
@@ -212,7 +212,7 @@ fn lacks(named: &KeyId, config: &Config) -> String {
     )
 }
 
-/// The state of the keys, for `countersign check`: in themselves, and for the store.
+/// Returns the state of the keys, for `countersign check`: in themselves, and for the store.
 ///
 /// # Errors
 ///
@@ -226,7 +226,7 @@ pub async fn check(config: &Config, store: Option<&dyn Store>) -> Result<String,
     }
 }
 
-/// The keys that exist. None is made.
+/// Returns the keys that exist. None is made.
 fn known(config: &Config) -> anyhow::Result<Option<Keyring>> {
     if let Some(keys) = from_settings(config)? {
         return Ok(Some((*keys.ring).clone()));
@@ -274,7 +274,7 @@ async fn strange(store: &dyn Store, ring: Option<&Keyring>, config: &Config) -> 
     )))
 }
 
-/// The key in use, for `countersign check`. None is made.
+/// Returns the key in use, for `countersign check`. None is made.
 ///
 /// # Errors
 ///
@@ -300,7 +300,7 @@ pub fn told(config: &Config) -> Result<String, String> {
     }
 }
 
-/// The newest key, and the number of older ones.
+/// Returns the newest key, and the number of older ones.
 fn named(ring: &Keyring) -> String {
     match ring.older().count() {
         0 => format!("key {}", ring.newest()),

@@ -31,7 +31,7 @@ impl Readiness {
         Self { store, last: Arc::default() }
     }
 
-    /// The state of the store, or what is wrong.
+    /// Returns the state of the store, or what is wrong.
     pub(super) async fn look(&self) -> Answer {
         let mut last = self.last.lock().await;
         if let Some((at, answer)) = &*last

@@ -57,7 +57,7 @@ impl Options {
     }
 }
 
-/// The scopes of an app that is declared an agent, so that the page can show all that Slack has for one.
+/// Returns the scopes of an app that is declared an agent, so that the page can show all that Slack has for one.
 fn as_agent() -> Vec<String> {
     let mut scopes = slack::Options::default().scopes;
     scopes.push("assistant:write".to_owned());

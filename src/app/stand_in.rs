@@ -25,7 +25,7 @@ pub fn answers() -> anyhow::Result<impl Fn(&Value) -> Vec<Value> + Send + 'stati
     Ok(move |body: &Value| answer(&rules, body))
 }
 
-/// The blocks of the answer to a request.
+/// Returns the blocks of the answer to a request.
 fn answer(rules: &RulesModel, body: &Value) -> Vec<Value> {
     let say = |words: &str| vec![json!({ "type": "text", "text": words })];
     let Some((situation, exchange)) = situation(&body["messages"]) else {
@@ -52,7 +52,7 @@ fn answer(rules: &RulesModel, body: &Value) -> Vec<Value> {
     }
 }
 
-/// The tools that a request offers.
+/// Returns the tools that a request offers.
 fn tools(offered: &Value) -> Arc<[ToolSpec]> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let tool = |tool: &Value| ToolSpec {
@@ -64,7 +64,7 @@ fn tools(offered: &Value) -> Arc<[ToolSpec]> {
     offered.as_array().into_iter().flatten().map(tool).collect()
 }
 
-/// A block without its id: the server gives it another one.
+/// Returns a block without its id: the server gives it another one.
 fn block(block: Block) -> Value {
     let mut block = json!(block);
     if let Some(call) = block.as_object_mut().filter(|block| block["type"] == "tool_use") {
@@ -73,7 +73,7 @@ fn block(block: Block) -> Value {
     block
 }
 
-/// The purpose of a request, by the tools that are offered and whether any was called already.
+/// Returns the purpose of a request, by the tools that are offered and whether any was called already.
 fn purpose(tools: &Value, exchange: bool) -> Purpose {
     let offered = |name: &str| tools.as_array().into_iter().flatten().any(|tool| tool["name"] == name);
     match (offered("analyze_user_request"), exchange) {
@@ -90,7 +90,7 @@ fn is_analyzed(messages: &Value) -> bool {
     called.is_some_and(|blocks| blocks.iter().any(|block| block["name"] == "analyze_user_request"))
 }
 
-/// The situation in a request, and true if results of calls follow it.
+/// Returns the situation in a request, and true if results of calls follow it.
 fn situation(messages: &Value) -> Option<(Value, bool)> {
     let blocks: Vec<&Value> =
         messages.as_array()?.iter().filter_map(|message| message["content"].as_array()).flatten().collect();

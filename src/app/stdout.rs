@@ -18,7 +18,7 @@ pub fn say(line: impl Display) -> io::Result<()> {
     }
 }
 
-/// An error with its causes, each said once: many of them repeat their own.
+/// Returns an error with its causes, each said once: many of them repeat their own.
 pub fn told(error: &anyhow::Error) -> String {
     error.chain().fold(String::new(), |said, cause| {
         let cause = cause.to_string();

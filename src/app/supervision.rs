@@ -60,12 +60,12 @@ impl Supervision {
         self.0.lock().expect("no holder panics").get_or_insert(ended);
     }
 
-    /// The first task that ended before the stop, if one did.
+    /// Returns the first task that ended before the stop, if one did.
     pub fn ended(&self) -> Option<Ended> {
         self.0.lock().expect("no holder panics").clone()
     }
 
-    /// The same in words.
+    /// Returns that task and its cause in words.
     pub fn wrong(&self) -> Option<String> {
         self.ended().map(|ended| ended.to_string())
     }

@@ -36,7 +36,7 @@ pub fn log(levels: &str, format: LogFormat) {
     }));
 }
 
-/// The subscriber that writes lines of these levels.
+/// Returns the subscriber that writes lines of these levels.
 ///
 /// Whatever the levels are, nothing of the Slack library is written, and nothing that a library logs below `info`:
 /// there are payloads, tokens and tickets in it.
@@ -63,7 +63,7 @@ fn may_be_written(line: &Metadata<'_>) -> bool {
     !silent && (ours || *line.level() <= Level::INFO)
 }
 
-/// The part of a panic's message that cannot contain what a user wrote: up to where a value is put into it.
+/// Returns the part of a panic's message that cannot contain what a user wrote: up to where a value is put into it.
 pub fn public_part(panic: &(dyn Any + Send)) -> &str {
     if let Some(constant) = panic.downcast_ref::<&'static str>() {
         return constant;
@@ -79,7 +79,7 @@ pub fn count() {
     }
 }
 
-/// The metrics, in the text format of Prometheus.
+/// Returns the metrics, in the text format of Prometheus.
 pub fn metrics() -> String {
     METRICS.get().map(PrometheusHandle::render).unwrap_or_default()
 }
@@ -104,7 +104,7 @@ mod tests {
         }
     }
 
-    /// The output for one line of ours, one of a library, and one of the Slack library, at each level.
+    /// Returns the output for one line of ours, one of a library, and one of the Slack library, at each level.
     fn written(levels: &str, format: LogFormat) -> String {
         let lines = Lines::default();
         let writer = lines.clone();

@@ -22,7 +22,7 @@ pub trait BlobCache: Send + Sync {
     /// done now.
     async fn put(&self, bytes: &[u8]) -> Option<String>;
 
-    /// The bytes under a name. `None` if they are gone, or cannot be read now.
+    /// Returns the bytes under a name. `None` if they are gone, or cannot be read now.
     async fn get(&self, name: &str) -> Option<Vec<u8>>;
 }
 
@@ -41,7 +41,7 @@ impl BlobCache for NoBlobCache {
     }
 }
 
-/// The value under a name.
+/// Returns the value under a name.
 pub(super) async fn get(blobs: &dyn BlobCache, name: &str) -> Option<Value> {
     serde_json::from_slice(&blobs.get(name).await?).ok()
 }

@@ -11,7 +11,7 @@ const OPTIONAL: usize = 24;
 /// The number of tools that one request holds a model to.
 const TOOLS: usize = 20;
 
-/// The schema of the arguments of a tool, in brief.
+/// Returns the brief schema of the arguments of a tool.
 pub(super) fn brief(schema: &Value) -> Value {
     if ["$defs", "definitions"].iter().any(|shared| schema.get(shared).is_some()) {
         return schema.clone(); // its parts refer to each other
@@ -70,14 +70,14 @@ fn shortened(schema: &Value) -> Value {
     brief.into()
 }
 
-/// The plainest of several forms: a list, else a text, else the first.
+/// Returns the plainest of several forms: a list, else a text, else the first.
 fn plainest(schema: &Value) -> Option<&Value> {
     let forms = forms(schema);
     let of = |kind: &str| forms.iter().find(|form| form["type"] == kind).copied();
     of("array").or_else(|| of("string")).or_else(|| forms.first().copied())
 }
 
-/// The forms that a value may have, those of its forms included.
+/// Returns the forms that a value may have, those of its forms included.
 fn forms(schema: &Value) -> Vec<&Value> {
     match schema["anyOf"].as_array() {
         Some(forms_of) => forms_of.iter().flat_map(forms).filter(|form| form["type"] != "null").collect(),
@@ -97,7 +97,7 @@ pub(super) struct Strictness {
 }
 
 impl Strictness {
-    /// The strictness of a whole request.
+    /// Returns the strictness of a whole request.
     pub(super) fn new() -> Self {
         Self { tools: TOOLS, optional: OPTIONAL }
     }
@@ -114,7 +114,7 @@ impl Strictness {
     }
 }
 
-/// The number of optional members; `None` if a model cannot be held to the schema.
+/// Returns the number of optional members; `None` if a model cannot be held to the schema.
 fn optional_members(schema: &Value) -> Option<usize> {
     const PLAIN: &[&str] =
         &["type", "description", "enum", "const", "properties", "required", "items", "additionalProperties"];

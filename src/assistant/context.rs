@@ -84,7 +84,8 @@ impl ContextData {
         }
     }
 
-    /// An entry that was read at most [`FRESH`] ago and that nothing here has changed since, with the time of reading.
+    /// Returns an entry that was read at most [`FRESH`] ago and that nothing here has changed since, with the time of
+    /// reading.
     pub fn fresh(&self, kind: &str, key: &str, now: Timestamp) -> Option<(Fresh, Timestamp)> {
         let read_at = *self.read_at.get(key)?;
         let entry = self.of(kind)?.get(key)?;
@@ -100,7 +101,7 @@ impl ContextData {
         self.read_at.clear();
     }
 
-    /// All entries of one type.
+    /// Returns all entries of one type.
     pub fn of(&self, kind: &str) -> Option<&BTreeMap<String, Value>> {
         self.entries.get(kind)
     }
@@ -113,13 +114,13 @@ pub fn merge(stored: &mut Entries, update: Entries) {
     }
 }
 
-/// The value if it is short enough; otherwise as much as fits, and how much was left out.
+/// Shortens a value to [`LONGEST_ENTRY`], with a note of how much was left out.
 pub fn shortened(value: &Value) -> Value {
     shortened_to(value, LONGEST_ENTRY)
 }
 
-/// The value within `longest` bytes of JSON. A long list keeps its first items, an object its shape: its longest member
-/// is shortened first. The number of omitted parts stands beside it.
+/// Shortens a value to `longest` bytes of JSON. A long list keeps its first items, an object its shape: its longest
+/// member is shortened first. The number of omitted parts stands beside it.
 pub fn shortened_to(value: &Value, longest: usize) -> Value {
     let size = value.to_string().len();
     if size <= longest {

@@ -16,7 +16,7 @@ use serde_json::{Map, Value};
 /// The number of compiled schemas that are kept; more than there are tools.
 const COMPILED_SCHEMAS: usize = 256;
 
-/// The arguments of a call, without the members a model set to null because it had nothing to say.
+/// Returns the arguments of a call, without the members a model set to null because it had nothing to say.
 ///
 /// # Errors
 ///
@@ -42,7 +42,7 @@ pub(super) fn checked(input: &Value, schema: &Value) -> Result<Value, String> {
     if mistakes.is_empty() { Ok(arguments) } else { Err(mistakes.join("; ")) }
 }
 
-/// The schema, compiled. Compiling one costs far more than checking a call, and there are few.
+/// Compiles the schema. Compiling one costs far more than checking a call, and there are few.
 fn validator(schema: &Value) -> Result<Arc<Validator>, String> {
     static COMPILED: LazyLock<Mutex<HashMap<Value, Arc<Validator>>>> = LazyLock::new(Mutex::default);
     let mut compiled = COMPILED.lock().expect("nothing panics while it is held");
@@ -58,7 +58,7 @@ fn validator(schema: &Value) -> Result<Arc<Validator>, String> {
     Ok(new)
 }
 
-/// The arguments of a call as a type, after [`checked`].
+/// Reads the arguments of a call as a type, after [`checked`].
 ///
 /// # Errors
 ///
@@ -78,14 +78,14 @@ pub(super) struct Call {
     pub(super) input: Value,
 }
 
-/// The calls of a response, in order.
+/// Returns the calls of a response, in order.
 pub(super) fn calls(response: &Response) -> Vec<Call> {
     let call =
         |(id, name, input): (&str, &str, &Value)| Call { id: id.into(), name: name.into(), input: input.clone() };
     response.tool_calls().map(call).collect()
 }
 
-/// The result of a call, or what was wrong with it.
+/// Returns the result of a call, or what was wrong with it.
 pub(super) fn result(call: &Call, outcome: Result<String, String>) -> Block {
     let (content, is_error) = match outcome {
         Ok(content) => (content, false),

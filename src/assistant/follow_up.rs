@@ -75,19 +75,19 @@ fn checked(record: &ActionRecord, by: &UserId) -> Reply {
     }
 }
 
-/// A person says that the action happened, and reading it back does not confirm that.
+/// Replies that a person says that the action happened, and reading it back does not confirm that.
 fn said_done(record: &ActionRecord) -> Reply {
     let told = record.outcome.as_ref().map(|outcome| outcome.summary().clone()).unwrap_or_default();
     Reply::text(Text::new().bold(record.act()).plain(": ").join(told))
 }
 
-/// A person gave the action up.
+/// Replies that a person gave the action up.
 fn given_up(record: &ActionRecord, by: &UserId) -> Reply {
     let text = Text::new().person(by.clone()).plain(" gave up ").bold(record.act());
     Reply::text(text.plain("; whether it happened is not known. I will not try it again by myself."))
 }
 
-/// A person said that the action happened, after another person had settled it.
+/// Replies that a person said that the action happened, after another person had settled it.
 fn came_late(record: &ActionRecord, by: &UserId) -> Reply {
     let text = Text::new().person(by.clone()).plain(" ").bold(record.act());
     Reply::text(match &record.settled {

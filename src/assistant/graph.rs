@@ -15,7 +15,8 @@ use super::{
     view::Prompts,
 };
 
-/// The chat graph. `fallback` answers whenever `model` cannot, and has to be local; large answers are kept in `blobs`.
+/// Builds the chat graph. `fallback` answers whenever `model` cannot, and has to be local; large answers are kept in
+/// `blobs`.
 ///
 /// # Errors
 ///

@@ -62,7 +62,7 @@ impl History {
         }
     }
 
-    /// The messages before `turn` as a model sees them: it begins with a person, and speakers alternate.
+    /// Returns the messages before `turn` as a model sees them: it begins with a person, and speakers alternate.
     pub fn before(&self, turn: u64) -> Vec<Message> {
         let mut spoken: Vec<(Role, String)> = Vec::new();
         for line in self.lines.iter().filter(|line| line.turn < turn) {
@@ -83,7 +83,7 @@ impl History {
     }
 }
 
-/// The text within `longest` characters, with `…` where it was cut.
+/// Shortens a text to `longest` characters, with `…` where it was cut.
 pub fn shorten(text: &str, longest: usize) -> String {
     match text.char_indices().nth(longest) {
         None => text.to_owned(),

@@ -86,7 +86,7 @@ impl Log {
         self.entries[..old].iter_mut().for_each(|entry| (entry.undo, entry.again) = (None, None));
     }
 
-    /// The changes that were carried out or tried, without those that were only asked for.
+    /// Returns the changes that were carried out or tried, without those that were only asked for.
     pub fn done(&self) -> impl Iterator<Item = &Entry> {
         self.entries.iter().filter(|entry| entry.status.has_outcome())
     }

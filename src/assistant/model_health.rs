@@ -17,12 +17,12 @@ pub struct ModelHealth {
 pub struct WatchedModel(Option<(String, Pulse)>);
 
 impl WatchedModel {
-    /// The model of this name and pulse, if there is one.
+    /// Creates the model of this name and pulse, if there is one.
     pub fn new(model: Option<(String, Pulse)>) -> Self {
         Self(model)
     }
 
-    /// The health of the model; `None` if there is none.
+    /// Returns the health of the model; `None` if there is none.
     pub fn health(&self) -> Option<ModelHealth> {
         self.0.as_ref().map(|(name, pulse)| ModelHealth { name: name.clone(), last: pulse.last() })
     }

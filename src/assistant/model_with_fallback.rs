@@ -59,7 +59,8 @@ impl ModelWithFallback {
         self.without_model(request).await
     }
 
-    /// The request as the model is sent it: a language model finds names itself, and each word of the situation costs.
+    /// Returns the request as the model is sent it: a language model finds names itself, and each word of the situation
+    /// costs.
     fn told<'a>(&self, request: &'a Request) -> Cow<'a, Request> {
         match (self.model.is_remote(), request.situation.get("names")) {
             (true, Some(_)) => {
@@ -105,7 +106,7 @@ impl StepUsage {
         sum.output_tokens += response.usage.output_tokens;
     }
 
-    /// The sum, if anything was asked that costs.
+    /// Returns the sum, if anything was asked that costs.
     pub(super) fn total(self) -> Option<store::Usage> {
         self.0
     }

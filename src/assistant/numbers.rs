@@ -86,7 +86,7 @@ pub(super) fn is_count(schema: &Value) -> bool {
     kinds.contains(&"integer") && kinds.iter().all(|kind| ["integer", "null"].contains(kind))
 }
 
-/// The one whole number in the text, if there is nothing else in it.
+/// Returns the one whole number in the text, if there is nothing else in it.
 pub(super) fn count(said: &str) -> Option<i64> {
     let said = said.to_lowercase();
     let words = said.split(|c: char| c.is_whitespace() || c == ',' && !said.contains(|c: char| c.is_ascii_digit()));

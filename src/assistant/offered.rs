@@ -34,8 +34,8 @@ const ORDINALS: &[&[&str]] = &[
 /// The largest number of words in a pick; a longer message stands for itself.
 const MOST_WORDS: usize = 8;
 
-/// The choice that these words pick, if they plainly pick one. Words of the question that are in no label do not count:
-/// “the running document” where documents were asked about.
+/// Returns the choice that these words pick, if they plainly pick one. Words of the question that are in no label do
+/// not count: “the running document” where documents were asked about.
 pub(super) fn picked<'a>(choices: &'a [Choice], question: Option<&str>, said: &str) -> Option<&'a Choice> {
     let said = said.trim().trim_end_matches(['.', '!', '…']).to_lowercase().replace('’', "'");
     if choices.is_empty() || said.ends_with('?') {
@@ -75,7 +75,7 @@ pub(super) fn picked<'a>(choices: &'a [Choice], question: Option<&str>, said: &s
     })
 }
 
-/// The words of a text; a hyphen or an underscore joins.
+/// Returns the words of a text; a hyphen or an underscore joins.
 fn words_of(text: &str) -> Vec<String> {
     let inside = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '#' | '\'' | '.');
     let words = text.split(|c: char| !inside(c)).map(|word| word.trim_matches(['\'', '.', '-']));

@@ -16,7 +16,7 @@ use super::{
 /// The number of entries that are listed.
 const LISTED: usize = 15;
 
-/// The reply to the end of an action, whatever it is.
+/// Returns the reply to the end of an action, whatever it is.
 pub fn outcome(registry: &Registry, record: &ActionRecord) -> Reply {
     let subject = subject(registry, record);
     let reply = told(record, subject.as_deref());
@@ -24,7 +24,7 @@ pub fn outcome(registry: &Registry, record: &ActionRecord) -> Reply {
     steps.into_iter().fold(reply, |reply, step| reply.choice(step.label, step.says))
 }
 
-/// The outcome, without what comes next.
+/// Returns the outcome, without what comes next.
 fn told(record: &ActionRecord, subject: Option<&str>) -> Reply {
     let to = || Text::new().person(record.requested_by.clone()).plain(" ");
     match record.status {
@@ -88,12 +88,12 @@ pub fn done_so_far(registry: &Registry, record: &ActionRecord, plan: &Plan) -> R
     )
 }
 
-/// The person who asked and the people who approved, each once: all must see that it went wrong.
+/// Returns the person who asked and the people who approved, each once: all must see that it went wrong.
 fn everyone(record: &ActionRecord) -> Text {
     everyone_and(&record.requested_by, record)
 }
 
-/// The same with one more person in front, who asked for a second look.
+/// Returns the same with one more person in front, who asked for a second look.
 pub fn everyone_and(by: &UserId, record: &ActionRecord) -> Text {
     let mut everyone = vec![by.clone()];
     for person in std::iter::once(record.requested_by.clone()).chain(record.approved_by()) {
@@ -123,8 +123,8 @@ fn done(record: &ActionRecord, subject: Option<&str>) -> Text {
     }
 }
 
-/// The people who approved it, if any but the person who asked did; named, and not notified again. Under a standing
-/// approval nobody pressed, and the card says which one it was.
+/// Returns the people who approved it, if any but the person who asked did; named, and not notified again. Under a
+/// standing approval nobody pressed, and the card says which one it was.
 fn approved_by_others(record: &ActionRecord) -> Option<Text> {
     let people = record.approved_by();
     if record.under.is_some() || people.iter().all(|person| *person == record.requested_by) {
@@ -173,7 +173,7 @@ fn rejected(record: &ActionRecord) -> Reply {
     }
 }
 
-/// The reason of the rejection, in the person's words.
+/// Returns the reason of the rejection, in the person's words.
 pub fn reason_of(record: &ActionRecord) -> Option<&str> {
     record.decisions.iter().rev().find_map(|decision| match decision {
         Decision { verdict: Verdict::Rejected { reason: Some(reason) }, .. } => Some(reason.as_str()),
@@ -188,7 +188,7 @@ fn summary(record: &ActionRecord) -> Text {
     }
 }
 
-/// One line about an action for the log.
+/// Returns one line about an action for the log.
 pub fn log_line(record: &ActionRecord) -> Text {
     let ended = |words: &str| Text::new().plain(record.act()).plain(words.to_owned());
     let line = match record.status {
@@ -207,7 +207,7 @@ pub fn log_line(record: &ActionRecord) -> Text {
     people(line, " · edited before the decision by ", &record.edited_by())
 }
 
-/// The name of the thing that an action is about, from now on “it”.
+/// Returns the name of the thing that an action is about, from now on “it”.
 pub fn subject(registry: &Registry, record: &ActionRecord) -> Option<String> {
     let result = match &record.outcome {
         Some(Outcome::Done { result, .. }) => result,
@@ -216,7 +216,7 @@ pub fn subject(registry: &Registry, record: &ActionRecord) -> Option<String> {
     registry.subject(&record.name, &record.parameters, result)
 }
 
-/// The list of what was done in this thread: when, and who approved.
+/// Returns the list of what was done in this thread: when, and who approved.
 pub fn accomplished(registry: &Registry, log: &Log) -> Reply {
     let done: Vec<_> = log.done().collect();
     if done.is_empty() {
@@ -261,7 +261,7 @@ fn people(text: Text, before: &str, people: &[UserId]) -> Text {
     text
 }
 
-/// The log as a model reads it.
+/// Returns the log as a model reads it.
 pub fn log_as_data(log: &Log) -> Value {
     let entries: Vec<Value> = log
         .entries

@@ -68,13 +68,13 @@ pub struct StepResult {
 }
 
 impl Plan {
-    /// The place of the current step, such as `Step 2 of 3`.
+    /// Returns the place of the current step, such as `Step 2 of 3`.
     pub fn place(&self) -> String {
         format!("Step {} of {}", self.step_counter, self.total_steps)
     }
 }
 
-/// Requests in one line.
+/// Lists requests in one line.
 pub fn in_order(requests: &[String]) -> String {
     let requests: Vec<_> = requests.iter().map(|request| shorten(request, 120)).collect();
     let words = requests.join("; ");
@@ -82,12 +82,12 @@ pub fn in_order(requests: &[String]) -> String {
 }
 
 impl AgentState {
-    /// The plan of this turn, if its message held several requests.
+    /// Returns the plan of this turn, if its message held several requests.
     pub fn plan(&self) -> Option<&Plan> {
         self.plans.iter().find(|plan| plan.turn == self.turn.number)
     }
 
-    /// The same, mutable.
+    /// Returns the plan of this turn, mutable.
     pub fn plan_mut(&mut self) -> Option<&mut Plan> {
         let number = self.turn.number;
         self.plans.iter_mut().find(|plan| plan.turn == number)

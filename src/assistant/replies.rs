@@ -46,12 +46,12 @@ pub fn examples(registry: &Registry) -> Reply {
         .choice("What can you do?", "what can you do?")
 }
 
-/// The same, when a card is open: the cards follow it.
+/// Returns the same for a thread with an open card: the cards follow it.
 pub fn not_understood() -> Reply {
     Reply::text("I'm not sure what you would like, so I did nothing.").choice("What can you do?", "what can you do?")
 }
 
-/// One question, with the possible meanings as buttons.
+/// Asks one question, with the possible meanings as buttons.
 pub fn which(question: &str, options: &[String]) -> Reply {
     let question = match (question.trim(), options) {
         ("", [only]) => Text::new().plain("Did you mean “").plain(only).plain("”?"),
@@ -65,8 +65,8 @@ fn buttons(reply: Reply, options: &[String]) -> Reply {
     options.iter().take(BUTTONS).fold(reply, |reply, option| reply.choice(shorten(option, LABEL), option))
 }
 
-/// The same with buttons that repeat all of the request in its own words, with the chosen thing in place of the name
-/// that does not exist. A request that does not contain that name stays as the action put it.
+/// Makes the buttons repeat all of the request in its own words, with the chosen thing in place of the name that does
+/// not exist. A request that does not contain that name stays as the action put it.
 pub fn with_whole_requests(mut reply: Reply, said: &str, asked: Option<&str>) -> Reply {
     // Letters of other scripts stay as they are, so that places fit.
     let place = asked.and_then(|asked| said.to_ascii_lowercase().find(&asked.to_ascii_lowercase()));
@@ -127,7 +127,7 @@ pub fn at_place(mut reply: Reply, plan: Option<&Plan>) -> Reply {
     reply
 }
 
-/// The place of a card among several requests, and what follows when it is approved.
+/// Returns the place of a card among several requests, and what follows when it is approved.
 pub fn of_plan(plan: &Plan) -> Text {
     match plan.ahead.as_slice() {
         [] => format!("{}.", plan.place()).into(),
@@ -135,19 +135,19 @@ pub fn of_plan(plan: &Plan) -> Text {
     }
 }
 
-/// A note on a card that leaves out a part of the message: the words.
+/// Returns a note on a card that leaves out a part of the message: the words.
 pub fn not_a_part(words: &[String]) -> Text {
     let quoted: Vec<String> = words.iter().map(|words| format!("“{words}”")).collect();
     format!("You also said {}. That is no part of this change.", quoted.join(", ")).into()
 }
 
-/// The question for several requests that leave out a part of the message.
+/// Returns the question for several requests that leave out a part of the message.
 pub fn in_no_step(words: &[String]) -> String {
     let quoted: Vec<String> = words.iter().map(|words| format!("“{words}”")).collect();
     format!("I do not know which of your requests {} belongs to. Please ask for them one by one.", quoted.join(", "))
 }
 
-/// A note on the card of an undo: what it takes back, and when that was done.
+/// Returns a note on the card of an undo: what it takes back, and when that was done.
 pub fn takes_back(done: &Text, at: Timestamp) -> Text {
     Text::from("This takes back what was done ").moment(at).plain(": ").join(done.clone())
 }
@@ -239,13 +239,13 @@ pub fn still_open(reply: Reply, open: &[ActionRecord]) -> Reply {
     }
 }
 
-/// The main changes that a card would make.
+/// Returns the main changes that a card would make.
 fn says_now(open: &ActionRecord) -> Vec<(String, Text)> {
     let changes = open.card.facts.iter().filter(|fact| fact.before.is_some() || fact.label == "Starts");
     changes.take(3).map(|fact| (fact.label.clone(), fact.after.clone())).collect()
 }
 
-/// A note on the card of another change that an open one stays.
+/// Returns a note on the card of another change that an open one stays.
 pub fn stays_open(open: &ActionRecord) -> Text {
     Text::from("The card that was open before stays open: ").plain(open.act()).plain(".")
 }
@@ -307,7 +307,7 @@ pub fn without_model(reply: Reply) -> Reply {
     reply.hint(WITHOUT_MODEL)
 }
 
-/// The answers of the tools of this turn, as they are.
+/// Returns the answers of the tools of this turn, as they are.
 pub fn results(registry: &Registry, state: &AgentState) -> Option<Reply> {
     let mut whole: Option<Reply> = None;
     for read in &state.turn.reads {
@@ -326,7 +326,7 @@ pub fn results(registry: &Registry, state: &AgentState) -> Option<Reply> {
     whole
 }
 
-/// One tool's answer, in the form its capability gives it.
+/// Returns one tool's answer, in the form its capability gives it.
 pub fn of_tool(registry: &Registry, state: &AgentState, read: &Read) -> Option<Reply> {
     if let Some(failed) = &read.failed {
         return Some(failed.clone());
@@ -357,7 +357,7 @@ fn how_old(reply: Reply, age: Duration, said: &str) -> Reply {
     }
 }
 
-/// Data without a form of its own: labelled facts.
+/// Shows data without a form of its own as labelled facts.
 fn data(value: &Value) -> Reply {
     match value {
         Value::Object(members) if !members.is_empty() => {
@@ -385,7 +385,7 @@ fn in_words(value: &Value) -> String {
     shorten(&words, 300)
 }
 
-/// The word for a kind of error in the state and for models.
+/// Returns the word for a kind of error in the state and for models.
 pub fn kind_name(kind: ErrorKind) -> &'static str {
     match kind {
         ErrorKind::Api => "api",

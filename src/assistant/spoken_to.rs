@@ -342,7 +342,7 @@ fn without_beginning(words: &[String]) -> &[String] {
     rest
 }
 
-/// The words in lower case; characters inside of a word stay.
+/// Returns the words in lower case; characters inside of a word stay.
 fn lower(text: &str) -> Vec<String> {
     let text = text.to_lowercase().replace('’', "'");
     let ends = |c: char| !c.is_alphanumeric();
@@ -361,7 +361,7 @@ mod tests {
         harness::book()
     }
 
-    /// A thread in which ana was asked for this parameter.
+    /// Returns a thread in which ana was asked for this parameter.
     fn asks_for(parameter: &str, options: &[&str]) -> AgentState {
         let mut state = AgentState::default();
         state.note_presence(&"ana".into(), false);

@@ -288,7 +288,7 @@ impl Listener<AgentState> for Hears {
 }
 
 impl AgentState {
-    /// The newest turn with a message: a resumed turn may be an older one.
+    /// Returns the newest turn with a message: a resumed turn may be an older one.
     pub(super) fn newest_turn(&self) -> u64 {
         self.conversation.lines.iter().map(|line| line.turn).max().unwrap_or(0)
     }

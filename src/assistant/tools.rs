@@ -50,7 +50,7 @@ fn nothing() -> Value {
     json!({ "type": "object", "properties": {}, "additionalProperties": false })
 }
 
-/// The size of a tool in a request, in bytes.
+/// Returns the size of a tool in a request, in bytes.
 pub(super) fn size(spec: &ToolSpec) -> usize {
     let members = r#"{"description":,"input_schema":,"name":,"strict":true},"#.len();
     members
@@ -59,7 +59,7 @@ pub(super) fn size(spec: &ToolSpec) -> usize {
         + spec.input_schema.to_string().len()
 }
 
-/// The action that a tool proposes, going by its name.
+/// Returns the action that a tool proposes, going by its name.
 pub(super) fn proposed(tool: &str) -> Option<&str> {
     tool.strip_prefix(PROPOSE)
 }
@@ -93,14 +93,14 @@ impl Kit {
         Self { registry, analysis, specs, known: Mutex::default() }
     }
 
-    /// The tool by which a model says that a request is unclear, several, or none.
+    /// Returns the tool by which a model says that a request is unclear, several, or none.
     pub(super) fn analysis(&self) -> &ToolSpec {
         &self.analysis
     }
 
-    /// The tools for a request that needs these families, and above all `first`, tools and actions by name. While a
-    /// change is `in_hand`, also what continues it. Tools that do not fit any more are left out: they can be asked for
-    /// by family.
+    /// Returns the tools for a request that needs these families, and above all `first`, tools and actions by name.
+    /// While a change is `in_hand`, also what continues it. Tools that do not fit any more are left out: they can be
+    /// asked for by family.
     pub(super) fn offered<'a>(
         &self,
         families: impl IntoIterator<Item = &'a str>,
@@ -135,7 +135,7 @@ impl Kit {
         tools
     }
 
-    /// The graph's own tools, then the chosen ones in the order of their families.
+    /// Returns the graph's own tools, then the chosen ones in the order of their families.
     fn put_together(&self, chosen: &BTreeSet<&'static str>, in_hand: bool) -> Arc<[ToolSpec]> {
         let mut tools: Vec<ToolSpec> = self.own(in_hand).cloned().collect();
         let mut told = BTreeSet::new();
@@ -152,23 +152,24 @@ impl Kit {
         tools.into()
     }
 
-    /// The graph's own tools.
+    /// Returns the graph's own tools.
     fn own(&self, in_hand: bool) -> impl Iterator<Item = &ToolSpec> {
         let continuing = continuing().iter().filter(move |_| in_hand);
         [&self.analysis].into_iter().chain(always()).chain(continuing)
     }
 
-    /// A tool of the graph itself, offered or not.
+    /// Returns a tool of the graph itself, offered or not.
     pub(super) fn own_tool(&self, name: &str) -> Option<&ToolSpec> {
         self.own(true).find(|spec| spec.name == name)
     }
 
-    /// The capability that a request needs, in the wide words of the state, by a tool or an action that was called.
+    /// Returns the capability that a request needs, in the wide words of the state, by a tool or an action that was
+    /// called.
     pub(super) fn capability_of(&self, call: &str) -> Option<&'static str> {
         self.registry.family_of(proposed(call).unwrap_or(call)).map(|family| family.within)
     }
 
-    /// The families of these tools and actions.
+    /// Returns the families of these tools and actions.
     pub(super) fn families_of(&self, calls: &[String]) -> Vec<&'static str> {
         let mut families: Vec<_> =
             calls.iter().filter_map(|call| self.registry.family_of(call)).map(|family| family.name).collect();
@@ -176,18 +177,18 @@ impl Kit {
         families
     }
 
-    /// The families that are offered when nothing is known of a request.
+    /// Returns the families that are offered when nothing is known of a request.
     pub(super) fn often(&self) -> Vec<&'static str> {
         self.registry.families.iter().filter(|family| family.often).map(|family| family.name).collect()
     }
 
-    /// The wide word of the state for a name that a model gave for what a request needs.
+    /// Returns the wide word of the state for a name that a model gave for what a request needs.
     pub(super) fn wide_name<'a>(&self, name: &'a str) -> &'a str {
         self.registry.families_called(name).next().map_or(name, |family| family.within)
     }
 }
 
-/// The tool by which a model says that a request is not one clear wish.
+/// Returns the tool by which a model says that a request is not one clear wish.
 fn analysis(families: &[Family]) -> ToolSpec {
     let mut names: Vec<&str> = Vec::new();
     for family in families {
@@ -244,7 +245,7 @@ fn analysis(families: &[Family]) -> ToolSpec {
     )
 }
 
-/// The tools that are there for every request.
+/// Returns the tools that are there for every request.
 fn always() -> &'static [ToolSpec] {
     static TOOLS: LazyLock<Vec<ToolSpec>> = LazyLock::new(|| {
         vec![
@@ -255,7 +256,7 @@ fn always() -> &'static [ToolSpec] {
     &TOOLS
 }
 
-/// The tools that continue a draft, or correct the change on a card.
+/// Returns the tools that continue a draft, or correct the change on a card.
 fn continuing() -> &'static [ToolSpec] {
     static TOOLS: LazyLock<Vec<ToolSpec>> = LazyLock::new(|| {
         vec![
@@ -327,7 +328,7 @@ fn next_steps() -> ToolSpec {
     )
 }
 
-/// The tools of `respond`: they read back what is known, and offer buttons.
+/// Returns the tools of `respond`: they read back what is known, and offer buttons.
 pub(super) fn responding(registry: &Registry) -> Vec<ToolSpec> {
     let back =
         |name: &str, what: &str| spec(name, &format!("Read back {what}. Nothing is asked of the platform."), nothing());

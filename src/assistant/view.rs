@@ -47,7 +47,7 @@ impl Prompts {
     }
 }
 
-/// The situation of a turn.
+/// Returns the situation of a turn.
 pub(super) fn situation(state: &AgentState, context: &Context) -> Situation {
     let turn = &state.turn;
     Situation {
@@ -68,7 +68,7 @@ pub(super) fn situation(state: &AgentState, context: &Context) -> Situation {
     }
 }
 
-/// The situation if these words were the next message.
+/// Returns the situation if these words were the next message.
 pub(super) fn heard(state: &AgentState, by: &UserId, text: &str, open: &[ActionRecord]) -> Situation {
     let number = state.newest_turn() + 1;
     Situation {
@@ -85,8 +85,8 @@ pub(super) fn heard(state: &AgentState, by: &UserId, text: &str, open: &[ActionR
     }
 }
 
-/// The change on the newest open card. Its moments are those that the card shows: “tomorrow” may mean another day by
-/// now.
+/// Returns the change on the newest open card. Its moments are those that the card shows: “tomorrow” may mean another
+/// day by now.
 fn on_card(state: &AgentState, context: &Context) -> Option<Draft> {
     let mut change = state.on_card.clone()?;
     let open = corrected(&change.action, context)?;
@@ -100,7 +100,7 @@ fn on_card(state: &AgentState, context: &Context) -> Option<Draft> {
     Some(change)
 }
 
-/// The newest open card of this action, which a correction is about.
+/// Returns the newest open card of this action, which a correction is about.
 pub(super) fn corrected<'a>(action: &str, context: &'a Context) -> Option<&'a ActionRecord> {
     context.open.iter().filter(|open| open.name == action).max_by_key(|open| open.requested_at)
 }
@@ -132,7 +132,7 @@ fn recent_changes(state: &AgentState) -> Vec<RecentChange> {
         .collect()
 }
 
-/// The request to a model about this state.
+/// Builds the request to a model about this state.
 pub(super) fn request(
     prompts: &Prompts,
     purpose: Purpose,

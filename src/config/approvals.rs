@@ -91,7 +91,7 @@ pub struct ContextRule {
 }
 
 impl ContextRule {
-    /// The differences in the context, whatever the action.
+    /// Returns the differences in the context, whatever the action.
     pub fn rule(&self) -> Rule {
         let Self { approvers, own_request, needed, escalate_to, actions: _ } = self.clone();
         Rule { approvers, own_request, needed, escalate_to }
@@ -99,7 +99,7 @@ impl ContextRule {
 }
 
 impl Approvals {
-    /// Every rule with its key in the settings.
+    /// Returns every rule with its key in the settings.
     pub fn rules(&self) -> Vec<(String, Rule)> {
         let mut rules: Vec<_> =
             self.actions.iter().map(|(name, rule)| (format!("approvals.actions.{name}"), rule.clone())).collect();
@@ -111,13 +111,13 @@ impl Approvals {
         rules
     }
 
-    /// Everybody whom an escalation names.
+    /// Returns everybody whom an escalation names.
     pub fn named_in_escalations(&self) -> Vec<String> {
         let rules = self.rules().into_iter().filter_map(|(_, rule)| rule.escalate_to);
         rules.flatten().chain(self.escalate_to.iter().cloned()).collect()
     }
 
-    /// Everybody who is named anywhere: `channel`, `requester`, user ids and user groups.
+    /// Returns everybody who is named anywhere: `channel`, `requester`, user ids and user groups.
     pub fn named(&self) -> Vec<String> {
         let rules = self.rules().into_iter().flat_map(|(_, rule)| [rule.approvers, rule.escalate_to]);
         let mut named: Vec<_> = rules.flatten().flatten().collect();

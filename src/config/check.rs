@@ -12,7 +12,7 @@ const OUTSIDERS: [&str; 4] = ["guests", "external", "bots", "deactivated"];
 /// The fields of the record that the default settings name. There are others, such as the parameters of a change.
 const RECORDED: [&str; 3] = ["text", "reason", "parameters"];
 
-/// Everything that is wrong with the values, in the order of the sections.
+/// Returns everything that is wrong with the values, in the order of the sections.
 pub(super) fn problems(config: &Config) -> Vec<Problem> {
     let mut found = Vec::new();
     let mut expect = |holds: bool, key: &str, what: String| {
@@ -107,12 +107,12 @@ pub fn between(time: Duration, least: u64, most: u64) -> Option<String> {
     (!(least..=most).contains(&time)).then(|| format!("found {}; {}", words(time), right()))
 }
 
-/// A time as it is written in the settings.
+/// Returns a time as it is written in the settings.
 pub(super) fn words(time: Duration) -> String {
     humantime_serde::re::humantime::format_duration(time).to_string()
 }
 
-/// Each digest key must be valid. The report does not contain the keys.
+/// Checks that each digest key is valid. The report does not contain the keys.
 fn digest_keys(config: &Config, expect: &mut impl FnMut(bool, &str, String)) {
     let Some(keys) = &config.approvals.digest_keys else { return };
     for (n, key) in keys.expose_secret().split(',').enumerate() {
@@ -151,7 +151,7 @@ fn approvals(config: &Config, expect: &mut impl FnMut(bool, &str, String)) {
     );
 }
 
-/// Limits must be readable, and what is outside of them must still be possible to approve.
+/// Checks that limits can be read, and that changes beyond them can still be approved.
 fn envelopes(settings: &Approvals, expect: &mut impl FnMut(bool, &str, String)) {
     for (name, envelope) in &settings.envelopes {
         for (key, what) in envelope.problems(settings.measures) {
@@ -164,7 +164,7 @@ fn envelopes(settings: &Approvals, expect: &mut impl FnMut(bool, &str, String)) 
     }
 }
 
-/// Enough people must be able to approve; only an empty list may say that nobody can.
+/// Checks that enough people can approve; only an empty list may say that nobody can.
 fn expect_approvers(settings: &Approvals, expect: &mut impl FnMut(bool, &str, String)) {
     for (key, rule) in std::iter::once(("approvals".to_owned(), Rule::default())).chain(settings.rules()) {
         let approvers = rule.approvers.as_ref().unwrap_or(&settings.approvers);
@@ -182,7 +182,7 @@ fn expect_approvers(settings: &Approvals, expect: &mut impl FnMut(bool, &str, St
     }
 }
 
-/// The largest number of people who can approve the same change; `None` if it cannot be known.
+/// Returns the largest number of people who can approve the same change; `None` if it cannot be known.
 fn most(approvers: &[String], own: bool) -> Option<usize> {
     let approvers: BTreeSet<_> = approvers.iter().map(String::as_str).collect();
     let countable = !approvers.iter().any(|name| *name == "channel" || name.starts_with('S'));

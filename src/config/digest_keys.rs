@@ -5,7 +5,7 @@ use base64::{Engine as _, prelude::BASE64_STANDARD};
 /// The shortest key, in bytes.
 const SHORTEST: usize = 32;
 
-/// The bytes of a key that is written in hexadecimal or in base64.
+/// Reads a key that is written in hexadecimal or in base64.
 ///
 /// # Errors
 ///

@@ -23,7 +23,8 @@ pub struct Envelope {
 }
 
 impl Envelope {
-    /// Every problem if its limits are those of these measures: the key within the envelope, and what would be right.
+    /// Returns every problem if its limits are those of these measures: the key within the envelope, and what would be
+    /// right.
     pub fn problems(&self, measures: &[&[Measure]]) -> Vec<(String, String)> {
         let mut found = Vec::new();
         let named = self.contexts.iter().chain(&self.subjects).filter(|name| !name.trim().is_empty()).count();

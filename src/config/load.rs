@@ -33,7 +33,7 @@ const ENVIRONMENT: &str = "the environment";
 /// The sections that exist whatever the capabilities.
 const SECTIONS: [&str; 7] = ["slack", "server", "store", "workers", "approvals", "record", "model"];
 
-/// The environment of the process. A variable that is not Unicode is left out.
+/// Reads the environment of the process. A variable that is not Unicode is left out.
 pub fn environment() -> HashMap<String, String> {
     let text = |(name, value): (OsString, OsString)| Some((name.into_string().ok()?, value.into_string().ok()?));
     std::env::vars_os().filter_map(text).collect()
@@ -56,8 +56,8 @@ impl Config {
         }
     }
 
-    /// The same, with what could be read: in place of wrong values there may be defaults. For finding everything else
-    /// that is wrong, so that all of it can be reported at once; not for running.
+    /// Reads as much of the same as possible: in place of wrong values there may be defaults. For finding everything
+    /// else that is wrong, so that all of it can be reported at once; not for running.
     pub fn read(
         file: Option<&Path>,
         environment: &HashMap<String, String>,
@@ -132,7 +132,7 @@ impl Config {
         self.approvals.digest_keys = secret("approvals.digest_keys");
     }
 
-    /// The mode in which events come in; if it is not set, chosen by the tokens that are.
+    /// Returns the mode in which events come in; if it is not set, chosen by the tokens that are.
     pub fn slack_mode(&self) -> SlackMode {
         match (self.slack.mode, &self.slack.app_token) {
             (Some(mode), _) => mode,
@@ -141,7 +141,7 @@ impl Config {
         }
     }
 
-    /// The kind of store; if it is not set, Redis if its address is, else SQLite.
+    /// Returns the kind of store; if it is not set, Redis if its address is, else SQLite.
     pub fn store_kind(&self) -> StoreKind {
         match (self.store.kind, &self.store.redis_url) {
             (Some(kind), _) => kind,
@@ -191,7 +191,8 @@ fn is_list(name: &str, added: &Additions) -> bool {
     LISTS.contains(&key.as_str()) || added.measures.iter().copied().flatten().any(among)
 }
 
-/// A problem for each section that is given a value. In the whole tree a variable for one of its keys may hide that.
+/// Returns a problem for each section that is given a value. In the whole tree a variable for one of its keys may hide
+/// that.
 fn sections_with_a_value(
     file: Option<&Path>,
     environment: &HashMap<String, String>,
@@ -219,8 +220,8 @@ fn no_section(name: &str, found: &str) -> Problem {
     Problem { key: name.to_owned(), what }
 }
 
-/// The problem of a reminder that was set to come before half of a card's time is over. The default gives way to a card
-/// that is open for a shorter time.
+/// Returns the problem of a reminder that was set to come before half of a card's time is over. The default gives way
+/// to a card that is open for a shorter time.
 fn late_reminder(tree: &Tree, config: &Config) -> Option<Problem> {
     let settings = &config.approvals;
     let given = tree.get_table("approvals").unwrap_or_default().remove("remind_before");
@@ -307,7 +308,7 @@ impl Reader<'_> {
     }
 }
 
-/// A value as it is, without the leniency of the library that read it.
+/// Returns a value as it is, without the leniency of the library that read it.
 fn json(value: &Value) -> Json {
     match &value.kind {
         ValueKind::Nil => Json::Null,

@@ -59,7 +59,7 @@ pub enum Kind {
 }
 
 impl Measure {
-    /// The keys under which it is limited.
+    /// Returns the keys under which it is limited.
     pub fn keys(&self) -> impl Iterator<Item = &'static str> {
         let keys = match self.kind {
             Kind::Among { key, .. } => [Some(key), None],
@@ -69,7 +69,7 @@ impl Measure {
         keys.into_iter().flatten()
     }
 
-    /// Every problem with its limits: the key, and what would be right.
+    /// Returns every problem with its limits: the key, and what would be right.
     pub(super) fn problems(&self, limits: &Limits) -> Vec<(&'static str, String)> {
         let mut found = Vec::new();
         match self.kind {
@@ -186,7 +186,7 @@ impl Measure {
     }
 }
 
-/// A date (its midnight, UTC) or a moment.
+/// Reads a date (its midnight, UTC) or a moment.
 fn moment(given: &str) -> Option<Timestamp> {
     let given = given.trim();
     let midnight = |date: civil::Date| date.to_zoned(TimeZone::UTC).ok().map(|zoned| zoned.timestamp());
@@ -207,7 +207,7 @@ fn range(what: &str, from: Option<String>, to: Option<String>) -> Option<String>
     }
 }
 
-/// A value as people write it: `70`, not `70.0`.
+/// Returns a value as people write it: `70`, not `70.0`.
 fn plain(value: &Value) -> String {
     match (value.as_str(), value.as_f64()) {
         (Some(words), _) => words.to_owned(),

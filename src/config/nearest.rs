@@ -3,7 +3,7 @@
 /// The similarity, from 0 to 1, from which a known name is suggested for a wrong one.
 const LIKE: f64 = 0.6;
 
-/// The known name that is most like this one, ignoring case, if any is similar enough.
+/// Returns the known name that is most like this one, ignoring case, if any is similar enough.
 pub(super) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let name = name.to_lowercase();
     let likeness = |known: &str| strsim::normalized_damerau_levenshtein(&known.to_lowercase(), &name);

@@ -33,7 +33,7 @@ const KINDS: &[(&str, &str, &str)] = &[
     ("-----BEGIN", "a certificate or key file, not a key", ""),
 ];
 
-/// Every secret, with those of the capabilities: its full key, and its name in the environment.
+/// Returns every secret, with those of the capabilities: its full key, and its name in the environment.
 pub(super) fn all(added: &Additions) -> Vec<(String, &'static str)> {
     let own = SECRETS.iter().map(|(key, name)| ((*key).to_owned(), *name));
     let theirs = added
@@ -43,7 +43,7 @@ pub(super) fn all(added: &Additions) -> Vec<(String, &'static str)> {
     own.chain(theirs).collect()
 }
 
-/// The problems of those that are set.
+/// Returns the problems of those that are set.
 pub(super) fn problems(environment: &HashMap<String, String>, secrets: &[(String, &'static str)]) -> Vec<Problem> {
     let set = secrets.iter().filter_map(|(_, name)| Some((*name, environment.get(*name)?.trim())));
     set.filter_map(|(name, value)| wrong(name, value).map(|what| Problem { key: name.to_owned(), what })).collect()

@@ -36,10 +36,10 @@ pub trait Section: Any + fmt::Debug + Send + Sync {
     /// Adds the secrets, by key.
     fn add_secrets(&mut self, secret: &dyn Fn(&str) -> Option<SecretString>);
 
-    /// The wrong values, each with what would be right.
+    /// Returns the wrong values, each with what would be right.
     fn problems(&self) -> Vec<Problem>;
 
-    /// A boxed copy.
+    /// Returns a boxed copy.
     fn boxed(&self) -> Box<dyn Section>;
 }
 
@@ -48,7 +48,7 @@ pub trait Section: Any + fmt::Debug + Send + Sync {
 pub struct Sections(pub(super) BTreeMap<&'static str, Box<dyn Section>>);
 
 impl Sections {
-    /// The section of this type.
+    /// Returns the section of this type.
     ///
     /// # Panics
     ///
@@ -58,7 +58,7 @@ impl Sections {
         all.into_iter().find_map(|section| section.downcast_ref()).expect("the capability's section is registered")
     }
 
-    /// The section of this type, to be changed.
+    /// Returns the section of this type, to be changed.
     ///
     /// # Panics
     ///

@@ -9,7 +9,7 @@ use super::{Additions, Problem, nearest::nearest};
 /// Keys that the default settings only show in a comment; `tests/integration/deploy.rs` compares.
 pub const OPTIONAL: &[&str] = &["slack.mode", "server.connections", "store.kind", "record.keep"];
 
-/// A problem for each variable with our prefix that no setting is read from.
+/// Returns a problem for each variable with our prefix that no setting is read from.
 pub(super) fn unknown(
     environment: &HashMap<String, String>,
     defaults: &Tree,

@@ -80,12 +80,12 @@ pub(super) const ALL: &[Asset] = assets![
     "scripts/trace.js" is JS,
 ];
 
-/// The page itself.
+/// Answers with the page itself.
 pub(super) async fn index() -> Response {
     respond("index.html")
 }
 
-/// One file of the page.
+/// Answers with one file of the page.
 pub(super) async fn asset(Path(path): Path<String>) -> Response {
     respond(&path)
 }
@@ -125,7 +125,7 @@ mod tests {
         readable.then(|| std::str::from_utf8(asset.bytes).unwrap())
     }
 
-    /// Every quoted string, or `url(…)`, of a file that leads to another file of the page.
+    /// Returns every quoted string, or `url(…)`, of a file that leads to another file of the page.
     fn references(asset: &Asset) -> Vec<String> {
         let Some(text) = text(asset) else { return Vec::new() };
         let beside = |relative: &str| {

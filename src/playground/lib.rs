@@ -34,15 +34,15 @@ pub struct Suggestion {
 /// The source of the traces that the page shows: what the bot did in a thread, and why.
 #[async_trait]
 pub trait TraceSource: Send + Sync {
-    /// The threads there are, newest first.
+    /// Returns all threads, newest first.
     ///
     /// # Errors
     ///
     /// A sentence for the person at the page, when the records cannot be read.
     async fn threads(&self) -> Result<Value, String>;
 
-    /// The steps, actions and audit chain of the thread that begins with message `ts` of `channel`, or `None` if the
-    /// bot has never been in it.
+    /// Returns the steps, actions and audit chain of the thread that begins with message `ts` of `channel`, or `None`
+    /// if the bot has never been in it.
     ///
     /// # Errors
     ///

@@ -6,7 +6,7 @@ use axum::{Router, middleware, routing::get};
 
 use super::{Suggestion, TraceSource, assets, guard, trace};
 
-/// The page at `/`, its files below `/assets/`, the records at `/trace`, and the workspace it draws.
+/// Serves the page at `/`, its files below `/assets/`, the records at `/trace`, and the workspace it draws.
 ///
 /// `slack_workspace` brings the `/workspace/…` routes; `suggestions` are shown where nothing was said yet.
 pub fn router(slack_workspace: Router, trace: Arc<dyn TraceSource>, suggestions: &[Suggestion]) -> Router {
@@ -48,7 +48,7 @@ mod tests {
         }
     }
 
-    /// A playground on a free port of this machine, gone with the test's runtime.
+    /// Starts a playground on a free port of this machine, gone with the test's runtime.
     async fn playground() -> String {
         let workspace = Router::new().route("/workspace/state", get(|| async { "the workspace" }));
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();

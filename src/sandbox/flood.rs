@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 /// The size of a piece, in bytes.
 const PIECE: usize = 64 * 1024;
 
-/// A body that never ends while the server lives: a piece of blanks, again and again, with a pause before each.
+/// Returns a body that never ends while the server lives: a piece of blanks, again and again, with a pause before each.
 pub(crate) fn body(pause: Duration, stop: CancellationToken) -> Body {
     let piece = Bytes::from(vec![b' '; PIECE]);
     Body::from_stream(stream::unfold((piece, stop), move |(piece, stop)| async move {

@@ -41,7 +41,7 @@ where
     (StatusCode::SWITCHING_PROTOCOLS, headers).into_response()
 }
 
-/// The key of a request for a WebSocket.
+/// Returns the key of a request for a WebSocket.
 fn key(headers: &HeaderMap) -> Option<String> {
     let holds = |name: HeaderName, word: &str| {
         let value = headers.get(name).and_then(|value| value.to_str().ok());

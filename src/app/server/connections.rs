@@ -78,7 +78,7 @@ impl State {
         *self.at.lock().expect("no holder panics")
     }
 
-    /// The moment since which the client keeps us waiting; `None` if it does not, or was already cut off.
+    /// Returns the moment since which the client keeps us waiting; `None` if it does not, or was already cut off.
     fn keeps_us_waiting(&self) -> Option<Instant> {
         let (phase, since) = self.at();
         (phase != Phase::Handling && !self.gives_way.is_cancelled()).then_some(since)
@@ -151,7 +151,7 @@ impl Connections {
 }
 
 impl Room {
-    /// The moment at which the client has kept us waiting for too long.
+    /// Returns the moment at which the client has kept us waiting for too long.
     pub(super) fn deadline(&self) -> Instant {
         let (phase, since) = self.state.at();
         let Limits { header_timeout, body_timeout, idle_timeout, .. } = self.connections.0.limits;
@@ -168,7 +168,7 @@ impl Room {
         self.state.at().0
     }
 
-    /// The token that is cancelled when another connection needs the place.
+    /// Returns the token that is cancelled when another connection needs the place.
     pub(super) fn must_go(&self) -> CancellationToken {
         self.state.gives_way.clone()
     }

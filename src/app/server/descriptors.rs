@@ -10,15 +10,15 @@ const MOST: usize = 4096;
 /// own, the logs.
 const OWN: usize = 64;
 
-/// The number of files and sockets this process may have open, which is `RLIMIT_NOFILE`.
+/// Returns the number of files and sockets this process may have open, which is `RLIMIT_NOFILE`.
 pub(super) fn limit() -> usize {
     let limit = getrlimit(Resource::Nofile).current;
     limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX)
 }
 
-/// The number of `limit` descriptors that connections of clients may take. Each thread that is advanced and each
-/// message that is sent may have a connection of its own, and another that is kept for the next; those are left. If
-/// that is nearly all, clients have a quarter.
+/// Returns the number of `limit` descriptors that connections of clients may take. Each thread that is advanced and
+/// each message that is sent may have a connection of its own, and another that is kept for the next; those are left.
+/// If that is nearly all, clients have a quarter.
 pub(super) fn for_connections(limit: usize, workers: &config::Workers) -> usize {
     let outgoing = workers.threads.saturating_add(workers.senders).saturating_mul(2);
     let left = limit.saturating_sub(OWN.saturating_add(outgoing));

@@ -46,7 +46,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// The limits that the settings and the descriptors of this process allow.
+    /// Returns the limits that the settings and the descriptors of this process allow.
     pub fn of(server: &config::Server, workers: &config::Workers) -> Self {
         let most = descriptors::for_connections(descriptors::limit(), workers);
         let connections = server.connections.unwrap_or(most).min(most);

@@ -45,7 +45,7 @@ impl Analyze {
     /// Its name.
     pub(in super::super) const NAME: &'static str = "analyze";
 
-    /// The node.
+    /// Creates the node.
     pub(in super::super) fn new(model: ModelWithFallback, registry: Registry, rounds: Rounds) -> Self {
         Self { model, registry, rounds }
     }
@@ -109,7 +109,7 @@ impl Analyze {
     }
 }
 
-/// A direct answer in a model's words, if the person's words ask for nothing that is known.
+/// Returns a direct answer in a model's words, if the person's words ask for nothing that is known.
 fn talk(book: &Book, response: &Response, situation: &Situation) -> Option<Analysis> {
     let answer = response.text().trim().to_owned();
     let is_talk = !answer.is_empty() && !matches!(book.hint(situation), Hint::Calls(_));

@@ -22,7 +22,7 @@ impl Clarify {
     /// Its name.
     pub(in super::super) const NAME: &'static str = "clarify";
 
-    /// The node.
+    /// Creates the node.
     pub(in super::super) fn new(registry: Registry) -> Self {
         Self { registry }
     }

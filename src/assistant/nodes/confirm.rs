@@ -53,7 +53,7 @@ enum Replaced<'a> {
     Nothing,
 }
 
-/// The card that “no, Running Test instead” is about.
+/// Finds the card that “no, Running Test instead” is about.
 fn replaced<'a>(turn: &Turn, change: &Draft, by: &UserId, context: &'a Context) -> Replaced<'a> {
     let own: Vec<_> = context.open.iter().filter(|open| open.requested_by == *by).collect();
     match (turn.corrects, own.as_slice(), context.open.as_slice()) {
@@ -68,7 +68,7 @@ fn replaced<'a>(turn: &Turn, change: &Draft, by: &UserId, context: &'a Context) 
     }
 }
 
-/// A note of what this change takes back, if it is the undo of another one.
+/// Returns a note of what this change takes back, if it is the undo of another one.
 fn taken_back(log: &Log, change: &Draft) -> Option<Text> {
     let undone = log.entries.iter().rev().find(|entry| {
         entry.undo.as_ref().is_some_and(|undo| {

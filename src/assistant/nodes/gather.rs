@@ -35,7 +35,7 @@ impl Gather {
     /// Its name.
     pub(in super::super) const NAME: &'static str = "gather";
 
-    /// The node.
+    /// Creates the node.
     pub(in super::super) fn new(model: ModelWithFallback, rounds: Rounds) -> Self {
         Self { model, rounds }
     }

@@ -102,8 +102,8 @@ struct AddError {
     message: String,
 }
 
-/// The place of a call among those of its round, whatever the order in which a model made them: proposals, then their
-/// updates, then everything else.
+/// Returns the place of a call among those of its round, whatever the order in which a model made them: proposals, then
+/// their updates, then everything else.
 pub(super) fn rank(call: &Call) -> u8 {
     match call.name.as_str() {
         name if tools::proposed(name).is_some() => 0,
@@ -299,7 +299,7 @@ fn plan_read(state: &mut AgentState, tool: &Arc<dyn Tool>, input: &Value) -> Res
     Ok(Planned::Reading { tool: Arc::clone(tool), arguments, key })
 }
 
-/// An answer that was read in this thread a moment ago, unless the person asks to look again.
+/// Returns an answer that was read in this thread a moment ago, unless the person asks to look again.
 fn known_from_before(state: &AgentState, tool: &dyn Tool, key: &str) -> Option<(Fresh, Timestamp)> {
     const AGAIN: [&str; 9] = ["again", "refresh", "reload", "now", "current", "currently", "latest", "still", "moment"];
     let said = state.turn.said.to_lowercase();
@@ -310,7 +310,7 @@ fn known_from_before(state: &AgentState, tool: &dyn Tool, key: &str) -> Option<(
     state.context.fresh(&kind_of(tool.name()), key, state.turn.at)
 }
 
-/// The type under which a tool's answers are kept.
+/// Returns the type under which a tool's answers are kept.
 pub(super) fn kind_of(tool: &str) -> String {
     tool.trim_start_matches("get_").to_uppercase()
 }
@@ -327,7 +327,7 @@ fn takes(registry: &Registry, action: &str, key: &str) -> bool {
     schema_of(registry, action)["properties"].as_object().is_none_or(|known| known.contains_key(key))
 }
 
-/// The schema of an action's parameters; null if there is no such action.
+/// Returns the schema of an action's parameters; null if there is no such action.
 fn schema_of(registry: &Registry, action: &str) -> Value {
     registry.actions.get(action).map(|action| action.schema()).unwrap_or_default()
 }
@@ -373,8 +373,8 @@ pub(super) fn keep(state: &mut AgentState, call: &Call, answer: ToolAnswer) -> B
     exchange::result(call, told)
 }
 
-/// The key under which a tool's answer is kept: the tool without `get_`, and its arguments. The form and page of the
-/// answer make no difference, except for raw data.
+/// Returns the key under which a tool's answer is kept: the tool without `get_`, and its arguments. The form and page
+/// of the answer make no difference, except for raw data.
 pub(super) fn key_of(tool: &str, arguments: &Value) -> String {
     let mut key = tool.trim_start_matches("get_").to_owned();
     if let (Some(stem), Some(context)) = (key.strip_suffix("context"), arguments["context"].as_str()) {

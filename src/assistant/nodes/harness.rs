@@ -68,12 +68,12 @@ pub(super) fn calls<const N: usize>(calls: [(&str, Value); N]) -> Result<Respons
     Ok(response(calls.into_iter().enumerate().map(block).collect(), "tool_use"))
 }
 
-/// A response that says this.
+/// Returns a response that says this.
 pub(super) fn says(text: &str) -> Result<Response, Error> {
     Ok(response(vec![KnownBlock::Text { text: text.to_owned() }.into()], "end_turn"))
 }
 
-/// A response with this analysis.
+/// Returns a response with this analysis.
 pub(super) fn finds(intent: &str, confidence: f64) -> Result<Response, Error> {
     calls([(
         "analyze_user_request",
@@ -81,7 +81,7 @@ pub(super) fn finds(intent: &str, confidence: f64) -> Result<Response, Error> {
     )])
 }
 
-/// The error of a model that cannot be reached.
+/// Returns the error of a model that cannot be reached.
 pub(super) fn is_away() -> Result<Response, Error> {
     Err(Error::Unavailable { reason: "529".to_owned() })
 }
@@ -230,24 +230,24 @@ fn registry() -> Registry {
     with_phrases(fakes)
 }
 
-/// The settings of the largest capability, as they are without any.
+/// Returns the settings of the largest capability, as they are without any.
 pub(crate) fn settings() -> Upgrade {
     let additions = Additions { sections: &[SECTION], measures: &[] };
     Config::load(None, &Default::default(), &additions).unwrap().sections.get::<Upgrade>().clone()
 }
 
-/// The registry of the largest capability alone.
+/// Returns the registry of the largest capability alone.
 pub(crate) fn experiments() -> Registry {
     Registry::build(vec![Arc::new(Experiments::new(&settings(), Arc::new(SystemClock)).unwrap())]).unwrap()
 }
 
-/// The phrases of the largest capability. Its registry takes a while to build, so there is one for all tests.
+/// Returns the phrases of the largest capability. Its registry takes a while to build, so there is one for all tests.
 pub(crate) fn book() -> Arc<Book> {
     static BOOK: LazyLock<Arc<Book>> = LazyLock::new(|| experiments().book);
     BOOK.clone()
 }
 
-/// These fakes, and the phrases about experiments, most of which lead to none of them.
+/// Returns the registry of these fakes, and of the phrases about experiments, most of which lead to none of them.
 pub(super) fn with_phrases(fakes: Fakes) -> Registry {
     let mut registry = Registry::build(vec![Arc::new(fakes)]).unwrap();
     registry.book = book();
@@ -322,7 +322,7 @@ pub(super) struct Told {
 }
 
 impl Told {
-    /// The words, then the buttons in brackets; the title of a card.
+    /// Returns the words, then the buttons in brackets; the title of a card.
     pub(super) fn read(&self) -> String {
         let mut lines: Vec<String> = Vec::new();
         for reply in &self.says {
@@ -356,7 +356,7 @@ impl Harness {
         Self::on(model, registry())
     }
 
-    /// With other tools and actions.
+    /// Creates a harness with these tools and actions.
     pub(super) fn on(model: Arc<dyn Model>, registry: Registry) -> Self {
         let graph =
             chat_graph(model, Arc::new(RulesModel(registry.book.clone())), registry, Arc::new(Drawer::default()))
@@ -365,7 +365,7 @@ impl Harness {
         Self { graph, state: AgentState::default(), open: Vec::new(), suspended: Value::Null, now }
     }
 
-    /// Without a language model.
+    /// Creates a harness without a language model.
     pub(super) fn with_rules() -> Self {
         Self::with(Arc::new(RulesModel(registry().book)))
     }

@@ -45,7 +45,7 @@ impl Respond {
     /// Its name.
     pub(in super::super) const NAME: &'static str = "respond";
 
-    /// The node.
+    /// Creates the node.
     pub(in super::super) fn new(
         model: ModelWithFallback,
         registry: Registry,
@@ -118,7 +118,7 @@ fn read_back(
     Ok(answer.to_string())
 }
 
-/// The buttons that a call offers; empty if it offers none.
+/// Returns the buttons that a call offers; empty if it offers none.
 pub(super) fn next_steps(call: &Call) -> Vec<Choice> {
     #[derive(Deserialize)]
     struct Steps {
@@ -162,7 +162,7 @@ fn is_unsupported(state: &AgentState) -> bool {
     state.turn.analysis.as_ref().is_some_and(|analysis| analysis.capability.as_deref() == Some(tools::UNSUPPORTED))
 }
 
-/// The answer that needs no model: a failure, or a tool's answer to a documented question.
+/// Returns the answer that needs no model: a failure, or a tool's answer to a documented question.
 fn settled(registry: &Registry, state: &AgentState, finds_words: bool, context: &Context) -> Option<Reply> {
     let turn = &state.turn;
     if !turn.reads.is_empty() && turn.gathered.is_empty() {

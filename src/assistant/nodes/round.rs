@@ -80,7 +80,7 @@ fn put_off(round: Round<'_>) -> Step<AgentState> {
     Step::go(state, Gather::NAME).cost(usage.total())
 }
 
-/// The calls of the first round that are not done yet.
+/// Returns the calls of the first round that are not done yet.
 pub(super) fn put_off_before(state: &mut AgentState, finds_words: bool) -> Option<Response> {
     let Message { content, .. } = state.turn.exchange.pop_if(|last| last.role == Role::Assistant)?;
     let stop_reason = if finds_words { "tool_use" } else { "end_turn" };
@@ -93,12 +93,12 @@ impl Rounds {
         Self { kit: Arc::new(Kit::new(registry.clone())), registry, blobs, prompts }
     }
 
-    /// The standing instructions.
+    /// Returns the standing instructions.
     pub(super) fn prompts(&self) -> &Prompts {
         &self.prompts
     }
 
-    /// The tools that a model is offered in this turn.
+    /// Returns the tools that a model is offered in this turn.
     pub(super) fn offered(&self, state: &AgentState, situation: &Situation) -> Arc<[ToolSpec]> {
         let hint = match self.registry.book.hint(situation) {
             Hint::Calls(calls) => calls,
@@ -118,7 +118,7 @@ impl Rounds {
         self.kit.offered(families, &first, situation.in_hand().is_some())
     }
 
-    /// The analysis of the request by a model: the first call that can be read. `None` if it made no such call.
+    /// Returns the analysis of the request by a model: the first call that can be read. `None` if it made no such call.
     ///
     /// # Errors
     ///
@@ -173,8 +173,8 @@ impl Rounds {
         self.work(round, calls).await
     }
 
-    /// Several requests that leave out a part of the message: the model is asked to correct them once, then the person
-    /// is asked.
+    /// Asks about several requests that leave out a part of the message: first the model, to correct them once, then
+    /// the person.
     fn ask_for_whole_steps(
         &self,
         round: Round<'_>,
@@ -210,7 +210,7 @@ impl Rounds {
         state.turn.analysis = Some(analysis);
     }
 
-    /// The analysis of a request that a model went to work on at once.
+    /// Returns the analysis of a request that a model went to work on at once.
     fn analysis_of(&self, round: &Round<'_>, calls: &[Call]) -> Analysis {
         let state = &round.state;
         let situation = view::situation(state, round.context);
@@ -395,7 +395,8 @@ impl Rounds {
     }
 }
 
-/// All content of a proposal, in words: its parameters, as they were given and as they were worked out, and its card.
+/// Returns all content of a proposal, in words: its parameters, as they were given and as they were worked out, and its
+/// card.
 fn told_by(change: &Draft, proposal: &Proposal) -> String {
     let card = &proposal.card;
     let mut told = vec![change.action.clone(), Value::from(change.params.clone()).to_string()];
@@ -409,7 +410,7 @@ fn told_by(change: &Draft, proposal: &Proposal) -> String {
     told.join("\n")
 }
 
-/// The same without the ids that are not in `said`: in 32 digits there may be any number that was said.
+/// Removes the ids that are not in `said` from `told`: in 32 digits there may be any number that was said.
 pub(super) fn without_ids(told: &str, said: &str) -> String {
     let in_word = |c: char| c.is_ascii_alphanumeric() || c == '-';
     let pieces = told.split_inclusive(|c: char| !in_word(c));

@@ -15,12 +15,12 @@ use super::{
 };
 use crate::state::AgentState;
 
-/// The names of the tools that a request offers.
+/// Returns the names of the tools that a request offers.
 fn offered(script: &Script, request: usize) -> Vec<String> {
     script.asked.lock().unwrap()[request].tools.iter().map(|tool| tool.name.clone()).collect()
 }
 
-/// The results of the calls before a request: their text, and true for an error.
+/// Returns the results of the calls before a request: their text, and true for an error.
 fn results(script: &Script, request: usize) -> Vec<(String, bool)> {
     let asked: &Vec<Request> = &script.asked.lock().unwrap();
     let last = asked[request].exchange.last().expect("an exchange");
@@ -31,7 +31,7 @@ fn results(script: &Script, request: usize) -> Vec<(String, bool)> {
     last.content.iter().map(result).collect()
 }
 
-/// A proposal to start Math Hints.
+/// Returns a proposal to start Math Hints.
 fn start() -> (&'static str, Value) {
     ("propose_update_experiment_status", json!({ "experiment": "Math Hints", "status": "enrolling" }))
 }

@@ -36,7 +36,7 @@ async fn started(harness: &mut Harness) -> Told {
     harness.ends(Status::Done, by_bo(Verdict::Approved), done("Started “Math Hints”.")).await
 }
 
-/// The tool results in the last message of a request: their text, and true for an error.
+/// Returns the tool results in the last message of a request: their text, and true for an error.
 fn results(script: &Script, request: usize) -> Vec<(String, bool)> {
     let asked = script.asked.lock().unwrap();
     let last = asked[request].exchange.last().expect("an exchange");
@@ -442,7 +442,7 @@ async fn a_turn_is_put_back_as_it_was() {
     assert!(harness.state.draft.is_some(), "what persists is as the later turns left it");
 }
 
-/// The size of the requests to a model in one turn, in bytes.
+/// Returns the size of the requests to a model in one turn, in bytes.
 fn cost(harness: &Harness, script: &Script, from: usize) -> usize {
     let asked = script.asked.lock().unwrap();
     let _ = harness;

@@ -64,7 +64,7 @@ pub(super) fn check(jwt: &str, endpoint: &str, now: i64) -> Result<(), Refusal> 
     Ok(())
 }
 
-/// A key as it stands in a key file.
+/// Returns a key as it stands in a key file.
 pub(super) fn pem(key: &[u8]) -> String {
     let body = STANDARD.encode(key);
     let lines: Vec<_> = body.as_bytes().chunks(64).map(String::from_utf8_lossy).collect();

@@ -49,7 +49,7 @@ impl Tokens {
         self.minted().get(token).is_some_and(|end| self.clock.now() < *end)
     }
 
-    /// The number of tokens that were minted so far.
+    /// Returns the number of tokens that were minted so far.
     pub fn count(&self) -> usize {
         self.minted().len()
     }
@@ -138,17 +138,17 @@ impl SandboxGoogle {
         Ok(Self { shared })
     }
 
-    /// The address at which tokens are minted.
+    /// Returns the address at which tokens are minted.
     pub fn endpoint(&self) -> &str {
         &self.shared.endpoint
     }
 
-    /// The tokens minted here.
+    /// Returns the tokens minted here.
     pub fn tokens(&self) -> Arc<Tokens> {
         self.shared.tokens.clone()
     }
 
-    /// The account's key file, as one downloads it.
+    /// Returns the account's key file, as one downloads it.
     pub fn key_file(&self) -> Value {
         json!({
             "type": "service_account",

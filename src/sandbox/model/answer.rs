@@ -23,7 +23,7 @@ pub(super) struct Envelope {
     pub(super) usage: Value,
 }
 
-/// The whole answer.
+/// Returns the whole answer.
 pub(super) fn whole(envelope: &Envelope, answer: &Scripted) -> Value {
     let mut message = start(envelope);
     message["content"] = json!(answer.content);
@@ -32,7 +32,7 @@ pub(super) fn whole(envelope: &Envelope, answer: &Scripted) -> Value {
     message
 }
 
-/// The answer as pieces of a stream. An answer with a fault ends before its time.
+/// Returns the answer as pieces of a stream. An answer with a fault ends before its time.
 pub(super) fn pieces(envelope: &Envelope, answer: &Scripted, fault: Option<&Fault>) -> Vec<Bytes> {
     let mut events = vec![json!({ "type": "message_start", "message": start(envelope) })];
     for (index, block) in answer.content.iter().enumerate() {

@@ -36,7 +36,7 @@ impl Cache {
     }
 }
 
-/// All parts of a question in the order in which a model reads them; the speaker stands before the words.
+/// Returns all parts of a question in the order in which a model reads them; the speaker stands before the words.
 fn parts(body: &Value) -> Vec<Value> {
     let list = |value: &Value| match value {
         Value::Array(parts) => parts.clone(),

@@ -73,7 +73,7 @@ fn request(body: &Value, odd: &[Value]) -> Result<(), String> {
     Ok(())
 }
 
-/// The members of an object, all of them known.
+/// Returns the members of an object, all of them known.
 fn object<'a>(value: &'a Value, place: &str, known: &[&str]) -> Result<&'a Map<String, Value>, String> {
     let members = value.as_object().ok_or_else(|| format!("{place}: must be an object"))?;
     match members.keys().find(|member| !known.contains(&member.as_str())) {

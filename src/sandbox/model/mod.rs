@@ -74,12 +74,12 @@ impl SandboxModel {
         Ok(Self { address, shared, serving })
     }
 
-    /// The base URL, such as `http://127.0.0.1:4000`.
+    /// Returns the base URL, such as `http://127.0.0.1:4000`.
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// The key it accepts.
+    /// Returns the key it accepts.
     pub fn api_key(&self) -> &'static str {
         API_KEY
     }
@@ -149,27 +149,27 @@ impl SandboxModel {
         self.shared.script().down = down;
     }
 
-    /// All requests so far, including those that were refused.
+    /// Returns all requests so far, including those that were refused.
     pub fn requests(&self) -> Vec<Received> {
         self.shared.received()
     }
 
-    /// The usage of all answers so far.
+    /// Returns the usage of all answers so far.
     pub fn cost(&self) -> Cost {
         self.shared.cost()
     }
 
-    /// The number of requests without a scripted answer.
+    /// Returns the number of requests without a scripted answer.
     pub fn unscripted(&self) -> usize {
         self.shared.script().unscripted
     }
 
-    /// The number of scripted answers that were not asked for yet.
+    /// Returns the number of scripted answers that were not asked for yet.
     pub fn unasked(&self) -> usize {
         self.shared.script().unasked()
     }
 
-    /// The rules of the API that were broken.
+    /// Returns the rules of the API that were broken.
     pub fn violations(&self) -> Vec<String> {
         self.requests().into_iter().filter_map(|request| request.violation).collect()
     }

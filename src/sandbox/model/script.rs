@@ -92,7 +92,7 @@ impl Script {
         self.faults.push_back(fault);
     }
 
-    /// The number of answers that wait.
+    /// Returns the number of answers that wait.
     pub(super) fn unasked(&self) -> usize {
         self.answers.len()
     }

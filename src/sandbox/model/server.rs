@@ -133,7 +133,7 @@ fn respond(shared: &Shared, ledger: &mut Ledger, body: &Value, number: usize) ->
     response.expect("two plain headers")
 }
 
-/// The pieces, then the end, an abrupt end, or silence.
+/// Returns the pieces, then the end, an abrupt end, or silence.
 fn streamed(pieces: Vec<Bytes>, fault: Option<&Fault>, stop: CancellationToken) -> Body {
     let pieces = stream::iter(pieces.into_iter().map(Ok::<_, std::io::Error>));
     match fault {

@@ -291,7 +291,7 @@ fn interaction(kind: Kind, about: &str, payload: Value, answer: Option<oneshot::
     Delivery { kind, id, about: about.to_owned(), payload, answer }
 }
 
-/// The element that is pressed, and its block.
+/// Returns the element that is pressed, and its block.
 fn find(blocks: &[Value], pressed: &Pressed<'_>) -> Option<(String, Value)> {
     let block_fits = |block: &str| pressed.block_id.is_none_or(|wanted| wanted == block);
     interactive(blocks).into_iter().find(|(block, element)| {
@@ -308,7 +308,7 @@ fn find(blocks: &[Value], pressed: &Pressed<'_>) -> Option<(String, Value)> {
     })
 }
 
-/// The typed text as Slack stores it: names become mentions, the rest is escaped.
+/// Returns the typed text as Slack stores it: names become mentions, the rest is escaped.
 pub(super) fn typed(text: &str, world: &World) -> String {
     let escaped = escape(text);
     let mut out = String::new();

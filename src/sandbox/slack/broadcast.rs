@@ -159,7 +159,7 @@ impl Change {
         }
     }
 
-    /// The channel whose unread messages the change may affect.
+    /// Returns the channel whose unread messages the change may affect.
     pub(super) fn unread_in(&self) -> Option<&ChannelId> {
         match self {
             Self::Message { channel, .. } | Self::MessageDeleted { channel, .. } | Self::Read { channel, .. } => {

@@ -11,7 +11,7 @@ use super::{
     world::{Channel, World, message::Message},
 };
 
-/// A new message: a mention comes twice, once as such and once as a message of the channel.
+/// Returns the deliveries of a new message: a mention comes twice, once as such and once as a message of the channel.
 pub(super) fn posted(message: &Message, world: &mut World, now: Timestamp) -> Vec<Delivery> {
     let Some(channel) = heard(message, world) else { return Vec::new() };
     let mut event = message.wire(world);
@@ -40,7 +40,7 @@ pub(super) fn posted(message: &Message, world: &mut World, now: Timestamp) -> Ve
     deliveries
 }
 
-/// An edited message.
+/// Returns the deliveries of an edited message.
 pub(super) fn changed(before: &Message, after: &Message, world: &mut World, now: Timestamp) -> Vec<Delivery> {
     let Some(channel) = heard(after, world) else { return Vec::new() };
     let ts = world.next_ts(now);
@@ -52,7 +52,7 @@ pub(super) fn changed(before: &Message, after: &Message, world: &mut World, now:
     vec![envelope(event, world, now)]
 }
 
-/// A deleted message.
+/// Returns the deliveries of a deleted message.
 pub(super) fn deleted(message: &Message, world: &mut World, now: Timestamp) -> Vec<Delivery> {
     let Some(channel) = heard(message, world) else { return Vec::new() };
     let ts = world.next_ts(now);
@@ -64,7 +64,7 @@ pub(super) fn deleted(message: &Message, world: &mut World, now: Timestamp) -> V
     vec![envelope(event, world, now)]
 }
 
-/// A visit to the app's Home tab.
+/// Returns the delivery of a visit to the app's Home tab.
 pub(super) fn home_opened(user: &UserId, world: &mut World, now: Timestamp) -> Delivery {
     let channel = world.channel(user.as_str()).map(|channel| channel.id.clone());
     let ts = world.next_ts(now);
@@ -77,7 +77,7 @@ pub(super) fn home_opened(user: &UserId, world: &mut World, now: Timestamp) -> D
     envelope(event, world, now)
 }
 
-/// A visit to the app's Messages tab.
+/// Returns the delivery of a visit to the app's Messages tab.
 pub(super) fn talk_opened(user: &UserId, world: &mut World, now: Timestamp) -> Delivery {
     let channel = world.channel(user.as_str()).map(|channel| channel.id.clone());
     let ts = world.next_ts(now);
@@ -107,7 +107,7 @@ pub(super) fn envelope(event: Value, world: &mut World, now: Timestamp) -> Deliv
     Delivery { kind: Kind::Event, id, about, payload, answer: None }
 }
 
-/// The channel of the message, if the app receives it.
+/// Returns the channel of the message, if the app receives it.
 fn heard(message: &Message, world: &World) -> Option<Channel> {
     let channel = world.channel(message.channel.as_str())?;
     (message.ephemeral_to.is_none() && channel.has(&world.app.user)).then(|| channel.clone())
@@ -126,7 +126,7 @@ fn client_msg_id(message: &Message) -> String {
     format!("00000000-0000-4000-8000-{:0>12}", &digits[digits.len().saturating_sub(12)..])
 }
 
-/// The typed text, as the rich text that Slack's own clients send along.
+/// Returns the typed text, as the rich text that Slack's own clients send along.
 fn rich_text(text: &str) -> Value {
     let mut elements = Vec::new();
     let mut rest = text;

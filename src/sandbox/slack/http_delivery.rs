@@ -108,7 +108,8 @@ async fn answer(request: reqwest::RequestBuilder) -> Result<(u16, bool, String),
     Ok((response.status().as_u16(), no_retry, response.text().await?))
 }
 
-/// The content of the app's acknowledgement: an object, or plain text, which stands for an object with that text.
+/// Returns the content of the app's acknowledgement: an object, or plain text, which stands for an object with that
+/// text.
 fn said(text: String) -> Option<Value> {
     match serde_json::from_str::<Value>(&text) {
         Ok(Value::Object(object)) => Some(object).filter(|object| !object.is_empty()).map(Value::Object),

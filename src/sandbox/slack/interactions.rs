@@ -137,7 +137,7 @@ impl Server {
         payload
     }
 
-    /// The fields of a slash command.
+    /// Returns the fields of a slash command.
     pub(super) fn command_typed(
         &self,
         world: &mut World,
@@ -166,7 +166,7 @@ impl Server {
     }
 }
 
-/// The message as interactions carry it: with its metadata, which events do not always show.
+/// Returns the message as interactions carry it: with its metadata, which events do not always show.
 fn whole(message: &Message, world: &World) -> Value {
     let mut whole = message.wire(world);
     if let Some(metadata) = &message.metadata {
@@ -198,7 +198,7 @@ fn user_name(world: &World, user: &UserId) -> String {
     world.user(user.as_str()).map(|user| user.name.clone()).unwrap_or_default()
 }
 
-/// The root of the thread that a reply to `ts` belongs to.
+/// Returns the root of the thread that a reply to `ts` belongs to.
 pub(super) fn root_of(world: &World, channel: &ChannelId, ts: &MessageTs) -> Option<MessageTs> {
     world.message(channel, ts).filter(|message| message.ephemeral_to.is_none()).map(|message| message.root().clone())
 }

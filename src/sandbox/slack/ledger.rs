@@ -94,7 +94,7 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// A ledger that is also written to a file, a line of JSON for each entry.
+    /// Opens a ledger that is also written to a file, a line of JSON for each entry.
     ///
     /// # Errors
     ///
@@ -113,7 +113,7 @@ impl Ledger {
         self.kept.store(entries, Ordering::Relaxed);
     }
 
-    /// The calls and deliveries in which a text occurs, such as the timestamp of a thread.
+    /// Returns the calls and deliveries in which a text occurs, such as the timestamp of a thread.
     pub fn about(&self, text: &str) -> Recorded {
         let recorded = self.written();
         let named = |what: &Value| what.to_string().contains(text);
@@ -124,22 +124,22 @@ impl Ledger {
         }
     }
 
-    /// A copy of everything so far.
+    /// Returns a copy of everything so far.
     pub fn read(&self) -> Recorded {
         self.written().clone()
     }
 
-    /// The calls of one method, oldest first.
+    /// Returns the calls of one method, oldest first.
     pub fn calls(&self, method: &str) -> Vec<Call> {
         self.written().calls.iter().filter(|call| call.method == method).cloned().collect()
     }
 
-    /// The attempts of one kind, oldest first.
+    /// Returns the attempts of one kind, oldest first.
     pub fn deliveries(&self, kind: &str) -> Vec<Attempt> {
         self.written().deliveries.iter().filter(|attempt| attempt.kind == kind).cloned().collect()
     }
 
-    /// The content that the app should not have sent, oldest first.
+    /// Returns the content that the app should not have sent, oldest first.
     pub fn complaints(&self) -> Vec<Complaint> {
         self.written().complaints.clone()
     }
@@ -184,7 +184,7 @@ impl Ledger {
         }
     }
 
-    /// The records, with everything that has happened.
+    /// Returns the records, with everything that has happened.
     fn written(&self) -> MutexGuard<'_, Recorded> {
         drop(self.answering.write());
         self.recorded()

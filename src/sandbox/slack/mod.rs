@@ -163,7 +163,7 @@ pub struct Command {
 }
 
 impl Command {
-    /// A command with its slash, its purpose and a hint about its arguments.
+    /// Creates a command with its slash, its purpose and a hint about its arguments.
     pub fn new(command: &str, description: &str, usage_hint: &str) -> Self {
         Self { command: command.to_owned(), description: description.to_owned(), usage_hint: usage_hint.to_owned() }
     }
@@ -182,7 +182,7 @@ pub struct Shortcut {
 }
 
 impl Shortcut {
-    /// A shortcut by its callback id, its text in the menu, and its place.
+    /// Creates a shortcut by its callback id, its text in the menu, and its place.
     pub fn new(callback_id: &str, name: &str, kind: ShortcutKind) -> Self {
         Self { callback_id: callback_id.to_owned(), name: name.to_owned(), kind }
     }

@@ -56,7 +56,7 @@ impl From<&str> for Press {
 }
 
 impl SandboxSlack {
-    /// The id of a person, by name.
+    /// Returns the id of a person, by name.
     ///
     /// # Panics
     ///
@@ -226,14 +226,14 @@ impl SandboxSlack {
         }
     }
 
-    /// The messages of a channel outside threads that all members see, oldest first.
+    /// Returns the messages of a channel outside threads that all members see, oldest first.
     pub fn messages(&self, channel: &str) -> Vec<Message> {
         let world = self.server.world();
         let Some(channel) = world.channel(channel) else { return Vec::new() };
         world.roots(&channel.id).cloned().collect()
     }
 
-    /// A thread: its root and the replies that all members see, oldest first.
+    /// Returns a thread: its root and the replies that all members see, oldest first.
     pub fn thread(&self, channel: &str, root: &MessageTs) -> Vec<Message> {
         let world = self.server.world();
         let Some(channel) = world.channel(channel) else { return Vec::new() };
@@ -241,7 +241,7 @@ impl SandboxSlack {
         first.into_iter().chain(world.replies(&channel.id, root)).cloned().collect()
     }
 
-    /// The ephemeral messages to one person, oldest first.
+    /// Returns the ephemeral messages to one person, oldest first.
     pub fn ephemerals(&self, user: &str) -> Vec<Message> {
         let user = self.user(user);
         let world = self.server.world();
@@ -249,7 +249,7 @@ impl SandboxSlack {
         all.filter(|m| m.ephemeral_to.as_ref() == Some(&user) && !m.deleted).cloned().collect()
     }
 
-    /// All messages of the app in a thread that are not deleted, ephemeral ones too.
+    /// Returns all messages of the app in a thread that are not deleted, ephemeral ones too.
     pub fn said_in(&self, channel: &str, root: &MessageTs) -> Vec<Message> {
         let world = self.server.world();
         let Some(channel) = world.channel(channel) else { return Vec::new() };
@@ -266,7 +266,7 @@ impl SandboxSlack {
         world.views.retain(|_, view| view.open);
     }
 
-    /// A stream of the changes from now on, as the page receives them.
+    /// Returns a stream of the changes from now on, as the page receives them.
     pub fn subscribe(&self) -> broadcast::Receiver<Change> {
         self.server.changes.subscribe()
     }

@@ -20,7 +20,7 @@ use super::{server::Server, world::World};
 /// The time within which changes are written together.
 const GATHER: Duration = Duration::from_millis(100);
 
-/// The world as it was saved, or the seed if there is none.
+/// Loads the world as it was saved, or the seed if there is none.
 pub(super) fn load(path: Option<&Path>) -> io::Result<World> {
     let Some(path) = path else { return Ok(World::seed()) };
     let text = match std::fs::read(path) {

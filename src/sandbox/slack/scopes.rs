@@ -9,7 +9,8 @@ use super::{
     world::{Channel, World},
 };
 
-/// The scope that a method needs in a channel; `None` for methods that every app may call, or that do not exist.
+/// Returns the scope that a method needs in a channel; `None` for methods that every app may call, or that do not
+/// exist.
 pub fn of_method(method: &str, channel: Option<&Channel>) -> Option<&'static str> {
     Some(match method {
         "assistant.threads.setStatus"
@@ -34,7 +35,7 @@ pub fn of_method(method: &str, channel: Option<&Channel>) -> Option<&'static str
     })
 }
 
-/// The scope that a delivery needs; `None` for those that every app receives.
+/// Returns the scope that a delivery needs; `None` for those that every app receives.
 pub fn of_delivery(attempt: &Attempt) -> Option<&'static str> {
     let event = &attempt.payload["event"];
     Some(match (attempt.kind.as_str(), event["type"].as_str().unwrap_or(attempt.about.as_str())) {
@@ -50,7 +51,7 @@ pub fn of_delivery(attempt: &Attempt) -> Option<&'static str> {
     })
 }
 
-/// The event as a manifest names it, such as `message.channels`.
+/// Returns the event as a manifest names it, such as `message.channels`.
 pub fn name_of_event(attempt: &Attempt) -> Option<String> {
     let event = &attempt.payload["event"];
     let kind = event["type"].as_str()?;
@@ -62,19 +63,19 @@ pub fn name_of_event(attempt: &Attempt) -> Option<String> {
     })
 }
 
-/// All scopes that were needed for the recorded calls and deliveries.
+/// Returns all scopes that were needed for the recorded calls and deliveries.
 pub fn needed(recorded: &Recorded, world: &World) -> BTreeSet<String> {
     let calls = recorded.calls.iter().filter_map(|call| of_method(&call.method, place(call, world)));
     let deliveries = recorded.deliveries.iter().filter_map(of_delivery);
     calls.chain(deliveries).map(str::to_owned).collect()
 }
 
-/// The channel that a call is about.
+/// Returns the channel that a call is about.
 fn place<'a>(call: &Call, world: &'a World) -> Option<&'a Channel> {
     named(&call.body).and_then(|name| world.channel(name))
 }
 
-/// The channel that a call names.
+/// Returns the channel that a call names.
 pub(super) fn named(body: &Value) -> Option<&str> {
     body["channel"].as_str().or(body["channel_id"].as_str())
 }

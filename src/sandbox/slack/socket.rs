@@ -75,14 +75,14 @@ pub(super) struct Ticket {
 }
 
 impl Sockets {
-    /// The address of a new connection, good for one use.
+    /// Returns the address of a new connection, good for one use.
     pub(super) fn address(&self, server: &Server) -> String {
         let ticket = uuid::Uuid::new_v4().simple().to_string();
         locked(&self.state).tickets.insert(ticket.clone());
         format!("{}/link?ticket={ticket}&app_id=A1", server.url.replacen("http", "ws", 1))
     }
 
-    /// The number of open connections.
+    /// Returns the number of open connections.
     pub(super) fn count(&self) -> usize {
         *self.open.borrow()
     }

@@ -87,27 +87,27 @@ impl SandboxSlack {
         self.server.ended.cancelled().await;
     }
 
-    /// The base of the Web API, without a slash at its end: a method's name follows after one.
+    /// Returns the base of the Web API, without a slash at its end: a method's name follows after one.
     pub fn api_url(&self) -> String {
         format!("{}/api", self.server.url)
     }
 
-    /// The address of the server, such as `http://127.0.0.1:4711`.
+    /// Returns the address of the server, such as `http://127.0.0.1:4711`.
     pub fn url(&self) -> &str {
         &self.server.url
     }
 
-    /// The token for the Web API.
+    /// Returns the token for the Web API.
     pub fn bot_token(&self) -> &'static str {
         Self::BOT_TOKEN
     }
 
-    /// The token for Socket Mode.
+    /// Returns the token for Socket Mode.
     pub fn app_token(&self) -> &'static str {
         Self::APP_TOKEN
     }
 
-    /// The secret that requests to the app are signed with.
+    /// Returns the secret that requests to the app are signed with.
     pub fn signing_secret(&self) -> &str {
         match &self.server.options.mode {
             Mode::Http { signing_secret, .. } => signing_secret,
@@ -130,7 +130,7 @@ impl SandboxSlack {
         verified
     }
 
-    /// The number of sockets that the app has open.
+    /// Returns the number of sockets that the app has open.
     pub fn sockets(&self) -> usize {
         self.server.sockets.count()
     }
@@ -140,12 +140,12 @@ impl SandboxSlack {
         self.server.inject(fault);
     }
 
-    /// The record of all calls and deliveries.
+    /// Returns the record of all calls and deliveries.
     pub fn ledger(&self) -> &Ledger {
         &self.server.ledger
     }
 
-    /// A copy of all calls and deliveries.
+    /// Returns a copy of all calls and deliveries.
     pub fn recorded(&self) -> Recorded {
         self.server.ledger.read()
     }
@@ -162,7 +162,7 @@ impl SandboxSlack {
         changed
     }
 
-    /// The interface of the page, `/workspace/…`, to be served on the page's own port.
+    /// Returns the interface of the page, `/workspace/…`, to be served on the page's own port.
     pub fn router(&self) -> Router {
         let saved = from_fn_with_state(self.server.clone(), persistence::save_before_answering);
         workspace::router(self.server.clone()).layer(saved)

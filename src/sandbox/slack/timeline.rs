@@ -203,7 +203,7 @@ impl Server {
     }
 }
 
-/// The layout with an id for every block and element that has none, as Slack gives them out.
+/// Returns the layout with an id for every block and element that has none, as Slack gives them out.
 pub(super) fn named(mut blocks: Vec<Value>, world: &mut World) -> Vec<Value> {
     for block in &mut blocks {
         if block["block_id"].as_str().unwrap_or_default().is_empty() {

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::world::message::{interactive, text_of};
 
-/// The values of all fields in a layout: as given, else as they were, else as the app set them at first.
+/// Returns the values of all fields in a layout: as given, else as they were, else as the app set them at first.
 pub(super) fn filled_in(blocks: &[Value], given: &Value, before: &Value) -> Value {
     let mut values = Map::new();
     for (block_id, element) in interactive(blocks) {
@@ -30,7 +30,7 @@ pub(super) fn filled_in(blocks: &[Value], given: &Value, before: &Value) -> Valu
     Value::Object(values)
 }
 
-/// The errors that Slack's own clients show before they ask the app: required fields that are empty.
+/// Returns the errors that Slack's own clients show before they ask the app: required fields that are empty.
 pub(super) fn missing(blocks: &[Value], values: &Value) -> BTreeMap<String, String> {
     let mut errors = BTreeMap::new();
     for block in blocks.iter().filter(|block| block["type"] == "input" && block["optional"] != true) {
@@ -50,7 +50,7 @@ pub(super) fn missing(blocks: &[Value], values: &Value) -> BTreeMap<String, Stri
     errors
 }
 
-/// The `actions` entry for an element that was operated, with the chosen value.
+/// Returns the `actions` entry for an element that was operated, with the chosen value.
 pub(super) fn action(block_id: &str, element: &Value, chosen: &Value, action_ts: &str) -> Value {
     let kind = text_of(&element["type"]);
     let mut action = json!({
@@ -74,7 +74,7 @@ pub(super) fn action(block_id: &str, element: &Value, chosen: &Value, action_ts:
     action
 }
 
-/// The names under which a kind of element keeps its value and its initial value; `None` for kinds without one.
+/// Returns the names under which a kind of element keeps its value and its initial value; `None` for kinds without one.
 fn keys(kind: &str) -> Option<(&'static str, &'static str)> {
     Some(match kind {
         "plain_text_input" | "email_text_input" | "url_text_input" | "number_input" => ("value", "initial_value"),

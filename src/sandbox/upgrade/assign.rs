@@ -14,7 +14,7 @@ use super::world::{
     Condition, Enrollment, Exclusion, Experiment, GroupEnrollment, GroupExclusion, Point, Segment, State, User, World,
 };
 
-/// A number from 0 to 100, always the same for the same seed.
+/// Returns a number from 0 to 100, always the same for the same seed.
 #[expect(clippy::cast_precision_loss, reason = "53 bits fit a double exactly")]
 fn draw(seed: &str) -> f64 {
     let hash = Sha256::digest(seed.as_bytes());
@@ -133,7 +133,7 @@ impl<'a> Case<'a> {
     }
 }
 
-/// The condition this user has in this experiment now; `None` means that the application shows its default.
+/// Returns the condition this user has in this experiment now; `None` means that the application shows its default.
 pub(crate) fn condition_for<'a>(world: &'a World, experiment: &'a Experiment, user: &'a str) -> Option<&'a Condition> {
     if is_listed_out(world, experiment, user) { None } else { Case::new(world, experiment, user).condition() }
 }
@@ -191,7 +191,7 @@ fn share_a_point(one: &Experiment, other: &Experiment) -> bool {
     one.points.iter().any(|point| other.point_at(&point.site, point.target.as_deref()).is_some())
 }
 
-/// The experiment this user is in, of those that compete for a point: where they are enrolled, else by lot.
+/// Returns the experiment this user is in, of those that compete for a point: where they are enrolled, else by lot.
 fn chosen<'a>(world: &World, pool: &[&'a Experiment], user: &str) -> Option<&'a Experiment> {
     let enrolled = pool.iter().find(|experiment| {
         let case = Case::new(world, experiment, user);
@@ -205,7 +205,7 @@ fn by_lot<'p, 'a>(pool: &'p [&'a Experiment], salt: &str, user: &str) -> Option<
     pool.iter().max_by(|one, other| lot(one).total_cmp(&lot(other)))
 }
 
-/// The running experiments of a context this user is in, at most one of each pool.
+/// Returns the running experiments of a context this user is in, at most one of each pool.
 fn taking_part<'a>(world: &'a World, context: &str, user: &str) -> Vec<&'a Experiment> {
     let mut open: Vec<&Experiment> = world
         .experiments
@@ -228,7 +228,8 @@ fn taking_part<'a>(world: &'a World, context: &str, user: &str) -> Vec<&'a Exper
     found
 }
 
-/// The answer to an application that asks for a context: one entry for each point that gives the user something.
+/// Returns the answer to an application that asks for a context: one entry for each point that gives the user
+/// something.
 pub(crate) fn entries(world: &World, context: &str, user: &str) -> Vec<Value> {
     let mut found = Vec::new();
     for experiment in taking_part(world, context, user).into_iter().rev() {
@@ -265,7 +266,7 @@ fn entry(world: &World, experiment: &Experiment, point: &Point, user: &str) -> O
     Some(entry)
 }
 
-/// The conditions a within-subjects user meets next, one visit after the other.
+/// Returns the conditions a within-subjects user meets next, one visit after the other.
 fn queue<'a>(world: &'a World, experiment: &'a Experiment, point: &Point, user: &'a str) -> Option<Vec<&'a Condition>> {
     let case = Case::new(world, experiment, user);
     if experiment.row.state != State::Enrolling || case.is_excluded() {
@@ -303,12 +304,12 @@ fn levels(experiment: &Experiment, condition: &Condition) -> Value {
     told
 }
 
-/// The experiment that a mark without an experiment id counts for, by lot.
+/// Returns the experiment that a mark without an experiment id counts for, by lot.
 pub(crate) fn owner_of_point<'a>(world: &'a World, site: &str, target: &str, user: &str) -> Option<&'a Experiment> {
     by_lot(&owners(world, site, target, user), "mark", user).copied()
 }
 
-/// The running experiments that own a point.
+/// Returns the running experiments that own a point.
 pub(crate) fn owners<'a>(world: &'a World, site: &str, target: &str, user: &str) -> Vec<&'a Experiment> {
     let owns = |experiment: &&Experiment| {
         is_live(world, experiment, user) && experiment.point_at(site, Some(target)).is_some()

@@ -177,7 +177,7 @@ impl Failure {
         Self::new(404, "Error", message, Some(QUERY), json!({ "type": QUERY, "httpCode": 404 }))
     }
 
-    /// The page of a route that does not exist; `None` if the answer is JSON.
+    /// Returns the page of a route that does not exist; `None` if the answer is JSON.
     pub(crate) fn page(&self) -> Option<String> {
         self.html.then(|| {
             format!(
@@ -188,7 +188,7 @@ impl Failure {
         })
     }
 
-    /// The JSON body; `request` is the body that was sent, which 6.3 and later repeat.
+    /// Returns the JSON body; `request` is the body that was sent, which 6.3 and later repeat.
     pub(crate) fn body(&self, version: Version, path: &str, request: &Value) -> Value {
         if version == Version::V6_2 {
             return self.old.clone();

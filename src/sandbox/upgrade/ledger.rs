@@ -36,7 +36,7 @@ pub(crate) struct Ledger {
 }
 
 impl Ledger {
-    /// An empty ledger that appends to a file.
+    /// Opens an empty ledger that appends to a file.
     pub(crate) fn open(path: Option<&Path>) -> std::io::Result<Self> {
         Ok(Self { entries: Mutex::default(), file: path.map(private_file::append).transpose()?.map(Mutex::new) })
     }
@@ -53,12 +53,12 @@ impl Ledger {
         self.entries.lock().expect("nobody panics with the lock").push(entry);
     }
 
-    /// Everything since the last call of this, which is then forgotten.
+    /// Returns everything since the last call of this, which is then forgotten.
     pub(crate) fn take(&self) -> Vec<Entry> {
         std::mem::take(&mut *self.entries.lock().expect("nobody panics with the lock"))
     }
 
-    /// Everything so far.
+    /// Returns everything so far.
     pub(crate) fn entries(&self) -> Vec<Entry> {
         self.entries.lock().expect("nobody panics with the lock").clone()
     }

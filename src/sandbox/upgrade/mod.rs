@@ -53,7 +53,7 @@ pub enum Version {
 }
 
 impl Version {
-    /// The version that the server reports; every tag of the older line says 6.2.0.
+    /// Returns the version that the server reports; every tag of the older line says 6.2.0.
     pub fn text(self) -> &'static str {
         match self {
             Self::V6_5 => "6.5.0",
@@ -144,7 +144,7 @@ impl SandboxUpgrade {
         Ok(Self { address, shared, serving })
     }
 
-    /// The base URL with the API's prefix, such as `http://127.0.0.1:4000/api`.
+    /// Returns the base URL with the API's prefix, such as `http://127.0.0.1:4000/api`.
     pub fn url(&self) -> String {
         format!("http://{}/api", self.address)
     }
@@ -169,7 +169,7 @@ impl SandboxUpgrade {
         self.shared.change(|world| seed::plain(world, name, status))
     }
 
-    /// As [`Self::has`], in the place of every experiment of that name, as if those had been deleted.
+    /// Does as [`Self::has`], in the place of every experiment of that name, as if those had been deleted.
     pub fn has_anew(&self, name: &str, status: &str) -> String {
         self.shared.change(|world| {
             world.experiments.retain(|experiment| experiment.row.name != name);
@@ -182,7 +182,7 @@ impl SandboxUpgrade {
         self.shared.change(|world| world.stratification_factors.insert(name.to_owned()));
     }
 
-    /// The newest experiment of that name as `GET /experiments/single` shows it.
+    /// Returns the newest experiment of that name as `GET /experiments/single` shows it.
     pub fn experiment(&self, name: &str) -> Option<Value> {
         let world = self.shared.world();
         let found = world.experiments.iter().rev().find(|experiment| experiment.row.name == name)?;
@@ -194,24 +194,24 @@ impl SandboxUpgrade {
         self.names().iter().any(|own| own == name)
     }
 
-    /// The names of all experiments, oldest first.
+    /// Returns the names of all experiments, oldest first.
     pub fn names(&self) -> Vec<String> {
         self.shared.world().experiments.iter().map(|experiment| experiment.row.name.clone()).collect()
     }
 
-    /// Every request so far, with its effect.
+    /// Returns every request so far, with its effect.
     pub fn ledger(&self) -> Vec<Entry> {
         drop(self.shared.world()); // late requests whose moment has come are in it
         self.shared.ledger.entries()
     }
 
-    /// The requests that changed something.
+    /// Returns the requests that changed something.
     pub fn effects(&self) -> Vec<Entry> {
         self.ledger().into_iter().filter(|entry| entry.effect).collect()
     }
 
-    /// Every request since the last call of this, which the ledger then forgets: for runs that are longer than the
-    /// memory.
+    /// Returns every request since the last call of this, which the ledger then forgets: for runs that are longer than
+    /// the memory.
     pub fn takes_ledger(&self) -> Vec<Entry> {
         self.shared.ledger.take()
     }

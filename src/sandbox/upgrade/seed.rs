@@ -14,7 +14,7 @@ use super::{
     world::{Experiment, Stamp, State, User, Visit, World, fresh_id},
 };
 
-/// The vocabulary of each context, as the server's administrator configured it.
+/// Returns the vocabulary of each context, as the server's administrator configured it.
 pub(crate) fn context_metadata() -> Value {
     json!({
         "assign-prog": {
@@ -38,7 +38,7 @@ pub(crate) fn context_metadata() -> Value {
     })
 }
 
-/// The names of the contexts.
+/// Returns the names of the contexts.
 pub(crate) fn contexts() -> Vec<String> {
     context_metadata().as_object().into_iter().flatten().map(|(name, _)| name.clone()).collect()
 }
@@ -48,7 +48,7 @@ pub(crate) fn knows_context(name: &str) -> bool {
     context_metadata().get(name).is_some()
 }
 
-/// A metric the server knows, without its stamps.
+/// Returns a metric the server knows, without its stamps.
 pub(crate) fn metric(key: &str) -> Option<Value> {
     let (kind, allowed) = match key {
         "totalTimeSeconds" => ("continuous", Value::Null),

@@ -56,7 +56,7 @@ impl std::fmt::Debug for Shared {
 }
 
 impl Shared {
-    /// The world as it was left in the file, or a fresh one.
+    /// Opens the world as it was left in the file, or a fresh one.
     pub(crate) fn open(options: Options) -> std::io::Result<Self> {
         let saved = match &options.persist {
             Some(path) => load(path).map_err(|error| about(&format!("cannot use {}", path.display()), &error))?,
@@ -82,7 +82,7 @@ impl Shared {
         Ok(shared)
     }
 
-    /// The world, with the clock set and every late request carried out whose moment has come.
+    /// Locks the world, with the clock set and every late request carried out whose moment has come.
     pub(crate) fn world(&self) -> MutexGuard<'_, World> {
         let mut world = self.world.lock().expect("no handler panics");
         let now = self.options.clock.now();
@@ -107,12 +107,12 @@ impl Shared {
         result
     }
 
-    /// The switched-on faults.
+    /// Locks the switched-on faults.
     pub(crate) fn faults(&self) -> MutexGuard<'_, Faults> {
         self.faults.lock().expect("nobody panics with the lock")
     }
 
-    /// The answers that are kept back.
+    /// Locks the answers that are kept back.
     pub(crate) fn held(&self) -> MutexGuard<'_, Vec<(String, Held)>> {
         self.held.lock().expect("nobody panics with the lock")
     }
@@ -158,7 +158,7 @@ pub(crate) async fn serve(door: Door, shared: Arc<Shared>) {
     }
 }
 
-/// The error with its subject.
+/// Returns the error with its subject.
 fn about(what: &str, error: &std::io::Error) -> std::io::Error {
     std::io::Error::new(error.kind(), format!("{what}: {error}"))
 }
@@ -312,7 +312,7 @@ fn status_code(status: u16) -> StatusCode {
     StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
 }
 
-/// The page of a proxy in front of the server.
+/// Returns the page of a proxy in front of the server.
 fn page(status: u16) -> Response {
     let status = status_code(status);
     let html = format!("<html><head><title>{status}</title></head><body><h1>{status}</h1></body></html>\n");

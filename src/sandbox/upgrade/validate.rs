@@ -17,7 +17,7 @@ pub(crate) struct Violation {
 }
 
 impl Violation {
-    /// A finding about the property itself.
+    /// Creates a finding about the property itself.
     pub(crate) fn new(property: &str, constraints: &[(&'static str, String)]) -> Self {
         Self { property: property.to_owned(), children: Vec::new(), constraints: constraints.to_vec() }
     }
@@ -26,7 +26,7 @@ impl Violation {
         Self { property: property.to_owned(), children, constraints: Vec::new() }
     }
 
-    /// The finding as the 6.2 line sends it.
+    /// Returns the finding as the 6.2 line sends it.
     pub(crate) fn to_json(&self) -> Value {
         let mut value = json!({
             "property": self.property,
@@ -40,7 +40,7 @@ impl Violation {
         value
     }
 
-    /// The finding as the dry run puts it.
+    /// Returns the finding as the dry run puts it.
     pub(crate) fn sentence(&self) -> String {
         let mut lines = Vec::new();
         self.lines("", &mut lines);
@@ -83,7 +83,7 @@ enum Rule {
 use Rule::{AtLeastOne, Date, EachText, Flag, Id, List, NotEmpty, Number, OneOf, Text, TwoCharacters, Whole};
 
 impl Rule {
-    /// The constraint this value breaks, if any.
+    /// Returns the constraint this value breaks, if any.
     fn broken_by(self, name: &str, value: &Value) -> Option<(&'static str, String)> {
         let list = value.as_array();
         let (holds, constraint, text) = match self {
@@ -209,7 +209,7 @@ fn states(version: Version) -> Rule {
     OneOf(if version == Version::V6_2 { OLD_STATES } else { STATES })
 }
 
-/// An experiment as it is created or replaced.
+/// Checks an experiment as it is created or replaced.
 pub(crate) fn experiment(body: &Value, version: Version) -> Vec<Violation> {
     let mut check = Checker::of(body);
     check
@@ -321,7 +321,7 @@ fn list(body: &Value) -> Vec<Violation> {
         .finish()
 }
 
-/// A change of status.
+/// Checks a change of status.
 pub(crate) fn state_change(body: &Value, version: Version) -> Vec<Violation> {
     Checker::of(body)
         .needs("experimentId", &[Id, NotEmpty])
@@ -330,7 +330,7 @@ pub(crate) fn state_change(body: &Value, version: Version) -> Vec<Violation> {
         .finish()
 }
 
-/// A search.
+/// Checks a search.
 pub(crate) fn search(body: &Value) -> Vec<Violation> {
     Checker::of(body)
         .needs("skip", &[Number, NotEmpty])
@@ -350,7 +350,7 @@ pub(crate) fn search(body: &Value) -> Vec<Violation> {
         .finish()
 }
 
-/// Text fields that must be there.
+/// Checks text fields that must be there.
 pub(crate) fn texts(body: &Value, names: &[&str]) -> Vec<Violation> {
     let mut check = Checker::of(body);
     for name in names {
@@ -359,7 +359,7 @@ pub(crate) fn texts(body: &Value, names: &[&str]) -> Vec<Violation> {
     check.finish()
 }
 
-/// Lists of text that must be there.
+/// Checks lists of text that must be there.
 pub(crate) fn text_lists(body: &Value, names: &[&str]) -> Vec<Violation> {
     let mut check = Checker::of(body);
     for name in names {
@@ -368,7 +368,7 @@ pub(crate) fn text_lists(body: &Value, names: &[&str]) -> Vec<Violation> {
     check.finish()
 }
 
-/// The period of a statistic by day.
+/// Checks the period of a statistic by day.
 pub(crate) fn by_day(body: &Value) -> Vec<Violation> {
     const PERIODS: &[&str] = &[
         "last_seven_days",
@@ -386,7 +386,7 @@ pub(crate) fn by_day(body: &Value) -> Vec<Violation> {
         .finish()
 }
 
-/// A user's groups; `also` are the only other fields allowed, if the call is strict.
+/// Checks a user's groups; if `strict`, no other fields are allowed.
 pub(crate) fn groups(body: &Value, strict: bool) -> Vec<Violation> {
     let map_of = |name: &str, fits: fn(&Value) -> bool| {
         let value = &body[name];
@@ -408,14 +408,14 @@ pub(crate) fn groups(body: &Value, strict: bool) -> Vec<Violation> {
         .collect()
 }
 
-/// A working group that must be there.
+/// Checks a working group that must be there.
 pub(crate) fn working_group(body: &Value) -> Vec<Violation> {
     let mut found = Checker::of(body).needs("workingGroup", &[NotEmpty]).finish();
     found.extend(groups(body, false));
     found
 }
 
-/// A visit.
+/// Checks a visit.
 pub(crate) fn mark(body: &Value) -> Vec<Violation> {
     const STATUSES: &[&str] = &["condition applied", "condition not applied", "no condition assigned"];
     Checker::of(body)
@@ -429,7 +429,7 @@ pub(crate) fn mark(body: &Value) -> Vec<Violation> {
         .finish()
 }
 
-/// Measurements.
+/// Checks measurements.
 pub(crate) fn metrics(body: &Value) -> Vec<Violation> {
     Checker::of(body)
         .needs("value", &[List, NotEmpty])

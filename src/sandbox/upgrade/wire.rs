@@ -14,26 +14,26 @@ fn to_json(value: &impl serde::Serialize) -> Value {
     serde_json::to_value(value).expect("plain structs with text keys always serialize")
 }
 
-/// The columns, with the stored status.
+/// Returns the columns, with the stored status.
 pub(crate) fn stored_row(row: &Row) -> Value {
     to_json(row)
 }
 
-/// The columns, with the status as it is shown.
+/// Returns the columns, with the status as it is shown.
 pub(crate) fn row(row: &Row, version: Version) -> Value {
     let mut value = to_json(row);
     value["state"] = json!(row.state.shown(version));
     value
 }
 
-/// The columns as a delete returns them, straight from the table.
+/// Returns the columns as a delete returns them, straight from the table.
 pub(crate) fn deleted(row: &Row) -> Value {
     let mut value = to_json(row);
     value["stratificationFactorStratificationFactorName"] = Value::Null;
     json!([value])
 }
 
-/// A condition on its own, as create and export show it.
+/// Returns a condition on its own, as create and export show it.
 pub(crate) fn bare_condition(condition: &Condition) -> Value {
     let mut value = to_json(condition);
     if let Some(fields) = value.as_object_mut() {
@@ -42,7 +42,7 @@ pub(crate) fn bare_condition(condition: &Condition) -> Value {
     value
 }
 
-/// The conditions of an experiment with their payloads.
+/// Returns the conditions of an experiment with their payloads.
 pub(crate) fn conditions(experiment: &Experiment) -> Value {
     let factorial = experiment.row.kind == "Factorial";
     let shown = experiment.in_order().into_iter().map(|condition| {
@@ -64,7 +64,7 @@ fn payload_of_condition(payload: &Payload) -> Value {
     value
 }
 
-/// The decision points of an experiment.
+/// Returns the decision points of an experiment.
 pub(crate) fn points(experiment: &Experiment) -> Value {
     let factorial = experiment.row.kind == "Factorial";
     let mut points: Vec<&Point> = experiment.points.iter().collect();
@@ -79,12 +79,12 @@ pub(crate) fn points(experiment: &Experiment) -> Value {
     shown.collect()
 }
 
-/// The payloads as a flat list.
+/// Returns the payloads as a flat list.
 pub(crate) fn payloads(experiment: &Experiment) -> Value {
     to_json(&experiment.payloads)
 }
 
-/// One change of status, in shown or stored names.
+/// Returns one change of status, in shown or stored names.
 pub(crate) fn log(log: &StateLog, version: Option<Version>) -> Value {
     let mut value = to_json(log);
     if let Some(version) = version {
@@ -94,12 +94,12 @@ pub(crate) fn log(log: &StateLog, version: Option<Version>) -> Value {
     value
 }
 
-/// All changes of status.
+/// Returns all changes of status.
 pub(crate) fn logs(experiment: &Experiment, version: Option<Version>) -> Value {
     experiment.logs.iter().map(|entry| log(entry, version)).collect()
 }
 
-/// A segment with its members.
+/// Returns a segment with its members.
 pub(crate) fn segment(segment: &Segment, world: &World) -> Value {
     let mut value = bare_segment(segment);
     let member = |own: Value| {
@@ -118,7 +118,7 @@ pub(crate) fn segment(segment: &Segment, world: &World) -> Value {
     value
 }
 
-/// A segment without its members.
+/// Returns a segment without its members.
 pub(crate) fn bare_segment(segment: &Segment) -> Value {
     let mut value = to_json(segment);
     if let Some(fields) = value.as_object_mut() {
@@ -129,7 +129,7 @@ pub(crate) fn bare_segment(segment: &Segment) -> Value {
     value
 }
 
-/// A list of an experiment, with or without its segment.
+/// Returns a list of an experiment, with or without its segment.
 fn link(list: &List, experiment: &Experiment, world: Option<&World>) -> Value {
     let mut value = to_json(&list.stamp);
     value["segmentId"] = json!(list.segment.id);
@@ -140,14 +140,14 @@ fn link(list: &List, experiment: &Experiment, world: Option<&World>) -> Value {
     value
 }
 
-/// A list as the list endpoints answer: with the raw experiment beside it.
+/// Returns a list as the list endpoints answer: with the raw experiment beside it.
 pub(crate) fn list_answer(list: &List, experiment: &Experiment, world: &World) -> Value {
     let mut value = link(list, experiment, Some(world));
     value["experiment"] = stored_row(&experiment.row);
     value
 }
 
-/// The lists of one kind: an array from 6.3 on, one object before.
+/// Returns the lists of one kind: an array from 6.3 on, one object before.
 pub(crate) fn lists(lists: &[List], experiment: &Experiment, world: &World, also_odd_ones: bool) -> Value {
     if world.version == Version::V6_2 {
         return lists.first().map_or(Value::Null, |list| link(list, experiment, Some(world)));
@@ -164,7 +164,7 @@ fn is_regular(segment: &Segment) -> bool {
     segment.list_type.is_some() || (kinds == 1 && segment.groups.iter().all(|(kind, _)| kind != "All"))
 }
 
-/// The answer of `single`.
+/// Returns the answer of `single`.
 pub(crate) fn single(experiment: &Experiment, world: &World) -> Value {
     let mut value = full(experiment, world, false);
     let factor = experiment.stratification_factor.as_ref();
@@ -172,7 +172,7 @@ pub(crate) fn single(experiment: &Experiment, world: &World) -> Value {
     value
 }
 
-/// One entry of the list of all experiments.
+/// Returns one entry of the list of all experiments.
 pub(crate) fn of_all(experiment: &Experiment, world: &World) -> Value {
     full(experiment, world, true)
 }
@@ -190,7 +190,7 @@ fn full(experiment: &Experiment, world: &World, also_odd_lists: bool) -> Value {
     value
 }
 
-/// One node of a search.
+/// Returns one node of a search.
 pub(crate) fn node(experiment: &Experiment, world: &World) -> Value {
     if world.version == Version::V6_2 {
         let mut value = single(experiment, world);
@@ -208,8 +208,8 @@ pub(crate) fn node(experiment: &Experiment, world: &World) -> Value {
     value
 }
 
-/// The answer to a change of status: the row as it was, under the new status, and inside the newest log the experiment
-/// as it stood before.
+/// Returns the answer to a change of status: the row as it was, under the new status, and inside the newest log the
+/// experiment as it stood before.
 pub(crate) fn state_changed(before: &Experiment, after: &Experiment, version: Version) -> Value {
     let decorate = |mut value: Value, logs: Value| {
         value["stateTimeLogs"] = logs;
@@ -227,7 +227,7 @@ pub(crate) fn state_changed(before: &Experiment, after: &Experiment, version: Ve
     decorate(shown, told)
 }
 
-/// The design as an export shows it: stored names throughout.
+/// Returns the design as an export shows it: stored names throughout.
 pub(crate) fn exported(experiment: &Experiment, world: &World) -> Value {
     let mut value = single(experiment, world);
     value["state"] = json!(experiment.row.state.stored());
@@ -235,7 +235,7 @@ pub(crate) fn exported(experiment: &Experiment, world: &World) -> Value {
     value
 }
 
-/// A user as `init` answers.
+/// Returns a user as `init` answers.
 pub(crate) fn user(id: &str, user: &User) -> Value {
     let mut value = json!({ "id": id });
     if let Some(group) = &user.group {
@@ -247,7 +247,7 @@ pub(crate) fn user(id: &str, user: &User) -> Value {
     value
 }
 
-/// A user as the database keeps it.
+/// Returns a user as the database keeps it.
 pub(crate) fn stored_user(id: &str, user: &User) -> Value {
     let mut value = to_json(user);
     value["id"] = json!(id);

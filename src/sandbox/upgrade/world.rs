@@ -60,7 +60,7 @@ pub(crate) enum State {
 }
 
 impl State {
-    /// The stored name.
+    /// Returns the stored name.
     pub(crate) fn stored(self) -> &'static str {
         match self {
             Self::Draft => "draft",
@@ -74,7 +74,7 @@ impl State {
         }
     }
 
-    /// The name in answers: from 6.3 on three states go by another one.
+    /// Returns the name in answers: from 6.3 on three states go by another one.
     pub(crate) fn shown(self, version: Version) -> &'static str {
         match (version, self) {
             (Version::V6_5, Self::Enrolling) => "running",
@@ -110,7 +110,7 @@ pub(crate) struct Stamp {
 }
 
 impl Stamp {
-    /// The stamp of a row written now.
+    /// Returns the stamp of a row written now.
     pub(crate) fn new(now: Timestamp) -> Self {
         Self { created_at: now.to_string(), updated_at: now.to_string(), version_number: 1 }
     }
@@ -168,19 +168,19 @@ pub(crate) struct Experiment {
 }
 
 impl Experiment {
-    /// The conditions as the draw walks them.
+    /// Returns the conditions as the draw walks them.
     pub(crate) fn in_order(&self) -> Vec<&Condition> {
         let mut conditions: Vec<_> = self.conditions.iter().collect();
         conditions.sort_by_key(|condition| condition.order);
         conditions
     }
 
-    /// The condition with that id.
+    /// Returns the condition with that id.
     pub(crate) fn condition(&self, id: &str) -> Option<&Condition> {
         self.conditions.iter().find(|condition| condition.id == id)
     }
 
-    /// The first point at that site and target.
+    /// Returns the first point at that site and target.
     pub(crate) fn point_at(&self, site: &str, target: Option<&str>) -> Option<&Point> {
         self.points.iter().find(|point| point.site == site && point.target.as_deref() == target)
     }
@@ -255,7 +255,7 @@ pub(crate) struct StateLog {
 }
 
 impl StateLog {
-    /// A change that happens now.
+    /// Creates the record of a change that happens now.
     pub(crate) fn new(now: Timestamp, from_state: State, to_state: State) -> Self {
         Self { stamp: Stamp::new(now), id: fresh_id(), from_state, to_state, time_log: now.to_string() }
     }
@@ -299,7 +299,7 @@ pub(crate) struct User {
 }
 
 impl User {
-    /// The group a user acts in, if it is one of those it belongs to.
+    /// Returns the group a user acts in, if it is one of those it belongs to.
     pub(crate) fn valid_working_group(&self, kind: &str) -> Option<&str> {
         let working = self.working_group.as_ref()?.get(kind)?;
         self.group.as_ref()?.get(kind)?.contains(working).then_some(working.as_str())
@@ -374,17 +374,17 @@ impl World {
         self.revision += 1;
     }
 
-    /// The experiment with that id.
+    /// Returns the experiment with that id.
     pub(crate) fn experiment(&self, id: &str) -> Option<&Experiment> {
         self.experiments.iter().find(|experiment| experiment.row.id == id)
     }
 
-    /// The experiment with that id, to change it.
+    /// Returns the experiment with that id, to change it.
     pub(crate) fn experiment_mut(&mut self, id: &str) -> Option<&mut Experiment> {
         self.experiments.iter_mut().find(|experiment| experiment.row.id == id)
     }
 
-    /// The id behind an alias, or the id itself.
+    /// Returns the id behind an alias, or the id itself.
     pub(crate) fn original(&self, user: &str) -> String {
         self.aliases.get(user).cloned().unwrap_or_else(|| user.to_owned())
     }
@@ -431,7 +431,7 @@ impl World {
     }
 }
 
-/// A new id.
+/// Returns a new id.
 pub(crate) fn fresh_id() -> String {
     uuid::Uuid::new_v4().to_string()
 }
@@ -441,14 +441,14 @@ pub(crate) fn is_id(text: &str) -> bool {
     text.len() == 36 && uuid::Uuid::try_parse(text).is_ok()
 }
 
-/// The two letters or digits by which people tell conditions and points apart.
+/// Returns the two letters or digits by which people tell conditions and points apart.
 pub(crate) fn fresh_two_characters() -> String {
     let bytes = uuid::Uuid::new_v4();
     let sign = |byte: u8| char::from(b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"[usize::from(byte) % 36]);
     [sign(bytes.as_bytes()[0]), sign(bytes.as_bytes()[1])].iter().collect()
 }
 
-/// A number as JavaScript prints it: whole ones without a decimal point.
+/// Returns a number as JavaScript prints it: whole ones without a decimal point.
 pub(crate) fn number(value: f64) -> Value {
     #[expect(clippy::cast_possible_truncation, reason = "compared with what it came from in the same line")]
     let whole = value as i64;

@@ -25,7 +25,7 @@ pub(super) enum Surface {
     Home,
 }
 
-/// The layout of a message.
+/// Checks the layout of a message.
 ///
 /// # Errors
 ///
@@ -37,7 +37,7 @@ pub fn message(blocks: &[Value]) -> Checked {
     all(blocks, Surface::Message)
 }
 
-/// The attachments of a message: not too many, and their own layouts as good as any.
+/// Checks the attachments of a message: not too many, and their own layouts as good as any.
 ///
 /// # Errors
 ///
@@ -87,7 +87,7 @@ pub(super) fn all(blocks: &[Value], surface: Surface) -> Checked {
     Ok(())
 }
 
-/// All blocks of a layout, those inside of others too.
+/// Returns all blocks of a layout, those inside of others too.
 pub(super) fn nested(blocks: &[Value]) -> Vec<&Value> {
     let mut found = Vec::new();
     for block in blocks {
@@ -102,7 +102,7 @@ pub(super) fn nested(blocks: &[Value]) -> Vec<&Value> {
     found
 }
 
-/// The number of characters that a block shows.
+/// Returns the number of characters that a block shows.
 fn words(value: &Value) -> usize {
     match value {
         Value::Array(items) => items.iter().map(words).sum(),
@@ -219,7 +219,7 @@ fn task_card(at: &str, task: &Value) -> Checked {
     Ok(())
 }
 
-/// The status of a task; may be absent.
+/// Checks the status of a task; it may be absent.
 pub(super) fn status(at: &str, task: &Value) -> Checked {
     match task["status"].as_str() {
         None | Some("pending" | "in_progress" | "complete" | "error") => Ok(()),

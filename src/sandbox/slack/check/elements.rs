@@ -23,7 +23,7 @@ pub(super) enum Place {
     ContextActions,
 }
 
-/// One element.
+/// Checks one element.
 pub(super) fn element(at: &str, element: &Value, place: Place) -> Checked {
     let kind = element["type"].as_str().ok_or_else(|| problem(&format!("{at}/type"), "missing required field"))?;
     if !fits(kind, place) {
@@ -59,7 +59,7 @@ pub(super) fn element(at: &str, element: &Value, place: Place) -> Checked {
     }
 }
 
-/// The address and the words of an image.
+/// Checks the address and the alternative text of an image.
 pub(super) fn image(at: &str, image: &Value) -> Checked {
     if image["slack_file"].is_object() {
         string(&format!("{at}/image_url"), &image["image_url"], 3_000)?;
@@ -121,7 +121,7 @@ fn confirm(at: &str, confirm: &Value) -> Checked {
     style(at, confirm)
 }
 
-/// The colour of a button; may be absent.
+/// Checks the colour of a button; it may be absent.
 fn style(at: &str, styled: &Value) -> Checked {
     match styled["style"].as_str() {
         None | Some("primary" | "danger") => Ok(()),
@@ -129,7 +129,7 @@ fn style(at: &str, styled: &Value) -> Checked {
     }
 }
 
-/// The options that the app suggests while a person types into a menu: the answer to `block_suggestion`.
+/// Checks the options that the app suggests while a person types into a menu: the answer to `block_suggestion`.
 ///
 /// # Errors
 ///

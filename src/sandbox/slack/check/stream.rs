@@ -14,7 +14,7 @@ const WORDS: usize = 256;
 const MARKDOWN: usize = 12_000;
 const NAME: usize = 255;
 
-/// The chunks that are added to a stream.
+/// Checks the chunks that are added to a stream.
 ///
 /// # Errors
 ///

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::{Checked, problem};
 
-/// A string with at most so many characters; may be absent.
+/// Checks a string with at most `most` characters; it may be absent.
 pub(super) fn string(at: &str, value: &Value, most: usize) -> Checked {
     match value {
         Value::Null => Ok(()),
@@ -14,7 +14,7 @@ pub(super) fn string(at: &str, value: &Value, most: usize) -> Checked {
     }
 }
 
-/// A string that must be there.
+/// Checks a string that must be there.
 pub(super) fn needed_string(at: &str, value: &Value, most: usize) -> Checked {
     match value.as_str() {
         Some("") => Err(problem(at, "must be more than 0 characters")),
@@ -23,7 +23,7 @@ pub(super) fn needed_string(at: &str, value: &Value, most: usize) -> Checked {
     }
 }
 
-/// A text object with 1 to so many characters.
+/// Checks a text object with 1 to `most` characters.
 pub(super) fn text(at: &str, value: &Value, most: usize) -> Checked {
     let kind = value["type"].as_str().unwrap_or_default();
     if !value.is_object() {
@@ -35,7 +35,7 @@ pub(super) fn text(at: &str, value: &Value, most: usize) -> Checked {
     needed_string(&format!("{at}/text"), &value["text"], most)
 }
 
-/// A text object that is shown as it is.
+/// Checks a text object that is shown as it is.
 pub(super) fn plain_text(at: &str, value: &Value, most: usize) -> Checked {
     if value.is_object() && value["type"] != "plain_text" {
         return Err(problem(&format!("{at}/type"), "must be plain_text"));
@@ -43,12 +43,12 @@ pub(super) fn plain_text(at: &str, value: &Value, most: usize) -> Checked {
     text(at, value, most)
 }
 
-/// A plain text that may be absent.
+/// Checks a plain text that may be absent.
 pub(super) fn optional_plain_text(at: &str, value: &Value, most: usize) -> Checked {
     if value.is_null() { Ok(()) } else { plain_text(at, value, most) }
 }
 
-/// A list with a number of items.
+/// Checks a list with `least` to `most` items.
 pub(super) fn list<'a>(at: &str, value: &'a Value, least: usize, most: usize) -> Result<&'a [Value], super::Problem> {
     match value.as_array() {
         None => Err(problem(at, "missing required field")),
@@ -58,7 +58,7 @@ pub(super) fn list<'a>(at: &str, value: &'a Value, least: usize, most: usize) ->
     }
 }
 
-/// A list in which no name comes twice; items without a name are left alone.
+/// Checks that no name comes twice in a list; items without a name are ignored.
 pub(super) fn unique(at: &str, items: &[Value], name: &str) -> Checked {
     let mut seen = std::collections::BTreeSet::new();
     for (index, item) in items.iter().enumerate() {

@@ -11,7 +11,7 @@ use super::{
 
 const LARGEST: usize = 250_000;
 
-/// A view of a kind, `modal` or `home`.
+/// Checks a view of a kind, `modal` or `home`.
 ///
 /// # Errors
 ///
@@ -44,7 +44,7 @@ fn content(view: &Value, kind: &str) -> Checked {
     all(blocks, Surface::Modal)
 }
 
-/// The `errors` of an acknowledged submission: a text for some of the fields of the view, and for nothing else.
+/// Checks the `errors` of an acknowledged submission: a text for some of the fields of the view, and for nothing else.
 pub(in crate::slack) fn errors(errors: &Value, blocks: &[Value]) -> Checked {
     let unfit = |reason: String| Problem { error: "invalid_arguments", reason };
     let Some(errors) = errors.as_object().filter(|errors| !errors.is_empty()) else {

@@ -39,7 +39,7 @@ impl Args {
         self.0.remove("token").and_then(|token| token.as_str().map(str::to_owned))
     }
 
-    /// The arguments as they go into the ledger.
+    /// Returns the arguments as they go into the ledger.
     pub(super) fn recorded(&self) -> Value {
         Value::Object(self.0.iter().map(|(key, value)| (key.clone(), structured(value))).collect())
     }
@@ -83,7 +83,7 @@ impl Args {
     }
 }
 
-/// A structured argument, also where it came as a string.
+/// Returns a structured argument, also where it came as a string.
 fn structured(value: &Value) -> Value {
     match value.as_str() {
         Some(text) if text.starts_with(['{', '[']) => serde_json::from_str(text).unwrap_or_else(|_| value.clone()),

@@ -95,8 +95,8 @@ pub(super) fn react(server: &Arc<Server>, args: &Args) -> Answer {
     }
 }
 
-/// The conversation that is named, if the bot may speak there. A name, or a user's id for the direct message with them,
-/// is accepted for posting only: an edit needs the conversation's own id.
+/// Finds the conversation that is named, if the bot may speak there. A name, or a user's id for the direct message with
+/// them, is accepted for posting only: an edit needs the conversation's own id.
 pub(super) fn place(server: &Server, name: &str, or_name: bool) -> Result<ChannelId, Refusal> {
     let world = server.world();
     let found = world.channel(name).filter(|channel| or_name || channel.id.as_str() == name);
@@ -121,14 +121,14 @@ fn draft(server: &Server, args: &Args, channel: ChannelId) -> Result<Draft, Refu
     Ok(Draft { thread, blocks, metadata, ..Draft::new(channel, bot, text) })
 }
 
-/// The thread that is named, if any. Slack takes only its root; this check finds the mistake of naming a reply.
+/// Finds the thread that is named, if any. Slack takes only its root; this check finds the mistake of naming a reply.
 pub(super) fn thread(server: &Server, args: &Args, channel: &ChannelId) -> Result<Option<MessageTs>, Refusal> {
     let Some(ts) = args.text("thread_ts").filter(|ts| !ts.is_empty()).map(MessageTs::new) else { return Ok(None) };
     let root = root_of(&server.world(), channel, &ts).filter(|root| *root == ts);
     root.map(Some).ok_or_else(|| Refusal::of("thread_not_found"))
 }
 
-/// Text and layout, checked.
+/// Reads and checks text and layout.
 fn content(args: &Args) -> Result<(String, Vec<Value>), Refusal> {
     let text = args.text("text").unwrap_or_default();
     check::attachments(&args.json("attachments").unwrap_or_default())?;
@@ -153,7 +153,7 @@ fn content(args: &Args) -> Result<(String, Vec<Value>), Refusal> {
     Ok((text, blocks))
 }
 
-/// The metadata of a message: a type and a flat object of strings.
+/// Reads the metadata of a message: a type and a flat object of strings.
 fn metadata(args: &Args) -> Result<Option<Value>, Refusal> {
     let Some(metadata) = args.json("metadata") else { return Ok(None) };
     let object = metadata.as_object().ok_or_else(|| Refusal::of("invalid_metadata_format"))?;

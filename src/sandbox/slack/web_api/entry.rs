@@ -107,7 +107,7 @@ fn has_blocks(args: &Args) -> bool {
     args.json("blocks").is_some_and(|blocks| blocks.as_array().is_none_or(|blocks| !blocks.is_empty()))
 }
 
-/// The answer of a proxy in Slack's place.
+/// Returns the answer of a proxy in Slack's place.
 fn page(status: StatusCode) -> Response {
     const HTML: &str = "<html><body><h1>Access denied</h1></body></html>";
     let mut response = (status, [(header::CONTENT_TYPE, "text/html")], HTML).into_response();
@@ -137,7 +137,7 @@ async fn arrive_late(
 }
 
 impl Server {
-    /// An answer that does not end.
+    /// Returns an answer that does not end.
     pub(in crate::slack) fn flood(&self, (status, pause): (u16, Duration)) -> Response {
         let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let kind = [(header::CONTENT_TYPE, "application/json; charset=utf-8")];

@@ -49,7 +49,7 @@ pub(super) fn stop(server: &Arc<Server>, args: &Args) -> Answer {
     go_on(server, args, &added, true)
 }
 
-/// The chunks that a call adds, checked.
+/// Reads and checks the chunks that a call adds.
 fn added(args: &Args) -> Result<Vec<Value>, Refusal> {
     let mut chunks = match args.json("chunks") {
         None => Vec::new(),
@@ -85,7 +85,7 @@ fn go_on(server: &Arc<Server>, args: &Args, added: &[Value], ends: bool) -> Answ
     Ok(json!({ "channel": channel, "ts": ts }))
 }
 
-/// The text and the layout with the added blocks, if Slack would still take it.
+/// Returns the text and the layout with the added blocks, if Slack would still take it.
 fn grown(mut blocks: Vec<Value>, added: &[Value]) -> Result<(String, Vec<Value>), Refusal> {
     for chunk in added {
         match chunk["type"].as_str() {

@@ -18,7 +18,7 @@ use countersign_wire::this_machine;
 
 use super::server::Server;
 
-/// All addresses of the page's interface.
+/// Returns all addresses of the page's interface.
 pub(super) fn router(server: Arc<Server>) -> Router {
     let routes = Router::new()
         .route("/workspace/state", get(read::state))

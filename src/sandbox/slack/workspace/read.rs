@@ -26,7 +26,7 @@ pub(super) struct Look {
     ts: Option<MessageTs>,
 }
 
-/// The refusal of a request for something that the viewer may not see.
+/// Returns the refusal of a request for something that the viewer may not see.
 pub(super) fn refused(status: StatusCode, error: impl std::fmt::Display) -> Response {
     (status, Json(json!({ "ok": false, "error": error.to_string() }))).into_response()
 }

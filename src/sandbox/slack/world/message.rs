@@ -71,12 +71,12 @@ impl Message {
         self.thread_ts.as_ref().is_none_or(|thread| *thread == self.ts)
     }
 
-    /// The message under which a reply to this one stands.
+    /// Returns the message under which a reply to this one stands.
     pub fn root(&self) -> &MessageTs {
         self.thread_ts.as_ref().unwrap_or(&self.ts)
     }
 
-    /// The buttons, from top to bottom.
+    /// Returns the buttons, from top to bottom.
     pub fn buttons(&self) -> Vec<Button> {
         interactive(&self.blocks)
             .into_iter()
@@ -92,13 +92,13 @@ impl Message {
             .collect()
     }
 
-    /// The button with this label.
+    /// Returns the button with this label.
     pub fn button(&self, label: &str) -> Option<Button> {
         self.buttons().into_iter().find(|button| button.label == label)
     }
 
-    /// All words that a reader sees, a line for each block, then the buttons in brackets; the text if there are no
-    /// blocks.
+    /// Returns all words that a reader sees, a line for each block, then the buttons in brackets; the text if there are
+    /// no blocks.
     pub fn words(&self) -> String {
         if self.blocks.is_empty() {
             return self.text.clone();
@@ -106,7 +106,7 @@ impl Message {
         words_of(&self.blocks)
     }
 
-    /// The message as the Web API and events show it.
+    /// Returns the message as the Web API and events show it.
     pub fn wire(&self, world: &World) -> Value {
         let mut wire = Map::new();
         wire.insert("type".to_owned(), json!("message"));
@@ -155,7 +155,7 @@ impl Message {
         Value::Object(wire)
     }
 
-    /// The message as the page shows it.
+    /// Returns the message as the page shows it.
     pub fn shown(&self, world: &World) -> Value {
         let replies: Vec<&Message> =
             if self.is_root() { world.replies(&self.channel, &self.ts).collect() } else { Vec::new() };
@@ -192,7 +192,7 @@ impl Message {
     }
 }
 
-/// Every element of a layout that a person can operate, with the id of its block.
+/// Returns every element of a layout that a person can operate, with the id of its block.
 pub(in crate::slack) fn interactive(blocks: &[Value]) -> Vec<(String, Value)> {
     let mut found = Vec::new();
     for block in blocks {
@@ -212,12 +212,12 @@ pub(in crate::slack) fn interactive(blocks: &[Value]) -> Vec<(String, Value)> {
     found
 }
 
-/// The words of a text object or a string; nothing for anything else.
+/// Returns the words of a text object or a string; nothing for anything else.
 pub(in crate::slack) fn text_of(value: &Value) -> String {
     value.as_str().or_else(|| value["text"].as_str()).unwrap_or_default().to_owned()
 }
 
-/// All words of a layout, a line for each block.
+/// Returns all words of a layout, a line for each block.
 pub(super) fn words_of(blocks: &[Value]) -> String {
     let lines: Vec<String> = blocks.iter().map(block_words).filter(|line| !line.is_empty()).collect();
     lines.join("\n")

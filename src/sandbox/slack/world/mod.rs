@@ -141,7 +141,7 @@ pub struct Channel {
 }
 
 impl World {
-    /// The workspace that a person belongs to.
+    /// Returns the workspace that a person belongs to.
     pub fn team_of(&self, user: &UserId) -> &TeamId {
         let home = self.users.iter().find(|known| known.id == *user).and_then(|known| known.home_team.as_ref());
         home.unwrap_or(&self.team)
@@ -190,7 +190,7 @@ pub struct File {
 }
 
 impl File {
-    /// The media type, by the extension of its name.
+    /// Returns the media type, by the extension of its name.
     pub fn mimetype(&self) -> &'static str {
         match self.name.rsplit('.').next().unwrap_or_default() {
             "png" => "image/png",
@@ -203,7 +203,7 @@ impl File {
         }
     }
 
-    /// The file as it stands in a message.
+    /// Returns the file as it stands in a message.
     pub fn shown(&self) -> Value {
         json!({
             "id": self.id, "name": self.name, "title": self.title, "mimetype": self.mimetype(), "size": self.length,
@@ -241,24 +241,24 @@ pub struct ResponseUrl {
 }
 
 impl World {
-    /// A timestamp for an event that happens now: unique, and greater than every one before.
+    /// Returns a timestamp for an event that happens now: unique, and greater than every one before.
     pub fn next_ts(&mut self, now: Timestamp) -> MessageTs {
         self.last_ts_micros = (now.millis() * 1000).max(self.last_ts_micros + 1);
         MessageTs::new(format!("{}.{:06}", self.last_ts_micros / 1_000_000, self.last_ts_micros % 1_000_000))
     }
 
-    /// A fresh id such as `Ev00000007`.
+    /// Returns a fresh id such as `Ev00000007`.
     pub fn next_id(&mut self, prefix: &str) -> String {
         self.last_id += 1;
         format!("{prefix}{:08X}", self.last_id)
     }
 
-    /// The user with this id or name.
+    /// Returns the user with this id or name.
     pub fn user(&self, id_or_name: &str) -> Option<&User> {
         self.users.iter().find(|user| user.id.as_str() == id_or_name || user.name == id_or_name)
     }
 
-    /// The channel with this id or name (`#` or not), or the direct message with this user.
+    /// Returns the channel with this id or name (`#` or not), or the direct message with this user.
     pub fn channel(&self, id_or_name: &str) -> Option<&Channel> {
         let name = id_or_name.trim_start_matches('#');
         self.channels
@@ -267,7 +267,7 @@ impl World {
             .or_else(|| self.channels.iter().find(|c| c.with.as_ref().is_some_and(|with| with.as_str() == name)))
     }
 
-    /// One message; ephemeral and deleted ones too.
+    /// Returns one message; ephemeral and deleted ones too.
     pub fn message(&self, channel: &ChannelId, ts: &MessageTs) -> Option<&Message> {
         self.messages.get(channel)?.get(ts)
     }
@@ -276,7 +276,7 @@ impl World {
         self.messages.get_mut(channel)?.get_mut(ts)
     }
 
-    /// The messages of a channel outside threads that all members see, oldest first.
+    /// Returns the messages of a channel outside threads that all members see, oldest first.
     pub fn roots<'a>(&'a self, channel: &ChannelId) -> impl DoubleEndedIterator<Item = &'a Message> {
         self.messages
             .get(channel)
@@ -285,7 +285,7 @@ impl World {
             .filter(|m| m.is_root() && !m.deleted && m.ephemeral_to.is_none())
     }
 
-    /// The replies in a thread that all members see, oldest first.
+    /// Returns the replies in a thread that all members see, oldest first.
     pub fn replies<'a>(
         &'a self,
         channel: &ChannelId,
@@ -294,7 +294,7 @@ impl World {
         self.thread_entries(channel, root).filter(|m| !m.deleted && m.ephemeral_to.is_none())
     }
 
-    /// The replies to a message, ephemeral and deleted ones too.
+    /// Returns the replies to a message, ephemeral and deleted ones too.
     pub(super) fn thread_entries<'a>(
         &'a self,
         channel: &ChannelId,
@@ -340,7 +340,7 @@ impl World {
         }
     }
 
-    /// The number of messages that `user` has not read in `channel`, and the number of those that concern them.
+    /// Returns the number of messages that `user` has not read in `channel`, and the number of those that concern them.
     pub fn unread(&self, user: &UserId, channel: &Channel) -> (usize, usize) {
         use std::ops::Bound::{Excluded, Unbounded};
         let Some(messages) = self.messages.get(&channel.id) else { return (0, 0) };

@@ -7,7 +7,7 @@ use countersign_core::ids::UserId;
 use super::{App, Channel, Guest, SLACKBOT, User, UserGroup, World};
 
 impl World {
-    /// Three people, two channels, a direct message for each person, one user group, the bot.
+    /// Creates three people, two channels, a direct message for each person, one user group, the bot.
     pub fn seed() -> Self {
         let people = [("U1", "ana", "Ana", "#2e7d6b"), ("U2", "bo", "Bo", "#8a4fbf"), ("U3", "cy", "Cy", "#c4622d")];
         let bot = UserId::from("U_BOT");

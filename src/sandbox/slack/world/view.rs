@@ -33,7 +33,7 @@ impl View {
         self.content["type"].as_str().unwrap_or_default()
     }
 
-    /// The heading of a modal.
+    /// Returns the heading of a modal.
     pub fn title(&self) -> String {
         super::message::text_of(&self.content["title"])
     }
@@ -43,12 +43,12 @@ impl View {
         self.content["blocks"].as_array().map(Vec::as_slice).unwrap_or_default()
     }
 
-    /// All words that a reader sees, a line for each block.
+    /// Returns all words that a reader sees, a line for each block.
     pub fn words(&self) -> String {
         super::message::words_of(self.blocks())
     }
 
-    /// The view as the Web API, interactions and the page show it.
+    /// Returns the view as the Web API, interactions and the page show it.
     pub fn wire(&self, world: &World) -> Value {
         let mut wire = self.content.clone();
         for (key, default) in [

@@ -72,7 +72,8 @@ fn check(world: &World, body: &Value) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The 6.2 line inserts the ids it is sent, and lists are one object each.
+/// Checks the ids and lists of a body for the 6.2 line, which inserts the ids it is sent and takes one object for each
+/// list.
 fn check_old(world: &World, body: &Value) -> Result<(), Failure> {
     if body["experimentSegmentInclusion"].is_array() || body["experimentSegmentExclusion"].is_array() {
         return Err(Failure::error(500, "Error in adding segment in DB", Some("Query Failed")));
@@ -89,7 +90,7 @@ fn check_old(world: &World, body: &Value) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Only stored names can be inserted.
+/// Reads a status by its stored name: only those can be inserted.
 fn stored_state(text: &str) -> Option<State> {
     State::read(text, Version::V6_2)
 }
@@ -155,7 +156,7 @@ fn build(world: &World, body: &Value, id: &str, known: Option<&Experiment>) -> R
     Ok(experiment)
 }
 
-/// The id a condition or point is stored under.
+/// Returns the id a condition or point is stored under.
 fn issue(world: &World, sent: &Value, ids: &mut HashMap<String, String>) -> String {
     let placeholder = sent["id"].as_str().unwrap_or_default().to_owned();
     let own = if world.version == Version::V6_2 { placeholder.clone() } else { fresh_id() };
@@ -163,7 +164,7 @@ fn issue(world: &World, sent: &Value, ids: &mut HashMap<String, String>) -> Stri
     own
 }
 
-/// A list in the body, or nothing.
+/// Returns the items of a list in the body; none if it is not there.
 pub(crate) fn array<'a>(body: &'a Value, name: &str) -> impl Iterator<Item = &'a Value> {
     body[name].as_array().into_iter().flatten()
 }
@@ -176,7 +177,7 @@ fn texts(body: &Value, name: &str) -> Vec<String> {
     array(body, name).filter_map(|it| it.as_str().map(str::to_owned)).collect()
 }
 
-/// The experiment's own columns as a body gives them.
+/// Reads the experiment's own columns from a body.
 pub(crate) fn read_row(world: &World, body: &Value, id: &str, stamp: Stamp) -> Row {
     let must = |name: &str| text(body, name).unwrap_or_default();
     Row {
@@ -203,7 +204,7 @@ pub(crate) fn read_row(world: &World, body: &Value, id: &str, stamp: Stamp) -> R
     }
 }
 
-/// One condition; weights are kept in single precision, as the platform's database does.
+/// Reads one condition; weights are kept in single precision, as the platform's database does.
 pub(crate) fn read_condition(world: &World, sent: &Value, id: String, factors: &[Value]) -> Condition {
     let elements = array(sent, "levelCombinationElements").map(|element| level_element(world, element, factors));
     Condition {
@@ -225,7 +226,7 @@ fn single_precision(weight: f64) -> f64 {
     stored.to_string().parse().unwrap_or(weight)
 }
 
-/// One decision point.
+/// Reads one decision point.
 pub(crate) fn read_point(world: &World, sent: &Value, id: String) -> Point {
     Point {
         stamp: Stamp::new(world.now),
@@ -297,7 +298,7 @@ fn read_queries(world: &World, body: &Value) -> Vec<Value> {
     rows.collect()
 }
 
-/// The lists in a body.
+/// Reads the lists in a body.
 pub(crate) fn read_lists(world: &World, body: &Value, field: &str, what: &str, experiment: &str) -> Vec<List> {
     let context = body["context"][0].as_str().unwrap_or_default();
     let sent: Vec<&Value> = match &body[field] {
@@ -331,7 +332,7 @@ pub(crate) fn read_lists(world: &World, body: &Value, field: &str, what: &str, e
     lists.collect()
 }
 
-/// The users and groups of a segment in the shape that experiments carry.
+/// Returns the users and groups of a segment in the shape that experiments carry.
 pub(crate) fn members(segment: &Value) -> (Vec<String>, Vec<(String, String)>) {
     let users = array(segment, "individualForSegment").filter_map(|user| text(user, "userId")).collect();
     let groups = array(segment, "groupForSegment")

@@ -85,12 +85,12 @@ fn faults(content: &str, world: &World) -> Option<String> {
     (!told.is_empty()).then(|| told.join(", "))
 }
 
-/// The platform's message for a context that is not configured.
+/// Returns the platform's message for a context that is not configured.
 pub(crate) fn unknown_context(context: &str) -> String {
     format!("The app context \"{context}\" is not defined in CONTEXT_METADATA.")
 }
 
-/// The rules that create and update share, beyond types.
+/// Checks the rules that create and update share, beyond types.
 pub(crate) fn check_meaning(body: &Value) -> Result<(), Failure> {
     if let Some(context) = body["context"][0].as_str().filter(|context| !seed::knows_context(context)) {
         return Err(Failure::refused(unknown_context(context)));

@@ -142,7 +142,7 @@ pub(crate) fn log(world: &mut World, id: &str, kind: &str, list: &List, operatio
     world.log("experimentUpdated", told);
 }
 
-/// A segment in the flat shape of the list and segment endpoints; `None` without a name.
+/// Reads a segment in the flat shape of the list and segment endpoints; `None` without a name.
 pub(crate) fn read_segment(world: &World, sent: &Value, id: String) -> Option<Segment> {
     let text = |name: &str| sent[name].as_str().map(str::to_owned);
     let texts = |name: &str| -> Vec<String> {

@@ -38,17 +38,17 @@ pub(crate) struct Call {
 }
 
 impl Call {
-    /// The last piece of the path, where an id stands.
+    /// Returns the last piece of the path, where an id stands.
     pub(crate) fn last(&self) -> &str {
         self.segments.last().map_or("", String::as_str)
     }
 
-    /// The id at the end of the path.
+    /// Returns the id at the end of the path.
     pub(crate) fn id(&self) -> Result<&str, Failure> {
         Some(self.last()).filter(|id| is_id(id)).ok_or_else(Failure::invalid_params)
     }
 
-    /// A text field of the body, if it is there.
+    /// Returns a text field of the body, if it is there.
     pub(crate) fn text(&self, name: &str) -> Option<&str> {
         self.body[name].as_str()
     }
@@ -67,7 +67,7 @@ pub(crate) enum Gate {
 
 type Handler = fn(&mut World, &Call) -> Outcome;
 
-/// The handler of a call and the callers it admits; `None` if there is no such route.
+/// Returns the handler of a call and the callers it admits; `None` if there is no such route.
 pub(crate) fn find(call: &Call, version: Version) -> Option<(Gate, Handler)> {
     use Gate::{Admin, Client, Open};
     let segments: Vec<&str> = call.segments.iter().map(String::as_str).collect();

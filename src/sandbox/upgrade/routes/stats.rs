@@ -40,7 +40,7 @@ fn rows<'a>(world: &'a World, id: &'a str) -> impl Iterator<Item = &'a Enrollmen
     world.enrollments.iter().filter(move |row| row.experiment == id)
 }
 
-/// The participants of an experiment.
+/// Counts the participants of an experiment.
 pub(crate) fn count(world: &World, experiment: &Experiment) -> Count {
     Count::of(rows(world, &experiment.row.id))
 }

@@ -128,7 +128,7 @@ fn read_points(world: &World, body: &Value, before: &Experiment) -> Result<Vec<P
     Ok(points)
 }
 
-/// The payloads a body gives, and from 6.3 on one for each missing pair, which follows its condition's code.
+/// Reads the payloads in a body; from 6.3 on adds one for each missing pair, which follows its condition's code.
 fn read_payloads(world: &World, body: &Value, before: &Experiment, after: &Experiment) -> Vec<Payload> {
     let has_pair = |condition: &str, point: &str| {
         after.condition(condition).is_some() && after.points.iter().any(|own| own.id == point)
@@ -173,7 +173,7 @@ fn read_payloads(world: &World, body: &Value, before: &Experiment, after: &Exper
     payloads
 }
 
-/// The 6.2 line takes the members of both lists from the body.
+/// Takes the members of both lists from the body, as the 6.2 line does.
 fn replace_lists(world: &World, body: &Value, before: &Experiment, after: &mut Experiment) {
     if world.version != Version::V6_2 {
         return;
