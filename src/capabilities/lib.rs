@@ -3,6 +3,8 @@
 //! A capability is a crate of its own: `tools.rs` for what the model may call at any time, `actions/<verb>.rs` for
 //! what a person must approve, `replies.rs` for the texts. It is described by one [`Capability`], and [`Registry`]
 //! holds all of them.
+//!
+//! It knows no domain, no Slack and no store. Start reading at [`Capability`], then [`Registry`].
 
 mod allowance;
 mod command;

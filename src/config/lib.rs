@@ -4,6 +4,8 @@
 //! Order: `config/default.toml` (embedded, every key explained there), the file given or the profile chosen, the
 //! environment. Only this module reads the environment. Secrets come from the environment alone and are
 //! [`secrecy::SecretString`]s, so that they cannot be printed. Start reading at [`Config`].
+//!
+//! It knows none of the components that it configures, and no capability by name.
 
 mod approvals;
 mod check;

@@ -2,6 +2,9 @@
 //!
 //! The tests and the playground use the same ones, and the bot reaches them over the wire like the originals. No
 //! production module knows them; only `app` does.
+//!
+//! They know the wire and the leaves, and nothing of the bot: what a stand-in expects is what the original expects. Start
+//! reading at [`slack`].
 
 pub(crate) mod flood;
 pub mod google;

@@ -8,6 +8,8 @@
 //! simulated participants, and [`replies`] holds every sentence. None of it knows Slack, a language model or the
 //! engine beyond the two traits it implements.
 //!
+//! Start reading at [`Experiments`], then at a file in [`actions`].
+//!
 //! *Architecture Invariant:* `prepare` reads and never writes, and a card is made of the data it read and of
 //! validated parameters, never of a model's words.
 
