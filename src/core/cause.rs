@@ -1,8 +1,8 @@
-//! Why something failed, for the log: an error with everything below it.
+//! The cause of a failure, for the log: an error with everything below it.
 
 use std::error::Error;
 
-/// An error and its causes in one line, each said once: many of them repeat their own.
+/// Returns an error and its causes in one line, each once: many errors repeat their own cause.
 pub fn chain<E: Error + ?Sized>(error: &E) -> String {
     let mut said = error.to_string();
     let mut below = error.source();

@@ -1,6 +1,6 @@
-//! What time it is, as an argument.
+//! The time, as an argument.
 //!
-//! Nothing else in the house asks the system for the time: a test that waits for an expiry moves a [`ManualClock`].
+//! No other code asks the system for the time: a test that waits for an expiry moves a [`ManualClock`].
 
 use std::{
     fmt,
@@ -47,13 +47,13 @@ impl Timestamp {
         self.0.div_euclid(1000)
     }
 
-    /// How long after `earlier` this is; zero if it is not after.
+    /// Returns the time since `earlier`; zero if this is not after it.
     pub fn since(self, earlier: Self) -> Duration {
         Duration::from_millis(u64::try_from(self.0 - earlier.0).unwrap_or(0))
     }
 }
 
-/// How long ago `then` is, for people: `just now`, `40 s ago`, `3 min ago`, `5 h ago`, `2 days ago`.
+/// Describes the time since `then` for people: `just now`, `40 s ago`, `3 min ago`, `5 h ago`, `2 days ago`.
 pub fn ago(now: Timestamp, then: Timestamp) -> String {
     match now.since(then).as_secs() {
         0..=1 => "just now".to_owned(),
@@ -100,14 +100,14 @@ impl Clock for SystemClock {
     }
 }
 
-/// A clock that goes on from the machine's, and further when it is pushed.
+/// A clock that follows the machine's and can be moved forward.
 #[derive(Clone, Debug, Default)]
 pub struct ManualClock {
     ahead_ms: Arc<AtomicI64>,
 }
 
 impl ManualClock {
-    /// Moves the hands forward.
+    /// Moves the clock forward.
     pub fn advance(&self, by: Duration) {
         self.ahead_ms.fetch_add(i64::try_from(by.as_millis()).unwrap_or(i64::MAX), Ordering::SeqCst);
     }

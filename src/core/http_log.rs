@@ -1,4 +1,4 @@
-//! What work in progress sends to outside systems and how they answer, for whoever keeps the record.
+//! The log of the requests that work in progress sends to outside systems, for the record.
 //!
 //! A client deep inside a service knows the request, and the engine keeps the record. The list between them belongs to the
 //! task, as the [`crate::status_line`] does. It holds methods, paths and statuses: no hosts, no queries, no bodies, no
@@ -8,20 +8,20 @@ use std::sync::{Arc, Mutex};
 
 use serde::{Deserialize, Serialize};
 
-/// The most different requests that are told apart; a long action repeats few.
+/// The number of different requests that are told apart; a long action repeats few.
 const MOST: usize = 40;
 
-/// Requests of one kind, and how they were answered.
+/// Requests of one kind, with their number and how they were answered.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Exchange {
-    /// Such as `POST`.
+    /// The HTTP method, such as `POST`.
     pub method: String,
-    /// The path alone.
+    /// The path alone, without host and query.
     pub path: String,
-    /// The HTTP status; `None`: no answer came.
+    /// The HTTP status; `None` if no answer came.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
-    /// How many there were.
+    /// The number of these requests.
     pub count: u64,
 }
 
@@ -31,7 +31,7 @@ tokio::task_local! {
     static NOTED: Noted;
 }
 
-/// What is noted so far, also after the work was dropped on the way.
+/// The requests noted so far, kept even if the work is dropped on the way.
 #[derive(Clone, Debug, Default)]
 pub struct HttpLog(Noted);
 
@@ -41,13 +41,13 @@ impl HttpLog {
         NOTED.scope(self.0.clone(), work)
     }
 
-    /// What was sent, in the order of the first of each kind.
+    /// Takes the requests out, in the order of the first of each kind.
     pub fn take(&self) -> Vec<Exchange> {
         self.0.lock().map_or_else(|_| Vec::new(), |mut noted| std::mem::take(&mut *noted))
     }
 }
 
-/// Notes one exchange of the work that this is part of. What differs after the first [`MOST`] is counted as one.
+/// Notes one exchange of the current work. Kinds after the first [`MOST`] are counted as one.
 pub fn note(method: &str, path: &str, status: Option<u16>) {
     let _ = NOTED.try_with(|noted| {
         let Ok(mut noted) = noted.lock() else { return };

@@ -2,7 +2,7 @@
 //!
 //! Slack's ids are opaque strings: a timestamp that becomes a number loses digits, and two ids of one type in a
 //! row get swapped. So bytes are parsed into these where they come in and carried inside as they are.
-//! How a key looks in a store is the store's business, not this module's.
+//! The form of a key in a store is the store's business, not this module's.
 
 use std::fmt;
 
@@ -45,7 +45,7 @@ macro_rules! string_id {
     };
 }
 
-/// Declares a string that names one kind of thing, and is ours to make up.
+/// Declares a string that names one kind of thing and is made up by us.
 macro_rules! fresh_id {
     ($(#[$doc:meta])* $name:ident) => {
         string_id! {
@@ -54,7 +54,7 @@ macro_rules! fresh_id {
         }
 
         impl $name {
-            /// One that nobody has had before.
+            /// Creates a name that was never used before.
             pub fn fresh() -> Self {
                 Self(uuid::Uuid::new_v4().to_string())
             }
@@ -72,7 +72,7 @@ string_id! {
 }
 
 impl ChannelId {
-    /// Whether it is a direct message: nobody else reads it.
+    /// Returns true if it is a direct message, which nobody else reads.
     pub fn is_direct(&self) -> bool {
         self.as_str().starts_with('D')
     }
@@ -83,12 +83,12 @@ string_id! {
     UserId
 }
 string_id! {
-    /// When Slack says a message was posted; also its name within its channel. Opaque.
+    /// The time of a message by Slack's clock, which is also its name within its channel. Opaque.
     MessageTs
 }
 
 impl MessageTs {
-    /// When it was sent, by Slack's clock; nothing if it is no number of seconds.
+    /// Returns the time at which the message was sent; `None` if it is not a number of seconds.
     pub fn sent_at(&self) -> Option<Timestamp> {
         let (seconds, fraction) = self.as_str().split_once('.')?;
         let millis = seconds.parse::<i64>().ok()?.checked_mul(1000)?;
@@ -102,7 +102,7 @@ string_id! {
 }
 
 impl GraphName {
-    /// Whether it is the graph of a thread that names none.
+    /// Returns true if it is the graph of a thread that names none.
     pub fn is_default(&self) -> bool {
         self.as_str() == CHAT
     }
@@ -119,7 +119,7 @@ impl Default for GraphName {
 }
 
 string_id! {
-    /// Something that must be handled once, such as `event:Ev123` or `message:C1:1700000000.000100`.
+    /// A key by which something is handled only once, such as `event:Ev123` or `message:C1:1700000000.000100`.
     DedupKey
 }
 fresh_id! {
@@ -131,7 +131,7 @@ fresh_id! {
     ActionId
 }
 fresh_id! {
-    /// One atomic write; a repeat of the same one is recognised by it.
+    /// One atomic write; a repeat is recognised by it.
     CommitId
 }
 string_id! {
@@ -147,7 +147,7 @@ fresh_id! {
     Nonce
 }
 
-/// How many partitions a store is divided into. Fixed: a thread's partition is part of its keys.
+/// The number of partitions of a store. Fixed: a thread's partition is part of its keys.
 pub const PARTITIONS: u8 = 64;
 
 /// The share of a store that holds one thread with everything that belongs to it.
@@ -220,7 +220,7 @@ impl std::str::FromStr for ThreadId {
 pub struct ApprovalId(String);
 
 impl ApprovalId {
-    /// A fresh key for a question in `thread`; `random` are 128 bits from a good source.
+    /// Creates a key for a question in `thread`; `random` is 128 bits from a good source.
     pub fn new(thread: &ThreadId, random: u128) -> Self {
         Self(format!("{:02x}{random:032x}", thread.partition().number()))
     }

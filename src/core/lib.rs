@@ -1,4 +1,4 @@
-//! The leaves of the house: what every crate may use, and what uses no other crate.
+//! The leaves: modules that every crate may use and that use no other crate.
 
 pub mod cause;
 pub mod clock;

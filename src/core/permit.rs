@@ -1,12 +1,12 @@
 //! A permit to change something outside of this process, with an end.
 //!
-//! A process can stand still at any moment (`SIGSTOP`, a frozen machine), and what it checked before is not true any more
-//! when it wakes: another process may have taken its work over, looked whether a change was made, and made it. So a
-//! change does not leave because a check went well some time ago. It carries a [`Permit`], and whoever writes bytes to
-//! the platform asks it again immediately before each write.
+//! A process can stand still at any moment (`SIGSTOP`, a frozen machine), and the checks it made before are no longer
+//! true when it wakes: another process may have taken its work over, looked whether a change was made, and made it. So
+//! a past check is not enough to send a change. The change carries a [`Permit`], which is asked again immediately
+//! before each write to the platform.
 //!
 //! The engine gives permits out ([`Permit::during`]): each ends before another process may look. The client of the
-//! platform finds the one it works under with [`current`]. It belongs to the task, as [`crate::http_log`] does, so that no
+//! platform finds its own with [`current`]. A permit belongs to the task, as [`crate::http_log`] does, so that no
 //! action can forget to hand it on.
 //!
 //! Two clocks are asked, and either ends a permit: the wall clock may be set back, and the monotonic clock of a frozen
@@ -21,7 +21,7 @@ use tokio::time::Instant;
 
 use crate::clock::{Clock, Timestamp};
 
-/// How far the wall clock may go back without ending a permit: small corrections are common.
+/// The time by which the wall clock may go back without ending a permit: small corrections are common.
 const SET_BACK: Duration = Duration::from_secs(1);
 
 /// A permit has run out: what was to be sent must not leave any more.
@@ -40,7 +40,7 @@ struct Inner {
     since: Mutex<Moment>,
 }
 
-/// What both clocks said at one moment.
+/// A reading of both clocks at one moment.
 #[derive(Clone, Copy, Debug)]
 pub struct Moment {
     wall: Timestamp,
@@ -51,23 +51,23 @@ tokio::task_local! {
     static CURRENT: Permit;
 }
 
-/// The permit that the work under way has, if it has one.
+/// Returns the permit of the current work, if it has one.
 pub fn current() -> Option<Permit> {
     CURRENT.try_with(Permit::clone).ok()
 }
 
 impl Permit {
-    /// A permit that begins now and ends after `length`.
+    /// Creates a permit that begins now and ends after `length`.
     pub fn new(clock: Arc<dyn Clock>, length: Duration) -> Self {
         let since = Mutex::new(Moment { wall: clock.now(), monotonic: Instant::now() });
         Self(Arc::new(Inner { clock, length, since }))
     }
 
-    /// Asks both clocks, immediately before something leaves.
+    /// Checks both clocks; to be called immediately before each write.
     ///
     /// # Errors
     ///
-    /// [`RunOut`] if either says that it is too late.
+    /// [`RunOut`] if either clock says that the permit has ended.
     pub fn check(&self) -> Result<(), RunOut> {
         let since = *self.since();
         let now = self.moment();
@@ -76,17 +76,17 @@ impl Permit {
         if wall_is_fine && monotonic_is_fine { Ok(()) } else { Err(RunOut) }
     }
 
-    /// This moment, to be given to [`Self::renew`] once it is known that the work was still ours then.
+    /// Returns the present moment, for [`Self::renew`] once it is known that the work was still ours then.
     pub fn moment(&self) -> Moment {
         Moment { wall: self.0.clock.now(), monotonic: Instant::now() }
     }
 
-    /// Lets the permit begin at `moment`, which was taken before it was found out that the work is still ours.
+    /// Restarts the permit at `moment`, which must be read before the check that the work is still ours.
     pub fn renew(&self, moment: Moment) {
         *self.since() = moment;
     }
 
-    /// How long it lasts from its beginning.
+    /// Returns the duration of the permit.
     pub fn length(&self) -> Duration {
         self.0.length
     }

@@ -1,4 +1,4 @@
-//! Files for their owner alone: what people said, and keys.
+//! Files that only their owner may read: conversations and keys.
 
 use std::{
     fs::{File, Permissions},
@@ -7,22 +7,22 @@ use std::{
     path::Path,
 };
 
-/// Writes a file that only its owner may read, over one that may be there.
+/// Writes a file that only its owner may read, replacing any that is there.
 ///
 /// # Errors
 ///
-/// What the system says.
+/// The error of the system.
 pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut file = File::options().create(true).truncate(true).write(true).mode(0o600).open(path)?;
     file.set_permissions(Permissions::from_mode(0o600))?; // before there is anything in it
     file.write_all(bytes)
 }
 
-/// Opens a file that only its owner may read, to write behind what is in it.
+/// Opens a file that only its owner may read, for appending.
 ///
 /// # Errors
 ///
-/// What the system says.
+/// The error of the system.
 pub fn append(path: &Path) -> io::Result<File> {
     let file = File::options().create(true).append(true).mode(0o600).open(path)?;
     file.set_permissions(Permissions::from_mode(0o600))?;

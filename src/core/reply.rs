@@ -1,7 +1,7 @@
-//! What the bot says, before anybody decides how it looks.
+//! Replies and cards as plain data, before they are drawn.
 //!
-//! A [`Reply`] or a [`Card`] is plain data: it is stored, compared in tests and drawn as Block Kit at the last moment
-//! (`conversation::presentation::render`). Text is built from [`Span`]s, so that whatever came from a person, a model or another
+//! A [`Reply`] or a [`Card`] is stored, compared in tests and drawn as Block Kit at the last moment
+//! (`conversation::presentation::render`). Text is built from [`Span`]s, so that text from a person, a model or another
 //! system is marked as such and is escaped where it is drawn, never here and never twice.
 
 use serde::{Deserialize, Serialize};
@@ -15,19 +15,19 @@ use crate::{
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Span {
-    /// As it is.
+    /// Text as it is.
     Plain(String),
-    /// For names of things.
+    /// The name of a thing.
     Bold(String),
-    /// For asides.
+    /// An aside.
     Italic(String),
-    /// For what a machine reads: codes, ids, statuses.
+    /// Text for machines: a code, an id, a status.
     Code(String),
-    /// A person; Slack shows the name. Notifies them.
+    /// A person, who is notified; Slack shows the name.
     Person(UserId),
-    /// A person, only named: nobody is notified. What they are called is looked up when it is drawn.
+    /// A person by name only, who is not notified. The name is looked up when it is drawn.
     Name(UserId),
-    /// A user group (`S…`), only named. What it is called is looked up when it is drawn.
+    /// A user group (`S…`) by name only. The name is looked up when it is drawn.
     Group(String),
     /// A channel; Slack shows the name, to those who may know it.
     Channel(ChannelId),
@@ -35,9 +35,9 @@ pub enum Span {
     Moment(Timestamp),
     /// A link with its words.
     Link {
-        /// Where it leads; `http` or `https`.
+        /// The address; `http` or `https`.
         url: String,
-        /// What it says.
+        /// The words of the link.
         text: String,
     },
 }
@@ -48,7 +48,7 @@ pub enum Span {
 pub struct Text(pub Vec<Span>);
 
 impl Text {
-    /// Nothing yet.
+    /// Creates an empty text.
     pub fn new() -> Self {
         Self::default()
     }
@@ -119,7 +119,7 @@ impl Text {
         self
     }
 
-    /// These in a row, `word` before the last: “a, b and c”.
+    /// Joins texts in a row, with `word` before the last: “a, b and c”.
     pub fn listed(texts: impl IntoIterator<Item = Self, IntoIter: ExactSizeIterator>, word: &str) -> Self {
         let texts = texts.into_iter();
         let last = texts.len().saturating_sub(1);
@@ -130,7 +130,8 @@ impl Text {
         })
     }
 
-    /// The words alone: for notifications, logs of tests and models. People are `@` and their id, user groups are their id.
+    /// Returns the words alone, for notifications, logs of tests and models. A person is `@` and the id, a group its
+    /// id.
     pub fn words(&self) -> String {
         self.0
             .iter()
@@ -163,7 +164,7 @@ impl From<String> for Text {
 pub enum Part {
     /// A paragraph.
     Text(Text),
-    /// A heading above what follows.
+    /// A heading above the parts that follow.
     Heading(String),
     /// Points of a list.
     List(Vec<Text>),
@@ -180,72 +181,72 @@ pub enum Part {
     Markdown(String),
     /// A block of code or data.
     Code(String),
-    /// Small print: a hint, a source, how old something is.
+    /// Small print: a hint, a source, the age of something.
     Note(Text),
 }
 
-/// A button that says something for the person who presses it, as if they had typed it.
+/// A button that says something on behalf of the person who presses it, as if typed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Choice {
-    /// What the button shows.
+    /// The label of the button.
     pub label: String,
-    /// What is said when it is pressed.
+    /// The words that are said when it is pressed.
     pub says: String,
 }
 
 impl Choice {
-    /// A button with this label that says this.
+    /// Creates a button with a label and the words it says.
     pub fn new(label: impl Into<String>, says: impl Into<String>) -> Self {
         Self { label: label.into(), says: says.into() }
     }
 }
 
-/// A button that sends something once more that could not be delivered.
+/// A button that sends a message again that could not be delivered.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Resend {
-    /// What the button shows.
+    /// The label of the button.
     pub label: String,
-    /// Names what is sent: the nonce of a message.
+    /// The nonce of the message.
     pub key: String,
 }
 
-/// Something the bot says in the thread.
+/// A reply of the bot in the thread.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reply {
-    /// What it consists of.
+    /// The parts, from top to bottom.
     pub parts: Vec<Part>,
-    /// What can be pressed below it.
+    /// The buttons below the reply.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub choices: Vec<Choice>,
-    /// The run of which it is the final answer, if people are asked whether it helped.
+    /// The run that this reply answers, if people are asked whether it helped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rates: Option<RunId>,
-    /// Buttons that send what could not be delivered once more.
+    /// The buttons that send undelivered messages again.
     #[serde(default, skip_serializing_if = "<[_]>::is_empty")]
     pub resends: Box<[Resend]>,
-    /// Files that follow it in the thread. They are stored apart from it, by whoever sends it on.
+    /// The files that follow in the thread. They are stored and sent apart from the reply.
     #[serde(skip)]
     pub files: Vec<Attachment>,
 }
 
-/// A file for the thread: what is too long for a message, or is a picture.
+/// A file for the thread: a picture, or text too long for a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Attachment {
-    /// Its name, such as `math-hints.json`.
+    /// The file's name, such as `math-hints.json`.
     pub name: String,
-    /// What stands above it.
+    /// The title shown above the file.
     pub title: String,
-    /// What is in it; not empty.
+    /// The contents; not empty.
     pub bytes: Vec<u8>,
 }
 
 impl Reply {
-    /// One paragraph.
+    /// Creates a reply of one paragraph.
     pub fn text(text: impl Into<Text>) -> Self {
         Self::default().and(Part::Text(text.into()))
     }
 
-    /// What a model wrote.
+    /// Creates a reply from Markdown that a model wrote.
     pub fn markdown(text: impl Into<String>) -> Self {
         Self::default().and(Part::Markdown(text.into()))
     }
@@ -261,25 +262,25 @@ impl Reply {
         self.and(Part::Note(text.into()))
     }
 
-    /// Adds a button that says `says`.
+    /// Adds a button with the words `says`.
     pub fn choice(mut self, label: impl Into<String>, says: impl Into<String>) -> Self {
         self.choices.push(Choice { label: label.into(), says: says.into() });
         self
     }
 
-    /// Adds answers, each a label and what is said when it is pressed.
+    /// Adds buttons, each a label and the words it says.
     pub fn choices<L: Into<String>, S: Into<String>>(self, choices: impl IntoIterator<Item = (L, S)>) -> Self {
         choices.into_iter().fold(self, |reply, (label, says)| reply.choice(label, says))
     }
 
-    /// Adds a button that sends something once more.
+    /// Adds a button that sends the message with the nonce `key` again.
     pub fn resend(mut self, label: impl Into<String>, key: impl Into<String>) -> Self {
         let one_more = Resend { label: label.into(), key: key.into() };
         self.resends = self.resends.into_iter().chain([one_more]).collect();
         self
     }
 
-    /// Asks whether it helped: it is the final answer of `run`.
+    /// Asks whether the reply helped, as the final answer of `run`.
     pub fn rated(mut self, run: &RunId) -> Self {
         self.rates = Some(run.clone());
         self
@@ -291,14 +292,14 @@ impl Reply {
         self
     }
 
-    /// The words alone, a line for each part: for notifications, history and models.
+    /// Returns the words alone, a line for each part: for notifications, history and models.
     pub fn words(&self) -> String {
         self.parts.iter().map(Part::words).collect::<Vec<_>>().join("\n")
     }
 }
 
 impl Part {
-    /// The words alone.
+    /// Returns the words alone.
     pub fn words(&self) -> String {
         match self {
             Self::Text(text) | Self::Note(text) => text.words(),
@@ -317,148 +318,148 @@ impl Part {
     }
 }
 
-/// One line of a card: what it is about, and what will become of it.
+/// One line of a card: a value before and after the change.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fact {
-    /// Such as `Status` or `Weights`.
+    /// The label, such as `Status` or `Weights`.
     pub label: String,
-    /// What is there now, read from the live system; absent for something new.
+    /// The present value, read from the live system; `None` for something new.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<Text>,
-    /// What will be there.
+    /// The value after the change.
     pub after: Text,
 }
 
-/// The question that a person countersigns: exactly what will be done.
+/// The question that a person countersigns: the exact change.
 ///
 /// Made by code from validated parameters, never from a model's words.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Card {
-    /// Names the act and its object as a question: `Start “Math Hints”?`
+    /// The act and its object as a question: `Start “Math Hints”?`
     pub title: String,
-    /// Line by line what changes.
+    /// The changes, line by line.
     pub facts: Vec<Fact>,
-    /// Each begins with ⚠️ where it is drawn: what cannot be undone, what is unusual.
+    /// Warnings, drawn with ⚠️: irreversible or unusual effects.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<Text>,
     /// Small print: defaults that were filled in, reach.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<Text>,
-    /// The label of the button that does it: `Archive it`.
+    /// The label of the button that approves: `Archive it`.
     pub approve: String,
-    /// The label of the button that does not: `Don't start`.
+    /// The label of the button that rejects: `Don't start`.
     pub reject: String,
-    /// What was done, for the record: `Started “Math Hints”.` is shown after success.
+    /// The deed in the past tense, shown after success: `Started “Math Hints”.`
     pub done: String,
-    /// Whether it cannot be undone: the button is red and asks once more.
+    /// True if the change cannot be undone: the button is red and asks again.
     pub irreversible: bool,
-    /// Whether a person may change it in a form before deciding.
+    /// True if a person may change it in a form before deciding.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub editable: bool,
 }
 
-/// What can be done about a card that is closed: a button on it.
+/// A button on a closed card.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FollowUp {
-    /// Puts back what was changed, by a card of its own; with its label.
+    /// Undoes the change, by a card of its own; with its label.
     Undo(String),
-    /// Asks for the same once more, by a card of its own; with its label.
+    /// Asks for the same again, by a card of its own; with its label.
     Again(String),
-    /// Asks for something like it: opens the form, filled in.
+    /// Opens the form, filled in, to ask for something similar.
     Change,
-    /// Looks once more whether it happened.
+    /// Checks again whether the change happened.
     Check,
-    /// A person has looked: it happened.
+    /// Records that the change happened, as a person has seen.
     MarkDone,
-    /// A person has looked: it did not happen, and is not to.
+    /// Records that the change did not happen and is abandoned, as a person has seen.
     Abandon,
 }
 
-/// How a card stands now: drawn below it in place of, or above, its buttons.
+/// The state of a card: drawn below it in place of, or above, its buttons.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "state")]
 pub enum CardState {
     /// Waiting for a person.
     Open {
-        /// Goes into the buttons.
+        /// The approval that the buttons name.
         approval: ApprovalId,
-        /// Who asked.
+        /// The person who asked.
         asked_by: UserId,
-        /// Who may press, in words.
+        /// The people who may press, in words.
         #[serde(with = "plain_or_text")]
         deciders: Text,
-        /// Until when.
+        /// The time at which the question expires.
         expires_at: Timestamp,
         /// The first characters of the digest.
         digest: String,
-        /// Who has approved so far, where more than one is needed, and how many are needed.
+        /// The people who have approved so far, where more than one is needed.
         #[serde(default)]
         approved_by: Vec<UserId>,
-        /// How many approvals are needed.
+        /// The number of approvals needed.
         #[serde(default)]
         needed: u32,
-        /// Who changed the request before this card, each once.
+        /// The people who changed the request before this card, each once.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         edited_by: Vec<UserId>,
-        /// Why the policy is stricter than usual, if it is.
+        /// The reason why the policy is stricter than usual, if it is.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         because: Option<String>,
     },
-    /// A person said yes; it is being done.
+    /// Approved and being done.
     Running {
-        /// Who pressed.
+        /// The people who approved.
         by: Vec<UserId>,
-        /// When.
+        /// The time of the approval.
         at: Timestamp,
-        /// How far it is, if it is made in batches.
+        /// The progress, if the change is made in batches.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         meter: Option<Meter>,
     },
-    /// It is over. The card is the record from now on.
+    /// Over: the card is the record from now on.
     Closed {
-        /// Such as “Approved by @ana · today 14:02”, “Expired”.
+        /// The decision, such as “Approved by @ana · today 14:02”, “Expired”.
         decision: Text,
-        /// How it ended: “✅ Started”, “❌ The platform refused: …”. Nothing if nothing was tried.
+        /// The outcome: “✅ Started”, “❌ The platform refused: …”. `None` if nothing was tried.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         outcome: Option<Text>,
         /// The first characters of the digest.
         digest: String,
-        /// Goes into its buttons.
+        /// The approval that its buttons name.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         approval: Option<ApprovalId>,
-        /// What can be done about it now.
+        /// The buttons that the card offers now.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         follow_ups: Vec<FollowUp>,
-        /// The message of the card that took its place.
+        /// The message of the card that replaced this one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         newer: Option<Slot>,
-        /// Who asked.
+        /// The person who asked.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         asked_by: Option<UserId>,
-        /// Who changed the request before it was decided.
+        /// The people who changed the request before it was decided.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         edited_by: Vec<UserId>,
     },
 }
 
-/// How far something is that takes a while, and can be stopped.
+/// The progress of a long change that can be stopped.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Meter {
-    /// Goes into the button that stops it.
+    /// The approval that the stop button names.
     pub approval: ApprovalId,
-    /// How much is done.
+    /// The amount done.
     pub done: u64,
-    /// Of how much.
+    /// The whole amount.
     pub total: u64,
-    /// How long the rest takes, in seconds, going by what is done.
+    /// The estimated time left, in seconds, at the pace so far.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seconds_left: Option<u64>,
-    /// What else is worth a glance; may be empty.
+    /// A remark on the progress; may be empty.
     pub note: Text,
 }
 
-/// A text that was a plain string in earlier versions, and still is where it is nothing more.
+/// A text that was a plain string in earlier versions, and is still stored as one where it is nothing more.
 mod plain_or_text {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 

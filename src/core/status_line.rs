@@ -1,7 +1,7 @@
-//! What work in progress says of itself while it takes long, for whoever shows it.
+//! The status line of work in progress that takes long.
 //!
-//! A call that is repeated deep inside a service knows why somebody has to wait, and the engine knows where they look. The
-//! line between them belongs to the task, so that nothing in between has to hand it on. Words that nobody listens to are
+//! A call that is repeated deep inside a service knows the reason for the wait, and the engine knows where to show it.
+//! The line between them belongs to the task, so nothing in between has to hand it on. Words that nobody reads are
 //! dropped, as in actions and commands.
 
 use tokio::sync::watch;
@@ -10,16 +10,16 @@ tokio::task_local! {
     static LINE: watch::Sender<String>;
 }
 
-/// The line, read by whoever shows it.
+/// The receiving end of a status line.
 pub type Line = watch::Receiver<String>;
 
-/// Runs `work`; the line begins as `first` and changes with whatever is said during the work.
+/// Runs `work` with a status line that begins as `first` and changes with each [`say`] during the work.
 pub fn during<F: Future>(first: &str, work: F) -> (Line, impl Future<Output = F::Output>) {
     let (sender, line) = watch::channel(first.to_owned());
     (line, LINE.scope(sender, work))
 }
 
-/// Changes the line of the work that this is part of.
+/// Changes the status line of the current work, if it has one.
 pub fn say(words: impl Into<String>) {
     let _ = LINE.try_with(|line| line.send_replace(words.into()));
 }

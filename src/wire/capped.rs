@@ -1,8 +1,8 @@
-//! Connections on which no answer is longer than may be read.
+//! Connections with a limit on the length of an answer.
 //!
-//! Counted are the bytes that came since something was sent last. On a connection that speaks HTTP/1.1, one request
-//! after the other, that is one answer: its head, its body, compressed or not, in one piece or in chunks without end.
-//! It does not hold for HTTP/2, where answers share a connection.
+//! The count is of the bytes received since the last send. On a connection that speaks HTTP/1.1, one request after the
+//! other, that is one answer: its head and its body, compressed or not, in one piece or in endless chunks. It does not
+//! hold for HTTP/2, where answers share a connection.
 
 use std::{
     error::Error,
@@ -21,19 +21,19 @@ use tower_service::Service;
 
 use super::{BoxError, Connecting};
 
-/// How long an answer's head and its framing may be besides.
+/// The most that an answer's head and framing may add to the limit, in bytes.
 const HEAD: usize = 64 * 1024;
 
-/// An answer was longer than may be read.
+/// The error of an answer longer than the limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the answer is longer than {}", size(*most))]
 pub struct TooLong {
-    /// How many bytes may be read.
+    /// The limit in bytes.
     pub most: usize,
 }
 
 impl TooLong {
-    /// Whether an error says, or was caused by one that says, that an answer was too long.
+    /// Returns this error if `error` is one or was caused by one.
     pub fn in_chain(error: &(dyn Error + 'static)) -> Option<Self> {
         let mut next = Some(error);
         while let Some(error) = next {
@@ -48,7 +48,7 @@ impl TooLong {
     }
 }
 
-/// `16 MB`, or bytes where it is less than one.
+/// Formats a size: `16 MB`, or bytes if it is less than one megabyte.
 pub fn size(bytes: usize) -> String {
     match bytes / (1024 * 1024) {
         0 => format!("{bytes} bytes"),
@@ -56,7 +56,7 @@ pub fn size(bytes: usize) -> String {
     }
 }
 
-/// Makes connections on which no answer is longer than `most` bytes.
+/// A connector whose connections take no answer longer than `most` bytes.
 #[derive(Clone, Debug)]
 pub struct Capping<C> {
     inner: C,
@@ -64,7 +64,7 @@ pub struct Capping<C> {
 }
 
 impl<C> Capping<C> {
-    /// The connections of `inner`, with a cap of `most` bytes on each answer.
+    /// Wraps `inner` with a limit of `most` bytes on each answer.
     pub fn new(inner: C, most: usize) -> Self {
         Self { inner, most }
     }
@@ -97,7 +97,7 @@ where
 #[derive(Debug)]
 pub struct Capped<IO> {
     inner: IO,
-    /// How many bytes came since something was sent last.
+    /// The number of bytes received since the last send.
     heard: usize,
     most: usize,
 }

@@ -1,8 +1,8 @@
-//! Connections that look at what passes: no more bytes come in than may be read, none goes out without a permit.
+//! Connections that check the bytes: none come in above a limit, none go out without a permit.
 //!
-//! Both are wrappers around whatever makes connections, so they hold for every client that is given one, also for those
-//! of libraries: [`capped`] above TLS, where answers are seen as they are; [`permitted`] below it, where nothing follows
-//! but the system call. What TLS trusts is said once, in [`tls`].
+//! Both wrap any connector, so they hold for every client that is given one, also for those of libraries: [`capped`]
+//! above TLS, where answers are seen as they are; [`permitted`] below it, where only the system call follows. The
+//! certificates that TLS trusts are named once, in [`tls`].
 
 pub mod capped;
 pub mod permitted;

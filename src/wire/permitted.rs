@@ -1,7 +1,7 @@
 //! Connections on which nothing leaves without a permit.
 //!
-//! The permit is asked immediately before each write to the socket, below TLS: after the last check nothing follows but
-//! the system call. What TLS or HTTP keep in their buffers has not left yet, and does not leave later.
+//! The permit is asked immediately before each write to the socket, below TLS: after the last check only the system
+//! call follows. Bytes in the buffers of TLS or HTTP have not left yet, and do not leave later.
 
 use std::{
     io,
@@ -24,7 +24,7 @@ use tower_service::Service;
 
 use super::{BoxError, Connecting};
 
-/// A permit, and what left under it on one connection.
+/// A permit, and the bytes that left under it on one connection.
 #[derive(Debug)]
 pub struct Leaving {
     permit: Permit,
@@ -33,22 +33,22 @@ pub struct Leaving {
 }
 
 impl Leaving {
-    /// Nothing has left yet.
+    /// Starts with nothing sent.
     pub fn under(permit: Permit) -> Arc<Self> {
         Arc::new(Self { permit, left: AtomicU64::new(0), refused: AtomicBool::new(false) })
     }
 
-    /// How many bytes left, those of TLS included.
+    /// Returns the number of bytes that left, those of TLS included.
     pub fn bytes(&self) -> u64 {
         self.left.load(Ordering::SeqCst)
     }
 
-    /// Whether something was kept back because the permit had run out.
+    /// Returns true if a write was refused because the permit had run out.
     pub fn was_refused(&self) -> bool {
         self.refused.load(Ordering::SeqCst)
     }
 
-    /// Does one write, if it is still permitted.
+    /// Does one write if it is still permitted.
     fn write(&self, write: impl FnOnce() -> Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
         if let Err(run_out) = self.permit.check() {
             self.refused.store(true, Ordering::SeqCst);
@@ -60,7 +60,7 @@ impl Leaving {
     }
 }
 
-/// Makes connections on which nothing leaves without a permit.
+/// A connector whose connections send nothing without a permit.
 #[derive(Clone, Debug)]
 pub struct Permitting<C> {
     inner: C,
@@ -68,7 +68,7 @@ pub struct Permitting<C> {
 }
 
 impl<C> Permitting<C> {
-    /// The connections of `inner`, watched over by `leaving`.
+    /// Wraps `inner`; `leaving` holds the permit and the count.
     pub fn new(inner: C, leaving: Arc<Leaving>) -> Self {
         Self { inner, leaving }
     }

@@ -1,10 +1,9 @@
-//! Requests of this machine, and of no page from elsewhere.
+//! A guard that serves requests of this machine and refuses those of foreign pages.
 //!
-//! What listens on this machine without signing in (the playground, the stand-ins) can be reached by every page that a
-//! browser on it shows. A request that a foreign page makes carries that page's address in `Origin`, so those are
-//! refused: nobody else's script presses Approve. Programs without a browser send no `Origin` and are served. A foreign
-//! page whose name was made to lead to this machine has that name in `Host`, so only the names of this machine are
-//! answered.
+//! Services on this machine that need no sign-in (the playground, the stand-ins) can be reached by every page that a
+//! browser on it shows. A request from a foreign page carries that page's address in `Origin` and is refused, so no
+//! foreign script presses Approve. Programs without a browser send no `Origin` and are served. A foreign page whose
+//! name was made to lead to this machine has that name in `Host`, so only the names of this machine are answered.
 
 use axum::{
     Router,
@@ -15,7 +14,7 @@ use axum::{
 };
 use url::{Host, Url};
 
-/// The same routes, for this machine only.
+/// Restricts routes to requests of this machine.
 pub fn only(routes: Router) -> Router {
     routes.layer(middleware::from_fn(guard))
 }
@@ -27,7 +26,7 @@ async fn guard(request: Request, next: Next) -> Response {
     }
 }
 
-/// Whether an address leads to this machine.
+/// Returns true if an address leads to this machine.
 pub fn is_named_by(address: &Url) -> bool {
     match address.host() {
         Some(Host::Domain(name)) => name == "localhost",
@@ -37,12 +36,12 @@ pub fn is_named_by(address: &Url) -> bool {
     }
 }
 
-/// Whether a request was made to this machine by a name that is always its own, and not by a page of another origin.
+/// Returns true if a request names this machine by a name that is always its own and comes from no foreign page.
 pub fn is_from_here(headers: &HeaderMap) -> bool {
     names_this_machine(headers) && !is_foreign(headers)
 }
 
-/// Whether the request was made to this machine by a name that is always its own.
+/// Returns true if the request names this machine by a name that is always its own.
 fn names_this_machine(headers: &HeaderMap) -> bool {
     let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
     let name = match host.rsplit_once(':') {
@@ -52,7 +51,7 @@ fn names_this_machine(headers: &HeaderMap) -> bool {
     ["127.0.0.1", "localhost", "[::1]"].iter().any(|own| name.eq_ignore_ascii_case(own))
 }
 
-/// Whether a page of another origin made the request.
+/// Returns true if a page of another origin made the request.
 fn is_foreign(headers: &HeaderMap) -> bool {
     let Some(origin) = headers.get(header::ORIGIN) else { return false };
     let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());

@@ -1,12 +1,12 @@
-//! TLS as every connection speaks it that is made here: with `ring`, to those whom the machine trusts.
+//! The TLS configuration of every connection made here: `ring`, with the machine's certificates.
 
 use std::{io, sync::Arc};
 
 use rustls::{ClientConfig, RootCertStore, crypto::ring};
 use rustls_platform_verifier::BuilderVerifierExt as _;
 
-/// A configuration for clients. The machine's certificates are read only where TLS is `spoken`; otherwise nobody is
-/// trusted.
+/// Creates a configuration for clients. The machine's certificates are read only if TLS is `spoken`; otherwise no
+/// certificate is trusted.
 ///
 /// # Errors
 ///
