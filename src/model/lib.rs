@@ -17,47 +17,47 @@ use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// What is asked for; decides which model is used and what `rules` does.
+/// The purpose of a request, which decides the model and the behaviour of `rules`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Purpose {
-    /// What does the person want? The first question about a message; what is clear is worked on at once.
+    /// Finds out what the person wants: the first question about a message. What is clear is worked on at once.
     Analyze,
-    /// Which facts and parameters are still needed, and what is the answer?
+    /// Collects the facts and parameters that are still needed, and answers.
     Gather,
-    /// What is the answer, where none was found so far?
+    /// Answers where no answer was found so far.
     Respond,
 }
 
 /// One question to a model.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// What it is for.
+    /// The purpose.
     pub purpose: Purpose,
     /// Standing instructions; the same bytes each time, so that they are cached.
     pub instructions: Arc<str>,
-    /// What may be called; in a fixed order, for the same reason.
+    /// The tools that may be called; in a fixed order, for the same reason.
     pub tools: Arc<[ToolSpec]>,
     /// Earlier turns of the conversation, trimmed.
     pub history: Vec<Message>,
-    /// What is known now, as data: the person's words and whatever the purpose needs.
+    /// The present facts, as data: the person's words and whatever the purpose needs.
     pub situation: Value,
-    /// What was said and called in this turn so far, tool results included.
+    /// The words and calls of this turn so far, tool results included.
     pub exchange: Vec<Message>,
-    /// Whether the model must call a tool, and which.
+    /// The obligation to call a tool.
     pub tool_choice: ToolChoice,
     /// The longest answer, in tokens.
     pub max_tokens: u32,
 }
 
-/// Whether a tool must be called.
+/// The obligation to call a tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ToolChoice {
-    /// As the model likes.
+    /// The model decides.
     Auto,
-    /// Some tool.
+    /// Any tool must be called.
     Any,
-    /// This tool.
+    /// This tool must be called.
     Only(&'static str),
 }
 
@@ -66,15 +66,15 @@ pub enum ToolChoice {
 pub struct ToolSpec {
     /// Its name.
     pub name: String,
-    /// When to use it.
+    /// The situations in which to use it.
     pub description: String,
     /// The JSON schema of its arguments.
     pub input_schema: Value,
-    /// Whether a provider that can do so should hold the arguments to the schema.
+    /// True if a provider that supports it should hold the arguments to the schema.
     pub strict: bool,
 }
 
-/// Who speaks.
+/// The speaker of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
@@ -87,14 +87,14 @@ pub enum Role {
 /// One message of a conversation with a model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Message {
-    /// Who speaks.
+    /// The speaker.
     pub role: Role,
-    /// What is said.
+    /// The contents.
     pub content: Vec<Block>,
 }
 
 impl Message {
-    /// A message of plain text.
+    /// Creates a message of plain text.
     pub fn text(role: Role, text: impl Into<String>) -> Self {
         Self { role, content: vec![KnownBlock::Text { text: text.into() }.into()] }
     }
@@ -104,37 +104,37 @@ impl Message {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Block {
-    /// Of a kind we know.
+    /// A block of a known kind.
     Known(KnownBlock),
-    /// Of any other kind: kept as it is and sent back unchanged.
+    /// A block of any other kind: kept as it is and sent back unchanged.
     Other(Value),
 }
 
-/// The kinds of block we read.
+/// The known kinds of block.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "type")]
 pub enum KnownBlock {
-    /// Words.
+    /// Text.
     Text {
-        /// The words.
+        /// The text.
         text: String,
     },
-    /// The model calls a tool.
+    /// A call of a tool by the model.
     ToolUse {
-        /// Pairs it with its result.
+        /// The id that pairs the call with its result.
         id: String,
-        /// Which tool.
+        /// The name of the tool.
         name: String,
-        /// With which arguments; anything, until it is checked.
+        /// The arguments; any JSON until they are checked.
         input: Value,
     },
-    /// What the tool answered.
+    /// The result of a tool call.
     ToolResult {
-        /// The call it answers.
+        /// The id of the call.
         tool_use_id: String,
-        /// What it says.
+        /// The result as text.
         content: String,
-        /// Whether it failed.
+        /// True if the call failed.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         is_error: bool,
     },
@@ -146,19 +146,19 @@ impl From<KnownBlock> for Block {
     }
 }
 
-/// What a model answered.
+/// The answer of a model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Response {
-    /// Its words and calls, in order; goes back unchanged in the next request.
+    /// Text and calls, in order; goes back unchanged in the next request.
     pub content: Vec<Block>,
-    /// Why it stopped: `end_turn`, `tool_use`, `max_tokens`, `refusal` … An open set.
+    /// The reason why the model stopped: `end_turn`, `tool_use`, `max_tokens`, `refusal` … An open set.
     pub stop_reason: String,
-    /// What it cost.
+    /// The usage of the call.
     pub usage: Usage,
 }
 
 impl Response {
-    /// Its words alone.
+    /// Returns the text alone.
     pub fn text(&self) -> String {
         let words = self.content.iter().filter_map(|block| match block {
             Block::Known(KnownBlock::Text { text }) => Some(text.as_str()),
@@ -167,7 +167,7 @@ impl Response {
         words.collect::<Vec<_>>().join("\n")
     }
 
-    /// Its calls: id, name, arguments.
+    /// Returns the tool calls: id, name, arguments.
     pub fn tool_calls(&self) -> impl Iterator<Item = (&str, &str, &Value)> {
         self.content.iter().filter_map(|block| match block {
             Block::Known(KnownBlock::ToolUse { id, name, input }) => Some((id.as_str(), name.as_str(), input)),
@@ -176,10 +176,10 @@ impl Response {
     }
 }
 
-/// What one call cost.
+/// The usage of one call.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
-    /// Which model answered.
+    /// The model that answered.
     pub model: String,
     /// Tokens sent and not read from the cache.
     pub input_tokens: u64,
@@ -189,28 +189,28 @@ pub struct Usage {
     pub output_tokens: u64,
 }
 
-/// Why a model did not answer.
+/// The reason why a model did not answer.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// Too busy, unreachable or too slow, also after retrying: fall back to `rules`.
+    /// The model is too busy, unreachable or too slow, also after retries: fall back to `rules`.
     #[error("the language model is not available: {reason}")]
     Unavailable {
-        /// What was seen: a status, a time-out. Without the request.
+        /// The observed failure, such as a status or a time-out, without the request.
         reason: String,
     },
-    /// Our key is not accepted: a person has to look.
+    /// The key is not accepted: a person has to look.
     #[error("the language model does not accept our key")]
     Auth,
-    /// It does not accept what we sent: a fault of ours.
+    /// The request is not accepted: a fault of ours.
     #[error("the language model refused the request: {reason}")]
     Refused {
-        /// Its own words, shortened.
+        /// The API's own words, shortened.
         reason: String,
     },
-    /// Its answer cannot be read.
+    /// The answer cannot be read.
     #[error("cannot read the language model's answer: {reason}")]
     Decode {
-        /// What is wrong with it.
+        /// The fault of the answer.
         reason: String,
     },
 }
@@ -218,18 +218,18 @@ pub enum Error {
 /// A language model.
 #[async_trait]
 pub trait Model: Send + Sync + std::fmt::Debug {
-    /// Which one, for traces: `claude-sonnet-4-5`, `rules`.
+    /// Returns the model's name, for traces: `claude-sonnet-4-5`, `rules`.
     fn name(&self) -> &str;
 
-    /// Whether it costs money and time; `rules` does not.
+    /// Returns true if a call costs money and time; `rules` does not.
     fn is_remote(&self) -> bool {
         true
     }
 
-    /// Answers.
+    /// Answers a request.
     ///
     /// # Errors
     ///
-    /// [`Error::Unavailable`] after its own retries.
+    /// [`Error::Unavailable`] after the model's own retries, and the other kinds of [`Error`] at once.
     async fn respond(&self, request: &Request) -> Result<Response, Error>;
 }

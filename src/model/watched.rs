@@ -1,4 +1,4 @@
-//! A model of which it is known when it answered last, for people who wonder.
+//! A model that records when it was last called and whether it answered.
 
 use std::sync::{Arc, Mutex};
 
@@ -7,18 +7,18 @@ use countersign_core::clock::{Clock, Timestamp};
 
 use super::{Error, Model, Request, Response};
 
-/// When a model was asked last, and whether it answered.
+/// The time of a model's last call, and whether it answered.
 #[derive(Clone, Debug, Default)]
 pub struct Pulse(Arc<Mutex<Option<(Timestamp, bool)>>>);
 
 impl Pulse {
-    /// When, and whether it answered; `None`: it was not asked yet.
+    /// Returns the time of the last call and whether it was answered; `None` if there was none yet.
     pub fn last(&self) -> Option<(Timestamp, bool)> {
         self.0.lock().ok().and_then(|last| *last)
     }
 }
 
-/// A model that keeps its pulse.
+/// A model that records its calls in a [`Pulse`].
 #[derive(Debug)]
 pub struct Watched {
     model: Arc<dyn Model>,
@@ -27,7 +27,7 @@ pub struct Watched {
 }
 
 impl Watched {
-    /// This model, with the pulse to read.
+    /// Wraps a model; returns it with its pulse.
     pub fn new(model: Arc<dyn Model>, clock: Arc<dyn Clock>) -> (Self, Pulse) {
         let pulse = Pulse::default();
         (Self { model, clock, pulse: pulse.clone() }, pulse)

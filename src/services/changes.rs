@@ -1,14 +1,14 @@
-//! How changes leave: each on a connection of its own, and not a byte without a permit.
+//! Sending of changes: each on a connection of its own, and not a byte without a permit.
 //!
-//! A connection from a pool may be one that the other side has given up, or one that a process had before it stood still
+//! A connection from a pool may be one that the other side has given up, or that a process had before it stood still
 //! for an hour; a request may wait for one in a queue. So nothing is pooled here: [`Changes::send`] connects, sends one
-//! request under a [`Permit`], reads the answer, and closes the connection. What it knows in the end is more than a
-//! pooled client does: if no byte of the request left, it was certainly not sent, however the connection ended.
+//! request under a [`Permit`], reads the answer, and closes the connection. The result says more than that of a pooled
+//! client: if no byte of the request left, it was certainly not sent, however the connection ended.
 //!
 //! Everything happens in the caller's task. Dropping the future closes the connection, and nothing leaves after it.
 //!
-//! Proxies and certificates are those of the client for reads: the usual variables of the environment, and what the
-//! machine trusts.
+//! Proxies and certificates are those of the client for reads: the usual variables of the environment, and the
+//! certificates that the machine trusts.
 
 use std::{fmt, io, sync::Arc, time::Duration};
 
@@ -44,7 +44,7 @@ use super::http::{Answer, Lost, note, request_id, seen};
 pub struct Changes {
     http: HttpConnector,
     tls: Arc<ClientConfig>,
-    /// Which proxies lead there; none for a service on this machine.
+    /// The proxies that lead to the service; `None` for a service on this machine.
     proxies: Option<Matcher>,
     timeout: Duration,
     longest: usize,
@@ -63,14 +63,14 @@ trait Io: Read + Write + Unpin + Send {}
 
 impl<T: Read + Write + Unpin + Send> Io for T {}
 
-/// A connection to the service, and the proxy that wants whole addresses, if it leads through one.
+/// A connection to the service, with the proxy that needs absolute URIs, if there is one.
 struct Connection {
     io: Box<dyn Io>,
     through: Option<Intercept>,
 }
 
 impl Changes {
-    /// For the service at `base`. No call takes longer than `timeout`, and no answer is read further than `longest` bytes.
+    /// Creates a sender for the service at `base`, with limits on the time of a call and the bytes of an answer.
     ///
     /// # Errors
     ///
@@ -90,7 +90,7 @@ impl Changes {
         Ok(Self { http, tls: Arc::new(tls_to(base, proxies.as_ref())?), proxies, timeout, longest })
     }
 
-    /// Reads answers up to so many bytes.
+    /// Sets the limit on the bytes of an answer.
     #[must_use]
     pub fn reading_at_most(self, longest: usize) -> Self {
         Self { longest, ..self }
@@ -104,7 +104,7 @@ impl Changes {
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future closes the connection; what has not left by then does not leave.
+    /// Dropping the future closes the connection; unsent bytes are never sent.
     pub async fn send(&self, request: RequestBuilder, permit: &Permit) -> Result<Answer, Lost> {
         let request = request.build().map_err(|error| Lost::NotSent { reason: seen(&error.without_url()) })?;
         let (method, path) = (request.method().clone(), request.url().path().to_owned());
@@ -164,7 +164,7 @@ impl Changes {
         }
     }
 
-    /// One request and its answer on a connection that ends with them.
+    /// Sends one request and reads its answer on a connection that ends with them.
     async fn exchange(&self, io: Box<dyn Io>, request: Request<Full<Bytes>>) -> Result<Answer, BoxError> {
         let (mut sender, connection) = http1::handshake::<_, Full<Bytes>>(io).await?;
         // It is driven here and not in a task of its own, and it tells the sender how it ended.
@@ -185,7 +185,7 @@ impl Changes {
     }
 }
 
-/// The request as it is written on a connection.
+/// Converts a request to the form in which it is written on a connection.
 fn written(request: reqwest::Request, uri: &Uri, through: Option<&Intercept>) -> Request<Full<Bytes>> {
     let body = request.body().and_then(|body| body.as_bytes()).map(Bytes::copy_from_slice).unwrap_or_default();
     let mut written = Request::new(Full::new(body));
@@ -227,7 +227,7 @@ async fn read(mut body: Incoming, longest: usize) -> Result<Vec<u8>, BoxError> {
     Ok(read)
 }
 
-/// TLS, if it is spoken on the way there: by the service, or by a proxy before it.
+/// Returns the TLS configuration if the service, or a proxy before it, speaks TLS.
 fn tls_to(base: &Url, proxies: Option<&Matcher>) -> io::Result<ClientConfig> {
     let proxy = || {
         let base: Uri = base.as_str().parse().ok()?;

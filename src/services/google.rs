@@ -1,9 +1,9 @@
 //! Google's sign-in for programs: the key file of a service account becomes access tokens that live for an hour.
 //!
-//! [`key`] signs an assertion, which is exchanged here for a token (RFC 7523). [`ServiceAccount`] decides when: once for
-//! all who ask at the same time, some minutes before the token at hand expires, and again when a service refuses a token
-//! before its time. While the token at hand is good, a failed renewal hurts nobody. Neither keys nor tokens are ever
-//! printed or logged.
+//! [`key`] signs an assertion, which is exchanged here for a token (RFC 7523). [`ServiceAccount`] decides when: once
+//! for all who ask at the same time, some minutes before the present token expires, and again when a service refuses a
+//! token before its time. While the present token is good, a failed renewal does no harm. Neither keys nor tokens are
+//! ever printed or logged.
 
 mod key;
 
@@ -27,44 +27,44 @@ use self::key::Key;
 pub use self::key::KeyError;
 use super::http::{self, Answer, Lost};
 
-/// What is asked for with an assertion.
+/// The grant type of a request with an assertion.
 const GRANT: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";
-/// How long before its end a token is renewed, if it lives long enough for that.
+/// The time before its end at which a token is renewed, if it lives long enough for that.
 const AHEAD: Duration = Duration::from_secs(5 * 60);
-/// How long after a failed renewal the next is tried, while the token at hand is good.
+/// The wait after a failed renewal, while the present token is good.
 const AGAIN_AFTER: Duration = Duration::from_secs(30);
-/// How long a token lives if its endpoint does not say.
+/// The lifetime of a token whose endpoint names none.
 const USUAL_LIFE: Duration = Duration::from_secs(3600);
-/// No answer is longer, in bytes: a token is a few kB.
+/// The longest answer that is read, in bytes: a token is a few kB.
 const LONGEST: usize = 1024 * 1024;
-/// A token that is refused this soon after it replaced a refused one is not the reason.
+/// The age below which a token that replaced a refused one is not the reason for another refusal.
 const HARDLY_USED: Duration = Duration::from_secs(60);
 
-/// Why there is no token.
+/// The reason why there is no token.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// The endpoint says no; so it will say again.
+    /// The endpoint refuses, and would refuse again.
     #[error("the sign-in was refused: {reason}")]
     Refused {
-        /// Its words, and what they mean.
+        /// The endpoint's words, and an explanation.
         reason: String,
     },
     /// The endpoint could not be asked.
     #[error("no token from {endpoint}: {reason}")]
     Unreachable {
-        /// Its host.
+        /// The host of the endpoint.
         endpoint: String,
-        /// What was seen.
+        /// The observed failure.
         reason: String,
     },
 }
 
-/// A service account, and the token it has at the moment.
+/// A service account and its present token.
 pub struct ServiceAccount {
     key: Key,
     timeout: Duration,
     clock: Arc<dyn Clock>,
-    /// How many attempts ended, so that who waited for one does not make another.
+    /// The number of attempts that ended, so that a caller who waited for one does not make another.
     ended: AtomicU64,
     state: Mutex<State>,
 }
@@ -72,7 +72,7 @@ pub struct ServiceAccount {
 #[derive(Default)]
 struct State {
     token: Option<Minted>,
-    /// The last failure, and its number among the attempts.
+    /// The last failure and the number of its attempt.
     failed: Option<(u64, Error)>,
 }
 
@@ -82,7 +82,7 @@ struct Minted {
     at: Timestamp,
     renew_at: Timestamp,
     expires_at: Timestamp,
-    /// Whether it took the place of a token that was refused.
+    /// True if it replaced a token that was refused.
     after_refusal: bool,
 }
 
@@ -93,11 +93,11 @@ impl fmt::Debug for ServiceAccount {
 }
 
 impl ServiceAccount {
-    /// Reads a key file; asks nobody yet. `token_uri` takes the place of the endpoint that the file names.
+    /// Reads a key file, without any request. `token_uri` replaces the endpoint that the file names.
     ///
     /// # Errors
     ///
-    /// [`KeyError`], which says what is wrong with the file and never what is in it.
+    /// [`KeyError`], which names the fault of the file and never its contents.
     pub fn read(
         path: &Path,
         token_uri: Option<Url>,
@@ -109,21 +109,21 @@ impl ServiceAccount {
         Ok(Self { key, timeout, clock, ended, state })
     }
 
-    /// The account's e-mail address.
+    /// Returns the account's e-mail address.
     pub fn account(&self) -> &str {
         &self.key.account
     }
 
-    /// Where its tokens come from.
+    /// Returns the address of the token endpoint.
     pub fn endpoint(&self) -> &str {
         self.key.endpoint.host_str().unwrap_or_default()
     }
 
-    /// A token that is good for some minutes at least.
+    /// Returns a token that is good for some minutes at least.
     ///
     /// # Errors
     ///
-    /// [`Error`], if there is none and none can be had.
+    /// [`Error`] if there is none and none can be obtained.
     pub async fn token(&self) -> Result<SecretString, Error> {
         let before = self.ended.load(Ordering::SeqCst);
         let mut state = self.state.lock().await;
@@ -148,11 +148,11 @@ impl ServiceAccount {
         }
     }
 
-    /// Another token in place of one that was refused before its time; none if that would be no better.
+    /// Returns a token in place of one that was refused early; `None` if another would be no better.
     ///
     /// # Errors
     ///
-    /// [`Error`], if none can be had.
+    /// [`Error`] if none can be obtained.
     pub async fn instead_of(&self, refused: &SecretString) -> Result<Option<SecretString>, Error> {
         let mut state = self.state.lock().await;
         let now = self.clock.now();
@@ -163,7 +163,7 @@ impl ServiceAccount {
         }
     }
 
-    /// Asks for a token, whatever is at hand.
+    /// Obtains a new token, even if the present one is good.
     async fn mint(&self, state: &mut State, after_refusal: bool) -> Result<SecretString, Error> {
         let asked = tokio::time::timeout(self.timeout, self.ask()).await;
         let answer = asked.unwrap_or_else(|_| Err(self.unreachable("no answer in time")));
@@ -184,7 +184,7 @@ impl ServiceAccount {
         }
     }
 
-    /// Signs an assertion and exchanges it for a token and how long it lives.
+    /// Signs an assertion and exchanges it for a token and its lifetime.
     async fn ask(&self) -> Result<(SecretString, Duration), Error> {
         // By the machine's clock, as it is compared with that of another machine.
         let assertion = self.key.assertion(SystemClock.now());
@@ -202,7 +202,7 @@ impl ServiceAccount {
         }
     }
 
-    /// The token in an answer and how long it lives.
+    /// Returns the token in an answer and its lifetime.
     fn token_in(&self, answer: &Answer) -> Result<(SecretString, Duration), Error> {
         match serde_json::from_slice(&answer.body) {
             Ok(Said { error: Some(code), error_description, .. }) => {
@@ -227,7 +227,7 @@ impl ServiceAccount {
     }
 }
 
-/// What a token endpoint answers: a token (RFC 6749, 5.1), or why there is none (5.2).
+/// The answer of a token endpoint: a token (RFC 6749, 5.1), or an error (5.2).
 #[derive(Deserialize)]
 struct Said {
     access_token: Option<String>,
@@ -237,7 +237,7 @@ struct Said {
     error_description: Option<String>,
 }
 
-/// What a refusal says, and what to look at.
+/// Words a refusal, with a hint where to look.
 fn refused(code: &str, said: &str) -> String {
     let said: String = said.trim().trim_end_matches('.').chars().take(200).collect();
     let clock = ["iat", "exp ", "timeframe"].iter().any(|word| said.contains(word));

@@ -1,8 +1,8 @@
-//! What every client of an HTTP service needs: a way to send, and the truth about a call that was not answered.
+//! Sending of HTTP calls, and an exact report of a call that was not answered.
 //!
-//! It knows no service. Start at [`send`]: it returns an [`Answer`] whatever the status is, or a [`Lost`] that says
-//! whether the request can have arrived. That difference decides if a change may be sent again, so it is a type here
-//! and not a guess in each client. What changes something leaves by [`super::changes`] instead.
+//! Start at [`send`]: it returns an [`Answer`] whatever the status is, or a [`Lost`] that says whether the request can
+//! have arrived. That difference decides if a change may be sent again, so it is a type here and not a guess in each
+//! client. Changes are sent by [`super::changes`] instead.
 //!
 //! No answer is read further than a cap, and no call takes longer than its time, whatever the other side does.
 //!
@@ -19,38 +19,38 @@ use countersign_wire::{
 use reqwest::{Client, Method, RequestBuilder, StatusCode, header::HeaderMap, redirect, retry};
 use url::Url;
 
-/// What a service answered.
+/// The answer of a service.
 #[derive(Debug)]
 pub struct Answer {
-    /// Its HTTP status; the only status to believe.
+    /// The HTTP status; the only status to believe.
     pub status: StatusCode,
-    /// Its body, whatever it is.
+    /// The body, of any kind.
     pub body: Vec<u8>,
-    /// How the service names this exchange in its own log.
+    /// The id of this exchange in the service's own log.
     pub request_id: Option<String>,
 }
 
-/// Why there is no answer.
+/// The reason why there is no answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Lost {
-    /// No connection came about: the request certainly did not arrive.
+    /// No connection was made: the request certainly did not arrive.
     NotSent {
-        /// What was seen.
+        /// The observed failure.
         reason: String,
     },
     /// The request left, or may have: whether it arrived is not known.
     NoAnswer {
-        /// What was seen.
+        /// The observed failure.
         reason: String,
-        /// Whether the time was up, rather than the connection lost.
+        /// True if the time was up, false if the connection was lost.
         timed_out: bool,
     },
-    /// An answer came that is longer than may be read.
+    /// The answer is longer than the limit.
     TooLong {
-        /// How long it may be.
+        /// The limit, in words.
         reason: String,
     },
-    /// The permit ran out before anything left. Another process may have gone on with it since: look first.
+    /// The permit ran out before anything left. Another process may have continued the work since: look first.
     RunOut,
 }
 
@@ -60,9 +60,9 @@ impl From<TooLong> for Lost {
     }
 }
 
-/// A client for the service at `base`; no call takes longer than `timeout`.
+/// Creates a client for the service at `base`; no call takes longer than `timeout`.
 ///
-/// It follows no redirects and repeats nothing by itself: both could send a change twice. A service on this machine is
+/// It follows no redirects and never repeats a request: both could send a change twice. A service on this machine is
 /// never asked through a proxy.
 ///
 /// # Errors
@@ -79,10 +79,10 @@ pub fn client(base: &Url, timeout: Duration) -> Result<Client, reqwest::Error> {
     if this_machine::is_named_by(base) { builder.no_proxy() } else { builder }.build()
 }
 
-/// The most that is read of an answer where nothing else is said, in bytes.
+/// The default limit on the length of an answer, in bytes.
 pub const LONGEST: usize = 16 * 1024 * 1024;
 
-/// How many times a call that only reads is repeated.
+/// The number of times that a call that only reads is repeated.
 pub const AGAIN: usize = 3;
 
 /// The waits between attempts of a call that only reads: 0.2 s, 0.6 s, 1.8 s.
@@ -104,13 +104,13 @@ pub async fn send(request: RequestBuilder, longest: usize) -> Result<Answer, Los
     answer
 }
 
-/// The same, without a note for the record: for what is no call of the service, as signing in.
+/// Does the same without a note for the record, for calls such as signing in.
 pub(super) async fn send_unnoted(request: RequestBuilder, longest: usize) -> Result<Answer, Lost> {
     let (client, request) = request.build_split();
     answered(&client, request.map_err(lost)?, longest).await
 }
 
-/// Notes how a request was answered, for the record.
+/// Notes the answer to a request, for the record.
 pub(super) fn note(method: &Method, path: &str, answer: &Result<Answer, Lost>) {
     if !matches!(answer, Err(Lost::RunOut)) {
         let status = answer.as_ref().ok().map(|answer| answer.status.as_u16());
@@ -118,7 +118,7 @@ pub(super) fn note(method: &Method, path: &str, answer: &Result<Answer, Lost>) {
     }
 }
 
-/// How a service names an exchange, from the headers of its answer.
+/// Returns the service's id of an exchange, from the headers of its answer.
 pub(super) fn request_id(headers: &HeaderMap) -> Option<String> {
     headers.get("x-request-id").and_then(|id| id.to_str().ok()).map(|id| id.chars().take(64).collect())
 }
@@ -152,8 +152,8 @@ fn lost(error: reqwest::Error) -> Lost {
     if not_sent { Lost::NotSent { reason } } else { Lost::NoAnswer { reason, timed_out } }
 }
 
-/// What was seen, in few words: the last link of the chain, `Connection refused (os error 111)` rather than “error
-/// sending request”.
+/// Describes a failure in few words by the last link of the chain: `Connection refused (os error 111)` rather than
+/// “error sending request”.
 pub(super) fn seen(error: &(dyn std::error::Error + 'static)) -> String {
     let words = innermost(error);
     if words.starts_with("connection closed before") { "the connection was closed".to_owned() } else { words }

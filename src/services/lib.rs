@@ -1,8 +1,8 @@
-//! One client per outside system. Each has its own error, a time-out on every call, and its base URL as the only seam.
+//! One client per outside system, each with its own error, a time-out on every call, and a configurable base URL.
 //!
-//! What they share is in [`http`]: how a call is sent, and whether a call without an answer can have arrived; in
-//! [`changes`]: how a call that changes something leaves, or does not; and in [`shared_read`]: how a large answer is read
-//! once for all who ask for it at the same time.
+//! The clients share [`http`], which sends a call and reports whether an unanswered one can have arrived; [`changes`],
+//! which sends a call that changes something; and [`shared_read`], which reads a large answer once for all who ask at
+//! the same time.
 
 pub mod changes;
 pub mod google;

@@ -1,20 +1,20 @@
-//! One read for everybody who asks for it at the same time.
+//! A read that is shared by all who ask at the same time.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use tokio::sync::Mutex;
 
-/// A read of which one is under way at a time. Whoever asks meanwhile shares the next one, so what anybody gets was read
-/// after they asked, and a system that is slow to answer is never asked by everybody at once.
+/// A read of which only one runs at a time. Callers that arrive meanwhile share the next one, so each gets an answer
+/// read after it asked, and a slow system is never asked by all at once.
 #[derive(Debug)]
 pub struct SharedRead<T> {
     begun: AtomicU64,
-    /// The last answer, and which read it came from.
+    /// The last answer and the number of its read.
     last: Mutex<Option<(u64, T)>>,
 }
 
 impl<T: Clone> SharedRead<T> {
-    /// The answer of a read that began after this was called: our own, or one that somebody else began since.
+    /// Returns the answer of a read that began after this call: its own, or one that another caller began since.
     pub async fn get(&self, read: impl AsyncFnOnce() -> T) -> T {
         let before = self.begun.load(Ordering::SeqCst);
         let mut last = self.last.lock().await; // in the order of asking
@@ -44,7 +44,7 @@ mod tests {
 
     use super::*;
 
-    /// Answers with how many reads there were, a while after it was asked.
+    /// Answers with the number of reads so far, a while after it was asked.
     #[derive(Default)]
     struct Slow {
         shared: SharedRead<u64>,

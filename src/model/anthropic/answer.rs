@@ -1,7 +1,7 @@
 //! The events of a streamed answer, put together.
 //!
-//! Kinds of events, deltas and blocks are open sets: what is not known is kept where it can be and passed over where it
-//! cannot. Arguments that are no JSON become a string, which no tool accepts, so the model is told and tries again.
+//! Kinds of events, deltas and blocks are open sets: unknown ones are kept where possible and otherwise skipped.
+//! Arguments that are not JSON become a string, which no tool accepts, so the model gets an error and tries again.
 
 use std::collections::BTreeMap;
 
@@ -13,21 +13,21 @@ use crate::{Block, Response, Usage};
 /// The longest piece of unreadable arguments that is kept, in characters.
 const LONGEST_ODD: usize = 300;
 
-/// Why an answer that had begun does not end.
+/// The reason why an answer that had begun does not end.
 #[derive(Debug, PartialEq)]
 pub enum Broken {
-    /// The API says so in the middle of it.
+    /// The API reports an error in the middle of the answer.
     Reported {
-        /// Such as `overloaded_error`.
+        /// The type of the error, such as `overloaded_error`.
         kind: String,
-        /// Its own words.
+        /// The API's own words.
         message: String,
     },
-    /// It is not what the API sends.
+    /// The event is not one that the API sends; with the fault.
     Unreadable(String),
 }
 
-/// An answer as far as it was heard.
+/// An answer as far as it was received.
 #[derive(Debug, Default)]
 pub struct ApiAnswer {
     model: String,
@@ -36,7 +36,7 @@ pub struct ApiAnswer {
     tokens: Tokens,
 }
 
-/// A block as far as it was heard.
+/// A block as far as it was received.
 #[derive(Debug, Default)]
 struct Piece {
     block: Map<String, Value>,
@@ -66,7 +66,7 @@ enum Event {
     Error {
         error: Fault,
     },
-    /// `ping`, `content_block_stop`, and whatever comes to be.
+    /// `ping`, `content_block_stop`, and kinds not yet known.
     #[serde(other)]
     Other,
 }
@@ -85,7 +85,7 @@ struct End {
     stop_reason: Option<String>,
 }
 
-/// What the API says went wrong.
+/// An error that the API reports.
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct Fault {
     #[serde(default, rename = "type")]
@@ -94,7 +94,7 @@ pub(super) struct Fault {
     pub(super) message: String,
 }
 
-/// Counts so far; later ones replace earlier ones.
+/// The token counts so far; later ones replace earlier ones.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 struct Tokens {
     input_tokens: Option<u64>,
@@ -115,7 +115,7 @@ impl Tokens {
 }
 
 impl ApiAnswer {
-    /// Takes one event up. Returns whether it was the last.
+    /// Takes up one event. Returns true if it was the last.
     ///
     /// # Errors
     ///
@@ -144,11 +144,11 @@ impl ApiAnswer {
         Ok(false)
     }
 
-    /// The whole, after the last event.
+    /// Returns the whole answer, after the last event.
     ///
     /// # Errors
     ///
-    /// [`Broken::Unreadable`], if it does not say why it ended.
+    /// [`Broken::Unreadable`] if the answer has no stop reason.
     pub fn finish(self) -> Result<Response, Broken> {
         let Self { model, pieces, stop_reason, tokens } = self;
         let stop_reason = stop_reason.ok_or_else(|| Broken::Unreadable("it ends without a reason".to_owned()))?;
@@ -200,7 +200,7 @@ impl Piece {
     }
 }
 
-/// What is wrong with JSON, without quoting it.
+/// Describes a fault of JSON without quoting it.
 fn unreadable(error: &serde_json::Error) -> String {
     match error.classify() {
         serde_json::error::Category::Data => "an event lacks what it must have".to_owned(),

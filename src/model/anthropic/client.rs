@@ -1,7 +1,7 @@
-//! Sends a question, listens to the answer, and tries again when that may help.
+//! The client of the API: sends a request, reads the answer, and tries again if that may help.
 //!
 //! One attempt ends with an answer, with a [`Failure`] that another attempt may mend, or with an error that it cannot.
-//! Neither the question nor the key is ever part of what is said about a failure.
+//! Neither the request nor the key is ever part of the description of a failure.
 
 use std::{fmt, pin::pin, time::Duration};
 
@@ -23,26 +23,26 @@ use super::{
 };
 use crate::{Error, Model, Request, Response};
 
-/// Which edition of the API we speak.
+/// The version of the API.
 const VERSION: &str = "2023-06-01";
-/// No answer is longer, in bytes.
+/// The longest answer that is read, in bytes.
 const LONGEST_ANSWER: usize = 8 * 1024 * 1024;
-/// No refusal is read further, in bytes.
+/// The most that is read of a refusal, in bytes.
 const LONGEST_REFUSAL: usize = 64 * 1024;
 /// The longest piece of the API's own words in an error, in characters.
 const LONGEST_REASON: usize = 240;
 
-/// Why an attempt failed.
+/// The failure of an attempt.
 #[derive(Debug)]
 enum Failure {
-    /// Another attempt may do better.
+    /// A failure that may pass: another attempt may do better.
     Passing {
-        /// What was seen.
+        /// The observed failure.
         reason: String,
-        /// How long the API wants us to wait.
+        /// The wait that the API asks for.
         at_least: Option<Duration>,
     },
-    /// It would fail again.
+    /// A failure that would repeat.
     Lasting(Error),
 }
 
@@ -53,7 +53,7 @@ impl Failure {
 }
 
 impl AnthropicModel {
-    /// A client for the API that `settings` name. Asks nothing yet.
+    /// Creates a client for the API that `settings` name, without any request.
     ///
     /// # Errors
     ///
@@ -73,7 +73,7 @@ impl AnthropicModel {
         Ok(Self { client, endpoint, key, model, timeout, attempts: attempts.max(1) })
     }
 
-    /// One attempt, which takes no longer than `longest`.
+    /// Makes one attempt, which takes no longer than `longest`.
     async fn attempt(&self, body: &[u8], longest: Duration) -> Result<Response, Failure> {
         match timeout(longest, self.ask(body)).await {
             Ok(outcome) => outcome,
@@ -168,8 +168,8 @@ impl Model for AnthropicModel {
 }
 
 impl AnthropicModel {
-    /// The waits between attempts: from half a second on, shorter where a call may not take long, each a little different
-    /// so that those who were turned away together do not come back together.
+    /// Returns the waits between attempts: from half a second on, shorter where a call may not take long, each a little
+    /// different so that callers refused together do not return together.
     fn waits(&self) -> ExponentialBuilder {
         let times = usize::try_from(self.attempts - 1).unwrap_or(usize::MAX);
         ExponentialBuilder::default()
@@ -183,13 +183,13 @@ impl AnthropicModel {
 }
 
 impl fmt::Debug for AnthropicModel {
-    /// Only the name: the address may carry a password.
+    /// Formats the name only: the address may carry a password.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("AnthropicModel").field("model", &self.model).finish_non_exhaustive()
     }
 }
 
-/// What an answer means that is none.
+/// Reads the failure from an answer with an error status.
 async fn refusal(mut response: reqwest::Response) -> Failure {
     #[derive(Deserialize)]
     struct Refusal {
@@ -228,7 +228,7 @@ fn is_passing(status: StatusCode) -> bool {
     matches!(status.as_u16(), 408 | 409 | 429) || status.is_server_error()
 }
 
-/// What it means that an answer broke off.
+/// Converts a broken answer to a failure.
 fn broken(broken: Broken) -> Failure {
     match broken {
         Broken::Unreadable(reason) => decode(&reason),
@@ -249,7 +249,7 @@ fn decode(reason: &str) -> Failure {
     Failure::Lasting(Error::Decode { reason: reason.to_owned() })
 }
 
-/// One line of bounded length.
+/// Shortens text to one line of bounded length.
 fn shortened(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     match line.char_indices().nth(LONGEST_REASON) {
@@ -258,7 +258,7 @@ fn shortened(text: &str) -> String {
     }
 }
 
-/// The last link of the chain, `Connection refused (os error 111)`, and never the address.
+/// Returns the last link of the chain, `Connection refused (os error 111)`, and never the address.
 fn innermost(error: reqwest::Error) -> String {
     let error = error.without_url();
     let mut deepest: &dyn std::error::Error = &error;

@@ -1,7 +1,7 @@
-//! Every call of a model is answered directly after it, in one message, before anything else is said.
+//! The rule that every tool call is answered directly after it, in one message, before anything else is said.
 //!
-//! The API refuses a conversation that breaks this, and would refuse it again each time. Knowing it here turns a fault of
-//! ours into a sentence that names it, and costs no round trip.
+//! The API refuses a conversation that breaks this, and would refuse it again each time. The check here turns a fault
+//! of ours into a sentence that names it, and costs no round trip.
 
 use serde_json::Value;
 
@@ -12,7 +12,7 @@ use crate::Role;
 ///
 /// # Errors
 ///
-/// What is broken, without what was said.
+/// The fault, without the contents.
 pub(super) fn check(messages: &[Said]) -> Result<(), String> {
     match (messages.first(), messages.last()) {
         (Some(first), Some(last)) if first.role == Role::User && last.role == Role::User => {}
@@ -50,7 +50,7 @@ fn ids<'a>(message: &'a Said, kind: &'a str, member: &'a str) -> impl Iterator<I
     message.content.iter().filter(move |block| block["type"] == kind).filter_map(move |block| block[member].as_str())
 }
 
-/// What is answered before anything else is said.
+/// Returns the ids of the calls that a message answers before anything else.
 fn leading_results(message: &Said) -> Vec<&str> {
     let results = message.content.iter().take_while(|block| block["type"] == "tool_result");
     results.filter_map(|block| block.get("tool_use_id").and_then(Value::as_str)).collect()

@@ -1,8 +1,8 @@
-//! A question as the body of a request.
+//! The body of a request to the API.
 //!
 //! The order is the price: tools, instructions and history stay the same from call to call and are read from the
-//! provider's cache, so the marks stand at their ends; the situation and the exchange come after. What a person wrote
-//! stands inside the JSON of the situation, and nothing in it can close the element around that JSON.
+//! provider's cache, so the marks stand at their ends; the situation and the exchange come after. A person's words
+//! stand inside the JSON of the situation, and nothing in them can close the element around that JSON.
 
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::pairing;
 use crate::{Error, Message, Request, Role, ToolChoice};
 
-/// What is sent.
+/// The body of a request.
 #[derive(Debug, Serialize)]
 pub(super) struct Body<'a> {
     model: &'a str,
@@ -32,11 +32,11 @@ pub(super) struct Said {
     pub(super) content: Vec<Value>,
 }
 
-/// The body for `request`.
+/// Creates the body for `request`.
 ///
 /// # Errors
 ///
-/// [`Error::Refused`], if the API would not accept it: a fault of ours, which is not sent.
+/// [`Error::Refused`] if the API would not accept it: a fault of ours, which is not sent.
 pub(super) fn body<'a>(model: &'a str, request: &Request) -> Result<Body<'a>, Error> {
     let refused = |reason: String| Error::Refused { reason: format!("not sent, as {reason}") };
     let messages = messages(request);
@@ -75,7 +75,7 @@ pub(super) fn body<'a>(model: &'a str, request: &Request) -> Result<Body<'a>, Er
     Ok(Body { model, max_tokens: request.max_tokens.max(1), stream: true, tools, tool_choice, system, messages })
 }
 
-/// Whether this model can be held to the schema of a tool. Others refuse to be told so.
+/// Returns true if this model can be held to the schema of a tool. Others refuse the setting.
 fn holds_to_schemas(model: &str) -> bool {
     const UNABLE: &[&str] = &["claude-2", "claude-instant", "claude-3", "claude-sonnet-4-0", "claude-opus-4-0"];
     let Some(version) = model.strip_prefix("claude-") else { return false };
@@ -83,7 +83,7 @@ fn holds_to_schemas(model: &str) -> bool {
     !dated && UNABLE.iter().all(|unable| !model.starts_with(unable))
 }
 
-/// Up to here it stays the same: may be cached.
+/// Marks the end of a prefix that stays the same and may be cached.
 fn mark(block: &mut Value) {
     block["cache_control"] = json!({ "type": "ephemeral" });
 }
@@ -111,7 +111,7 @@ fn messages(request: &Request) -> Vec<Said> {
     messages
 }
 
-/// A message without what the API does not take back: words that are blank, arguments that are no object.
+/// Converts a message, without what the API does not take back: blank words, arguments that are no object.
 fn said(message: &Message) -> Said {
     let blocks = message.content.iter().map(|block| json!(block));
     let filled = blocks.filter(|block| block["type"] != "text" || block["text"].as_str().is_some_and(has_words));

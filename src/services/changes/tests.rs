@@ -1,4 +1,4 @@
-//! Changes against sockets that are looked into: what left, what did not, and what is claimed of it.
+//! Changes sent to sockets that are observed: the bytes that left, and the result that is reported.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
@@ -15,7 +15,7 @@ use super::*;
 const TIMEOUT: Duration = Duration::from_secs(20);
 const OK: &str = "HTTP/1.1 200 OK\r\nx-request-id: r-1\r\ncontent-length: 4\r\n\r\ntrue";
 
-/// A clock that jumps an hour ahead after it was asked so many times: as if the process stood still right there.
+/// A clock that jumps an hour ahead after a number of calls, as if the process stood still there.
 #[derive(Debug)]
 struct StandsStill(AtomicI64);
 
@@ -42,8 +42,8 @@ fn post(to: &Url) -> RequestBuilder {
     client.post(format!("{to}experiments?a=b")).bearer_auth("secret").json(&json!({ "state": "enrolling" }))
 }
 
-/// A server that reads what comes first of each connection, answers with this, and closes. What came, one connection
-/// after the other.
+/// Starts a server that reads one request, answers with `answer` and closes; returns its address and the received
+/// texts.
 async fn server(answer: &'static str) -> (Url, JoinHandle<Vec<String>>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/", listener.local_addr().unwrap()).parse().unwrap();
@@ -56,7 +56,7 @@ async fn server(answer: &'static str) -> (Url, JoinHandle<Vec<String>>) {
     (url, serve)
 }
 
-/// All that comes until a whole request is there, or the connection ends.
+/// Reads until a whole request is there or the connection ends.
 async fn came(socket: &mut TcpStream) -> String {
     let mut came = String::new();
     let mut room = [0; 4096];

@@ -17,28 +17,28 @@ use rustls::{
 use serde_json::{Value, json};
 use url::Url;
 
-/// What the tokens may do: everything the account may, which is what a platform asks for.
+/// The scope of the tokens: everything the account may do, which is what a platform asks for.
 const SCOPE: &str = "https://www.googleapis.com/auth/cloud-platform";
-/// How long an assertion is good, in seconds: a little less than the hour that is allowed.
+/// The lifetime of an assertion, in seconds: a little less than the hour that is allowed.
 const LIFE: i64 = 3600 - 5;
 
-/// Why a key file cannot be used.
+/// The reason why a key file cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum KeyError {
-    /// It cannot be read.
+    /// The file cannot be read.
     #[error("cannot read the key file {}", path.display())]
     Unreadable {
-        /// Where it should be.
+        /// The path of the file.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the system.
         source: std::io::Error,
     },
-    /// It holds something else.
+    /// The file is not the key of a service account.
     #[error("{} is no key file of a Google service account: {reason}", path.display())]
     NotAKey {
-        /// Where it is.
+        /// The path of the file.
         path: PathBuf,
-        /// What is wrong with it, without its contents.
+        /// The fault, without the contents.
         reason: String,
     },
 }
@@ -47,7 +47,7 @@ pub enum KeyError {
 pub(super) struct Key {
     /// The account's e-mail address.
     pub(super) account: String,
-    /// Where its assertions become tokens.
+    /// The endpoint that exchanges its assertions for tokens.
     pub(super) endpoint: Url,
     id: Option<String>,
     signer: Box<dyn Signer>,
@@ -61,14 +61,14 @@ impl fmt::Debug for Key {
 }
 
 impl Key {
-    /// Reads a key file. `token_uri` takes the place of the endpoint that the file names.
+    /// Reads a key file. `token_uri` replaces the endpoint that the file names.
     pub(super) fn read(path: &Path, token_uri: Option<Url>) -> Result<Self, KeyError> {
         let text = std::fs::read(path);
         let text = text.map_err(|source| KeyError::Unreadable { path: path.to_owned(), source })?;
         Self::parse(&text, token_uri).map_err(|reason| KeyError::NotAKey { path: path.to_owned(), reason })
     }
 
-    /// The key in a file; or what is wrong, without a word of the contents.
+    /// Parses a key; an error names the fault without a word of the contents.
     fn parse(text: &[u8], token_uri: Option<Url>) -> Result<Self, String> {
         let json: Value = serde_json::from_slice(text).map_err(|_| "it is not JSON".to_owned())?;
         match json["type"].as_str() {
@@ -92,7 +92,7 @@ impl Key {
         Ok(Self { account: account.to_owned(), endpoint, id, signer })
     }
 
-    /// A JSON Web Token (RFC 7523) that proves at `now` to be from the account; nothing if it cannot be signed.
+    /// Returns a JSON Web Token (RFC 7523) of the account, issued at `now`; `None` if it cannot be signed.
     pub(super) fn assertion(&self, now: Timestamp) -> Option<String> {
         let mut header = json!({ "alg": "RS256", "typ": "JWT" });
         if let Some(id) = &self.id {
