@@ -11,56 +11,57 @@ use super::{ActionRecord, Awaited, Outcome};
 
 /// A change that is made in batches, such as enrolling a thousand users.
 ///
-/// What one call of [`Self::next`] does is decided by the record alone: its parameters, and the progress that the
-/// batch before left in it. So a process that takes over knows what the one before it had in hand.
+/// The record alone decides what a call of [`Self::next`] does: its parameters, and the progress that the batch before
+/// left in it. So a process that takes over knows the batch its predecessor was working on.
 #[async_trait]
 pub trait Batches: Send + Sync {
-    /// Makes the next batch, within about half a second: between batches it can be stopped.
+    /// Makes the next batch, within about half a second: the change can be stopped between batches.
     ///
-    /// `interrupted`: this very batch may have been begun before, and how far it came is not known. Nothing of it may
-    /// be done twice.
+    /// `interrupted`: this very batch may have been begun before, and its extent is not known. No part of it may be
+    /// done twice.
     async fn next(&self, record: &ActionRecord, interrupted: bool) -> Batch;
 
-    /// How long a request may still arrive after it left. An interrupted batch is left alone for so long.
+    /// Returns the time for which a request may still arrive after it left. An interrupted batch is left alone for so
+    /// long.
     fn in_flight(&self) -> Duration;
 
-    /// How long it may take in all; then it is stopped.
+    /// Returns the longest duration of the whole change; then it is stopped.
     fn longest(&self) -> Duration;
 
-    /// How it ended, if somebody stops it here; nobody: its time is over.
+    /// Returns the outcome if the change is stopped here, by a person or, if `by` is `None`, because its time is over.
     fn stopped(&self, record: &ActionRecord, by: Option<&UserId>) -> Outcome;
 }
 
-/// What a batch came to.
+/// The result of one batch.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Batch {
-    /// There is more to do.
+    /// The batch is made, and there is more to do.
     Made(Progress),
-    /// There is more to do once something has happened elsewhere. Until then nothing is held: no lease, no seat. The next
-    /// call finds in [`ActionRecord::waits`] how the wait ended; if nothing arrived, that call is an `interrupted` one, which
-    /// looks up how things stand.
+    /// There is more to do once an event has happened elsewhere. Until then nothing is held: no lease, no worker. The
+    /// next call finds the end of the wait in [`ActionRecord::waits`]; if the event did not arrive, that call is an
+    /// `interrupted` one, which reads the present state.
     Waits(Progress, Awaited),
-    /// It is over.
+    /// The change is over.
     Ended(Outcome),
-    /// What an interrupted batch did cannot be found out now: later.
+    /// The extent of an interrupted batch cannot be found out now: later.
     NotNow,
 }
 
-/// How far a change is. Stored with its action.
+/// The progress of a change. Stored with its action.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Progress {
-    /// What the next batch has to know.
+    /// The data that the next batch needs.
     pub data: Value,
-    /// How much is done.
+    /// The amount done.
     pub done: u64,
-    /// Of how much.
+    /// The whole amount.
     pub total: u64,
-    /// What else is worth a glance, such as errors; may be empty.
+    /// A remark, such as errors; may be empty.
     pub note: Text,
 }
 
 impl Progress {
-    /// How long the rest takes, going by what is done: nothing before there is anything to go by.
+    /// Estimates the time left at the pace so far; `None` before anything is done.
     pub fn left(&self, elapsed: Duration) -> Option<Duration> {
         let rest = self.total.checked_sub(self.done)?;
         (self.done > 0).then(|| elapsed.mul_f64(rest as f64 / self.done as f64))

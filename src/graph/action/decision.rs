@@ -1,46 +1,46 @@
-//! Who may decide, and what was decided.
+//! The policy of an action, and the decisions about it.
 
 use countersign_core::{clock::Timestamp, ids::UserId};
 use serde::{Deserialize, Serialize};
 
-/// Who may decide about an action. Part of its digest.
+/// The people who may decide about an action. Part of its digest.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Policy {
-    /// Any of these may decide. Empty: nobody may.
+    /// The people of whom any may decide. Empty: nobody may.
     pub approvers: Vec<Approver>,
-    /// Lists that whoever decides has to be in as well: a change in several contexts is decided by those whom all of them
-    /// name.
+    /// Further lists that every decider has to be in as well: a change in several contexts is decided by people whom
+    /// all of them name.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub also: Vec<Vec<Approver>>,
-    /// Whether the person who asked may approve.
+    /// True if the person who asked may approve.
     pub own_request: bool,
-    /// How many different people must approve.
+    /// The number of different people who must approve.
     pub needed: u32,
-    /// Whether a typed “yes” counts; irreversible actions need the button.
+    /// True if a typed “yes” counts; irreversible actions need the button.
     pub typed: bool,
-    /// Who may decide besides, once nobody did for a while.
+    /// The additional people who may decide if nobody has for a while.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub escalation: Option<Escalation>,
-    /// Why it is stricter than usual, if it is.
+    /// The reason why the policy is stricter than usual, if it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub because: Option<String>,
-    /// That nobody may decide since the lists that have to agree have nobody in common: the contexts they are for, as far
-    /// as that is due to different contexts.
+    /// Set if nobody may decide because the required lists have nobody in common: the contexts of those lists, as far
+    /// as different contexts are the cause.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub apart: Option<Vec<String>>,
 }
 
-/// Who may decide besides, once a card has been open for some time.
+/// The additional people who may decide once a card has been open for some time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Escalation {
-    /// Any of these.
+    /// The people of whom any may decide.
     pub approvers: Vec<Approver>,
-    /// How long after the request, in milliseconds.
+    /// The time after the request, in milliseconds.
     pub after_ms: u64,
 }
 
 impl Policy {
-    /// Whether it names anybody, themselves or by a user group: they may be elsewhere and not know that a card waits.
+    /// Returns true if it names a person or a user group: they may be elsewhere and not know that a card waits.
     pub fn names_anybody(&self) -> bool {
         self.approvers.iter().any(|approver| matches!(approver, Approver::User(_) | Approver::Group(_)))
     }
@@ -60,34 +60,34 @@ pub enum Approver {
     Group(String),
 }
 
-/// What a person, or the clock, made of a pending action.
+/// The decision of a person, or of the clock, about a pending action.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// Do it.
+    /// The action is to be done.
     Approved,
-    /// Do not.
+    /// The action is not to be done.
     Rejected {
-        /// Why, in the person's words.
+        /// The reason, in the person's words.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
     },
-    /// Nobody answered in time.
+    /// Nobody decided in time.
     Expired,
-    /// Withdrawn.
+    /// The request was withdrawn.
     Cancelled,
-    /// A newer request took its place.
+    /// A newer request replaced it.
     Superseded,
 }
 
 /// One decision, as recorded.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Decision {
-    /// Who; nobody for an expiry.
+    /// The person who decided; `None` for an expiry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<UserId>,
-    /// When it arrived.
+    /// The time at which it arrived.
     pub at: Timestamp,
-    /// What.
+    /// The verdict.
     pub verdict: Verdict,
 }

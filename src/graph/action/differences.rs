@@ -1,22 +1,22 @@
-//! What is not as it was: two readings of a target, side by side.
+//! The differences between two readings of a target.
 //!
-//! An execution that is refused because its target changed has to say what changed. An action that knows its fields says so
-//! in its own words ([`super::ActionKind::differences`]); this is what is said by default, of any two readings.
+//! An execution that is refused because its target changed has to name the change. An action that knows its fields
+//! words it itself ([`super::ActionKind::differences`]); this is the default for any two readings.
 
 use countersign_core::reply::{Fact, Text};
 use serde_json::{Map, Value};
 
-/// The longest value that is shown.
+/// The longest value that is shown, in characters.
 const LONGEST: usize = 300;
 
-/// One fact for each value that differs: what was shown, and what was found.
+/// Returns one fact for each value that differs, with the value shown and the value found.
 pub fn differences(shown: &Value, found: &Value) -> Vec<Fact> {
     let mut facts = Vec::new();
     walk(&mut Vec::new(), shown, found, &mut facts);
     facts
 }
 
-/// A difference as a line of a card.
+/// Returns a difference as a line of a card.
 pub fn difference(label: impl Into<String>, shown: impl Into<Text>, found: impl Into<Text>) -> Fact {
     Fact { label: label.into(), before: Some(shown.into()), after: found.into() }
 }
@@ -43,7 +43,7 @@ fn walk(path: &mut Vec<String>, shown: &Value, found: &Value, facts: &mut Vec<Fa
     }
 }
 
-/// The keys of both, in the order in which they stand.
+/// Returns the keys of both objects, in their order.
 fn keys(one: &Map<String, Value>, other: &Map<String, Value>) -> Vec<String> {
     let added = other.keys().filter(|key| !one.contains_key(*key));
     one.keys().chain(added).cloned().collect()
@@ -53,7 +53,7 @@ fn is_nested(value: &Value) -> bool {
     value.is_object() || value.is_array()
 }
 
-/// `updated_at` as people write it: “Updated at”; what is within something comes after it: “Conditions 2 weight”.
+/// Words a path for people: `updated_at` becomes “Updated at”, a value inside another “Conditions 2 weight”.
 fn label(path: &[String]) -> String {
     let words = path.join(" ").replace('_', " ");
     let mut letters = words.chars();

@@ -1,38 +1,38 @@
 //! A form in which a person gives an action's parameters, or changes them.
 //!
-//! A field stands for one place in the parameters, by its JSON pointer (RFC 6901). What is not on the form, and what is
-//! left as it was, stays exactly as it is; so a form never loses what it cannot show.
+//! A field stands for one place in the parameters, by its JSON pointer (RFC 6901). Values that are not on the form, or
+//! that were left alone, stay exactly as they are; so a form never loses a value that it cannot show.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Number, Value};
 
-/// What was entered, by the field's place; each field has one text, or several.
+/// The entries, by the place of the field; each field has one text, or several.
 pub type Entered = BTreeMap<String, Vec<String>>;
 
-/// Fields in the order in which they are shown.
+/// A form: fields in the order in which they are shown.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Form {
     /// The fields.
     pub fields: Vec<Field>,
 }
 
-/// One thing to enter.
+/// One field of a form.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Field {
     /// Its place in the parameters, such as `/name` or `/conditions/0/weight`.
     pub place: String,
-    /// What it is, with its unit: `Weight of control, in %`.
+    /// The label, with the unit: `Weight of control, in %`.
     pub label: String,
-    /// What can be entered, for whoever does not know.
+    /// A hint on what can be entered.
     pub hint: Option<String>,
-    /// Whether it must be filled in.
+    /// True if it must be filled in.
     pub required: bool,
-    /// How it is entered, and what stands there at first.
+    /// The kind of input, with its initial value.
     pub input: Input,
 }
 
-/// How something is entered.
+/// The kind of input of a field, with its initial value.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Input {
     /// One line.
@@ -43,37 +43,37 @@ pub enum Input {
     Prose(String),
     /// A number.
     Number {
-        /// At first.
+        /// The initial value.
         value: Option<f64>,
-        /// The least there may be.
+        /// The smallest number allowed.
         least: Option<f64>,
-        /// The most there may be.
+        /// The largest number allowed.
         most: Option<f64>,
-        /// Whether it may have a fraction.
+        /// True if fractions are allowed.
         fraction: bool,
     },
     /// One of several.
     One {
-        /// What can be chosen.
+        /// The choices.
         picks: Vec<Pick>,
-        /// Chosen at first.
+        /// The initial choice.
         value: Option<String>,
     },
     /// Yes or no.
     Flag(Option<bool>),
 }
 
-/// One of several things to choose.
+/// One choice of several.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pick {
-    /// What is stored.
+    /// The value that is stored.
     pub value: String,
-    /// What is shown.
+    /// The label that is shown.
     pub label: String,
 }
 
 impl Pick {
-    /// Shown as it is stored.
+    /// Creates a choice that is shown as it is stored.
     pub fn of(value: impl Into<String>) -> Self {
         let value = value.into();
         Self { label: value.clone(), value }
@@ -81,11 +81,11 @@ impl Pick {
 }
 
 impl Form {
-    /// The parameters with what was entered: only what differs from what stood there at first is changed.
+    /// Returns the parameters with the entries: only values that differ from the initial ones are changed.
     ///
     /// # Errors
     ///
-    /// What is wrong with a field, by its place.
+    /// The faults of fields, by their places.
     pub fn fill(&self, parameters: &Value, entered: &Entered) -> Result<Value, BTreeMap<String, String>> {
         let mut filled = match parameters {
             Value::Object(map) => map.clone(),
@@ -107,7 +107,7 @@ impl Form {
         if wrong.is_empty() { Ok(Value::Object(filled)) } else { Err(wrong) }
     }
 
-    /// The places whose entry is not what stood there at first, in the order of the fields.
+    /// Returns the places whose entry differs from the initial one, in the order of the fields.
     pub fn changed<'a>(&'a self, entered: &'a Entered) -> impl Iterator<Item = &'a str> {
         let was = |field: &Field| entered.get(&field.place).map_or(&[][..], Vec::as_slice) == field.input.as_entered();
         self.fields.iter().filter(move |field| !was(field)).map(|field| field.place.as_str())
@@ -115,24 +115,24 @@ impl Form {
 }
 
 impl Field {
-    /// A field that may be left empty.
+    /// Creates a field that may be left empty.
     pub fn new(place: impl Into<String>, label: impl Into<String>, input: Input) -> Self {
         Self { place: place.into(), label: label.into(), hint: None, required: false, input }
     }
 
-    /// With a hint.
+    /// Adds a hint.
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }
 
-    /// Must be filled in.
+    /// Marks the field as required.
     pub fn required(mut self) -> Self {
         self.required = true;
         self
     }
 
-    /// What was entered, as a parameter. Nothing entered: `None`.
+    /// Converts an entry to a parameter; `None` if nothing was entered.
     fn read(&self, given: &[String]) -> Result<Option<Value>, String> {
         let text = given.first().map_or("", |text| text.trim());
         if text.is_empty() {
@@ -169,7 +169,7 @@ impl Field {
 }
 
 impl Input {
-    /// What stands there at first, as it would come back if nobody touched it.
+    /// Returns the initial value in the form in which it comes back if it is not changed.
     pub fn as_entered(&self) -> Vec<String> {
         let text = |text: &str| if text.trim().is_empty() { Vec::new() } else { vec![text.to_owned()] };
         match self {
@@ -182,7 +182,7 @@ impl Input {
     }
 }
 
-/// Puts a value at a place, or takes away what is there.
+/// Sets the value at a place, or removes it.
 fn put(into: &mut Map<String, Value>, place: &str, value: Option<Value>) {
     let mut steps = place.trim_start_matches('/').split('/').peekable();
     let Some(first) = steps.next() else { return };

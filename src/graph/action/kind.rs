@@ -1,4 +1,4 @@
-//! What an action is made of: parameters, card, request, and how a lost answer is settled.
+//! A kind of action: parameters, card, request, and the recovery from a lost answer.
 
 use std::time::Duration;
 
@@ -12,29 +12,29 @@ use super::{ActionRecord, Batches, ErrorKind, Form, Outcome, Reader, Scope, Undo
 /// A validated change, ready for its card.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Proposal {
-    /// Exactly what will be done.
+    /// The exact change.
     pub parameters: Value,
-    /// What is true of the target now.
+    /// The present state of the target.
     pub preconditions: Value,
-    /// What people will see.
+    /// The card that people see.
     pub card: Card,
-    /// What would put things back.
+    /// The action that would undo the change.
     pub undo: Option<Undo>,
-    /// What it is about.
+    /// The things that the change is about.
     #[serde(default, skip_serializing_if = "Scope::is_empty")]
     pub scope: Scope,
 }
 
-/// Why a change cannot be proposed.
+/// The reason why a change cannot be proposed.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Refusal {
     /// Parameters are missing: ask for the first, keep the rest.
     Missing(Vec<MissingParameter>),
-    /// It is not to be done, and why: already so, not allowed, unknown name.
+    /// The change is refused: already made, not allowed, unknown name.
     Refused {
-        /// What is wrong.
+        /// The kind of error.
         error: ErrorKind,
-        /// What to say, with a way on.
+        /// The reply, with a way on.
         reply: Reply,
     },
 }
@@ -44,50 +44,50 @@ pub enum Refusal {
 pub struct MissingParameter {
     /// Its name in the action's schema.
     pub name: String,
-    /// How to ask for it.
+    /// The question that asks for it.
     pub question: String,
-    /// What can be answered, where that is known; drawn as buttons.
+    /// The possible answers, where they are known; drawn as buttons.
     #[serde(default)]
     pub options: Vec<String>,
 }
 
-/// What became of one attempt.
+/// The result of one attempt.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Performed {
-    /// It ended, well or badly.
+    /// It ended, with success or failure.
     Ended(Outcome),
     /// The request left and no answer came.
     NoAnswer {
-        /// What is known, for the operator's log.
+        /// The known details, for the operator's log.
         detail: String,
     },
 }
 
-/// What reading back showed after an attempt without an answer.
+/// The result of reading back after an attempt without an answer.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Probed {
     /// It did happen.
     Happened(Outcome),
     /// Everything reads as before: it has not happened so far.
     DidNotHappen,
-    /// A part of it is there, and the rest reads as before: it can be gone on with.
+    /// A part of it happened, and the rest reads as before: it can be continued.
     Unfinished {
-        /// What is there, and what is not.
+        /// The parts that are there, and those that are not.
         evidence: Text,
     },
-    /// It was read back, and is neither as it was nor as it was to be.
+    /// The state is neither the old one nor the intended one.
     Otherwise {
-        /// What was read back.
+        /// The state that was read back.
         evidence: Text,
     },
-    /// It cannot be told: it could not be read back.
+    /// It could not be read back.
     CannotTell {
-        /// Why not.
+        /// The reason.
         evidence: Text,
     },
 }
 
-/// What to do with an action that is found in `Intent` without an outcome.
+/// The way to settle an action that is found in `Intent` without an outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Recovery {
     /// Send it again with the same key: the target recognises a repeat, or repeating changes nothing.
@@ -95,46 +95,46 @@ pub enum Recovery {
     /// Read back, several times if need be: first when a request must have arrived, then at growing distances for as long
     /// as the engine's `settle_within`.
     Probe {
-        /// How long a request may still arrive after it left, by the clocks of this side.
+        /// The time for which a request may still arrive after it left, by the clocks of this side.
         in_flight: Duration,
-        /// Whether doing it twice leaves the same as doing it once. What is not repeatable is never sent again without an
-        /// answer: a person is asked.
+        /// True if doing it twice has the same effect as once. If false, it is never sent again without an answer: a
+        /// person is asked.
         repeatable: bool,
     },
     /// A person has to look.
     Ask,
 }
 
-/// One thing that can be done to the outside world: its parameters, its card, its request.
+/// A kind of change in the outside world: its parameters, its card, its request.
 #[async_trait]
 pub trait ActionKind: Send + Sync {
-    /// Its name, such as `archive_document`.
+    /// Returns the name, such as `archive_document`.
     fn name(&self) -> &'static str;
 
-    /// Counts up when parameters or request change their meaning.
+    /// Returns the version, which counts up when parameters or request change their meaning.
     fn version(&self) -> u32 {
         1
     }
 
-    /// One sentence for the language model: when to use it.
+    /// Describes in one sentence for the language model when to use it.
     fn description(&self) -> &'static str;
 
-    /// The JSON schema of the parameters a person or model gives.
+    /// Returns the JSON schema of the parameters that a person or model gives.
     fn schema(&self) -> Value;
 
-    /// Whether it cannot be put back.
+    /// Returns true if it cannot be undone.
     fn irreversible(&self) -> bool {
         false
     }
 
-    /// The form in which a person changes these parameters, or gives them from nothing (`{}`). It may read what can be
-    /// chosen. `None`: there is nothing that a form could change.
+    /// Returns the form in which a person changes these parameters, or gives them from nothing (`{}`). It may read the
+    /// choices from the system. `None`: there is nothing that a form could change.
     async fn form(&self, parameters: &Value) -> Option<Form> {
         let _ = parameters;
         None
     }
 
-    /// Whether [`Self::form`] has something for these parameters; asked each time a card is made.
+    /// Returns true if [`Self::form`] has fields for these parameters; asked each time a card is made.
     fn is_editable(&self, parameters: &Value) -> bool {
         let _ = parameters;
         false
@@ -147,7 +147,7 @@ pub trait ActionKind: Send + Sync {
     /// [`PrepareError`] says whether a person, or time, can help.
     async fn prepare(&self, parameters: &Value) -> Result<Proposal, PrepareError>;
 
-    /// The same for somebody in a conversation. Only what is not for everybody to see looks at who that is.
+    /// Does the same for a person in a conversation. The reader matters only for data that not everyone may see.
     ///
     /// # Errors
     ///
@@ -157,26 +157,26 @@ pub trait ActionKind: Send + Sync {
         self.prepare(parameters).await
     }
 
-    /// Reads what [`Proposal::preconditions`] holds, again. A difference refuses the execution.
+    /// Reads the state again that [`Proposal::preconditions`] holds. A difference refuses the execution.
     ///
     /// # Errors
     ///
     /// If the system cannot be read; nothing has been sent.
     async fn preconditions(&self, record: &ActionRecord) -> Result<Value, Outcome>;
 
-    /// What changed between the card and now, as lines of a card: what [`Self::preconditions`] read then, and what it
-    /// reads now.
+    /// Returns the changes between the card and now, as lines of a card: the state that [`Self::preconditions`] read
+    /// then, and the state it reads now.
     fn differences(&self, shown: &Value, found: &Value) -> Vec<Fact> {
         differences(shown, found)
     }
 
-    /// How it is made in batches, if it is too large for one request. [`Self::perform`], [`Self::recovery`] and
+    /// Returns the batches of the change if it is too large for one request. [`Self::perform`], [`Self::recovery`] and
     /// [`Self::probe`] are for one request, and are not used then.
     fn batches(&self) -> Option<&dyn Batches> {
         None
     }
 
-    /// Adds to the reply about the outcome what its sentence does not say: figures, a picture.
+    /// Adds figures or a picture to the reply about the outcome.
     fn report(&self, record: &ActionRecord, reply: Reply) -> Reply {
         let _ = record;
         reply
@@ -187,28 +187,28 @@ pub trait ActionKind: Send + Sync {
         Performed::NoAnswer { detail: format!("{} has no single request", record.name) }
     }
 
-    /// How an attempt without an answer is settled.
+    /// Returns the way to settle an attempt without an answer.
     fn recovery(&self) -> Recovery {
         Recovery::Ask
     }
 
-    /// Reads back whether it happened.
+    /// Reads back whether the change happened.
     async fn probe(&self, record: &ActionRecord) -> Probed {
         let _ = record;
         Probed::CannotTell { evidence: Text::from("This cannot be looked up.") }
     }
 }
 
-/// Why [`ActionKind::prepare`] has no proposal.
+/// The reason why [`ActionKind::prepare`] has no proposal.
 #[derive(Clone, Debug, PartialEq)]
 pub enum PrepareError {
     /// A person can help.
     Refusal(Refusal),
     /// The system cannot be asked at the moment.
     Unavailable {
-        /// What is wrong.
+        /// The kind of error.
         error: ErrorKind,
-        /// What to say.
+        /// The reply.
         reply: Reply,
     },
 }

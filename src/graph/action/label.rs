@@ -1,4 +1,4 @@
-//! Under what an action can be found, besides its own names: whom and which place it has to do with.
+//! The people and places by which an action can be found, apart from its own names.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use countersign_core::ids::{ChannelId, TeamId, UserId};
 
 use super::{ActionRecord, Approver};
 
-/// Whom, or which place, an action has to do with.
+/// A person, a place or a thing that an action has to do with.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Label {
     /// This person asked for it.
@@ -37,7 +37,7 @@ impl fmt::Display for Label {
 }
 
 impl ActionRecord {
-    /// Everything it can be found under, each once.
+    /// Returns all labels of the record, each once.
     pub fn labels(&self) -> Vec<Label> {
         let mut labels = vec![
             Label::AskedBy(self.requested_by.clone()),
@@ -55,7 +55,7 @@ impl ActionRecord {
         labels
     }
 
-    /// Whether it can be found under any of these.
+    /// Returns true if the record has any of these labels.
     pub fn is_under(&self, labels: &[Label]) -> bool {
         self.labels().iter().any(|label| labels.contains(label))
     }

@@ -2,10 +2,10 @@
 //!
 //! An [`ActionRecord`] is the only way to change anything. It moves one way, each move is a compare-and-set in the
 //! store, and the legal moves are one table, [`Status::may_become`]. `Intent` is written before the request leaves, so
-//! a record that is found there after a crash says: *the request may or may not have arrived*. What is done then is the
-//! action's own choice, its [`Recovery`].
+//! a record that is found there after a crash says: *the request may or may not have arrived*. The action's own
+//! [`Recovery`] decides how it is settled.
 //!
-//! What an action is made of (parameters, card, request) is an [`ActionKind`], written by a capability.
+//! The parts of an action (parameters, card, request) are an [`ActionKind`], written by a capability.
 
 mod batches;
 mod decision;

@@ -1,4 +1,4 @@
-//! How an action ended.
+//! The outcome of an action.
 
 use countersign_core::reply::Text;
 use serde::{Deserialize, Serialize};
@@ -6,11 +6,11 @@ use serde_json::Value;
 
 use super::Status;
 
-/// How an action ended.
+/// The outcome of an action.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum Outcome {
-    /// It happened; `result` is what the system answered or what was read back.
+    /// It happened; `result` is the system's answer or the state read back.
     Done {
         /// For the log and for later steps: names and ids, no echoes.
         result: Value,
@@ -19,25 +19,25 @@ pub enum Outcome {
     },
     /// It did not happen.
     Failed {
-        /// What to do about it.
+        /// The kind of error, which decides the way on.
         error: ErrorKind,
-        /// One sentence for people, saying what to do.
+        /// One sentence for people, with a way on.
         summary: Text,
     },
     /// It may have happened, and a person says that it did.
     Settled {
-        /// Who says so, and what was read back.
+        /// The person who says so, and the state read back.
         summary: Text,
     },
     /// It may have happened.
     Unknown {
-        /// What was sent, what was read back, what to do.
+        /// The request sent, the state read back, and the way on.
         summary: Text,
     },
 }
 
 impl Outcome {
-    /// The sentence for people.
+    /// Returns the sentence for people.
     pub fn summary(&self) -> &Text {
         match self {
             Self::Done { summary, .. }
@@ -47,7 +47,7 @@ impl Outcome {
         }
     }
 
-    /// The status an action has after it.
+    /// Returns the status that an action has after it.
     pub fn status(&self) -> Status {
         match self {
             Self::Done { .. } => Status::Done,
@@ -58,7 +58,7 @@ impl Outcome {
     }
 }
 
-/// What kind of thing went wrong, by what can be done about it.
+/// The kinds of error, by the remedy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ErrorKind {
@@ -68,7 +68,7 @@ pub enum ErrorKind {
     Auth,
     /// A parameter is not valid.
     Validation,
-    /// What was named does not exist.
+    /// A thing that was named does not exist.
     NotFound,
     /// The platform cannot be reached.
     Network,

@@ -1,22 +1,22 @@
-//! For whom something is read.
+//! The person for whom data is read.
 
 use countersign_core::ids::{ChannelId, TeamId, ThreadId, UserId};
 
-/// Somebody who is told something, and where: what belongs to one conversation is no matter of another.
+/// A person who reads data, and the conversation: data of one conversation does not belong in another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reader {
-    /// Who, if that is known.
+    /// The person, if known.
     pub by: Option<UserId>,
-    /// In which workspace.
+    /// The workspace.
     pub team: TeamId,
-    /// In which conversation.
+    /// The conversation.
     pub channel: ChannelId,
-    /// Whether nobody else reads it.
+    /// True if nobody else reads it.
     pub alone: bool,
 }
 
 impl Reader {
-    /// Somebody in a thread, where everybody reads it who is in the conversation.
+    /// Creates the reader for a person in a thread, which everyone in the conversation reads.
     pub fn in_thread(by: Option<UserId>, thread: &ThreadId) -> Self {
         let (team, channel) = (thread.team.clone(), thread.channel.clone());
         Self { by, alone: channel.is_direct(), team, channel }

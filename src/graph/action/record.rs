@@ -33,110 +33,111 @@ pub struct ActionRecord {
     pub name: String,
     /// The [`super::ActionKind::version`].
     pub action_version: u32,
-    /// Exactly what will be done; validated, with defaults filled in.
+    /// The exact change; validated, with defaults filled in.
     pub parameters: Value,
-    /// What was true of the target when the card was shown; read again before execution.
+    /// The state of the target when the card was shown; read again before execution.
     pub preconditions: Value,
-    /// Who may decide.
+    /// The people who may decide.
     pub policy: Policy,
-    /// The fingerprint of the change: of name, version, parameters, preconditions and policy, and since version 2 also of
-    /// this action, its thread and who asked.
+    /// The fingerprint of the change: of name, version, parameters, preconditions and policy, and since version 2 also
+    /// of this action, its thread and the person who asked.
     pub digest: Digest,
-    /// The key that the digest was made with; none in records of the first version.
+    /// The key that the digest was made with; `None` in records of the first version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keyed: Option<Keyed>,
     /// The seal of the whole record, made anew with each write.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seal: Option<RowSeal>,
-    /// What is known of where the record is from.
+    /// The result of checking the seal and the digest.
     #[serde(skip)]
     pub proof: Proof,
-    /// Where it stands.
+    /// The status.
     pub status: Status,
-    /// Counts the moves; each move names the one before it.
+    /// The number of moves; each move names the one before it.
     pub revision: u64,
-    /// What people see.
+    /// The card that people see.
     pub card: Card,
     /// The message the card is on.
     pub slot: Slot,
-    /// Who asked.
+    /// The person who asked.
     pub requested_by: UserId,
-    /// When.
+    /// The time of the request.
     pub requested_at: Timestamp,
-    /// When the card goes.
+    /// The time at which the card expires.
     pub expires_at: Timestamp,
-    /// Who decided what, in order.
+    /// The decisions, in order.
     #[serde(default)]
     pub decisions: Vec<Decision>,
-    /// When the request was about to leave.
+    /// The time at which the request was about to leave.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub intent_at: Option<Timestamp>,
-    /// How often the request was about to leave.
+    /// The number of times that the request was about to leave.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub sends: u32,
-    /// What came of each time that the request left and its answer, if any, did not say whether it happened.
+    /// The results of the sends whose answer, if any, did not say whether the change happened.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub answers: Vec<String>,
-    /// How far it is, if it is made in batches.
+    /// The progress, if the change is made in batches.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub progress: Option<Progress>,
-    /// When it was as far as that.
+    /// The time of that progress.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub progress_at: Option<Timestamp>,
-    /// Whether it was stopped before everything was done.
+    /// True if it was stopped before everything was done.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cut_short: bool,
-    /// When it was found that a batch had been interrupted; until its requests must have arrived.
+    /// The time at which a batch was found interrupted; kept until its requests must have arrived.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interrupted_at: Option<Timestamp>,
-    /// The event that it waits for, or that it waited for before the batch in hand.
+    /// The event that it waits for, or that it waited for before the present batch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waits: Option<Wait>,
-    /// How it ended.
+    /// The outcome.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<Outcome>,
-    /// Who settled an outcome that was not known.
+    /// The person who settled an unknown outcome.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub settled: Option<Settlement>,
-    /// The action that would put things back, as name and parameters; worked out before execution.
+    /// The action that would undo the change, as name and parameters; worked out before execution.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub undo: Option<Undo>,
-    /// Who was told directly that it waits for them.
+    /// The people who were notified directly that it waits for them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub told: Vec<UserId>,
-    /// What it is about.
+    /// The things that the change is about.
     #[serde(default, skip_serializing_if = "Scope::is_empty")]
     pub scope: Scope,
-    /// Who changed it on its way here, in order. Each change made a new record with a new key; this is the last of them.
+    /// The people who changed it on its way here, in order. Each change made a new record with a new key; this is the
+    /// last of them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub edits: Vec<Edit>,
     /// The key that the thread waits for, if it is not this record's: that of the version before the first edit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<ApprovalId>,
-    /// When more people were brought in, since nobody had decided.
+    /// The time at which more people were brought in because nobody had decided.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub escalated_at: Option<Timestamp>,
-    /// The record that took this one's place.
+    /// The record that replaced this one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replaced_by: Option<Replacement>,
-    /// The standing approval that it was approved under, if nobody was asked.
+    /// The standing approval that it was approved under, if no person was asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub under: Option<Under>,
 }
 
-/// What says nothing is not stored.
+/// Returns true for a count of zero, which is not stored.
 fn is_zero(sends: &u32) -> bool {
     *sends == 0
 }
 
-/// What took the place of a record.
+/// The replacement of a record.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Replacement {
     /// The new record.
     pub action: ActionId,
     /// The message its card is on.
     pub slot: Slot,
-    /// Whether it is the same request, changed in its form; if not, it is a newer request for the same thing.
+    /// True if it is the same request, changed in its form; false if it is a newer request for the same thing.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub edited: bool,
 }
@@ -144,29 +145,29 @@ pub struct Replacement {
 /// A change of a request by a person, before it was decided.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Edit {
-    /// Who.
+    /// The person.
     pub by: UserId,
-    /// When.
+    /// The time.
     pub at: Timestamp,
     /// The version before.
     pub from: ActionId,
-    /// What is different on the card.
+    /// The differences on the card.
     pub changed: Vec<Fact>,
     /// The window it was entered in, by Slack's name: the same window sent again changes nothing more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub window: Option<String>,
 }
 
-/// Whose press settled an outcome that was not known.
+/// The person whose press settled an unknown outcome.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Settlement {
-    /// Who.
+    /// The person.
     pub by: UserId,
-    /// When.
+    /// The time.
     pub at: Timestamp,
 }
 
-/// The action that puts things back.
+/// The action that undoes a change.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Undo {
     /// The [`super::ActionKind::name`].
@@ -181,12 +182,12 @@ impl ActionRecord {
     /// The version of the stored shape.
     pub const FORMAT: u32 = 1;
 
-    /// The digest of the first version, without a key, of what the record says now.
+    /// Returns the digest of the first version, without a key, of the record as it is now.
     pub fn computed_digest(&self) -> Digest {
         digest_of(&self.name, self.action_version, &self.parameters, &self.preconditions, &self.policy)
     }
 
-    /// The record after a move, with the revision counted up.
+    /// Returns the record after a move, with the revision counted up.
     ///
     /// # Errors
     ///
@@ -198,47 +199,47 @@ impl ActionRecord {
         Ok(Self { status: to, revision: self.revision + 1, ..self.clone() })
     }
 
-    /// The key of the timer that lets the card expire.
+    /// Returns the key of the timer that lets the card expire.
     pub fn expiry_timer(&self) -> String {
         format!("expire:{}", self.id)
     }
 
-    /// The key of the timer that ends a wait for an event.
+    /// Returns the key of the timer that ends a wait for an event.
     pub fn waiting_timer(&self) -> String {
         format!("wait:{}", self.id)
     }
 
-    /// The key of the timer that has those told who are named by the policy.
+    /// Returns the key of the timer that notifies the people whom the policy names.
     pub fn telling_timer(&self) -> String {
         format!("tell:{}", self.id)
     }
 
-    /// The key of the timer that reminds of the card.
+    /// Returns the key of the timer that reminds of the card.
     pub fn reminder_timer(&self) -> String {
         format!("remind:{}", self.id)
     }
 
-    /// The key of the timer that brings more people in.
+    /// Returns the key of the timer that brings more people in.
     pub fn escalation_timer(&self) -> String {
         format!("escalate:{}", self.id)
     }
 
-    /// The keys of all timers that an open card has.
+    /// Returns the keys of all timers that an open card has.
     pub fn timers(&self) -> [String; 4] {
         [self.expiry_timer(), self.reminder_timer(), self.escalation_timer(), self.telling_timer()]
     }
 
-    /// The key under which the thread waits for the decision: that of the first version.
+    /// Returns the key under which the thread waits for the decision: that of the first version.
     pub fn question(&self) -> &ApprovalId {
         self.origin.as_ref().unwrap_or(&self.approval)
     }
 
-    /// Those who may decide: those of the policy, and those who were brought in.
+    /// Returns the people who may decide: those of the policy, and those who were brought in.
     pub fn approvers(&self) -> impl Iterator<Item = &Approver> {
         self.policy.approvers.iter().chain(self.brought_in())
     }
 
-    /// Those who were brought in.
+    /// Returns the people who were brought in.
     pub fn brought_in(&self) -> &[Approver] {
         let escalation = self.escalated_at.and(self.policy.escalation.as_ref());
         escalation.map_or(&[], |escalation| &escalation.approvers)
@@ -249,17 +250,17 @@ impl ActionRecord {
         self.edits.len() + 1
     }
 
-    /// Whether this person asked for it, or changed what was asked for: it is their request.
+    /// Returns true if this person asked for the change or edited the request: it is their request.
     pub fn is_request_of(&self, person: &UserId) -> bool {
         self.requested_by == *person || self.edits.iter().any(|edit| edit.by == *person)
     }
 
-    /// An event about this action, for the record.
+    /// Creates an event about this action, for the record.
     pub fn event(&self, kind: AuditKind, at: Timestamp, by: Option<UserId>, detail: Value) -> AuditDraft {
         AuditDraft { action: Some(self.id.clone()), ..AuditDraft::new(kind, at, by, detail) }
     }
 
-    /// That its card was shown, exactly as it stood on it; for the record.
+    /// Creates the event that its card was shown, exactly as it was; for the record.
     pub fn shown(&self, at: Timestamp) -> AuditDraft {
         let Card { title, facts, warnings, notes, approve, reject, irreversible, .. } = &self.card;
         let words = |texts: &[Text]| texts.iter().map(Text::words).collect::<Vec<_>>();
@@ -278,12 +279,12 @@ impl ActionRecord {
         self.event(AuditKind::Shown, at, None, detail)
     }
 
-    /// Whether a new version took its place, since somebody changed the request in its form.
+    /// Returns true if a new version replaced it because a person changed the request in its form.
     pub fn was_edited(&self) -> bool {
         self.replaced_by.as_ref().is_some_and(|newer| newer.edited)
     }
 
-    /// What is said of what ended before everything was done: “stopped after 32 of 400”.
+    /// Describes a change that ended before everything was done: “stopped after 32 of 400”.
     pub fn stopped_after(&self) -> Option<String> {
         let stopped = self.cut_short && self.status == Status::Done;
         stopped.then(|| match &self.progress {
@@ -292,7 +293,7 @@ impl ActionRecord {
         })
     }
 
-    /// Who approved so far, each person once.
+    /// Returns the people who have approved so far, each once.
     pub fn approved_by(&self) -> Vec<UserId> {
         let mut people = Vec::new();
         for decision in &self.decisions {
@@ -306,7 +307,7 @@ impl ActionRecord {
     }
 }
 
-/// The digest of the first version: of a change and of who may allow it, without a key.
+/// Returns the digest of the first version: of a change and its policy, without a key.
 pub fn digest_of(name: &str, version: u32, parameters: &Value, preconditions: &Value, policy: &Policy) -> Digest {
     let policy = serde_json::to_value(policy).expect("a policy is plain data");
     Digest::of(&[&json!(1), &json!(name), &json!(version), parameters, preconditions, &policy])

@@ -1,61 +1,61 @@
-//! What a change is about: for policies, for limits, and so that a newer request can take the place of an older one.
+//! The scope of a change: for policies, for limits, and to let a newer request replace an older one.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// What a change is about. Worked out with the change from its parameters and the live system, so it is no part of the
-/// digest; the policy that follows from it is.
+/// The things a change is about. Worked out with the change from its parameters and the live system, so it is no part
+/// of the digest; the policy that follows from it is.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Scope {
-    /// The things that change, such as `<kind>:<id>`. A newer request for one of them takes the place of an older one in
-    /// the same thread. Empty: nothing that requests could be about at the same time.
+    /// The things that change, such as `<kind>:<id>`. A newer request for one of them replaces an older one in the same
+    /// thread. Empty: requests for the change cannot conflict.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub targets: Vec<String>,
     /// The contexts they belong to.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub contexts: Vec<String>,
-    /// The things that it is about, by the names that people know. Stored under the name that was there first: records are
+    /// The things that it is about, by the names that people know. Stored under the older name because records are
     /// sealed as they are written.
     #[serde(rename = "experiments", skip_serializing_if = "Vec::is_empty")]
     pub subjects: Vec<String>,
-    /// What limits are compared with, by measure: statuses, weights, users, dates.
+    /// The values that limits are compared with, by measure: statuses, weights, users, dates.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub measures: BTreeMap<String, Vec<Value>>,
 }
 
 impl Scope {
-    /// About one thing.
+    /// Creates the scope of one thing.
     pub fn of(target: impl Into<String>) -> Self {
         Self { targets: vec![target.into()], ..Self::default() }
     }
 
-    /// In this context, too.
+    /// Adds a context.
     pub fn in_context(mut self, context: impl Into<String>) -> Self {
         self.contexts.push(context.into());
         self
     }
 
-    /// About the thing of this name, too.
+    /// Adds a thing by its name.
     pub fn of_subject(mut self, name: impl Into<String>) -> Self {
         self.subjects.push(name.into());
         self
     }
 
-    /// With this among the values of a measure.
+    /// Adds a value of a measure.
     pub fn measure(mut self, measure: &str, value: impl Into<Value>) -> Self {
         self.measures.entry(measure.to_owned()).or_default().push(value.into());
         self
     }
 
-    /// Whether nothing is known.
+    /// Returns true if nothing is known.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Whether both are about the same thing.
+    /// Returns true if both are about the same thing.
     pub fn shares_target_with(&self, other: &Self) -> bool {
         self.targets.iter().any(|target| other.targets.contains(target))
     }

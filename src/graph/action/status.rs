@@ -1,10 +1,10 @@
-//! Where an action stands, and the one table of legal moves.
+//! The status of an action, and the one table of legal moves.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Where an action stands.
+/// The status of an action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
@@ -18,24 +18,24 @@ pub enum Status {
     Intent,
     /// It happened.
     Done,
-    /// It did not happen, and why is known.
+    /// It did not happen, and the reason is known.
     Failed,
     /// It may have happened; a person has to look.
     Unknown,
-    /// A person says that it happened; it was read back, and could not be seen there.
+    /// A person says that it happened, but reading back did not show it.
     Settled,
-    /// A person said no.
+    /// A person rejected it.
     Rejected,
-    /// Nobody answered in time.
+    /// Nobody decided in time.
     Expired,
-    /// A newer request for the same thing took its place.
+    /// A newer request for the same thing replaced it.
     Superseded,
     /// Withdrawn before anybody decided.
     Cancelled,
 }
 
 impl Status {
-    /// Whether it was tried, and there is something to tell of how it ended.
+    /// Returns true if it was tried and has an outcome to report.
     pub fn has_outcome(self) -> bool {
         matches!(self, Self::Done | Self::Failed | Self::Unknown | Self::Settled)
     }
@@ -56,7 +56,7 @@ impl Status {
         Self::Cancelled,
     ];
 
-    /// The legal moves: what has no arm cannot happen.
+    /// Returns true if the move is legal: a move without an arm cannot happen.
     pub fn may_become(self, next: Self) -> bool {
         use Status::*;
         match (self, next) {
@@ -73,12 +73,12 @@ impl Status {
         }
     }
 
-    /// Whether the record is waiting for a person.
+    /// Returns true if the record is waiting for a person.
     pub fn is_open(self) -> bool {
         self == Self::Pending
     }
 
-    /// The word for it, as stored.
+    /// Returns the word for it, as stored.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Proposed => "proposed",
@@ -107,9 +107,9 @@ impl fmt::Display for Status {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("an action that is {from} cannot become {to}")]
 pub struct IllegalMove {
-    /// Where it stood.
+    /// The status before.
     pub from: Status,
-    /// Where it was to go.
+    /// The status asked for.
     pub to: Status,
 }
 
