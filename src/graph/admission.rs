@@ -1,24 +1,24 @@
-//! Who may ask. Looked at before a turn begins, so that nobody's words cost anything who may not.
+//! The admission of people: checked before a turn begins, so that nobody causes cost who may not ask.
 
 use std::fmt;
 
 use async_trait::async_trait;
 use countersign_core::ids::{MessageTs, ThreadId, UserId};
 
-/// Who may ask.
+/// Decides who may ask.
 #[async_trait]
 pub trait Admission: Send + Sync + fmt::Debug {
-    /// Whether what somebody said in a thread is taken up.
+    /// Returns whether a person's message in a thread is taken up.
     async fn admits(&self, thread: &ThreadId, by: &UserId, said: &MessageTs) -> Admits;
 }
 
-/// Whether words are taken up.
+/// The answer to whether a message is taken up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Admits {
-    /// They are.
+    /// It is taken up.
     Yes,
-    /// They are not, and whoever said them has been told; why not, in a word for the record.
+    /// It is not taken up, and its author has been notified; with the reason in a word for the record.
     No(&'static str),
-    /// It cannot be told at the moment: the words stay in the mailbox.
+    /// It cannot be decided at the moment: the message stays in the mailbox.
     Later,
 }

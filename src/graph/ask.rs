@@ -1,8 +1,8 @@
 //! A step that ends with a question: its card, and the older cards that give way to it, in one atomic write.
 //!
 //! Older cards are decided without the lease of the thread, so one of them may be decided between reading and writing.
-//! The store then refuses the whole write, and it is made again from what is so now: neither the step nor the decision is
-//! lost, and no card ever says that another one took its place which was never stored.
+//! The store then refuses the whole write, and it is made again from the new state: neither the step nor the decision
+//! is lost, and no card ever names a replacement that was never stored.
 
 use countersign_core::{
     clock::Timestamp,
@@ -22,14 +22,15 @@ use super::{
     store::{ActionFilter, Changes, Error, Usage},
 };
 
-/// How many other open requests about the same thing a card tells of.
+/// The number of other open requests about the same thing that a card mentions.
 const OTHERS: usize = 3;
 
-/// How often the write is made again when older cards are decided meanwhile. Each time at least one approval was counted.
+/// The number of times that the write is made again when older cards are decided meanwhile. Each time at least one
+/// approval was counted.
 const RACES: u32 = 16;
 
 impl<S: State> Engine<S> {
-    /// Saves a step that asks a person. `extra` is what it says besides.
+    /// Saves a step that asks a person. `extra` holds the step's other changes.
     pub(super) async fn keep_question(
         &self,
         session: &mut Session<S>,
@@ -61,7 +62,7 @@ impl<S: State> Engine<S> {
         }
     }
 
-    /// The record of a question, before it is compared with other cards.
+    /// Creates the record of a question, before it is compared with other cards.
     fn record_of(&self, session: &Session<S>, ask: Ask) -> ActionRecord {
         let Ask { action, mut proposal, requested_by, replaces: _, then: _ } = ask;
         let kind = self.actions.get(action.as_str()).expect("a node asks only for actions that are registered");
@@ -90,8 +91,8 @@ impl<S: State> Engine<S> {
         Times { open_for: self.settings.approval_ttl, remind_before: self.settings.remind_before }
     }
 
-    /// Adds the question with its card to a write; the card is posted after that, from the outbox. What a standing approval
-    /// covers is gone on with at once. Returns the older cards that give way in the same write.
+    /// Adds the question with its card to a write; the card is posted after that, from the outbox. A change covered by
+    /// a standing approval is carried out at once. Returns the older cards that give way in the same write.
     async fn ask(
         &self,
         session: &mut Session<S>,
@@ -120,8 +121,8 @@ impl<S: State> Engine<S> {
         Ok(older)
     }
 
-    /// Open cards of this thread about the same thing give way to this one, and the one that it is to replace; a card that
-    /// was decided meanwhile does not. Returns which.
+    /// Lets open cards of this thread about the same thing give way to this one, and the one that it is to replace; a
+    /// card that was decided meanwhile does not. Returns the cards that gave way.
     async fn supersede(
         &self,
         session: &mut Session<S>,
@@ -150,7 +151,7 @@ impl<S: State> Engine<S> {
         Ok(given_way)
     }
 
-    /// Says on the card that the same thing is being decided elsewhere: what is done there may make this one void.
+    /// Warns on the card of open requests elsewhere about the same thing, whose result may invalidate this one.
     async fn warn_of_others(&self, newer: &mut ActionRecord) -> Result<(), Error> {
         let about: Vec<_> = newer.scope.targets.iter().cloned().map(Label::About).collect();
         if about.is_empty() {

@@ -1,13 +1,13 @@
-//! Carries out an approved action that is made in batches: saves each, shows how far it is, listens for “stop”.
+//! Carries out an approved action that is made in batches: saves each, shows the progress, listens for “stop”.
 //!
 //! A batch that was begun and not saved is an *interrupted* one. Requests of it may still be on their way, so it is
-//! left alone until they must have arrived, and then the action finds out what of it is done.
+//! left alone until they must have arrived, and then the action finds out how much of it is done.
 //!
-//! A batch may also wait for an event from elsewhere (`external.rs`): then the action is saved and let go of, and comes back
-//! here with the event, at its deadline, or to be stopped.
+//! A batch may also wait for an event from elsewhere (`external.rs`): then the action is saved and released, and comes
+//! back here with the event, at its deadline, or to be stopped.
 //!
 //! The requests of a batch leave under a [`Permit`] that is renewed while the store says that the thread is still ours:
-//! whoever takes the thread over later waits for the time in flight from then on, and the permit ends before that.
+//! a process that takes the thread over waits for the time in flight from then on, and the permit ends before that.
 
 use countersign_core::{clock::Timestamp, http_log::HttpLog, ids::UserId, permit::Permit};
 use serde_json::{Value, json};
@@ -22,10 +22,10 @@ use super::{
     unwind::{Panicked, caught},
 };
 
-/// Stands for “since when” where nothing of an action can be on its way.
+/// The time in place of [`ActionRecord::interrupted_at`] if no request of an action can be on its way.
 pub(super) const NOTHING_ON_ITS_WAY: Timestamp = Timestamp(0);
 
-/// How far it is, for the record.
+/// Returns the progress, for the record.
 pub(super) fn so_far(record: &ActionRecord) -> Value {
     record.progress.as_ref().map_or_else(|| json!({}), |at| json!({ "done": at.done, "total": at.total }))
 }
@@ -115,7 +115,7 @@ impl<S: State> Engine<S> {
         }
     }
 
-    /// Goes on with an action that was found with a batch begun.
+    /// Continues an action that was found with a batch begun.
     pub(super) async fn take_over_batches(
         &self,
         session: &mut Session<S>,
@@ -138,7 +138,7 @@ impl<S: State> Engine<S> {
         }
     }
 
-    /// Lets go of the thread between two batches, for another process to go on at once.
+    /// Releases the thread between two batches, for another process to continue at once.
     async fn hand_over(&self, session: &mut Session<S>, record: &ActionRecord) -> Result<Held, Error> {
         let left =
             ActionRecord { interrupted_at: Some(NOTHING_ON_ITS_WAY), ..record.moved(Status::Intent).map_err(illegal)? };
@@ -147,7 +147,7 @@ impl<S: State> Engine<S> {
         Ok(Held::No)
     }
 
-    /// Lets go of the thread until nothing of an interrupted batch can be on its way.
+    /// Releases the thread until nothing of an interrupted batch can be on its way.
     async fn leave_alone(
         &self,
         session: &mut Session<S>,
@@ -162,7 +162,7 @@ impl<S: State> Engine<S> {
         Ok(Held::No)
     }
 
-    /// Saves how far it is, and shows it from time to time.
+    /// Saves the progress, and shows it from time to time.
     async fn keep_batch(
         &self,
         session: &mut Session<S>,
@@ -198,7 +198,7 @@ impl<S: State> Engine<S> {
         self.save(session, changes, then).await
     }
 
-    /// Who said “stop” since this thread was leased.
+    /// Returns the person who said “stop” since this thread was leased.
     async fn stopped_by(&self, session: &mut Session<S>) -> Result<Option<UserId>, Error> {
         session.hear(self.store.letters(&session.lease, session.heard()).await?);
         Ok(session.stop())

@@ -1,7 +1,7 @@
-//! How a card stands, told from its action's record alone.
+//! The state of a card, derived from its action's record alone.
 //!
-//! Everybody who draws a card (the step that asks, the click that decides, the outcome) goes through
-//! [`ActionRecord::card_state`], so a card never says anything that its record does not.
+//! All code that draws a card (the step that asks, the click that decides, the outcome) uses
+//! [`ActionRecord::card_state`], so a card never shows anything that its record does not hold.
 
 use countersign_core::{
     ids::{ChannelId, UserId},
@@ -11,7 +11,7 @@ use countersign_core::{
 use super::action::{ActionRecord, Approver, ErrorKind, Escalation, Outcome, Policy, Status, Verdict};
 
 impl ActionRecord {
-    /// How the card stands.
+    /// Returns the state of the card.
     pub fn card_state(&self) -> CardState {
         match self.status {
             Status::Proposed | Status::Pending => CardState::Open {
@@ -53,7 +53,7 @@ impl ActionRecord {
         }
     }
 
-    /// What can be done about it now that it is closed.
+    /// Returns the buttons of the closed card.
     pub fn follow_ups(&self) -> Vec<FollowUp> {
         let again = || FollowUp::Again("Try again".to_owned());
         match self.status {
@@ -68,7 +68,7 @@ impl ActionRecord {
         }
     }
 
-    /// Who changed the request, each once.
+    /// Returns the people who changed the request, each once.
     pub fn edited_by(&self) -> Vec<UserId> {
         let mut people: Vec<UserId> = Vec::new();
         for edit in &self.edits {
@@ -79,8 +79,8 @@ impl ActionRecord {
         people
     }
 
-    /// Whether nobody can approve it where it was asked for: those who read the conversation may, but only who asked reads
-    /// it.
+    /// Returns true if nobody can approve it in its conversation: those who read the conversation may approve, but only
+    /// the person who asked reads it.
     pub fn is_out_of_reach(&self) -> bool {
         let Policy { approvers, also, own_request, needed, .. } = &self.policy;
         let readers = |approver: &Approver| matches!(approver, Approver::Channel | Approver::Requester);
@@ -89,7 +89,7 @@ impl ActionRecord {
         alone && (!own_request || *needed > 1)
     }
 
-    /// How far it is, if it is made in batches.
+    /// Returns the progress, if the change is made in batches.
     fn meter(&self) -> Option<Meter> {
         let progress = self.progress.as_ref()?;
         let elapsed = self.progress_at?.since(self.intent_at?);
@@ -102,12 +102,12 @@ impl ActionRecord {
         })
     }
 
-    /// What the card asks about, without the question mark: for lists and sentences.
+    /// Returns the title without the question mark: for lists and sentences.
     pub fn act(&self) -> &str {
         self.card.title.trim().trim_end_matches('?')
     }
 
-    /// Who decided what, and when.
+    /// Describes the decision, with the people and the time.
     pub fn decision_line(&self) -> Text {
         let Some(last) = self.decisions.last() else {
             return Text::from("Not decided");
@@ -150,7 +150,7 @@ impl ActionRecord {
         }
     }
 
-    /// The approvals that are counted, where they are not enough: “1 of 2”, and by whom.
+    /// Returns the count of approvals so far, such as “1 of 2”, and the people; `None` if there are none.
     pub fn approvals_so_far(&self) -> Option<(String, Text)> {
         let so_far = self.approved_by();
         let count = format!("{} of {}", so_far.len(), self.policy.needed);
@@ -161,7 +161,7 @@ impl ActionRecord {
         (!so_far.is_empty()).then_some((count, who))
     }
 
-    /// Whether somebody let go of it who had not asked for it, nor edited it: by “stop”.
+    /// Returns true if it was cancelled by “stop” of a person who had neither asked for it nor edited it.
     pub fn was_closed_by_another(&self) -> bool {
         let last = self.decisions.last();
         last.is_some_and(|last| {
@@ -186,12 +186,12 @@ impl ActionRecord {
 }
 
 impl ActionRecord {
-    /// Who may decide, as the subject of a sentence: “anyone in this channel”.
+    /// Names those who may decide, as the subject of a sentence: “anyone in this channel”.
     pub fn deciders(&self) -> Text {
         self.deciders_of(if self.thread.channel.is_direct() { Place::Directly } else { Place::Here })
     }
 
-    /// Who may decide, for somebody who does not read it in the channel of the request: “anyone in #research”.
+    /// Names those who may decide, for a reader outside of the channel of the request: “anyone in #research”.
     pub fn deciders_elsewhere(&self) -> Text {
         self.deciders_of(Place::Elsewhere(&self.thread.channel))
     }
@@ -211,7 +211,7 @@ impl ActionRecord {
         in_words(usual, more, but, place, |approver| self.is_in_vain(approver))
     }
 
-    /// Those who may decide from the moment on that more people are brought in, and could not before.
+    /// Returns those who may decide once more people are brought in, and could not before.
     pub fn newcomers(&self) -> Vec<&Approver> {
         let Policy { approvers, also, escalation, .. } = &self.policy;
         let mut new: Vec<&Approver> = Vec::new();
@@ -224,13 +224,13 @@ impl ActionRecord {
         new
     }
 
-    /// They, as the subject of a sentence.
+    /// Names the newcomers, as the subject of a sentence.
     pub fn newcomers_in_words(&self) -> Text {
         let new = Listed { approvers: self.newcomers(), also: &[], apart: None };
         in_words(new, Vec::new(), "", Place::Here, |_| false)
     }
 
-    /// Whether somebody is named who may not decide, since it is their own request.
+    /// Returns true if the approver may not decide because it is their own request.
     fn is_in_vain(&self, approver: &Approver) -> bool {
         let is_own = match approver {
             Approver::Requester => true,
@@ -242,7 +242,7 @@ impl ActionRecord {
 }
 
 impl Policy {
-    /// Who may decide, as the subject of a sentence: “anyone in this channel”.
+    /// Names those who may decide, as the subject of a sentence: “anyone in this channel”.
     pub fn deciders(&self) -> Text {
         let but = if self.own_request { "" } else { "the person who asked" };
         let listed =
@@ -252,14 +252,14 @@ impl Policy {
 }
 
 impl Escalation {
-    /// Who may decide besides, as the subject of a sentence.
+    /// Names the additional people who may decide, as the subject of a sentence.
     pub fn deciders(&self) -> Text {
         let listed = Listed { approvers: self.approvers.iter().collect(), also: &[], apart: None };
         in_words(listed, Vec::new(), "", Place::Here, |_| false)
     }
 }
 
-/// Where a sentence is read.
+/// The place in which a sentence is read.
 #[derive(Clone, Copy)]
 enum Place<'a> {
     /// In the channel of the request.
@@ -270,15 +270,16 @@ enum Place<'a> {
     Elsewhere(&'a ChannelId),
 }
 
-/// Who is in a list and in all of these others.
+/// The people who are in one list and in all of the others.
 struct Listed<'a> {
     approvers: Vec<&'a Approver>,
     also: &'a [Vec<Approver>],
-    /// Why nobody is: the lists of these contexts have nobody in common.
+    /// The contexts whose lists have nobody in common, if that is why nobody may decide.
     apart: Option<&'a [String]>,
 }
 
-/// Who may decide: those of a list, `more` people besides, `but` some. Who `is_in_vain` is left out.
+/// Names the people who may decide: those of `usual`, also `more`, except `but` and those for whom `is_in_vain` is
+/// true.
 fn in_words(
     usual: Listed<'_>,
     more: Vec<&Approver>,
@@ -322,7 +323,7 @@ fn in_words(
     }
 }
 
-/// That nobody may decide, and why.
+/// States that nobody may decide, and the reason.
 fn nobody(apart: Option<&[String]>) -> Text {
     match apart {
         None => Text::from("nobody (no approvers are configured)"),
@@ -334,7 +335,7 @@ fn nobody(apart: Option<&[String]>) -> Text {
     }
 }
 
-/// `a member of S1, @bo or anyone in this channel`; `within` stands before the channel.
+/// Joins names: `a member of S1, @bo or anyone in this channel`; `within` stands before the channel.
 fn either(who: Text, approvers: &[Approver], place: Place<'_>, within: &str) -> Text {
     let named = |approver: &Approver| match approver {
         Approver::Channel => match place {

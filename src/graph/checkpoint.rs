@@ -1,7 +1,7 @@
 //! An agent's typed memory, as it is saved after each step.
 //!
 //! A step is stored as the difference it made (JSON Patch, RFC 6902), every 16th step and every pause also as a whole.
-//! The differences are at the same time the trace that people read.
+//! The differences are also the trace that people read.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ use super::{
 /// The version of the stored shape.
 const FORMAT: u32 = 1;
 
-/// Where a thread is in its graph, and what it knows.
+/// The position of a thread in its graph, and its memory.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(bound = "S: State")]
 pub struct Checkpoint<S: State> {
@@ -26,20 +26,20 @@ pub struct Checkpoint<S: State> {
     /// The graph that it belongs to.
     #[serde(default, skip_serializing_if = "GraphName::is_default")]
     pub graph: GraphName,
-    /// Where it goes on.
+    /// The position in the graph.
     pub cursor: Cursor,
     /// The run in progress, or the last one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<RunId>,
-    /// How many turns began in this thread.
+    /// The number of turns that began in this thread.
     pub turns: u64,
-    /// Where the run in progress speaks.
+    /// The messages of the run in progress.
     #[serde(default, rename = "voice")]
     pub reply_slots: ReplySlots,
-    /// When a person said something last, by Slack, to whomever.
+    /// The time of the newest message of a person, by Slack, to whomever it was said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub said_at: Option<MessageTs>,
-    /// Questions that are open, and actions that wait for an event: each holds the state of the turn that asked, exactly as it was.
+    /// Questions that are open, and actions that wait for an event: each holds the exact state of the turn that asked.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub suspended: BTreeMap<ApprovalId, Suspended>,
     /// The agent's memory.
@@ -47,11 +47,11 @@ pub struct Checkpoint<S: State> {
 }
 
 impl<S: State> Checkpoint<S> {
-    /// The version of the stored shape. A program that changes the shape, or how a step is written as a difference,
+    /// The version of the stored shape. A program that changes the shape, or the way a step is written as a difference,
     /// counts it up.
     pub const FORMAT: u32 = FORMAT;
 
-    /// The checkpoint of a thread of this graph that knows nothing yet.
+    /// Creates the checkpoint of a thread of this graph without any memory.
     pub fn of(graph: GraphName) -> Self {
         Self { graph, ..Self::default() }
     }
@@ -73,22 +73,22 @@ impl<S: State> Default for Checkpoint<S> {
     }
 }
 
-/// Which message of ours comes next: the status line, and then what takes its place.
+/// The next message of ours: the status line, and then the reply that replaces it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReplySlots {
     /// The name of the run's messages, such as `turn:4`.
     pub base: String,
-    /// How many were said.
+    /// The number of messages said.
     pub said: u32,
 }
 
 impl ReplySlots {
-    /// A run that has said nothing yet.
+    /// Creates the slots of a run that has said nothing yet.
     pub fn of(base: impl Into<String>) -> Self {
         Self { base: base.into(), said: 0 }
     }
 
-    /// The message that is the status line now and the next answer later.
+    /// Returns the message that is the status line now and the next answer later.
     pub fn slot(&self) -> Slot {
         match self.said {
             0 => Slot::new(&*self.base),
@@ -97,7 +97,7 @@ impl ReplySlots {
     }
 }
 
-/// Where a thread goes on.
+/// The position of a thread in its graph.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Cursor {
@@ -111,7 +111,7 @@ pub enum Cursor {
         /// Failures of it so far.
         #[serde(default)]
         attempt: u32,
-        /// The action whose end leads there.
+        /// The action whose end led to the node.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         ended: Option<ActionId>,
     },
@@ -119,7 +119,7 @@ pub enum Cursor {
     Performing {
         /// The action.
         action: ActionId,
-        /// Where its outcome goes.
+        /// The node that receives its outcome.
         node: String,
     },
 }
@@ -135,13 +135,13 @@ pub struct Suspended {
     pub node: String,
     /// The part of the state that a new message would reset ([`State::suspend`]).
     pub turn: Value,
-    /// The event that the action waits for: where it happens, and its key there. Nothing: it waits for a person.
+    /// The system and the key of the event that the action waits for; `None` if it waits for a person.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waits_for: Option<(String, String)>,
 }
 
 impl Saved {
-    /// Refuses what a newer program saved: it must neither be misread nor written over.
+    /// Refuses a checkpoint of a newer program: it must neither be misread nor overwritten.
     ///
     /// # Errors
     ///
@@ -155,7 +155,7 @@ impl Saved {
         }
     }
 
-    /// The version of the shape of what is saved, as far as it is told.
+    /// Returns the version of the saved shape, if it is named.
     fn format(&self) -> Option<u32> {
         let number = |value: &Value| value.as_u64().map(|format| u32::try_from(format).unwrap_or(u32::MAX));
         let whole = self.snapshot.as_ref().and_then(|snapshot| number(&snapshot["format"]));
@@ -168,7 +168,7 @@ impl Saved {
         whole.into_iter().chain(changed).max()
     }
 
-    /// The checkpoint as it was saved: the last whole one with the differences since. `Null` if there is none.
+    /// Returns the checkpoint as it was saved: the last whole one with the differences since. `Null` if there is none.
     ///
     /// # Errors
     ///

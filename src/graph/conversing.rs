@@ -1,8 +1,9 @@
-//! What the conversation around a graph asks of a thread's memory without running a node.
+//! Questions about a thread's memory that are answered without running a node.
 //!
-//! Typed consent has to know whether a “no” answers an open question, retention what stays of a thread. Each graph says
-//! so for its own state ([`Conversing`]); what every thread has, whatever its graph, is read from the checkpoint itself. A
-//! graph that has no open questions says nothing, and one that is not known here is only read as far as every thread is.
+//! Typed consent has to know whether a “no” answers an open question, retention what remains of a thread. Each graph
+//! answers for its own state ([`Conversing`]); data that every thread has, whatever its graph, is read from the
+//! checkpoint itself. The defaults fit a graph without open questions; of an unknown graph only the common data is
+//! read.
 
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
@@ -18,34 +19,34 @@ use super::{
 
 /// A state that people talk with.
 pub trait Conversing: State {
-    /// Whether a question about an unfinished request is open: a “no” or “cancel” is about that.
+    /// Returns true if a question about an unfinished request is open, which a “no” or “cancel” answers.
     fn is_drafting(&self) -> bool {
         false
     }
 
-    /// Whether something to choose from was offered last: a “yes” is about that.
+    /// Returns true if choices were offered last, which a “yes” answers.
     fn is_choosing(&self) -> bool {
         false
     }
 
-    /// Who the thread worked for last.
+    /// Returns the person for whom the thread worked last.
     fn works_for(&self) -> Option<&UserId> {
         None
     }
 }
 
-/// What is known of a thread without running it.
+/// The memory of a thread, as far as it is read without running it.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct Memory {
     /// The graph that it belongs to.
     pub graph: GraphName,
-    /// How many turns began in it.
+    /// The number of turns that began in it.
     pub turns: u64,
-    /// Where it spoke last.
+    /// The messages of its last run.
     #[serde(rename = "voice")]
     pub reply_slots: ReplySlots,
-    /// When a person said something last, by Slack, to whomever.
+    /// The time of the newest message of a person, by Slack, to whomever it was said.
     pub said_at: Option<MessageTs>,
     /// [`Conversing::is_drafting`].
     #[serde(skip)]
@@ -58,16 +59,16 @@ pub struct Memory {
     pub works_for: Option<UserId>,
 }
 
-/// How the memories of threads are read, by the name of their graph.
+/// The readers of the memories of threads, by the name of their graph.
 #[derive(Clone, Default)]
 pub struct Memories(Arc<BTreeMap<GraphName, Reading>>);
 
-/// How the memories of one graph are read.
+/// The reader of the memories of one graph.
 #[derive(Clone, Copy)]
 struct Reading {
-    /// Adds what the state says. Nothing, if it cannot be read.
+    /// Adds the answers of the state; `None` if it cannot be read.
     learn: fn(Value, Memory) -> Option<Memory>,
-    /// The checkpoint of a thread that remembers nothing but how many turns there were.
+    /// Creates the checkpoint of a thread that remembers only the number of turns.
     emptied: fn(GraphName, u64) -> Value,
 }
 
@@ -78,7 +79,7 @@ impl fmt::Debug for Memories {
 }
 
 impl Memories {
-    /// Also those of this graph.
+    /// Adds a graph.
     #[must_use]
     pub fn with<S: Conversing>(self, graph: GraphName) -> Self {
         let mut all = BTreeMap::clone(&self.0);
@@ -86,7 +87,7 @@ impl Memories {
         Self(Arc::new(all))
     }
 
-    /// What is known of a thread; nothing if that cannot be read.
+    /// Reads the memory of a thread; `None` if it cannot be read.
     pub fn read(&self, saved: Option<Saved>) -> Option<Memory> {
         let value = saved?.restore().ok()?;
         let memory = Memory::deserialize(&value).ok()?;
@@ -96,8 +97,8 @@ impl Memories {
         }
     }
 
-    /// What stays of a thread whose words are dropped: how many turns there were, so that a new message gets a place of its
-    /// own. `None`: its graph is not known here, so it is not ours to empty.
+    /// Returns the checkpoint that remains of a thread whose words are dropped: only the number of turns, so that a new
+    /// message gets a place of its own. `None` if the graph is not known here, so it is not ours to empty.
     pub fn emptied(&self, saved: Saved) -> Option<Value> {
         let most = saved.version; // what cannot be read had fewer turns than steps
         let value = saved.restore().unwrap_or_default();

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, fmt};
 
 use super::node::{Listener, Node, State};
 
-/// Nodes by name, and where a turn begins.
+/// Nodes by name, with the node at which a turn begins.
 pub struct Graph<S: State> {
     name: &'static str,
     start: &'static str,
@@ -13,27 +13,27 @@ pub struct Graph<S: State> {
 }
 
 impl<S: State> Graph<S> {
-    /// Begins a graph whose turns start at `start`; `listener` hears what no node is run for.
+    /// Begins a graph whose turns start at `start`; `listener` hears events for which no node runs.
     pub fn builder(name: &'static str, start: &'static str, listener: impl Listener<S> + 'static) -> GraphBuilder<S> {
         GraphBuilder { name, start, listener: Box::new(listener), nodes: Vec::new() }
     }
 
-    /// Its name.
+    /// Returns the name.
     pub fn name(&self) -> &'static str {
         self.name
     }
 
-    /// Where a turn begins.
+    /// Returns the node at which a turn begins.
     pub fn start(&self) -> &'static str {
         self.start
     }
 
-    /// What hears what no node is run for.
+    /// Returns the listener for events for which no node runs.
     pub fn listener(&self) -> &dyn Listener<S> {
         &*self.listener
     }
 
-    /// The node of that name.
+    /// Returns the node of that name.
     pub fn node(&self, name: &str) -> Option<&dyn Node<S>> {
         self.nodes.get(name).map(AsRef::as_ref)
     }
@@ -60,7 +60,7 @@ impl<S: State> GraphBuilder<S> {
         self
     }
 
-    /// The finished graph.
+    /// Checks and returns the graph.
     ///
     /// # Errors
     ///
@@ -89,7 +89,7 @@ impl<S: State> GraphBuilder<S> {
     }
 }
 
-/// What is wrong with a graph.
+/// A fault of a graph.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DefinitionError {
     /// Two nodes have this name.

@@ -1,9 +1,8 @@
 //! The difference between two checkpoints, as a JSON Patch (RFC 6902).
 //!
-//! What a thread remembers is mostly lists that grow at one end and, once full, lose something at the other. A
-//! difference position by position would write such a list anew each time, so lists are aligned first: what is in both
-//! stays, and only what came, went or changed is written. A step of an old thread then costs what a step of a young one
-//! does.
+//! A thread's memory is mostly lists that grow at one end and, once full, lose something at the other. A difference
+//! position by position would write such a list anew each time, so lists are aligned first: common elements stay, and
+//! only the others are written. A step of an old thread then costs as much as one of a young thread.
 
 use json_patch::{
     AddOperation, Patch, PatchOperation, RemoveOperation, ReplaceOperation,
@@ -14,7 +13,7 @@ use serde_json::{Map, Value};
 /// Lists whose differing parts are longer than this are compared position by position.
 const LONGEST_ALIGNED: usize = 128;
 
-/// What turns `before` into `after`.
+/// Returns the patch that turns `before` into `after`.
 pub(super) fn between(before: &Value, after: &Value) -> Patch {
     let mut delta = Delta { path: PointerBuf::root(), operations: Vec::new() };
     delta.values(before, after);
@@ -48,8 +47,8 @@ impl Delta {
         }
     }
 
-    /// Aligns two lists. Operations count positions in the list as the operations before have left it: all that is
-    /// left of `position` is done.
+    /// Aligns two lists. Operations count positions in the list as the operations before have left it: the part left of
+    /// `position` is done.
     fn lists(&mut self, before: &[Value], after: &[Value]) {
         let start = before.iter().zip(after).take_while(|(old, new)| old == new).count();
         let (before, after) = (&before[start..], &after[start..]);
@@ -63,7 +62,8 @@ impl Delta {
         }
     }
 
-    /// What stands between two kept elements: pairs are changed, the rest comes or goes. Gives the position after it.
+    /// Patches the elements between two kept ones: pairs are changed, the rest is added or removed. Returns the
+    /// position after it.
     fn gap(&mut self, position: usize, before: &[Value], after: &[Value]) -> usize {
         let pairs = before.len().min(after.len());
         // What goes is most often the oldest: the last ones are the ones to pair.
@@ -101,7 +101,7 @@ impl Delta {
     }
 }
 
-/// The positions of a longest common subsequence, in order.
+/// Returns the positions of a longest common subsequence, in order.
 fn common(before: &[Value], after: &[Value]) -> Vec<(usize, usize)> {
     let (rows, columns) = (before.len(), after.len());
     if rows == 0 || columns == 0 || rows.max(columns) > LONGEST_ALIGNED {

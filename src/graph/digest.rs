@@ -1,14 +1,14 @@
-//! The fingerprint of a change: what runs is what was shown.
+//! The fingerprint of a change, which ensures that the change made is the change shown.
 //!
-//! SHA-256, for changes HMAC-SHA-256 with a key that is not in the store ([`super::keyring`]), over the values in one of
-//! two forms. Two different changes cannot be written alike in either, and the same change is written alike whatever the
-//! order of its keys:
+//! SHA-256, for changes HMAC-SHA-256 with a key that is not in the store ([`super::keyring`]), over the values in one
+//! of two forms. In both, two different changes are never written alike, and the same change is always written alike,
+//! whatever the order of its keys:
 //!
 //! - [`Form::Canonical`]: the values as a JSON array in the canonical form of RFC 8785, which others can make as well.
-//!   Changes and seals are written so since version 3. `1` and `1.0` are one number there, and integers beyond 2⁵³ are
-//!   none: what holds one stays in the other form;
-//! - [`Form::Tagged`]: every value with its kind and its length, one after the other. Changes and seals of version 2, and
-//!   everything without a key.
+//!   Used for changes and seals since version 3. `1` and `1.0` are one number there, and integers beyond 2⁵³ are not
+//!   allowed: values with such integers stay in the other form;
+//! - [`Form::Tagged`]: every value with its kind and its length, one after the other. Used for changes and seals of
+//!   version 2, and for everything without a key.
 
 use std::fmt;
 
@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
-/// How values are written before they are hashed.
+/// The form in which values are written before they are hashed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// Each with its kind and its length.
@@ -27,7 +27,7 @@ pub enum Form {
 }
 
 impl Form {
-    /// Whether it tells these values from all others.
+    /// Returns true if the form distinguishes these values from all others.
     pub fn holds(self, values: &[&Value]) -> bool {
         self == Self::Tagged || values.iter().all(|value| is_interoperable(value))
     }
@@ -39,12 +39,12 @@ impl Form {
 pub struct Digest(String);
 
 impl Digest {
-    /// The digest of the values, in this order.
+    /// Computes the digest of the values, in this order.
     pub fn of(values: &[&Value]) -> Self {
         Self(hex::encode(Sha256::digest(tagged(values))))
     }
 
-    /// The digest that only who has the key can make.
+    /// Computes a digest that only the owner of the key can make.
     pub fn keyed(key: &[u8], form: Form, values: &[&Value]) -> Self {
         let mut mac = Hmac::<Sha256>::new_from_slice(key).expect("a key of any length will do");
         mac.update(&match form {
@@ -54,18 +54,18 @@ impl Digest {
         Self(hex::encode(mac.finalize().into_bytes()))
     }
 
-    /// Whether it is the same, in a time that does not tell where it differs.
+    /// Compares two digests in constant time.
     pub fn is(&self, other: &Self) -> bool {
         let (ours, theirs) = (self.0.as_bytes(), other.0.as_bytes());
         ours.len() == theirs.len() && ours.iter().zip(theirs).fold(0, |differ, (a, b)| differ | (a ^ b)) == 0
     }
 
-    /// All 64 characters.
+    /// Returns all 64 characters.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The first 8 characters: enough for people to compare.
+    /// Returns the first 8 characters: enough for people to compare.
     pub fn short(&self) -> &str {
         self.0.get(..8).unwrap_or(&self.0)
     }
@@ -81,7 +81,7 @@ fn canonical(values: &[&Value]) -> Vec<u8> {
     serde_json_canonicalizer::to_vec(&values).expect("a JSON value has names for keys and finite numbers")
 }
 
-/// Whether every integer is one that all programs read alike: RFC 8785 takes numbers for doubles.
+/// Returns true if all programs read every integer alike: RFC 8785 treats numbers as doubles.
 fn is_interoperable(value: &Value) -> bool {
     const MOST: u64 = (1 << 53) - 1;
     match value {
@@ -103,7 +103,7 @@ fn tagged(values: &[&Value]) -> Vec<u8> {
     bytes
 }
 
-/// Kind, length, content; containers count their members.
+/// Writes kind, length and content; containers count their members.
 fn encode(value: &Value, out: &mut Vec<u8>) {
     let mut tagged = |tag: u8, bytes: &[u8]| {
         out.push(tag);

@@ -1,11 +1,11 @@
 //! Drives one leased thread through its graph until it waits or ends.
 //!
-//! Start reading at [`Engine::advance`]. It takes letters from the mailbox, runs nodes (`step.rs`), carries out approved
-//! actions (`perform.rs`), and saves after each. What is being worked on lives in a `Session` (`session.rs`); what is
-//! not in the store yet is not done.
+//! Start reading at [`Engine::advance`]. It takes messages from the mailbox, runs nodes (`step.rs`), carries out
+//! approved actions (`perform.rs`), and saves after each. The work in progress is a `Session` (`session.rs`); work that
+//! is not in the store yet is not done.
 //!
-//! Everything a step says goes out through the store's outbox, in the same atomic write as the step itself: a reply
-//! is never lost and never belongs to a step that was not saved.
+//! Every output of a step goes through the store's outbox, in the same atomic write as the step itself: a reply is
+//! never lost and never belongs to a step that was not saved.
 
 use std::{collections::BTreeMap, fmt, sync::Arc, time::Duration};
 
@@ -29,45 +29,45 @@ use super::{
     store::{Acquired, AuditDraft, AuditKind, Changes, Error, Outbound, QueuedMessage, Store, Then, ThreadMessage},
 };
 
-/// Who may decide about a change, as configured now.
+/// Returns the people who may decide about a change, as configured now.
 pub type PolicyFor = Arc<dyn Fn(&Matter<'_>) -> Policy + Send + Sync>;
 
-/// What a policy goes by.
+/// The properties of a change that decide its policy.
 #[derive(Clone, Copy, Debug)]
 pub struct Matter<'a> {
     /// The [`ActionKind::name`].
     pub action: &'a str,
-    /// Whether this very change cannot be undone.
+    /// True if this very change cannot be undone.
     pub irreversible: bool,
-    /// What it is about.
+    /// The things that it is about.
     pub scope: &'a Scope,
 }
 
 impl<'a> Matter<'a> {
-    /// What the policy of a record goes by.
+    /// Returns the properties of a record.
     pub fn of(record: &'a ActionRecord) -> Self {
         Self { action: &record.name, irreversible: record.card.irreversible, scope: &record.scope }
     }
 }
 
-/// What can be set about the engine.
+/// The settings of the engine.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// How long a card is open.
+    /// The time for which a card is open.
     pub approval_ttl: Duration,
-    /// How long before its end somebody is reminded of it; zero: never.
+    /// The time before its end at which people are reminded of it; zero: never.
     pub remind_before: Duration,
-    /// How long a step may take before it counts as failed.
+    /// The longest duration of a step; after that it counts as failed.
     pub step_timeout: Duration,
-    /// How long after it left a request without an answer is looked for, before it counts as not having arrived.
+    /// The time after which a request without an answer that is not found counts as not having arrived.
     pub settle_within: Duration,
-    /// How long the bot may be silent before a status line appears.
+    /// The time for which the bot may be silent before a status line appears.
     pub status_after: Duration,
-    /// How often a status line changes at most.
+    /// The shortest time between changes of a status line.
     pub status_every: Duration,
-    /// After how long the same status line is shown again.
+    /// The time after which the same status line is shown again.
     pub status_again: Duration,
-    /// How often a step that fails for a passing reason is tried in all.
+    /// The number of attempts, in all, at a step that fails for a passing reason.
     pub attempts: u32,
     /// The wait before the first repetition; half as long again before each further one.
     pub retry_delay: Duration,
@@ -75,16 +75,16 @@ pub struct Settings {
     pub chunks: fn(Reply) -> Vec<Reply>,
 }
 
-/// How long a thread that this program cannot go on with is left to others before it is looked at again.
+/// The time for which a thread that this program cannot continue is left to others.
 const ANOTHER_AGAIN: Duration = Duration::from_secs(60);
 
-/// When words are looked at again of which nobody could say whether they count.
+/// The wait before messages are looked at again whose admission could not be decided.
 const LATER: Duration = Duration::from_secs(2);
 
-/// The trace's name for what people say among themselves.
+/// The name of a step in the trace: people talked among themselves.
 const OVERHEARD: &str = "overheard";
 
-/// The trace's name for the words of somebody who may not ask.
+/// The name of a step in the trace: a person who may not ask was turned away.
 const TURNED_AWAY: &str = "turned_away";
 
 impl Default for Settings {
@@ -124,54 +124,54 @@ impl<S: State> fmt::Debug for Engine<S> {
     }
 }
 
-/// What an [`Engine`] is made of.
+/// The dependencies of an [`Engine`].
 pub struct EngineDeps<S: State> {
     /// The graph.
     pub graph: Graph<S>,
-    /// What it may propose.
+    /// The kinds of action it may propose.
     pub actions: BTreeMap<&'static str, Arc<dyn ActionKind>>,
-    /// Where it remembers.
+    /// The store of threads.
     pub store: Arc<dyn Store>,
-    /// What time it is.
+    /// The clock.
     pub clock: Arc<dyn Clock>,
-    /// Who may decide.
+    /// The policy of each change.
     pub policy_for: PolicyFor,
-    /// What need not wait for a person.
+    /// The standing approvals, which let changes run without waiting for a person.
     pub standing: Arc<dyn StandingApprovals>,
     /// The keys that digests are made with.
     pub keys: Arc<Keyring>,
-    /// Who may ask.
+    /// The admission of people.
     pub admission: Arc<dyn Admission>,
-    /// The rest.
+    /// The other settings.
     pub settings: Settings,
-    /// Cancelled when the process is to end: what takes long is handed over.
+    /// Cancelled when the process is to end: long work is handed over.
     pub stopping: CancellationToken,
 }
 
 impl<S: State> Engine<S> {
-    /// Joins its dependencies.
+    /// Creates an engine from its dependencies.
     pub fn new(deps: EngineDeps<S>) -> Self {
         let EngineDeps { graph, actions, store, clock, policy_for, standing, keys, admission, settings, stopping } =
             deps;
         Self { graph, actions, store, clock, policy_for, standing, keys, admission, settings, stopping }
     }
 
-    /// The name of the graph.
+    /// Returns the name of the graph.
     pub fn graph(&self) -> GraphName {
         GraphName::new(self.graph.name())
     }
 
-    /// Goes on with a leased thread until nothing is left to do, and lets go of it.
+    /// Continues a leased thread until nothing is left to do, and releases it.
     ///
     /// # Errors
     ///
-    /// [`Error::Newer`] if a newer program saved the thread, [`Error::OtherGraph`] if it belongs to another graph: nothing
-    /// was done, and it waits. [`Error::Fenced`] if somebody else took over; any other error leaves the lease to run out, after which another
-    /// worker goes on from the last saved step.
+    /// [`Error::Newer`] if a newer program saved the thread, [`Error::OtherGraph`] if it belongs to another graph:
+    /// nothing was done, and it waits. [`Error::Fenced`] if another worker took over; any other error leaves the lease
+    /// to run out, after which another worker continues from the last saved step.
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future is like a crash: the next worker goes on from the last saved step.
+    /// Dropping the future is like a crash: the next worker continues from the last saved step.
     pub async fn advance(&self, acquired: Acquired) -> Result<(), Error> {
         let lease = &acquired.lease;
         if lease.graph.as_str() != self.graph.name() {
@@ -203,8 +203,8 @@ impl<S: State> Engine<S> {
         }
     }
 
-    /// Turns a letter into the place where the thread goes on. Nothing is saved yet: the letter is acknowledged in the
-    /// same write as the first step that it leads to.
+    /// Converts a message to the position at which the thread continues. Nothing is saved yet: the message is
+    /// acknowledged in the same write as the first step that it leads to.
     async fn take_up(&self, session: &mut Session<S>, letter: QueuedMessage) -> Result<Held, Error> {
         session.acks.push(letter.seq);
         if let Some(ts) = letter.mail.said_at() {
@@ -256,7 +256,7 @@ impl<S: State> Engine<S> {
         }
     }
 
-    /// Lets go of the thread with its letters for a moment: nobody can say whether the words of the next one count.
+    /// Releases the thread with its messages for a moment, because the admission of the next one cannot be decided.
     async fn leave_for_later(&self, session: &mut Session<S>) -> Result<Held, Error> {
         let again = self.clock.now() + LATER;
         let nothing = Changes::new(CommitId::fresh(), session.lease.thread.clone());
@@ -264,13 +264,14 @@ impl<S: State> Engine<S> {
         Ok(Held::No)
     }
 
-    /// Whether words that nobody said to us by name are meant for us all the same. No node runs for those that are not.
+    /// Returns true if words that do not address the bot by name are meant for it all the same. No node runs for
+    /// others.
     async fn is_meant(&self, session: &Session<S>, by: &UserId, text: &str) -> Result<bool, Error> {
         let open = self.open_in(session).await?;
         Ok(self.graph.listener().is_meant(&session.checkpoint.state, by, text, &open))
     }
 
-    /// Keeps that somebody was turned away who may not ask. What they said is not kept.
+    /// Records that a person was turned away who may not ask, without their words.
     async fn turn_away(&self, session: &mut Session<S>, by: UserId, why: &str) -> Result<Held, Error> {
         let now = self.clock.now();
         session.note(AuditDraft::new(
@@ -283,7 +284,7 @@ impl<S: State> Engine<S> {
         self.save_nothing(session, TURNED_AWAY).await
     }
 
-    /// Remembers that people talked among themselves, and says nothing.
+    /// Records that people talked among themselves, and says nothing.
     async fn note_overheard(&self, session: &mut Session<S>, by: UserId, to_another: bool) -> Result<Held, Error> {
         session.checkpoint.state.present(&by, to_another);
         session.input = Some(json!({ "kind": OVERHEARD, "by": by }));
@@ -299,7 +300,7 @@ impl<S: State> Engine<S> {
         self.save_step(session, info, extra, None).await
     }
 
-    /// Puts the turn that asked back as it was, and goes on where its answer belongs.
+    /// Restores the turn that asked, and continues at the node that receives the answer.
     async fn resume(&self, session: &mut Session<S>, action: &ActionId) -> Result<(), Error> {
         let Some(record) = self.decided(session, action).await? else {
             return Err(Error::Corrupt { what: format!("action {action} was decided but is not stored") });
@@ -324,7 +325,7 @@ impl<S: State> Engine<S> {
         Ok(())
     }
 
-    /// Says that nothing of this thread is remembered.
+    /// Tells the thread that its memory could not be read and begins anew.
     async fn tell_of_a_new_beginning(&self, session: &mut Session<S>) -> Result<(), Error> {
         let mut changes = session.changes();
         let reply = Reply::text("I can't read my notes of this thread anymore, so I'm starting over here.").hint(
@@ -335,7 +336,7 @@ impl<S: State> Engine<S> {
         self.save(session, changes, Then::Keep).await
     }
 
-    /// Lets go of a thread that has nothing to do.
+    /// Releases a thread that has nothing to do.
     async fn let_go(&self, session: &mut Session<S>) -> Result<(), Error> {
         if session.released {
             return Ok(());
@@ -344,12 +345,12 @@ impl<S: State> Engine<S> {
     }
 }
 
-/// Lets go of a thread that this program cannot go on with, with its letters, so that one that can takes it: it was saved by
-/// a newer program, or its graph is not one of ours.
+/// Releases a thread that this program cannot continue, with its messages, for a program that can: it was saved by a
+/// newer program, or its graph is not one of ours.
 ///
 /// # Errors
 ///
-/// `why`, or why the thread could not be let go.
+/// `why`, or the error of releasing the thread.
 pub async fn leave_to_another(
     store: &dyn Store,
     clock: &dyn Clock,
@@ -363,17 +364,17 @@ pub async fn leave_to_another(
 }
 
 impl<S: State> Checkpoint<S> {
-    /// Whether nothing is in progress.
+    /// Returns true if nothing is in progress.
     pub(super) fn is_idle(&self) -> bool {
         self.cursor == Cursor::Idle
     }
 }
 
-/// Whether the worker still has the thread after a step.
+/// The hold on the thread after a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Held {
-    /// It goes on.
+    /// The worker keeps the thread.
     Yes,
-    /// It let go.
+    /// The worker released it.
     No,
 }

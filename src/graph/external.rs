@@ -1,4 +1,4 @@
-//! What arrives from elsewhere than Slack: the event that an action waits for, or an input for the graph.
+//! Events from outside of Slack: the event that an action waits for, or an input for the graph.
 
 use std::time::Duration;
 
@@ -20,17 +20,17 @@ use super::{
     store::{ActionChange, AuditDraft, AuditKind, Error, External, Outbound, QueuedMessage, TimerChange},
 };
 
-/// The trace's name for what arrived.
+/// The name of a step in the trace: an event arrived.
 const EXTERNAL: &str = "external";
 
-/// The trace's name for the end of a wait without the event.
+/// The name of a step in the trace: a wait ended without its event.
 const OVERDUE: &str = "overdue";
 
-/// The trace's name for the carrying out of an action.
+/// The name of a step in the trace: an action is carried out.
 const EXECUTE: &str = "execute";
 
 impl<S: State> Checkpoint<S> {
-    /// The action that waits for this event.
+    /// Returns the action that waits for this event.
     fn waiting_for(&self, arrived: &External) -> Option<ActionId> {
         let waits = |suspended: &&Suspended| {
             suspended.waits_for.as_ref().is_some_and(|(source, key)| source == arrived.source() && key == arrived.key())
@@ -38,7 +38,7 @@ impl<S: State> Checkpoint<S> {
         self.suspended.values().find(waits).map(|suspended| suspended.action.clone())
     }
 
-    /// An action that waits for an event, if one does.
+    /// Returns an action that waits for an event, if one does.
     pub(super) fn waiting(&self) -> Option<ActionId> {
         let mut waiting = self.suspended.values().filter(|suspended| suspended.waits_for.is_some());
         waiting.next().map(|suspended| suspended.action.clone())
@@ -46,8 +46,8 @@ impl<S: State> Checkpoint<S> {
 }
 
 impl<S: State> Engine<S> {
-    /// Something arrived: the action that waits for it goes on, or else the graph gets it. What neither wants leaves a line
-    /// in the trace.
+    /// Takes up an event: the action that waits for it continues, or else the graph gets it. If neither takes it, it
+    /// leaves a line in the trace.
     pub(super) async fn take_external(&self, session: &mut Session<S>, arrived: External) -> Result<Held, Error> {
         let now = self.clock.now();
         let (source, key) = (arrived.source().to_owned(), arrived.key().to_owned());
@@ -66,7 +66,7 @@ impl<S: State> Engine<S> {
         Ok(Held::Yes)
     }
 
-    /// The time is over until which an action waits.
+    /// Ends the wait of an action whose time is over.
     pub(super) async fn take_overdue(
         &self,
         session: &mut Session<S>,
@@ -81,7 +81,7 @@ impl<S: State> Engine<S> {
         self.end_wait(session, action, Some(WaitEnd::Overdue), OVERDUE).await
     }
 
-    /// Somebody said stop while an action waits: it is gone on with, and finds the letter.
+    /// Wakes a waiting action after “stop”: it continues and finds the message.
     pub(super) async fn wake_to_stop(
         &self,
         session: &mut Session<S>,
@@ -92,7 +92,7 @@ impl<S: State> Engine<S> {
         self.end_wait(session, action, None, EXTERNAL).await
     }
 
-    /// A run begins at the start of the graph.
+    /// Begins a run at the start of the graph.
     pub(super) fn begin_run(&self, session: &mut Session<S>) {
         let checkpoint = &mut session.checkpoint;
         checkpoint.turns += 1;
@@ -102,8 +102,8 @@ impl<S: State> Engine<S> {
         session.status_due = None;
     }
 
-    /// Saves an action as waiting and lets go of everything that it holds: the turn that asked is kept as it is, and the
-    /// thread goes on with what else arrives.
+    /// Saves an action as waiting and releases everything it holds: the turn that asked is kept as it is, and the
+    /// thread continues with other messages.
     pub(super) async fn wait_for(
         &self,
         session: &mut Session<S>,
@@ -158,8 +158,8 @@ impl<S: State> Engine<S> {
         self.save_step(session, info, changes, None).await
     }
 
-    /// Goes on with an action that waits; nothing, if it does not any more. `end` is kept with it in the same write that
-    /// deals with the letter.
+    /// Continues an action that waits; does nothing if it no longer does. `end` is saved with it in the same write that
+    /// acknowledges the message.
     async fn end_wait(
         &self,
         session: &mut Session<S>,
@@ -192,7 +192,7 @@ impl<S: State> Engine<S> {
         self.save_step(session, info, changes, None).await
     }
 
-    /// Puts the turn back that asked for a waiting action, to go on with that.
+    /// Restores the turn that asked for a waiting action, to continue with it.
     fn put_back_turn(&self, session: &mut Session<S>, suspended: Suspended) -> Result<(), Error> {
         let Suspended { action, run, node, turn, waits_for: _ } = suspended;
         let checkpoint = &mut session.checkpoint;
@@ -207,7 +207,7 @@ impl<S: State> Engine<S> {
     }
 }
 
-/// What the record tells of something that arrived: what it says is bound by its hash.
+/// Creates the record's entry for an event; its hash binds the body.
 fn arrival(arrived: &External, now: Timestamp) -> AuditDraft {
     let detail = json!({
         "source": arrived.source(), "key": arrived.key(), "digest": Digest::of(&[arrived.body()]),

@@ -1,4 +1,4 @@
-//! What happens to an action after its decision: a reason is given, an unknown outcome is looked up again or settled.
+//! Follow-ups to an action after its decision: a reason is given, an unknown outcome is looked up again or settled.
 
 use countersign_core::{
     clock::Timestamp,
@@ -17,12 +17,11 @@ use super::{
     store::{ActionChange, ActionFollowUp, AuditKind, Changes, Error, Then},
 };
 
-/// The trace's name for what happens here.
+/// The name of a step in the trace: a follow-up.
 const FOLLOW_UP: &str = "news";
 
 impl<S: State> Engine<S> {
-    /// Takes a follow-up up, and says what there is to say about it. A thread that is in the middle of something goes on with
-    /// that afterwards.
+    /// Takes up a follow-up and reports it. A thread in the middle of a run continues with that afterwards.
     pub(super) async fn take_follow_up(
         &self,
         session: &mut Session<S>,
@@ -61,7 +60,7 @@ impl<S: State> Engine<S> {
         self.save(session, changes, Then::Keep).await
     }
 
-    /// Has the assistant say what there is to say, as a step of its own.
+    /// Lets the assistant report a follow-up, as a step of its own.
     async fn tell_follow_up(
         &self,
         session: &mut Session<S>,
@@ -94,8 +93,9 @@ impl<S: State> Engine<S> {
         Ok(())
     }
 
-    /// Reads back once more whether it happened, and keeps what is known then: what was read, or, where that is not that it
-    /// happened, who says so. Returns the record as it is then, and what there is to tell.
+    /// Reads back again whether the change happened, and keeps the result: the state read or, if that does not show the
+    /// change, the person who says that it happened. Returns the record as it is then and the follow-up to report;
+    /// `None` if there is none.
     async fn read_back(
         &self,
         changes: &mut Changes,
@@ -145,12 +145,12 @@ impl<S: State> Engine<S> {
         Ok(Some((settled, follow_up)))
     }
 
-    /// Whether a request that was sent for it may still arrive.
+    /// Returns true if a request that was sent for it may still arrive.
     fn may_arrive(&self, record: &ActionRecord) -> bool {
         record.intent_at.is_some_and(|left| self.clock.now() < left + self.settings.settle_within)
     }
 
-    /// What reading back shows, in bounded time. What may be repeated without harm has nothing to read back.
+    /// Reads the change back, in bounded time. A change that may be repeated without harm cannot be read back.
     async fn probed(&self, record: &ActionRecord) -> Probed {
         let Some(kind) = self.actions.get(record.name.as_str()) else {
             let evidence = Text::from("This kind of change is no longer offered, so I cannot look it up.");
@@ -164,7 +164,7 @@ impl<S: State> Engine<S> {
     }
 }
 
-/// That somebody says that it happened, and what was read back, which does not say so.
+/// States that a person says that it happened, and that reading back does not show it.
 fn by_word(by: &UserId, probed: Probed) -> Text {
     let says = Text::new().person(by.clone()).plain(" says that it was done");
     match probed {

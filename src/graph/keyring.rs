@@ -1,18 +1,18 @@
-//! The keys that digests and seals are made with. They are kept outside of the store.
+//! The keys for digests and seals, which are kept outside of the store.
 //!
-//! Who can write into the store and has no key can make neither a digest for other parameters nor a record of a decision
-//! that nobody made: both are HMAC-SHA-256 over the values in a form that is given ([`super::digest`]). The first key of a
-//! [`Keyring`] signs, all of them verify; so a new key is put first, and cards that were made with the one before stay
-//! valid for as long as it stays in the list.
+//! A person who can write into the store but has no key can make neither a digest for other parameters nor a record of
+//! a false decision: both are HMAC-SHA-256 over the values in a given form ([`super::digest`]). The first key of a
+//! [`Keyring`] signs, all of them verify; so a new key is put first, and cards that were made with the previous one
+//! stay valid for as long as it stays in the list.
 //!
 //! Three things are bound:
 //!
-//! - the *digest* of a change: its action, thread, who asked, parameters, preconditions and policy. It is on the card;
+//! - the *digest* of a change: its action, thread, requester, parameters, preconditions and policy. It is on the card;
 //! - the *seal* of a record: every field of it, so also its status, its decisions and the card itself. It is made anew
 //!   with each write ([`countersign_store::sealed`]);
-//! - what else leads to a change by itself: clicks that wait to be handled, and standing approvals.
+//! - other data that leads to a change: clicks that wait to be handled, and standing approvals.
 //!
-//! What remains possible to who can write into the store: to delete, and to put back a whole earlier state of it.
+//! Such a person can still delete records, and restore a whole earlier state of the store.
 
 use std::fmt;
 
@@ -25,10 +25,10 @@ use super::{
     digest::{Digest, Form},
 };
 
-/// The versions of digests and seals that are made, the one to be preferred first. They differ in the form only.
+/// The versions of digests and seals that are made, the preferred one first. They differ in the form only.
 const VERSIONS: [(u32, Form); 2] = [(3, Form::Canonical), (2, Form::Tagged)];
 
-/// The shortest key, in bytes: as long as what it makes.
+/// The shortest key, in bytes: as long as a digest.
 pub const SHORTEST_KEY: usize = 32;
 
 /// The name of a key: the first 8 hexadecimal digits of a hash of it. No secret.
@@ -37,7 +37,7 @@ pub const SHORTEST_KEY: usize = 32;
 pub struct KeyId(String);
 
 impl KeyId {
-    /// As it is written.
+    /// Returns the text of the name.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -49,7 +49,7 @@ impl fmt::Display for KeyId {
     }
 }
 
-/// Which key made a digest or a seal, and of which version it is.
+/// The key and the version of a digest or a seal.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Keyed {
     /// The version of what is covered.
@@ -58,27 +58,27 @@ pub struct Keyed {
     pub key: KeyId,
 }
 
-/// A seal: nothing that it is on was changed by anybody without the key.
+/// A seal, which shows that its value was not changed without the key.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RowSeal {
-    /// How it was made.
+    /// The key and the version.
     #[serde(flatten)]
     pub by: Keyed,
     /// HMAC-SHA-256, in hexadecimal.
     pub mac: Digest,
 }
 
-/// What is known of a record's origin. It is no part of the record: it is never stored, and two records are equal
-/// whatever is known about them.
+/// The result of checking a record's origin. It is no part of the record: it is never stored, and equality of records
+/// ignores it.
 #[derive(Clone, Debug, Default, Eq)]
 pub enum Proof {
     /// Made by this process, or read with a seal and a digest that hold.
     Ours,
-    /// Sealed, and not as it was when it was sealed.
+    /// Sealed, and changed since.
     Altered,
     /// Sealed with a key that this process does not have.
     KeyMissing(KeyId),
-    /// Not sealed: written by an earlier version, or by somebody else.
+    /// Not sealed: written by an earlier version, or by another program.
     #[default]
     Unsealed,
 }
@@ -90,12 +90,12 @@ impl PartialEq for Proof {
 }
 
 impl Proof {
-    /// Whether what the record says may be carried out.
+    /// Returns true if the record may be carried out.
     pub fn holds(&self) -> bool {
         matches!(self, Self::Ours)
     }
 
-    /// What is wrong, and what it means, in two sentences for people; nothing if nothing is.
+    /// States the fault and its meaning in two sentences for people; `None` if there is none.
     pub fn objection(&self) -> Option<String> {
         match self {
             Self::Ours => None,
@@ -130,24 +130,24 @@ impl fmt::Debug for Keyring {
     }
 }
 
-/// Why there is no such keyring.
+/// The reason why a keyring cannot be made.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum KeyringError {
     /// There is no key.
     #[error("there is no digest key")]
     Empty,
-    /// A key is too short to be one.
+    /// A key is too short.
     #[error("digest key {nth} has {bytes} bytes; right would be at least {SHORTEST_KEY}")]
     Short {
-        /// Which, counted from 1.
+        /// The number of the key, counted from 1.
         nth: usize,
-        /// How long it is.
+        /// Its length in bytes.
         bytes: usize,
     },
 }
 
 impl Keyring {
-    /// A keyring of these secrets, the one that signs first.
+    /// Creates a keyring of these secrets; the first one signs.
     ///
     /// # Errors
     ///
@@ -166,17 +166,17 @@ impl Keyring {
         keys.collect::<Result<_, _>>().map(Self)
     }
 
-    /// The key that signs.
+    /// Returns the key that signs.
     pub fn newest(&self) -> &KeyId {
         &self.signing().id
     }
 
-    /// The other keys, which only verify.
+    /// Returns the other keys, which only verify.
     pub fn older(&self) -> impl Iterator<Item = &KeyId> {
         self.0.iter().skip(1).map(|key| &key.id)
     }
 
-    /// Whether it has this key.
+    /// Returns true if it has this key.
     pub fn has(&self, id: &KeyId) -> bool {
         self.find(id).is_some()
     }
@@ -197,7 +197,8 @@ impl Keyring {
         record.keyed = Some(Keyed { version, key: key.id.clone() });
     }
 
-    /// Whether the digest of a record is that of what it says. A record of an earlier version has one without a key.
+    /// Returns true if the digest of a record matches its contents. A record of an earlier version has one without a
+    /// key.
     pub fn digest_holds(&self, record: &ActionRecord) -> bool {
         match &record.keyed {
             None => record.computed_digest() == record.digest,
@@ -208,14 +209,14 @@ impl Keyring {
         }
     }
 
-    /// Seals a value for a purpose: what is sealed for one is not for another.
+    /// Seals a value for a purpose; the seal is not valid for another purpose.
     pub fn seal(&self, purpose: &str, value: &Value) -> RowSeal {
         let key = self.signing();
         let (version, mac) = newest(|version| mac(key, version, purpose, value));
         RowSeal { by: Keyed { version, key: key.id.clone() }, mac }
     }
 
-    /// Whether a seal holds.
+    /// Checks a seal.
     pub fn proof(&self, purpose: &str, value: &Value, seal: Option<&RowSeal>) -> Proof {
         let Some(RowSeal { by, mac: sealed }) = seal else { return Proof::Unsealed };
         match self.find(&by.key) {
@@ -226,13 +227,13 @@ impl Keyring {
     }
 }
 
-/// What is made in the first version in which it can be.
+/// Makes a digest in the first version that can hold the values; returns both.
 fn newest(make: impl Fn(u32) -> Option<Digest>) -> (u32, Digest) {
     let made = VERSIONS.iter().find_map(|(version, _)| Some((*version, make(*version)?)));
     made.expect("the last form holds everything")
 }
 
-/// A digest of a version; nothing where there is no such version, or its form cannot hold the values.
+/// Makes a digest of a version; `None` if there is no such version, or its form cannot hold the values.
 fn made(key: &Key, version: u32, values: &[&Value]) -> Option<Digest> {
     let (_, form) = VERSIONS.iter().find(|(known, _)| *known == version)?;
     form.holds(values).then(|| Digest::keyed(&key.secret, *form, values))

@@ -1,16 +1,16 @@
 //! The durable engine: graphs whose every step is saved, paused for a person, and resumed where they paused.
 //!
-//! It knows nothing of Slack, of language models or of any platform. Start reading at [`engine`], which drives one
-//! thread through its graph; [`node`] is what a graph is made of; [`action`] is a change in the outside world and its
-//! legal moves; [`store`] is what the engine asks of a place that remembers. There may be several graphs, each with an engine;
-//! a thread belongs to one of them. [`conversing`] is what those around a graph ask of a thread without running it.
+//! It does not depend on Slack, on language models or on any platform. Start reading at [`engine`], which drives one
+//! thread through its graph; [`node`] has the parts of a graph; [`action`] is a change in the outside world and its
+//! legal moves; [`store`] is the trait of the store that the engine needs. There may be several graphs, each with an
+//! engine; a thread belongs to one of them. [`conversing`] reads a thread without running its graph.
 //!
 //! *Architecture Invariant:* a node never runs again from its top. An interrupt is a value a node returns
 //! ([`node::Next::Ask`]), and the answer leads to the node named in it. *Architecture Invariant:* the only way to change
 //! the outside world is an [`action::ActionRecord`] that a person approved; [`node::Node`] has no other.
 //!
 //! The design we did not take: nodes that suspend in the middle and are re-run up to that point on resume, as graph
-//! engines commonly do. Whatever such a node did before it paused happens twice.
+//! engines commonly do. Everything such a node did before it paused happens twice.
 
 pub mod action;
 pub mod admission;

@@ -1,7 +1,7 @@
-//! When to look whether a change without an answer happened: often at first, then less and less, until it is quiet.
+//! The times at which to look whether a change without an answer happened: often at first, then less and less.
 //!
-//! The moments follow from when the request left. Nothing has to be stored, and a process that takes over goes on with the
-//! same ones.
+//! The times follow from the time at which the request left. Nothing has to be stored, and a process that takes over
+//! continues with the same ones.
 
 use std::time::Duration;
 
@@ -10,8 +10,8 @@ use countersign_core::clock::Timestamp;
 /// The distance from the first look to the second; each further distance is twice the one before.
 const DISTANCE: Duration = Duration::from_secs(2);
 
-/// The next look after `now`, for a request that left at `left`: the first when it must have arrived, the last when it is
-/// `within` old. Nothing, if that was the last.
+/// Returns the next look after `now`, for a request that left at `left`: the first when it must have arrived, the last
+/// when it is `within` old. `None` if that was the last.
 pub(super) fn next(left: Timestamp, now: Timestamp, arrived: Duration, within: Duration) -> Option<Timestamp> {
     let last = left + within.max(arrived);
     let (mut look, mut distance) = (left + arrived, DISTANCE);
@@ -29,7 +29,7 @@ pub(super) fn next(left: Timestamp, now: Timestamp, arrived: Duration, within: D
 mod tests {
     use super::*;
 
-    /// The looks at a request that left at 0, in seconds.
+    /// Returns the looks at a request that left at 0, in seconds.
     fn looks(arrived: u64, within: u64) -> Vec<i64> {
         let (mut now, mut all) = (Timestamp(0), Vec::new());
         while let Some(look) = next(Timestamp(0), now, Duration::from_secs(arrived), Duration::from_secs(within)) {

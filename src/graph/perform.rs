@@ -1,11 +1,12 @@
-//! An approved action, carried out once.
+//! The carrying out of an approved action, once.
 //!
 //! The order is everything: check that it is what was shown and that the target is as it was shown; write `Intent`;
-//! send; write the outcome. Killed after `Intent`, the next worker finds the record there and settles it by the
+//! send; write the outcome. After a crash behind `Intent`, the next worker finds the record there and settles it by the
 //! action's [`Recovery`], never by sending blindly.
 //!
-//! A process that stands still and wakes is the harder case: its successor may have looked and sent. So what is sent here
-//! carries a [`Permit`] that began before the intent was written and ends before anybody may look ([`may_leave`]).
+//! A process that stands still and wakes is the harder case: its successor may have looked and sent. So each request
+//! carries a [`Permit`] that began before the intent was written and ends before any successor may look
+//! ([`may_leave`]).
 
 use std::time::Duration;
 
@@ -32,20 +33,20 @@ use super::{
     unwind::{Panicked, caught},
 };
 
-/// The trace's name for what happens here.
+/// The name of a step in the trace: an action is carried out.
 const EXECUTE: &str = "execute";
 
-/// How often a request is sent in all, each time with evidence that the one before did not happen.
+/// The number of times that a request is sent in all, each time with evidence that the one before did not happen.
 const SENDS: u32 = 3;
 
-/// How long after its intent requests of an action may leave that is never looked up.
+/// The time after its intent in which requests may leave, for an action that is never looked up.
 const MAY_LEAVE: Duration = Duration::from_secs(30);
 
-/// How many differences are told when the target has changed.
+/// The number of differences that are named when the target has changed.
 const DIFFERENCES: usize = 6;
 
 impl<S: State> Engine<S> {
-    /// Goes on with an action from wherever its record says it is.
+    /// Continues an action from the status of its record.
     pub(super) async fn carry_out(&self, session: &mut Session<S>, id: &ActionId, node: &str) -> Result<Held, Error> {
         let Some(record) = self.decided(session, id).await? else {
             return Err(Error::Corrupt { what: format!("action {id} is to be carried out but is not stored") });
@@ -90,7 +91,7 @@ impl<S: State> Engine<S> {
         }
     }
 
-    /// Why an approved action must not be carried out after all.
+    /// Returns an outcome if an approved action must not be carried out after all.
     async fn refusal(&self, kind: &dyn ActionKind, record: &ActionRecord) -> Option<Outcome> {
         if record.action_version != kind.version() {
             let summary = Text::from("I was updated since this card was made, so nothing was done. Please ask again.");
@@ -110,7 +111,7 @@ impl<S: State> Engine<S> {
         }
     }
 
-    /// Writes the intent, sends, and records what came back.
+    /// Writes the intent, sends, and records the answer.
     async fn send(
         &self,
         session: &mut Session<S>,
@@ -161,7 +162,7 @@ impl<S: State> Engine<S> {
         }
     }
 
-    /// An action was sent, or was about to be, and no answer is known: finds out, and never guesses.
+    /// Settles an action that was sent, or was about to be, without a known answer; never guesses.
     async fn settle(
         &self,
         session: &mut Session<S>,
@@ -232,7 +233,7 @@ impl<S: State> Engine<S> {
         Box::pin(self.send(session, kind, record, attempt)).await
     }
 
-    /// Lets go of the thread until it is time for the next look.
+    /// Releases the thread until it is time for the next look.
     async fn wait(
         &self,
         session: &mut Session<S>,
@@ -253,7 +254,7 @@ impl<S: State> Engine<S> {
         self.save_step(session, info, changes, Some(until)).await
     }
 
-    /// Records how it ended and goes on at the node that waits for it.
+    /// Records the outcome and continues at the node that waits for it.
     pub(super) async fn close(
         &self,
         session: &mut Session<S>,
@@ -281,10 +282,11 @@ impl<S: State> Engine<S> {
     }
 }
 
-/// How long after its intent requests of an action may leave.
+/// Returns the time after its intent in which requests of an action may leave.
 ///
-/// Whoever finds the intent looks after the time in flight. Half of that is for leaving; what left at the last moment has
-/// the other half to arrive, and to be seen. Where nobody looks, requests leave while a lease usually lasts.
+/// A process that finds the intent looks after the time in flight. Half of that is for leaving; a request that left at
+/// the last moment has the other half to arrive and to be seen. If nobody looks, requests leave while a lease usually
+/// lasts.
 fn may_leave(recovery: Recovery) -> Duration {
     match recovery {
         Recovery::Probe { in_flight, .. } => in_flight / 2,
@@ -292,14 +294,14 @@ fn may_leave(recovery: Recovery) -> Duration {
     }
 }
 
-/// One go at an action: where its end leads, and when it began.
+/// One attempt at an action: the node that receives its end, and the time it began.
 #[derive(Clone, Copy)]
 pub(super) struct Attempt<'a> {
     pub(super) node: &'a str,
     pub(super) began: Timestamp,
 }
 
-/// Puts into the record what was sent for an action, and how it was answered.
+/// Notes for the record the requests sent for an action, and their answers.
 pub(super) fn note_requests<S: State>(
     session: &mut Session<S>,
     record: &ActionRecord,
@@ -317,7 +319,7 @@ fn info<'a>(node: &'a str, next: &'a str, began: Timestamp, now: Timestamp) -> S
     StepInfo { node, next, began, took, usage: None, error: None, pause: false }
 }
 
-/// How often it was sent, and what came of it: no answer, or one that does not say whether it happened.
+/// Describes the sends and their results: no answer, or one that does not say whether it happened.
 fn sent(record: &ActionRecord) -> Text {
     let clause = |answer: &String| match answer.as_str() {
         "no answer in time" => "no answer came in time".to_owned(),
@@ -335,7 +337,7 @@ fn sent(record: &ActionRecord) -> Text {
     })
 }
 
-/// What the card showed, and what is there now.
+/// Describes the state on the card and the present one.
 fn both_states(differences: &[Fact]) -> Text {
     let text = Text::from("It was changed since this card was shown, so nothing was done.");
     let shown = differences.iter().take(DIFFERENCES);
@@ -356,7 +358,7 @@ pub(super) fn failed(error: ErrorKind, summary: Text) -> Outcome {
     Outcome::Failed { error, summary }
 }
 
-/// The outcome of an action that panicked before anything was sent.
+/// Returns the outcome of an action that panicked before anything was sent.
 fn broken_off() -> Outcome {
     failed(ErrorKind::Execution, Text::from("Something went wrong on my side, so nothing was done. Please ask again."))
 }

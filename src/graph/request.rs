@@ -1,4 +1,4 @@
-//! A request for a decision: what is written when its card is put out, and when another one takes its place.
+//! A request for a decision: the writes that put its card out, and that replace it.
 
 use std::time::Duration;
 
@@ -18,42 +18,42 @@ use super::{
     store::{ActionChange, AuditKind, Changes, Outbound, Outgoing, TimerChange},
 };
 
-/// How long a card is open, and when it is spoken of again.
+/// The times of a card: until its end, and of the reminder.
 #[derive(Clone, Copy, Debug)]
 pub struct Times {
-    /// How long it is open.
+    /// The time for which it is open.
     pub open_for: Duration,
-    /// How long before the end somebody is reminded; zero: never. At most half of the time it is open.
+    /// The time before the end at which people are reminded; zero: never. At most half of the time it is open.
     pub remind_before: Duration,
 }
 
-/// What a record is made of, besides fresh keys.
+/// The contents of a new record, apart from fresh keys.
 #[expect(missing_debug_implementations, reason = "a kind of action has none")]
 pub struct Request<'a> {
-    /// Where it was asked for.
+    /// The thread it was asked for in.
     pub thread: &'a ThreadId,
-    /// By which run.
+    /// The run.
     pub run: RunId,
-    /// What kind of change it is.
+    /// The kind of change.
     pub kind: &'a dyn ActionKind,
-    /// What exactly.
+    /// The exact change.
     pub proposal: Proposal,
-    /// Who asked.
+    /// The person who asked.
     pub requested_by: UserId,
-    /// When.
+    /// The time of the request.
     pub at: Timestamp,
-    /// Who may decide.
+    /// The people who may decide.
     pub policy: Policy,
     /// The message its card will be on.
     pub slot: Slot,
-    /// How long it is open.
+    /// The times of its card.
     pub times: Times,
     /// The keys that its digest is made with.
     pub keys: &'a Keyring,
 }
 
 impl Request<'_> {
-    /// The record, waiting for a decision under a fresh key.
+    /// Creates the record, waiting for a decision under a fresh key.
     pub fn into_record(self) -> ActionRecord {
         let Self { thread, run, kind, proposal, requested_by, at, policy, slot, times, keys } = self;
         let Proposal { parameters, preconditions, mut card, undo, scope } = proposal;
@@ -112,7 +112,7 @@ impl Request<'_> {
 }
 
 impl ActionRecord {
-    /// Puts the card out: the record, its timers, what the audit says of it, the message.
+    /// Puts the card out: the record, its timers, the audit entries, the message.
     pub fn put_out(self, changes: &mut Changes, times: &Times) {
         let (asked_by, at) = match self.edits.last() {
             Some(Edit { by, at, .. }) => (by.clone(), *at),
@@ -151,11 +151,11 @@ impl ActionRecord {
         changes.actions.push(ActionChange { expected: None, record: self });
     }
 
-    /// Takes the card in, since another one takes its place. Returns the record as it is then.
+    /// Withdraws the card, since another one replaces it. Returns the record as it is then.
     ///
     /// # Errors
     ///
-    /// [`IllegalMove`] if it is not open any more.
+    /// [`IllegalMove`] if it is no longer open.
     pub fn give_way(
         &self,
         changes: &mut Changes,
@@ -180,7 +180,7 @@ impl ActionRecord {
         Ok(older)
     }
 
-    /// What those who were told directly that it waits are to read now, each in a message of their own.
+    /// Returns the messages to those who were notified directly, each saying how the request stands now.
     pub fn notices(&self, at: Timestamp) -> Vec<Outgoing> {
         let text = if self.status.is_open() {
             Text::new()
@@ -202,7 +202,7 @@ impl ActionRecord {
         self.told.iter().map(notice).collect()
     }
 
-    /// The card as it stands when it is sent, in place of what its message says by then: for whoever may know an older
+    /// Returns an order to redraw the card from its record at the time of sending, for a caller that may know an older
     /// state than others do.
     pub fn to_be_redrawn(&self, at: Timestamp) -> Outgoing {
         Outgoing {
@@ -214,7 +214,7 @@ impl ActionRecord {
         }
     }
 
-    /// The card as it stands, to be sent in place of what its message says now.
+    /// Returns the present card, to replace its message.
     pub fn redrawn(&self, at: Timestamp) -> Outgoing {
         Outgoing {
             slot: Some(self.slot.clone()),
@@ -226,7 +226,7 @@ impl ActionRecord {
     }
 }
 
-/// A reply in the thread of a request, in a message of its own.
+/// Creates a reply in the thread of a request, in a message of its own.
 pub fn in_thread(slot: impl Into<String>, at: Timestamp, reply: Reply) -> Outgoing {
     Outgoing {
         slot: Some(Slot::new(slot)),

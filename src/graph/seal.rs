@@ -1,16 +1,16 @@
-//! Hides parts of an entry of the record without breaking its chain.
+//! Hiding of parts of an entry of the record, without breaking its chain.
 //!
 //! An entry's hash does not cover its values, but *commitments* to them: every value that has no parts (a word, a
 //! number, an empty list) is a *leaf*, and its commitment is SHA-256 over a salt and the value. Each entry has a random
 //! salt of 16 bytes; a leaf's own salt is SHA-256 over the entry's salt and the leaf's place. So
 //!
-//! - whoever has the whole entry has its salt, and can compute every commitment and with them the hash;
-//! - whoever may not see a leaf gets its commitment in the leaf's place, and the own salts of all other leaves instead of
-//!   the entry's salt. The hash still comes out, the other leaves are still proven, and the hidden one cannot be guessed
-//!   by trying likely values, since its salt is not there;
-//! - whoever has kept a copy of a hidden value with its salt can prove later that it was this one.
+//! - the holder of the whole entry has its salt, and can compute every commitment and with them the hash;
+//! - a reader who may not see a leaf gets its commitment in the leaf's place, and the own salts of all other leaves
+//!   instead of the entry's salt. The hash still comes out, the other leaves are still proven, and the hidden one
+//!   cannot be guessed by trying likely values, since its salt is not there;
+//! - a holder of a copy of a hidden value with its salt can prove later that it was this one.
 //!
-//! Where a leaf is (its JSON Pointer) and how many there are is not hidden. When and what kind of thing happened never is.
+//! The place of a leaf (its JSON Pointer) and the number of leaves are not hidden. Time and kind of an event never are.
 //!
 //! The designs we did not take: hashing the redacted text (then nobody could redact afterwards), and a hash of the bare
 //! value (a status or a name is soon guessed).
@@ -22,43 +22,43 @@ use serde_json::{Value, json};
 
 use super::digest::Digest;
 
-/// What makes a commitment impossible to guess.
+/// A salt, which makes a commitment impossible to guess.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Salt(String);
 
 impl Salt {
-    /// 16 random bytes.
+    /// Creates 16 random bytes.
     pub fn fresh() -> Self {
         Self(hex::encode(rand::random::<[u8; 16]>()))
     }
 
-    /// Whether there is none, as in entries of earlier versions and in sealed ones.
+    /// Returns true if there is none, as in entries of earlier versions and in sealed ones.
     pub fn is_none(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The salt of one leaf.
+    /// Returns the salt of one leaf.
     fn of_leaf(&self, place: &str) -> Self {
         Self(Digest::of(&[&json!(self.0), &json!(place)]).as_str().to_owned())
     }
 
-    /// What stands for a value.
+    /// Returns the commitment to a value.
     fn commit(&self, value: &Value) -> String {
         Digest::of(&[&json!(self.0), value]).as_str().to_owned()
     }
 }
 
-/// What is hidden of an entry, and what proves the rest.
+/// The hidden parts of an entry, and the proof of the rest.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sealed {
-    /// Place of a hidden leaf → its commitment. What stands in its place is only for show.
+    /// Place of a hidden leaf → its commitment. The text in its place is only for show.
     pub hidden: BTreeMap<String, String>,
     /// Place of every other leaf → its own salt.
     pub salts: BTreeMap<String, Salt>,
 }
 
-/// The values without parts, each with its place.
+/// Returns the values without parts, each with its place.
 pub fn leaves(value: &Value) -> Vec<(String, &Value)> {
     let mut found = Vec::new();
     collect(value, &mut String::new(), &mut found);
@@ -82,8 +82,8 @@ fn collect<'a>(value: &'a Value, place: &mut String, found: &mut Vec<(String, &'
     }
 }
 
-/// The commitments to all leaves, by place: under the entry's salt, or as far as `sealed` allows. `None`: a leaf has
-/// neither a commitment nor a salt, or the other way round.
+/// Returns the commitments to all leaves, by place: under the entry's salt, or as far as `sealed` allows. `None`: a
+/// leaf has neither a commitment nor a salt, or both.
 pub fn commitments(value: &Value, salt: &Salt, sealed: Option<&Sealed>) -> Option<Value> {
     let leaves = leaves(value);
     if sealed.is_some_and(|sealed| sealed.hidden.len() + sealed.salts.len() != leaves.len()) {
@@ -103,7 +103,7 @@ pub fn commitments(value: &Value, salt: &Salt, sealed: Option<&Sealed>) -> Optio
     Some(Value::Object(all.collect::<Option<_>>()?))
 }
 
-/// Hides the leaves for which `instead` gives something to show in their place. `None`: nothing is to be hidden.
+/// Hides the leaves for which `instead` returns a replacement. `None`: nothing is to be hidden.
 pub fn hide(
     value: &mut Value,
     salt: &Salt,

@@ -20,32 +20,33 @@ use super::{
     },
 };
 
-/// A whole checkpoint is kept at least every so many steps.
+/// The most steps after which a whole checkpoint is kept.
 const SNAPSHOT_EVERY: Version = 16;
 
-/// How often a write is repeated when the store does not answer; with [`STORE_RETRY_DELAY`] less than a lease.
+/// The number of times that a write is repeated when the store does not answer; with [`STORE_RETRY_DELAY`] less than a
+/// lease.
 const STORE_ATTEMPTS: u32 = 4;
 
 /// The wait between such repetitions.
 const STORE_RETRY_DELAY: Duration = Duration::from_millis(500);
 
-/// A leased thread: what is saved, what has changed since, what is still to be read.
+/// A leased thread: the saved state, the changes since, and the unread messages.
 pub(super) struct Session<S: State> {
     pub(super) lease: Lease,
     pub(super) checkpoint: Checkpoint<S>,
-    /// Letters that the next write acknowledges.
+    /// The messages that the next write acknowledges.
     pub(super) acks: Vec<Seq>,
-    /// What set the next step off, for the trace.
+    /// The input of the next step, for the trace.
     pub(super) input: Option<Value>,
-    /// What goes into the record with the next write.
+    /// The entries that go into the record with the next write.
     noted: Vec<AuditDraft>,
-    /// When the mailbox was last looked into for a “stop”.
+    /// The time at which the mailbox was last checked for a “stop”.
     pub(super) listened_at: Option<Timestamp>,
-    /// Whether the lease was given back.
+    /// True if the lease was given back.
     pub(super) released: bool,
-    /// When the status line may appear or change; not known before the first step of a run.
+    /// The time at which the status line may appear or change; not known before the first step of a run.
     pub(super) status_due: Option<Timestamp>,
-    /// The decided action that is being dealt with. Once it is decided, nobody but the holder of the thread moves it.
+    /// The decided action in progress. Once it is decided, only the holder of the thread moves it.
     decided: Option<ActionRecord>,
     version: Version,
     /// The checkpoint as it is in the store. A difference is always made against this.
@@ -53,21 +54,21 @@ pub(super) struct Session<S: State> {
     /// The checkpoint as it will be in the store once the step that was made last is saved.
     staged: Value,
     snapshot_version: Version,
-    /// Whether the next step must keep the whole checkpoint, since what is saved cannot be built upon.
+    /// True if the next step must keep the whole checkpoint, since the saved one cannot be built upon.
     anew: bool,
     letters: VecDeque<QueuedMessage>,
-    /// The position of the newest letter that is known.
+    /// The position of the newest known message.
     heard: Seq,
 }
 
 impl<S: State> Session<S> {
-    /// The version of the thread in the store.
+    /// Returns the version of the thread in the store.
     pub(super) fn version(&self) -> Version {
         self.version
     }
 
-    /// Reads what was saved. If it cannot be read, the session begins anew, and [`Self::begins_anew`] says so: a thread
-    /// that nobody can go on with would be silent for ever.
+    /// Reads the saved checkpoint. If it cannot be read, the session begins anew, and [`Self::begins_anew`] is true:
+    /// otherwise the thread would be silent for ever.
     pub(super) fn open(acquired: Acquired) -> Self {
         let Acquired { lease, saved, letters } = acquired;
         let version = saved.version;
@@ -115,28 +116,28 @@ impl<S: State> Session<S> {
         }
     }
 
-    /// Whether what was saved could not be read.
+    /// Returns true if the saved checkpoint could not be read.
     pub(super) fn begins_anew(&self) -> bool {
         self.anew
     }
 
-    /// The letter to take up next.
+    /// Takes the next message.
     pub(super) fn next_message(&mut self) -> Option<QueuedMessage> {
         self.letters.pop_front()
     }
 
-    /// Puts a letter back that was taken up: it is dealt with by what comes next.
+    /// Puts back a message that was taken up, for the next turn.
     pub(super) fn put_back(&mut self, letter: QueuedMessage) {
         self.acks.retain(|seq| *seq != letter.seq);
         self.letters.push_front(letter);
     }
 
-    /// The position of the newest letter that is known.
+    /// Returns the position of the newest known message.
     pub(super) fn heard(&self) -> Seq {
         self.heard
     }
 
-    /// Puts letters that came meanwhile to the others.
+    /// Adds messages that arrived meanwhile.
     pub(super) fn hear(&mut self, letters: Vec<QueuedMessage>) {
         if let Some(newest) = letters.iter().map(|letter| letter.seq).max() {
             self.heard = newest;
@@ -144,7 +145,8 @@ impl<S: State> Session<S> {
         }
     }
 
-    /// Takes up every “stop” among the letters, and with it what was said before and not begun: who said the first.
+    /// Takes up every “stop” among the messages, with the messages before it that were not begun. Returns the author of
+    /// the first “stop”.
     pub(super) fn stop(&mut self) -> Option<UserId> {
         let mut first = None;
         let mut last = 0;
@@ -158,8 +160,8 @@ impl<S: State> Session<S> {
         first
     }
 
-    /// Acknowledges what is ended by a “stop” at this position: itself, and what was said before it and not begun.
-    /// Returns how much of the latter there was.
+    /// Acknowledges the messages ended by a “stop” at this position: the “stop” itself, and earlier ones that were not
+    /// begun. Returns the number of the latter.
     pub(super) fn drop_stopped(&mut self, stop: Seq) -> usize {
         let mut said = 0;
         let acks = &mut self.acks;
@@ -182,17 +184,17 @@ impl<S: State> Session<S> {
         said
     }
 
-    /// Whether letters are known that nobody has read.
+    /// Returns true if there are known messages that are unread.
     pub(super) fn has_letters(&self) -> bool {
         !self.letters.is_empty()
     }
 
-    /// Puts something into the record, with the next write.
+    /// Adds an entry to the record, with the next write.
     pub(super) fn note(&mut self, event: AuditDraft) {
         self.noted.push(event);
     }
 
-    /// A write with what is already certain: the acknowledged letters, and what was noted for the record.
+    /// Begins a write with the acknowledged messages and the noted entries.
     pub(super) fn changes(&self) -> Changes {
         let mut changes = Changes::new(CommitId::fresh(), self.lease.thread.clone());
         changes.acks.clone_from(&self.acks);
@@ -200,8 +202,9 @@ impl<S: State> Session<S> {
         changes
     }
 
-    /// A write with a step: the difference between what is saved and the checkpoint as it is now. Nothing counts as saved
-    /// before the store has it ([`Engine::save`]): a step that was not stored leaves no trace in the next difference.
+    /// Begins a write with a step: the difference between the saved checkpoint and the present one. Nothing counts as
+    /// saved before the store has it ([`Engine::save`]): a step that was not stored leaves no trace in the next
+    /// difference.
     pub(super) fn step(&mut self, step: StepInfo<'_>) -> Changes {
         let now = serde_json::to_value(&self.checkpoint).expect("a checkpoint is plain data");
         let delta = delta::between(&self.saved, &now);
@@ -226,7 +229,7 @@ impl<S: State> Session<S> {
         changes
     }
 
-    /// Remembers what the store has now.
+    /// Takes over the state that the store has now.
     fn stored(&mut self, changes: &Changes, version: Version) {
         self.version = version;
         if changes.step.is_some() {
@@ -242,7 +245,7 @@ impl<S: State> Session<S> {
     }
 }
 
-/// What is known of a step besides the state.
+/// The facts about a step apart from the state.
 pub(super) struct StepInfo<'a> {
     pub(super) node: &'a str,
     pub(super) next: &'a str,
@@ -250,11 +253,11 @@ pub(super) struct StepInfo<'a> {
     pub(super) took: Duration,
     pub(super) usage: Option<Usage>,
     pub(super) error: Option<String>,
-    /// Whether the thread will wait now: the whole checkpoint is kept.
+    /// True if the thread will wait now: the whole checkpoint is kept.
     pub(super) pause: bool,
 }
 
-/// A message of ours, to be sent at once.
+/// Creates a message of ours, to be sent at once.
 pub(super) fn outgoing(slot: Slot, at: Timestamp, body: Outbound) -> Outgoing {
     let progress = matches!(body, Outbound::Status { .. });
     Outgoing { slot: Some(slot), nonce: Nonce::fresh(), progress, not_before: at, body }
@@ -265,8 +268,8 @@ impl<S: State> Engine<S> {
     ///
     /// # Errors
     ///
-    /// Nothing was written, and the session still knows what is stored. The checkpoint is as the caller has made it: who
-    /// goes on after an error puts it back first.
+    /// Nothing was written, and the session still matches the store. The checkpoint is as the caller has made it: a
+    /// caller that continues after an error restores it first.
     pub(super) async fn save(&self, session: &mut Session<S>, changes: Changes, then: Then) -> Result<(), Error> {
         let mut attempt = 0;
         let version = loop {
@@ -287,7 +290,7 @@ impl<S: State> Engine<S> {
         Ok(())
     }
 
-    /// An action that was decided.
+    /// Returns an action that was decided.
     pub(super) async fn decided(&self, session: &mut Session<S>, id: &ActionId) -> Result<Option<ActionRecord>, Error> {
         if session.decided.as_ref().is_none_or(|record| record.id != *id) {
             session.decided = self.store.action(&session.lease.thread, id).await?;
@@ -296,8 +299,8 @@ impl<S: State> Engine<S> {
     }
 }
 
-/// The letters from the first on that was said to the bot, and the positions of those before: talk among others, kept
-/// only because a thread's first mention may arrive after the answers to it.
+/// Splits messages into those from the first addressed to the bot on, and the positions of earlier talk among others,
+/// which was kept only because a thread's first mention may arrive after the answers to it.
 fn since_addressed(letters: Vec<QueuedMessage>) -> (Vec<QueuedMessage>, Vec<Seq>) {
     let said = |letter: &QueuedMessage, to_us: bool| match &letter.mail {
         ThreadMessage::Said { ts, addressed, .. } if *addressed == to_us => Some(ts.clone()),
@@ -311,7 +314,8 @@ fn since_addressed(letters: Vec<QueuedMessage>) -> (Vec<QueuedMessage>, Vec<Seq>
     (letters, talk.into_iter().map(|letter| letter.seq).collect())
 }
 
-/// Decisions first, then what was said in the order it was said, whatever order it arrived in.
+/// Sorts messages: “stop” first, then decisions and events, then words in the order of their time, whatever order they
+/// arrived in.
 fn in_order(mut letters: Vec<QueuedMessage>) -> VecDeque<QueuedMessage> {
     letters.sort_by(|a, b| key(a).cmp(&key(b)));
     letters.into()

@@ -1,11 +1,11 @@
-//! Changes that need not wait, since somebody approved a bounded number of their kind beforehand.
+//! Changes that need not wait, since a person approved a bounded number of their kind beforehand.
 //!
-//! The engine asks [`StandingApprovals`] when a change is proposed. If one covers it, what it allows is spent first and the
-//! record is stored approved, with the decision of those who granted it; everything after that is as after a click. Killed
-//! in between, the step runs again and finds what it spent.
+//! The engine asks [`StandingApprovals`] when a change is proposed. If one covers it, its allowance is spent first and
+//! the record is stored approved, with the decision of those who granted it; the rest is as after a click. After a
+//! crash in between, the step runs again and finds the allowance spent for it.
 //!
-//! Who granted one approved a change that nobody knew yet. So it counts only as far as those people may approve the change
-//! itself, under the policy of the day that it is asked for ([`Entitled`]).
+//! A grant approves changes that nobody knows yet. So it counts only as far as the people who granted it may approve
+//! the change itself, under the policy of the day that it is asked for ([`Entitled`]).
 
 use std::fmt;
 
@@ -25,46 +25,46 @@ use super::{
 pub struct Under {
     /// Its name.
     pub id: String,
-    /// What it allows, in words.
+    /// The allowance, in words.
     pub allows: String,
-    /// Who granted it.
+    /// The people who granted it.
     pub granted_by: Vec<UserId>,
-    /// How much of it is used with this change.
+    /// The part of it that is used, this change included.
     pub used: u64,
-    /// Of how much.
+    /// The whole allowance.
     pub limit: u64,
 }
 
-/// What standing approvals make of a change.
+/// The answer of standing approvals to a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Spent {
-    /// One covers it, and what it needs is spent.
+    /// One covers it, and the allowance is spent.
     Under(Under),
     /// None covers it, so a person decides.
     Nothing {
-        /// Why one that is about such changes does not, if there is one: for the card.
+        /// The reason why one about such changes does not cover it, if there is one: for the card.
         why: Option<Text>,
     },
 }
 
-/// Where standing approvals are kept.
+/// A keeper of standing approvals.
 #[async_trait]
 pub trait StandingApprovals: Send + Sync + fmt::Debug {
-    /// Spends what a change needs of a standing approval that covers it; nothing if none does. Asked again about the same
-    /// run and message it answers as before, and spends nothing more.
+    /// Spends the allowance for a change from a standing approval that covers it; nothing if none does. Asked again
+    /// about the same run and message it answers as before, and spends nothing more.
     async fn spend(&self, record: &ActionRecord) -> Spent;
 }
 
-/// Whose approval counts.
+/// Decides whose approval counts.
 #[async_trait]
 pub trait Entitled: Send + Sync {
-    /// Those of `people` who may approve this change under its policy, as far as that can be told. They are taken to be in
-    /// its channel.
+    /// Returns those of `people` who may approve this change under its policy, as far as that is known. They are
+    /// assumed to be in its channel.
     async fn who_may_approve(&self, record: &ActionRecord, people: &[UserId]) -> Vec<UserId>;
 }
 
 impl ActionRecord {
-    /// Puts the card out as approved: the record, what the audit says of it, the message. Returns the record.
+    /// Puts the card out as approved: the record, the audit entries, the message. Returns the record.
     pub fn put_out_under(self, under: Under, changes: &mut Changes, times: &Times, at: Timestamp) -> Self {
         let approved = self.approved_under(&under, at);
         let timers = changes.timers.len();

@@ -1,4 +1,4 @@
-//! One node, run and saved.
+//! Running and saving of one node.
 
 use std::pin::pin;
 
@@ -23,7 +23,7 @@ use super::{
 };
 
 impl<S: State> Engine<S> {
-    /// Runs the node at the cursor and saves what it decided.
+    /// Runs the node at the cursor and saves its decision.
     pub(super) async fn run_node(
         &self,
         session: &mut Session<S>,
@@ -85,8 +85,8 @@ impl<S: State> Engine<S> {
         }
     }
 
-    /// Waits until the status line has something new to show and may show it, or has to be shown again: Slack's own
-    /// line vanishes after a while.
+    /// Waits until the status line has new words and may show them, or has to be shown again: Slack's own line vanishes
+    /// after a while.
     async fn show_progress(&self, session: &mut Session<S>, line: &mut status_line::Line) {
         let now = self.clock.now();
         let due = *session.status_due.get_or_insert(now + self.settings.status_after);
@@ -97,7 +97,7 @@ impl<S: State> Engine<S> {
         }
     }
 
-    /// Tells what the node at the cursor is doing. Written only once it has taken long: most steps never need it.
+    /// Shows the progress of the node at the cursor. Written only once it has taken long: most steps never need it.
     async fn show_status(&self, session: &mut Session<S>, text: &str) -> Result<(), Error> {
         let now = self.clock.now();
         session.status_due = Some(now + self.settings.status_every);
@@ -122,7 +122,7 @@ impl<S: State> Engine<S> {
         Ok(Context { thread: thread.clone(), run, now: self.clock.now(), attempt, ended, open })
     }
 
-    /// The actions of the thread that wait for a person.
+    /// Returns the actions of the thread that wait for a person.
     pub(super) async fn open_in(&self, session: &Session<S>) -> Result<Vec<ActionRecord>, Error> {
         if session.checkpoint.suspended.is_empty() {
             return Ok(Vec::new());
@@ -167,7 +167,7 @@ impl<S: State> Engine<S> {
         self.save_step(session, info, extra, None).await
     }
 
-    /// Joins a step with what it sets off, and writes both. `wait` lets go of the thread until then.
+    /// Joins a step with its other changes, and writes both. `wait` releases the thread until then.
     pub(super) async fn save_step(
         &self,
         session: &mut Session<S>,
@@ -190,7 +190,7 @@ impl<S: State> Engine<S> {
         Ok(if then == Then::Keep { Held::Yes } else { Held::No })
     }
 
-    /// Says something in the next message of the run, or in several if it is long; its files follow it.
+    /// Says a reply in the next message of the run, or in several if it is long; its files follow it.
     pub(super) async fn say(
         &self,
         session: &mut Session<S>,
@@ -239,7 +239,7 @@ impl<S: State> Engine<S> {
         self.save_step(session, info, extra, Some(now + wait)).await
     }
 
-    /// Ends the run and says why.
+    /// Ends the run and gives the reason.
     async fn give_up(&self, session: &mut Session<S>, failure: Failure<'_>) -> Result<Held, Error> {
         let Failure { node, began, reply, cause } = failure;
         let now = self.clock.now();
@@ -260,7 +260,7 @@ impl<S: State> Engine<S> {
     }
 }
 
-/// What a step cost, for the record.
+/// Creates the record's entry for the usage of a step.
 fn ran<S: State>(session: &Session<S>, node: &str, usage: &Usage, now: Timestamp) -> AuditDraft {
     let mut detail = serde_json::to_value(usage).expect("usage is plain data");
     detail["run"] = json!(session.checkpoint.run);
@@ -268,7 +268,7 @@ fn ran<S: State>(session: &Session<S>, node: &str, usage: &Usage, now: Timestamp
     AuditDraft::new(AuditKind::Ran, now, None, detail)
 }
 
-/// Why a node's run ends, and what is said about it.
+/// The reason why a node's run ends, with the reply about it.
 struct Failure<'a> {
     node: &'a str,
     began: Timestamp,

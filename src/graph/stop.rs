@@ -1,9 +1,9 @@
-//! “Stop”: a run ends within one step, also while a model is being asked.
+//! “Stop”: ends a run within one step, also while a model is being asked.
 //!
-//! Between two nodes the mailbox is looked into at most every [`LISTEN_EVERY`]; while a node runs it is listened to all
-//! the time, and the node is dropped when somebody says stop: what it read is forgotten, and it has changed nothing. An
-//! action that is being carried out is not dropped, since its request may have left; one that is made in batches listens
-//! between them (`batches.rs`). How an action ended is always said, stop or not.
+//! Between two nodes the mailbox is checked at most every [`LISTEN_EVERY`]; while a node runs it is checked all the
+//! time, and the node is dropped when a person says stop: its results are lost, and it has changed nothing. An action
+//! that is being carried out is not dropped, since its request may have left; one that is made in batches listens
+//! between them (`batches.rs`). The outcome of an action is always reported, stop or not.
 
 use std::time::Duration;
 
@@ -22,14 +22,15 @@ use super::{
     store::{AuditDraft, AuditKind, Error, Lease, QueuedMessage, Seq, Then, ThreadMessage},
 };
 
-/// How often the mailbox is looked into during a run.
+/// The time between checks of the mailbox during a run.
 const LISTEN_EVERY: Duration = Duration::from_millis(250);
 
-/// The trace's name for what happens here.
+/// The name of a step in the trace: a run was stopped.
 const STOP: &str = "stop";
 
 impl<S: State> Engine<S> {
-    /// Who said stop before the next node of a run. Not where a node is to say how an action `ended`.
+    /// Returns the person who said stop before the next node of a run; `None` if the node is to report how an action
+    /// `ended`.
     pub(super) async fn stop_between(
         &self,
         session: &mut Session<S>,
@@ -47,7 +48,7 @@ impl<S: State> Engine<S> {
         Ok(session.stop())
     }
 
-    /// Waits until somebody says stop: everything that arrived after `heard`.
+    /// Waits for a “stop”. Returns every message that arrived after `heard`.
     pub(super) async fn stop_said(&self, lease: Lease, heard: Seq) -> Vec<QueuedMessage> {
         loop {
             tokio::time::sleep(LISTEN_EVERY).await;
@@ -85,7 +86,7 @@ impl<S: State> Engine<S> {
         self.save_step(session, info, extra, None).await
     }
 
-    /// Somebody said stop while no run was in progress. What they, or others, said just before is not begun.
+    /// Handles a “stop” while no run is in progress. Messages just before it, of anyone, are not begun.
     pub(super) async fn nothing_to_stop(
         &self,
         session: &mut Session<S>,
