@@ -1,8 +1,8 @@
 //! The record: an append-only chain of what happened, each entry bound to the hash of the one before.
 //!
-//! The hash covers commitments to an entry's values ([`crate::seal`]), so that values can be hidden in an export,
-//! or after their time, and the chain still holds. Entries of the first version have no salt; their hash covers them
-//! as they are.
+//! The hash covers commitments to an entry's values ([`crate::seal`]), so that values can be hidden in an export, or
+//! after their time, and the chain still holds. Entries of the first version have no salt; their hash covers the bare
+//! values.
 
 use countersign_core::{
     clock::Timestamp,
@@ -16,36 +16,36 @@ use crate::{
     seal::{self, Salt, Sealed},
 };
 
-/// The longest text of a message in the record, in characters; what is cut off is bound by its hash.
+/// The longest text of a message in the record, in characters; the hash of the whole binds the rest.
 const LONGEST_TEXT: usize = 4000;
 
 /// One event for the record, before it is chained.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AuditDraft {
-    /// When.
+    /// The time.
     pub at: Timestamp,
-    /// What kind of thing happened.
+    /// The kind of event.
     pub kind: AuditKind,
-    /// Who did it.
+    /// The person who did it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<UserId>,
-    /// Which action it is about.
+    /// The action it is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub action: Option<ActionId>,
-    /// What exactly: digests, names, reasons.
+    /// The details: digests, names, reasons.
     pub detail: Value,
-    /// What hides its values when they have to be hidden; none in entries of the first version.
+    /// The salt that hides its values if they have to be hidden; none in entries of the first version.
     #[serde(default, skip_serializing_if = "Salt::is_none")]
     pub salt: Salt,
 }
 
 impl AuditDraft {
-    /// An event that is about no action.
+    /// Creates an event that is about no action.
     pub fn new(kind: AuditKind, at: Timestamp, by: Option<UserId>, detail: Value) -> Self {
         Self { at, kind, by, action: None, detail, salt: Salt::fresh() }
     }
 
-    /// Words of a message as they go into a detail: what is too long is cut, and bound by the hash of the whole.
+    /// Returns a text for a detail: one that is too long is cut, and bound by the hash of the whole.
     pub fn words(text: &str) -> Value {
         match text.char_indices().nth(LONGEST_TEXT) {
             None => json!({ "text": text }),
@@ -57,80 +57,80 @@ impl AuditDraft {
     }
 }
 
-/// What the record tells of.
+/// The kinds of event in the record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AuditKind {
-    /// Somebody asked for something.
+    /// A person asked for something.
     Asked,
     /// A card was made.
     Shown,
-    /// Somebody pressed a button and it did not count.
+    /// A person's click or request did not count.
     ClickRefused,
-    /// Somebody decided, or time did.
+    /// A person decided, or time did.
     Decided,
-    /// Who may decide was changed in the settings while the card was open.
+    /// The policy was changed in the settings while the card was open.
     PolicyChanged,
     /// The request was about to leave.
     Executed,
-    /// Somebody stopped it on the way.
+    /// A person stopped a run or an action.
     Stopped,
-    /// It waits for something to happen elsewhere.
+    /// An action began to wait for an event elsewhere.
     Waits,
-    /// Something happened elsewhere: what an action waited for, or what began a run.
+    /// An event arrived from elsewhere: one that an action waited for, or that began a run.
     Arrived,
-    /// How it ended.
+    /// An action ended, or its outcome was looked up.
     Outcome,
     /// A person said something in the thread.
     Said,
     /// The bot said something there.
     Answered,
-    /// The bot said something by another way than Slack.
+    /// The bot sent a message by another way than Slack.
     Posted,
-    /// A step asked a model: which, how often, for how many tokens.
+    /// A step asked a model; with model, calls and tokens.
     Ran,
-    /// Requests left for the platform, and what it answered to each.
+    /// Requests left for the platform; with its answers.
     Sent,
     /// A file was put into the thread, known by its hash.
     Attached,
-    /// Somebody edited what a card asks: a new version took its place.
+    /// A person edited the request of a card: a new version replaced it.
     Edited,
-    /// Somebody said why they decided as they did.
+    /// A person gave the reason for a decision.
     Reasoned,
     /// The thread was reminded of the card, or more people were brought in.
     Reminded,
-    /// Somebody, or a later look, settled an outcome that was not known.
+    /// A person, or a later look, settled an unknown outcome.
     Settled,
-    /// Somebody said whether an answer helped.
+    /// A person rated an answer.
     Rated,
     /// The record was exported.
     Exported,
     /// Messages and steps were dropped since their time was over.
     Forgotten,
-    /// Stands for an entry that cannot be read. Never stored.
+    /// The place of an entry that cannot be read. Never stored.
     Unreadable,
 }
 
 /// One event of the record, chained to the one before.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AuditEntry {
-    /// Counts from 1 within the thread.
+    /// The number within the thread, from 1.
     pub seq: u64,
     /// The hash of the entry before; empty for the first.
     pub previous: String,
-    /// What happened.
+    /// The event.
     pub event: AuditDraft,
-    /// What is hidden of it. Then the event has no salt of its own.
+    /// The hidden parts. If there are any, the event has no salt of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sealed: Option<Sealed>,
-    /// Whether all of it is hidden but its kind and time: entries of the first version cannot be hidden in part.
+    /// True if everything but kind and time is hidden: entries of the first version cannot be hidden in part.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub withheld: bool,
     /// SHA-256 over all of the above.
     pub hash: String,
 }
 
-/// Why an entry does not continue the chain.
+/// The reason why an entry does not continue the chain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Broken {
     /// It follows another entry.
@@ -140,7 +140,7 @@ pub enum Broken {
     },
     /// Its hash is not that of its content.
     Hash {
-        /// The hash of its content; `None` if what is hidden and what is not do not fit together.
+        /// The hash of its content; `None` if its hidden and its open parts do not fit together.
         right: Option<String>,
     },
 }
@@ -154,24 +154,24 @@ impl AuditEntry {
         entry
     }
 
-    /// Stands for the entry at `seq`, of which nothing can be read but its hash, if that.
+    /// Creates an entry in place of the one at `seq`, of which at most the hash can be read.
     pub fn unreadable(seq: u64, previous: &str, hash: String, at: Timestamp) -> Self {
         let salt = Salt::default();
         let event = AuditDraft { at, kind: AuditKind::Unreadable, by: None, action: None, detail: Value::Null, salt };
         Self { seq, previous: previous.to_owned(), event, sealed: None, withheld: true, hash }
     }
 
-    /// Whether the hash is that of the content and the entry follows `previous`.
+    /// Returns true if the hash matches the content and the entry follows `previous`.
     pub fn holds(&self, thread: &ThreadId, previous: &str) -> bool {
         self.check(thread, previous).is_ok()
     }
 
-    /// Whether the hash is that of the content and the entry follows `previous`. Of a withheld entry only the latter can
-    /// be told.
+    /// Checks that the hash matches the content and the entry follows `previous`. For a withheld entry only the latter
+    /// can be checked.
     ///
     /// # Errors
     ///
-    /// [`Broken`] says what is wrong, and what would be right.
+    /// [`Broken`] with the fault and the right value.
     pub fn check(&self, thread: &ThreadId, previous: &str) -> Result<(), Broken> {
         if self.previous != previous {
             return Err(Broken::Link { right: previous.to_owned() });
@@ -185,8 +185,8 @@ impl AuditEntry {
         }
     }
 
-    /// The entry without the values for which `instead` has something to show; it gets their place, the value and its
-    /// commitment. Kind and time are never hidden.
+    /// Returns the entry without the values for which `instead` returns a replacement; it gets their place, the value
+    /// and its commitment. Kind and time are never hidden.
     pub fn hide(mut self, instead: impl Fn(&str, &Value, &str) -> Option<Value>) -> Self {
         let mut event = self.bare_event();
         let instead = |place: &str, value: &Value, commitment: &str| match place {
@@ -209,7 +209,7 @@ impl AuditEntry {
         self
     }
 
-    /// The event as it is hashed.
+    /// Returns the event as it is hashed.
     fn bare_event(&self) -> Value {
         let mut event = serde_json::to_value(&self.event).expect("an audit event is plain data");
         if let Some(fields) = event.as_object_mut() {

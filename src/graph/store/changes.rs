@@ -1,4 +1,4 @@
-//! What one atomic write changes.
+//! The contents of one atomic write.
 
 use countersign_core::{
     clock::Timestamp,
@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::{AuditDraft, Outgoing, Seq, ThreadMessage};
 use crate::action::ActionRecord;
 
-/// One step of a run, as saved: the difference it made, and what people see in a trace.
+/// One step of a run, as saved: the difference it made, and its line in a trace.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StepRecord {
     /// The version of this shape.
@@ -19,21 +19,21 @@ pub struct StepRecord {
     pub run: RunId,
     /// The node that ran.
     pub node: String,
-    /// What set it off, if it was not the step before.
+    /// The input, if it did not follow from the step before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input: Option<Value>,
-    /// What changed in the checkpoint, as a JSON Patch.
+    /// The change of the checkpoint, as a JSON Patch.
     pub delta: Value,
-    /// Where it goes on, in a word: a node, `await`, `end`.
+    /// The continuation, in a word: a node, `await`, `end`.
     pub next: String,
-    /// When it began.
+    /// The time at which it began.
     pub at: Timestamp,
-    /// How long it took, in milliseconds.
+    /// The duration in milliseconds.
     pub duration_ms: u64,
-    /// What it cost in model tokens, if it asked a model.
+    /// The usage of model tokens, if it asked a model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
-    /// What went wrong, if it failed and is tried again.
+    /// The cause, if it failed and is tried again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }
@@ -43,12 +43,12 @@ impl StepRecord {
     pub const FORMAT: u32 = 1;
 }
 
-/// What model calls cost.
+/// The usage of model calls.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Usage {
-    /// Which model.
+    /// The model.
     pub model: String,
-    /// How many calls.
+    /// The number of calls.
     pub calls: u32,
     /// Tokens sent and not read from the cache.
     pub input_tokens: u64,
@@ -58,35 +58,35 @@ pub struct Usage {
     pub output_tokens: u64,
 }
 
-/// What one atomic write changes, all in one thread.
+/// The contents of one atomic write, all in one thread.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Changes {
-    /// Names the write: a repeat of it answers as the first did and changes nothing.
+    /// The name of the write: a repeat of it answers as the first did and changes nothing.
     pub commit: CommitId,
     /// The thread.
     pub thread: ThreadId,
-    /// The step that was taken. Only under a lease.
+    /// The step, if one was taken. Only under a lease.
     pub step: Option<StepRecord>,
     /// The whole checkpoint after the step, from time to time.
     pub snapshot: Option<Value>,
-    /// Mailbox entries that are dealt with.
+    /// The mailbox entries that are dealt with.
     pub acks: Vec<Seq>,
-    /// Interactions of the same partition that are dealt with.
+    /// The interactions of the same partition that are dealt with.
     pub inbox_acks: Vec<Seq>,
     /// New mailbox entries; they wake the thread.
     pub mail: Vec<ThreadMessage>,
-    /// What is to be said.
+    /// The messages to send.
     pub outbox: Vec<Outgoing>,
-    /// Timers to set or to take away.
+    /// The timers to set or clear.
     pub timers: Vec<TimerChange>,
-    /// Actions that are new or that move.
+    /// The actions that are new or that move.
     pub actions: Vec<ActionChange>,
-    /// What goes into the record.
+    /// The entries for the record.
     pub audit: Vec<AuditDraft>,
 }
 
 impl Changes {
-    /// No change yet.
+    /// Creates a write without changes.
     pub fn new(commit: CommitId, thread: ThreadId) -> Self {
         Self {
             commit,
@@ -109,23 +109,23 @@ impl Changes {
 pub struct ActionChange {
     /// The revision the record must have now; `None`: there must be no such record.
     pub expected: Option<u64>,
-    /// The record as it is to be. Its status must be a legal move from the one that is stored.
+    /// The new record. Its status must be a legal move from the one that is stored.
     pub record: ActionRecord,
 }
 
-/// A timer to set or to take away, by its key within the thread.
+/// A timer to set or to clear, by its key within the thread.
 #[derive(Clone, Debug, PartialEq)]
 pub enum TimerChange {
     /// Sets it, or moves it.
     Set {
         /// Its key within the thread.
         key: String,
-        /// When it is due.
+        /// The time at which it is due.
         due: Timestamp,
-        /// What is put in the inbox then.
+        /// The entry that is put in the inbox then.
         entry: Value,
     },
-    /// Takes it away.
+    /// Clears it.
     Clear {
         /// Its key.
         key: String,

@@ -1,4 +1,4 @@
-//! What could not be delivered or handled, kept until somebody looks at it.
+//! Messages and interactions that could not be delivered or handled, kept until a person looks at them.
 
 use std::time::Duration;
 
@@ -13,34 +13,34 @@ use super::Outgoing;
 /// A message that was refused for good or tried too often, or an interaction that failed each time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DeadLetter {
-    /// Names it in [`super::Store::send_again`]. Only the store reads it.
+    /// The name for [`super::Store::send_again`]. Only the store reads it.
     pub id: String,
     /// The thread of a message; an interaction has none.
     pub thread: Option<ThreadId>,
-    /// When it was given up.
+    /// The time at which it was given up.
     pub at: Timestamp,
-    /// How often it was tried.
+    /// The number of attempts.
     pub attempts: u32,
-    /// Why it was given up, in a word.
+    /// The reason, in a word.
     pub reason: String,
-    /// What it is.
+    /// The contents.
     pub what: Undelivered,
 }
 
-/// What a dead letter holds.
+/// The contents of a dead letter.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Undelivered {
     /// A message to a thread or to a person.
     Message(Box<Outgoing>),
-    /// An entry of the inbox, in the words of `conversation`.
+    /// An entry of the inbox, in the format of `conversation`.
     Inbox(Value),
 }
 
 impl DeadLetter {
-    /// How long it is kept.
+    /// The time for which it is kept.
     pub const KEPT: Duration = Duration::from_secs(30 * 24 * 3600);
 
-    /// Whether it is the message of a slot of a thread.
+    /// Returns true if it is the message of a slot of a thread.
     pub fn fills(&self, thread: &ThreadId, slot: &Slot) -> bool {
         let of = match &self.what {
             Undelivered::Message(outgoing) => outgoing.slot.as_ref(),

@@ -1,4 +1,4 @@
-//! What arrives: for a thread's mailbox, or for the inbox.
+//! Arrivals: for a thread's mailbox, or for the inbox.
 
 use std::time::Duration;
 
@@ -12,18 +12,19 @@ use serde_json::{Value, json};
 use super::Seq;
 use crate::action::{ActionRequest, Decision};
 
-/// Something that arrived, to be stored before it is acknowledged.
+/// An arrival, to be stored before it is acknowledged.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Delivery {
-    /// Where it goes.
+    /// The destination.
     pub to: Destination,
-    /// Any of these known already: it is a repeat and is dropped. All of them are remembered for at least a day.
+    /// The keys of the delivery. If any of them is known already, it is a repeat and is dropped. All of them are
+    /// remembered for at least a day.
     pub dedup: Vec<DedupKey>,
-    /// When it arrived.
+    /// The time at which it arrived.
     pub at: Timestamp,
 }
 
-/// Where a delivery goes.
+/// The destination of a delivery.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Destination {
@@ -31,12 +32,12 @@ pub enum Destination {
     Mailbox {
         /// The thread.
         thread: ThreadId,
-        /// Whether the bot is addressed. If not, and the thread is not one of ours, the entry is *parked*: it is seen
-        /// only if somebody addresses the bot there before [`super::Store::sweep`] drops it.
+        /// True if the bot is addressed. If not, and the thread is not one of ours, the entry is *parked*: it is seen
+        /// only if a person addresses the bot there before [`super::Store::sweep`] drops it.
         addressed: bool,
-        /// What arrived.
+        /// The message.
         mail: ThreadMessage,
-        /// The graph that the thread belongs to from now on, if it becomes one of ours with this.
+        /// The graph of the thread, if it becomes one of ours with this message.
         #[serde(default, skip_serializing_if = "GraphName::is_default")]
         graph: GraphName,
     },
@@ -45,93 +46,94 @@ pub enum Destination {
     Inbox {
         /// The partition.
         partition: Partition,
-        /// What arrived, in the words of `conversation`, which alone reads it.
+        /// The entry, in the format of `conversation`, which alone reads it.
         entry: Value,
-        /// Claimed by this worker from the start, for the time given, so that it can be handled without another call.
+        /// The worker that has claimed it from the start, and for how long, so that it can be handled without another
+        /// call.
         claim: Option<(WorkerId, Duration)>,
     },
 }
 
 impl Destination {
-    /// The mailbox of a thread; a new thread belongs to the graph that [`graph_of_new`] says.
+    /// Creates a destination in a thread's mailbox; a new thread belongs to the graph that [`graph_of_new`] returns.
     pub fn mailbox(thread: ThreadId, addressed: bool, mail: ThreadMessage) -> Self {
         let graph = graph_of_new(&mail);
         Self::Mailbox { thread, addressed, mail, graph }
     }
 }
 
-/// The graph that a thread belongs to which begins with this: whatever people say, they say it in the chat.
+/// Returns the graph of a thread that begins with this message: at present always the chat graph.
 pub fn graph_of_new(_first: &ThreadMessage) -> GraphName {
     GraphName::default()
 }
 
-/// What waits in a thread's mailbox.
+/// A message in a thread's mailbox.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum ThreadMessage {
     /// A person said something, or pressed a button that says something.
     Said {
-        /// Who.
+        /// The author.
         by: UserId,
-        /// What, without the mention of the bot.
+        /// The text, without the mention of the bot.
         text: String,
-        /// When, by Slack; orders messages that arrive in another order.
+        /// The time by Slack; orders messages that arrive in another order.
         ts: MessageTs,
-        /// Whether it was said to the bot: by a mention, in a direct message, with a button.
+        /// True if it addresses the bot: by a mention, in a direct message, with a button.
         #[serde(default = "addressed", skip_serializing_if = "bool::clone")]
         addressed: bool,
-        /// What is wanted, where no words have to be understood.
+        /// The request, if no words have to be understood.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         #[serde(rename = "wish")]
         request: Option<ActionRequest>,
     },
-    /// A person said something to another person. What they said is not kept: it is not for us.
+    /// A person said something to another person. The text is not kept: it is not for us.
     Overheard {
-        /// Who.
+        /// The author.
         by: UserId,
-        /// When, by Slack.
+        /// The time by Slack.
         ts: MessageTs,
     },
     /// An action of this thread was decided.
     Decided {
-        /// Which.
+        /// The action.
         action: ActionId,
         /// The question it answers.
         approval: ApprovalId,
         /// The deciding decision.
         decision: Decision,
     },
-    /// Something happened to an action after its decision.
+    /// A follow-up to an action after its decision.
     #[serde(rename = "news")]
     FollowUp {
-        /// Which action.
+        /// The action.
         action: ActionId,
-        /// Who did it.
+        /// The person who did it.
         by: UserId,
-        /// What.
+        /// The follow-up.
         #[serde(rename = "news")]
         follow_up: ActionFollowUp,
     },
     /// A person wants the run to end.
     Stop {
-        /// Who.
+        /// The person.
         by: UserId,
-        /// Whether they are to be told if there is nothing to end: they typed it, and nothing else answers them.
+        /// True if they want an answer even if there is nothing to end: they typed it, and nothing else answers them.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         asks: bool,
     },
-    /// Something happened elsewhere than in Slack.
+    /// An event from outside of Slack.
     External(External),
-    /// The time is over until which an action waits for an event.
+    /// The time until which an action waits for an event is over.
     Overdue {
-        /// Which action.
+        /// The action.
         action: ActionId,
-        /// The time: it may wait for something else by now.
+        /// The time, which may be of an earlier wait.
         until: Timestamp,
     },
 }
 
-/// What another system tells: a job ended, a letter came.
+/// An event of another system: a job ended, an e-mail came.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct External {
     source: String,
@@ -139,23 +141,23 @@ pub struct External {
     body: Value,
 }
 
-/// What another system tells is too long to be kept in a mailbox.
+/// The error of an event too long to be kept in a mailbox.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("it has {bytes} bytes, and at most {} are taken", External::LONGEST_BODY)]
 pub struct TooLong {
-    /// How long it is.
+    /// Its length in bytes.
     pub bytes: usize,
 }
 
 impl External {
-    /// The longest body, in bytes of JSON. What is larger belongs among the blobs, and its hash into the body.
+    /// The longest body, in bytes of JSON. Larger data belongs among the blobs, and its hash into the body.
     pub const LONGEST_BODY: usize = 64 << 10;
 
-    /// An event of the system `source`, by its key there: the same key twice is the same event.
+    /// Creates an event of the system `source`, by its key there: the same key twice is the same event.
     ///
     /// # Errors
     ///
-    /// [`TooLong`] if the body is.
+    /// [`TooLong`] if the body is longer than [`Self::LONGEST_BODY`].
     pub fn new(source: impl Into<String>, key: impl Into<String>, body: Value) -> Result<Self, TooLong> {
         let bytes = body.to_string().len();
         if bytes > Self::LONGEST_BODY {
@@ -164,71 +166,71 @@ impl External {
         Ok(Self { source: source.into(), key: key.into(), body })
     }
 
-    /// The name of the system.
+    /// Returns the name of the system.
     pub fn source(&self) -> &str {
         &self.source
     }
 
-    /// The event's key there.
+    /// Returns the event's key there.
     pub fn key(&self) -> &str {
         &self.key
     }
 
-    /// What it says.
+    /// Returns the body.
     pub fn body(&self) -> &Value {
         &self.body
     }
 
-    /// What it says, and nothing else.
+    /// Returns the body alone.
     pub fn into_body(self) -> Value {
         self.body
     }
 
-    /// The same event with another body, such as a sealed one.
+    /// Returns the same event with another body, such as a sealed one.
     pub fn with_body(&self, body: Value) -> Self {
         Self { body, ..self.clone() }
     }
 
-    /// What stands for an event of which it is not known where it is from: nobody waits for it, and it says nothing.
+    /// Returns a placeholder for an event of unknown origin: nothing waits for it, and it has no body.
     pub fn of_nobody(&self) -> Self {
         Self { source: String::new(), key: self.key.clone(), body: Value::Null }
     }
 
-    /// Whether it is not known where it is from.
+    /// Returns true if it is the placeholder of an event of unknown origin.
     pub fn is_of_nobody(&self) -> bool {
         self.source.is_empty()
     }
 
-    /// The key by which a repeat is recognised in a thread: an event may be of concern to several.
+    /// Returns the key by which a repeat is recognised in a thread: an event may concern several threads.
     pub fn dedup(&self, thread: &ThreadId) -> DedupKey {
         DedupKey::new(format!("external:{thread}:{}:{}", json!(self.source), self.key))
     }
 
-    /// As it is delivered to a thread, which it wakes.
+    /// Creates the delivery to a thread, which it wakes.
     pub fn deliver_to(self, thread: ThreadId, at: Timestamp) -> Delivery {
         let dedup = vec![self.dedup(&thread)];
         Delivery { to: Destination::mailbox(thread, true, ThreadMessage::External(self)), dedup, at }
     }
 }
 
-/// What can happen to an action after its decision.
+/// The kinds of follow-up to an action after its decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ActionFollowUp {
-    /// The person who rejected it said why; the record has the reason.
+    /// The person who rejected it gave a reason; the record has it.
     Explained,
-    /// Somebody wants it to be looked up once more whether it happened.
+    /// A person wants the outcome to be looked up again.
     CheckAgain,
-    /// Somebody says that it happened: it is looked up once more, and what they say is kept.
+    /// A person says that it happened: it is looked up again, and the statement is kept.
     SaidDone,
-    /// Somebody gave it up; the record has it.
+    /// A person gave it up; the record has it.
     Settled,
-    /// Somebody said that it happened, and somebody else had settled it before.
+    /// A person said that it happened, but another had settled it before.
     CameLate,
 }
 
 impl ThreadMessage {
-    /// When a person said it, by Slack, if somebody did.
+    /// Returns the time by Slack at which a person said it; `None` for other messages.
     pub fn said_at(&self) -> Option<&MessageTs> {
         match self {
             Self::Said { ts, .. } | Self::Overheard { ts, .. } => Some(ts),
@@ -246,11 +248,11 @@ impl ThreadMessage {
 pub struct QueuedMessage {
     /// Its position; goes into [`super::Changes::acks`].
     pub seq: Seq,
-    /// What it says.
+    /// The message.
     pub mail: ThreadMessage,
 }
 
-/// What became of a delivery.
+/// The result of storing a delivery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ingested {
     /// Stored, at this position.
@@ -268,13 +270,13 @@ pub struct ClaimedInteraction {
     pub partition: Partition,
     /// Its position; goes into [`super::Changes::inbox_acks`] or [`super::Store::finish_interaction`].
     pub seq: Seq,
-    /// How often it was claimed before and not finished.
+    /// The number of times that it was claimed before and not finished.
     pub attempts: u32,
-    /// What it says, in the words of `conversation`.
+    /// The entry, in the format of `conversation`.
     pub entry: Value,
 }
 
-/// What was stored before it was noted.
+/// Returns the value for messages stored before the field existed.
 fn addressed() -> bool {
     true
 }

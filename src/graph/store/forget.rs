@@ -1,4 +1,4 @@
-//! What is dropped of a thread when its time is over.
+//! The parts of a thread that are dropped when its time is over.
 
 use countersign_core::{clock::Timestamp, ids::ThreadId};
 use serde_json::Value;
@@ -6,30 +6,30 @@ use serde_json::Value;
 use super::{AuditEntry, Version};
 use crate::action::Status;
 
-/// An action with one of these statuses keeps its thread from being finished: somebody may still have to do with it.
+/// The statuses of an action that keep its thread from being finished: a person may still have to deal with it.
 pub const UNFINISHED: [Status; 5] =
     [Status::Proposed, Status::Pending, Status::Approved, Status::Intent, Status::Unknown];
 
-/// What is dropped of a finished thread, if it still is finished.
+/// The parts of a finished thread to drop, if it still is finished.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Forget {
     /// The thread.
     pub thread: ThreadId,
     /// The version it must have.
     pub version: Version,
-    /// Nothing may have happened in it since.
+    /// The time since which nothing may have happened in it.
     pub before: Timestamp,
-    /// What stays in place of its checkpoint, when its steps are dropped. `None`: the whole thread goes, with its actions
-    /// and its record.
+    /// The checkpoint that remains when its steps are dropped. `None`: the whole thread goes, with its actions and its
+    /// record.
     pub checkpoint: Option<Value>,
-    /// Whether its files go as well, those that no other thread shows. With the whole thread they always do.
+    /// True if its files go as well, those that no other thread shows. With the whole thread they always do.
     pub files: bool,
-    /// Entries of its record that take the place of those with the same position and hash.
+    /// The entries of its record that replace those with the same position and hash.
     pub record: Vec<AuditEntry>,
 }
 
 impl Forget {
-    /// Whether the thread shows its files no more.
+    /// Returns true if the thread no longer shows its files.
     pub fn drops_files(&self) -> bool {
         self.files || self.checkpoint.is_none()
     }

@@ -1,4 +1,4 @@
-//! The right to advance a thread, and what is handed over with it.
+//! The right to advance a thread, and the data handed over with it.
 
 use countersign_core::{
     clock::Timestamp,
@@ -17,16 +17,16 @@ pub struct Lease {
     pub worker: WorkerId,
     /// The graph that the thread belongs to: no other may advance it.
     pub graph: GraphName,
-    /// Grows with each lease of the thread; a write with an old one is refused.
+    /// The number of the lease, which grows with each lease of the thread; a write with an old one is refused.
     pub fence: u64,
 }
 
-/// A leased thread with all that is needed to go on.
+/// A leased thread with everything that is needed to continue it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Acquired {
-    /// The right to write.
+    /// The lease.
     pub lease: Lease,
-    /// What is saved.
+    /// The saved checkpoint.
     pub saved: Saved,
     /// The unread mailbox, in order of arrival.
     pub letters: Vec<QueuedMessage>,
@@ -43,14 +43,14 @@ pub struct Saved {
     pub deltas: Vec<Value>,
 }
 
-/// What happens to the lease after a commit.
+/// The fate of the lease after a commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Then {
     /// The worker keeps the thread.
     Keep,
-    /// The worker lets go. The thread is ready again at once if its mailbox is not empty.
+    /// The worker releases the thread, which is ready again at once if its mailbox is not empty.
     Release,
-    /// The worker lets go, and the thread is ready at this time, or as soon as more mail arrives (a wait before a
-    /// retry). What lies unread in its mailbox waits with it: it could not be taken up before the retry anyway.
+    /// The worker releases the thread, which is ready at this time, or as soon as more messages arrive (a wait before a
+    /// retry). Unread messages in its mailbox wait with it: they could not be taken up before the retry anyway.
     ReleaseUntil(Timestamp),
 }

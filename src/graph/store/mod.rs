@@ -1,25 +1,25 @@
-//! What the engine asks of a place that remembers.
+//! The store of threads, as the engine needs it.
 //!
 //! Each operation is atomic: it happens whole or not at all, also when the process is killed in the middle. After an
 //! operation that answered, the effect survives a crash of the machine (as far as the store's settings allow, which
-//! [`Store::durability`] tells). Two implementations exist, one conformance suite runs against both
+//! [`Store::durability`] reports). Two implementations exist, one conformance suite runs against both
 //! (`tests/integration/stores.rs`).
 //!
 //! **One thread, one partition.** Everything of a thread (mailbox, steps, actions, outbox, timers, audit) lives in
 //! [`ThreadId::partition`], so that each operation touches one partition only.
 //!
-//! **Two lanes.** What arrives for a thread waits in its mailbox until a worker *leases* the thread. What needs an
-//! answer although the thread may be busy (clicks, commands, timers) waits in the *inbox*, where entries are claimed one
+//! **Two lanes.** Messages for a thread wait in its mailbox until a worker *leases* the thread. Events that need an
+//! answer although the thread may be busy (clicks, commands, timers) wait in the *inbox*, where entries are claimed one
 //! by one without a lease.
 //!
 //! **Time.** Leases and claims run by the store's own clock. `now` arguments are for what people see: timers, waits.
 //!
-//! **One thing that cannot be read hides no other.** A letter, an interaction or a message that this process cannot read is
-//! *set aside*: kept as it is, counted, logged once, listed by [`Store::unreadable`], and out of the way of what comes after
-//! it. [`Store::sweep`] puts back what it can read: what a newer program wrote waits for that one. Lists leave out what
-//! cannot be read; a line of the record keeps its place ([`AuditEntry::unreadable`]).
+//! **One unreadable entry hides no other.** A message, an interaction or an outgoing message that this process cannot
+//! read is *set aside*: kept as it is, counted, logged once, listed by [`Store::unreadable`], and out of the way of
+//! later ones. [`Store::sweep`] puts back those that it can read: an entry of a newer program waits for that one. Lists
+//! leave out unreadable rows; a line of the record keeps its place ([`AuditEntry::unreadable`]).
 //!
-//! The design we did not take: a key-value façade with the logic above it. What must be atomic would then need locks.
+//! The design we did not take: a key-value façade with the logic above it. Atomic changes would then need locks.
 
 mod audit;
 mod changes;
@@ -61,10 +61,10 @@ use super::action::{ActionRecord, Label, Status};
 /// A position in a mailbox, an outbox or in the inbox of one partition. Only grows.
 pub type Seq = u64;
 
-/// How many steps a thread has saved.
+/// The number of steps that a thread has saved.
 pub type Version = u64;
 
-/// Why an operation did not do what was asked.
+/// The reason why an operation was not done.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// Another worker holds the thread now: stop writing at once.
@@ -75,15 +75,15 @@ pub enum Error {
     VersionConflict {
         /// The thread.
         thread: ThreadId,
-        /// What the write assumed.
+        /// The version that the write assumed.
         expected: Version,
-        /// What is stored.
+        /// The stored version.
         found: Version,
     },
-    /// The action was moved by somebody else, or the move is not legal. Nothing was written.
+    /// The action was moved by another write, or the move is not legal. Nothing was written.
     #[error("action {id} has moved on")]
     ActionMoved {
-        /// Which.
+        /// The action.
         id: ActionId,
         /// The record as it stands; `None` if there is none.
         current: Option<Box<ActionRecord>>,
@@ -91,19 +91,19 @@ pub enum Error {
     /// The store did not answer. The write may or may not have happened; repeating it with the same commit id is safe.
     #[error("the store does not answer")]
     Unavailable(#[source] Box<dyn std::error::Error + Send + Sync>),
-    /// A newer version of this program wrote it. It stays as it is, for that one.
+    /// A newer version of this program wrote it. It stays as it is, for that version.
     #[error(
         "{what} was written by a newer Countersign (format {found}; this one reads {known}); run the newer program"
     )]
     Newer {
-        /// What and where.
+        /// The kind and place of the data.
         what: String,
         /// The version of its shape.
         found: u32,
         /// The newest version that this program reads.
         known: u32,
     },
-    /// The thread belongs to a graph that this program does not have. It stays as it is, for one that has it.
+    /// The thread belongs to a graph that this program does not have. It stays as it is, for a program that has it.
     #[error(
         "thread {thread} belongs to the graph `{graph}`, which this Countersign does not have; run one that has it"
     )]
@@ -113,21 +113,21 @@ pub enum Error {
         /// Its graph.
         graph: GraphName,
     },
-    /// What is stored cannot be read.
+    /// The stored data cannot be read.
     #[error("cannot read what is stored: {what}")]
     Corrupt {
-        /// What and where.
+        /// The kind and place of the data.
         what: String,
     },
 }
 
-/// A place that remembers threads.
+/// A store of threads.
 #[async_trait]
 pub trait Store: Send + Sync + fmt::Debug {
     /// Stores a delivery, unless it is a repeat, and wakes its thread.
     async fn ingest(&self, delivery: &Delivery) -> Result<Ingested, Error>;
 
-    /// Leases a ready thread: `only` that one, or whichever has been ready longest. A thread whose lease ran out is
+    /// Leases a ready thread: `only` that one, or the one that has been ready longest. A thread whose lease ran out is
     /// ready again. `None`: nothing is ready.
     async fn acquire(
         &self,
@@ -141,16 +141,16 @@ pub trait Store: Send + Sync + fmt::Debug {
     ///
     /// # Errors
     ///
-    /// [`Error::Fenced`] if it is not ours any more.
+    /// [`Error::Fenced`] if it is no longer ours.
     async fn renew(&self, lease: &Lease, ttl: Duration) -> Result<(), Error>;
 
-    /// Mailbox entries that came after `after`, in order of arrival. For a worker that goes on with what came meanwhile.
+    /// Returns messages that arrived after `after`, in order of arrival, for a worker that continues with them.
     async fn letters(&self, lease: &Lease, after: Seq) -> Result<Vec<QueuedMessage>, Error>;
 
-    /// Mailbox entries of a thread that no step has dealt with yet, in order of arrival, without a lease.
+    /// Returns the messages of a thread that no step has dealt with yet, in order of arrival, without a lease.
     async fn unread(&self, thread: &ThreadId) -> Result<Vec<QueuedMessage>, Error>;
 
-    /// Writes what a step changed. Returns the new version: `expected + 1` with a step, `expected` without.
+    /// Writes the changes of a step. Returns the new version: `expected + 1` with a step, `expected` without.
     ///
     /// # Errors
     ///
@@ -158,15 +158,15 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// answers as the first time.
     async fn commit(&self, lease: &Lease, expected: Version, changes: &Changes, then: Then) -> Result<Version, Error>;
 
-    /// Writes without a lease: decisions, and whatever else the inbox does. [`Changes::step`] and
-    /// [`Changes::snapshot`] must be empty.
+    /// Writes without a lease: decisions, and other changes of the inbox. [`Changes::step`] and [`Changes::snapshot`]
+    /// must be empty.
     ///
     /// # Errors
     ///
-    /// [`Error::ActionMoved`] if somebody was faster: nothing was written.
+    /// [`Error::ActionMoved`] if another write was first: nothing was written.
     async fn apply(&self, changes: &Changes) -> Result<(), Error>;
 
-    /// Claims interactions that nobody handles, oldest first. A claim that is not finished within `ttl` is void.
+    /// Claims the oldest unclaimed interactions. A claim that is not finished within `ttl` is void.
     async fn claim_interaction(
         &self,
         worker: &WorkerId,
@@ -177,16 +177,16 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// Takes an interaction away.
     async fn finish_interaction(&self, partition: Partition, seq: Seq) -> Result<(), Error>;
 
-    /// Leaves a claimed interaction alone for `wait`; then it may be claimed again. Does nothing if somebody claimed it
-    /// since.
+    /// Leaves a claimed interaction alone for `wait`; then it may be claimed again. Does nothing if it was claimed
+    /// again since.
     async fn retry_interaction(&self, entry: &ClaimedInteraction, wait: Duration) -> Result<(), Error>;
 
-    /// Takes a claimed interaction away and keeps it as a [`DeadLetter`]. Does nothing if somebody claimed it since.
+    /// Takes a claimed interaction away and keeps it as a [`DeadLetter`]. Does nothing if it was claimed again since.
     async fn fail_interaction(&self, entry: &ClaimedInteraction, reason: &str, at: Timestamp) -> Result<(), Error>;
 
     /// Claims outgoing messages that may be sent now, at most one per thread: the oldest that is not progress, or else
-    /// the progress. What was tried [`TRIED_OFTEN`] times goes when nothing else may, and holds up only its own slot. A
-    /// claim that is not finished within `ttl` is void, and the message counts as tried.
+    /// the progress. A message that was tried [`TRIED_OFTEN`] times goes when nothing else may, and holds up only its
+    /// own slot. A claim that is not finished within `ttl` is void, and the message counts as tried.
     async fn claim_outbox(
         &self,
         worker: &WorkerId,
@@ -196,50 +196,50 @@ pub trait Store: Send + Sync + fmt::Debug {
         only: Option<&ThreadId>,
     ) -> Result<Vec<Claimed>, Error>;
 
-    /// Whether a claim still holds: its time is not over, and nobody claimed the message since.
+    /// Returns true if a claim still holds: its time is not over, and the message was not claimed again since.
     async fn holds_outbox(&self, claimed: &Claimed) -> Result<bool, Error>;
 
-    /// Records what became of a claimed message. `false`: somebody claimed it since, or it is gone; then only that it was
-    /// delivered is recorded, and that only if the message is still to be sent.
+    /// Records the result of sending a claimed message. `false`: it was claimed again since, or is gone; then only a
+    /// delivery is recorded, and that only if the message is still to be sent.
     async fn finish_outbox(&self, claimed: &Claimed, sent: &Sent) -> Result<bool, Error>;
 
-    /// Outgoing messages, progress apart, that were to be sent before `before` and are not sent yet; those that wait
-    /// longest first, at most `limit`.
+    /// Returns outgoing messages, progress apart, that were to be sent before `before` and are not sent yet; those that
+    /// wait longest first, at most `limit`.
     async fn waiting(&self, before: Timestamp, limit: usize) -> Result<Vec<Waiting>, Error>;
 
-    /// What could not be delivered or handled, the oldest first, at most `limit`.
+    /// Returns messages and interactions that could not be delivered or handled, the oldest first, at most `limit`.
     async fn dead_letters(&self, limit: usize) -> Result<Vec<DeadLetter>, Error>;
 
-    /// Puts a dead letter back where it came from, to be sent or handled from `now` on. A message counts as tried: it is
-    /// looked for before it is posted. `false`: there is no such dead letter any more.
+    /// Puts a dead letter back to be sent or handled from `now` on. A message counts as tried: it is looked for before
+    /// it is posted. `false`: there is no such dead letter any more.
     async fn send_again(&self, id: &str, now: Timestamp) -> Result<bool, Error>;
 
-    /// Puts every timer that is due in its partition's inbox. Returns how many.
+    /// Puts every timer that is due in its partition's inbox. Returns their number.
     async fn fire_timers(&self, now: Timestamp) -> Result<usize, Error>;
 
-    /// Drops what is kept for a time only: deduplication keys older than a day, entries parked for two minutes, bytes whose
-    /// time is over, dead letters older than [`DeadLetter::KEPT`]. Puts back what was set aside by another process and can
-    /// be read by this one.
+    /// Drops data that is kept for a time only: deduplication keys older than a day, entries parked for two minutes,
+    /// bytes whose time is over, dead letters older than [`DeadLetter::KEPT`]. Puts back entries that another process
+    /// set aside and this one can read.
     async fn sweep(&self, now: Timestamp) -> Result<(), Error>;
 
-    /// Threads of ours in which nothing happened since `before`, and nothing is left to be done, said or decided
-    /// ([`UNFINISHED`]); the oldest first, at most `limit`. Those whose steps were dropped since are left out.
+    /// Returns threads of ours in which nothing happened since `before`, and nothing is left to be done, said or
+    /// decided ([`UNFINISHED`]); the oldest first, at most `limit`. Those whose steps were dropped since are left out.
     async fn finished(&self, before: Timestamp, limit: usize) -> Result<Vec<ThreadId>, Error>;
 
-    /// Drops the steps of a thread, and what else [`Forget`] says. `false`, and nothing was dropped: it is not finished
-    /// any more, or at another version.
+    /// Drops the steps of a thread, and the other parts that [`Forget`] names. `false`, and nothing was dropped: it is
+    /// no longer finished, or at another version.
     async fn forget(&self, forget: &Forget) -> Result<bool, Error>;
 
-    /// The action that a button's key names.
+    /// Returns the action that a button's key names.
     async fn action_by_approval(&self, approval: &ApprovalId) -> Result<Option<ActionRecord>, Error>;
 
-    /// An action of a thread.
+    /// Returns an action of a thread.
     async fn action(&self, thread: &ThreadId, id: &ActionId) -> Result<Option<ActionRecord>, Error>;
 
-    /// Actions, newest first.
+    /// Returns actions, newest first.
     async fn actions(&self, filter: &ActionFilter) -> Result<Vec<ActionRecord>, Error>;
 
-    /// Actions under any of these labels, with one of these statuses (none: any), newest first. Each once.
+    /// Returns actions under any of these labels, with one of these statuses (none: any), newest first, each once.
     async fn actions_under(
         &self,
         labels: &[Label],
@@ -247,23 +247,23 @@ pub trait Store: Send + Sync + fmt::Debug {
         limit: usize,
     ) -> Result<Vec<ActionRecord>, Error>;
 
-    /// The saved checkpoint of a thread, without a lease; `None` if the thread is not one of ours.
+    /// Returns the saved checkpoint of a thread, without a lease; `None` if the thread is not one of ours.
     async fn load(&self, thread: &ThreadId) -> Result<Option<Saved>, Error>;
 
-    /// The steps of a thread after version `after`, oldest first, at most `limit`.
+    /// Returns the steps of a thread after version `after`, oldest first, at most `limit`.
     async fn steps(&self, thread: &ThreadId, after: Version, limit: usize)
     -> Result<Vec<(Version, StepRecord)>, Error>;
 
-    /// The record of a thread, oldest first.
+    /// Returns the record of a thread, oldest entry first.
     async fn audit(&self, thread: &ThreadId) -> Result<Vec<AuditEntry>, Error>;
 
-    /// Where the message of a slot is.
+    /// Returns the place of a slot's message.
     async fn posted(&self, thread: &ThreadId, slot: &Slot) -> Result<Option<Posted>, Error>;
 
-    /// Threads, the one with the newest change first.
+    /// Returns threads, the one with the newest change first.
     async fn threads(&self, limit: usize) -> Result<Vec<ThreadSummary>, Error>;
 
-    /// How much waits to be done, for operators and for whoever waits until nothing does.
+    /// Returns the amount of pending work, for operators and for callers that wait until there is none.
     async fn backlog(&self) -> Result<Backlog, Error>;
 
     /// Keeps bytes under their own hash (SHA-256, hexadecimal), which it returns: for at least `keep`, or for good.
@@ -273,33 +273,34 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// that was not forgotten ([`Forget::files`]).
     async fn put_file(&self, thread: &ThreadId, bytes: &[u8]) -> Result<String, Error>;
 
-    /// The bytes kept under a hash, for a time, for good or as a file; `None` if there are none.
+    /// Returns the bytes kept under a hash, for a time, for good or as a file; `None` if there are none.
     async fn get_blob(&self, hash: &str) -> Result<Option<Vec<u8>>, Error>;
 
-    /// What a register holds: small data that belongs to no thread and that several processes change.
+    /// Returns a register: small data that belongs to no thread and that several processes change.
     async fn register(&self, key: &str) -> Result<Register, Error>;
 
-    /// Sets a register, if it was set `expected` times so far. `false`: somebody was faster, and nothing was written.
+    /// Sets a register, if it was set `expected` times so far. `false`: another process was first, and nothing was
+    /// written.
     ///
     /// # Errors
     ///
-    /// [`Error::Unavailable`]: it may have been set. Whoever repeats it reads the register first.
+    /// [`Error::Unavailable`]: it may have been set. Read the register before repeating the call.
     async fn set_register(&self, key: &str, expected: u64, value: &Value) -> Result<bool, Error>;
 
-    /// Takes a claimed interaction out of the inbox and keeps it: it means nothing to this process. `why` holds nothing of what
-    /// it says.
+    /// Takes a claimed interaction that this process cannot read out of the inbox and keeps it. `why` holds none of its
+    /// contents.
     async fn set_aside_interaction(&self, partition: Partition, seq: Seq, why: &str) -> Result<(), Error>;
 
-    /// What this process, or one before it, could not read; the oldest first, at most `limit`.
+    /// Returns the entries that this process, or one before it, could not read; the oldest first, at most `limit`.
     async fn unreadable(&self, limit: usize) -> Result<Vec<Unreadable>, Error>;
 
-    /// Writes something and makes sure that the next start would find it.
+    /// Writes something and checks that the next start would find it.
     ///
     /// # Errors
     ///
-    /// [`Error::Unavailable`] if what is answered now could be lost, with the reason.
+    /// [`Error::Unavailable`], with the reason, if an acknowledged write could be lost.
     async fn probe(&self) -> Result<(), Error>;
 
-    /// Whether the store answers, what it is, and whether its settings keep what was answered.
+    /// Reports whether the store answers, its name, and whether its settings keep acknowledged writes.
     async fn durability(&self) -> Result<Durability, Error>;
 }

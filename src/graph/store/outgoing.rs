@@ -1,4 +1,4 @@
-//! What is said, and what became of it.
+//! Outgoing messages, and the results of sending them.
 
 use countersign_core::{
     clock::Timestamp,
@@ -10,79 +10,79 @@ use serde_json::Value;
 
 use super::Seq;
 
-/// After so many tries without success a message holds up nobody: later messages of its thread, except those of its own
-/// slot, go before it, and those concerned learn that it is not there. With waits of 1, 2, 4, … s that is a minute after
-/// the first try: a short outage leaves the order of a thread as it is.
+/// The number of tries without success after which a message holds up no other: later messages of its thread, except
+/// those of its own slot, go before it, and the people concerned learn that it is missing. With waits of 1, 2, 4, … s
+/// that is a minute after the first try: a short outage leaves the order of a thread as it is.
 pub const TRIED_OFTEN: u32 = 7;
 
-/// A message to be said, in order within its thread (see [`TRIED_OFTEN`]).
+/// A message to be sent, in order within its thread (see [`TRIED_OFTEN`]).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Outgoing {
-    /// The message it is, for what is posted once and edited afterwards.
+    /// The slot, for a message that is posted once and edited afterwards.
     pub slot: Option<Slot>,
-    /// Finds the post in Slack after its answer was lost.
+    /// The key that finds the post in Slack after its answer was lost.
     pub nonce: Nonce,
-    /// Whether it only tells of progress: it may be dropped for something newer, and everything else overtakes it.
+    /// True if it only reports progress: it may be dropped for something newer, and all other messages overtake it.
     pub progress: bool,
-    /// Not to be sent before.
+    /// The time before which it is not to be sent.
     pub not_before: Timestamp,
-    /// What is said.
+    /// The contents.
     pub body: Outbound,
 }
 
-/// What can be said.
+/// The kinds of outgoing message.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 #[expect(clippy::large_enum_variant, reason = "few exist at a time, and each is written out at once")]
 pub enum Outbound {
-    /// The line that tells what is being done.
+    /// The status line.
     Status {
         /// One short phrase.
         text: String,
     },
     /// An answer.
     Reply {
-        /// What it says.
+        /// The reply.
         reply: Reply,
     },
     /// The card of an action.
     Card {
-        /// What it asks.
+        /// The card.
         card: Card,
-        /// How it stands.
+        /// The state of the card.
         state: CardState,
     },
-    /// The card of an action as its record has it when it is sent, in place of what its message says: whoever asks for
-    /// this may know an older state than others do.
+    /// The card of an action as its record has it when it is sent, to replace the message: for a sender that may know
+    /// an older state than others do.
     Redraw {
-        /// Which.
+        /// The action.
         action: ActionId,
     },
     /// A file.
     File {
         /// Its name.
         name: String,
-        /// What stands above it.
+        /// The title shown above the file.
         title: String,
-        /// What is in it, by its hash ([`super::Store::put_blob`]).
+        /// The hash of the contents ([`super::Store::put_blob`]).
         hash: String,
     },
-    /// A word to one person, in their direct messages and not in the thread, with a link to a card.
+    /// A message to one person, in their direct messages and not in the thread, with a link to a card.
     Direct {
-        /// Who.
+        /// The recipient.
         to: UserId,
         /// The message the card is on.
         card: Slot,
-        /// What it says.
+        /// The reply.
         reply: Reply,
     },
-    /// Takes the message of the slot away, if there is one.
+    /// The removal of the slot's message, if there is one.
     Remove,
     /// A message by another way than Slack.
     Elsewhere {
-        /// The name of the way.
+        /// The name of the other way.
         channel: String,
-        /// What is said, in the words of that way.
+        /// The contents, in the format of that way.
         body: Value,
     },
 }
@@ -94,22 +94,22 @@ pub struct Claimed {
     pub thread: ThreadId,
     /// Its position.
     pub seq: Seq,
-    /// How often it was tried before: if it was, and the slot is not posted yet, look before posting.
+    /// The number of tries before: if there were any, and the slot is not posted yet, look before posting.
     pub attempts: u32,
-    /// Where the slot's message is, if it is posted.
+    /// The slot's message, if it is posted.
     pub posted: Option<Posted>,
     /// The message.
     pub outgoing: Outgoing,
 }
 
-/// Where a message of ours is.
+/// The place of a message of ours.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Posted {
     /// The channel.
     pub channel: ChannelId,
     /// The message.
     pub ts: MessageTs,
-    /// The open card that it shows, if it shows one. Unknown of what an earlier version posted.
+    /// The open card that it shows, if it shows one. Not known for messages of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub card: Option<ShownCard>,
 }
@@ -119,14 +119,14 @@ pub struct Posted {
 pub struct ShownCard {
     /// The question it asks.
     pub approval: ApprovalId,
-    /// The digest that stands on it.
+    /// The digest on the card.
     pub digest: String,
-    /// Since when, by Slack's clock.
+    /// The time since when it shows the card, by Slack's clock.
     pub since: MessageTs,
 }
 
 impl Posted {
-    /// A message that shows no open card.
+    /// Creates the place of a message that shows no open card.
     pub fn at(channel: ChannelId, ts: MessageTs) -> Self {
         Self { channel, ts, card: None }
     }
@@ -139,40 +139,41 @@ pub struct Waiting {
     pub thread: ThreadId,
     /// The message that it fills or changes.
     pub slot: Option<Slot>,
-    /// From when on it was to be sent.
+    /// The time from which on it was to be sent.
     pub since: Timestamp,
-    /// How often it was tried.
+    /// The number of tries.
     pub attempts: u32,
 }
 
 impl Waiting {
-    /// What was to be sent before this waits for so long, three minutes, that it is told.
+    /// Returns the time before which an unsent message must have been due to be reported as late: three minutes ago.
     pub fn late_before(now: Timestamp) -> Timestamp {
         Timestamp(now.millis() - 180_000)
     }
 }
 
-/// What became of an attempt to send.
+/// The result of an attempt to send.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Sent {
-    /// It is there; where, if it fills a slot.
+    /// It is delivered; with its place, if it fills a slot.
     Delivered(Option<Posted>),
-    /// Again at this time; the attempt counts.
+    /// It is to be tried again at this time; the attempt counts.
     Retry(Timestamp),
-    /// It was not tried: Slack was not asked, or did nothing. Not before this time, and the attempt does not count, so
-    /// that progress can still give way to something newer, or does at once if that is there already.
+    /// It was not tried: Slack was not asked, or did nothing. It is not to be sent before this time, and the attempt
+    /// does not count, so that progress can still give way to something newer, or does at once if that is there
+    /// already.
     Deferred(Timestamp),
-    /// Slack did nothing and asks for a long wait, or for one after the other. Not before this time, and it counts as tried
-    /// [`TRIED_OFTEN`] times, so that nothing else of the thread waits for it.
+    /// Slack did nothing and asks for a long wait, or for one after the other. It is not to be sent before this time,
+    /// and it counts as tried [`TRIED_OFTEN`] times, so that nothing else of the thread waits for it.
     Postponed(Timestamp),
-    /// It is not to be sent, and nobody misses it.
+    /// It is not to be sent, and is of no use to anyone.
     Dropped,
-    /// It was refused for good, or tried too often: it is kept as a [`super::DeadLetter`], unless something newer for its
-    /// slot waits already.
+    /// It was refused for good, or tried too often: it is kept as a [`super::DeadLetter`], unless something newer for
+    /// its slot waits already.
     Failed {
-        /// Why, in a word: Slack's code.
+        /// The reason, in a word: Slack's code.
         reason: String,
-        /// When it was given up.
+        /// The time at which it was given up.
         at: Timestamp,
     },
 }

@@ -1,4 +1,4 @@
-//! What can be asked of a store besides.
+//! The queries of a store, and their results.
 
 use countersign_core::{
     clock::Timestamp,
@@ -8,14 +8,14 @@ use countersign_core::{
 use super::Version;
 use crate::action::Status;
 
-/// Which actions to list, newest first.
+/// A selection of actions, newest first.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ActionFilter {
-    /// Only of this thread.
+    /// The thread; `None` for all.
     pub thread: Option<ThreadId>,
-    /// Only with one of these statuses; empty: any.
+    /// The statuses; empty for all.
     pub statuses: Vec<Status>,
-    /// At most so many.
+    /// The most actions to return.
     pub limit: usize,
 }
 
@@ -26,30 +26,30 @@ pub struct ThreadSummary {
     pub thread: ThreadId,
     /// The graph that it belongs to.
     pub graph: GraphName,
-    /// How many steps it has saved.
+    /// The number of steps it has saved.
     pub version: Version,
-    /// When something last happened in it.
+    /// The time of the last change.
     pub updated_at: Timestamp,
-    /// Whether a worker holds it or it is ready for one.
+    /// True if a worker holds it or it is ready for one.
     pub busy: bool,
 }
 
-/// Whether what was answered survives.
+/// The durability of acknowledged writes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Durability {
-    /// What the store is: `SQLite 3.50 (countersign.sqlite)`, `Redis 7.2 (127.0.0.1:6379)`.
+    /// The name of the store: `SQLite 3.50 (countersign.sqlite)`, `Redis 7.2 (127.0.0.1:6379)`.
     pub name: String,
-    /// What is wrong with its settings, one line each, with what would be right. Empty: nothing is lost.
+    /// The faults of its settings, one line each, with the right setting. Empty: nothing is lost.
     pub problems: Vec<String>,
 }
 
-/// How much waits to be done.
+/// The amount of pending work.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Backlog {
-    /// Threads that are ready, leased, or waiting before a retry.
+    /// The number of threads that are ready, leased, or waiting before a retry.
     pub threads: u64,
-    /// Entries in the inbox.
+    /// The number of entries in the inbox.
     pub inbox: u64,
-    /// Threads with something to say.
+    /// The number of threads with messages to send.
     pub outbox: u64,
 }

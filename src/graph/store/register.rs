@@ -2,11 +2,11 @@
 
 use serde_json::Value;
 
-/// What a register holds, and how often it was set.
+/// The contents of a register, and the number of times that it was set.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Register {
-    /// How often it was set; 0: never. Setting it again needs this number.
+    /// The number of times that it was set; 0: never. Setting it again needs this number.
     pub revision: u64,
-    /// What it was set to last; null: nothing yet.
+    /// The last value; null before the first.
     pub value: Value,
 }

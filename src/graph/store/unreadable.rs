@@ -1,4 +1,4 @@
-//! What is stored and cannot be read: by this program, or by any.
+//! Stored data that cannot be read, by this program or by any.
 
 use countersign_core::clock::Timestamp;
 use serde::{Deserialize, de::DeserializeOwned};
@@ -6,18 +6,18 @@ use serde_json::error::Category;
 
 use super::Error;
 
-/// Something stored that could not be read. It is kept.
+/// A stored entry that could not be read. It is kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unreadable {
-    /// What and where: its kind, the thread or the partition, and its position or name.
+    /// The kind and place: the thread or the partition, and the position or name.
     pub place: String,
-    /// Why it could not be read. Nothing of what it says is in there.
+    /// The reason, without any of the contents.
     pub why: String,
-    /// When that was found out.
+    /// The time at which that was found.
     pub since: Timestamp,
 }
 
-/// Why something is not what it should be, without a word of what it says: people may have written it.
+/// Describes a fault without any of the contents, which may be words of people.
 pub fn why_unreadable(error: &serde_json::Error) -> String {
     let at = format!("at line {}, column {}", error.line(), error.column());
     match error.classify() {
