@@ -1,8 +1,8 @@
 //! The log of the requests that work in progress sends to outside systems, for the record.
 //!
-//! A client deep inside a service knows the request, and the engine keeps the record. The list between them belongs to the
-//! task, as the [`crate::status_line`] does. It holds methods, paths and statuses: no hosts, no queries, no bodies, no
-//! headers, so no tokens and nothing about people but what stands in a path.
+//! A client deep inside a service knows the request, and the engine keeps the record. The list between them belongs to
+//! the task, as the [`crate::status_line`] does. It holds methods, paths and statuses: no hosts, no queries, no bodies,
+//! no headers, so no tokens and nothing about people but what stands in a path.
 
 use std::sync::{Arc, Mutex};
 

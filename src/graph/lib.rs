@@ -6,8 +6,8 @@
 //! engine; a thread belongs to one of them. [`conversing`] reads a thread without running its graph.
 //!
 //! *Architecture Invariant:* a node never runs again from its top. An interrupt is a value a node returns
-//! ([`node::Next::Ask`]), and the answer leads to the node named in it. *Architecture Invariant:* the only way to change
-//! the outside world is an [`action::ActionRecord`] that a person approved; [`node::Node`] has no other.
+//! ([`node::Next::Ask`]), and the answer leads to the node named in it. *Architecture Invariant:* the only way to
+//! change the outside world is an [`action::ActionRecord`] that a person approved; [`node::Node`] has no other.
 //!
 //! The design we did not take: nodes that suspend in the middle and are re-run up to that point on resume, as graph
 //! engines commonly do. Everything such a node did before it paused happens twice.

@@ -1,25 +1,26 @@
-//! What cannot be read: its name, and what this process has found of it so far. Both stores keep it in their own way.
+//! The places of unreadable entries, and those that this process has found. Each store keeps the entries in its own
+//! way.
 
 use std::{collections::HashSet, fmt, str::FromStr, sync::Mutex};
 
 use countersign_core::ids::{Partition, ThreadId};
 use countersign_graph::store::{Error, Outbound, Seq, ThreadMessage, why_unreadable};
 
-/// Something that can be unreadable, by its place. As text it is what operators see, and what stores keep it under.
+/// The place of an entry that can be unreadable. Its text is shown to operators and names the entry in the stores.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Place {
-    /// A letter; can be set aside.
+    /// A message in a thread's mailbox; can be set aside.
     Mailbox(ThreadId, Seq),
     /// A message to be sent; can be set aside.
     Message(ThreadId, Seq),
     /// An interaction; can be set aside.
     Inbox(Partition, Seq),
-    /// Anything else. It stays where it is: its kind, the thread, and which one.
+    /// Anything else. It stays where it is: its kind, and the thread and name.
     Other(&'static str, String),
 }
 
 impl Place {
-    /// What it is, for metrics.
+    /// Returns the kind, for metrics.
     pub(super) fn kind(&self) -> &'static str {
         match self {
             Self::Mailbox(..) => "letter",
@@ -29,12 +30,12 @@ impl Place {
         }
     }
 
-    /// Something of a thread that stays where it is.
+    /// Creates the place of a thread's entry that stays where it is.
     pub(super) fn of_thread(kind: &'static str, thread: &ThreadId, which: impl fmt::Display) -> Self {
         Self::Other(kind, format!("{thread} {which}"))
     }
 
-    /// Whether this program can read these bytes in this place, as far as a store knows what they mean.
+    /// Returns true if this program can read these bytes in this place, as far as a store knows their format.
     pub(super) fn can_hold(&self, stored: &[u8]) -> bool {
         match self {
             Self::Mailbox(..) => serde_json::from_slice::<ThreadMessage>(stored).is_ok(),
@@ -59,7 +60,7 @@ impl fmt::Display for Place {
 impl FromStr for Place {
     type Err = ();
 
-    /// A place from which something can be set aside.
+    /// Parses a place from which an entry can be set aside.
     fn from_str(text: &str) -> Result<Self, ()> {
         let mut parts = text.splitn(3, ' ');
         let (Some(kind), Some(owner), Some(seq)) = (parts.next(), parts.next(), parts.next()) else { return Err(()) };
@@ -78,12 +79,12 @@ impl FromStr for Place {
     }
 }
 
-/// What this process could not read so far.
+/// The entries that this process could not read so far.
 #[derive(Debug, Default)]
 pub(super) struct Found(Mutex<HashSet<Place>>);
 
 impl Found {
-    /// Notes something that cannot be read, for logs and metrics; `true` the first time.
+    /// Notes an unreadable entry, for logs and metrics; returns true the first time.
     pub(super) fn note(&self, place: &Place, why: &str) -> bool {
         let new = self.0.lock().is_ok_and(|mut found| found.insert(place.clone()));
         if new {
@@ -93,13 +94,13 @@ impl Found {
         new
     }
 
-    /// Whether this process could not read it.
+    /// Returns true if this process could not read it.
     pub(super) fn has(&self, place: &Place) -> bool {
         self.0.lock().is_ok_and(|found| found.contains(place))
     }
 }
 
-/// Why something could not be read, without a word of what it says.
+/// Describes why an entry could not be read, without any of its contents.
 pub(super) fn why(error: &Error) -> String {
     match error {
         Error::Corrupt { what } => what.clone(),
@@ -107,7 +108,7 @@ pub(super) fn why(error: &Error) -> String {
     }
 }
 
-/// A stored value; `what` says where it was, if it cannot be read.
+/// Parses a stored value; `what` names its place in an error.
 pub(super) fn parse<T: serde::de::DeserializeOwned>(what: &str, stored: &[u8]) -> Result<T, Error> {
     serde_json::from_slice(stored)
         .map_err(|error| Error::Corrupt { what: format!("{what}: {}", why_unreadable(&error)) })

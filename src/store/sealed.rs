@@ -1,12 +1,12 @@
-//! Seals what leads to a change, around any store: who can write into the store and has no key cannot forge it.
+//! A store whose data that leads to changes is sealed: write access to the inner store, without the key, cannot forge
+//! it.
 //!
-//! Every record of an action is sealed as a whole with each write, and looked at with each read; what was found is in
-//! [`ActionRecord::proof`], and whoever carries something out goes by it. Clicks that wait in the inbox and the registers
-//! named here are sealed as well: each of them leads to a change by itself. So is what happened elsewhere, which an approved
-//! action may wait for.
+//! Every record of an action is sealed as a whole with each write, and checked with each read; the result is in
+//! [`ActionRecord::proof`], which the engine obeys. Clicks that wait in the inbox and the registers named here are
+//! sealed as well: each of them leads to a change. So are events from elsewhere, which an approved action may wait for.
 //!
-//! *Architecture Invariant:* a record that was read with a seal that does not hold is never sealed anew. It is written
-//! with the seal that it has, so what was altered stays altered, whatever happens to it afterwards.
+//! *Architecture Invariant:* a record that was read with an invalid seal is never sealed anew. It is written with the
+//! seal that it has, so an altered record stays altered, whatever happens to it afterwards.
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -26,14 +26,14 @@ use countersign_graph::{
 };
 use serde_json::{Value, json};
 
-/// How many open records of an earlier version are taken over.
+/// The most open records of an earlier version that are taken over.
 const ADOPTED: usize = 10_000;
 
-/// What else is sealed than the records of actions.
+/// The data to seal apart from the records of actions.
 #[derive(Clone, Copy)]
 pub struct Scope {
-    /// Whether an interaction without a seal may be handled: it decides nothing, such as the timer of a card. An earlier
-    /// version has set such timers.
+    /// Returns true if an interaction without a seal may be handled because it decides nothing, such as the timer of a
+    /// card. An earlier version has set such timers.
     pub harmless: fn(&Value) -> bool,
     /// The registers that are sealed.
     pub registers: &'static [&'static str],
@@ -53,13 +53,13 @@ impl fmt::Debug for SealedStore {
 }
 
 impl SealedStore {
-    /// Seals what goes into `inner`, and looks at the seals of what comes out.
+    /// Wraps `inner`: seals the data written to it, and checks the seals of the data read.
     pub fn new(inner: Arc<dyn Store>, keys: Arc<Keyring>, scope: Scope) -> Self {
         Self { inner, keys, scope }
     }
 
-    /// Seals what an earlier version has left open: cards that wait, changes on their way, registers. Right once, when
-    /// the first key is made; afterwards what has no seal is from somebody else. Returns how many records there were.
+    /// Seals the data that an earlier version left unsealed: open cards, changes on their way, registers. To be called
+    /// only once, when the first key is made; later, unsealed data is not ours. Returns the number of records.
     ///
     /// # Errors
     ///
@@ -90,7 +90,7 @@ impl SealedStore {
         Ok(adopted)
     }
 
-    /// A record as it is written.
+    /// Returns a record as it is written.
     fn sealed(&self, record: &ActionRecord) -> ActionRecord {
         let mut record = record.clone();
         if record.proof.holds() {
@@ -99,7 +99,7 @@ impl SealedStore {
         record
     }
 
-    /// A record as it was read, with what its seal tells.
+    /// Returns a record as it was read, with the result of checking its seal.
     fn looked_at(&self, mut record: ActionRecord) -> ActionRecord {
         record.proof = self.keys.proof(ACTION, &content(&record), record.seal.as_ref());
         if record.proof.holds() && !self.keys.digest_holds(&record) {
@@ -111,7 +111,7 @@ impl SealedStore {
         record
     }
 
-    /// The same where only a record of this name can be: another one, as whole as it may be, was put there.
+    /// Does the same for a place that only one record may fill: another record, even a valid one, counts as altered.
     fn in_its_place(&self, record: ActionRecord, is_it: impl Fn(&ActionRecord) -> bool) -> ActionRecord {
         let mut record = self.looked_at(record);
         if !is_it(&record) {
@@ -140,7 +140,7 @@ impl SealedStore {
         changes
     }
 
-    /// Mail as it is written.
+    /// Returns a message as it is written.
     fn sealed_message(&self, thread: &ThreadId, mail: &ThreadMessage) -> ThreadMessage {
         match mail {
             ThreadMessage::External(arrived) => {
@@ -153,7 +153,7 @@ impl SealedStore {
         }
     }
 
-    /// Letters as they were read. What claims to have happened elsewhere, and is not from us, is of nobody.
+    /// Returns messages as they were read. An event whose seal is not valid becomes one of unknown origin.
     fn opened_messages(&self, thread: &ThreadId, mut letters: Vec<QueuedMessage>) -> Vec<QueuedMessage> {
         for letter in &mut letters {
             let ThreadMessage::External(arrived) = &letter.mail else { continue };
@@ -172,7 +172,7 @@ impl SealedStore {
         letters
     }
 
-    /// An error with the record in it looked at.
+    /// Checks the seal of the record in an error.
     fn told<T>(&self, result: Result<T, Error>) -> Result<T, Error> {
         result.map_err(|error| match error {
             Error::ActionMoved { id, current: Some(current) } => {
@@ -182,12 +182,12 @@ impl SealedStore {
         })
     }
 
-    /// A value with a seal around it.
+    /// Returns a value with a seal around it.
     fn enclosed(&self, purpose: &str, value: &Value) -> Value {
         json!({ SEALED: self.keys.seal(purpose, &as_read(value)), "value": value })
     }
 
-    /// What is in the seal. `Err`: it does not hold; nothing, where there is none.
+    /// Returns the value inside a seal; `None` if there is no seal. `Err` if it is not valid.
     fn disclosed(&self, purpose: &str, value: &Value) -> Result<Option<Value>, Proof> {
         let Some((seal, content)) = opened(value) else { return Ok(None) };
         let proof = self.keys.proof(purpose, content, Some(&seal));
@@ -195,7 +195,7 @@ impl SealedStore {
     }
 }
 
-/// What records, interactions and registers, and mail are sealed for.
+/// The purposes of seals: of records, of interactions and registers, and of messages.
 const ACTION: &str = "action";
 const INBOX: &str = "desk";
 const MAIL: &str = "mail";
@@ -203,7 +203,7 @@ const MAIL: &str = "mail";
 /// The name of the seal beside a sealed value.
 const SEALED: &str = "sealed";
 
-/// What a record's seal covers: all of it but the seal.
+/// Returns the data that a record's seal covers: everything but the seal.
 fn content(record: &ActionRecord) -> Value {
     let mut value = serde_json::to_value(record).expect("a record is plain data");
     if let Some(fields) = value.as_object_mut() {
@@ -212,12 +212,12 @@ fn content(record: &ActionRecord) -> Value {
     as_read(&value)
 }
 
-/// A value as it is after it was written and read: a number may come back as its nearest neighbor.
+/// Returns a value as it is after writing and reading: a number may come back as its nearest neighbor.
 fn as_read(value: &Value) -> Value {
     serde_json::from_str(&value.to_string()).expect("JSON that was just written")
 }
 
-/// A sealed value: its seal, and what is in it.
+/// Splits a sealed value into its seal and its contents.
 fn opened(value: &Value) -> Option<(RowSeal, &Value)> {
     let seal = value.get(SEALED)?;
     Some((serde_json::from_value(seal.clone()).ok()?, value.get("value")?))

@@ -92,8 +92,8 @@ pub enum Probed {
 pub enum Recovery {
     /// Send it again with the same key: the target recognises a repeat, or repeating changes nothing.
     Idempotent,
-    /// Read back, several times if need be: first when a request must have arrived, then at growing distances for as long
-    /// as the engine's `settle_within`.
+    /// Read back, several times if need be: first when a request must have arrived, then at growing distances for as
+    /// long as the engine's `settle_within`.
     Probe {
         /// The time for which a request may still arrive after it left, by the clocks of this side.
         in_flight: Duration,

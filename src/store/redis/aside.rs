@@ -1,4 +1,4 @@
-//! What cannot be read is kept, out of the way of everything else.
+//! Unreadable entries, kept out of the way of everything else.
 
 use countersign_core::{
     clock::{Clock as _, SystemClock, Timestamp},
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::{RedisStore, json, keys::PartitionKey, scripts::Call};
 use crate::aside::Place;
 
-/// Why something could not be read, as it is kept beside it.
+/// The note on an unreadable entry, stored beside it.
 #[derive(Serialize, Deserialize)]
 struct Note {
     why: String,
@@ -24,7 +24,7 @@ impl Note {
     }
 }
 
-/// Keeps something that cannot be read out of the way of everything else.
+/// Sets an unreadable entry aside.
 pub(super) async fn set(store: &RedisStore, place: &Place, why: &str) -> Result<(), Error> {
     store.found.note(place, why);
     let (name, note) = (place.to_string(), Note::written(why));
@@ -40,7 +40,7 @@ pub(super) async fn set(store: &RedisStore, place: &Place, why: &str) -> Result<
     store.link.script::<i64>(&call).await.map(drop)
 }
 
-/// Notes something that cannot be read and stays where it is. Nobody waits for that.
+/// Notes an unreadable entry that stays where it is. Does not wait for the result.
 pub(super) async fn note(store: &RedisStore, thread: &ThreadId, place: &Place, why: &str) {
     if store.found.note(place, why) {
         let notes = PartitionKey::SetAsideNotes.of(thread.partition());
@@ -71,7 +71,7 @@ pub(super) async fn list(store: &RedisStore, limit: usize) -> Result<Vec<Unreada
     Ok(list)
 }
 
-/// Puts back what this process can read and did not set aside itself.
+/// Puts back the entries that this process can read and did not set aside itself.
 pub(super) async fn put_back(store: &RedisStore) -> Result<(), Error> {
     let mut pipeline = redis::pipe();
     for partition in Partition::all() {
@@ -94,7 +94,7 @@ pub(super) async fn put_back(store: &RedisStore) -> Result<(), Error> {
     Ok(())
 }
 
-/// What an entry says: in the inbox its arrival stands before that.
+/// Returns the contents of an entry: in the inbox the arrival stands before them.
 pub(super) fn said_in<'a>(place: &Place, content: &'a [u8]) -> &'a [u8] {
     match place {
         Place::Inbox(..) => {

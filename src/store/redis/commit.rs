@@ -1,11 +1,12 @@
-//! Writes: everything that one step, or one decision, changes.
+//! Writes: all changes of one step or one decision.
 //!
-//! The script gets a *plan*: what it must compare and index, as JSON, and in it the records as strings, which it stores
-//! as they are. Which moves of an action are legal is the table's business ([`Status::may_become`]), so the plan names
-//! the statuses from which each may come.
+//! The script gets a *plan*: the values to compare and index, as JSON, and in it the records as strings, which it
+//! stores as they are. The legal moves of an action are defined by [`Status::may_become`], so the plan names the
+//! statuses from which each may come.
 //!
-//! The audit chain needs SHA-256, which Lua has not. So the entries are chained here, behind the head of the chain as we
-//! believe it to be; if the chain moved, the script writes nothing and says how it stands, and we chain again.
+//! The audit chain needs SHA-256, which Lua does not have. So the entries are chained here, behind the last known head
+//! of the chain; if the chain moved, the script writes nothing and returns the new head, and the entries are chained
+//! again.
 
 use std::collections::HashMap;
 
@@ -21,11 +22,11 @@ use serde::Serialize;
 
 use super::{RedisStore, json, keys, scripts::Call};
 
-/// How long the answer to a write is remembered.
+/// The time for which the answer to a write is remembered, in seconds.
 const REMEMBER_S: u64 = 24 * 60 * 60;
-/// How often the chain may move under our hands before we give up.
+/// The number of attempts at chaining when the chain moves meanwhile.
 const CHAINING_ATTEMPTS: usize = 16;
-/// How many chains' heads are kept at hand.
+/// The number of chain heads kept in memory.
 const HEADS: usize = 4096;
 
 /// The last audit entry of a thread: its position and hash.
@@ -110,7 +111,7 @@ async fn write(store: &RedisStore, changes: &Changes, lease: Option<LeasePlan<'_
     Err(Error::Unavailable(format!("the audit chain of thread {thread} moved {CHAINING_ATTEMPTS} times").into()))
 }
 
-/// What `commit.lua` answers.
+/// The answer of `commit.lua`.
 enum CommitAnswer {
     Written(Version),
     Fenced,
@@ -137,7 +138,7 @@ impl CommitAnswer {
 #[derive(Serialize)]
 struct Plan<'a> {
     thread: String,
-    /// What [`keys::parked`] puts behind the position.
+    /// The text that [`keys::parked`] puts behind the position.
     parked: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     lease: Option<LeasePlan<'a>>,

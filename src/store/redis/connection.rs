@@ -1,11 +1,11 @@
-//! One connection, shared by all calls; made anew after it failed.
+//! One connection, shared by all calls; made anew after a failure.
 //!
 //! Every call is bounded: by the answer's own limit, and by one limit over waiting, connecting and answering together.
-//! A connection that failed or did not answer in time is thrown away, and the next call makes a new one. The call that
-//! failed is not repeated here: whether it happened is not known, and the caller repeats it with its commit id.
+//! A connection that failed or did not answer in time is thrown away, and the next call makes a new one. The failed
+//! call is not repeated here: whether it happened is not known, and the caller repeats it with its commit id.
 //!
 //! The design we did not take: the crate's `ConnectionManager`. It keeps a connection that stopped answering without
-//! being closed, and its waits before a reconnect hold up callers who would rather know.
+//! being closed, and its waits before a reconnect hold up callers that need an error at once.
 
 use std::{
     fmt,
@@ -25,44 +25,44 @@ use tokio::{sync::Mutex, time::timeout};
 
 use crate::redis::scripts::Call;
 
-/// How long a connection may take to be made.
+/// The time limit for making a connection.
 const CONNECT_LIMIT: Duration = Duration::from_secs(2);
-/// How long one answer may take; a disk that has to write everything down may be slow.
+/// The time limit for one answer; a disk that has to write everything down may be slow.
 const ANSWER_LIMIT: Duration = Duration::from_secs(3);
-/// How long a call may take with everything.
+/// The time limit for a whole call.
 const CALL_LIMIT: Duration = Duration::from_secs(5);
-/// How many commands may wait to be written to the connection.
+/// The most commands that may wait to be written to the connection.
 const WAITING_COMMANDS: usize = 1024;
 
-/// The way to the server.
+/// The link to the server.
 pub(super) struct Link {
     client: Client,
     current: Mutex<Option<Arc<MultiplexedConnection>>>,
-    /// Counts the connections that were made.
+    /// The number of connections made.
     made: AtomicU64,
 }
 
 impl Link {
-    /// A way to the server at `url`; connects with the first call.
+    /// Creates a link to the server at `url`; connects with the first call.
     ///
     /// # Errors
     ///
-    /// What is wrong with the URL. Its password is not in there.
+    /// The fault of the URL, without its password.
     pub(super) fn new(url: &str) -> RedisResult<Self> {
         Ok(Self { client: Client::open(url)?, current: Mutex::new(None), made: AtomicU64::new(0) })
     }
 
-    /// How many connections were made so far: another number, and another server may be at the other end.
+    /// Returns the number of connections made so far: if it changes, another server may be at the other end.
     pub(super) fn made(&self) -> u64 {
         self.made.load(Ordering::SeqCst)
     }
 
-    /// Host and port.
+    /// Returns host and port.
     pub(super) fn address(&self) -> String {
         self.client.get_connection_info().addr().to_string()
     }
 
-    /// Runs a script; loads it first if the server does not know it (any more).
+    /// Runs a script; loads it first if the server does not have it.
     pub(super) async fn script<T: FromRedisValue>(&self, call: &Call<'_>) -> Result<T, Error> {
         self.bounded(async {
             let connection = self.connection().await?;
@@ -114,7 +114,7 @@ impl Link {
         Ok(connection)
     }
 
-    /// Throws the connection away if the answer says that it is no good.
+    /// Throws the connection away if the answer shows that it has failed.
     async fn judge<T>(&self, used: &Arc<MultiplexedConnection>, answer: RedisResult<T>) -> RedisResult<T> {
         if let Err(error) = &answer
             && (error.is_io_error() || error.is_unrecoverable_error())
@@ -134,7 +134,7 @@ impl fmt::Debug for Link {
     }
 }
 
-/// What is stored there in another shape than ours will not be better next time; everything else may be.
+/// Converts an error: data of another shape than ours will not be better next time; anything else may be.
 fn error_of(error: RedisError) -> Error {
     let in_script = error.detail().is_some_and(|detail| detail.contains("user_script"));
     let wrong_type = error.code() == Some("WRONGTYPE") || error.kind() == ErrorKind::UnexpectedReturnType;

@@ -1,7 +1,7 @@
-//! What could not be delivered or handled: kept beside the partition, listed, put back.
+//! Messages and interactions that could not be delivered or handled: kept beside the partition, listed, put back.
 //!
-//! There are few of them, so a list reads them all. The message of a slot has the slot in its name: something newer for
-//! the slot takes it away without a search.
+//! There are few of them, so a list reads them all. The message of a slot has the slot in its name: a newer message for
+//! the slot removes it without a search.
 
 use std::collections::BTreeMap;
 
@@ -15,15 +15,15 @@ use serde::Deserialize;
 
 use super::{RedisStore, json, keys::PartitionKey, scripts::Call};
 
-/// As the scripts write it.
+/// A dead letter as the scripts write it.
 #[derive(Deserialize)]
 struct Stored {
     at: i64,
     attempts: u32,
     reason: String,
-    /// Of an interaction.
+    /// The entry of an interaction.
     entry: Option<String>,
-    /// Of a message, as all that follows.
+    /// The body of a message. The fields that follow also belong to messages.
     body: Option<String>,
     slot: Option<String>,
     #[serde(default)]
@@ -104,7 +104,7 @@ fn read(partition: Partition, name: &str, text: &str) -> Result<DeadLetter, Erro
     Ok(DeadLetter { id, thread, at: Timestamp(stored.at), attempts: stored.attempts, reason: stored.reason, what })
 }
 
-/// The thread in a name; an interaction has none.
+/// Returns the thread in a name; `None` for an interaction.
 fn thread_of(name: &str) -> Option<ThreadId> {
     name.split_once(' ')?.0.parse().ok()
 }

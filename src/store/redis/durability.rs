@@ -1,4 +1,4 @@
-//! Whether the server keeps what it answered, by its own settings.
+//! Checks by its settings that the server keeps the writes it acknowledged.
 //!
 //! An answer means that the effect survives. Redis gives that only if it writes every command to its file before it
 //! answers (`appendonly yes`, `appendfsync always`), also while it rewrites the file, and never throws a key away.
@@ -13,7 +13,7 @@ use redis::cmd;
 
 use super::connection::Link;
 
-/// Why a store cannot be opened.
+/// The reason why a store cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// The URL cannot be read. It is not repeated here, since it may hold a password.
@@ -24,11 +24,11 @@ pub enum OpenError {
     Unavailable {
         /// Host and port.
         address: String,
-        /// Why.
+        /// The error.
         #[source]
         source: Error,
     },
-    /// A later version of this program laid the store out.
+    /// A later version of this program created the store.
     #[error(
         "the store in Redis at {address} has layout {found}, and this program knows only {known}; run the newer program"
     )]
@@ -40,7 +40,7 @@ pub enum OpenError {
         /// The newest layout that this program knows.
         known: u32,
     },
-    /// The server may lose what it answered.
+    /// The server may lose acknowledged writes.
     #[error("{}", Lossy(.0))]
     Lossy(Durability),
 }
@@ -75,7 +75,7 @@ pub(super) async fn durability(link: &Link) -> Result<Durability, Error> {
     Ok(Durability { name: name_of(&info, &link.address()), problems: problems(&info, &settings) })
 }
 
-/// What is wrong, one line each; a setting that cannot be read is wrong too.
+/// Returns the faults of the settings, one line each; a setting that cannot be read is one, too.
 fn problems(info: &HashMap<&str, &str>, settings: &HashMap<String, String>) -> Vec<String> {
     let mut problems = Vec::new();
     let mut wants = |name: &str, right: &str, otherwise: &str| match settings.get(name).map(String::as_str) {
@@ -110,7 +110,7 @@ fn parse_info(info: &str) -> HashMap<&str, &str> {
     info.lines().filter_map(|line| line.trim_end().split_once(':')).collect()
 }
 
-/// Whether the server answered that it does not do this, rather than not at all.
+/// Returns true if the server refused a command, rather than not answering at all.
 fn refused(error: &Error) -> bool {
     match error {
         Error::Unavailable(source) => source

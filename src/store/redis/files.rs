@@ -1,8 +1,8 @@
 //! Files, and the threads that show them.
 //!
-//! A thread and a file may be in two partitions, which no script touches together. So a thread that is forgotten first
-//! writes down, in its own partition, which files it lets go of; then each file is told, and is dropped with its last
-//! thread. Whoever comes next finishes what a process left over.
+//! A thread and a file may be in two partitions, which no script touches together. So a forgotten thread first writes
+//! down, in its own partition, the files that it releases; then each file is updated, and is dropped with its last
+//! thread. The next process finishes work that another left over.
 
 use countersign_core::ids::{Partition, ThreadId};
 use countersign_graph::store::Error;
@@ -31,7 +31,7 @@ pub(super) async fn put_file(store: &RedisStore, thread: &ThreadId, bytes: &[u8]
     Ok(hash)
 }
 
-/// Tells the files that threads of a partition have let go of.
+/// Removes threads of a partition from the files that they released.
 pub(super) async fn let_go(store: &RedisStore, partition: Partition) -> Result<(), Error> {
     let list = PartitionKey::LetGo.of(partition);
     let members: Vec<String> = store.link.command(cmd("SMEMBERS").arg(&list)).await?;

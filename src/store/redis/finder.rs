@@ -1,8 +1,8 @@
-//! Which thread to lease next, when any will do.
+//! The choice of the next thread to lease, when any will do.
 //!
-//! All partitions are asked for their first few ready threads in one round trip, and what is found is shared by all
-//! workers of the process: each takes the next one, the longest ready first. Whether it still is ready, the script
-//! decides; another process may have been faster.
+//! All partitions are asked for their first few ready threads in one round trip, and the result is shared by all
+//! workers of the process: each takes the next one, the longest ready first. The script decides whether it is still
+//! ready; another process may have been faster.
 //!
 //! The design we did not take: every worker looks for itself. They all find the same threads and race for them: with 64
 //! workers most calls then lose, again and again.
@@ -24,16 +24,16 @@ use tokio::{sync::Mutex, time::Instant};
 
 use super::{connection::Link, json, keys::PartitionKey};
 
-/// How many ready threads of each partition are looked at.
+/// The number of ready threads of each partition that are looked at.
 const OF_EACH: isize = 4;
-/// How long what was found is good for: then others may have been ready for longer.
+/// The time for which a result is good: then others may have been ready for longer.
 const FRESH: Duration = Duration::from_millis(50);
 
-/// What was found and nobody took yet.
+/// The threads that were found and not taken yet.
 #[derive(Debug, Default)]
 pub(super) struct Finder {
     found: Mutex<Found>,
-    /// Counts the looks; a look that began after a call did is good enough for that call.
+    /// The number of looks; a look that began after a call did is good enough for that call.
     looks: AtomicU64,
 }
 
@@ -41,24 +41,24 @@ pub(super) struct Finder {
 struct Found {
     threads: VecDeque<ThreadId>,
     at: Option<Instant>,
-    /// The last look found nothing at all.
+    /// True if the last look found nothing at all.
     nothing: bool,
 }
 
-/// How a call stands with the looks that were taken.
+/// The number of looks that a call started from.
 #[derive(Debug)]
 pub(super) struct Search {
     looks_before: u64,
 }
 
 impl Finder {
-    /// A search that begins now.
+    /// Begins a search.
     pub(super) fn search(&self) -> Search {
         Search { looks_before: self.looks.load(Ordering::SeqCst) }
     }
 
-    /// A thread that was ready a moment ago and that no other worker of this process was told of; `None` if a look
-    /// that began after the search did found nothing.
+    /// Returns a thread that was ready a moment ago and that no other worker of this process got; `None` if a look that
+    /// began after the search did found nothing.
     pub(super) async fn next(
         &self,
         search: &mut Search,
@@ -80,7 +80,7 @@ impl Finder {
     }
 }
 
-/// Threads that are ready in any partition, the one that has been so for longest first.
+/// Returns threads that are ready in any partition, the one that has been so for longest first.
 async fn ready_threads(link: &Link, now: Timestamp) -> Result<VecDeque<ThreadId>, Error> {
     let mut pipeline = redis::pipe();
     pipeline.cmd("TIME");

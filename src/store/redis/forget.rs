@@ -1,4 +1,4 @@
-//! Drops what is kept of finished threads.
+//! Drops the data of finished threads.
 
 use countersign_core::{
     clock::Timestamp,
@@ -17,14 +17,14 @@ use super::{
     scripts::Call,
 };
 
-/// How many of the oldest threads of a partition are looked at in one round.
+/// The number of the oldest threads of a partition that are looked at in one round.
 const LOOKED_AT: usize = 500;
 
 #[derive(Serialize)]
 struct Plan {
     thread: String,
     version: Version,
-    /// In microseconds, as the server counts.
+    /// The time in microseconds, as the server counts.
     before: i64,
     unfinished: Vec<&'static str>,
     only_ask: bool,

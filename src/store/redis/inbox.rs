@@ -1,7 +1,7 @@
 //! The inbox, the timers that end in it, and the sweep.
 //!
-//! An interaction is claimed by moving the time from which it may be claimed behind the end of the claim: a claim that
-//! was not finished is void by itself. Who claimed it is not noted; nobody asks.
+//! An interaction is claimed by moving the time from which it may be claimed behind the end of the claim: an unfinished
+//! claim becomes void. The worker is not noted, as it is never needed.
 
 use std::time::Duration;
 
@@ -19,13 +19,13 @@ use super::{
 };
 use crate::aside::{Place, why};
 
-/// How long deduplication keys are kept.
+/// The time for which deduplication keys are kept.
 const KEEP_DEDUP: Duration = Duration::from_secs(24 * 60 * 60);
-/// How long parked mail is kept.
+/// The time for which parked messages are kept.
 const KEEP_PARKED: Duration = Duration::from_secs(2 * 60);
-/// How many timers one script fires, so that it does not hold up the server.
+/// The most timers that one script fires, so that it does not hold up the server.
 const TIMERS_AT_ONCE: usize = 100;
-/// How many parked letters of one partition one sweep drops.
+/// The most parked messages of one partition that one sweep drops.
 const PARKED_AT_ONCE: isize = 1000;
 
 /// [`countersign_graph::store::Store::claim_interaction`].
@@ -126,14 +126,14 @@ pub(super) async fn sweep(store: &RedisStore, now: Timestamp) -> Result<(), Erro
     aside::put_back(store).await
 }
 
-/// When an entry arrived, and what it says.
+/// Reads the arrival time and the contents of an entry.
 fn read(place: &Place, stored: &[u8]) -> Result<(i64, serde_json::Value), Error> {
     let entry = json::read("an interaction", aside::said_in(place, stored))?;
     let arrived = std::str::from_utf8(stored).ok().and_then(|stored| stored.split_once(' ')?.0.parse().ok());
     Ok((arrived.unwrap_or_default(), entry))
 }
 
-/// Partitions whose inbox has something to claim, the one that has waited longest first.
+/// Returns partitions whose inbox has something to claim, the one that has waited longest first.
 async fn due_inboxes(store: &RedisStore) -> Result<Vec<Partition>, Error> {
     let mut pipeline = redis::pipe();
     pipeline.cmd("TIME");

@@ -1,4 +1,4 @@
-//! What arrives: remembered by its keys, stored, and its thread woken, in one script.
+//! Arrivals: remembered by their keys, stored, and their thread woken, in one script.
 
 use countersign_core::ids::{DedupKey, GraphName};
 use countersign_graph::store::{Delivery, Destination, Error, Ingested, Seq};
@@ -14,7 +14,7 @@ struct MailboxPlan<'a> {
     addressed: bool,
     mail: String,
     graph: &'a GraphName,
-    /// What [`keys::parked`] puts behind the position.
+    /// The text that [`keys::parked`] puts behind the position.
     parked: String,
 }
 

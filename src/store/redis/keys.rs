@@ -1,9 +1,9 @@
-//! What a key looks like. Nobody else knows.
+//! The form of the keys, which no other module knows.
 //!
 //! Every key begins with `countersign:{pNN}:`. The braces are a hash tag: all keys of a partition share one slot, so a
 //! script that touches one partition is atomic on Redis Cluster too. A script is given all keys of its partition, and
-//! of its thread where it has one, in the order of [`PartitionKey::ALL`] and [`ThreadKey::ALL`]; [`lua_names`] gives them the
-//! names under which the scripts speak of them.
+//! of its thread where it has one, in the order of [`PartitionKey::ALL`] and [`ThreadKey::ALL`]; [`lua_names`] gives
+//! them the names that the scripts use.
 //!
 //! Clocks: scores written “server” are microseconds of the server's own `TIME`; scores written “people” are the
 //! milliseconds that callers pass as `now`.
@@ -12,7 +12,7 @@ use std::fmt::Write as _;
 
 use countersign_core::ids::{ActionId, CommitId, Partition, ThreadId};
 
-/// Declares what there is one of in each partition, or in each thread.
+/// Declares the keys that exist once in each partition, or in each thread.
 macro_rules! places {
     ($(#[$doc:meta])* $name:ident { $($(#[$place_doc:meta])* $place:ident = $text:literal,)* }) => {
         $(#[$doc])*
@@ -22,7 +22,7 @@ macro_rules! places {
         }
 
         impl $name {
-            /// Each of them, in the order in which scripts get them.
+            /// All of them, in the order in which scripts get them.
             pub(super) const ALL: &[Self] = &[$(Self::$place),*];
 
             fn as_str(self) -> &'static str {
@@ -41,63 +41,63 @@ macro_rules! places {
 }
 
 places! {
-    /// One of each partition.
+    /// A key that each partition has once.
     PartitionKey {
-        /// Sorted set: thread → from when it may be leased, server. A leased thread is here with the end of its lease.
+        /// Sorted set: thread → time from which it may be leased, server. A leased thread is here with the end of its
+        /// lease.
         Ready = "ready",
         /// Sorted set: thread → end of its wait before a retry, people.
         Waiting = "waiting",
-        /// Sorted set: deduplication key → when it arrived, people.
+        /// Sorted set: deduplication key → time of arrival, people.
         Dedup = "dedup",
-        /// Sorted set: [`parked`] entry → when it arrived, people.
+        /// Sorted set: [`parked`] entry → time of arrival, people.
         Parked = "parked",
-        /// Sorted set: position of an interaction → from when it may be claimed, server.
+        /// Sorted set: position of an interaction → time from which it may be claimed, server.
         Inbox = "desk",
-        /// Hash: position of an interaction → arrival, server, a blank, and what it says.
+        /// Hash: position of an interaction → arrival, server, a blank, and the entry.
         InboxEntries = "desk_entries",
         /// Counter: the last position in the inbox.
         InboxSeq = "desk_seq",
-        /// Sorted set: thread with something to say and nothing in flight → not before, people.
+        /// Sorted set: thread with messages to send and nothing in flight → not before, people.
         Outbox = "outbox",
-        /// Sorted set: thread with a message in flight → when its claim is void, server.
+        /// Sorted set: thread with a message in flight → end of its claim, server.
         Sending = "sending",
-        /// Sorted set: [`timer`] → when it is due, people.
+        /// Sorted set: [`timer`] → time at which it is due, people.
         Timers = "timers",
-        /// Hash: [`timer`] → what is put in the inbox then.
+        /// Hash: [`timer`] → entry that is put in the inbox then.
         TimerEntries = "timer_entries",
         /// Sorted set without scores: status, a blank, [`action`]; so actions of a status are sorted by age.
         ActionIndex = "action_index",
         /// Hash: approval → [`action`].
         Approvals = "approvals",
-        /// Sorted set: thread of ours → when something last happened in it, server.
+        /// Sorted set: thread of ours → time of its last change, server.
         Recent = "recent",
         /// Sorted set without scores: label, a blank, status, a blank, [`action`].
         ActionLabels = "action_labels",
-        /// Set: [`let_go`] of a file that a thread shows no more, until the file knows.
+        /// Set: [`let_go`] of a file that a thread no longer shows, until the file is updated.
         LetGo = "let_go",
-        /// Hash: position of an interaction → how often it was claimed.
+        /// Hash: position of an interaction → number of claims.
         InboxAttempts = "desk_attempts",
-        /// Hash: `desk`, a blank and a position, or a thread, a blank and `slot:…` or `seq:…` → what could not be handled
-        /// or delivered.
+        /// Hash: `desk`, a blank and a position, or a thread, a blank and `slot:…` or `seq:…` → the dead letter.
         DeadLetters = "dead_letters",
-        /// Hash: name of what could not be read → what was set aside, as it was stored.
+        /// Hash: name of an unreadable entry → the entry as it was stored.
         SetAside = "set_aside",
         /// Hash: name of a message that was set aside → its [`ThreadKey::OutboxMeta`].
         SetAsideMeta = "set_aside_meta",
-        /// Hash: name of what could not be read → why, and since when. Also of what stays where it is.
+        /// Hash: name of an unreadable entry → reason and time. Also of those that stay where they are.
         SetAsideNotes = "set_aside_notes",
     }
 }
 
 places! {
-    /// One of each thread.
+    /// A key that each thread has once.
     ThreadKey {
-        /// Hash of small things: `ours`, `graph`, `worker`, `fence`, `version`, `snapshot_version`, `mail_seq`, `outbox_seq`,
-        /// `in_flight`, `audit_seq`, `audit_hash`.
+        /// Hash of small things: `ours`, `graph`, `worker`, `fence`, `version`, `snapshot_version`, `mail_seq`,
+        /// `outbox_seq`, `in_flight`, `audit_seq`, `audit_hash`.
         Meta = "meta",
-        /// Hash: position → mail.
+        /// Hash: position → message.
         Mailbox = "mailbox",
-        /// Hash: position → parked mail.
+        /// Hash: position → parked message.
         Aside = "aside",
         /// List of steps; the step of version 1 is the first.
         Steps = "steps",
@@ -111,9 +111,9 @@ places! {
         ActionMeta = "action_meta",
         /// Hash: position → `slot`, `nonce`, `progress`, `remove`, `not_before`, `attempts`, `since`.
         OutboxMeta = "outbox_meta",
-        /// Hash: position → what is to be said.
+        /// Hash: position → contents of an outgoing message.
         OutboxBodies = "outbox_bodies",
-        /// Hash: slot → where its message is.
+        /// Hash: slot → place of its message.
         Posted = "posted",
         /// Set: the hashes of the files that it shows.
         Files = "files",
@@ -121,109 +121,109 @@ places! {
 }
 
 impl PartitionKey {
-    /// The key in one partition.
+    /// Returns the key in one partition.
     pub(super) fn of(self, partition: Partition) -> String {
         format!("{}{}", prefix(partition), self.as_str())
     }
 }
 
 impl ThreadKey {
-    /// The key of one thread.
+    /// Returns the key of one thread.
     pub(super) fn of(self, thread: &ThreadId) -> String {
         format!("{}thread:{thread}:{}", prefix(thread.partition()), self.as_str())
     }
 }
 
-/// All keys of a partition, as scripts get them.
+/// Returns all keys of a partition, as scripts get them.
 pub(super) fn of_partition(partition: Partition) -> Vec<String> {
     PartitionKey::ALL.iter().map(|index| index.of(partition)).collect()
 }
 
-/// All keys of a thread and of its partition, as scripts get them.
+/// Returns all keys of a thread and of its partition, as scripts get them.
 pub(super) fn of_thread(thread: &ThreadId) -> Vec<String> {
     let mut keys = of_partition(thread.partition());
     keys.extend(ThreadKey::ALL.iter().map(|key| key.of(thread)));
     keys
 }
 
-/// Where the answer to a write is kept.
+/// Returns the key of the answer to a write.
 pub(super) fn commit(thread: &ThreadId, commit: &CommitId) -> String {
     format!("{}commit:{thread}:{commit}", prefix(thread.partition()))
 }
 
-/// Whether the actions of a partition are in [`PartitionKey::ActionLabels`], also those from before there was one.
+/// Returns the key that marks a partition whose actions are all in [`PartitionKey::ActionLabels`], older ones included.
 pub(super) fn labelled(partition: Partition) -> String {
     format!("{}labelled", prefix(partition))
 }
 
-/// Which layout the keys have: one for the whole store.
+/// Returns the key of the layout's version: one for the whole store.
 pub(super) fn layout() -> String {
     format!("{}layout", prefix(Partition::of("layout")))
 }
 
-/// What is written to learn whether writing works.
+/// Returns the key that is written to test that writing works.
 pub(super) fn probe() -> String {
     format!("{}probe", prefix(Partition::of("probe")))
 }
 
-/// Where bytes are kept.
+/// Returns the key of bytes.
 pub(super) fn blob(hash: &str) -> String {
     format!("{}blob:{hash}", prefix(Partition::of(hash)))
 }
 
-/// Where a file is kept.
+/// Returns the key of a file.
 pub(super) fn file(hash: &str) -> String {
     format!("{}file:{hash}", prefix(Partition::of(hash)))
 }
 
-/// Where the threads are that show a file: a set.
+/// Returns the key of the set of threads that show a file.
 pub(super) fn shown_in(hash: &str) -> String {
     format!("{}file:{hash}:threads", prefix(Partition::of(hash)))
 }
 
-/// A file that a thread shows no more, as a member of [`PartitionKey::LetGo`].
+/// Returns a file that a thread no longer shows, as a member of [`PartitionKey::LetGo`].
 pub(super) fn let_go(hash: &str, thread: &ThreadId) -> String {
     format!("{hash} {thread}")
 }
 
-/// The hash and the thread of a [`let_go`] entry.
+/// Returns the hash and the thread of a [`let_go`] entry.
 pub(super) fn read_let_go(member: &str) -> Option<(&str, &str)> {
     member.split_once(' ')
 }
 
-/// Where a register is: a hash of `revision` and `value`.
+/// Returns the key of a register: a hash of `revision` and `value`.
 pub(super) fn register(key: &str) -> String {
     format!("{}register:{key}", prefix(Partition::of(key)))
 }
 
-/// A parked mailbox entry, as a member of [`PartitionKey::Parked`].
+/// Returns a parked mailbox entry, as a member of [`PartitionKey::Parked`].
 pub(super) fn parked(seq: &str, thread: &ThreadId) -> String {
     format!("{seq} {thread}")
 }
 
-/// The position and the thread of a [`parked`] entry.
+/// Returns the position and the thread of a [`parked`] entry.
 pub(super) fn read_parked(member: &str) -> Option<(u64, ThreadId)> {
     let (seq, thread) = member.split_once(' ')?;
     Some((seq.parse().ok()?, thread.parse().ok()?))
 }
 
-/// A timer, as a member of [`PartitionKey::Timers`].
+/// Returns a timer, as a member of [`PartitionKey::Timers`].
 pub(super) fn timer(thread: &ThreadId, key: &str) -> String {
     format!("{thread} {key}")
 }
 
-/// An action, as it stands in [`PartitionKey::Approvals`]; sorts by age.
+/// Returns an action, as it stands in [`PartitionKey::Approvals`]; sorts by age.
 pub(super) fn action(requested_at: i64, thread: &ThreadId, id: &ActionId) -> String {
     format!("{:016} {thread} {id}", requested_at.max(0))
 }
 
-/// The thread and the id of an [`action`].
+/// Returns the thread and the id of an [`action`].
 pub(super) fn read_action(text: &str) -> Option<(ThreadId, ActionId)> {
     let mut parts = text.splitn(3, ' ').skip(1);
     Some((parts.next()?.parse().ok()?, ActionId::from(parts.next()?)))
 }
 
-/// Lua that names the keys a script gets: `READY`, `MAILBOX`, …, and `COMMIT` for the one behind them.
+/// Returns Lua that names the keys a script gets: `READY`, `MAILBOX`, …, and `COMMIT` for the one behind them.
 pub(super) fn lua_names() -> String {
     let mut lua = String::new();
     let names =
@@ -234,7 +234,7 @@ pub(super) fn lua_names() -> String {
     lua
 }
 
-/// `DeadLetters` as `DEAD_LETTERS`.
+/// Converts `DeadLetters` to `DEAD_LETTERS`.
 fn shouted(name: &str) -> String {
     let mut shouted = String::new();
     for letter in name.chars() {

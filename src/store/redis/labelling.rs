@@ -1,8 +1,8 @@
-//! Puts the actions of a store from before there were labels under theirs, once.
+//! Labels the actions of a store from before there were labels, once.
 //!
-//! Adding is harmless however often it happens. An action that moves meanwhile may leave a label with the status it had;
-//! whoever reads it looks at the record as well and passes over it. A record that cannot be read has no labels: one card
-//! that is spoilt keeps nobody from starting.
+//! Adding is harmless however often it happens. An action that moves meanwhile may leave a label with the status it
+//! had; readers check the record as well and pass over it. A record that cannot be read has no labels: one damaged
+//! record does not prevent the start.
 
 use countersign_core::ids::{ActionId, Partition, ThreadId};
 use countersign_graph::store::Error;
@@ -14,10 +14,10 @@ use super::{
     keys::{self, PartitionKey, ThreadKey},
 };
 
-/// How many actions are read at a time.
+/// The number of actions that are read at a time.
 const BATCH: usize = 200;
 
-/// Labels what is not labelled yet.
+/// Labels the actions that are not labelled yet.
 pub(super) async fn bring_up_to_date(link: &Link) -> Result<(), Error> {
     let mut pipeline = redis::pipe();
     for partition in Partition::all() {
@@ -75,7 +75,7 @@ async fn label(link: &Link, partition: Partition) -> Result<(), Error> {
     link.command::<()>(cmd("SET").arg(keys::labelled(partition)).arg(1)).await
 }
 
-/// An action that there is none of.
+/// Returns names that belong to no action.
 fn nobody() -> (ThreadId, ActionId) {
     (ThreadId { team: "".into(), channel: "".into(), root: "".into() }, ActionId::from(""))
 }

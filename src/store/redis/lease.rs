@@ -1,6 +1,6 @@
-//! Leases: who may advance a thread.
+//! Leases: the right to advance a thread.
 //!
-//! A script leases a thread if it is ready, and tells all that is needed to go on with it.
+//! A script leases a thread if it is ready, and returns everything that is needed to continue it.
 
 use std::time::Duration;
 
@@ -13,10 +13,10 @@ use countersign_graph::store::{Acquired, Error, Lease, QueuedMessage, Saved, Seq
 use super::{RedisStore, aside, json, scripts::Call};
 use crate::aside::{Place, why};
 
-/// What the scripts say of a thread's checkpoint: version, whole checkpoint, steps after it.
+/// The scripts' answer about a thread's checkpoint: version, whole checkpoint, steps after it.
 type SavedAnswer = (Version, Option<Vec<u8>>, Vec<Vec<u8>>);
 
-/// Letters as they are stored.
+/// Messages as they are stored.
 type StoredMessages = Vec<(Seq, Vec<u8>)>;
 
 /// [`countersign_graph::store::Store::acquire`].
@@ -101,9 +101,9 @@ async fn acquire_one(
     }))
 }
 
-/// Reads a checkpoint. What cannot be read is noted, and is no checkpoint to whoever wants to restore it.
+/// Reads a checkpoint. Unreadable data is noted, and makes restoring the checkpoint fail.
 async fn read_saved(store: &RedisStore, thread: &ThreadId, (version, snapshot, steps): SavedAnswer) -> Saved {
-    /// What of a step makes the next checkpoint; a newer program may have put other things beside it.
+    /// The part of a step that makes the next checkpoint; a newer program may have added other fields.
     #[derive(serde::Deserialize)]
     struct Difference {
         delta: serde_json::Value,
@@ -123,7 +123,7 @@ async fn read_saved(store: &RedisStore, thread: &ThreadId, (version, snapshot, s
     }
 }
 
-/// Reads letters; those that cannot be read are set aside.
+/// Reads messages; those that cannot be read are set aside.
 async fn read_messages(
     store: &RedisStore,
     thread: &ThreadId,

@@ -1,33 +1,33 @@
 //! Threads in Redis 7, for several processes that share one server.
 //!
 //! Each operation is one Lua script, atomic on one partition; `scripts/commit.lua` is the heart of it. Start reading at
-//! [`keys`] (what is kept where) and [`commit`] (how a write is put together). A record is a JSON string that is made
-//! and read in Rust; the server stores it as it is, and compares only what is passed beside it.
+//! [`keys`] (the place of everything) and [`commit`] (the parts of a write). A record is a JSON string that is written
+//! and read in Rust; the server stores it as it is, and compares only values passed beside it.
 //!
-//! **Readiness is crash recovery.** Whether a thread may be leased is a time in a sorted set: now, if mail came; the end
-//! of the lease, if a worker has it. A worker that dies has to be noticed by nobody: when its lease runs out, its thread
-//! is simply ready again. Claims of interactions and of outgoing messages work the same way.
+//! **Readiness is crash recovery.** Readiness of a thread is a time in a sorted set: now, if a message came; the end of
+//! the lease, if a worker has it. A dead worker need not be noticed: when its lease runs out, its thread is simply
+//! ready again. Claims of interactions and of outgoing messages work the same way.
 //!
 //! **Two clocks.** Leases and claims run by the server's `TIME`, read inside the script, so the processes' clocks do
-//! not matter. What people see (timers, waits before a retry, `not_before`) is compared with the `now` that callers
-//! pass. The two never meet in one number: a thread that waits for a retry stands in a set of its own (`waiting`), and
-//! is ready if *either* set says so. Mail makes it ready at once.
+//! not matter. Times that people see (timers, waits before a retry, `not_before`) are compared with the `now` that
+//! callers pass. The two never meet in one number: a thread that waits for a retry stands in a set of its own
+//! (`waiting`), and is ready if *either* set says so. A message makes it ready at once.
 //!
 //! **After a lost answer** the write may or may not have happened. The caller repeats it with its commit id, whose
 //! answer is kept for a day.
 //!
-//! **Settings that lose things** are refused at the start and watched afterwards ([`watch`]).
+//! **Settings that lose data** are refused at the start and watched afterwards ([`watch`]).
 //!
 //! **Growth.** Deduplication keys go with the sweep after a day, answers to writes by their TTL after a day, bytes that
-//! are kept for a time only by theirs. Nothing
-//! else expires, above all no audit, no pending action and no outgoing message.
+//! are kept for a time only by theirs. Nothing else expires, above all no audit, no pending action and no outgoing
+//! message.
 //!
 //! *Architecture Invariant:* scripts never re-encode a record. *Architecture Invariant:* no key is touched outside the
 //! partition of the operation, so the layout works on Redis Cluster (the client here talks to one server).
 //!
 //! The design we did not take: streams with consumer groups for work. An entry that was delivered to a consumer that
-//! died has to be found and claimed by somebody else (`XAUTOCLAIM`), next to the lease that exists anyway; a sorted set
-//! of times needs no such second recovery.
+//! died has to be found and claimed by another (`XAUTOCLAIM`), next to the lease that exists anyway; a sorted set of
+//! times needs no such second recovery.
 
 mod aside;
 mod commit;
@@ -76,19 +76,19 @@ pub struct RedisStore {
     heads: Heads,
     finder: Finder,
     watch: Watch,
-    /// What this process could not read.
+    /// The entries that this process could not read.
     found: Found,
 }
 
-/// How the keys are laid out. A program that lays them out so that this one would misread or miss something counts it up.
+/// The version of the layout of the keys, which counts up if this program would misread or miss something in a new one.
 const LAYOUT: u32 = 1;
 
 impl RedisStore {
-    /// Connects, and makes sure that the server keeps what it answers, unless that is not wanted.
+    /// Connects, and checks that the server keeps acknowledged writes, unless `allow_lossy`.
     ///
     /// # Errors
     ///
-    /// [`OpenError`]; [`OpenError::Lossy`] lists every setting that is wrong, with what would be right.
+    /// [`OpenError`]; [`OpenError::Lossy`] lists every wrong setting, with the right one.
     pub async fn open(url: &str, allow_lossy: bool) -> Result<Self, OpenError> {
         let link = Link::new(url).map_err(|error| OpenError::Url(error.category().to_owned()))?;
         let found = durability::durability(&link)
@@ -115,7 +115,7 @@ impl RedisStore {
         Ok(Self { link, scripts, heads, finder, watch, found })
     }
 
-    /// Does something that is relied upon, if the server keeps what it answers.
+    /// Runs an operation and checks, before and after it, that the server keeps acknowledged writes.
     async fn kept<T>(&self, operation: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
         self.watch.before(&self.link).await?;
         let answer = operation.await?;

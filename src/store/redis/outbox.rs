@@ -1,7 +1,7 @@
-//! What is to be said: claimed by one sender at a time, in order within each thread.
+//! The outbox: claimed by one sender at a time, in order within each thread.
 //!
-//! A thread with something to say stands in one of two sorted sets of its partition: with nothing in flight by the
-//! time before which it must not be sent (the people's clock), with a message in flight by the end of its claim (the
+//! A thread with messages to send stands in one of two sorted sets of its partition: with nothing in flight by the time
+//! before which it must not be sent (the people's clock), with a message in flight by the end of its claim (the
 //! server's). The rules of the order are in `common.lua`.
 
 use std::{collections::BTreeMap, time::Duration};
@@ -22,7 +22,7 @@ use super::{
 };
 use crate::aside::{Place, why};
 
-/// The outboxes of how many threads are read in one round trip.
+/// The number of threads whose outboxes are read in one round trip.
 const READ_AT_ONCE: usize = 500;
 
 /// [`countersign_graph::store::Store::claim_outbox`].
@@ -105,7 +105,7 @@ async fn claim_one(
     Ok(Some(Claimed { thread: thread.clone(), seq, attempts, posted, outgoing }))
 }
 
-/// Threads that have something to send now, the longest due first.
+/// Returns threads that have something to send now, the longest due first.
 async fn due_threads(store: &RedisStore, now: Timestamp, limit: usize) -> Result<Vec<ThreadId>, Error> {
     let limit = isize::try_from(limit).unwrap_or(isize::MAX);
     let mut pipeline = redis::pipe();
@@ -135,14 +135,14 @@ async fn due_threads(store: &RedisStore, now: Timestamp, limit: usize) -> Result
     Ok(threads.into_iter().filter_map(|(thread, _)| thread.parse().ok()).collect())
 }
 
-/// What is looked at of a message that waits.
+/// The fields of a waiting message that are read.
 #[derive(Deserialize)]
 struct Entry {
     slot: Option<String>,
     progress: bool,
     not_before: i64,
     attempts: u32,
-    /// Unknown of what an earlier version put there.
+    /// Not known for messages of an earlier version.
     since: Option<i64>,
 }
 

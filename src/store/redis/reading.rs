@@ -1,4 +1,4 @@
-//! Looking without touching: actions, steps, audit, lists; and bytes kept under their hash.
+//! Reads that change nothing: actions, steps, audit, lists; and bytes kept under their hash.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ use super::{
 };
 use crate::aside::{Place, why};
 
-/// Stands for the hash of an entry of the record that cannot be read, and neither can the one after it.
+/// The hash in place of that of an unreadable entry of the record if the next one cannot be read either.
 const UNKNOWN: &str = "unknown";
 
 /// [`countersign_graph::store::Store::action_by_approval`].
@@ -271,8 +271,8 @@ pub(super) async fn set_register(store: &RedisStore, key: &str, expected: u64, v
     store.link.script(&call.key(keys::register(key)).arg(expected).arg(value.to_string())).await
 }
 
-/// The actions of one thread. Those under way are few in any conversation, and are found there by their status, so what
-/// the thread did before costs nothing.
+/// Returns the actions of one thread. Open ones are few in any conversation, and are found there by their status, so
+/// older actions of the thread cost nothing.
 async fn actions_of(store: &RedisStore, thread: &ThreadId, filter: &ActionFilter) -> Result<Vec<ActionRecord>, Error> {
     let under_way = |status: &Status| matches!(status, Status::Pending | Status::Approved | Status::Intent);
     let named = if !filter.statuses.is_empty() && filter.statuses.iter().all(under_way) {
@@ -294,7 +294,7 @@ async fn actions_of(store: &RedisStore, thread: &ThreadId, filter: &ActionFilter
     newest_first(store, filter, named).await
 }
 
-/// The actions of a thread with the wanted statuses, by what [`keys::action`] calls them.
+/// Returns the actions of a thread with the wanted statuses, by their names from [`keys::action`].
 async fn newest_of(store: &RedisStore, thread: &ThreadId, filter: &ActionFilter) -> Result<Vec<String>, Error> {
     #[derive(serde::Deserialize)]
     struct Meta {
@@ -308,7 +308,7 @@ async fn newest_of(store: &RedisStore, thread: &ThreadId, filter: &ActionFilter)
     Ok(metas.filter(wanted).map(|meta| meta.index).collect())
 }
 
-/// The newest of these actions.
+/// Returns the newest of these actions.
 async fn newest_first(
     store: &RedisStore,
     filter: &ActionFilter,
@@ -322,7 +322,7 @@ async fn newest_first(
     Ok(records)
 }
 
-/// The newest actions of each partition and status, by what [`keys::action`] calls them.
+/// Returns the newest actions of each partition and status, by their names from [`keys::action`].
 async fn newest_actions(store: &RedisStore, filter: &ActionFilter) -> Result<Vec<String>, Error> {
     let statuses = if filter.statuses.is_empty() { Status::ALL.as_slice() } else { filter.statuses.as_slice() };
     let mut pipeline = redis::pipe();
@@ -336,7 +336,7 @@ async fn newest_actions(store: &RedisStore, filter: &ActionFilter) -> Result<Vec
     Ok(names.filter_map(|member| member.split_once(' ').map(|(_, name)| name.to_owned())).collect())
 }
 
-/// Asks for the last members of a sorted set that begin with these words and a blank.
+/// Asks for the last members of a sorted set that begin with `words` and a blank.
 fn newest_with(pipeline: &mut redis::Pipeline, key: String, words: &str, limit: usize) {
     // From the last member that begins so, back to the first; `!` follows the blank.
     let (from, to) = (format!("({words}!"), format!("[{words} "));
@@ -344,7 +344,7 @@ fn newest_with(pipeline: &mut redis::Pipeline, key: String, words: &str, limit: 
     pipeline.cmd("ZREVRANGEBYLEX").arg(key).arg(from).arg(to).arg("LIMIT").arg(0).arg(limit);
 }
 
-/// The records of actions by what [`keys::action`] calls them, in that order. Those that cannot be read are left out.
+/// Returns the records of actions by their names from [`keys::action`], in that order. Unreadable ones are left out.
 async fn records_of(store: &RedisStore, named: &[String]) -> Result<Vec<ActionRecord>, Error> {
     let named: Vec<_> = named.iter().filter_map(|name| keys::read_action(name)).collect();
     if named.is_empty() {

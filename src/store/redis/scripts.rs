@@ -1,7 +1,7 @@
 //! The scripts: one for each operation, atomic on one partition.
 //!
-//! A script is the names of its keys (from [`keys`]), the numbers it goes by, `common.lua`, and its own file. It is called by its hash; a server
-//! that does not know it (new, or started again) is sent the text, once.
+//! A script is the names of its keys (from [`keys`]), its constants, `common.lua`, and its own file. It is called by
+//! its hash; a server that does not know it (new, or started again) is sent the text, once.
 
 use countersign_core::ids::{Partition, ThreadId};
 use countersign_graph::store::TRIED_OFTEN;
@@ -31,9 +31,9 @@ macro_rules! scripts {
 }
 
 scripts! {
-    /// Mail for a thread.
+    /// Stores a message for a thread.
     ingest_mail,
-    /// Something for the inbox.
+    /// Stores an entry for the inbox.
     ingest_interaction,
     /// Leases a thread.
     acquire,
@@ -55,27 +55,27 @@ scripts! {
     retry_interaction,
     /// Keeps an interaction as a dead letter.
     fail_interaction,
-    /// Claims what a thread says next.
+    /// Claims the next message that a thread sends.
     claim_outbox,
-    /// Records what became of it.
+    /// Records the result of sending it.
     finish_outbox,
-    /// Whether a claim of what a thread says still holds.
+    /// Checks that a claim of an outgoing message still holds.
     holds_outbox,
     /// Puts a dead letter back.
     send_again,
     /// Puts due timers in the inbox.
     fire_timers,
-    /// Drops what is kept of a finished thread.
+    /// Drops the data of a finished thread.
     forget,
-    /// Lets go of a file that a thread shows no more.
+    /// Releases a file that a thread no longer shows.
     drop_file,
-    /// Drops a parked letter.
+    /// Drops a parked message.
     drop_parked,
     /// Sets a register.
     set_register,
-    /// Takes something that cannot be read out of the way.
+    /// Sets an unreadable entry aside.
     set_aside,
-    /// Puts it back.
+    /// Puts an unreadable entry back.
     put_back,
 }
 
@@ -97,13 +97,13 @@ impl<'a> Call<'a> {
         Self(invocation)
     }
 
-    /// With one key more.
+    /// Adds a key.
     pub(super) fn key(mut self, key: String) -> Self {
         self.0.key(key);
         self
     }
 
-    /// With an argument.
+    /// Adds an argument.
     pub(super) fn arg(mut self, arg: impl ToRedisArgs) -> Self {
         self.0.arg(arg);
         self

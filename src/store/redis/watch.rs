@@ -1,9 +1,8 @@
-//! Whether the server still keeps what it answers. Its settings can be changed while it runs, and another server may
-//! answer at its address.
+//! Checks that the server still keeps acknowledged writes. Its settings can be changed while it runs, and another
+//! server may answer at its address.
 //!
-//! They are looked at again from time to time, and after every new connection before anything that came over it is
-//! relied upon. While they are wrong, nothing is stored and nothing is given out to be done: what is not acknowledged is
-//! delivered again.
+//! The settings are checked from time to time, and after every new connection before its answers are relied upon. While
+//! they are wrong, nothing is stored and no work is given out: an event that is not acknowledged is delivered again.
 
 use std::{sync::Mutex, time::Duration};
 
@@ -12,43 +11,43 @@ use tokio::time::Instant;
 
 use super::{connection::Link, durability};
 
-/// After how long the settings are looked at again.
+/// The time after which the settings are checked again.
 const AGAIN: Duration = Duration::from_secs(15);
 
-/// The same while they are wrong.
+/// The time after which they are checked again while they are wrong.
 const AGAIN_WHILE_WRONG: Duration = Duration::from_secs(1);
 
-/// What was seen last.
+/// The result of the last check.
 #[derive(Debug)]
 pub(super) struct Watch {
-    /// Whether it does not matter.
+    /// True if the settings do not matter.
     allow_lossy: bool,
     seen: Mutex<Seen>,
 }
 
 #[derive(Debug, Default)]
 struct Seen {
-    /// When the last look began; `None`: another one is due.
+    /// The time at which the last check began; `None`: another one is due.
     at: Option<Instant>,
-    /// Which connection it went over.
+    /// The number of the connection it went over.
     connection: u64,
-    /// What was wrong.
+    /// The faults that it found.
     problems: Vec<String>,
 }
 
-/// The server may lose what it answers.
+/// The server may lose acknowledged writes.
 #[derive(Debug, thiserror::Error)]
 #[error("Redis may lose what it acknowledges: {}", .0.join("; "))]
 struct Weak(Vec<String>);
 
 impl Watch {
-    /// After a look at the server when the store was opened.
+    /// Creates a watch after the check when the store was opened.
     pub(super) fn new(allow_lossy: bool, link: &Link) -> Self {
         let seen = Seen { at: Some(Instant::now()), connection: link.made(), problems: Vec::new() };
         Self { allow_lossy, seen: Mutex::new(seen) }
     }
 
-    /// Makes sure that the server can be relied upon, as far as is known.
+    /// Checks, before an operation, that the server can be relied upon, as far as is known.
     pub(super) async fn before(&self, link: &Link) -> Result<(), Error> {
         if self.allow_lossy {
             return Ok(());
@@ -59,7 +58,7 @@ impl Watch {
         self.judge()
     }
 
-    /// Makes sure that the server that answered can be relied upon.
+    /// Checks, after an operation, that the server that answered can be relied upon.
     pub(super) async fn after(&self, link: &Link) -> Result<(), Error> {
         if self.allow_lossy || self.seen.lock().is_ok_and(|seen| seen.connection == link.made()) {
             return Ok(());
@@ -68,7 +67,7 @@ impl Watch {
         self.judge()
     }
 
-    /// Looks at the server now.
+    /// Checks the server now.
     ///
     /// # Errors
     ///
@@ -88,7 +87,7 @@ impl Watch {
         looked
     }
 
-    /// Whether to look again. Only one of those who ask at a time is told so.
+    /// Returns true if a check is due, and only to one of several concurrent callers.
     fn is_due(&self, link: &Link) -> bool {
         let Ok(mut seen) = self.seen.lock() else { return true };
         let patience = if seen.problems.is_empty() { AGAIN } else { AGAIN_WHILE_WRONG };
