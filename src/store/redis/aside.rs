@@ -40,7 +40,7 @@ pub(super) async fn set(store: &RedisStore, place: &Place, why: &str) -> Result<
     store.link.script::<i64>(&call).await.map(drop)
 }
 
-/// Notes an unreadable entry that stays where it is. Does not wait for the result.
+/// Notes an unreadable entry that stays where it is. An error is only logged.
 pub(super) async fn note(store: &RedisStore, thread: &ThreadId, place: &Place, why: &str) {
     if store.found.note(place, why) {
         let notes = PartitionKey::SetAsideNotes.of(thread.partition());

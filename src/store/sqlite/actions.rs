@@ -1,4 +1,4 @@
-//! Actions: the compare-and-set that makes them move one way.
+//! Actions: the compare-and-set by which they move one way.
 
 use countersign_core::ids::{ActionId, ApprovalId, ThreadId};
 use countersign_graph::{
@@ -13,7 +13,7 @@ use super::{
     thread_row::ThreadRow,
 };
 
-/// A change of an action, written out.
+/// A change of an action, serialized.
 #[derive(Debug)]
 pub(super) struct StoredAction {
     id: ActionId,
@@ -41,7 +41,7 @@ impl From<&ActionChange> for StoredAction {
     }
 }
 
-/// Makes or moves an action, if it stands where the change assumes.
+/// Makes or moves an action, if it is in the state that the change assumes.
 pub(super) fn change(connection: &Connection, row: &ThreadRow, change: &StoredAction) -> Result<(), Failure> {
     const STANDS: &str = "SELECT id, status, revision FROM actions WHERE thread = ?1 AND action = ?2";
     let stored: Option<(i64, String, i64)> = connection
@@ -88,7 +88,7 @@ pub(super) fn change(connection: &Connection, row: &ThreadRow, change: &StoredAc
     }
 }
 
-/// Makes an action found under its labels. What it no longer has stays, and is passed over when it is read.
+/// Adds an action's labels. Labels that it no longer has stay, and are passed over by readers.
 fn label(connection: &Connection, id: i64, change: &StoredAction) -> Result<(), Failure> {
     const SQL: &str = "INSERT OR IGNORE INTO action_labels (label, requested_at, action) VALUES (?1, ?2, ?3)";
     let mut insert = connection.prepare_cached(SQL)?;
@@ -98,7 +98,7 @@ fn label(connection: &Connection, id: i64, change: &StoredAction) -> Result<(), 
     Ok(())
 }
 
-/// An action of a thread, still written out.
+/// Returns an action of a thread, still serialized.
 pub(super) fn find(connection: &Connection, thread: &ThreadId, id: &ActionId) -> Result<Option<Vec<u8>>, Failure> {
     let Some(row) = ThreadRow::find(connection, thread)? else { return Ok(None) };
     const SQL: &str = "SELECT record FROM actions WHERE thread = ?1 AND action = ?2";
@@ -106,16 +106,16 @@ pub(super) fn find(connection: &Connection, thread: &ThreadId, id: &ActionId) ->
     Ok(select.query_row(params![row.id, id.as_str()], |row| bytes(row, 0)).optional()?)
 }
 
-/// The action that a button's key names, still written out.
+/// Returns the action that a button's key names, still serialized.
 pub(super) fn find_by_approval(connection: &Connection, approval: &ApprovalId) -> Result<Option<Vec<u8>>, Failure> {
     let mut select = connection.prepare_cached("SELECT record FROM actions WHERE approval = ?1")?;
     Ok(select.query_row([approval.as_str()], |row| bytes(row, 0)).optional()?)
 }
 
-/// An action of a list, still written out: where it is, and its record.
+/// An action of a list, still serialized: its place and its record.
 pub(super) type StoredRecord = (String, Vec<u8>);
 
-/// Actions that pass a filter, newest first, still written out.
+/// Returns actions that pass a filter, newest first, still serialized.
 pub(super) fn list(connection: &Connection, filter: &ActionFilter) -> Result<Vec<StoredRecord>, Failure> {
     let mut values: Vec<Box<dyn ToSql>> = Vec::new();
     if let Some(thread) = &filter.thread {
@@ -135,7 +135,7 @@ pub(super) fn list(connection: &Connection, filter: &ActionFilter) -> Result<Vec
 const FROM_ACTIONS: &str = "SELECT (SELECT team || '/' || channel || '/' || root FROM threads WHERE id = thread), \
                             action, record FROM actions";
 
-/// The statement for a filter: its values are the thread, the statuses and the limit, as far as there are.
+/// Returns the statement for a filter: its values are the thread, the statuses and the limit, as far as given.
 fn list_sql(filter: &ActionFilter) -> String {
     let mut sql = FROM_ACTIONS.to_owned();
     // Of those with other statuses, however many there are, nothing is read.
@@ -146,15 +146,15 @@ fn list_sql(filter: &ActionFilter) -> String {
     sql + " ORDER BY requested_at DESC, id DESC LIMIT ?"
 }
 
-/// Where an action is, from the name of its thread and its own.
+/// Returns the place of an action, from the name of its thread and its own.
 fn place(row: &Row<'_>, first: usize) -> rusqlite::Result<String> {
     let thread: Option<String> = row.get(first).unwrap_or_default();
     Ok(format!("{} {}", thread.unwrap_or_default(), name(row, first + 1)?))
 }
 
-/// Actions under any of the labels, newest first, each once, still written out.
+/// Returns actions under any of the labels, newest first, each once, still serialized.
 ///
-/// Few actions are under way at a time, so these are found by their status; others are found by their labels.
+/// Open actions are few, so these are found by their status; others are found by their labels.
 pub(super) fn list_under(
     connection: &Connection,
     labels: &[String],
@@ -192,12 +192,12 @@ pub(super) fn list_under(
     Ok(found.into_iter().map(|(_, _, record)| record).collect())
 }
 
-/// Reads a record that was written out.
+/// Parses a record.
 pub(super) fn read(record: &[u8]) -> Result<ActionRecord, Error> {
     read_versioned("an action", record, ActionRecord::FORMAT)
 }
 
-/// Reads the records of a list, and tells of those that cannot be read.
+/// Parses the records of a list, and reports those that cannot be read.
 pub(super) fn read_list(records: Vec<StoredRecord>, mut unreadable: impl FnMut(String, Error)) -> Vec<ActionRecord> {
     let read = |(place, record): StoredRecord| match read(&record) {
         Ok(record) => Some(record),

@@ -1,4 +1,4 @@
-//! What cannot be read is kept, out of the way of everything else.
+//! Unreadable entries, kept out of the way of everything else.
 
 use countersign_core::clock::Timestamp;
 use countersign_graph::store::Unreadable;
@@ -13,10 +13,10 @@ use super::{
 };
 use crate::aside::{Found, Place};
 
-/// How much of what was set aside one operation looks at.
+/// The number of set-aside entries that one operation looks at.
 const SOME: i64 = 500;
 
-/// Takes something out of the way and keeps it; what stays where it is, is only noted.
+/// Sets an unreadable entry aside; one that stays where it is, is only noted.
 pub(super) fn set(connection: &Connection, place: &Place, why: &str, clock: Timestamp) -> Result<(), Failure> {
     const LETTER: &str = "INSERT OR REPLACE INTO set_aside (place, at, why, columns, content) \
         SELECT ?2, ?3, ?4, json_object('at', at), CAST(mail AS BLOB) FROM mailbox WHERE id = ?1";
@@ -52,7 +52,7 @@ pub(super) fn set(connection: &Connection, place: &Place, why: &str, clock: Time
     Ok(())
 }
 
-/// What was set aside or noted, oldest first.
+/// Returns the entries that were set aside or noted, oldest first.
 pub(super) fn list(connection: &Connection, limit: usize) -> Result<Vec<Unreadable>, Failure> {
     let mut select = connection.prepare_cached("SELECT place, why, at FROM set_aside ORDER BY at, place LIMIT ?1")?;
     let rows = select.query_map([i64::try_from(limit).unwrap_or(i64::MAX)], |row| {
@@ -61,7 +61,7 @@ pub(super) fn list(connection: &Connection, limit: usize) -> Result<Vec<Unreadab
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-/// Puts back what this process can read and did not set aside itself.
+/// Puts back the entries that this process can read and did not set aside itself.
 pub(super) fn put_back(connection: &Connection, found: &Found, clock: Timestamp) -> Result<(), Failure> {
     const SQL: &str = "SELECT place, content FROM set_aside WHERE content IS NOT NULL ORDER BY at LIMIT ?1";
     let mut select = connection.prepare_cached(SQL)?;
@@ -110,7 +110,7 @@ fn restore(connection: &Connection, place: &Place, clock: Timestamp) -> Result<(
     Ok(())
 }
 
-/// Whether something of a thread was set aside.
+/// Returns true if an entry of a thread was set aside.
 pub(super) fn any_of(connection: &Connection, row: &ThreadRow) -> Result<bool, Failure> {
     const SQL: &str = "SELECT 1 FROM set_aside WHERE place LIKE 'letter ' || ?1 || ' %' OR place LIKE 'message ' || ?1 || ' %' LIMIT 1";
     let mut select = connection.prepare_cached(SQL)?;

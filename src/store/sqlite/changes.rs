@@ -1,4 +1,4 @@
-//! One atomic write: whatever a step, a click or a timer changes in a thread.
+//! One atomic write: all changes of a step, a click or a timer in a thread.
 
 use countersign_core::{
     clock::Timestamp,
@@ -18,7 +18,7 @@ use super::{
     thread_row::ThreadRow,
 };
 
-/// [`Changes`] written out, which the caller does, so that the writing thread has less to do.
+/// [`Changes`] in serialized form, made by the caller, so that the writing thread has less to do.
 #[derive(Debug)]
 pub(super) struct StoredChanges {
     commit: CommitId,
@@ -128,7 +128,7 @@ pub(super) fn apply(connection: &Connection, changes: &StoredChanges, clock: Tim
     row.save(connection, clock)
 }
 
-/// What both have in common. Actions first: they may refuse.
+/// Does the common part of both. Actions first: they may refuse.
 fn write(
     connection: &Connection,
     row: &mut ThreadRow,
@@ -156,7 +156,7 @@ fn write(
     Ok(())
 }
 
-/// What a write of this name answered, if there was one.
+/// Returns the answer to an earlier write of this name, if there was one.
 fn recall(connection: &Connection, row: &ThreadRow, commit: &CommitId) -> Result<Option<Version>, Failure> {
     const SQL: &str = "SELECT version FROM commits WHERE thread = ?1 AND commit_id = ?2";
     let mut select = connection.prepare_cached(SQL)?;

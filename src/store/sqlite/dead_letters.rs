@@ -1,4 +1,4 @@
-//! What could not be delivered or handled: kept, listed, put back.
+//! Messages and interactions that could not be delivered or handled: kept, listed, put back.
 
 use countersign_core::{
     clock::Timestamp,
@@ -15,7 +15,7 @@ use super::{
     thread_row::ThreadRow,
 };
 
-/// A dead letter, what it holds still written out.
+/// A dead letter, its contents still serialized.
 #[derive(Debug)]
 pub(super) struct StoredDeadLetter {
     id: i64,
@@ -45,7 +45,7 @@ impl StoredDeadLetter {
         parsed.map_err(|_| Error::Corrupt { what: format!("the thread of dead letter {}", self.id) })
     }
 
-    /// Reads what it holds.
+    /// Parses the contents.
     pub(super) fn read(self) -> Result<DeadLetter, Error> {
         let thread = self.thread()?;
         let what = match thread {
@@ -98,25 +98,25 @@ pub(super) fn keep_entry(
     Ok(())
 }
 
-/// Something newer fills the slot.
+/// Drops the dead letters of a slot that a newer message fills.
 pub(super) fn give_way(connection: &Connection, thread: &ThreadId, slot: &Slot) -> Result<(), Failure> {
     const SQL: &str = "DELETE FROM dead_letters WHERE thread = ?1 AND slot = ?2";
     connection.prepare_cached(SQL)?.execute(params![thread.to_string(), slot.as_str()])?;
     Ok(())
 }
 
-/// The thread is forgotten.
+/// Drops the dead letters of a forgotten thread.
 pub(super) fn forget(connection: &Connection, thread: &ThreadId) -> Result<(), Failure> {
     connection.prepare_cached("DELETE FROM dead_letters WHERE thread = ?1")?.execute([thread.to_string()])?;
     Ok(())
 }
 
-/// Drops those that were given up before this moment. Returns how many.
+/// Drops those that were given up before this moment. Returns their number.
 pub(super) fn drop_before(connection: &Connection, before: Timestamp) -> Result<usize, Failure> {
     Ok(connection.prepare_cached("DELETE FROM dead_letters WHERE at < ?1")?.execute([before.0])?)
 }
 
-/// The oldest.
+/// Returns the oldest.
 pub(super) fn list(connection: &Connection, limit: usize) -> Result<Vec<StoredDeadLetter>, Failure> {
     let sql = format!("SELECT {COLUMNS} FROM dead_letters ORDER BY id LIMIT ?1");
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
@@ -125,7 +125,7 @@ pub(super) fn list(connection: &Connection, limit: usize) -> Result<Vec<StoredDe
     Ok(letters.collect::<Result<_, _>>()?)
 }
 
-/// Puts one back where it came from.
+/// Puts a dead letter back, to be sent or handled again.
 pub(super) fn send_again(connection: &Connection, id: i64, now: Timestamp, clock: Timestamp) -> Result<bool, Failure> {
     let sql = format!("DELETE FROM dead_letters WHERE id = ?1 RETURNING {COLUMNS}");
     let letter = connection.prepare_cached(&sql)?.query_row([id], StoredDeadLetter::read_row).optional()?;
@@ -148,7 +148,7 @@ pub(super) fn send_again(connection: &Connection, id: i64, now: Timestamp, clock
     Ok(true)
 }
 
-/// The key in an id.
+/// Returns the key in an id.
 pub(super) fn read_id(id: &str) -> Option<i64> {
     id.parse::<u64>().ok().map(int).filter(|id| uint(*id) > 0)
 }

@@ -1,4 +1,4 @@
-//! The error of what runs on a connection.
+//! The error of work on a connection.
 
 use countersign_graph::store::Error;
 use rusqlite::types::Type;

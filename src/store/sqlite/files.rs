@@ -1,8 +1,8 @@
-//! The files of a store, watched by what they are and not by their names.
+//! The files of a store, watched by identity and not by name.
 //!
 //! A file that was deleted, moved or replaced is written on without an error, and the next start finds another one or
-//! none. So before anything is answered, each name must still lead to the file that was opened. The index beside the log
-//! is watched too: it carries the locks by which other programs know of this one.
+//! none. So before anything is answered, each name must still lead to the file that was opened. The index beside the
+//! log is watched too: it carries the locks by which other programs know of this one.
 
 use std::{
     fs::{self, File, Permissions},
@@ -12,32 +12,32 @@ use std::{
     sync::atomic::{AtomicBool, Ordering},
 };
 
-/// For its owner alone.
+/// The mode of a file for its owner alone.
 const PRIVATE: u32 = 0o600;
 
-/// What makes a file that file: its device and its number there.
+/// The identity of a file: its device and its number there.
 type Identity = (u64, u64);
 
 /// The files that were opened.
 #[derive(Debug)]
 pub(super) struct Files {
     watched: Vec<(PathBuf, Identity)>,
-    /// Whether people were told that one is gone.
+    /// True if the loss of a file was logged.
     told: AtomicBool,
 }
 
-/// A name does not lead to the file that was opened any more.
+/// The error that a name no longer leads to the file that was opened.
 #[derive(Debug, thiserror::Error)]
 #[error("{} was {how} while Countersign uses it; {right}", path.display())]
 pub(super) struct Lost {
     path: PathBuf,
     how: &'static str,
-    /// What would be right, and what is gone otherwise.
+    /// The remedy, and the loss without it.
     right: &'static str,
 }
 
 impl Files {
-    /// The files of the open store at `path`, which people call `called`.
+    /// Watches the files of the open store at `path`, which people call `called`.
     pub(super) fn of(called: &Path, path: &Path) -> io::Result<Self> {
         let mut watched = Vec::new();
         for (name, must_exist) in [
@@ -56,7 +56,7 @@ impl Files {
         Ok(Self { watched, told: AtomicBool::new(false) })
     }
 
-    /// Whether the next start would find what is written now.
+    /// Checks that the next start would find the data that is written now.
     pub(super) fn check(&self) -> Result<(), Lost> {
         let lost = self.watched.iter().find_map(|(path, identity)| {
             let how = match fs::metadata(path) {
@@ -84,7 +84,7 @@ impl Files {
     }
 }
 
-/// What would be right once a file is gone, and what a new start would make of it.
+/// Returns the remedy once a file is gone, and the effect of a new start.
 fn right(path: &Path, how: &str) -> &'static str {
     let is = |ending: &str| path.to_string_lossy().ends_with(ending);
     if is("-shm") {
@@ -100,14 +100,14 @@ fn right(path: &Path, how: &str) -> &'static str {
     }
 }
 
-/// The name of a file that belongs to the one at `path`.
+/// Returns the name of a file that belongs to the one at `path`.
 pub(super) fn beside(path: &Path, ending: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(ending);
     PathBuf::from(name)
 }
 
-/// The one name of a file, whether it exists or not: without links and detours.
+/// Returns the one name of a file, whether it exists or not: without links and detours.
 pub(super) fn one_name(path: &Path) -> io::Result<PathBuf> {
     if let Ok(name) = fs::canonicalize(path) {
         return Ok(name);
@@ -124,15 +124,15 @@ pub(super) fn one_name(path: &Path) -> io::Result<PathBuf> {
     }
 }
 
-/// Opens a file for its owner alone, and makes it if there is none. One that others may read or write is closed to them.
+/// Opens a file for its owner alone, and makes it if there is none. An existing file is closed to others.
 pub(super) fn open_private(path: &Path) -> io::Result<File> {
     let file = File::options().create(true).truncate(false).read(true).write(true).mode(PRIVATE).open(path)?;
     make_private(path)?;
     Ok(file)
 }
 
-/// Closes a file to everybody but its owner, and says so. A file that is not there is fine, and so is one that belongs to
-/// somebody else: then it is only said.
+/// Closes a file to all but its owner, and logs that. A missing file is fine, and so is one of another owner, which is
+/// only logged.
 pub(super) fn make_private(path: &Path) -> io::Result<()> {
     let mode = match fs::metadata(path) {
         Ok(file) => file.permissions().mode() & 0o777,

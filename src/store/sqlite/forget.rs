@@ -1,4 +1,4 @@
-//! Drops what is kept of finished threads.
+//! Drops the data of finished threads.
 
 use countersign_core::{clock::Timestamp, ids::ThreadId};
 use countersign_graph::store::{Forget, UNFINISHED};
@@ -11,7 +11,8 @@ use super::{
     thread_row::ThreadRow,
 };
 
-/// What is finished: ?1 is since when nothing may have happened, ?2 the clock, ?3 the statuses of what is not.
+/// The condition for a finished thread: ?1 is the time since when nothing may have happened, ?2 the clock, ?3 the
+/// statuses of unfinished actions.
 const FINISHED: &str = "known = 1 AND updated_at < ?1 AND lease_until <= ?2 AND ready_at IS NULL AND send_at IS NULL \
     AND EXISTS (SELECT 1 FROM steps WHERE id BETWEEN t.id << 32 AND (t.id << 32) + 4294967295) \
     AND NOT EXISTS (SELECT 1 FROM mailbox WHERE id BETWEEN t.id << 32 AND (t.id << 32) + 4294967295) \

@@ -1,4 +1,4 @@
-//! The inbox, and the timers that put something in it.
+//! The inbox, and the timers that put entries in it.
 
 use countersign_core::{
     clock::Timestamp,
@@ -15,7 +15,7 @@ use super::{
     thread_row::ThreadRow,
 };
 
-/// An interaction, still written out.
+/// An interaction, still serialized.
 pub(super) type StoredEntry = (u8, Seq, u32, Vec<u8>);
 
 /// Puts an entry in the inbox, once.
@@ -47,7 +47,7 @@ pub(super) fn put(
     Ok(())
 }
 
-/// Claims the oldest entries that nobody handles.
+/// Claims the oldest unclaimed entries.
 pub(super) fn claim(
     connection: &Connection,
     until: Timestamp,
@@ -69,7 +69,7 @@ pub(super) fn claim(
     Ok(claimed)
 }
 
-/// Reads entries that were written out, and tells of those that cannot be read.
+/// Parses entries, and reports those that cannot be read.
 pub(super) fn read(
     entries: Vec<StoredEntry>,
     mut unreadable: impl FnMut(Partition, Seq, Error),
@@ -115,7 +115,7 @@ pub(super) fn fail(
     Ok(())
 }
 
-/// Sets timers, moves them, takes them away.
+/// Sets, moves and clears timers.
 pub(super) fn set_timers(connection: &Connection, row: &ThreadRow, timers: &[TimerChange]) -> Result<(), Failure> {
     for timer in timers {
         match timer {
@@ -130,7 +130,7 @@ pub(super) fn set_timers(connection: &Connection, row: &ThreadRow, timers: &[Tim
     Ok(())
 }
 
-/// Puts what is due in the inbox, in the order of time.
+/// Puts the entries of due timers in the inbox, in the order of time.
 pub(super) fn fire_timers(connection: &Connection, now: Timestamp) -> Result<usize, Failure> {
     const SQL: &str = "SELECT thread, key FROM timers WHERE due <= ?1 ORDER BY due, thread, key";
     const PUT: &str = "INSERT INTO desk (partition, claimed_until, entry) \

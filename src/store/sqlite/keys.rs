@@ -1,4 +1,4 @@
-//! What SQLite's integers and texts mean.
+//! The meaning of SQLite's integers and texts.
 //!
 //! A table of things that have a position in a thread has one integer key: the thread above, the position below. So
 //! everything of a thread lies side by side, in order, and needs no second index.
@@ -10,45 +10,45 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use crate::aside;
 
-/// How many bits the position has.
+/// The number of bits of the position.
 const BITS: u32 = 32;
 
-/// The key of position `seq` in a thread.
+/// Returns the key of position `seq` in a thread.
 pub(super) fn key(thread: i64, seq: u64) -> i64 {
     (thread << BITS) | int(seq)
 }
 
-/// The position in a key.
+/// Returns the position in a key.
 pub(super) fn seq(key: i64) -> u64 {
     uint(key & ((1 << BITS) - 1))
 }
 
-/// The last key of a thread.
+/// Returns the last key of a thread.
 pub(super) fn last(thread: i64) -> i64 {
     key(thread + 1, 0) - 1
 }
 
-/// A count as SQLite keeps it.
+/// Converts a count to SQLite's type.
 pub(super) fn int(n: u64) -> i64 {
     i64::try_from(n).unwrap_or(i64::MAX)
 }
 
-/// A count as it is kept.
+/// Converts a count from SQLite's type.
 pub(super) fn uint(n: i64) -> u64 {
     u64::try_from(n).unwrap_or(0)
 }
 
-/// A value as it is stored.
+/// Returns a value as it is stored.
 pub(super) fn json<T: Serialize>(value: &T) -> String {
     serde_json::to_string(value).expect("what is stored is plain data with text keys")
 }
 
-/// A stored value; `what` says where it was, if it cannot be read.
+/// Parses a stored value; `what` names its place in an error.
 pub(super) fn parse<T: DeserializeOwned>(stored: &(impl AsRef<[u8]> + ?Sized), what: &str) -> Result<T, Error> {
     aside::parse(what, stored.as_ref())
 }
 
-/// The thread that the first three columns name.
+/// Returns the thread that the first three columns name.
 pub(super) fn thread(row: &Row<'_>) -> rusqlite::Result<ThreadId> {
     Ok(ThreadId {
         team: TeamId::new(name(row, 0)?),
@@ -57,12 +57,12 @@ pub(super) fn thread(row: &Row<'_>) -> rusqlite::Result<ThreadId> {
     })
 }
 
-/// The bytes of a text column, whether they are text or not.
+/// Returns the bytes of a text column, whether they are text or not.
 pub(super) fn bytes(row: &Row<'_>, column: usize) -> rusqlite::Result<Vec<u8>> {
     Ok(row.get_ref(column)?.as_bytes()?.to_vec())
 }
 
-/// A name in a text column. One that is no text names nothing that exists.
+/// Returns a name in a text column. A value that is not text names nothing that exists.
 pub(super) fn name(row: &Row<'_>, column: usize) -> rusqlite::Result<String> {
     Ok(String::from_utf8_lossy(row.get_ref(column)?.as_bytes()?).into_owned())
 }

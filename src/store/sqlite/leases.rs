@@ -1,4 +1,4 @@
-//! Who may advance a thread.
+//! Leases: the right to advance a thread.
 
 use countersign_core::{
     clock::Timestamp,
@@ -9,7 +9,7 @@ use rusqlite::{Connection, OptionalExtension as _};
 
 use super::{failure::Failure, lists, lists::StoredSaved, mailbox, thread_row::ThreadRow};
 
-/// A leased thread, its contents still written out.
+/// A leased thread, its contents still serialized.
 #[derive(Debug)]
 pub(super) struct StoredAcquired {
     pub(super) lease: Lease,
@@ -17,8 +17,8 @@ pub(super) struct StoredAcquired {
     pub(super) letters: Vec<mailbox::StoredMessage>,
 }
 
-/// Leases the thread that has been ready longest, or `only` that one. `now` is what the caller takes for the present,
-/// `clock` what the store does; a wait is over when either says so.
+/// Leases the thread that has been ready longest, or `only` that one. `now` is the caller's time, `clock` the store's;
+/// a wait is over when either says so.
 pub(super) fn acquire(
     connection: &Connection,
     worker: &WorkerId,
@@ -58,14 +58,14 @@ pub(super) fn renew(connection: &Connection, lease: &Lease, until: Timestamp) ->
     Ok(())
 }
 
-/// The row of a leased thread.
+/// Returns the row of a leased thread.
 pub(super) fn held(connection: &Connection, lease: &Lease) -> Result<ThreadRow, Failure> {
     let row = ThreadRow::find(connection, &lease.thread)?.ok_or_else(|| Error::Fenced(lease.thread.clone()))?;
     row.check(lease)?;
     Ok(row)
 }
 
-/// Does with the lease what the worker wants.
+/// Keeps or releases the lease.
 pub(super) fn settle(
     connection: &Connection,
     row: &mut ThreadRow,

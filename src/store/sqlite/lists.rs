@@ -1,4 +1,4 @@
-//! What is read without a lease: checkpoints, steps, threads, large data.
+//! Reads without a lease: checkpoints, steps, threads, large data.
 
 use countersign_core::{
     clock::Timestamp,
@@ -14,7 +14,7 @@ use super::{
     thread_row::ThreadRow,
 };
 
-/// A saved checkpoint, still written out.
+/// A saved checkpoint, still serialized.
 #[derive(Debug)]
 pub(super) struct StoredSaved {
     version: Version,
@@ -23,7 +23,7 @@ pub(super) struct StoredSaved {
 }
 
 impl StoredSaved {
-    /// Reads the contents. What cannot be read is told, and is no checkpoint to whoever wants to restore it.
+    /// Parses the contents. Unreadable data is reported, and makes restoring the checkpoint fail.
     pub(super) fn read(self, unreadable: impl FnOnce(Error)) -> Saved {
         let Self { version, snapshot, deltas } = self;
         let read = || -> Result<Saved, Error> {
@@ -38,7 +38,7 @@ impl StoredSaved {
     }
 }
 
-/// The last whole checkpoint of a thread and the differences since.
+/// Returns the last whole checkpoint of a thread and the differences since.
 pub(super) fn saved(connection: &Connection, row: &ThreadRow) -> Result<StoredSaved, Failure> {
     let snapshot = connection
         .prepare_cached("SELECT version, snapshot FROM snapshots WHERE thread = ?1")?
@@ -54,16 +54,16 @@ pub(super) fn saved(connection: &Connection, row: &ThreadRow) -> Result<StoredSa
     Ok(StoredSaved { version: row.version, snapshot, deltas })
 }
 
-/// The saved checkpoint of a thread, if it is one of ours.
+/// Returns the saved checkpoint of a thread, if it is one of ours.
 pub(super) fn load(connection: &Connection, thread: &ThreadId) -> Result<Option<StoredSaved>, Failure> {
     let row = ThreadRow::find(connection, thread)?.filter(|row| row.known);
     row.map(|row| saved(connection, &row)).transpose()
 }
 
-/// A step, its difference and the rest still written out.
+/// A step, its difference and the rest still serialized.
 pub(super) type StoredStep = (Version, Vec<u8>, Vec<u8>);
 
-/// Steps after a version.
+/// Returns steps after a version.
 pub(super) fn steps(
     connection: &Connection,
     thread: &ThreadId,
@@ -79,7 +79,7 @@ pub(super) fn steps(
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-/// Reads steps that were written out, and tells of those that cannot be read.
+/// Parses steps, and reports those that cannot be read.
 pub(super) fn read_steps(
     steps: Vec<StoredStep>,
     mut unreadable: impl FnMut(Version, Error),
@@ -98,7 +98,7 @@ pub(super) fn read_steps(
     steps.into_iter().filter_map(read).collect()
 }
 
-/// How much waits to be done.
+/// Returns the amount of pending work.
 pub(super) fn backlog(connection: &Connection) -> Result<Backlog, Failure> {
     // One statement, so one moment: work that moves from the inbox to a thread in between would be in neither count.
     const SQL: &str = "SELECT (SELECT count(*) FROM threads WHERE ready_at IS NOT NULL), (SELECT count(*) FROM desk), \
@@ -108,7 +108,7 @@ pub(super) fn backlog(connection: &Connection) -> Result<Backlog, Failure> {
     })?)
 }
 
-/// Threads of ours, the one with the newest change first.
+/// Returns threads of ours, the one with the newest change first.
 pub(super) fn threads(connection: &Connection, limit: usize, clock: Timestamp) -> Result<Vec<ThreadSummary>, Failure> {
     const SQL: &str = "SELECT team, channel, root, version, updated_at, \
                        lease_until > ?1 OR coalesce(ready_at <= ?1, FALSE), graph \
@@ -124,7 +124,7 @@ pub(super) fn threads(connection: &Connection, limit: usize, clock: Timestamp) -
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-/// Keeps bytes under their hash, until then or for good.
+/// Keeps bytes under their hash, until a time or for good.
 pub(super) fn put_blob(
     connection: &Connection,
     hash: &str,
@@ -149,7 +149,7 @@ pub(super) fn put_file(connection: &Connection, thread: &ThreadId, hash: &str, b
     Ok(())
 }
 
-/// The bytes kept under a hash, of any kind.
+/// Returns the bytes kept under a hash, of any kind.
 pub(super) fn get_blob(connection: &Connection, hash: &str) -> Result<Option<Vec<u8>>, Failure> {
     const SQL: &str =
         "SELECT bytes FROM blobs WHERE hash = ?1 UNION ALL SELECT bytes FROM files WHERE hash = ?1 LIMIT 1";

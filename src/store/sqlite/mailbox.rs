@@ -1,4 +1,4 @@
-//! What arrives in a thread, and whether it arrived before.
+//! The mailbox of a thread, and the keys by which repeats are recognised.
 
 use countersign_core::{
     clock::Timestamp,
@@ -13,7 +13,7 @@ use super::{
     thread_row::ThreadRow,
 };
 
-/// A delivery for a mailbox, its mail already written out.
+/// A delivery for a mailbox, its message already serialized.
 #[derive(Debug)]
 pub(super) struct MailboxDelivery {
     pub(super) thread: ThreadId,
@@ -24,7 +24,7 @@ pub(super) struct MailboxDelivery {
     pub(super) at: Timestamp,
 }
 
-/// A letter, still written out.
+/// A message, still serialized.
 pub(super) type StoredMessage = (Seq, Vec<u8>);
 
 /// Stores a delivery once and wakes its thread.
@@ -45,7 +45,7 @@ pub(super) fn ingest(connection: &Connection, delivery: &MailboxDelivery, now: T
     Ok(if row.known { Ingested::New(seq) } else { Ingested::Parked(seq) })
 }
 
-/// Puts a letter into the mailbox of a thread.
+/// Puts a message into the mailbox of a thread.
 pub(super) fn put(connection: &Connection, row: &mut ThreadRow, mail: &str, at: Timestamp) -> Result<Seq, Failure> {
     let seq = row.next_seq();
     connection.prepare_cached("INSERT INTO mailbox (id, at, mail) VALUES (?1, ?2, ?3)")?.execute(params![
@@ -56,7 +56,7 @@ pub(super) fn put(connection: &Connection, row: &mut ThreadRow, mail: &str, at: 
     Ok(seq)
 }
 
-/// Takes letters away.
+/// Removes messages.
 pub(super) fn acknowledge(connection: &Connection, row: &ThreadRow, letters: &[Seq]) -> Result<(), Failure> {
     let mut delete = connection.prepare_cached("DELETE FROM mailbox WHERE id = ?1")?;
     for seq in letters {
@@ -65,13 +65,13 @@ pub(super) fn acknowledge(connection: &Connection, row: &ThreadRow, letters: &[S
     Ok(())
 }
 
-/// Whether there are letters.
+/// Returns true if there are no messages.
 pub(super) fn is_empty(connection: &Connection, row: &ThreadRow) -> Result<bool, Failure> {
     let mut select = connection.prepare_cached("SELECT 1 FROM mailbox WHERE id BETWEEN ?1 AND ?2")?;
     Ok(!select.exists(row.keys())?)
 }
 
-/// The letters after a position, still written out.
+/// Returns the messages after a position, still serialized.
 pub(super) fn letters(connection: &Connection, row: &ThreadRow, after: Seq) -> Result<Vec<StoredMessage>, Failure> {
     const SQL: &str = "SELECT id, mail FROM mailbox WHERE id > ?1 AND id <= ?2 ORDER BY id";
     let mut select = connection.prepare_cached(SQL)?;
@@ -79,7 +79,7 @@ pub(super) fn letters(connection: &Connection, row: &ThreadRow, after: Seq) -> R
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-/// Reads letters that were written out, and tells of those that cannot be read.
+/// Parses messages, and reports those that cannot be read.
 pub(super) fn read(letters: Vec<StoredMessage>, mut unreadable: impl FnMut(Seq, Error)) -> Vec<QueuedMessage> {
     let read = |(seq, mail): StoredMessage| match parse(&mail, "a letter") {
         Ok(mail) => Some(QueuedMessage { seq, mail }),
@@ -91,7 +91,7 @@ pub(super) fn read(letters: Vec<StoredMessage>, mut unreadable: impl FnMut(Seq, 
     letters.into_iter().filter_map(read).collect()
 }
 
-/// Remembers keys; `false`, and nothing is remembered, if one of them was known.
+/// Remembers keys; returns false, and remembers nothing, if one of them was known.
 pub(super) fn remember(connection: &Connection, keys: &[DedupKey], at: Timestamp) -> Result<bool, Failure> {
     let mut insert = connection.prepare_cached("INSERT OR IGNORE INTO dedup (key, at) VALUES (?1, ?2)")?;
     let mut remembered = Vec::new();

@@ -1,20 +1,20 @@
 //! The store in one file: SQLite, embedded, for one process.
 //!
-//! One thread writes ([`writer`]). It takes whatever operations are waiting, runs each in a savepoint of its own inside
-//! one transaction and answers all after one commit, so that many threads share one `fsync`. Reads have connections of
-//! their own ([`readers`]) and wait for no writer.
+//! One thread writes ([`writer`]). It runs all waiting operations in one transaction, in which each fails alone, and
+//! answers all after one commit, so that many threads share one `fsync`. Reads have connections of their own
+//! ([`readers`]) and wait for no writer.
 //!
-//! The file is in WAL mode and may be read by any tool while the bot runs. Writing it is for one process only: the store
-//! holds a lock on `<path>.lock` and on the file itself for as long as it lives, and a second one is told so, whatever
-//! name it uses. A trace opens it to read only. Its files are for their owner alone, and are watched while it is open
-//! ([`files`]): what would not be found by the next start is not answered.
+//! The file is in WAL mode and may be read by any tool while the bot runs. Writing it is for one process only: the
+//! store holds a lock on `<path>.lock` and on the file itself for as long as it lives, and a second one is refused,
+//! whatever name it uses. A trace opens it to read only. Its files are for their owner alone, and are watched while it
+//! is open ([`files`]): a write that the next start would not find is not acknowledged.
 //!
-//! Nothing in here knows Slack or a graph: values are stored as the JSON they serialise to, beside the few columns that
-//! are searched. `(thread, position)` is one integer key, see [`keys`]. Start reading in `operations.rs`, which lists the
-//! operations, then `changes.rs`, the one that matters; `schema.rs` says what is stored.
+//! Nothing in here depends on Slack or a graph: values are stored as the JSON they serialise to, beside the few columns
+//! that are searched. `(thread, position)` is one integer key, see [`keys`]. Start reading in `operations.rs`, which
+//! lists the operations, then `changes.rs`, the one that matters; `schema.rs` has the tables.
 //!
-//! The design we did not take: a connection pool that lets every task write. SQLite has one writer at a time anyway, and
-//! each would pay for its own `fsync`.
+//! The design we did not take: a connection pool that lets every task write. SQLite has one writer at a time anyway,
+//! and each would pay for its own `fsync`.
 
 use std::sync::Arc;
 
@@ -61,8 +61,9 @@ pub struct SqliteStore {
     readers: readers::Readers,
     clock: Arc<dyn Clock>,
     name: String,
-    /// What this process could not read.
+    /// The entries that this process could not read.
     found: Arc<Found>,
-    /// Held, never read; none if the store is only read. Last, so that they are given up after the connections are closed.
+    /// The locks, held and never read; `None` if the store is only read. Last, so that they are released after the
+    /// connections are closed.
     _locks: Option<[std::fs::File; 2]>,
 }

@@ -21,16 +21,16 @@ use super::{
     writer::Writer,
 };
 
-/// How long a connection waits for a tool that holds the file.
+/// The time for which a connection waits for a tool that holds the file.
 const BUSY: Duration = Duration::from_secs(5);
 
-/// How the process that writes opens the file to read: it may create the index of the log.
+/// The flags with which the process that writes opens the file to read: it may create the index of the log.
 const READS: OpenFlags = OpenFlags::SQLITE_OPEN_READ_WRITE;
 
-/// Why a store cannot be opened.
+/// The reason why a store cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// Another process has it.
+    /// Another process has the store.
     #[error("{} is the store of another process (it holds {}); stop that one, or give this one a file of its own", path.display(), lock.display())]
     InUse {
         /// The store.
@@ -38,21 +38,21 @@ pub enum OpenError {
         /// The file that is locked.
         lock: PathBuf,
     },
-    /// It has several names in the file system.
+    /// The file has several names in the file system.
     #[error("{} has {names} names (hard links). SQLite keeps its log under the name of the file, so under another name the newest changes would be missed: remove the other names", path.display())]
     Linked {
         /// The store.
         path: PathBuf,
-        /// How many names it has.
+        /// The number of names.
         names: u64,
     },
-    /// It is to be read, and there is none.
+    /// There is no store to read.
     #[error("there is no store at {}; the setting store.path says where it is kept", path.display())]
     Missing {
-        /// Where it was looked for.
+        /// The path that was tried.
         path: PathBuf,
     },
-    /// It is to be read, and was written by an earlier version of this program.
+    /// The store is to be read, and was written by an earlier version of this program.
     #[error("{} has schema {found}, and this program reads {known}; `countersign serve` brings it up to date", path.display())]
     Older {
         /// The store.
@@ -62,7 +62,7 @@ pub enum OpenError {
         /// The newest schema that this program knows.
         known: u32,
     },
-    /// It was written by a later version of this program.
+    /// The store was written by a later version of this program.
     #[error("{} has schema {found}, and this program knows only {known}; run the newer program", path.display())]
     Newer {
         /// The store.
@@ -77,7 +77,7 @@ pub enum OpenError {
     Io {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         #[source]
         source: io::Error,
     },
@@ -86,7 +86,7 @@ pub enum OpenError {
     Sqlite {
         /// The file.
         path: PathBuf,
-        /// What SQLite said.
+        /// The error of SQLite.
         #[source]
         source: rusqlite::Error,
     },
@@ -97,7 +97,7 @@ impl SqliteStore {
     ///
     /// # Errors
     ///
-    /// [`OpenError`] says what a person can do about it.
+    /// [`OpenError`], which names the remedy.
     pub fn open(path: impl AsRef<Path>, clock: Arc<dyn Clock>) -> Result<Self, OpenError> {
         let called = path.as_ref();
         let failed = |source| OpenError::Io { path: called.to_owned(), source };
@@ -126,7 +126,7 @@ impl SqliteStore {
     ///
     /// # Errors
     ///
-    /// [`OpenError`] says what a person can do about it.
+    /// [`OpenError`], which names the remedy.
     pub fn open_to_read(path: impl AsRef<Path>, clock: Arc<dyn Clock>) -> Result<Self, OpenError> {
         let path = path.as_ref();
         if !path.exists() {
@@ -167,8 +167,8 @@ impl SqliteStore {
     }
 }
 
-/// Takes the lock that keeps a second process out of the store at `path`, until the file is dropped. The system gives it
-/// up when this process ends, however it ends. Links that lead to the same file lead to the same lock.
+/// Takes the lock that keeps a second process out of the store at `path`, until the file is dropped. The system
+/// releases it when this process ends, however it ends. Links that lead to the same file lead to the same lock.
 ///
 /// # Errors
 ///
@@ -179,8 +179,8 @@ pub fn lock(path: &Path) -> Result<File, OpenError> {
     take(file, path, &name)
 }
 
-/// Holds the database file itself, by what it is and not by its name, so that no second process has it through a mount
-/// or another name. This lock (`flock`) and those of SQLite (`fcntl`) do not know of each other on a local disk.
+/// Locks the database file itself, by identity and not by name, so that no second process has it through a mount or
+/// another name. This lock (`flock`) and those of SQLite (`fcntl`) are independent of each other on a local disk.
 ///
 /// Closing any handle of the file gives up SQLite's own locks in this process, so this one is opened after [`lock`], by
 /// the only store of the process on this file, and closed after its connections.
@@ -201,17 +201,17 @@ fn take(file: File, path: &Path, name: &Path) -> Result<File, OpenError> {
     }
 }
 
-/// The file whose lock is that of the store at `path`.
+/// Returns the file whose lock is that of the store at `path`.
 pub fn lock_of(path: &Path) -> PathBuf {
     file_beside(path, ".lock")
 }
 
-/// The file of the store at `path` that has this ending: `-wal` is its log, `-shm` the index of the log.
+/// Returns the file of the store at `path` that has this ending: `-wal` is its log, `-shm` the index of the log.
 pub fn file_beside(path: &Path, ending: &str) -> PathBuf {
     beside(&files::one_name(path).unwrap_or_else(|_| path.to_owned()), ending)
 }
 
-/// `synchronous=FULL`: in WAL mode only this syncs before a commit is answered.
+/// Sets up the connection that writes. `synchronous=FULL`: in WAL mode only this syncs before a commit is answered.
 fn set_up_writer(connection: &Connection) -> rusqlite::Result<()> {
     connection.busy_timeout(BUSY)?;
     connection.set_prepared_statement_cache_capacity(128);

@@ -1,4 +1,4 @@
-//! The operations, each a line or two: write out, run in the right thread, read back.
+//! The operations, each a line or two: serialize, run in the right thread, parse.
 
 use std::time::Duration;
 
@@ -31,7 +31,7 @@ use super::{
 use crate::aside::{Place, why};
 
 impl SqliteStore {
-    /// Reads letters; those that cannot be read are set aside.
+    /// Reads messages; those that cannot be read are set aside.
     async fn read_messages(
         &self,
         thread: &ThreadId,
@@ -62,7 +62,7 @@ impl SqliteStore {
         records
     }
 
-    /// Keeps what cannot be read, out of the way of everything else.
+    /// Sets unreadable entries aside.
     async fn set_aside(&self, unreadable: Vec<(Place, String)>) -> Result<(), Error> {
         if unreadable.is_empty() {
             return Ok(());
@@ -77,7 +77,8 @@ impl SqliteStore {
         self.writer.run(set).await
     }
 
-    /// Notes what cannot be read and stays where it is. Nobody waits for that, and a store that is only read notes nothing.
+    /// Notes unreadable entries that stay where they are. An error is only logged: a store that is only read notes
+    /// nothing.
     async fn note(&self, mut unreadable: Vec<(Place, String)>) {
         unreadable.retain(|(place, why)| self.found.note(place, why));
         if let Err(error) = self.set_aside(unreadable).await {

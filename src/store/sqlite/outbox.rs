@@ -1,8 +1,8 @@
-//! What is to be said: in order within a thread, one message in flight, progress last. What was tried often without
+//! The outbox: in order within a thread, one message in flight, progress last. A message that was tried often without
 //! success holds up its own slot only.
 //!
-//! An entry is *tried* as soon as it is claimed: from then on its message may exist in Slack, so it keeps its words and
-//! its nonce. Until then it can take newer words or go.
+//! An entry is *tried* as soon as it is claimed: from then on its message may exist in Slack, so it keeps its text and
+//! its nonce. Until then its text can be replaced, or it can be dropped.
 
 use std::collections::HashSet;
 
@@ -20,7 +20,7 @@ use super::{
     thread_row::ThreadRow,
 };
 
-/// A message, its body written out.
+/// A message, its body serialized.
 #[derive(Debug)]
 pub(super) struct StoredOutgoing<B = String> {
     slot: Option<Slot>,
@@ -44,7 +44,7 @@ impl From<&Outgoing> for StoredOutgoing {
     }
 }
 
-/// A claim, as its holder knows it: which message, and how often that had been claimed before.
+/// A claim, as its holder knows it: the message, and the number of earlier claims.
 #[derive(Clone, Debug)]
 pub(super) struct Claim {
     thread: ThreadId,
@@ -58,7 +58,7 @@ impl From<&Claimed> for Claim {
     }
 }
 
-/// A claimed message, its body still written out.
+/// A claimed message, its body still serialized.
 #[derive(Debug)]
 pub(super) struct StoredClaimed {
     pub(super) thread: ThreadId,
@@ -69,7 +69,7 @@ pub(super) struct StoredClaimed {
 }
 
 impl StoredClaimed {
-    /// Reads the body.
+    /// Parses the body.
     pub(super) fn read(self) -> Result<Claimed, Error> {
         let StoredOutgoing { slot, nonce, progress, removes: _, not_before, body } = self.outgoing;
         let body = parse(&body, "an outgoing message")?;
@@ -83,7 +83,7 @@ impl StoredClaimed {
     }
 }
 
-/// Puts messages into a thread's outbox; what they make pointless goes.
+/// Puts messages into a thread's outbox; drops those that they make pointless.
 pub(super) fn put(connection: &Connection, row: &mut ThreadRow, messages: &[StoredOutgoing]) -> Result<(), Failure> {
     if messages.is_empty() {
         return Ok(());
@@ -111,7 +111,7 @@ pub(super) fn put(connection: &Connection, row: &mut ThreadRow, messages: &[Stor
     schedule(connection, row)
 }
 
-/// Makes room for a message that fills a slot. `true`: there is nothing left to insert.
+/// Makes room for a message that fills a slot. Returns true if nothing is left to insert.
 fn give_way(connection: &Connection, row: &ThreadRow, message: &StoredOutgoing, slot: &Slot) -> Result<bool, Failure> {
     let [first, last] = row.keys();
     dead_letters::give_way(connection, &row.thread, slot)?;
@@ -219,7 +219,7 @@ fn claim_next(
     Ok(Some(StoredClaimed { thread: row.thread, seq: seq(id), attempts, posted, outgoing }))
 }
 
-/// Whether nobody claimed the message since, and the claim is not over.
+/// Returns true if the message was not claimed again since, and the claim is not over.
 pub(super) fn holds(connection: &Connection, claimed: &Claim, clock: Timestamp) -> Result<bool, Failure> {
     let Some(row) = ThreadRow::find(connection, &claimed.thread)? else { return Ok(false) };
     const SQL: &str = "SELECT 1 FROM outbox WHERE id = ?1 AND attempts = ?2";
@@ -227,7 +227,7 @@ pub(super) fn holds(connection: &Connection, claimed: &Claim, clock: Timestamp) 
     Ok(is_ours && row.sending == claimed.seq && row.sending_until > clock)
 }
 
-/// Takes a message away, whoever has claimed it.
+/// Removes a message, whoever has claimed it.
 pub(super) fn take_away(connection: &Connection, thread: &ThreadId, seq: Seq, clock: Timestamp) -> Result<(), Failure> {
     let Some(row) = ThreadRow::find(connection, thread)? else { return Ok(()) };
     let attempts: Option<u32> = connection
@@ -239,8 +239,8 @@ pub(super) fn take_away(connection: &Connection, thread: &ThreadId, seq: Seq, cl
     finish(connection, &claim, &Sent::Dropped, clock).map(drop)
 }
 
-/// Records what became of a message. A second report about the same one changes nothing. `false`: it is not ours any
-/// more.
+/// Records the result of sending a message. A second report about the same one changes nothing. Returns false if the
+/// claim is no longer ours.
 pub(super) fn finish(connection: &Connection, claimed: &Claim, sent: &Sent, clock: Timestamp) -> Result<bool, Failure> {
     let Some(mut row) = ThreadRow::find(connection, &claimed.thread)? else { return Ok(false) };
     let id = key(row.id, claimed.seq);
@@ -304,7 +304,7 @@ pub(super) fn finish(connection: &Connection, claimed: &Claim, sent: &Sent, cloc
     Ok(is_ours)
 }
 
-/// Where the message of a slot is.
+/// Returns the place of a slot's message.
 pub(super) fn posted(connection: &Connection, thread: i64, slot: &Slot) -> Result<Option<Posted>, Failure> {
     let mut select =
         connection.prepare_cached("SELECT channel, ts, card FROM slots WHERE thread = ?1 AND slot = ?2")?;
@@ -317,7 +317,7 @@ pub(super) fn posted(connection: &Connection, thread: i64, slot: &Slot) -> Resul
     Ok(Some(Posted { card, ..at }))
 }
 
-/// Notes when the thread speaks next.
+/// Sets the time at which the thread sends next.
 pub(super) fn schedule(connection: &Connection, row: &mut ThreadRow) -> Result<(), Failure> {
     row.send_at = candidates(connection, row)?.into_iter().map(|next| next.not_before).min();
     Ok(())
@@ -330,11 +330,11 @@ struct Next {
     not_before: Timestamp,
 }
 
-/// The messages that may go next, in order of preference: one of those that go in order, then those that were tried often,
-/// whoever waits longest first. Nothing goes before what was tried often for the same slot.
+/// Returns the messages that may go next, in order of preference: one of those that go in order, then those that were
+/// tried often, the one that waits longest first. Nothing goes before an often tried message of the same slot.
 ///
 /// In order goes the oldest that is not progress, or else the oldest progress. But progress that was tried goes before
-/// what fills the same slot: if its post arrived, it would stand there for ever.
+/// other messages of the same slot: if its post arrived, it would stand there for ever.
 fn candidates(connection: &Connection, row: &ThreadRow) -> Result<Vec<Next>, Failure> {
     // Chosen here: SQLite would compile the choice anew for every thread.
     const SQL: &str =
@@ -363,7 +363,7 @@ fn candidates(connection: &Connection, row: &ThreadRow) -> Result<Vec<Next>, Fai
     Ok(first.or(progress.first().map(|(next, ..)| *next)).into_iter().chain(often).collect())
 }
 
-/// Messages that were to be sent before a moment and wait.
+/// Returns messages that were due before a moment and still wait.
 pub(super) fn waiting(connection: &Connection, before: Timestamp, limit: usize) -> Result<Vec<Waiting>, Failure> {
     const SQL: &str = "SELECT team, channel, root, slot, since, attempts \
                        FROM outbox JOIN threads ON threads.id = outbox.id >> 32 \

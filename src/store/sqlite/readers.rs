@@ -14,7 +14,7 @@ use super::failure::Failure;
 
 type Job = Box<dyn FnOnce(&Connection) + Send>;
 
-/// The way to the reading threads.
+/// The channels to the reading threads.
 pub(super) struct Readers {
     jobs: Option<mpsc::Sender<Job>>,
     threads: Vec<JoinHandle<()>>,
@@ -46,7 +46,7 @@ impl Readers {
         Ok(Self { jobs: Some(jobs), threads })
     }
 
-    /// Reads; all that `work` sees is from the same moment.
+    /// Runs a read; all that `work` sees is from the same moment.
     pub(super) async fn run<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Connection) -> Result<T, Failure> + Send + 'static,

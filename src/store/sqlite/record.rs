@@ -31,10 +31,10 @@ pub(super) fn append(connection: &Connection, row: &ThreadRow, events: &[AuditDr
     Ok(())
 }
 
-/// An entry of the record, still written out: its position, its hash and itself.
+/// An entry of the record, still serialized: its position, its hash and itself.
 pub(super) type StoredEntry = (u64, String, Vec<u8>);
 
-/// The record of a thread, still written out.
+/// Returns the record of a thread, still serialized.
 pub(super) fn entries(connection: &Connection, thread: &ThreadId) -> Result<Vec<StoredEntry>, Failure> {
     let Some(row) = ThreadRow::find(connection, thread)? else { return Ok(Vec::new()) };
     const SQL: &str = "SELECT id, hash, entry FROM audit WHERE id BETWEEN ?1 AND ?2 ORDER BY id";
@@ -43,7 +43,7 @@ pub(super) fn entries(connection: &Connection, thread: &ThreadId) -> Result<Vec<
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-/// Reads entries that were written out, and tells of those that cannot be read: their places are kept.
+/// Parses entries, and reports those that cannot be read: their places are kept.
 pub(super) fn read(entries: Vec<StoredEntry>, mut unreadable: impl FnMut(u64, Error)) -> Vec<AuditEntry> {
     let mut record: Vec<AuditEntry> = Vec::with_capacity(entries.len());
     for (seq, hash, entry) in entries {

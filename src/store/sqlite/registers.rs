@@ -8,16 +8,16 @@ use super::{
     keys::{int, parse, uint},
 };
 
-/// How often a register was set, and what it holds, still written out.
+/// The number of times that a register was set and its value, still serialized.
 pub(super) type StoredRegister = Option<(u64, String)>;
 
-/// What a register holds.
+/// Returns a register.
 pub(super) fn get(connection: &Connection, key: &str) -> Result<StoredRegister, Failure> {
     let mut select = connection.prepare_cached("SELECT revision, value FROM registers WHERE key = ?1")?;
     Ok(select.query_row([key], |row| Ok((uint(row.get(0)?), row.get(1)?))).optional()?)
 }
 
-/// Sets a register, if it was set so often.
+/// Sets a register, if it was set `expected` times so far.
 pub(super) fn set(connection: &Connection, key: &str, expected: u64, value: &str) -> Result<bool, Failure> {
     const FIRST: &str = "INSERT INTO registers (key, revision, value) VALUES (?1, 1, ?2) ON CONFLICT (key) DO NOTHING";
     const NEXT: &str = "UPDATE registers SET revision = revision + 1, value = ?2 WHERE key = ?1 AND revision = ?3";
@@ -28,7 +28,7 @@ pub(super) fn set(connection: &Connection, key: &str, expected: u64, value: &str
     Ok(set == 1)
 }
 
-/// Reads a register that was written out.
+/// Parses a register.
 pub(super) fn read(stored: StoredRegister) -> Result<Register, Error> {
     match stored {
         Some((revision, value)) => Ok(Register { revision, value: parse(&value, "a register")? }),

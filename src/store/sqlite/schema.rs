@@ -1,4 +1,4 @@
-//! What is stored, and how an older file becomes a newer one.
+//! The tables, and the migrations of older files.
 //!
 //! `PRAGMA user_version` counts the migrations that a file has seen. A migration that was released is never edited; a
 //! change of the schema is one more entry.
@@ -116,18 +116,18 @@ CREATE TABLE dedup (id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, at INTEGER
 CREATE TABLE blobs (id INTEGER PRIMARY KEY, hash TEXT NOT NULL UNIQUE, bytes BLOB NOT NULL) STRICT;
 ";
 
-/// Bytes may be kept for a time only; `until` is NULL for those that are kept for good.
+/// Bytes that may be kept for a time only; `until` is NULL for those that are kept for good.
 const BYTES_FOR_A_TIME: &str = "
 ALTER TABLE blobs ADD COLUMN until INTEGER;
 CREATE INDEX blobs_until ON blobs (until) WHERE until IS NOT NULL;
 ";
 
-/// Small data that belongs to no thread; `revision` counts how often it was set.
+/// Small data that belongs to no thread; `revision` is the number of times it was set.
 const REGISTERS: &str = "
 CREATE TABLE registers (key TEXT PRIMARY KEY, revision INTEGER NOT NULL, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
 ";
 
-/// What actions can be found under ([`countersign_graph::action::Label`]): filled for those that are there.
+/// The labels of actions ([`countersign_graph::action::Label`]): filled for existing actions.
 const LABELS_OF_ACTIONS: &str = "
 CREATE TABLE action_labels (
     label        TEXT NOT NULL,
@@ -154,7 +154,7 @@ INSERT OR IGNORE INTO action_labels
     WHERE decision.value ->> '$.by' IS NOT NULL;
 ";
 
-/// Files, and which threads show them: those that were attached so far lay among the bytes that are kept for good.
+/// Files, and the threads that show them: earlier ones lay among the bytes that are kept for good.
 const FILES_OF_THREADS: &str = "
 CREATE TABLE files (id INTEGER PRIMARY KEY, hash TEXT NOT NULL UNIQUE, bytes BLOB NOT NULL) STRICT;
 CREATE TABLE shown_files (
@@ -172,12 +172,13 @@ INSERT INTO files (hash, bytes)
 DELETE FROM blobs WHERE until IS NULL AND hash IN (SELECT hash FROM files);
 ";
 
-/// Which open card a message shows, as JSON; NULL for what shows none, and for what was posted before this was noted.
+/// The open card that a message shows, as JSON; NULL if it shows none, or was posted before this was noted.
 const WHAT_IS_SHOWN: &str = "
 ALTER TABLE slots ADD COLUMN card TEXT;
 ";
 
-/// What could not be delivered (`thread` as text) or handled (`thread` is NULL), and how often an interaction was claimed.
+/// Messages that could not be delivered (`thread` as text) and interactions that could not be handled (`thread` is
+/// NULL), and the number of claims of an interaction.
 const DEAD_LETTERS: &str = "
 ALTER TABLE desk ADD COLUMN attempts INTEGER NOT NULL DEFAULT 0;
 CREATE TABLE dead_letters (
@@ -193,8 +194,8 @@ CREATE TABLE dead_letters (
 CREATE INDEX dead_letters_of_thread ON dead_letters (thread) WHERE thread IS NOT NULL;
 ";
 
-/// What could not be read: `content` is what was set aside, with the other columns of its row, NULL if it stays where it
-/// is. A probe is written to learn whether writing works. Actions of a thread are found by their status.
+/// Unreadable entries: `content` is an entry that was set aside, with the other columns of its row, NULL if it stays in
+/// its place. A probe is written to test that writing works. Actions of a thread are found by their status.
 const SET_ASIDE: &str = "
 CREATE TABLE set_aside (
     place   TEXT PRIMARY KEY,
@@ -207,23 +208,23 @@ CREATE TABLE probe (id INTEGER PRIMARY KEY, at INTEGER NOT NULL) STRICT;
 CREATE INDEX actions_of_thread ON actions (thread, status, requested_at);
 ";
 
-/// From when on a message was to be sent: `not_before` moves on with each try.
+/// The time from which on a message was to be sent: `not_before` moves on with each try.
 const SINCE_WHEN: &str = "
 ALTER TABLE outbox ADD COLUMN since INTEGER NOT NULL DEFAULT 0;
 UPDATE outbox SET since = not_before;
 ";
 
-/// The graph that a thread belongs to: all that there are belong to the chat.
+/// The graph that a thread belongs to: existing threads belong to the chat.
 const GRAPHS: &str = "
 ALTER TABLE threads ADD COLUMN graph TEXT NOT NULL DEFAULT 'chat';
 ";
 
-/// The newest schema that this program knows.
+/// Returns the newest schema that this program knows.
 pub(super) fn known() -> u32 {
     u32::try_from(MIGRATIONS.len()).expect("there are a few")
 }
 
-/// The schema of a file.
+/// Returns the schema of a file.
 pub(super) fn seen(connection: &Connection) -> rusqlite::Result<u32> {
     connection.pragma_query_value(None, "user_version", |row| row.get(0))
 }

@@ -1,4 +1,4 @@
-//! Drops what is kept for a time only, a little at a time, so that nobody waits long behind it.
+//! Drops data that is kept for a time only, a little at a time, so that no operation waits long behind it.
 
 use std::time::Duration;
 
@@ -8,16 +8,16 @@ use rusqlite::Connection;
 
 use super::{dead_letters, failure::Failure};
 
-/// How long keys and commit ids are remembered.
+/// The time for which keys and commit ids are remembered.
 const REMEMBERED: Duration = Duration::from_secs(24 * 3600);
 
-/// How long what was overheard is kept.
+/// The time for which overheard messages are kept.
 const OVERHEARD: Duration = Duration::from_secs(120);
 
-/// How many rows one operation looks at.
+/// The number of rows that one operation looks at.
 const SOME: i64 = 500;
 
-/// Drops some; `true` if there may be more.
+/// Drops some rows; returns true if there may be more.
 pub(super) fn some(connection: &Connection, now: Timestamp) -> Result<bool, Failure> {
     let before = |age: Duration| now.0 - i64::try_from(age.as_millis()).unwrap_or(i64::MAX);
     let day_ago = before(REMEMBERED);
@@ -36,7 +36,7 @@ pub(super) fn some(connection: &Connection, now: Timestamp) -> Result<bool, Fail
     Ok(keys > 0 || commits > 0 || bytes > 0 || letters > 0 || overheard > 0)
 }
 
-/// Drops old letters of threads that are not ours, and such threads when nothing is left of them.
+/// Drops old messages of threads that are not ours, and such threads when nothing is left of them.
 fn overheard(connection: &Connection, before: i64) -> Result<usize, Failure> {
     const LETTERS: &str = "DELETE FROM mailbox WHERE id IN (\
             SELECT mailbox.id FROM threads CROSS JOIN mailbox \

@@ -41,24 +41,24 @@ macro_rules! select_where {
 }
 
 impl ThreadRow {
-    /// The row of a thread.
+    /// Returns the row of a thread, if there is one.
     pub(super) fn find(connection: &Connection, thread: &ThreadId) -> Result<Option<Self>, Failure> {
         let mut select = connection.prepare_cached(select_where!("root = ?1 AND channel = ?2 AND team = ?3"))?;
         let name = [thread.root.as_str(), thread.channel.as_str(), thread.team.as_str()];
         Ok(select.query_row(name, Self::read).optional()?)
     }
 
-    /// The row with this id, which exists.
+    /// Returns the row with this id, which exists.
     pub(super) fn get(connection: &Connection, id: i64) -> Result<Self, Failure> {
         Ok(connection.prepare_cached(select_where!("id = ?1"))?.query_row([id], Self::read)?)
     }
 
-    /// The row with this id, if there is one.
+    /// Returns the row with this id, if there is one.
     pub(super) fn try_get(connection: &Connection, id: i64) -> Result<Option<Self>, Failure> {
         Ok(connection.prepare_cached(select_where!("id = ?1"))?.query_row([id], Self::read).optional()?)
     }
 
-    /// The row of a thread, made if there is none; such a thread is not one of ours yet.
+    /// Returns the row of a thread, and makes it if there is none; such a thread is not one of ours yet.
     pub(super) fn find_or_insert(connection: &Connection, thread: &ThreadId, now: Timestamp) -> Result<Self, Failure> {
         if let Some(row) = Self::find(connection, thread)? {
             return Ok(row);
@@ -69,7 +69,7 @@ impl ThreadRow {
         Self::get(connection, connection.last_insert_rowid())
     }
 
-    /// Writes what was changed.
+    /// Writes the changes.
     pub(super) fn save(&self, connection: &Connection, now: Timestamp) -> Result<(), Failure> {
         const SQL: &str = "UPDATE threads SET known = ?2, version = ?3, last_seq = ?4, fence = ?5, lease_worker = ?6, \
                            lease_until = ?7, ready_at = ?8, send_at = ?9, sending = ?10, sending_until = ?11, \
@@ -92,18 +92,18 @@ impl ThreadRow {
         Ok(())
     }
 
-    /// The next position in the mailbox or the outbox.
+    /// Returns the next position in the mailbox or the outbox.
     pub(super) fn next_seq(&mut self) -> Seq {
         self.last_seq += 1;
         self.last_seq
     }
 
-    /// There is something to do, since `now` or longer.
+    /// Makes the thread ready, from `now` or earlier.
     pub(super) fn wake(&mut self, now: Timestamp) {
         self.ready_at = Some(self.ready_at.map_or(now, |since| since.min(now)));
     }
 
-    /// Whether a worker holds the thread.
+    /// Returns true if a worker holds the thread.
     pub(super) fn leased(&self, now: Timestamp) -> bool {
         self.lease_until > now
     }
@@ -117,7 +117,7 @@ impl ThreadRow {
         }
     }
 
-    /// The keys of everything that has a position in this thread.
+    /// Returns the first and the last key of this thread's positions.
     pub(super) fn keys(&self) -> [i64; 2] {
         [key(self.id, 0), last(self.id)]
     }

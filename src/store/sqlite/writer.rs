@@ -1,8 +1,8 @@
 //! The one thread that writes.
 //!
-//! It takes whatever is waiting, in order, up to [`BATCH`] operations, and makes one transaction of it: one `fsync` for
-//! all. An operation that fails takes only itself back. Nobody is answered before the commit. If nothing was changed,
-//! SQLite's commit costs nothing, so looking for work that is not there is free.
+//! It takes the waiting operations, in order, up to [`BATCH`] of them, and makes one transaction of them: one `fsync`
+//! for all. An operation that fails takes only itself back. No caller is answered before the commit. If nothing was
+//! changed, SQLite's commit costs nothing, so looking for work that is not there is free.
 //!
 //! Before a batch is run, and again before its callers are answered, the files must still be where the next start looks
 //! for them ([`super::files`]).
@@ -21,10 +21,10 @@ use super::{failure::Failure, files::Files};
 /// The most operations that share a commit.
 const BATCH: usize = 256;
 
-/// How many operations wait before callers have to.
+/// The number of operations that may wait before callers have to.
 const WAITING: usize = 1024;
 
-/// The way to the writing thread.
+/// The channel to the writing thread.
 pub(super) struct Writer {
     jobs: Option<mpsc::Sender<Box<dyn Job>>>,
     thread: Option<JoinHandle<()>>,
@@ -37,7 +37,7 @@ impl fmt::Debug for Writer {
 }
 
 impl Writer {
-    /// Starts the thread. `files` are watched; none if the store is only read.
+    /// Starts the thread. `files` are watched; `None` if the store is only read.
     pub(super) fn start(connection: Connection, files: Option<Files>) -> io::Result<Self> {
         let (jobs, waiting) = mpsc::channel(WAITING);
         let thread = std::thread::Builder::new().name("sqlite-writer".to_owned()).spawn(move || {
@@ -46,8 +46,8 @@ impl Writer {
         Ok(Self { jobs: Some(jobs), thread: Some(thread) })
     }
 
-    /// Runs an operation; all it wrote is on the disk when this returns, or nothing of it is there. It may be run more
-    /// than once; what the earlier runs wrote was taken back.
+    /// Runs an operation; when this returns, all its writes are on the disk, or none of them. It may be run more than
+    /// once; the writes of the earlier runs were taken back.
     pub(super) async fn run<T: Send + 'static>(
         &self,
         work: impl Fn(&Connection) -> Result<T, Failure> + Send + 'static,
@@ -73,15 +73,15 @@ fn gone() -> Error {
     Error::Unavailable("the writing thread is gone".into())
 }
 
-/// Whether a batch is on the disk, and why not.
+/// The result of a batch: on the disk, or the error.
 type Committed = Result<(), Arc<dyn std::error::Error + Send + Sync>>;
 
 /// An operation on its way.
 trait Job: Send {
-    /// Does it; `false` if what it wrote is to be taken back.
+    /// Runs it; returns false if its writes are to be taken back.
     fn run(&mut self, connection: &Connection) -> bool;
 
-    /// Tells the caller, after the commit.
+    /// Answers the caller, after the commit.
     fn answer(self: Box<Self>, committed: &Committed);
 }
 
@@ -149,7 +149,7 @@ fn transact(connection: &Connection, batch: &mut [Box<dyn Job>]) -> rusqlite::Re
     }
 }
 
-/// Each operation for itself, in one transaction.
+/// Runs each operation in a savepoint of its own, in one transaction.
 fn transact_each(connection: &Connection, batch: &mut [Box<dyn Job>]) -> rusqlite::Result<()> {
     run(connection, "BEGIN IMMEDIATE")?;
     for job in batch {
