@@ -37,12 +37,12 @@ pub const MONTHS: [&str; 12] = [
 pub struct Timestamp(pub i64);
 
 impl Timestamp {
-    /// Milliseconds since 1970-01-01 00:00 UTC.
+    /// Returns milliseconds since 1970-01-01 00:00 UTC.
     pub fn millis(self) -> i64 {
         self.0
     }
 
-    /// Whole seconds since 1970-01-01 00:00 UTC, as Slack's `<!date^…>` wants them.
+    /// Returns whole seconds since 1970-01-01 00:00 UTC, as Slack's `<!date^…>` needs them.
     pub fn seconds(self) -> i64 {
         self.0.div_euclid(1000)
     }
@@ -73,7 +73,7 @@ impl std::ops::Add<Duration> for Timestamp {
 }
 
 impl fmt::Display for Timestamp {
-    /// ISO 8601 in UTC with milliseconds.
+    /// Formats the time as ISO 8601 in UTC with milliseconds.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match jiff::Timestamp::from_millisecond(self.0) {
             Ok(moment) => write!(f, "{moment:.3}"),
@@ -82,9 +82,9 @@ impl fmt::Display for Timestamp {
     }
 }
 
-/// Tells the time.
+/// A source of the time.
 pub trait Clock: Send + Sync + fmt::Debug {
-    /// The moment of the call.
+    /// Returns the present time.
     fn now(&self) -> Timestamp;
 }
 

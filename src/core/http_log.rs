@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 
 use serde::{Deserialize, Serialize};
 
-/// The number of different requests that are told apart; a long action repeats few.
+/// The number of different requests that are distinguished; a long action repeats few.
 const MOST: usize = 40;
 
 /// Requests of one kind, with their number and how they were answered.

@@ -25,7 +25,7 @@ macro_rules! string_id {
                 Self(text.into())
             }
 
-            /// The text as it came in.
+            /// Returns the text as it came in.
             pub fn as_str(&self) -> &str {
                 &self.0
             }
@@ -155,17 +155,17 @@ pub const PARTITIONS: u8 = 64;
 pub struct Partition(u8);
 
 impl Partition {
-    /// All partitions, in order.
+    /// Returns all partitions, in order.
     pub fn all() -> impl Iterator<Item = Self> {
         (0..PARTITIONS).map(Self)
     }
 
-    /// The number, below [`PARTITIONS`].
+    /// Returns the number, below [`PARTITIONS`].
     pub fn number(self) -> u8 {
         self.0
     }
 
-    /// The partition to which an arbitrary text is assigned, evenly and for ever.
+    /// Returns the partition to which an arbitrary text is assigned, evenly and for ever.
     pub fn of(text: &str) -> Self {
         Self(Sha256::digest(text.as_bytes())[0] % PARTITIONS)
     }
@@ -183,7 +183,7 @@ pub struct ThreadId {
 }
 
 impl ThreadId {
-    /// The partition that holds this thread.
+    /// Returns the partition that holds this thread.
     pub fn partition(&self) -> Partition {
         Partition::of(&self.to_string())
     }
@@ -213,8 +213,8 @@ impl std::str::FromStr for ThreadId {
 
 /// Names one pending question; travels in a button's value and comes back with the click.
 ///
-/// Random, so that nobody can guess one, behind two hexadecimal digits that say in which partition its record lives:
-/// a click in the App Home or on an ephemeral message carries no thread.
+/// Random, so that it cannot be guessed, behind two hexadecimal digits with the partition of its record: a click in the
+/// App Home or on an ephemeral message carries no thread.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct ApprovalId(String);
@@ -225,12 +225,12 @@ impl ApprovalId {
         Self(format!("{:02x}{random:032x}", thread.partition().number()))
     }
 
-    /// The key as it stands in a button.
+    /// Returns the key as it stands in a button.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The partition that holds the record.
+    /// Returns the partition that holds the record.
     pub fn partition(&self) -> Partition {
         Partition(u8::from_str_radix(&self.0[..2], 16).expect("checked when it was made"))
     }

@@ -83,7 +83,7 @@ impl Text {
         self
     }
 
-    /// Adds a person's name, which notifies nobody.
+    /// Adds a person's name, without notifying the person.
     pub fn name(mut self, user: UserId) -> Self {
         self.0.push(Span::Name(user));
         self

@@ -1,4 +1,4 @@
-//! The admission of people: checked before a turn begins, so that nobody causes cost who may not ask.
+//! The admission of people: checked before a turn begins, so that people who may not ask cause no cost.
 
 use std::fmt;
 
@@ -15,10 +15,10 @@ pub trait Admission: Send + Sync + fmt::Debug {
 /// The answer to whether a message is taken up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Admits {
-    /// It is taken up.
+    /// The message is taken up.
     Yes,
-    /// It is not taken up, and its author has been notified; with the reason in a word for the record.
+    /// The message is not taken up, and its author has been notified; with the reason in a word for the record.
     No(&'static str),
-    /// It cannot be decided at the moment: the message stays in the mailbox.
+    /// The admission cannot be decided at the moment: the message stays in the mailbox.
     Later,
 }

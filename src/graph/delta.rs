@@ -141,7 +141,7 @@ mod tests {
 
     use super::*;
 
-    /// Anything a checkpoint may hold, with keys that have to be escaped in a path.
+    /// Generates anything a checkpoint may hold, with keys that have to be escaped in a path.
     fn anything() -> impl Strategy<Value = Value> {
         let leaf = prop_oneof![Just(Value::Null), any::<bool>().prop_map(Value::from), (0..4i64).prop_map(Value::from)];
         leaf.prop_recursive(4, 48, 6, |inner| {

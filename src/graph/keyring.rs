@@ -141,7 +141,7 @@ pub enum KeyringError {
     Short {
         /// The number of the key, counted from 1.
         nth: usize,
-        /// Its length in bytes.
+        /// The length in bytes.
         bytes: usize,
     },
 }

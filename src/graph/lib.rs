@@ -1,9 +1,9 @@
 //! The durable engine: graphs whose every step is saved, paused for a person, and resumed where they paused.
 //!
 //! It does not depend on Slack, on language models or on any platform. Start reading at [`engine`], which drives one
-//! thread through its graph; [`node`] has the parts of a graph; [`action`] is a change in the outside world and its
-//! legal moves; [`store`] is the trait of the store that the engine needs. There may be several graphs, each with an
-//! engine; a thread belongs to one of them. [`conversing`] reads a thread without running its graph.
+//! thread through its graph; [`node`] is the unit of work in a graph; [`action`] is a change in the outside world and
+//! its legal moves; [`store`] is the trait of the store that the engine needs. There may be several graphs, each with
+//! an engine; a thread belongs to one of them. [`conversing`] reads a thread without running its graph.
 //!
 //! *Architecture Invariant:* a node never runs again from its top. An interrupt is a value a node returns
 //! ([`node::Next::Ask`]), and the answer leads to the node named in it. *Architecture Invariant:* the only way to

@@ -1,4 +1,4 @@
-//! The parts of a graph: nodes, and their decisions.
+//! The nodes of a graph, and their decisions.
 //!
 //! A node gets the state and returns a [`Step`]: the new state, the next node, the replies. It may read the outside
 //! world; it has no way to change it. Time and randomness come with the [`Context`].
@@ -184,14 +184,14 @@ pub enum NodeError {
     Transient {
         /// The reply if no attempt succeeds.
         reply: Reply,
-        /// For the log.
+        /// The cause, for the log.
         source: BoxError,
     },
     /// The run ends with `reply`.
     Permanent {
         /// The reply.
         reply: Reply,
-        /// For the log.
+        /// The cause, for the log.
         source: BoxError,
     },
 }

@@ -285,8 +285,8 @@ impl<S: State> Engine<S> {
 /// Returns the time after its intent in which requests of an action may leave.
 ///
 /// A process that finds the intent looks after the time in flight. Half of that is for leaving; a request that left at
-/// the last moment has the other half to arrive and to be seen. If nobody looks, requests leave while a lease usually
-/// lasts.
+/// the last moment has the other half to arrive and to be seen. Without such a look, requests leave while a lease
+/// usually lasts.
 fn may_leave(recovery: Recovery) -> Duration {
     match recovery {
         Recovery::Probe { in_flight, .. } => in_flight / 2,

@@ -23,7 +23,7 @@ use super::{
 /// The standing approval that a record was approved under.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Under {
-    /// Its name.
+    /// The name.
     pub id: String,
     /// The allowance, in words.
     pub allows: String,
@@ -38,9 +38,9 @@ pub struct Under {
 /// The answer of standing approvals to a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Spent {
-    /// One covers it, and the allowance is spent.
+    /// A standing approval covers the change, and the allowance is spent.
     Under(Under),
-    /// None covers it, so a person decides.
+    /// No standing approval covers the change, so a person decides.
     Nothing {
         /// The reason why one about such changes does not cover it, if there is one: for the card.
         why: Option<Text>,

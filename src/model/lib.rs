@@ -64,7 +64,7 @@ pub enum ToolChoice {
 /// A tool as a model sees it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ToolSpec {
-    /// Its name.
+    /// The name.
     pub name: String,
     /// The situations in which to use it.
     pub description: String,

@@ -85,7 +85,7 @@ pub const LONGEST: usize = 16 * 1024 * 1024;
 /// The number of times that a call that only reads is repeated.
 pub const AGAIN: usize = 3;
 
-/// The waits between attempts of a call that only reads: 0.2 s, 0.6 s, 1.8 s.
+/// Returns the waits between attempts of a call that only reads: 0.2 s, 0.6 s, 1.8 s.
 pub fn waits() -> ExponentialBuilder {
     ExponentialBuilder::default().with_min_delay(Duration::from_millis(200)).with_factor(3.0).with_max_times(AGAIN)
 }

@@ -50,7 +50,7 @@ impl Policy {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Approver {
-    /// Everybody in the channel of the request.
+    /// All people in the channel of the request.
     Channel,
     /// The person who asked.
     Requester,

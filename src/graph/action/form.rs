@@ -20,7 +20,7 @@ pub struct Form {
 /// One field of a form.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Field {
-    /// Its place in the parameters, such as `/name` or `/conditions/0/weight`.
+    /// The place in the parameters, such as `/name` or `/conditions/0/weight`.
     pub place: String,
     /// The label, with the unit: `Weight of control, in %`.
     pub label: String,
@@ -35,7 +35,7 @@ pub struct Field {
 /// The kind of input of a field, with its initial value.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Input {
-    /// One line.
+    /// A single line.
     Line(String),
     /// Several lines; each becomes a text of a list.
     Lines(Vec<String>),
@@ -52,7 +52,7 @@ pub enum Input {
         /// True if fractions are allowed.
         fraction: bool,
     },
-    /// One of several.
+    /// A choice of one value.
     One {
         /// The choices.
         picks: Vec<Pick>,

@@ -42,7 +42,7 @@ pub enum Refusal {
 /// A parameter that a person still has to give.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MissingParameter {
-    /// Its name in the action's schema.
+    /// The name in the action's schema.
     pub name: String,
     /// The question that asks for it.
     pub question: String,
@@ -54,7 +54,7 @@ pub struct MissingParameter {
 /// The result of one attempt.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Performed {
-    /// It ended, with success or failure.
+    /// The attempt ended, with success or failure.
     Ended(Outcome),
     /// The request left and no answer came.
     NoAnswer {
@@ -66,7 +66,7 @@ pub enum Performed {
 /// The result of reading back after an attempt without an answer.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Probed {
-    /// It did happen.
+    /// The change happened.
     Happened(Outcome),
     /// Everything reads as before: it has not happened so far.
     DidNotHappen,
@@ -80,7 +80,7 @@ pub enum Probed {
         /// The state that was read back.
         evidence: Text,
     },
-    /// It could not be read back.
+    /// The change could not be read back.
     CannotTell {
         /// The reason.
         evidence: Text,

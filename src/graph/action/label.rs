@@ -9,17 +9,17 @@ use super::{ActionRecord, Approver};
 /// A person, a place or a thing that an action has to do with.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Label {
-    /// This person asked for it.
+    /// The person who asked for the action.
     AskedBy(UserId),
-    /// It was asked for in this conversation.
+    /// The conversation in which the action was asked for.
     Within(TeamId, ChannelId),
-    /// Its policy names this person.
+    /// A person named by the policy.
     Names(UserId),
-    /// Its policy names this user group (`S…`).
+    /// A user group (`S…`) named by the policy.
     NamesGroup(String),
-    /// This person approved, rejected or withdrew it.
+    /// A person who approved, rejected or withdrew the action.
     DecidedBy(UserId),
-    /// It changes this thing, one of the targets of its scope.
+    /// A thing that the action changes, one of the targets of its scope.
     About(String),
 }
 

@@ -10,26 +10,26 @@ use super::Status;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum Outcome {
-    /// It happened; `result` is the system's answer or the state read back.
+    /// The change happened; `result` is the system's answer or the state read back.
     Done {
-        /// For the log and for later steps: names and ids, no echoes.
+        /// The data for the log and for later steps: names and ids, no echoes.
         result: Value,
         /// One sentence for people.
         summary: Text,
     },
-    /// It did not happen.
+    /// The change did not happen.
     Failed {
         /// The kind of error, which decides the way on.
         error: ErrorKind,
         /// One sentence for people, with a way on.
         summary: Text,
     },
-    /// It may have happened, and a person says that it did.
+    /// The change may have happened, and a person says that it did.
     Settled {
         /// The person who says so, and the state read back.
         summary: Text,
     },
-    /// It may have happened.
+    /// The change may have happened.
     Unknown {
         /// The request sent, the state read back, and the way on.
         summary: Text,

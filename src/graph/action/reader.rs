@@ -11,7 +11,7 @@ pub struct Reader {
     pub team: TeamId,
     /// The conversation.
     pub channel: ChannelId,
-    /// True if nobody else reads it.
+    /// True if there is no other reader.
     pub alone: bool,
 }
 

@@ -21,7 +21,7 @@ use crate::{
 pub struct ActionRecord {
     /// The version of this shape.
     pub format: u32,
-    /// Its name.
+    /// The action's name.
     pub id: ActionId,
     /// The one-shot key in its buttons.
     pub approval: ApprovalId,
@@ -172,7 +172,7 @@ pub struct Settlement {
 pub struct Undo {
     /// The [`super::ActionKind::name`].
     pub name: String,
-    /// Its parameters.
+    /// The parameters.
     pub parameters: Value,
     /// The label of the button that offers it.
     pub label: String,

@@ -9,6 +9,6 @@ use serde_json::Value;
 pub struct ActionRequest {
     /// The [`super::ActionKind::name`].
     pub action: String,
-    /// Its parameters, as a person gives them.
+    /// The parameters, as a person gives them.
     pub parameters: Value,
 }

@@ -16,13 +16,13 @@ pub enum Status {
     Approved,
     /// The request is about to leave, or has left.
     Intent,
-    /// It happened.
+    /// The change happened.
     Done,
-    /// It did not happen, and the reason is known.
+    /// The change did not happen, and the reason is known.
     Failed,
-    /// It may have happened; a person has to look.
+    /// The change may have happened; a person has to look.
     Unknown,
-    /// A person says that it happened, but reading back did not show it.
+    /// A person says that the change happened, but reading back did not show it.
     Settled,
     /// A person rejected it.
     Rejected,
@@ -30,7 +30,7 @@ pub enum Status {
     Expired,
     /// A newer request for the same thing replaced it.
     Superseded,
-    /// Withdrawn before anybody decided.
+    /// Withdrawn before a decision.
     Cancelled,
 }
 

@@ -133,12 +133,12 @@ pub struct AuditEntry {
 /// The reason why an entry does not continue the chain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Broken {
-    /// It follows another entry.
+    /// The entry follows another one.
     Link {
         /// The hash of the entry before it.
         right: String,
     },
-    /// Its hash is not that of its content.
+    /// The hash is not that of the content.
     Hash {
         /// The hash of its content; `None` if its hidden and its open parts do not fit together.
         right: Option<String>,

@@ -118,7 +118,7 @@ pub struct ActionChange {
 pub enum TimerChange {
     /// Sets it, or moves it.
     Set {
-        /// Its key within the thread.
+        /// The key within the thread.
         key: String,
         /// The time at which it is due.
         due: Timestamp,
@@ -127,7 +127,7 @@ pub enum TimerChange {
     },
     /// Clears it.
     Clear {
-        /// Its key.
+        /// The key.
         key: String,
     },
 }

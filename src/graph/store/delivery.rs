@@ -145,7 +145,7 @@ pub struct External {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("it has {bytes} bytes, and at most {} are taken", External::LONGEST_BODY)]
 pub struct TooLong {
-    /// Its length in bytes.
+    /// The length in bytes.
     pub bytes: usize,
 }
 
@@ -246,7 +246,7 @@ impl ThreadMessage {
 /// A mailbox entry with its position.
 #[derive(Clone, Debug, PartialEq)]
 pub struct QueuedMessage {
-    /// Its position; goes into [`super::Changes::acks`].
+    /// The position; goes into [`super::Changes::acks`].
     pub seq: Seq,
     /// The message.
     pub mail: ThreadMessage,
@@ -257,7 +257,7 @@ pub struct QueuedMessage {
 pub enum Ingested {
     /// Stored, at this position.
     New(Seq),
-    /// One of its keys was known: nothing was stored.
+    /// One of the keys was known: nothing was stored.
     Duplicate,
     /// Stored, but the thread is not one of ours and was not woken.
     Parked(Seq),
@@ -268,7 +268,7 @@ pub enum Ingested {
 pub struct ClaimedInteraction {
     /// The partition it is in.
     pub partition: Partition,
-    /// Its position; goes into [`super::Changes::inbox_acks`] or [`super::Store::finish_interaction`].
+    /// The position; goes into [`super::Changes::inbox_acks`] or [`super::Store::finish_interaction`].
     pub seq: Seq,
     /// The number of times that it was claimed before and not finished.
     pub attempts: u32,

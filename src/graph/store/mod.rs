@@ -110,7 +110,7 @@ pub enum Error {
     OtherGraph {
         /// The thread.
         thread: ThreadId,
-        /// Its graph.
+        /// The graph of the thread.
         graph: GraphName,
     },
     /// The stored data cannot be read.

@@ -37,7 +37,7 @@ pub struct Outgoing {
 pub enum Outbound {
     /// The status line.
     Status {
-        /// One short phrase.
+        /// A short phrase.
         text: String,
     },
     /// An answer.
@@ -60,7 +60,7 @@ pub enum Outbound {
     },
     /// A file.
     File {
-        /// Its name.
+        /// The file's name.
         name: String,
         /// The title shown above the file.
         title: String,
@@ -92,7 +92,7 @@ pub enum Outbound {
 pub struct Claimed {
     /// The thread whose outbox it is in.
     pub thread: ThreadId,
-    /// Its position.
+    /// The position in the outbox.
     pub seq: Seq,
     /// The number of tries before: if there were any, and the slot is not posted yet, look before posting.
     pub attempts: u32,
@@ -155,9 +155,9 @@ impl Waiting {
 /// The result of an attempt to send.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Sent {
-    /// It is delivered; with its place, if it fills a slot.
+    /// The message is delivered; with its place, if it fills a slot.
     Delivered(Option<Posted>),
-    /// It is to be tried again at this time; the attempt counts.
+    /// The message is to be tried again at this time; the attempt counts.
     Retry(Timestamp),
     /// It was not tried: Slack was not asked, or did nothing. It is not to be sent before this time, and the attempt
     /// does not count, so that progress can still give way to something newer, or does at once if that is there
@@ -166,7 +166,7 @@ pub enum Sent {
     /// Slack did nothing and asks for a long wait, or for one after the other. It is not to be sent before this time,
     /// and it counts as tried [`TRIED_OFTEN`] times, so that nothing else of the thread waits for it.
     Postponed(Timestamp),
-    /// It is not to be sent, and is of no use to anyone.
+    /// The message is not to be sent, and is of no use to anyone.
     Dropped,
     /// It was refused for good, or tried too often: it is kept as a [`super::DeadLetter`], unless something newer for
     /// its slot waits already.
