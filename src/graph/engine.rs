@@ -29,7 +29,7 @@ use super::{
     store::{Acquired, AuditDraft, AuditKind, Changes, Error, Outbound, QueuedMessage, Store, Then, ThreadMessage},
 };
 
-/// Returns the people who may decide about a change, as configured now.
+/// A function that returns the policy of a change, as configured now.
 pub type PolicyFor = Arc<dyn Fn(&Matter<'_>) -> Policy + Send + Sync>;
 
 /// The properties of a change that decide its policy.
