@@ -1,57 +1,57 @@
-//! Who is who in a workspace, as Slack's Web API tells it.
+//! Accounts, people and user groups of a workspace, as Slack's Web API describes them.
 
 use countersign_core::ids::{TeamId, UserId};
 use serde_json::Value;
 
 use super::{Identity, client::SlackClient, client_error::Error, field};
 
-/// Where a token leads, from `auth.test`.
+/// The account of a token, from `auth.test`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Account {
-    /// Who we are.
+    /// The bot's own user, and the workspace or organisation that it belongs to.
     pub identity: Identity,
-    /// Where.
+    /// The workspace, or the organisation where Slack names no workspace.
     pub team: TeamId,
     /// The workspace's name.
     pub team_name: String,
-    /// The workspace's address, such as `https://lab.slack.com/`: what links to messages begin with.
+    /// The workspace's address, such as `https://lab.slack.com/`: the beginning of links to messages.
     pub url: Option<String>,
-    /// Our bot (`B…`), by which our app can be looked up.
+    /// The bot (`B…`), by which the app can be looked up.
     pub bot: Option<String>,
 }
 
 /// A person.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Person {
-    /// How they are shown.
+    /// The name the person is shown by.
     pub name: String,
-    /// Their time zone, such as `Europe/Berlin`.
+    /// The person's time zone, such as `Europe/Berlin`.
     pub tz: Option<String>,
-    /// Whether it is an app.
+    /// True if the account is an app's.
     pub is_bot: bool,
-    /// Whether the account is switched off.
+    /// True if the account is deactivated.
     pub deleted: bool,
-    /// Whether it is a guest, in one channel or in several.
+    /// True if the person is a guest, in one channel or in several.
     pub is_guest: bool,
-    /// Whether Slack says that they come from another workspace, and share no channel with us.
+    /// True if Slack says that the person is from another workspace and shares no channel with the bot.
     pub is_stranger: bool,
-    /// The workspaces that they belong to.
+    /// The workspaces that the person belongs to.
     pub teams: Vec<TeamId>,
-    /// The organisation that they belong to.
+    /// The organisation that the person belongs to.
     pub enterprise: Option<String>,
 }
 
 /// A user group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UserGroup {
-    /// `S…`
+    /// The group's id (`S…`).
     pub id: String,
-    /// What people know it by, without the `@`.
+    /// The name that people mention the group by, without the `@`.
     pub handle: String,
 }
 
 impl SlackClient {
-    /// Who a person is.
+    /// Returns the profile of a person.
     pub async fn user_info(&self, user: &UserId) -> Result<Person, Error> {
         let answer = self.get("users.info", &[("user", user.as_str())]).await?;
         let (asked, user) = (user, &answer["user"]);
@@ -74,7 +74,7 @@ impl SlackClient {
     }
 }
 
-/// Whether a mark of an account is set. Whatever is no plain “no” is a yes: these marks take rights away.
+/// Returns true if a mark of an account is set. Anything but a plain “no” counts as set: these marks take rights away.
 fn says(mark: &Value) -> bool {
     !matches!(mark, Value::Null | Value::Bool(false))
 }

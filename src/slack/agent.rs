@@ -1,4 +1,4 @@
-//! What Slack shows around a thread: a line that says what is being done, sessions of agents, what can be asked first.
+//! Slack's agent features around a thread: the thread status, agent sessions and suggested prompts.
 
 use countersign_core::ids::{ChannelId, MessageTs};
 use serde::Serialize;
@@ -6,28 +6,28 @@ use serde_json::json;
 
 use super::client::{Error, SlackClient};
 
-/// How an agent session stands.
+/// The status of an agent session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SessionStatus {
-    /// It waits for what a person says next.
+    /// The agent waits for the person's next message.
     Active,
     /// The agent works; Slack shows its Stop button.
     Processing,
     /// A person has to decide.
     Suspended,
-    /// It is over.
+    /// The session is over.
     Closed,
 }
 
 impl SlackClient {
-    /// Says under a thread what is being done; an empty text clears it. Vanishes by itself after two minutes.
+    /// Sets the thread status; an empty text clears it. Slack clears it after two minutes.
     pub async fn set_thread_status(&self, channel: &ChannelId, thread: &MessageTs, status: &str) -> Result<(), Error> {
         let body = json!({ "channel_id": channel, "thread_ts": thread, "status": status });
         self.post("assistant.threads.setStatus", &body).await.map(drop)
     }
 
-    /// Says how an agent session stands. Only for an app that is declared an agent.
+    /// Sets the status of an agent session. Only for an app that is declared an agent.
     pub async fn set_session_status(
         &self,
         channel: &ChannelId,
@@ -38,7 +38,8 @@ impl SlackClient {
         self.post("agents.sessions.setStatus", &body).await.map(drop)
     }
 
-    /// Offers what can be asked first, as label and words; at most four. A thread only where Slack has made one.
+    /// Offers prompts to begin with, each as label and message; at most four. A thread is given only where Slack has
+    /// made one.
     pub async fn set_suggested_prompts(
         &self,
         channel: &ChannelId,

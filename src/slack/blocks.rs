@@ -1,7 +1,7 @@
-//! Block Kit, as far as we use it: a function for each block, over plain JSON.
+//! Block Kit, as far as it is used here: a function for each block, over plain JSON.
 //!
-//! Every mrkdwn object is `verbatim`: Slack is not to look for addresses, channels and names in it. Texts come in as
-//! finished mrkdwn ([`super::mrkdwn::Mrkdwn`]); limits are named here and kept by whoever draws.
+//! Every mrkdwn object is `verbatim`: Slack must not look for addresses, channels and names in it. Texts come in as
+//! finished mrkdwn ([`super::mrkdwn::Mrkdwn`]); the limits are named here and kept by the code that draws.
 //!
 //! The design we did not take: the library's typed blocks. They know fewer fields than Slack (no `verbatim` in some
 //! places), and a message is stored and compared as JSON anyway.
@@ -32,15 +32,15 @@ pub const VALUE: usize = 2000;
 pub const ROWS: usize = 100;
 /// Cells in a row.
 pub const CELLS: usize = 20;
-/// Characters of the text that stands for the blocks: more is refused in an update.
+/// Characters of the fallback text: Slack refuses a longer one in an update.
 pub const FALLBACK: usize = 4000;
 
 /// A message: its blocks, and the text that notifications and screen readers show.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Message {
-    /// mrkdwn; says what the blocks say.
+    /// The fallback text, in mrkdwn; says what the blocks say.
     pub text: String,
-    /// From top to bottom.
+    /// The blocks, from top to bottom.
     pub blocks: Vec<Value>,
 }
 
@@ -89,7 +89,7 @@ pub fn button(action_id: &str, label: &str, value: &str) -> Value {
     json!({ "type": "button", "action_id": action_id, "text": plain(label, BUTTON), "value": value })
 }
 
-/// Two small buttons that say whether something helped; each has its words and its value.
+/// Two small buttons that ask if something helped; each has its words and its value.
 pub fn feedback(action_id: &str, yes: (&str, &str), no: (&str, &str)) -> Value {
     let one = |(words, value): (&str, &str)| json!({ "text": plain(words, BUTTON), "accessibility_label": line(words, BUTTON), "value": value });
     let pair = json!({
@@ -104,7 +104,7 @@ pub fn styled(mut button: Value, style: &str) -> Value {
     button
 }
 
-/// A button that asks once more.
+/// A button that asks for confirmation.
 pub fn confirmed(mut button: Value, title: &str, text: &str, confirm: &str, deny: &str) -> Value {
     button["confirm"] = json!({
         "title": plain(title, 100),

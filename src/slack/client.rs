@@ -1,9 +1,10 @@
-//! The way out: a method for each thing we ask of Slack.
+//! The client for Slack's Web API: a method for each call that is used.
 //!
 //! Calls go through the Slack library's HTTP connector: it keeps connections open and pools them, and its rate control
 //! stays off, since it knows tiers and not channels. A request body is written once, from borrowed fields; an answer is
-//! read as raw JSON, of which each method takes what it needs. The library has no timeouts, reads without an end and repeats
-//! the body in its errors: all are seen to here, for every call ([`SlackClient::call`], the connector, [`Error`]).
+//! read as raw JSON, of which each method takes what it needs. The library has no timeouts, reads without a limit and
+//! repeats the body in its errors: all three are dealt with here, for every call ([`SlackClient::call`], the connector,
+//! [`Error`]).
 //!
 //! Slack has no idempotency key. A post carries a nonce in its metadata, by which [`SlackClient::find_by_nonce`] finds
 //! it after its answer was lost. Metadata can be read by every member, so nothing else is in there.
@@ -41,16 +42,16 @@ use super::{
     post::Post,
 };
 
-/// The type of our messages' metadata.
+/// The event type in the metadata of the bot's messages.
 const METADATA: &str = "countersign";
 
-/// How far before the moment of a post it is looked for: clocks differ.
+/// The time before a post from which it is searched for, in seconds: clocks differ.
 const CLOCKS_DIFFER: i64 = 300;
 
-/// The most pages that are read of anything.
+/// The most pages that are read of one list.
 const PAGES: usize = 50;
 
-/// Talks to one workspace with one token.
+/// A client for one workspace, with one token.
 #[derive(Clone)]
 pub struct SlackClient {
     library: Arc<Library<Connector>>,
@@ -60,14 +61,14 @@ pub struct SlackClient {
     missing: Arc<MissingScopes>,
 }
 
-/// How a `response_url` is answered.
+/// The ways to answer a `response_url`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Respond {
-    /// With a message that only the person sees.
+    /// A message that only the person sees.
     Privately,
-    /// By putting something else in place of the message that was clicked.
+    /// A replacement of the message that was clicked.
     ReplaceOriginal,
-    /// By taking that message away.
+    /// The removal of the message that was clicked.
     DeleteOriginal,
 }
 
@@ -78,10 +79,10 @@ impl fmt::Debug for SlackClient {
 }
 
 impl SlackClient {
-    /// How long a call may take, where nothing else is said.
+    /// The default limit on the time of a call.
     pub const TIMEOUT: Duration = Duration::from_secs(10);
 
-    /// The most that is read of an answer, where nothing else is said, in bytes.
+    /// The default limit on the size of an answer, in bytes.
     pub const LONGEST: usize = 16 * 1024 * 1024;
 
     /// A client for the API at `api_url` (`https://slack.com/api`). Each call takes at most `timeout`.
@@ -93,7 +94,7 @@ impl SlackClient {
         Self::reading_at_most(Self::LONGEST, api_url, token, timeout)
     }
 
-    /// The same, which reads answers up to `longest` bytes.
+    /// The same as [`Self::new`], but reads answers up to `longest` bytes.
     ///
     /// # Errors
     ///
@@ -104,17 +105,17 @@ impl SlackClient {
         Ok(Self { library, token, timeout, hosts: Hosts::with_api(api_url), missing: Arc::default() })
     }
 
-    /// How long a call takes at most.
+    /// Returns the limit on the time of a call.
     pub fn timeout(&self) -> Duration {
         self.timeout
     }
 
-    /// What the app turned out to lack, in all clones of this client.
+    /// The permissions that the app turned out to lack, shared by all clones of this client.
     pub fn missing_scopes(&self) -> &Arc<MissingScopes> {
         &self.missing
     }
 
-    /// What the library keeps for all calls: for Socket Mode, which is its own.
+    /// The Slack library's client, which Socket Mode shares.
     pub(super) fn library(&self) -> &Arc<Library<Connector>> {
         &self.library
     }
@@ -124,7 +125,7 @@ impl SlackClient {
         &self.token
     }
 
-    /// Whether Slack would open a Socket Mode connection. For a client with an app token.
+    /// Checks that Slack would open a Socket Mode connection. For a client with an app token.
     pub async fn connections_open(&self) -> Result<(), Error> {
         let answer = self.post("apps.connections.open", &json!({})).await?;
         match self.hosts.is_socket(wanted(&answer, "/url")?) {
@@ -133,7 +134,7 @@ impl SlackClient {
         }
     }
 
-    /// Whose token this is.
+    /// Returns the account that the token belongs to.
     pub async fn auth_test(&self) -> Result<Account, Error> {
         let answer = self.post("auth.test", &json!({})).await?;
         let team: TeamId = field::first(&answer, &["/team_id", "/enterprise_id"]).ok_or(Error::Decode)?.into();
@@ -175,24 +176,24 @@ impl SlackClient {
         ts(&self.post("chat.postMessage", &body).await?)
     }
 
-    /// Puts something else into a message of ours. Its metadata stays.
+    /// Replaces the content of one of the bot's messages. Its metadata stays.
     pub async fn update_message(&self, channel: &ChannelId, ts: &MessageTs, message: &Message) -> Result<(), Error> {
         let body = Post { ts: Some(ts), ..Post::new(channel, message) };
         self.post("chat.update", &body).await.map(drop)
     }
 
-    /// Takes a message of ours away.
+    /// Deletes one of the bot's messages.
     pub async fn delete_message(&self, channel: &ChannelId, ts: &MessageTs) -> Result<(), Error> {
         self.post("chat.delete", &json!({ "channel": channel, "ts": ts })).await.map(drop)
     }
 
-    /// The direct messages with a person, which are opened if they are not.
+    /// Returns the direct conversation with a person, and opens it first if need be.
     pub async fn open_direct(&self, user: &UserId) -> Result<ChannelId, Error> {
         let answer = self.post("conversations.open", &json!({ "users": user })).await?;
         wanted(&answer, "/channel/id").map(ChannelId::from)
     }
 
-    /// Shows something to one person only. It is gone when they reload.
+    /// Shows a message to one person only. It is gone when they reload.
     pub async fn post_ephemeral(
         &self,
         channel: &ChannelId,
@@ -204,7 +205,7 @@ impl SlackClient {
         self.post("chat.postEphemeral", &body).await.map(drop)
     }
 
-    /// Answers through the address that came with an interaction or command. The token is not sent there.
+    /// Answers through the `response_url` of an interaction or command. The token is not sent there.
     pub async fn respond(&self, response_url: &str, how: Respond, message: &Message) -> Result<(), Error> {
         let url = self.hosts.check(response_url)?;
         let body = match how {
@@ -231,7 +232,7 @@ impl SlackClient {
         found.await?.transpose()
     }
 
-    /// All messages that carry `nonce`, posted at `since` or later.
+    /// Returns all messages that carry `nonce`, posted at `since` or later.
     pub async fn find_all_by_nonce(
         &self,
         channel: &ChannelId,
@@ -250,7 +251,7 @@ impl SlackClient {
         Ok(found.into_inner().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Reads the messages since a moment, until `find` has found something.
+    /// Reads the messages since a moment, until `find` returns something.
     async fn newest<T>(
         &self,
         channel: &ChannelId,
@@ -276,7 +277,7 @@ impl SlackClient {
         self.pages(method, &query, find).await
     }
 
-    /// Shares a file in a thread. Takes three calls; nobody sees anything before the last.
+    /// Shares a file in a thread. Takes three calls; nothing is visible before the last.
     pub async fn upload_file(
         &self,
         channel: &ChannelId,
@@ -297,7 +298,7 @@ impl SlackClient {
         self.post("files.completeUploadExternal", &body).await.map(drop)
     }
 
-    /// Whether a file of this name was shared in a thread, at `since` or later.
+    /// Returns true if a file of this name was shared in a thread, at `since` or later.
     pub async fn has_file(
         &self,
         channel: &ChannelId,
@@ -311,13 +312,13 @@ impl SlackClient {
         Ok(found.await?.is_some())
     }
 
-    /// Opens a modal. `trigger_id` is good for 3 s and once. Returns the view's id.
+    /// Opens a modal and returns the view's id. `trigger_id` is good for 3 s and for one use.
     pub async fn open_view(&self, trigger_id: &str, view: &Value) -> Result<String, Error> {
         let answer = self.post("views.open", &json!({ "trigger_id": trigger_id, "view": view })).await?;
         wanted(&answer, "/view/id").map(str::to_owned)
     }
 
-    /// Puts something else into an open modal; with a `hash`, only if nobody else did since.
+    /// Replaces the content of an open modal; with a `hash`, only if it has not changed since.
     pub async fn update_view(&self, view_id: &str, hash: Option<&str>, view: &Value) -> Result<(), Error> {
         let mut body = json!({ "view_id": view_id, "view": view });
         if let Some(hash) = hash {
@@ -326,12 +327,12 @@ impl SlackClient {
         self.post("views.update", &body).await.map(drop)
     }
 
-    /// Draws a person's Home tab.
+    /// Publishes a person's Home tab.
     pub async fn publish_home(&self, user: &UserId, view: &Value) -> Result<(), Error> {
         self.post("views.publish", &json!({ "user_id": user, "view": view })).await.map(drop)
     }
 
-    /// Who is in a user group (`S…`).
+    /// Returns the members of a user group (`S…`).
     pub async fn usergroup_members(&self, group: &str) -> Result<Vec<UserId>, Error> {
         Ok(users(&self.get("usergroups.users.list", &[("usergroup", group)]).await?["users"]))
     }
@@ -347,7 +348,7 @@ impl SlackClient {
         Ok(groups.filter_map(group).collect())
     }
 
-    /// The address of a message for people.
+    /// Returns the address of a message, for people to open.
     pub async fn permalink(&self, channel: &ChannelId, ts: &MessageTs) -> Result<String, Error> {
         let query = [("channel", channel.as_str()), ("message_ts", ts.as_str())];
         wanted(&self.get("chat.getPermalink", &query).await?, "/permalink").map(str::to_owned)
@@ -368,7 +369,7 @@ impl SlackClient {
         self.call(method, |context| self.library.http_api.connector.http_get(method, &query, context)).await
     }
 
-    /// Reads page by page until `find` has found something.
+    /// Reads page by page until `find` returns something.
     async fn pages<T>(
         &self,
         method: &'static str,
@@ -393,7 +394,7 @@ impl SlackClient {
         Err(Error::Decode) // no end: not to be taken for “not there”
     }
 
-    /// Makes one call with our token, within the time, and counts how it ended.
+    /// Makes one call with the client's token, within the time limit, and counts how it ended.
     async fn call<'a, F>(
         &'a self,
         method: &'static str,
@@ -432,8 +433,8 @@ impl SlackClient {
     }
 }
 
-/// An answer that says that the call was done. The library takes a success without JSON, such as a page of a proxy, for an
-/// empty answer.
+/// Returns the answer if it says that the call was done. The library takes a success without JSON, such as a proxy's
+/// page, for an empty answer.
 fn said_to_be_done(answer: Value) -> Result<Value, Error> {
     if answer["ok"] == true { Ok(answer) } else { Err(Error::Decode) }
 }
@@ -443,13 +444,13 @@ fn messages(page: &Value) -> impl Iterator<Item = &Value> {
     page["messages"].as_array().into_iter().flatten()
 }
 
-/// Whether a message is one of ours with this nonce.
+/// Returns true if a message is the bot's own and has this nonce.
 fn carries(message: &Value, nonce: &Nonce) -> bool {
     field::text(message, "/metadata/event_type") == Some(METADATA)
         && field::text(message, "/metadata/event_payload/nonce") == Some(nonce.as_str())
 }
 
-/// A call to an address that is itself the permission.
+/// The context of a call to an address that is itself the permission.
 fn without_token() -> SlackClientApiCallContext<'static> {
     SlackClientApiCallContext {
         rate_control_params: None,
@@ -459,7 +460,7 @@ fn without_token() -> SlackClientApiCallContext<'static> {
     }
 }
 
-/// The span that the library writes its debug lines in: none.
+/// The span that the library writes its debug lines in: a disabled one.
 fn no_span() -> &'static Span {
     static NONE: std::sync::LazyLock<Span> = std::sync::LazyLock::new(Span::none);
     &NONE

@@ -1,20 +1,20 @@
-//! Why a call to Slack did not do what was asked, by what can be done about it.
+//! The reasons why a call to Slack failed, sorted by what can be done about them.
 //!
-//! The Slack library's errors carry the whole body of the answer in their text. Nothing of a body gets past here but the
-//! code.
+//! The Slack library's errors carry the whole body of the answer in their text. Only the code of a body gets past this
+//! module.
 
 use std::time::Duration;
 
 use serde_json::Value;
 use slack_morphism::errors::SlackClientError as Inner;
 
-/// How long to wait if Slack says "too often" and not for how long.
+/// The wait if Slack says "too often" without a duration.
 const UNTOLD_WAIT: Duration = Duration::from_secs(10);
 
-/// The longest wait that Slack is believed, each time: whoever stands between us may ask for an hour, or a year.
+/// The longest wait that is taken from Slack, each time: a proxy in between may ask for an hour, or a year.
 const LONGEST_WAIT: Duration = Duration::from_secs(300);
 
-/// What is wrong with a message itself.
+/// Codes that say that the message itself is wrong.
 const ABOUT_CONTENT: &[&str] = &[
     "invalid_blocks",
     "invalid_blocks_format",
@@ -31,7 +31,7 @@ const ABOUT_CONTENT: &[&str] = &[
     "block_mismatch",
 ];
 
-/// What is wrong with the place it was to go to.
+/// Codes that say that the destination is wrong.
 const ABOUT_THE_PLACE: &[&str] = &[
     "channel_not_found",
     "thread_not_found",
@@ -55,7 +55,7 @@ const ABOUT_THE_PLACE: &[&str] = &[
     "team_access_not_granted",
 ];
 
-/// What else will not be otherwise with the next try.
+/// Other codes that a repeat would meet again.
 const ABOUT_THE_REST: &[&str] = &[
     "message_not_found",
     "cant_update_message",
@@ -69,43 +69,43 @@ const ABOUT_THE_REST: &[&str] = &[
     "invalid_url",
 ];
 
-/// Why a call did not do what was asked.
+/// The reasons why a call failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// Too often: wait, then do the same again. Nothing was done.
+    /// Too often: wait, then repeat the call. Nothing was done.
     #[error("Slack asks to wait {} s", .retry_after.as_secs())]
     RateLimited {
-        /// How long; 5 minutes at most.
+        /// The wait; 5 minutes at most.
         retry_after: Duration,
     },
-    /// The call left and no usable answer came: it may have been done. Look before doing it again.
+    /// The call was sent and no usable answer came: it may have been done. Look before doing it again.
     #[error("no answer from Slack; it may or may not have been done ({0})")]
     NoAnswer(&'static str),
-    /// Slack could not be reached: nothing was done. Later it may be.
+    /// Slack could not be reached: nothing was done. A later call may succeed.
     #[error("Slack cannot be reached; nothing was sent")]
     NotSent,
-    /// What the call is about does not exist, or not for us: `message_not_found`, `channel_not_found`, …
+    /// The object of the call does not exist, or not for this app: `message_not_found`, `channel_not_found`, …
     #[error("it is not there: {code}")]
     Gone {
-        /// Slack's word.
+        /// Slack's error code.
         code: String,
     },
     /// The call is wrong as it is: `invalid_blocks`, `msg_too_long`, …
     #[error("Slack refused it: {code}")]
     Refused {
-        /// Slack's word.
+        /// Slack's error code.
         code: String,
     },
     /// The app lacks a permission: add it to the manifest and install the app again.
     #[error("the Slack app lacks the scope {needed}")]
     MissingScope {
-        /// Which.
+        /// The missing scope.
         needed: String,
     },
-    /// The token is no good: nothing will work until somebody changes it.
+    /// The token is no good: nothing will work until it is replaced.
     #[error("Slack does not accept the token: {code}")]
     Auth {
-        /// Slack's word.
+        /// Slack's error code.
         code: String,
     },
     /// An answer came and cannot be read. The call was probably done.
@@ -114,8 +114,8 @@ pub enum Error {
 }
 
 impl Error {
-    /// Whether Slack clearly refuses this very call, so that it would again. A page that is not Slack's, and a code that
-    /// nobody knows, say nothing of the kind.
+    /// Returns true if Slack clearly refuses this very call, so that a repeat would be refused too. A page that is not
+    /// Slack's, and an unknown code, are no such refusal.
     pub fn is_final(&self) -> bool {
         match self {
             Self::Gone { code } | Self::Refused { code } => {
@@ -126,17 +126,18 @@ impl Error {
         }
     }
 
-    /// Whether Slack refuses what the message says, or how it is drawn: another message may go through.
+    /// Returns true if Slack refuses the message's content or layout: another message may go through.
     pub fn is_about_content(&self) -> bool {
         matches!(self, Self::Refused { code } if ABOUT_CONTENT.contains(&code.as_str()))
     }
 
-    /// Whether a code says that nothing can be written to that place: it is gone, closed, or not open to us.
+    /// Returns true if a code says that nothing can be written to that place: it is gone, closed, or not open to the
+    /// app.
     pub fn is_about_place(code: &str) -> bool {
         ABOUT_THE_PLACE.contains(&code)
     }
 
-    /// What was wrong, in a word: Slack's own, if it gave one.
+    /// Returns the error in a word: Slack's own code, if it gave one.
     pub fn word(&self) -> String {
         match self {
             Self::Gone { code } | Self::Refused { code } | Self::Auth { code } => code.clone(),
@@ -146,7 +147,7 @@ impl Error {
         }
     }
 
-    /// Whether the same call may go through later.
+    /// Returns true if the same call may go through later.
     pub fn is_temporary(&self) -> bool {
         matches!(self, Self::RateLimited { .. } | Self::NoAnswer(_) | Self::NotSent)
     }
@@ -186,7 +187,7 @@ impl From<Inner> for Error {
     }
 }
 
-/// Whether a code says that the token is no good, and will not be.
+/// Returns true if a code says that the token is no good, and will not become so.
 pub fn is_fatal(code: &str) -> bool {
     matches!(
         code,
@@ -240,7 +241,7 @@ fn of_code(code: &str, body: Option<&str>) -> Error {
     }
 }
 
-/// The code in the body of an error: of JSON, or the body itself where it is a mere word.
+/// Returns the code in the body of an error: of JSON, or the body itself where it is a mere word.
 fn code_in(body: &str) -> Option<String> {
     let json = serde_json::from_str::<Value>(body).ok();
     if let Some(code) = json.as_ref().and_then(|json| json["error"].as_str()) {

@@ -9,24 +9,24 @@ use super::{
     plain,
 };
 
-/// A slash command, as a person sent it. It is never in a thread: Slack allows none there.
+/// A slash command, as a person sent it. It is never in a thread: Slack allows no commands there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Command {
-    /// With its slash: `/countersign`.
+    /// The command with its slash: `/countersign`.
     pub command: String,
-    /// What stands behind it, plain.
+    /// The text after the command, plain.
     pub text: String,
-    /// Who.
+    /// The person who sent it.
     pub user: UserId,
     /// The workspace.
     pub team: TeamId,
-    /// Where.
+    /// The channel it was sent in.
     pub channel: ChannelId,
-    /// Where later answers can go, for 30 minutes and five times.
+    /// The address for later answers, good for 30 minutes and five uses.
     pub response_url: Option<String>,
-    /// Opens a modal, once and within 3 s.
+    /// The id that opens a modal, once and within 3 s.
     pub trigger_id: Option<String>,
-    /// The sending of it.
+    /// The key by which a repeat of this command is recognised.
     pub dedup: DedupKey,
 }
 
@@ -34,7 +34,7 @@ pub struct Command {
 ///
 /// # Errors
 ///
-/// [`Unreadable`] if something is missing without which it means nothing.
+/// [`Unreadable`] if a required field is missing.
 pub fn read(fields: &Value, us: &Identity) -> Result<Inbound, Unreadable> {
     if let Some(why) = us.refuses_command(fields) {
         return Ok(Inbound::Ignored(why));

@@ -1,8 +1,8 @@
-//! How connections to Slack are made: over TLS, or over plain HTTP to a stand-in.
+//! Connections to Slack: over TLS, or over plain HTTP to a stand-in.
 //!
-//! The library reads an answer to its end, however long it is. So the connections it is given end before: each answer
-//! has a cap ([`countersign_wire::capped`]), which holds for all that the library asks, with Socket Mode's own call. They
-//! speak HTTP/1.1, where it can be told which bytes are of one answer.
+//! The library reads an answer to its end, however long it is. So the connections it is given have a limit: each answer
+//! has a cap ([`countersign_wire::capped`]), which holds for all that the library asks, Socket Mode's own call
+//! included. They speak HTTP/1.1, where the bytes of one answer can be told from those of the next.
 
 use std::{io, time::Duration};
 
@@ -31,7 +31,7 @@ pub(super) fn connector(api_url: &str, longest: usize) -> io::Result<Connector> 
     Ok(Connector::with_connector(capped).with_slack_api_url(api_url.trim_end_matches('/')))
 }
 
-/// Whether a call failed because its answer was too long.
+/// Returns true if a call failed because its answer was too long.
 pub(super) fn was_too_long(error: &SlackClientError) -> bool {
     let cause = match error {
         SlackClientError::HttpProtocolError(error) => error.cause.as_deref(),

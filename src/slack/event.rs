@@ -9,59 +9,59 @@ use super::{
     plain,
 };
 
-/// Something a person wrote.
+/// A message that a person wrote.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
-    /// The workspace that told us.
+    /// The workspace that delivered the event.
     pub team: TeamId,
-    /// Where.
+    /// The channel or direct conversation it is in.
     pub channel: ChannelId,
-    /// Whether it is between the person and us.
+    /// The kind of conversation.
     pub channel_kind: ChannelKind,
-    /// Who.
+    /// The person who wrote it.
     pub user: UserId,
-    /// What, plain, without the mention of us around it. Empty if there was nothing else.
+    /// The text, plain, without mentions of the bot at its ends. Empty if there was nothing else.
     pub text: String,
-    /// When; also its name.
+    /// The time it was posted, which is also its id in the channel.
     pub ts: MessageTs,
     /// The root of its thread; absent for a message that is not in one (yet).
     pub thread_ts: Option<MessageTs>,
-    /// Whether it mentions us.
+    /// True if it mentions the bot.
     pub mentions_us: bool,
-    /// Whether it is said to somebody else: it mentions a person, a group or everybody, or begins with a name, and does
-    /// not mention us.
+    /// True if it addresses another person: it mentions a person, a group or everybody, or begins with a name, and does
+    /// not mention the bot.
     pub to_another: bool,
-    /// How many files hang on it; their contents are not read.
+    /// The number of attached files; their contents are not read.
     pub files: usize,
-    /// The event, and the message: a mention in a channel comes as two events.
+    /// The keys of the event and of the message: a mention in a channel comes as two events.
     pub dedup: Vec<DedupKey>,
 }
 
 impl Message {
-    /// The thread it belongs to, or would open.
+    /// Returns the thread that the message belongs to, or would open.
     pub fn thread(&self) -> ThreadId {
         let root = self.thread_ts.clone().unwrap_or_else(|| self.ts.clone());
         ThreadId { team: self.team.clone(), channel: self.channel.clone(), root }
     }
 }
 
-/// What kind of conversation it is.
+/// The kinds of conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChannelKind {
     /// Several people: channel, private channel, group message.
     Channel,
-    /// One person and us.
+    /// One person and the bot.
     Direct,
 }
 
-/// A person opened our Home tab.
+/// A person opened the bot's Home tab.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HomeOpened {
     /// The workspace.
     pub team: TeamId,
-    /// Who.
+    /// The person.
     pub user: UserId,
-    /// The event.
+    /// The key of the event.
     pub dedup: DedupKey,
 }
 
@@ -70,20 +70,20 @@ pub struct HomeOpened {
 pub struct SessionStopped {
     /// The thread of the session.
     pub thread: ThreadId,
-    /// Who.
+    /// The person.
     pub user: UserId,
-    /// The event.
+    /// The key of the event.
     pub dedup: DedupKey,
 }
 
-/// A person opened a place to talk with us, and has said nothing yet.
+/// A person opened a conversation with the bot, and has written nothing yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TalkOpened {
     /// The direct conversation.
     pub channel: ChannelId,
     /// The thread that Slack made for it, if it made one.
     pub thread: Option<MessageTs>,
-    /// The event.
+    /// The key of the event.
     pub dedup: DedupKey,
 }
 
@@ -91,7 +91,7 @@ pub struct TalkOpened {
 ///
 /// # Errors
 ///
-/// [`Unreadable`] if something is missing without which it means nothing.
+/// [`Unreadable`] if a required field is missing.
 pub fn read(body: &Value, us: &Identity) -> Result<Inbound, Unreadable> {
     if text(body, "/type") == Some("app_rate_limited") {
         return Ok(Inbound::Ignored("app_rate_limited"));
@@ -133,7 +133,7 @@ pub fn read(body: &Value, us: &Identity) -> Result<Inbound, Unreadable> {
     }
 }
 
-/// Reads a message, unless it is one that nobody wrote to us.
+/// Reads a message. Messages that no person wrote to the bot, such as edits and other bots' posts, are ignored.
 fn read_message(body: &Value, us: &Identity) -> Result<Inbound, Unreadable> {
     let event = &body["event"];
     match text(event, "/subtype") {
@@ -176,12 +176,12 @@ fn read_message(body: &Value, us: &Identity) -> Result<Inbound, Unreadable> {
     }))
 }
 
-/// The workspace; the organisation where Slack names no workspace.
+/// Returns the workspace, or the organisation where Slack names no workspace.
 fn team(body: &Value) -> Result<TeamId, Unreadable> {
     text(body, "/team_id").or_else(|| text(body, "/enterprise_id")).map(TeamId::from).ok_or(Unreadable("/team_id"))
 }
 
-/// The name of the event: unique for an app in a workspace.
+/// Returns the key of the event: unique for an app in a workspace.
 fn event_key(body: &Value) -> Result<DedupKey, Unreadable> {
     let app = text(body, "/api_app_id").unwrap_or_default();
     Ok(DedupKey::new(format!("event:{app}:{}:{}", team(body)?, required(body, "/event_id")?)))

@@ -1,15 +1,15 @@
-//! Reading fields of Slack's JSON without a model of the whole.
+//! Access to fields of Slack's JSON without a model of the whole.
 
 use serde_json::Value;
 
 use super::Unreadable;
 
-/// The text at `pointer` (`/user/id`); nothing if it is absent, null, empty or no text.
+/// Returns the text at `pointer` (`/user/id`); `None` if it is absent, null, empty or not a string.
 pub(super) fn text<'a>(value: &'a Value, pointer: &str) -> Option<&'a str> {
     value.pointer(pointer).and_then(Value::as_str).filter(|text| !text.is_empty())
 }
 
-/// The text at `pointer`, which has to be there.
+/// Returns the text at `pointer`, which is required.
 ///
 /// # Errors
 ///
@@ -18,12 +18,12 @@ pub(super) fn required<'a>(value: &'a Value, pointer: &'static str) -> Result<&'
     text(value, pointer).ok_or(Unreadable(pointer))
 }
 
-/// The first of several texts that is there.
+/// Returns the first of several texts that is present.
 pub(super) fn first<'a>(value: &'a Value, pointers: &[&str]) -> Option<&'a str> {
     pointers.iter().find_map(|pointer| text(value, pointer))
 }
 
-/// Whether something other than null stands at `pointer`.
+/// Returns true if a value other than null is at `pointer`.
 pub(super) fn present(value: &Value, pointer: &str) -> bool {
     value.pointer(pointer).is_some_and(|found| !found.is_null())
 }

@@ -1,15 +1,15 @@
-//! Which addresses from the outside are used: Slack's own.
+//! The check that addresses from outside are Slack's own.
 //!
-//! A `response_url` comes with a delivery, an upload's address with an answer, and both are written to. Whoever could
-//! put an address there would have our messages sent wherever they like, to machines of this network too. So they lead
-//! to `slack.com` or a name below it, over TLS, or to where the Web API is.
+//! A `response_url` comes with a delivery, an upload's address with an answer, and both are written to. A forged
+//! address there would have the bot's messages sent anywhere, to machines of this network too. So they must lead
+//! to `slack.com` or a name below it, over TLS, or to the host of the Web API.
 
 use countersign_wire::this_machine;
 use url::Url;
 
 use super::client_error::Error;
 
-/// Where all of Slack is.
+/// The domain of all of Slack.
 const SLACK: &str = "slack.com";
 
 /// The hosts that are written to.
@@ -24,11 +24,11 @@ impl Hosts {
         Self { api: api_url.parse().ok() }
     }
 
-    /// An address that may be written to.
+    /// Parses an address and returns it if it may be written to.
     ///
     /// # Errors
     ///
-    /// [`Error::Refused`] with `invalid_url`, or with `foreign_url` if it leads elsewhere; the log then says where.
+    /// [`Error::Refused`] with `invalid_url`, or with `foreign_url` if it leads elsewhere; the log then names the host.
     pub(super) fn check(&self, address: &str) -> Result<Url, Error> {
         let refused = |code: &str| Error::Refused { code: code.to_owned() };
         let url: Url = address.parse().map_err(|_| refused("invalid_url"))?;
@@ -40,12 +40,13 @@ impl Hosts {
         Err(refused("foreign_url"))
     }
 
-    /// Whether an address for a WebSocket is one of Slack's.
+    /// Returns true if an address for a WebSocket is one of Slack's.
     pub(super) fn is_socket(&self, address: &str) -> bool {
         address.parse().is_ok_and(|url| self.is_slacks(&url, ["ws", "wss"]))
     }
 
-    /// Whether an address is Slack's, or on the Web API's own host. `plain` and `secure` are its possible schemes.
+    /// Returns true if an address is Slack's, or on the Web API's own host. `plain` and `secure` are its possible
+    /// schemes.
     fn is_slacks(&self, url: &Url, [plain, secure]: [&str; 2]) -> bool {
         if !url.username().is_empty() || url.password().is_some() {
             return false;

@@ -1,9 +1,9 @@
-//! The HTTP way in: the Events API, interactions and commands.
+//! The HTTP ingress: the Events API, interactions and commands.
 //!
-//! Three paths for the three settings of an app, all the same inside: what a request is shows in its content type and
+//! Three paths for the three settings of an app, all handled alike: the kind of a request shows in its content type and
 //! fields. The signature is checked on the raw bytes before anything is decoded.
 //!
-//! The signature's five minutes run by the machine's clock: the library that checks it asks no other.
+//! The signature's five minutes run by the machine's clock: the library that checks it uses no other.
 
 use std::{fmt, sync::Arc};
 
@@ -55,11 +55,11 @@ impl fmt::Debug for Ingress {
     }
 }
 
-/// What a request asks of us.
+/// The kinds of request.
 enum Request {
-    /// To prove that we are here.
+    /// Slack asks for this text back, to verify the address.
     Challenge(String),
-    /// To be stored.
+    /// A delivery to be stored.
     Delivery(Box<Result<Inbound, Unreadable>>),
 }
 
@@ -86,7 +86,7 @@ async fn on_request(State(ingress): State<Arc<Ingress>>, headers: HeaderMap, bod
 }
 
 impl Ingress {
-    /// The body, if Slack signed it within the last five minutes.
+    /// Returns the body, if Slack signed it within the last five minutes.
     fn verified<'a>(&self, headers: &HeaderMap, body: &'a Bytes) -> Option<&'a str> {
         let signature = header(headers, SlackEventSignatureVerifier::SLACK_SIGNED_HASH_HEADER);
         let timestamp = header(headers, SlackEventSignatureVerifier::SLACK_SIGNED_TIMESTAMP);
@@ -95,7 +95,7 @@ impl Ingress {
     }
 }
 
-/// A header as text; empty if there is none.
+/// Returns a header as text; empty if there is none.
 fn header<'a>(headers: &'a HeaderMap, name: &str) -> &'a str {
     headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
 }
@@ -142,7 +142,7 @@ mod tests {
     use crate::sink::{Received, SinkAnswer, SinkError};
     use countersign_core::clock::{Clock, SystemClock};
 
-    /// A sink that remembers, and answers as it is told.
+    /// A sink that records deliveries, and answers as it is configured.
     #[derive(Default)]
     struct Notebook {
         received: Mutex<Vec<Received>>,

@@ -1,6 +1,6 @@
-//! The Socket Mode way in: envelopes over WebSockets that we open.
+//! The Socket Mode ingress: envelopes over WebSockets that the bot opens.
 //!
-//! The transport is the Slack library's, and gives us raw frames; ours is what stands round it. Each connection is a
+//! The transport is the Slack library's, and yields raw frames; the code around it is ours. Each connection is a
 //! manager of its own with one client, so that a successor can be opened before the old one is let go, and each has a
 //! supervisor ([`Supervisor::keep_connected`]) that ends it and builds it anew:
 //!
@@ -12,8 +12,8 @@
 //! | `disconnect`: `link_disabled`; `apps.connections.open` says `invalid_auth`, … | [`SocketHealth::Fatal`]; try again rarely |
 //! | the same before there was any connection | [`SocketIngress::run`] ends with the [`Refusal`] |
 //!
-//! `apps.connections.open` is called once before the library does: its answer tells what is fatal, which the library
-//! only writes to a log, and a call of ours that hangs can be given up.
+//! `apps.connections.open` is called once before the library does: its answer says what is fatal, which the library
+//! only writes to a log, and a hanging call of ours can be given up.
 //!
 //! The library's own error lines hold addresses with their tickets: its log target (`slack_morphism`) is to be off.
 //!
@@ -50,39 +50,39 @@ use super::{
     socket_intake::{Intake, Listener, Notice},
 };
 
-/// How long an old connection is still read after its successor was asked for.
+/// The time for which an old connection is still read after its successor was asked for.
 const LINGER: Duration = Duration::from_secs(15);
 
-/// How long a connection that is being opened may take to be there, so that it can be closed, when we stop.
+/// The time that a connection in the middle of being opened is given at shutdown, so that it can be closed.
 const LAST_OPENING: Duration = Duration::from_secs(2);
 
-/// How long the library may take to shut a connection down.
+/// The time that the library is given to shut a connection down.
 const LET_GO: Duration = Duration::from_secs(5);
 
-/// How long it takes at most to write acknowledgements that are on their way when we stop.
+/// The time that acknowledgements on their way are given at shutdown.
 const LAST_WORDS: Duration = Duration::from_millis(100);
 
-/// How to keep connected.
+/// The settings of Socket Mode.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Where the API is: `https://slack.com/api`.
+    /// The address of the API: `https://slack.com/api`.
     pub api_url: String,
     /// The app-level token (`xapp-…`).
     pub app_token: SecretString,
-    /// How many connections; two, so that one can be renewed while the other is open. Slack allows ten.
+    /// The number of connections; two, so that one can be renewed while the other is open. Slack allows ten.
     pub connections: u32,
-    /// How long a connection may take until its `hello`.
+    /// The time a connection may take until its `hello`.
     pub hello_within: Duration,
     /// The first wait before a failed connection is tried again; doubles.
     pub backoff: Duration,
     /// The longest such wait.
     pub backoff_max: Duration,
-    /// How often to ping, in whole seconds. Four pings without an answer: the connection is dead.
+    /// The interval between pings, in whole seconds. After four pings without an answer, the connection is dead.
     pub ping_every: Duration,
 }
 
 impl Settings {
-    /// What is good for production.
+    /// Settings for production.
     pub fn new(api_url: impl Into<String>, app_token: SecretString) -> Self {
         Self {
             api_url: api_url.into(),
@@ -96,7 +96,7 @@ impl Settings {
     }
 }
 
-/// Socket Mode, not yet running.
+/// The Socket Mode ingress, not yet running.
 pub struct SocketIngress {
     supervisor: Arc<Supervisor>,
     health: watch::Receiver<SocketHealth>,
@@ -109,7 +109,7 @@ impl fmt::Debug for SocketIngress {
 }
 
 impl SocketIngress {
-    /// Will hand what arrives to `sink`.
+    /// An ingress that will hand what arrives to `sink`.
     ///
     /// # Errors
     ///
@@ -121,24 +121,24 @@ impl SocketIngress {
         Ok(Self { supervisor: Arc::new(Supervisor { settings, slack, intake, gauge, clock }), health })
     }
 
-    /// How it stands, to be watched.
+    /// The health of the connections, to be watched.
     pub fn health(&self) -> watch::Receiver<SocketHealth> {
         self.health.clone()
     }
 
-    /// Keeps connected until `stop`; then takes nothing more, and returns when what was taken is acknowledged.
+    /// Keeps connected until `stop`; then takes nothing more, and returns when everything taken is acknowledged.
     ///
     /// # Errors
     ///
-    /// [`Refusal`] if Slack does not have us from the start: there was no connection yet, and there will be none.
+    /// [`Refusal`] if Slack refuses the app from the start: there was no connection yet, and there will be none.
     ///
     /// # Panics
     ///
-    /// If what keeps a connection panicked: nobody would keep it any more.
+    /// If the task that keeps a connection panicked.
     ///
     /// # Cancel safety
     ///
-    /// None: if the future is dropped, open connections are left to themselves. Cancel `stop` instead.
+    /// None: if the future is dropped, open connections are abandoned. Cancel `stop` instead.
     pub async fn run(self, stop: CancellationToken) -> Result<(), Refusal> {
         let stop = stop.child_token();
         let mut connections = JoinSet::new();
@@ -168,20 +168,20 @@ impl SocketIngress {
 
 struct Supervisor {
     settings: Settings,
-    /// With the app token.
+    /// The client with the app token.
     slack: SlackClient,
     intake: Arc<Intake>,
     gauge: Gauge,
     clock: Arc<dyn Clock>,
 }
 
-/// Why a connection is over.
+/// The reasons why a connection is over.
 enum End {
-    /// Open another one now.
+    /// Slack asks for a new one: open it now.
     Renew,
     /// It never said hello, or broke: wait a little.
     Failed(String),
-    /// It will not work until somebody changes something.
+    /// It will not work until a setting changes.
     Fatal(Refusal),
     Stopped,
 }
@@ -227,7 +227,7 @@ impl Supervisor {
         doubled.min(self.settings.backoff_max).mul_f64(rand::rng().random_range(0.5..1.0))
     }
 
-    /// One connection, from opening to its end.
+    /// Runs one connection, from opening to its end.
     async fn connection(
         self: Arc<Self>,
         slot: u32,
@@ -302,7 +302,7 @@ impl Supervisor {
         }
     }
 
-    /// Reads on what is queued in an old connection, until Slack closes it or the time is up.
+    /// Keeps reading what is queued in an old connection, until Slack closes it or the time is up.
     async fn linger(
         self: Arc<Self>,
         connection: Connection,
@@ -318,7 +318,7 @@ impl Supervisor {
         self.let_go(connection, End::Renew).await;
     }
 
-    /// Starts a connection; what it has to tell comes through `notices`.
+    /// Starts a connection; its notices come through `notices`.
     async fn open(&self, notices: mpsc::UnboundedSender<Notice>) -> Option<Connection> {
         let library = self.slack.library();
         let environment = Arc::new(SlackClientEventsListenerEnvironment::new(library.clone()));
@@ -334,7 +334,7 @@ impl Supervisor {
         Some(Connection { manager })
     }
 
-    /// Shuts a connection down; when we stop, after what is in hand is acknowledged.
+    /// Shuts a connection down; at shutdown, after everything in hand is acknowledged.
     async fn let_go(&self, connection: Connection, end: End) -> End {
         if matches!(end, End::Stopped) || self.intake.is_stopped() {
             self.intake.stop();

@@ -12,44 +12,44 @@ use super::{
     plain,
 };
 
-/// Something a person did to what we showed.
+/// An action of a person on a message or view of the bot, or a shortcut.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Interaction {
-    /// What.
+    /// The kind, with its content.
     pub kind: Kind,
-    /// Who.
+    /// The person.
     pub user: UserId,
     /// The workspace; where Slack names none, the person's, and else the organisation.
     pub team: TeamId,
-    /// Whether Slack says that it was done in another workspace: it is answered, and nothing comes of it.
+    /// True if Slack says that it was done in another workspace: it is answered, and has no effect.
     pub elsewhere: bool,
     /// The conversation of the message, where there is a message.
     pub channel: Option<ChannelId>,
     /// The message.
     pub message_ts: Option<MessageTs>,
-    /// The root of the message's thread. An ephemeral message may not tell.
+    /// The root of the message's thread. May be missing for an ephemeral message.
     pub thread_ts: Option<MessageTs>,
-    /// Where answers for this person can go, for 30 minutes and five times.
+    /// The address for answers to this person, good for 30 minutes and five uses.
     pub response_url: Option<String>,
-    /// Opens a modal, once and within 3 s.
+    /// The id that opens a modal, once and within 3 s.
     pub trigger_id: Option<String>,
-    /// This act of this person.
+    /// The key by which a repeat of this interaction is recognised.
     pub dedup: DedupKey,
 }
 
-/// What was done.
+/// The kinds of interaction.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Kind {
-    /// Buttons and menus in a message, a modal or the Home tab.
+    /// Buttons and menus were used in a message, a modal or the Home tab.
     BlockActions {
-        /// Usually one.
+        /// The elements that were used; usually one.
         actions: Vec<Action>,
-        /// The modal or Home tab they are in, if it is one.
+        /// The modal or Home tab that the elements are in; `None` for a message.
         view: Option<View>,
     },
-    /// A modal was sent. Answer with `response_action` to keep it open.
+    /// A modal was submitted. Answer with `response_action` to keep it open.
     ViewSubmission {
-        /// The modal with what was entered.
+        /// The modal with the values entered.
         view: View,
     },
     /// A modal was closed.
@@ -57,33 +57,33 @@ pub enum Kind {
         /// The modal.
         view: View,
     },
-    /// A global shortcut.
+    /// A global shortcut was used.
     Shortcut {
-        /// Which.
+        /// The id of the shortcut.
         callback_id: String,
     },
-    /// A shortcut on a message.
+    /// A shortcut on a message was used.
     MessageAction {
-        /// Which.
+        /// The id of the shortcut.
         callback_id: String,
-        /// What the message says, plain.
+        /// The message's text, plain.
         text: String,
     },
 }
 
-/// One element that was used.
+/// An element that was used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Action {
-    /// Its name in its block.
+    /// The element's id in its block.
     pub action_id: String,
-    /// Its block.
+    /// The id of the block.
     pub block_id: String,
-    /// What it carries or what was chosen, one text for each.
+    /// The element's own value, or one text for each choice made in it.
     pub values: Vec<String>,
 }
 
 impl Action {
-    /// The only value, or the first.
+    /// Returns the only value, or the first.
     pub fn value(&self) -> Option<&str> {
         self.values.first().map(String::as_str)
     }
@@ -92,20 +92,20 @@ impl Action {
 /// A modal or Home tab.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct View {
-    /// Slack's name for it.
+    /// Slack's id.
     pub id: String,
-    /// Ours.
+    /// The id that the bot gave it.
     pub callback_id: String,
-    /// What we put into it.
+    /// The data that the bot put into it.
     pub private_metadata: String,
-    /// Its state, for an update that must not overwrite a newer one.
+    /// The version of its content, for an update that must not overwrite a newer one.
     pub hash: Option<String>,
-    /// What was entered, by block; each block has one input. Nothing entered is an empty list.
+    /// The values entered, by block; each block has one input. Nothing entered is an empty list.
     pub values: BTreeMap<String, Vec<String>>,
 }
 
 impl View {
-    /// What is sent from this modal and kept: it closes then, so whatever is sent from it afterwards is the same again.
+    /// Returns the key of a submission of this modal: it closes then, so any further submission is a repeat.
     pub fn dedup(&self) -> DedupKey {
         DedupKey::new(format!("view:{}", self.id))
     }
@@ -115,7 +115,7 @@ impl View {
 ///
 /// # Errors
 ///
-/// [`Unreadable`] if something is missing without which it means nothing.
+/// [`Unreadable`] if a required field is missing.
 pub fn read(payload: &Value, us: &Identity) -> Result<Inbound, Unreadable> {
     let refused = us.refuses_interaction(payload);
     let is_press = text(payload, "/type") == Some("block_actions");
@@ -170,7 +170,7 @@ pub fn read(payload: &Value, us: &Identity) -> Result<Inbound, Unreadable> {
     }))
 }
 
-/// Reads a used element; one without a name reads as an empty name, which nobody listens to.
+/// Reads a used element; a missing id reads as an empty one, which nothing handles.
 fn read_action(action: &Value) -> Action {
     Action {
         action_id: text(action, "/action_id").unwrap_or_default().to_owned(),
@@ -194,7 +194,7 @@ fn read_view(view: &Value) -> Result<View, Unreadable> {
     })
 }
 
-/// What an element carries or what was chosen in it, whatever kind it is.
+/// Returns the element's own value or the choices made in it, whatever its kind.
 fn read_values(element: &Value) -> Vec<String> {
     const ONE: [&str; 9] = [
         "/value",

@@ -1,7 +1,8 @@
-//! The wire to Slack: what comes in becomes an [`Inbound`], what goes out goes through [`client::SlackClient`].
+//! The wire to Slack: deliveries become [`Inbound`], calls go out through [`client::SlackClient`].
 //!
-//! Both ways in, [`ingress_http`] and [`ingress_socket`], read the raw JSON ([`event`], [`interaction`], [`command`])
-//! and hand it to a [`sink::Sink`], if it is ours ([`origin`]). They acknowledge when the sink says that it is stored, and not before. Text that
+//! Both ingresses, [`ingress_http`] and [`ingress_socket`], read the raw JSON ([`event`], [`interaction`], [`command`])
+//! and hand it to a [`sink::Sink`], if it is for this app ([`origin`]). They acknowledge when the sink says that it is
+//! stored, and not before. Text that
 //! comes in is made plain ([`plain`]), text that goes out is escaped ([`mrkdwn`], [`markdown`]) and put into [`blocks`].
 //!
 //! This module knows no graph, no approvals and no store. Start reading at [`sink`].
@@ -37,27 +38,27 @@ use countersign_core::ids::DedupKey;
 
 pub use self::origin::Identity;
 
-/// Something Slack told us, read and made plain.
+/// A delivery from Slack, read and made plain.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Inbound {
-    /// A person wrote something, to us or where we can hear it.
+    /// A person wrote a message, to the bot or where it can read along.
     Message(event::Message),
-    /// A person pressed a button, sent or closed a modal, or used a shortcut.
+    /// A person pressed a button, submitted or closed a modal, or used a shortcut.
     Interaction(interaction::Interaction),
     /// A person used a slash command.
     Command(command::Command),
-    /// A person looks at our Home tab.
+    /// A person opened the bot's Home tab.
     HomeOpened(event::HomeOpened),
     /// A person pressed Slack's own Stop button.
     SessionStopped(event::SessionStopped),
-    /// A person opened a place to talk with us.
+    /// A person opened a conversation with the bot.
     TalkOpened(event::TalkOpened),
-    /// Nothing for us, and why: acknowledged and forgotten.
+    /// A delivery that is not for the bot, with the reason: acknowledged and dropped.
     Ignored(&'static str),
 }
 
 impl Inbound {
-    /// The keys by which a repeat is recognised. Any one that is known already marks it.
+    /// Returns the keys by which a repeat is recognised. Any one that is known already marks it.
     pub fn dedup(&self) -> &[DedupKey] {
         match self {
             Self::Message(message) => &message.dedup,
@@ -70,7 +71,7 @@ impl Inbound {
         }
     }
 
-    /// What kind it is, in a word: for counters and logs.
+    /// Returns the kind in a word, for counters and logs.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Message(_) => "message",
@@ -84,7 +85,7 @@ impl Inbound {
     }
 }
 
-/// Something authentic that cannot be read: it is acknowledged and counted, since a repeat would be no better.
+/// An authentic delivery that cannot be read: it is acknowledged and counted, since a repeat would be no better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a delivery from Slack has no readable `{0}`")]
 pub struct Unreadable(pub &'static str);

@@ -1,9 +1,9 @@
 //! A model's Markdown, made harmless for a `markdown` block.
 //!
-//! Slack draws Markdown there, but it also understands its own tokens, and makes a link of whatever looks like one. What a
-//! model writes it may have read in a name, so nothing of it can be followed by a click: `<!…>`, `<@…>` and
-//! `<#…>` are broken, and every address stands as code, also that of a link, beside its words ([`addresses`]). What is only
-//! formatting stays.
+//! Slack draws Markdown there, but it also understands its own tokens, and makes a link of anything that looks like
+//! one. A model may repeat what it read in a name, so nothing of its text can be followed by a click: `<!…>`, `<@…>`
+//! and `<#…>` are broken, and every address stands as code, also that of a link, next to its words ([`addresses`]).
+//! Pure formatting stays.
 
 mod addresses;
 mod divide;
@@ -12,10 +12,10 @@ pub use divide::divide;
 
 use super::mrkdwn::{is_visible, length};
 
-/// The most that fits into the markdown blocks of one message.
+/// The most characters that fit into the markdown blocks of one message.
 pub const LIMIT: usize = 12_000;
 
-/// The text without broadcasts, mentions and links. What is far beyond a message is not looked at.
+/// Returns the text without broadcasts, mentions and links. Text far beyond a message's length is dropped.
 pub fn harmless(markdown: &str) -> String {
     let visible: String = markdown.chars().filter(|c| is_visible(*c)).take(8 * LIMIT).collect();
     let text = without_reference_links(&addresses::as_code(&without_tokens(&visible)));
@@ -23,7 +23,7 @@ pub fn harmless(markdown: &str) -> String {
     text.trim().to_owned()
 }
 
-/// A harmless text cut to `limit`, with a code block that is open closed.
+/// Cuts a harmless text to `limit`, and closes a code block that is open there.
 pub fn cut(text: &str, limit: usize) -> String {
     if length(text) <= limit {
         return text.to_owned();
@@ -44,7 +44,7 @@ pub fn cut(text: &str, limit: usize) -> String {
     kept
 }
 
-/// The words without their formatting, for notifications, where nothing of it is drawn. Not made harmless.
+/// Returns the words without their formatting, for notifications, which draw none. Not made harmless.
 pub fn plain(markdown: &str) -> String {
     let mut fenced = false;
     let mut lines = Vec::new();
@@ -89,7 +89,7 @@ fn plain_words(line: &str) -> String {
     out
 }
 
-/// Whether an asterisk or underscore between these is formatting: not alone, and not inside a word.
+/// Returns true if an asterisk or underscore between these is formatting: not alone, and not inside a word.
 fn is_mark(previous: Option<char>, next: Option<char>) -> bool {
     let blank = |c: Option<char>| c.is_none_or(char::is_whitespace);
     let inside = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
@@ -110,7 +110,7 @@ fn without_tokens(text: &str) -> String {
     out
 }
 
-/// Whether `address|words>` follows, Slack's own way to write a link.
+/// Returns true if `address|words>` follows, Slack's own way to write a link.
 fn is_labelled_link(text: &str) -> bool {
     let scheme = text.bytes().take(16).take_while(|b| b.is_ascii_alphanumeric()).count();
     let inside = || text.split(['>', '\n']).next().unwrap_or_default();
@@ -134,12 +134,12 @@ struct Link<'a> {
     words: &'a str,
     /// The address alone.
     target: &'a str,
-    /// How many bytes it takes.
+    /// The length of the whole link, in bytes.
     length: usize,
 }
 
 impl<'a> Link<'a> {
-    /// The link that begins with the first character, a `[`.
+    /// Returns the link that begins with the first character, a `[`.
     fn at_start_of(text: &'a str) -> Option<Self> {
         let words_end = closing(text, b'[', b']')?;
         let after = &text[words_end + 1..];
@@ -157,7 +157,8 @@ impl<'a> Link<'a> {
     }
 }
 
-/// Where the bracket that opens `text` is closed. Gives up after some distance, so that many brackets cost little.
+/// Returns the position where the bracket that opens `text` is closed. Gives up after some distance, so that many
+/// brackets cost little.
 fn closing(text: &str, open: u8, close: u8) -> Option<usize> {
     let mut depth = 0_usize;
     let mut escaped = false;

@@ -1,4 +1,4 @@
-//! Which permissions the app turned out to lack: named once each in the log, and for as long as the process runs in
+//! The permissions that the app turned out to lack: named once each in the log, and for as long as the process runs in
 //! `/readyz`.
 
 use std::{
@@ -6,14 +6,14 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-/// What the app lacks, and for which call that was found out first.
+/// The scopes that the app lacks, each with the call that found it out first.
 #[derive(Debug, Default)]
 pub struct MissingScopes {
     found: Mutex<BTreeMap<String, &'static str>>,
 }
 
 impl MissingScopes {
-    /// Slack refused `method` for want of `scope`. Logged the first time.
+    /// Records that Slack refused `method` for want of `scope`. Logged the first time.
     pub(super) fn note(&self, scope: &str, method: &'static str) {
         let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
         if found.contains_key(scope) {
@@ -28,7 +28,7 @@ impl MissingScopes {
         );
     }
 
-    /// A line for each scope that is missing: `files:write (for files.getUploadURLExternal)`.
+    /// Returns a line for each missing scope: `files:write (for files.getUploadURLExternal)`.
     pub fn told(&self) -> Vec<String> {
         let found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
         found.iter().map(|(scope, method)| format!("{scope} (for {method})")).collect()

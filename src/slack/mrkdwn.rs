@@ -13,10 +13,10 @@ use countersign_core::{
 };
 use url::Url;
 
-/// What stands where something was cut.
+/// The mark at a place where text was cut.
 const CUT: char = '…';
 
-/// A text in the making.
+/// A text being built.
 #[derive(Clone, Debug)]
 pub struct Mrkdwn {
     text: String,
@@ -32,52 +32,52 @@ impl Mrkdwn {
         Self { text: String::new(), length: 0, limit, cut: false, previous: None }
     }
 
-    /// Words as they are.
+    /// Appends words as they are.
     pub fn plain(mut self, words: &str) -> Self {
         self.push_words(words, |c| c, true);
         self
     }
 
-    /// Words inside a fence: only backticks have to give way.
+    /// Appends words inside a fence: only backticks become look-alikes.
     pub fn verbatim(mut self, words: &str) -> Self {
         self.push_words(words, |c| if c == '`' { look_alike(c) } else { c }, false);
         self
     }
 
-    /// Words in bold, on one line.
+    /// Appends words in bold, on one line.
     pub fn bold(self, words: &str) -> Self {
         self.wrapped(words, "*", &['*'])
     }
 
-    /// Words in italics, on one line.
+    /// Appends words in italics, on one line.
     pub fn italic(self, words: &str) -> Self {
         self.wrapped(words, "_", &[])
     }
 
-    /// A code span, on one line. Backticks inside become look-alikes: Slack has no way to write them.
+    /// Appends a code span, on one line. Backticks inside become look-alikes: Slack has no way to write them.
     pub fn code(self, words: &str) -> Self {
         self.wrapped(words, "`", &['`'])
     }
 
-    /// A person; notifies them.
+    /// Appends a mention of a person, which notifies them.
     pub fn person(self, user: &UserId) -> Self {
         let id = user.as_str();
         if is_id(id) { self.whole(&format!("<@{id}>")) } else { self.plain("@").plain(id) }
     }
 
-    /// A channel; Slack shows its name to those who may know it.
+    /// Appends a channel; Slack shows its name to those who may know it.
     pub fn channel(self, channel: &ChannelId) -> Self {
         let id = channel.as_str();
         let is_id = (1..=40).contains(&id.len()) && id.bytes().all(|b| b.is_ascii_alphanumeric());
         if is_id { self.whole(&format!("<#{id}>")) } else { self.plain("#").plain(id) }
     }
 
-    /// A moment in the reader's own time zone.
+    /// Appends a moment in the reader's own time zone.
     pub fn moment(self, at: Timestamp) -> Self {
         self.whole(&format!("<!date^{}^{{date_short_pretty}} {{time}}|{}>", at.seconds(), utc(at)))
     }
 
-    /// A link with its words, if it leads to `http` or `https`; the words and the address otherwise.
+    /// Appends a link with its words, if it leads to `http` or `https`; the words and the address otherwise.
     pub fn link(self, url: &str, words: &str) -> Self {
         let Some(url) = web_address(url) else { return self.plain(words).plain(" (").plain(url).plain(")") };
         let mut label = Mrkdwn::new(200);
@@ -88,32 +88,32 @@ impl Mrkdwn {
         self.whole(&format!("<{}|{}>", escape(&url), label.text.replace('|', "∣")))
     }
 
-    /// Text of our own that is mrkdwn already.
+    /// Appends text of ours that is mrkdwn already.
     pub fn raw(self, ours: &str) -> Self {
         self.whole(ours)
     }
 
-    /// How much still fits.
+    /// Returns the length that still fits.
     pub fn room(&self) -> usize {
         self.limit.saturating_sub(self.length)
     }
 
-    /// Whether something was left out.
+    /// Returns true if something was left out.
     pub fn is_cut(&self) -> bool {
         self.cut
     }
 
-    /// Whether there is nothing to see.
+    /// Returns true if there is nothing to see.
     pub fn is_blank(&self) -> bool {
         self.text.trim().is_empty()
     }
 
-    /// The text.
+    /// Returns the text.
     pub fn finish(self) -> String {
         self.text
     }
 
-    /// Words between two marks, on one line, with `inside` replaced by look-alikes. Nothing for nothing.
+    /// Appends words between two marks, on one line, with `inside` replaced by look-alikes. Empty words append nothing.
     fn wrapped(mut self, words: &str, mark: &str, inside: &[char]) -> Self {
         let words = words.trim();
         if words.is_empty() {
@@ -134,7 +134,7 @@ impl Mrkdwn {
         self
     }
 
-    /// Something that makes sense only as a whole.
+    /// Appends a token that makes sense only as a whole.
     fn whole(mut self, token: &str) -> Self {
         if self.cut || length(token) > self.room() {
             return self.full();
@@ -193,29 +193,29 @@ impl Mrkdwn {
     }
 }
 
-/// Whether it looks like one of Slack's ids, so that nothing else can be put between the brackets.
+/// Returns true if a text looks like one of Slack's ids, so that nothing else can be put between the brackets.
 fn is_id(id: &str) -> bool {
     (1..=40).contains(&id.len()) && id.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-')
 }
 
-/// Words as mrkdwn, however long.
+/// Escapes words as mrkdwn, however long.
 pub fn escape(words: &str) -> String {
     words.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
-/// How long Slack may think a text is: UTF-16 units.
+/// Returns the length of a text as Slack may count it: in UTF-16 units.
 pub fn length(text: &str) -> usize {
     text.chars().map(char::len_utf16).sum()
 }
 
-/// Text for a `plain_text` object, where nothing is parsed: one line, at most `limit` long, never empty.
+/// Returns text for a `plain_text` object, where nothing is parsed: one line, at most `limit` long, never empty.
 pub fn line(words: &str, limit: usize) -> String {
     let visible: String = words.chars().filter(|c| is_visible(*c)).map(one_line).collect();
     let text = cut(visible.trim(), limit);
     if text.is_empty() { CUT.to_string() } else { text }
 }
 
-/// The beginning of a text that is at most `limit` long, on a character boundary, marked if something is missing.
+/// Returns the beginning of a text, at most `limit` long, on a character boundary, marked if something is missing.
 pub fn cut(text: &str, limit: usize) -> String {
     if length(text) <= limit {
         return text.to_owned();
@@ -233,7 +233,7 @@ pub fn cut(text: &str, limit: usize) -> String {
     text
 }
 
-/// A moment for readers whose client draws no date.
+/// Formats a moment for readers whose client draws no date.
 pub fn utc(at: Timestamp) -> String {
     match jiff::Timestamp::from_millisecond(at.millis()) {
         Ok(moment) => moment.strftime("%Y-%m-%d %H:%M UTC").to_string(),
@@ -241,7 +241,7 @@ pub fn utc(at: Timestamp) -> String {
     }
 }
 
-/// The address in its normal form, if it is one that a browser opens.
+/// Returns the address in its normal form, if it is one that a browser opens.
 pub fn web_address(url: &str) -> Option<String> {
     let url = Url::parse(url.trim()).ok()?;
     let opens = matches!(url.scheme(), "http" | "https") && url.has_host();
@@ -249,14 +249,15 @@ pub fn web_address(url: &str) -> Option<String> {
     (opens && length(&escape(&text)) <= 2000).then_some(text)
 }
 
-/// Whether a character may be shown: line breaks and tabs yes, other controls and reordering marks no.
+/// Returns true if a character may be shown: line breaks and tabs may, other controls and reordering marks may not.
 pub fn is_visible(c: char) -> bool {
     let reorders = matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     let invisible = matches!(c, '\u{200b}' | '\u{2060}'..='\u{2064}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}');
     (!c.is_control() || c == '\n' || c == '\t') && !reorders && !invisible
 }
 
-/// The text with what cannot be seen, or changes how others are seen, as `\u{202e}`: for where every character counts.
+/// Returns the text with characters that cannot be seen, or that change how others are seen, written as `\u{202e}`: for
+/// places where every character counts.
 pub fn spelled_out(text: &str) -> String {
     let mut spelled = String::with_capacity(text.len());
     for c in text.chars() {
@@ -269,7 +270,7 @@ pub fn spelled_out(text: &str) -> String {
     spelled
 }
 
-/// Whether a character that may be shown takes no place, looks like a space, or changes the one before it.
+/// Returns true if a character that may be shown takes no room, looks like a space, or changes the one before it.
 fn is_easily_missed(c: char) -> bool {
     matches!(
         c,
@@ -284,7 +285,7 @@ fn one_line(c: char) -> char {
     if matches!(c, '\n' | '\t' | '\u{2028}' | '\u{2029}') { ' ' } else { c }
 }
 
-/// Whether Slack would take `c` for the beginning of a format here.
+/// Returns true if Slack would take `c` for the beginning of a format here.
 fn begins_format(previous: Option<char>, c: char, next: Option<char>) -> bool {
     match c {
         '`' => true,

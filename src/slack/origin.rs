@@ -1,8 +1,8 @@
-//! Whose a payload is. Only what our own app is told about the workspace that it is installed in is taken.
+//! The check that a payload is for this app: only payloads for it, about the workspace it is installed in, are taken.
 //!
 //! Every payload names the app (`api_app_id`) and the workspace. Which field says the latter depends on the kind: in a
 //! channel that is shared with another workspace `team_id` of an event may be the other one, and `authorizations` or
-//! `context_team_id` name ours; a window has `app_installed_team_id`. Who wrote or pressed is another question: that is
+//! `context_team_id` name ours; a window has `app_installed_team_id`. The author is another question, which is
 //! looked up where it counts.
 
 use std::sync::{Arc, OnceLock};
@@ -12,54 +12,54 @@ use serde_json::Value;
 
 use super::field::{first, text};
 
-/// Why a payload is not taken: it is another app's.
+/// The reason for refusing another app's payload.
 pub const ANOTHER_APP: &str = "another_app";
 
-/// Why a payload is not taken: it is about another workspace.
+/// The reason for refusing a payload about another workspace.
 pub const ANOTHER_TEAM: &str = "another_team";
 
-/// Who we are in the workspace, from `auth.test` and `bots.info`: needed to know a mention of us, what we said ourselves,
-/// and what is not for us.
+/// The bot's identity in the workspace, from `auth.test` and `bots.info`: needed to recognise mentions of the bot, its
+/// own messages, and payloads for others.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
-    /// Our bot's user (`U…`).
+    /// The bot's user (`U…`).
     pub user: UserId,
     /// The workspace; unknown where the app is installed in a whole organisation.
     pub team: Option<TeamId>,
     /// The organisation, if the workspace is in one.
     pub enterprise: Option<String>,
-    /// Our app (`A…`), once it is known.
+    /// The app (`A…`), once it is known.
     app: Arc<OnceLock<String>>,
 }
 
 impl Identity {
-    /// Of this user; in which workspace and by which app is not known.
+    /// The identity of this user; the workspace and the app are not known yet.
     pub fn of(user: impl Into<UserId>) -> Self {
         Self { user: user.into(), team: None, enterprise: None, app: Arc::default() }
     }
 
-    /// In this workspace, or in all of this organisation.
+    /// The same identity in this workspace, or in all of this organisation.
     #[must_use]
     pub fn within(self, team: Option<TeamId>, enterprise: Option<String>) -> Self {
         Self { team, enterprise, ..self }
     }
 
-    /// Our app, once it is known.
+    /// Returns the bot's app (`A…`), once it is known.
     pub fn app(&self) -> Option<&str> {
         self.app.get().map(String::as_str)
     }
 
-    /// Keeps which app is ours. The first word counts.
+    /// Records the app (`A…`). The first value counts.
     pub fn learn_app(&self, app: &str) {
         self.app.get_or_init(|| app.to_owned());
     }
 
-    /// The workspace that a payload belongs to: ours, or in an organisation the one that it names.
+    /// Returns the workspace that a payload belongs to: ours, or in an organisation the one that it names.
     pub(super) fn team_or(&self, named: TeamId) -> TeamId {
         self.team.clone().unwrap_or(named)
     }
 
-    /// Why an event is not for us.
+    /// Returns the reason why an event is not for this app; `None` if it is.
     pub(super) fn refuses_event(&self, body: &Value) -> Option<&'static str> {
         let shared = body["is_ext_shared_channel"] == true;
         let authorized = body["authorizations"].as_array().into_iter().flatten();
@@ -70,7 +70,7 @@ impl Identity {
         self.refuses(body, &named, enterprise)
     }
 
-    /// Why an interaction is not for us.
+    /// Returns the reason why an interaction is not for this app; `None` if it is.
     pub(super) fn refuses_interaction(&self, payload: &Value) -> Option<&'static str> {
         let mut named: Vec<&str> = match text(payload, "/view/app_installed_team_id") {
             Some(installed) => vec![installed],
@@ -83,7 +83,7 @@ impl Identity {
         self.refuses(payload, &named, enterprise)
     }
 
-    /// Why a command is not for us.
+    /// Returns the reason why a command is not for this app; `None` if it is.
     pub(super) fn refuses_command(&self, fields: &Value) -> Option<&'static str> {
         let named: Vec<&str> = text(fields, "/team_id").into_iter().collect();
         self.refuses(fields, &named, text(fields, "/enterprise_id"))

@@ -1,11 +1,12 @@
-//! Slack's message text, made plain: what a person meant to type.
+//! Slack's message text, made plain: as the person typed it.
 //!
-//! Slack sends `&`, `<` and `>` escaped, and wraps links and mentions in `<…>`. Nothing of that belongs into a model's
+//! Slack sends `&`, `<` and `>` escaped, and wraps links and mentions in `<…>`. None of that belongs into a model's
 //! prompt or into a name.
 
 use countersign_core::ids::UserId;
 
-/// The text as the person saw it: links as their address, people as `@` and their id (or name, where Slack sends it).
+/// Returns the text as the person saw it: links as their address, people as `@` and their id (or name, if Slack sends
+/// it).
 pub fn plain(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -27,18 +28,19 @@ pub fn plain(text: &str) -> String {
     out.trim().to_owned()
 }
 
-/// Whether the text mentions `user`.
+/// Returns true if the text mentions `user`.
 pub fn mentions(text: &str, user: &UserId) -> bool {
     let open = format!("<@{user}");
     text.match_indices(&open).any(|(at, _)| text[at + open.len()..].starts_with(['>', '|']))
 }
 
-/// Whether the text mentions a person, a group of people or everybody.
+/// Returns true if the text mentions a person, a group of people or everybody.
 pub fn mentions_anybody(text: &str) -> bool {
     ["<@", "<!subteam^", "<!here", "<!channel", "<!everyone"].iter().any(|sign| text.contains(sign))
 }
 
-/// Whether the text begins by calling somebody by their name: “Ana, are you sure?”, “hey bo: look at this”, “@di thanks”.
+/// Returns true if the text begins by calling a person by name: “Ana, are you sure?”, “hey bo: look at this”, “@di
+/// thanks”.
 pub fn calls_by_name(text: &str) -> bool {
     let mut words = text.split_whitespace().peekable();
     while words.next_if(|word| GREETINGS.contains(&word.trim_end_matches([',', '!']).to_lowercase().as_str())).is_some()
@@ -56,10 +58,10 @@ pub fn calls_by_name(text: &str) -> bool {
     is_name && called && !NO_NAMES.contains(&small.as_str()) && words.filter(|word| word.len() > 1).count() > 2
 }
 
-/// Words before a name.
+/// Words that may stand before a name.
 const GREETINGS: &[&str] = &["hey", "hi", "hello", "ok", "okay", "thanks", "thx", "sorry", "well", "so", "and", "yo"];
 
-/// Words before a comma or a colon that are nobody's name.
+/// Words before a comma or a colon that are not a name.
 const NO_NAMES: &[&str] = &[
     "yes",
     "yep",
@@ -140,7 +142,7 @@ const NO_NAMES: &[&str] = &[
     "example",
 ];
 
-/// The text without the mentions of `user` at its beginning and end, and without the comma or colon after them.
+/// Returns the text without mentions of `user` at its beginning and end, and without the comma or colon after them.
 pub fn without_mentions<'a>(text: &'a str, user: &UserId) -> &'a str {
     let open = format!("<@{user}");
     let mut text = text.trim();
@@ -160,7 +162,7 @@ pub fn without_mentions<'a>(text: &'a str, user: &UserId) -> &'a str {
     text
 }
 
-/// What stands for the inside of a `<…>`, still escaped.
+/// Returns the text for the inside of a `<…>`, still escaped.
 fn token(inside: &str) -> String {
     let (target, label) = match inside.split_once('|') {
         Some((target, label)) => (target, Some(label).filter(|label| !label.is_empty())),
@@ -185,7 +187,7 @@ fn token(inside: &str) -> String {
     }
 }
 
-/// Appends with `&lt;`, `&gt;` and `&amp;` turned back, once.
+/// Appends text with `&lt;`, `&gt;` and `&amp;` unescaped, once.
 fn unescape_into(out: &mut String, text: &str) {
     let mut rest = text;
     while let Some(at) = rest.find('&') {
