@@ -1,23 +1,23 @@
-//! Why Slack will not have our app token, in words for whoever can change that.
+//! The reasons why Slack refuses the app token, in words for the person who can change it.
 
 use std::fmt;
 
 use super::client_error::Error;
 
-/// Slack opens no Socket Mode connection until somebody changes something.
+/// Slack's refusal to open a Socket Mode connection, which lasts until a setting changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
-    /// Slack's word, such as `invalid_auth`.
+    /// Slack's error code, such as `invalid_auth`.
     pub code: String,
 }
 
 impl Refusal {
-    /// What Slack says with this word.
+    /// A refusal with this code.
     pub fn new(code: impl Into<String>) -> Self {
         Self { code: code.into() }
     }
 
-    /// The refusal behind an error; `None` if the same call may go well later.
+    /// Returns the refusal behind an error; `None` if the same call may succeed later.
     pub fn of(error: &Error) -> Option<Self> {
         match error {
             Error::Auth { code } => Some(Self::new(code)),
@@ -31,7 +31,7 @@ impl Refusal {
         }
     }
 
-    /// What is wrong, and what would be right.
+    /// Returns a sentence on the fault and its remedy.
     fn advice(&self) -> &'static str {
         match self.code.as_str() {
             "not_allowed_token_type" => {

@@ -1,7 +1,7 @@
-//! Where deliveries go: store, then acknowledge.
+//! The receiver of deliveries: store, then acknowledge.
 //!
-//! A [`Sink`] stores what it is given where a crash cannot lose it, and returns. Only then is the delivery
-//! acknowledged; whatever it means is worked out afterwards. If the sink fails, or takes longer than [`PATIENCE`],
+//! A [`Sink`] stores a delivery where a crash cannot lose it, and returns. Only then is the delivery
+//! acknowledged; its meaning is worked out afterwards. If the sink fails, or takes longer than [`PATIENCE`],
 //! nothing is acknowledged and Slack delivers again.
 
 use std::{sync::Arc, time::Duration};
@@ -12,17 +12,17 @@ use tracing::{debug, warn};
 
 use super::{Inbound, Unreadable};
 
-/// How long a sink may take. Slack gives up after 3 s; what is left is for the way back.
+/// The time a sink may take. Slack gives up after 3 s; the rest is for the way back.
 pub const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Takes what Slack delivers.
+/// The receiver of Slack's deliveries.
 #[async_trait]
 pub trait Sink: Send + Sync {
-    /// Stores it. Returning `Ok` is the promise that it cannot be lost any more, or that it is a repeat.
+    /// Stores a delivery. Returning `Ok` is the promise that it cannot be lost any more, or that it is a repeat.
     ///
     /// # Errors
     ///
-    /// [`SinkError`] if it is not stored: Slack is to deliver it again.
+    /// [`SinkError`] if it is not stored: Slack will deliver it again.
     ///
     /// # Cancel safety
     ///
@@ -30,18 +30,18 @@ pub trait Sink: Send + Sync {
     async fn receive(&self, received: Received) -> Result<SinkAnswer, SinkError>;
 }
 
-/// A delivery with how it came.
+/// A delivery, with the way it came.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Received {
-    /// What it says.
+    /// The delivery's content.
     pub inbound: Inbound,
-    /// Which way it came.
+    /// The transport it came by.
     pub transport: Transport,
     /// Set if Slack says that it delivered this before. A hint for logs: the first may never have arrived.
     pub retry: Option<Retry>,
 }
 
-/// A way in.
+/// The transports that deliveries come by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transport {
     /// The HTTP Events API.
@@ -51,7 +51,7 @@ pub enum Transport {
 }
 
 impl Transport {
-    /// In a word: for counters and logs.
+    /// Returns the transport in a word, for counters and logs.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Http => "http",
@@ -60,16 +60,16 @@ impl Transport {
     }
 }
 
-/// What Slack says about a repeat.
+/// Slack's remarks on a repeat.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Retry {
-    /// The how-manieth, from 1.
+    /// The number of the repeat, from 1.
     pub attempt: u64,
-    /// Why, such as `http_timeout`.
+    /// The reason, such as `http_timeout`.
     pub reason: String,
 }
 
-/// What goes back with the acknowledgement.
+/// The content sent back with the acknowledgement.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SinkAnswer {
     /// The `response_action` of a modal, or the immediate answer to a command. Usually nothing.
@@ -77,32 +77,32 @@ pub struct SinkAnswer {
 }
 
 impl SinkAnswer {
-    /// Only the acknowledgement.
+    /// An acknowledgement without content.
     pub fn empty() -> Self {
         Self::default()
     }
 
-    /// The acknowledgement with content.
+    /// An acknowledgement with content.
     pub fn with(payload: Value) -> Self {
         Self { payload: Some(payload) }
     }
 }
 
-/// Why a delivery is not stored.
+/// The failure to store a delivery.
 #[derive(Debug, thiserror::Error)]
 #[error("the delivery could not be stored")]
 pub struct SinkError(#[source] pub Box<dyn std::error::Error + Send + Sync>);
 
-/// What an ingress does with a delivery.
+/// The ways an ingress can answer a delivery.
 #[derive(Debug, PartialEq)]
 pub(super) enum Verdict {
     /// Acknowledge, with this content.
     Acknowledge(Option<Value>),
-    /// Do not: Slack delivers again.
+    /// Do not acknowledge: Slack delivers again.
     Refuse,
 }
 
-/// Hands a delivery to the sink, counts it, and says whether to acknowledge it.
+/// Hands a delivery to the sink, counts it, and returns whether to acknowledge it.
 pub(super) async fn deliver(
     sink: &Arc<dyn Sink>,
     read: Result<Inbound, Unreadable>,

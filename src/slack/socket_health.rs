@@ -1,4 +1,4 @@
-//! How Socket Mode stands, for readiness and for a clear line in the log.
+//! The health of Socket Mode, for readiness and for a clear line in the log.
 
 use std::fmt;
 
@@ -7,19 +7,19 @@ use tokio::sync::watch;
 
 use super::refusal::Refusal;
 
-/// How Socket Mode stands, over all connections.
+/// The health of Socket Mode, over all connections.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SocketHealth {
     /// Not connected yet.
     Connecting,
     /// At least one connection said hello and is open.
     Connected,
-    /// None is open any more; they are being rebuilt.
+    /// No connection is open any more; they are being rebuilt.
     Down {
-        /// Since when.
+        /// The time when the last one closed.
         since: Timestamp,
     },
-    /// It will not work until somebody changes something.
+    /// It will not work until a setting changes.
     Fatal(Refusal),
 }
 
@@ -34,7 +34,7 @@ impl fmt::Display for SocketHealth {
     }
 }
 
-/// Counts open connections and says how things stand.
+/// A counter of open connections that publishes the health.
 #[derive(Debug)]
 pub(super) struct Gauge {
     health: watch::Sender<SocketHealth>,
@@ -47,7 +47,7 @@ impl Gauge {
         (Self { health, open: 0.into() }, receiver)
     }
 
-    /// A connection said hello.
+    /// Counts a connection that said hello.
     pub(super) fn opened(&self) {
         self.health.send_modify(|health| {
             let open = self.open.fetch_add(1, std::sync::atomic::Ordering::SeqCst) + 1;
@@ -56,7 +56,7 @@ impl Gauge {
         });
     }
 
-    /// A connection that had said hello is gone.
+    /// Discounts a connection that had said hello and is gone.
     pub(super) fn closed(&self, at: Timestamp) {
         self.health.send_modify(|health| {
             let open = self.open.fetch_sub(1, std::sync::atomic::Ordering::SeqCst) - 1;
@@ -67,7 +67,7 @@ impl Gauge {
         });
     }
 
-    /// It will not work until somebody changes something. Returns how it stood before.
+    /// Records that it will not work until a setting changes. Returns the health before.
     pub(super) fn fatal(&self, refusal: &Refusal) -> SocketHealth {
         self.health.send_replace(SocketHealth::Fatal(refusal.clone()))
     }

@@ -1,6 +1,6 @@
-//! What is done with the frames of a socket: envelopes are stored and acknowledged, the rest is told to the supervisor.
+//! The handling of a socket's frames: envelopes are stored and acknowledged, the rest goes to the supervisor.
 //!
-//! Knows nothing of connecting; that is [`super::ingress_socket`].
+//! This module knows nothing of connecting; that is [`super::ingress_socket`].
 
 use std::{
     error::Error as StdError,
@@ -44,7 +44,7 @@ pub enum Heard {
     Nothing,
 }
 
-/// Takes envelopes, whichever connection they come by.
+/// The intake of envelopes, whichever connection they come by.
 pub struct Intake {
     sink: Arc<dyn Sink>,
     us: Identity,
@@ -58,17 +58,17 @@ impl Intake {
         Self { sink, us, in_hand: AtomicUsize::new(0), stop: CancellationToken::new() }
     }
 
-    /// Takes nothing more from now on.
+    /// Refuses all envelopes from now on.
     pub(super) fn stop(&self) {
         self.stop.cancel();
     }
 
-    /// Whether nothing more is taken.
+    /// Returns true if nothing more is taken.
     pub(super) fn is_stopped(&self) -> bool {
         self.stop.is_cancelled()
     }
 
-    /// Whether envelopes are being stored.
+    /// Returns true if envelopes are being stored.
     pub(super) fn is_busy(&self) -> bool {
         self.in_hand.load(Ordering::SeqCst) > 0
     }
@@ -94,7 +94,7 @@ impl Intake {
         }
     }
 
-    /// Stores an envelope; its acknowledgement, if it is to be acknowledged.
+    /// Stores an envelope and returns its acknowledgement; `None` if it is not to be acknowledged.
     async fn on_envelope(&self, envelope: &Value) -> Option<String> {
         let id = field::text(envelope, "/envelope_id")?;
         let _in_hand = InHand::one(&self.in_hand);
@@ -112,7 +112,7 @@ impl Intake {
     }
 }
 
-/// Counts an envelope for as long as it is being stored, however that ends.
+/// A count of one for an envelope, for as long as it is being stored, however that ends.
 struct InHand<'a>(&'a AtomicUsize);
 
 impl<'a> InHand<'a> {
@@ -128,7 +128,7 @@ impl Drop for InHand<'_> {
     }
 }
 
-/// Reads what an envelope holds.
+/// Reads the content of an envelope.
 fn read(envelope: &Value, us: &Identity) -> Result<Inbound, Unreadable> {
     let payload = &envelope["payload"];
     match field::text(envelope, "/type") {
@@ -144,7 +144,7 @@ fn retry(envelope: &Value) -> Option<Retry> {
     Some(Retry { attempt, reason: field::text(envelope, "/retry_reason").unwrap_or_default().to_owned() })
 }
 
-/// What the library calls with each frame of one connection.
+/// The library's listener for the frames of one connection.
 pub(super) struct Listener {
     pub(super) intake: Arc<Intake>,
     pub(super) notices: mpsc::UnboundedSender<Notice>,

@@ -1,4 +1,4 @@
-//! What people press on a card, and what they type about one, as it waits in the inbox. Stored, so each shape must stay
+//! Button presses on cards, and typed words about them, as they wait in the inbox. Stored, so each shape must stay
 //! readable.
 
 use countersign_core::ids::{ApprovalId, ChannelId, MessageTs, ThreadId, UserId};
@@ -9,71 +9,71 @@ use super::people::Right;
 /// A press on a button of a card.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Click {
-    /// The key in the button; what is no key of ours stays text.
+    /// The key in the button; anything that is not one of our keys stays text.
     pub key: String,
-    /// Which button.
+    /// The button.
     pub pressed: Pressed,
-    /// Who.
+    /// The person who pressed it.
     pub by: UserId,
-    /// Whether Slack says that it was pressed in another workspace.
+    /// True if Slack says that it was pressed in another workspace.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub elsewhere: bool,
-    /// Where.
+    /// The channel of the message; `None` if there is no message in a channel.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub channel: Option<ChannelId>,
-    /// On which message.
+    /// The message with the button.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<MessageTs>,
-    /// In which thread, if the message is in one.
+    /// The root of the message's thread, if the message is in one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thread: Option<MessageTs>,
-    /// Where to answer, for 30 minutes.
+    /// The address for answers, good for 30 minutes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response_url: Option<String>,
-    /// Opens a form, once and within 3 s.
+    /// The id that opens a form, once and within 3 s.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trigger_id: Option<String>,
 }
 
 impl Click {
-    /// Whether it was pressed in the Home tab: everything else has a message.
+    /// Returns true if it was pressed in the Home tab: every other press has a message.
     pub fn is_in_home(&self) -> bool {
         self.channel.is_none() && self.message.is_none() && self.response_url.is_none()
     }
 }
 
-/// The buttons of a card, and what can only be typed.
+/// The buttons of a card, and the answers that can only be typed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Pressed {
-    /// Do it.
+    /// Approve the action.
     Approve,
-    /// Do not.
+    /// Reject the action.
     Reject,
-    /// No further: only while it is being done.
+    /// Stop the action while it is being performed.
     Stop,
-    /// Let go of what one asked for oneself.
+    /// Withdraw one's own request.
     Withdraw,
-    /// Change what is asked for, in a form.
+    /// Change the request, in a form.
     Edit,
     /// Show everything that the digest covers.
     ShowAll,
-    /// Put back what was changed.
+    /// Undo the change.
     Undo,
-    /// Ask for the same once more.
+    /// Ask for the same again.
     Again,
-    /// Ask for something like it, in a form.
+    /// Ask for something similar, in a form.
     Change,
-    /// Look once more whether it happened.
+    /// Check again if it happened.
     Check,
-    /// It happened; a person has looked.
+    /// Record that it happened; a person has looked.
     MarkDone,
-    /// It did not happen, and is not to; a person has looked.
+    /// Record that it did not happen, and should not; a person has looked.
     Abandon,
 }
 
 impl Pressed {
-    /// The right that the press needs where the card's policy does not say who may.
+    /// Returns the right that the press needs; `None` where the card's policy decides.
     pub fn right(self) -> Option<Right> {
         match self {
             Self::Approve | Self::Reject | Self::Withdraw | Self::Edit | Self::MarkDone | Self::Abandon => None,
@@ -83,30 +83,30 @@ impl Pressed {
     }
 }
 
-/// Why somebody rejected.
+/// The reason for a rejection.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Reason {
     /// The key of the card.
     pub approval: ApprovalId,
-    /// Who.
+    /// The person who rejected.
     pub by: UserId,
-    /// Why, in their words.
+    /// The reason, in the person's words.
     pub reason: String,
 }
 
 /// A typed yes, no or never mind.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Typed {
-    /// Where.
+    /// The thread it was typed in.
     pub thread: ThreadId,
-    /// Who.
+    /// The person who typed it.
     pub by: UserId,
-    /// What exactly.
+    /// The exact text.
     pub text: String,
-    /// When, by Slack.
+    /// Slack's timestamp of the message.
     pub ts: MessageTs,
-    /// Which of them.
+    /// The meaning: approve, reject or withdraw.
     pub means: Pressed,
-    /// Whether it was said to the bot.
+    /// True if it was addressed to the bot.
     pub addressed: bool,
 }

@@ -1,7 +1,7 @@
 //! The typed words that mean yes, no or never mind, and nothing more.
 //!
 //! The lists of yes and no are short on purpose: “sounds good to me I guess” is a message for the assistant, not a
-//! decision. What lets go of a request may be said in more ways ([`lets_go`]): nothing happens by it.
+//! decision. A request can be let go of in more ways ([`lets_go`]): nothing happens by it.
 
 use countersign_assistant::{lets_go, spared};
 use countersign_core::ids::MessageTs;
@@ -13,7 +13,7 @@ const YES: &[&str] =
     &["yes", "y", "yes please", "yep", "approve", "approved", "confirm", "confirmed", "go ahead", "do it", "proceed"];
 const NO: &[&str] = &["no", "n", "nope", "reject", "rejected", "don't", "dont", "do not", "no thanks"];
 
-/// What a whole message means, if it is plainly one of the three.
+/// Returns the meaning of a whole message, if it is plainly one of the three.
 pub fn typed(text: &str) -> Option<Pressed> {
     let words = text.trim().trim_end_matches(['.', '!']).to_lowercase().replace('’', "'");
     if YES.contains(&words.as_str()) {
@@ -27,22 +27,22 @@ pub fn typed(text: &str) -> Option<Pressed> {
     }
 }
 
-/// Why a card cannot have been read by somebody who says yes to it.
+/// The reasons why a person who says yes cannot have read the card.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unseen {
-    /// It is not known to stand in the thread.
+    /// The card is not known to be in the thread.
     NotShown,
-    /// Its message is there, and what it shows is not known: a status line that is to become the card, or a card of an
+    /// Its message is there, but its content is not known: a status line that will become the card, or a card of an
     /// earlier version of this program.
     Unsure,
-    /// They said it before the card was there.
+    /// The yes was said before the card was there.
     Before,
-    /// What stands there is an older version.
+    /// The message shows an older version.
     Older,
 }
 
 impl Unseen {
-    /// Its word in the record.
+    /// Returns the word for the record.
     pub fn word(self) -> &'static str {
         match self {
             Self::NotShown => "the card is not shown",
@@ -53,7 +53,8 @@ impl Unseen {
     }
 }
 
-/// Why a yes said at `said` cannot be about what is asked, given what stands in the slot of its card; nothing if it can.
+/// Returns the reason why a yes said at `said` cannot be about the request, given the message in the slot of its card;
+/// `None` if it can.
 pub fn unseen(posted: Option<&Posted>, said: &MessageTs, record: &ActionRecord) -> Option<Unseen> {
     let Some(posted) = posted else { return Some(Unseen::NotShown) };
     match posted.card.as_ref().filter(|shown| shown.approval == record.approval) {
@@ -64,7 +65,7 @@ pub fn unseen(posted: Option<&Posted>, said: &MessageTs, record: &ActionRecord) 
     }
 }
 
-/// Whether words that let go of a request are about this card: “don't delete Math Hints” is not about another one.
+/// Returns true if words that let go of a request are about this card: “don't delete Math Hints” is about no other one.
 pub fn is_about(text: &str, record: &ActionRecord) -> bool {
     let title = record.card.title.to_lowercase();
     spared(text).is_none_or(|spared| {
@@ -75,7 +76,8 @@ pub fn is_about(text: &str, record: &ActionRecord) -> bool {
     })
 }
 
-/// A name without the word for what it names, which stands in the name of the action: “the document Plan”, “Plan document”.
+/// Returns a name without the word for its kind, which is part of the action's name: “the document Plan”, “Plan
+/// document”.
 fn without_kind<'a>(name: &'a str, record: &ActionRecord) -> &'a str {
     let is_kind = |word: &str| record.name.split('_').any(|kind| kind == word);
     let name = name.split_once(' ').filter(|(first, _)| is_kind(first)).map_or(name, |(_, rest)| rest);

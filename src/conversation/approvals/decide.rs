@@ -1,4 +1,4 @@
-//! What a decision changes. Pure: a record and a decision in, a write out.
+//! The changes that a decision makes. Pure: a record and a decision in, a write out.
 
 use countersign_core::ids::CommitId;
 use countersign_graph::{
@@ -7,7 +7,7 @@ use countersign_graph::{
 };
 use serde_json::json;
 
-/// How somebody gave a decision.
+/// The ways to give a decision.
 #[derive(Clone, Copy, Debug)]
 pub enum How<'a> {
     /// By a button of the card.
@@ -16,7 +16,7 @@ pub enum How<'a> {
     Typed(&'a str),
 }
 
-/// The write that makes `decision` count, and the record after it.
+/// Returns the record after `decision`, and the write that makes it count.
 ///
 /// # Errors
 ///
@@ -131,7 +131,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whoever presses whatever in whichever order: each person counts once, as many as needed set it off, one
+        /// Any presses in any order: each person counts once, as many as needed set the action off, one
         /// rejection ends it, and the person who asked counts only where the policy says so.
         #[test]
         fn a_crowd_cannot_outvote_the_policy(

@@ -1,17 +1,17 @@
-//! Whether a change is inside what was agreed beforehand.
+//! The check that a change is inside its envelopes: the limits agreed beforehand.
 //!
-//! Pure: the configured envelopes and what a change is about in, a sentence out. An envelope that names nothing that a
-//! change is about says nothing of it; of those that do, each must hold for all of the change.
+//! Pure: the configured envelopes and the scope of a change in, a sentence out. An envelope applies only if it names
+//! one of the change's subjects or contexts; each one that applies must hold for all of the change.
 
 use std::collections::BTreeMap;
 
 use countersign_config::{Envelope, Measure};
 use countersign_graph::action::{Policy, Scope};
 
-/// How many have to approve what is outside.
+/// The number of people who have to approve a change outside.
 const NEEDED: u32 = 2;
 
-/// The policy of a change: the usual one inside, and outside two people of whom none asked for it.
+/// Returns the policy of a change: the usual one inside, and outside two people of whom none asked for it.
 pub fn stricter(
     usual: Policy,
     envelopes: &BTreeMap<String, Envelope>,
@@ -33,7 +33,8 @@ pub fn stricter(
     }
 }
 
-/// Why a change is outside: `outside the envelope pilot: 500 simulated users, at most 200`. Nothing if it is not.
+/// Returns the reason why a change is outside: `outside the envelope pilot: 500 simulated users, at most 200`. `None`
+/// if it is inside.
 pub fn outside(envelopes: &BTreeMap<String, Envelope>, measures: &[&[Measure]], scope: &Scope) -> Option<String> {
     let concerned = envelopes.iter().filter(|(_, envelope)| names(envelope, scope));
     let broken = concerned.filter_map(|(name, envelope)| {
@@ -44,7 +45,7 @@ pub fn outside(envelopes: &BTreeMap<String, Envelope>, measures: &[&[Measure]], 
     (!broken.is_empty()).then(|| broken.join(". "))
 }
 
-/// Whether it is about something that changes.
+/// Returns true if the envelope names one of the change's subjects or contexts.
 fn names(envelope: &Envelope, scope: &Scope) -> bool {
     let among = |ours: &[String], theirs: &[String]| {
         ours.iter().any(|one| theirs.iter().any(|other| one.trim().to_lowercase() == other.trim().to_lowercase()))
@@ -52,7 +53,7 @@ fn names(envelope: &Envelope, scope: &Scope) -> bool {
     among(&envelope.subjects, &scope.subjects) || among(&envelope.contexts, &scope.contexts)
 }
 
-/// Each limit that does not hold.
+/// Returns each limit that does not hold.
 fn broken(envelope: &Envelope, measures: &[&[Measure]], scope: &Scope) -> Vec<String> {
     let beyond = |measure: &Measure| {
         let values = scope.measures.get(measure.name).map(Vec::as_slice).unwrap_or_default();
@@ -77,7 +78,7 @@ mod tests {
         Envelope { limits: serde_json::from_value(limits).unwrap(), ..Envelope::default() }
     }
 
-    /// What there is to limit in a test.
+    /// The measures of the tests.
     const MEASURES: &[&[Measure]] = &[countersign_experiments::settings::MEASURES];
 
     fn about(experiment: &str) -> Scope {

@@ -1,4 +1,4 @@
-//! What is done about a card that is closed: put it back, ask again, look again, settle it.
+//! The follow-ups of a closed card: undo, ask again, check again, settle.
 
 use countersign_core::{
     ids::{CommitId, UserId},
@@ -18,7 +18,8 @@ use super::{
 };
 
 impl Approvals {
-    /// Asks for the way back, or for the same once more: a request of whoever pressed, with a card of its own.
+    /// Asks for the undo of an action, or for the same again: a request of the person who pressed, with a card of its
+    /// own.
     pub(super) async fn ask_for(&self, record: &ActionRecord, click: &Click, seq: Seq) -> Result<InboxAnswer, Error> {
         if record.status == Status::Unknown
             && let Some(told) = self.cannot_settle(record, click).await?
@@ -43,7 +44,7 @@ impl Approvals {
         Ok(InboxAnswer::Passed(record.thread.clone()))
     }
 
-    /// Has it looked up once more whether it happened.
+    /// Has the assistant check again if the action happened.
     pub(super) async fn check_again(&self, record: &ActionRecord, by: &UserId, seq: Seq) -> Result<InboxAnswer, Error> {
         if record.status != Status::Unknown {
             return Ok(InboxAnswer::Refused(self.came_after(record).await));
@@ -59,7 +60,8 @@ impl Approvals {
         Ok(InboxAnswer::Passed(record.thread.clone()))
     }
 
-    /// Somebody says that it happened: an approver, by the settings of now. It is read back once more before that counts.
+    /// Records an approver's word that the action happened, by the current settings. It is read back before that
+    /// counts.
     pub(super) async fn say_done(&self, record: &ActionRecord, click: &Click, seq: Seq) -> Result<InboxAnswer, Error> {
         if let Some(told) = self.cannot_settle(record, click).await? {
             return Ok(InboxAnswer::Refused(told));
@@ -75,7 +77,7 @@ impl Approvals {
         Ok(InboxAnswer::Passed(record.thread.clone()))
     }
 
-    /// Somebody gives it up: an approver, by the settings of now, or who asked.
+    /// Abandons an action: for an approver, by the current settings, or the person who asked.
     pub(super) async fn abandon(&self, record: &ActionRecord, click: &Click, seq: Seq) -> Result<InboxAnswer, Error> {
         if let Some(told) = self.cannot_settle(record, click).await? {
             return Ok(InboxAnswer::Refused(told));
@@ -106,7 +108,7 @@ impl Approvals {
         }
     }
 
-    /// Why somebody may not settle an outcome that is not known, or have it tried again. The settings of now say who may.
+    /// Returns the reason why a person may not settle an unknown outcome, or retry the action, by the current settings.
     async fn cannot_settle(&self, record: &ActionRecord, click: &Click) -> Result<Option<Reply>, Error> {
         if record.status != Status::Unknown {
             return Ok(Some(self.came_after(record).await));
@@ -123,7 +125,7 @@ impl Approvals {
         Ok(Some(replies::may_not_settle(&record, &click.by, in_channel, why)))
     }
 
-    /// The person who rejected says why: kept in the record, told to who asked and to the assistant.
+    /// Keeps the reason of a rejection in the record, and reports it to the person who asked and to the assistant.
     ///
     /// # Errors
     ///
@@ -163,7 +165,7 @@ impl Approvals {
     }
 }
 
-/// A request of somebody, in the thread of a record.
+/// A person's request, in the thread of a record.
 pub(super) fn request_again(record: &ActionRecord, by: &UserId, request: ActionRequest, text: String) -> ThreadMessage {
     let ts = record.thread.root.clone();
     ThreadMessage::Said { by: by.clone(), text, ts, addressed: true, request: Some(request) }

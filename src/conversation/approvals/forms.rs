@@ -1,4 +1,4 @@
-//! Windows that cards open: their form, everything on them, the reason of a rejection.
+//! The windows that cards open: the form, the full content, the reason of a rejection.
 
 use std::time::Duration;
 
@@ -30,23 +30,23 @@ use crate::presentation::modals::{
     reason, show_all,
 };
 
-/// How long reading what a form shows may take.
+/// The time that reading a form's content may take.
 const FILLING: Duration = Duration::from_secs(8);
 
-/// What becomes of a window that was sent.
+/// The outcomes of a submitted window.
 #[derive(Debug)]
 pub enum Submitted {
-    /// It closes, and this is what follows.
+    /// The window closes, with this answer.
     Closed(InboxAnswer),
-    /// It stays, and says this.
+    /// The window stays, and shows this.
     Stays(Value),
 }
 
-/// Why a form is not opened, or not saved.
+/// The reason why a form is not opened, or not saved.
 struct Shut {
-    /// What the person is told.
+    /// The reply to the person.
     told: Reply,
-    /// Whether that may be otherwise in a moment.
+    /// True if a retry in a moment may succeed.
     passes: bool,
 }
 
@@ -57,7 +57,7 @@ impl From<Reply> for Shut {
 }
 
 impl Approvals {
-    /// Shows everything that the digest covers. Anybody who sees the card may see it.
+    /// Shows everything that the digest covers. Everyone who sees the card may see it.
     pub(super) async fn show_all(&self, record: &ActionRecord, click: &Click) -> Result<InboxAnswer, Error> {
         let Some(trigger) = &click.trigger_id else { return Ok(InboxAnswer::Refused(replies::not_opened())) };
         let called = self.names.of_approvers([record]).await;
@@ -84,7 +84,7 @@ impl Approvals {
         });
     }
 
-    /// Opens the form of a card: of an open one for those who may decide or who asked, of one that was
+    /// Opens the form of a card: of an open card for those who may decide or who asked, of a
     /// rejected or withdrawn for anybody.
     pub(super) async fn open_form(
         &self,
@@ -136,7 +136,7 @@ impl Approvals {
         Ok(InboxAnswer::Nothing)
     }
 
-    /// Whether the form may be opened, or sent.
+    /// Returns `Ok` if the form may be opened, or submitted.
     async fn may_open(&self, record: &ActionRecord, by: &UserId, in_channel: bool, callback: &str) -> Result<(), Shut> {
         if callback == modals::CHANGE {
             if let Err(outside) = self.people.may(by, Right::Ask).await {
@@ -164,11 +164,11 @@ impl Approvals {
         })
     }
 
-    /// A form of a card was sent. Whoever had it open was allowed to; whether they still are is looked at again.
+    /// Handles a submitted form of a card. The person was allowed to open it; that they still are is checked again.
     ///
     /// # Errors
     ///
-    /// If the store does not answer: nothing is acknowledged, and Slack sends it again.
+    /// If the store does not answer: nothing is acknowledged, and Slack delivers it again.
     pub async fn on_form(&self, view: &View, by: &UserId) -> Result<Submitted, Error> {
         let deadline = Deadline::of_now();
         let record = match ApprovalId::try_from(view.private_metadata.clone()) {
@@ -218,8 +218,8 @@ impl Approvals {
         }
     }
 
-    /// What to say if too few people would be left who may approve what somebody entered: those who asked or edited may
-    /// not, or count as one. Nothing where others may be there, or it cannot be told.
+    /// Returns the reply if too few people would be left who may approve the new values: those who asked or edited may
+    /// not, or count as one. `None` where others may be there, or the number is not known.
     async fn leaves_nobody(&self, record: &ActionRecord, policy: &Policy, by: &UserId) -> Option<Reply> {
         let mut named = Vec::new();
         for approver in policy.approvers.iter().chain(policy.escalation.iter().flat_map(|more| &more.approvers)) {
@@ -236,7 +236,7 @@ impl Approvals {
         (!policy.approvers.is_empty() && most < policy.needed as usize).then(|| replies::nobody_left(policy))
     }
 
-    /// Whether what is in this window has been saved already, so that it is only sent once more.
+    /// Returns true if this window's content has been saved already, so that it was submitted twice.
     async fn was_saved(&self, record: &ActionRecord, view: &View) -> Result<bool, Error> {
         let Some(replacement) = record.replaced_by.as_ref().filter(|newer| newer.edited) else { return Ok(false) };
         let newer = self.store.action(&record.thread, &replacement.action).await?;
@@ -244,7 +244,7 @@ impl Approvals {
         Ok(edit.is_some_and(|edit| edit.window.as_ref() == Some(&view.id)))
     }
 
-    /// Files a request in the thread of a record that was turned down: once for each window.
+    /// Files a request in the thread of a rejected or withdrawn record: once for each window.
     async fn ask_again(
         &self,
         record: ActionRecord,
@@ -260,7 +260,7 @@ impl Approvals {
         Ok(InboxAnswer::Passed(thread))
     }
 
-    /// Puts a new version in the place of an open card, or returns the record as somebody else left it.
+    /// Puts a new version in the place of an open card. `Err` has the record as another person left it.
     async fn replace(
         &self,
         older: &ActionRecord,
@@ -300,7 +300,7 @@ impl Approvals {
     }
 }
 
-/// The lines of a card that are not as they were.
+/// Returns the lines of a card that changed.
 fn differences(older: &Card, newer: &Card) -> Vec<Fact> {
     let was = |label: &str| older.facts.iter().find(|fact| fact.label == label);
     let is = |label: &str| newer.facts.iter().any(|fact| fact.label == label);

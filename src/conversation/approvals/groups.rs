@@ -1,7 +1,7 @@
-//! Who is in which of the user groups that policies name. Everybody asks here, so that Slack is asked once.
+//! The members of the user groups that policies name. All lookups go through here, so that Slack is asked once.
 //!
-//! A decision looks a group up when it arrives: what it is told is seconds old at most, and where Slack does not answer
-//! it is told that. A list of what waits may be a minute old, and is shorter rather than late.
+//! A decision looks a group up when it arrives: the answer is seconds old at most, and where Slack does not answer,
+//! an error. A list of open cards may be a minute old, and is shorter rather than late.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -27,14 +27,14 @@ use super::{
     policy::{self, Person},
 };
 
-/// How old an answer may be on which a decision rests: long enough for a burst of presses, short enough that a change of
+/// The age of an answer on which a decision may rest: long enough for a burst of presses, short enough that a change of
 /// a group is seen.
 const FOR_A_DECISION: Duration = Duration::from_secs(10);
 
-/// How old an answer may be for what people are shown.
+/// The age of an answer that may be shown to people.
 const FOR_A_LIST: Duration = Duration::from_secs(60);
 
-/// How long somebody who pressed or looks waits for a group.
+/// The time a person who pressed or looks waits for a group.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The user groups of a workspace.
@@ -48,12 +48,12 @@ struct Inner {
     named: Vec<String>,
     /// The people whom the settings name.
     people: BTreeSet<UserId>,
-    /// Who is a member of the workspace at all.
+    /// The accounts of the workspace's members.
     accounts: People,
     known: Mutex<HashMap<String, Known>>,
 }
 
-/// Who was in a group, and when that was asked.
+/// The members of a group, and the time of asking.
 #[derive(Clone)]
 struct Known {
     members: Vec<UserId>,
@@ -61,7 +61,7 @@ struct Known {
 }
 
 impl Groups {
-    /// Of this workspace; the settings name these user groups (`S…`) and people as approvers.
+    /// The groups of this workspace; the settings name these user groups (`S…`) and people as approvers.
     pub fn new(slack: SlackClient, clock: Arc<dyn Clock>, approvers: Vec<String>, accounts: People) -> Self {
         let approvers: BTreeSet<String> = approvers.into_iter().collect();
         let (named, people): (Vec<_>, Vec<_>) = approvers.into_iter().partition(|name| name.starts_with('S'));
@@ -69,19 +69,19 @@ impl Groups {
         Self(Arc::new(Inner { slack, clock, named, people, accounts, known: Mutex::default() }))
     }
 
-    /// Whether the settings name somebody as an approver anywhere, themselves or by one of the groups they are in.
+    /// Returns true if the settings name a person as an approver anywhere: as a user, or by one of `groups`.
     pub fn names(&self, user: &UserId, groups: &[String]) -> bool {
         !groups.is_empty() || self.0.people.contains(user)
     }
 
-    /// Those that somebody is in, for what they are shown.
+    /// Returns the groups that a person is in, for lists.
     pub async fn of(&self, user: &UserId) -> Vec<String> {
         let looked_up = join_all(self.0.named.iter().map(|group| async move { (group, self.lately(group).await) }));
         let groups = looked_up.await.into_iter().filter(|(_, members)| members.contains(user));
         groups.map(|(group, _)| group.clone()).collect()
     }
 
-    /// What is known about a person who decides about this action. `in_channel`: whether they do so in its channel.
+    /// Returns the facts about a person who decides on this action. `in_channel`: they do so in its channel.
     pub async fn person(&self, record: &ActionRecord, by: &UserId, in_channel: bool) -> Person {
         let named =
             record.approvers().chain(record.policy.also.iter().flatten()).filter_map(|approver| match approver {
@@ -103,11 +103,11 @@ impl Groups {
         person
     }
 
-    /// The members of a group, as Slack says now, however long it takes to answer.
+    /// Returns the members of a group as of now, however long Slack takes to answer.
     ///
     /// # Errors
     ///
-    /// If Slack does not.
+    /// If Slack does not answer.
     pub async fn members_now(&self, group: &str) -> Result<Vec<UserId>, Error> {
         let asked = self.0.clock.now();
         let members = self.0.slack.usergroup_members(group).await?;
@@ -116,12 +116,12 @@ impl Groups {
         Ok(members)
     }
 
-    /// The members of a group as they are known for what people are shown; nothing if they are not.
+    /// Returns the members of a group for lists; `None` if they are not known.
     pub async fn members_lately(&self, group: &str) -> Option<Vec<UserId>> {
         self.members(group, FOR_A_LIST).await.ok()
     }
 
-    /// The members of a group as far as they are known: as Slack said last where it does not answer, or none.
+    /// Returns the members of a group, as Slack last gave them if it does not answer now; none if it never did.
     async fn lately(&self, group: &str) -> Vec<UserId> {
         match self.members(group, FOR_A_LIST).await {
             Ok(members) => members,
@@ -129,7 +129,7 @@ impl Groups {
         }
     }
 
-    /// The members of a group, as they were no longer ago than `good_for`.
+    /// Returns the members of a group, from an answer no older than `good_for`.
     async fn members(&self, group: &str, good_for: Duration) -> Result<Vec<UserId>, Error> {
         let now = self.0.clock.now();
         if let Some(known) = self.known(group).filter(|known| now.since(known.asked) < good_for) {

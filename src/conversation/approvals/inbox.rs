@@ -1,4 +1,4 @@
-//! Clicks and what they decide, against the store.
+//! The handling of clicks, and the writes that make decisions count.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -30,39 +30,39 @@ use super::{
 };
 use crate::presentation::{links::Links, modals, names::Names};
 
-/// How long after a decision its card is taken to be drawn.
+/// The time after a decision at which its card is assumed to be drawn.
 const SETTLED: Duration = Duration::from_secs(10);
 
-/// What became of a click.
+/// The outcomes of a click.
 #[derive(Debug, PartialEq)]
 pub enum InboxAnswer {
     /// It counted; this thread goes on.
     Counted(ThreadId),
-    /// It did not, and this is what the person is told.
+    /// It did not count; the reply goes to the person.
     Refused(Reply),
-    /// It did not, and the card is another one now: its time was over, or other people may decide. This is what the person
-    /// is told, and this thread goes on.
+    /// It did not count, and the card has changed: its time was over, or other people may decide. The reply goes to the
+    /// person, and this thread goes on.
     Redrawn {
-        /// The thread of the card.
+        /// The reply to the person.
         thread: ThreadId,
         /// What the person is told.
         told: Reply,
     },
-    /// Slack did not say who it was: it is looked at again. This is what the person is told if that stays so.
+    /// Slack did not identify the person: it is tried again. The reply goes to the person if that fails too.
     Unanswered {
-        /// The action it was about.
+        /// The action the click was on.
         record: Box<ActionRecord>,
-        /// What the person is told.
+        /// The reply to the person.
         told: Reply,
     },
     /// It was no decision: it is for the assistant, in this thread.
     Passed(ThreadId),
-    /// There is nothing to say.
+    /// It needs no answer.
     Nothing,
 }
 
 impl InboxAnswer {
-    /// What the person is told privately, if anything.
+    /// Returns the private reply to the person, if there is one.
     pub fn told(&self) -> Option<&Reply> {
         match self {
             Self::Refused(told) | Self::Redrawn { told, .. } => Some(told),
@@ -71,7 +71,7 @@ impl InboxAnswer {
     }
 }
 
-/// Makes decisions count.
+/// The service that makes decisions count.
 #[derive(Clone)]
 pub struct Approvals {
     pub(super) store: Arc<dyn Store>,
@@ -89,38 +89,38 @@ pub struct Approvals {
     links: Links,
 }
 
-/// What [`Approvals`] need.
+/// The dependencies of [`Approvals`].
 pub struct ApprovalsDeps {
-    /// Where the actions are.
+    /// The store of the actions.
     pub store: Arc<dyn Store>,
-    /// What time it is.
+    /// The clock.
     pub clock: Arc<dyn Clock>,
-    /// Reads what threads remember.
+    /// The reader of the threads' memories.
     pub memories: Memories,
-    /// Where forms are opened.
+    /// The client that opens forms.
     pub slack: SlackClient,
-    /// Who is in which user group.
+    /// The members of the user groups.
     pub groups: Groups,
-    /// Whose words count.
+    /// The rights of people.
     pub people: People,
-    /// What those are called who are named.
+    /// The names of the people on cards.
     pub names: Names,
-    /// Where cards are.
+    /// The links to cards.
     pub links: Links,
-    /// What can be changed.
+    /// The kinds of action, by name.
     pub actions: BTreeMap<&'static str, Arc<dyn ActionKind>>,
-    /// Who may decide.
+    /// The current policy for an action.
     pub policy_for: PolicyFor,
     /// The keys that digests are made with.
     pub keys: Arc<Keyring>,
-    /// How long a card is open.
+    /// The times that a card is open.
     pub times: Times,
-    /// What goes on after an answer, for draining.
+    /// The tasks that go on after an answer, for draining.
     pub tasks: TaskTracker,
 }
 
 impl Approvals {
-    /// Joins its dependencies.
+    /// Creates the service from its dependencies.
     pub fn new(deps: ApprovalsDeps) -> Self {
         let ApprovalsDeps {
             store,
@@ -140,7 +140,7 @@ impl Approvals {
         Self { store, clock, memories, slack, actions, times, policy_for, keys, groups, people, names, tasks, links }
     }
 
-    /// Somebody pressed a button of a card.
+    /// Handles a press on a button of a card.
     ///
     /// # Errors
     ///
@@ -195,7 +195,7 @@ impl Approvals {
         }
     }
 
-    /// A press that decides.
+    /// Handles a press that decides.
     async fn on_decision(&self, mut record: ActionRecord, click: &Click, seq: Seq) -> Result<InboxAnswer, Error> {
         let in_channel = click.channel.as_ref() == Some(&record.thread.channel);
         for _ in 0..RACES {
@@ -212,7 +212,7 @@ impl Approvals {
         Err(moved(record))
     }
 
-    /// What a person is told who comes after the decision.
+    /// Returns the reply to a person who comes after the decision.
     pub(super) async fn came_after(&self, record: &ActionRecord) -> Reply {
         let newer = match &record.replaced_by {
             Some(newer) => self.links.slot(&record.thread, &newer.slot).await.unwrap_or_default(),
@@ -221,7 +221,8 @@ impl Approvals {
         replies::already_decided(record, self.clock.now(), newer)
     }
 
-    /// The record with who may decide as configured now. What is not what was shown stays as it is: it will be refused.
+    /// Returns the record with the current policy. A record that is not what was shown stays as it is: it will be
+    /// refused.
     pub(super) fn as_of_now(&self, record: ActionRecord) -> ActionRecord {
         let shown = record.policy.clone();
         let mut known = policy::as_of_now(&self.policy_for, record);
@@ -231,8 +232,8 @@ impl Approvals {
         known
     }
 
-    /// An open record with who may decide as configured now, and whether that was noticed just now: then it is kept and
-    /// noted, and the card says so. `Err`: somebody else moved the action meanwhile; this is how it is now.
+    /// Returns an open record with the current policy, and true if it changed just now: then it is saved and
+    /// noted, and the card says so. `Err` has the record as another writer left it.
     pub(super) async fn by_settings_of_now(
         &self,
         record: &ActionRecord,
@@ -254,12 +255,12 @@ impl Approvals {
         }
     }
 
-    /// What is known about a person who decides.
+    /// Returns the facts about a person who decides.
     pub(super) async fn person(&self, record: &ActionRecord, by: &UserId, in_channel: bool) -> Person {
         self.groups.person(record, by, in_channel).await
     }
 
-    /// Decides, or says why not. `Err`: somebody else moved the action meanwhile; this is how it is now.
+    /// Decides, or returns the refusal. `Err` has the record as another writer left it.
     pub(super) async fn decide_once(
         &self,
         record: &ActionRecord,
@@ -323,8 +324,8 @@ impl Approvals {
         })
     }
 
-    /// Closes a card whose time is over, before its timer does, since somebody comes too late. They are told. `Err`:
-    /// somebody else moved the action meanwhile; this is how it is now.
+    /// Closes a card whose time is over, before its timer does, and replies to the person who came too late. `Err` has
+    /// the record as another writer left it.
     pub(super) async fn close_late(
         &self,
         record: &ActionRecord,
@@ -341,8 +342,8 @@ impl Approvals {
         }
     }
 
-    /// Stops what is being done. Whoever sees the button may: it makes the change smaller. That it ended there is
-    /// recorded where it ends: it may be over before this arrives.
+    /// Stops the action in progress. Everyone who sees the button may: it makes the change smaller. The stop is
+    /// recorded where the action ends: it may be over before this arrives.
     async fn stop(&self, record: &ActionRecord, by: &UserId, seq: Seq) -> Result<InboxAnswer, Error> {
         if !matches!(record.status, Status::Approved | Status::Intent) {
             return Ok(InboxAnswer::Refused(self.came_after(record).await));
@@ -354,7 +355,7 @@ impl Approvals {
         Ok(InboxAnswer::Counted(record.thread.clone()))
     }
 
-    /// Writes a decision, or returns the record as somebody else left it. `seq` is the interaction that is dealt with by this.
+    /// Writes a decision. `Err` has the record as another writer left it. `seq` is the interaction that this settles.
     pub(super) async fn write(
         &self,
         record: &ActionRecord,
@@ -371,7 +372,7 @@ impl Approvals {
         }
     }
 
-    /// Whether the button is on another message than the card's own.
+    /// Returns true if the button is on another message than the card's own.
     async fn is_copy(&self, record: &ActionRecord, click: &Click) -> Result<bool, Error> {
         let posted = self.store.posted(&record.thread, &record.slot).await?;
         Ok(match (posted, &click.message) {
@@ -380,7 +381,7 @@ impl Approvals {
         })
     }
 
-    /// Whether a second copy of a card in its own thread could be taken away: Slack took a post twice.
+    /// Deletes a second copy of a card in its own thread, where Slack took a post twice. Returns true if it is gone.
     async fn took_away(&self, record: &ActionRecord, click: &Click) -> bool {
         let thread = &record.thread;
         let is_here = click.channel.as_ref() == Some(&thread.channel) && click.thread.as_ref() == Some(&thread.root);
@@ -390,8 +391,8 @@ impl Approvals {
         }
     }
 
-    /// Draws a card again that somebody still finds buttons on, some time after it was decided: Slack may have refused the
-    /// edit.
+    /// Draws a card again that a person still finds buttons on, some time after it was decided: Slack may have refused
+    /// the edit.
     async fn draw_again(&self, record: &ActionRecord, told: Reply) -> Result<InboxAnswer, Error> {
         let now = self.clock.now();
         let decided = record.decisions.last().map_or(record.requested_at, |decision| decision.at);
@@ -404,7 +405,7 @@ impl Approvals {
         Ok(InboxAnswer::Redrawn { thread: record.thread.clone(), told })
     }
 
-    /// Keeps a click that did not count in the record.
+    /// Records a click that did not count.
     pub(super) async fn refused(&self, record: &ActionRecord, by: &UserId, why: &str) -> Result<(), Error> {
         let mut changes = Changes::new(CommitId::fresh(), record.thread.clone());
         let event = record.event(AuditKind::ClickRefused, self.clock.now(), Some(by.clone()), json!({ "why": why }));
@@ -412,7 +413,7 @@ impl Approvals {
         self.store.apply(&changes).await
     }
 
-    /// Nobody could say who somebody was for too long: it does not count.
+    /// Records a decision that does not count, since Slack did not identify the person for too long.
     ///
     /// # Errors
     ///
@@ -422,7 +423,7 @@ impl Approvals {
     }
 }
 
-/// Others were faster each time: the entry is handled again.
+/// The error after losing every race to write: the entry is handled again.
 pub(super) fn moved(record: ActionRecord) -> Error {
     Error::ActionMoved { id: record.id.clone(), current: Some(Box::new(record)) }
 }

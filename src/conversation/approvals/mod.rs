@@ -1,19 +1,20 @@
-//! Whether a decision counts, and making it count once.
+//! The check that a decision counts, and the write that makes it count once.
 //!
 //! | room | does |
 //! | --- | --- |
-//! | [`people`], [`groups`] | whose words count, and who is in which user group |
-//! | [`policy`], [`envelope`] | who may decide: more strictly outside of what was agreed beforehand |
-//! | [`clicks`], [`consent`] | what people press, and the typed words that mean yes or no |
+//! | [`people`], [`groups`] | who has which rights, and the members of user groups |
+//! | [`policy`], [`envelope`] | who may decide: more strictly outside of the limits agreed beforehand |
+//! | [`clicks`], [`consent`] | button presses, and the typed words that mean yes or no |
 //! | [`decide`] | pure: a record and a decision give the changes to write |
-//! | [`inbox`] | joins them with the store: whoever is first wins in one compare-and-set, everybody else is told |
+//! | [`inbox`] | joins them with the store: the first wins in one compare-and-set, everyone else gets a reply |
 //! | [`forms`] | windows that cards open |
-//! | [`telling`], [`named_now`] | tells those who are named that a card waits for them; which cards those are by now |
-//! | [`withdraw`] | lets go of an open request |
+//! | [`telling`], [`named_now`] | tells approvers that a card waits for them; finds the cards that they may approve now
+//! |
+//! | [`withdraw`] | withdraws an open request |
 //! | [`replies`] | the sentences |
 //!
-//! *Architecture Invariant:* nothing here needs a thread's lease, sends a message or carries a change out: a decision is
-//! written, and whoever moves the work goes on from there.
+//! *Architecture Invariant:* nothing here needs a thread's lease, sends a message or carries a change out: a decision
+//! is written, and the runtime goes on from there.
 
 pub mod clicks;
 pub mod consent;
@@ -32,5 +33,5 @@ mod timers;
 mod typed;
 pub mod withdraw;
 
-/// How often a write is tried again when somebody else moves the action meanwhile: each time, theirs counted.
+/// The number of tries at a write when others move the action meanwhile: each time, theirs counted.
 const RACES: usize = 8;

@@ -1,7 +1,7 @@
-//! Cards that somebody may approve by the policy of now.
+//! Cards that a person may approve by the current policy.
 //!
-//! A card is found under whom its policy named when it was shown. Whom the settings name now may be somebody new, so the
-//! newest open cards are looked through for those.
+//! A card is found under the approvers that its policy named when it was shown. The current settings may name others,
+//! so the newest open cards are searched for those.
 
 use std::cmp::Reverse;
 
@@ -14,28 +14,29 @@ use countersign_graph::{
 
 use super::policy::{self, Person};
 
-/// How many open cards are looked through.
+/// The number of open cards that are searched.
 const LOOKED_AT: usize = 200;
 
-/// Somebody who asks what waits for them, wherever they are.
+/// A person who asks what waits for them, in any channel.
 #[derive(Clone, Copy, Debug)]
 pub struct Named<'a> {
-    /// Who.
+    /// The person's user id.
     pub user: &'a UserId,
-    /// The user groups of the policies that they are in.
+    /// The user groups named in policies that the person is in.
     pub groups: &'a [String],
-    /// Whether the settings of now name them anywhere.
+    /// True if the current settings name the person anywhere.
     pub is_named: bool,
 }
 
 impl Named<'_> {
-    /// Whether they may approve it, without being in its channel.
+    /// Returns true if the person may approve it, without being in its channel.
     pub fn may_approve(&self, record: &ActionRecord) -> bool {
         let person = Person { groups: self.groups.to_vec(), ..Person::default() };
         policy::may_approve(record, self.user, &person).is_ok()
     }
 
-    /// What was found, and the other open cards that they may approve by the policy of now; the newest first.
+    /// Returns `found`, and the other open cards that the person may approve by the current policy; the latter newest
+    /// first.
     ///
     /// # Errors
     ///

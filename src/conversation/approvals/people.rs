@@ -1,8 +1,8 @@
-//! Whose words count: the kind of account that somebody has, looked up in Slack when it matters.
+//! The rights of people by the kind of their account, looked up in Slack when it matters.
 //!
-//! Full members of the workspace may decide and ask. Guests, people of other workspaces, bots and accounts that are
-//! switched off may not, unless the settings say so (`approvals.outsiders`, `slack.outsiders`). What Slack said is good for
-//! seconds. Where it does not say anything, nothing counts.
+//! Full members of the workspace may decide and ask. Guests, people of other workspaces, bots and deactivated
+//! accounts may not, unless the settings say so (`approvals.outsiders`, `slack.outsiders`). Slack's answer is good for
+//! seconds. Where it gives none, nothing counts.
 
 use std::{
     collections::HashMap,
@@ -24,57 +24,57 @@ use tokio::time::timeout;
 
 use crate::presentation::render;
 
-/// How old an answer may be on which a decision rests.
+/// The age of an answer on which a decision may rest.
 const FOR_A_DECISION: Duration = Duration::from_secs(10);
 
-/// How old an answer may be for a question.
+/// The age of an answer that is good enough for a question.
 const FOR_A_QUESTION: Duration = Duration::from_secs(60);
 
-/// How long somebody who decides waits; a window that was sent is answered within two seconds.
+/// The time a person who decides waits; a submitted window is answered within two seconds.
 const PATIENCE: Duration = Duration::from_millis(1500);
 
-/// How long a request waits for Slack to say who made it before they are told that it does not.
+/// The time a request waits for Slack to identify the person before they are told that it does not.
 const PATIENCE_WITH_WORDS: Duration = Duration::from_secs(30);
 
-/// How long it waits while they cannot even be told.
+/// The time it waits while they cannot even be told.
 const AT_MOST: Duration = Duration::from_secs(3600);
 
-/// How many accounts are remembered.
+/// The number of accounts that are remembered.
 const KEPT: usize = 1000;
 
-/// The user who speaks for Slack itself.
+/// The user that posts for Slack itself.
 const SLACKBOT: &str = "USLACKBOT";
 
-/// What somebody wants to do.
+/// The rights that a person may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Right {
     /// Make a decision count: approve, reject, edit, withdraw, settle.
     Decide,
     /// Ask for something, or look something up.
     Ask,
-    /// What either of them gives: to see everything on a card, to stop what is being done.
+    /// Either of the two suffices: see everything on a card, stop an action in progress.
     Take,
 }
 
-/// Why somebody's words do not count.
+/// The reasons why a person has no rights.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outside {
-    /// They are a guest.
+    /// The person is a guest.
     Guest,
-    /// They belong to another workspace.
+    /// The person belongs to another workspace.
     External,
-    /// It is an app's account.
+    /// The account is an app's.
     Bot,
-    /// The account is switched off.
+    /// The account is deactivated.
     Deactivated,
-    /// Slack does not say what kind of account it is, and will not.
+    /// Slack does not give the kind of account, and will not.
     NotLookedUp,
-    /// Slack did not answer: later it may.
+    /// Slack did not answer: it may later.
     Unanswered,
 }
 
 impl Outside {
-    /// The word for it in the record.
+    /// Returns the word for the record.
     pub fn word(self) -> &'static str {
         match self {
             Self::Guest => "guest account",
@@ -85,12 +85,12 @@ impl Outside {
         }
     }
 
-    /// Whether Slack did not say what kind of account it is.
+    /// Returns true if Slack did not give the kind of account.
     pub fn is_unknown(self) -> bool {
         matches!(self, Self::NotLookedUp | Self::Unanswered)
     }
 
-    /// The word for it in the settings; nothing for what no setting allows.
+    /// Returns the word in the settings; `None` if no setting allows it.
     fn setting(self) -> Option<&'static str> {
         match self {
             Self::Guest => Some("guests"),
@@ -101,7 +101,7 @@ impl Outside {
         }
     }
 
-    /// What the person is told whose decision does not count.
+    /// Returns the reply to a person whose decision does not count.
     pub fn may_not_decide(self) -> Reply {
         let who = match self {
             Self::NotLookedUp | Self::Unanswered => {
@@ -119,7 +119,7 @@ impl Outside {
             .hint("Ask a member to decide.")
     }
 
-    /// What the person is told whose question is turned away.
+    /// Returns the reply to a person whose question is turned away.
     pub fn may_not_ask(self) -> Reply {
         let who = match self {
             Self::NotLookedUp | Self::Unanswered => {
@@ -136,7 +136,7 @@ impl Outside {
     }
 }
 
-/// Knows what kind of account people have.
+/// The kinds of people's accounts.
 #[derive(Clone)]
 pub struct People(Arc<Inner>);
 
@@ -156,17 +156,17 @@ impl fmt::Debug for People {
 }
 
 impl People {
-    /// Of the workspace that we are in, with the rights that the settings give to those who are not its members.
+    /// The people of the bot's workspace, with the rights that the settings give to others than its members.
     pub fn new(slack: SlackClient, clock: Arc<dyn Clock>, us: Identity, settings: &config::Config) -> Self {
         let (deciding, asking) = (settings.approvals.outsiders.clone(), settings.slack.outsiders.clone());
         Self(Arc::new(Inner { slack, clock, us, deciding, asking, known: Mutex::default() }))
     }
 
-    /// Whether somebody has a right.
+    /// Returns `Ok` if a person has a right.
     ///
     /// # Errors
     ///
-    /// Why not.
+    /// The reason why not.
     pub async fn may(&self, user: &UserId, right: Right) -> Result<(), Outside> {
         let inner = &self.0;
         if *user == inner.us.user {
@@ -186,7 +186,7 @@ impl People {
         if allowed { Ok(()) } else { Err(outside) }
     }
 
-    /// Why somebody is no full member; nothing if they are.
+    /// Returns the reason why a person is no full member; `None` if they are.
     async fn outside(&self, user: &UserId, good_for: Duration) -> Option<Outside> {
         let inner = &self.0;
         if user.as_str() == SLACKBOT {
@@ -227,7 +227,7 @@ impl People {
         outside
     }
 
-    /// What an account is besides that of a full member.
+    /// Returns the kind of an account that is no full member's; `None` for a full member's.
     fn kind_of(&self, person: &account::Person) -> Option<Outside> {
         let us = &self.0.us;
         let in_team = us.team.as_ref().map(|team| person.teams.contains(team));

@@ -1,4 +1,4 @@
-//! Who may decide.
+//! The policies: who may decide on an action.
 
 use std::collections::BTreeSet;
 
@@ -16,8 +16,8 @@ use super::{envelope, people::Outside};
 /// The measure of a standing approval that names the changes it covers.
 const COVERS: &str = "covers";
 
-/// The policy for an action, as configured now. Typed consent is for what can be undone. A standing approval is granted by
-/// whoever may approve the changes that it covers.
+/// Returns the current policy for an action. Typed consent is for actions that can be undone. A standing approval is
+/// granted by those who may approve the changes that it covers.
 pub fn policy_for(settings: &config::Approvals, matter: &Matter<'_>) -> Policy {
     let own = if matter.irreversible { settings.own_irreversible } else { settings.own_request };
     let (contexts, lines): (Vec<_>, Vec<_>) = lines(settings, matter).into_iter().unzip();
@@ -54,8 +54,8 @@ pub fn policy_for(settings: &config::Approvals, matter: &Matter<'_>) -> Policy {
     envelope::stricter(usual, &settings.envelopes, settings.measures, matter.scope)
 }
 
-/// The record with who may decide as configured now, and still with the digest of what was shown. What is not what was
-/// shown stays as it is: it will be refused.
+/// Returns the record with the current policy, and still with the digest of what was shown. A record that is not what
+/// was shown stays as it is: it will be refused.
 pub fn as_of_now(policy_for: &PolicyFor, mut record: ActionRecord) -> ActionRecord {
     let policy = policy_for(&Matter::of(&record));
     if record.proof.holds() {
@@ -64,13 +64,14 @@ pub fn as_of_now(policy_for: &PolicyFor, mut record: ActionRecord) -> ActionReco
     record
 }
 
-/// That other people may decide than when the card was shown, for the record; so its digest is another one.
+/// The audit event for a policy that changed since the card was shown, and with it the digest.
 pub fn changed(shown: &ActionRecord, known: &ActionRecord, at: Timestamp) -> AuditDraft {
     let detail = json!({ "policy": known.policy, "digest": known.digest, "before": shown.digest });
     known.event(AuditKind::PolicyChanged, at, None, detail)
 }
 
-/// The lines of rules that a change has to satisfy, each with the most exact rule first: one for each of its contexts, and
+/// Returns the lines of rules that a change has to satisfy, each with the most exact rule first: one for each of its
+/// contexts, and
 /// for a standing approval one more for each change that it covers. The strictest of them counts.
 fn lines<'a>(settings: &config::Approvals, matter: &Matter<'a>) -> Vec<(Option<&'a str>, Vec<Rule>)> {
     let covered = matter.scope.measures.get(COVERS).into_iter().flatten();
@@ -98,8 +99,8 @@ fn lines<'a>(settings: &config::Approvals, matter: &Matter<'a>) -> Vec<(Option<&
     lines
 }
 
-/// Who is in each of these lists: one list, and those that such a person has to be in as well where that cannot be told
-/// without them. Nobody, if one of them is empty.
+/// Returns the people who are in each of these lists: one list, and further lists that such a person has to be in as
+/// well where that is not known without a lookup. Nobody, if one of them is empty.
 fn in_each(mut lists: Vec<Vec<Approver>>) -> (Vec<Approver>, Vec<Vec<Approver>>) {
     lists.sort_by_key(Vec::len);
     let mut people: Option<Vec<Approver>> = None;
@@ -126,8 +127,8 @@ fn in_each(mut lists: Vec<Vec<Approver>>) -> (Vec<Approver>, Vec<Vec<Approver>>)
     (each.next().unwrap_or_default(), each.collect())
 }
 
-/// The contexts whose lists have nobody in common: two, if two are enough for that. Nothing if a list is empty: then
-/// nobody is meant to decide.
+/// Returns the contexts whose lists have nobody in common: two, if two are enough for that. `None` if a list is empty:
+/// then nobody is meant to decide.
 fn apart(contexts: &[Option<&str>], lists: &[Vec<Approver>]) -> Option<Vec<String>> {
     if lists.iter().any(Vec::is_empty) {
         return None;
@@ -150,7 +151,7 @@ fn apart(contexts: &[Option<&str>], lists: &[Vec<Approver>]) -> Option<Vec<Strin
     Some(if contexts.len() < 2 { Vec::new() } else { contexts })
 }
 
-/// What whoever runs the bot has to change where the lists of these contexts have nobody in common.
+/// Returns the hint for the bot's operator where the lists of these contexts have nobody in common.
 fn to_change(contexts: &[String]) -> String {
     let who = "whoever runs me has to name the same person in";
     match contexts {
@@ -162,7 +163,7 @@ fn to_change(contexts: &[String]) -> String {
     }
 }
 
-/// How many approvals a change can get at most from `named`, if it is the request of `ours`: who asked and who edited.
+/// Returns the most approvals a change can get from `named`, if it is the request of `ours`: who asked and who edited.
 pub fn most_approvals(policy: &Policy, named: &[UserId], ours: &[UserId]) -> usize {
     let different: BTreeSet<&UserId> = named.iter().collect();
     let (own, others): (Vec<&UserId>, Vec<&UserId>) = different.into_iter().partition(|person| ours.contains(person));
@@ -180,23 +181,23 @@ fn approver(name: &str) -> Approver {
     }
 }
 
-/// Why somebody's approval does not count.
+/// The reasons why a person's approval does not count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Denied {
-    /// They are not among the approvers.
+    /// The person is not among the approvers.
     NotAnApprover,
-    /// They asked for it themselves.
+    /// It is the person's own request.
     OwnRequest,
-    /// They have approved already; more people are needed.
+    /// The person has approved already; more people are needed.
     Twice,
-    /// Whether they may cannot be told: a user group could not be looked up.
+    /// A user group could not be looked up: the person may be in it.
     Uncertain,
-    /// Theirs is no account whose decision counts.
+    /// The person's account gives no right to decide.
     Outside(Outside),
 }
 
 impl Denied {
-    /// The word for it in the record.
+    /// Returns the word for the record.
     pub fn word(self) -> &'static str {
         match self {
             Self::NotAnApprover => "not an approver",
@@ -208,27 +209,27 @@ impl Denied {
     }
 }
 
-/// What is known about a person at the moment of their decision.
+/// The facts about a person at the moment of their decision.
 #[derive(Clone, Debug, Default)]
 pub struct Person {
-    /// Whether they decided from within the channel of the request.
+    /// True if they decided from within the channel of the request.
     pub in_channel: bool,
     /// The user groups among the approvers that they belong to.
     pub groups: Vec<String>,
-    /// Whether a user group could not be looked up: they may be in it.
+    /// True if a user group could not be looked up: they may be in it.
     pub is_uncertain: bool,
-    /// Why their decision does not count whoever may decide; nothing for a full member of the workspace.
+    /// The reason why their decision never counts, whatever the policy; `None` for a full member of the workspace.
     pub outside: Option<Outside>,
 }
 
 impl Person {
-    /// Whether their decision may count at all.
+    /// Returns `Ok` if their decision may count at all.
     fn counts(&self) -> Result<(), Denied> {
         self.outside.map_or(Ok(()), |outside| Err(Denied::Outside(outside)))
     }
 }
 
-/// Whether `by` may approve.
+/// Returns `Ok` if `by` may approve.
 pub fn may_approve(record: &ActionRecord, by: &UserId, person: &Person) -> Result<(), Denied> {
     person.counts()?;
     if !is_approver(record, by, person) {
@@ -250,7 +251,7 @@ pub fn may_approve(record: &ActionRecord, by: &UserId, person: &Person) -> Resul
     Ok(())
 }
 
-/// Whether `by` may reject: every approver, and always the person who asked or edited.
+/// Returns `Ok` if `by` may reject: every approver, and always the person who asked or edited.
 pub fn may_reject(record: &ActionRecord, by: &UserId, person: &Person) -> Result<(), Denied> {
     person.counts()?;
     match record.is_request_of(by) || is_approver(record, by, person) {
@@ -260,12 +261,12 @@ pub fn may_reject(record: &ActionRecord, by: &UserId, person: &Person) -> Result
     }
 }
 
-/// Whether `by` may say that a change was done whose outcome is not known: whoever may approve it.
+/// Returns `Ok` if `by` may say that an action with an unknown outcome was done: everyone who may approve it.
 pub fn may_settle(record: &ActionRecord, by: &UserId, person: &Person) -> Result<(), Denied> {
     may_approve(record, by, person).or_else(|why| if why == Denied::Twice { Ok(()) } else { Err(why) })
 }
 
-/// Whether `by` may withdraw: only the person who asked, or edited.
+/// Returns `Ok` if `by` may withdraw: only the person who asked, or edited.
 pub fn may_withdraw(record: &ActionRecord, by: &UserId, person: &Person) -> Result<(), Denied> {
     person.counts()?;
     if record.is_request_of(by) { Ok(()) } else { Err(Denied::NotAnApprover) }

@@ -1,9 +1,9 @@
-//! Tells those who are named by a card's policy that it waits for them, directly and once.
+//! The direct messages to the approvers named by a card's policy: one each, that the card waits for them.
 //!
-//! When the card is put out, a timer that is due at once puts [`Interaction::Tell`] in the inbox, in the same write. Handling it
-//! puts one message for each person into the thread's outbox, behind the card, each in a slot of its own; the record
-//! remembers who was told. All of that is one write, so a crash neither loses nor repeats a message. When the card is
-//! decided, the same slots are filled anew, which edits the messages.
+//! When the card is posted, a timer that is due at once puts [`Interaction::Tell`] in the inbox, in the same write.
+//! Handling it puts one message for each person into the thread's outbox, after the card, each in a slot of its own;
+//! the record notes who was messaged. All of that is one write, so a crash neither loses nor repeats a message. When
+//! the card is decided, the same slots are filled anew, which edits the messages.
 //!
 //! [`Interaction::Tell`]: crate::runtime::interaction::Interaction::Tell
 
@@ -21,10 +21,10 @@ use countersign_slack::client_error;
 
 use super::{RACES, groups::Groups, inbox::InboxAnswer};
 
-/// How many people are told at most: those named themselves come before members of groups.
+/// The most people that get a message: those named as users come before members of groups.
 pub const MOST: usize = 10;
 
-/// Tells people.
+/// The sender of these messages.
 #[derive(Clone)]
 pub struct Telling {
     store: Arc<dyn Store>,
@@ -33,16 +33,16 @@ pub struct Telling {
 }
 
 impl Telling {
-    /// For the cards in this store; groups are looked up here.
+    /// A sender for the cards in this store; groups are looked up in `groups`.
     pub fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>, groups: Groups) -> Self {
         Self { store, clock, groups }
     }
 
-    /// Tells everybody who is named by the policy of a card, if it still waits, and if they were not told before.
+    /// Messages everyone named by a card's policy, if it still waits and they had no message before.
     ///
     /// # Errors
     ///
-    /// If the store or Slack does not answer, or somebody else moved the action meanwhile: it is to be done again.
+    /// If the store or Slack does not answer, or another writer moved the action meanwhile: try again.
     pub async fn tell(&self, approval: &ApprovalId, seq: Seq) -> Result<InboxAnswer, Error> {
         let mut moved = None;
         for _ in 0..RACES {
@@ -64,7 +64,7 @@ impl Telling {
         moved.map_or(Ok(InboxAnswer::Nothing), Err)
     }
 
-    /// Who is named and was not told yet, but for those whose request it is.
+    /// Returns the people who are named and have no message yet, except those whose request it is.
     async fn people(&self, record: &ActionRecord) -> Result<Vec<UserId>, Error> {
         let (mut people, mut members) = (Vec::new(), Vec::new());
         for approver in record.approvers() {
@@ -112,7 +112,7 @@ impl Telling {
     }
 }
 
-/// The write that tells these people, too.
+/// The write that messages these people, too.
 fn waits(record: &ActionRecord, people: Vec<UserId>, now: Timestamp, seq: Seq) -> Result<Changes, Error> {
     let moved = record.moved(Status::Pending);
     let mut told = moved.map_err(|error| Error::Corrupt { what: format!("action {}: {error}", record.id) })?;

@@ -1,4 +1,4 @@
-//! What time does to an open card: it reminds, it brings more people in, and in the end it closes it.
+//! The timers of an open card: a reminder, an escalation, and the expiry.
 
 use countersign_core::ids::{ApprovalId, CommitId};
 use countersign_graph::{
@@ -15,7 +15,7 @@ use super::{
 };
 
 impl Approvals {
-    /// A card's time is over.
+    /// Closes a card whose time is over.
     ///
     /// # Errors
     ///
@@ -35,7 +35,7 @@ impl Approvals {
         Err(moved(record))
     }
 
-    /// A card's time is nearly over: says so in its thread, once.
+    /// Reminds the thread, once, that a card's time is nearly over.
     ///
     /// # Errors
     ///
@@ -57,7 +57,7 @@ impl Approvals {
         Ok(InboxAnswer::Counted(record.thread))
     }
 
-    /// Nobody decided for so long that more people may.
+    /// Lets more people decide, since nobody decided for so long.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! Typed consent: which words count for which card, and what people are told whose words do not.
+//! Typed consent: the words that count for a card, and the replies to those that do not.
 
 use countersign_core::ids::CommitId;
 use countersign_graph::{
@@ -20,9 +20,9 @@ use super::{
 use crate::record::undelivered::slot_of_notice;
 
 impl Approvals {
-    /// Somebody typed a plain yes, no or never mind. A no while a question is open is the answer to that, since it was
+    /// Handles a typed yes, no or never mind. A no while a question is open is the answer to the question, since it was
     /// asked last. Never mind withdraws the one open card of the person who asked for
-    /// it; whatever else it may mean is for the assistant to say.
+    /// it; any other meaning is for the assistant to find.
     pub async fn on_typed(&self, typed: &Typed, seq: Seq) -> Result<InboxAnswer, Error> {
         let saved = self.store.load(&typed.thread).await?;
         if !typed.addressed && saved.is_none() {
@@ -76,7 +76,7 @@ impl Approvals {
         Ok(InboxAnswer::Refused(self.came_after(&record).await))
     }
 
-    /// A yes or no that follows somebody else's words decides nothing. Once for each person and card they are told so:
+    /// Turns down a yes or no that follows another person's words. The person gets one reply for each card:
     /// most such words are meant for the people there.
     async fn said_to_another(&self, typed: &Typed, record: &ActionRecord) -> Result<InboxAnswer, Error> {
         let why = "said to somebody else";
@@ -97,13 +97,14 @@ impl Approvals {
         }))
     }
 
-    /// Why somebody who typed a yes cannot have seen what they agree to; nothing if they can.
+    /// Returns the reason why the person who typed a yes cannot have seen the card; `None` if they can.
     async fn was_not_seen(&self, typed: &Typed, record: &ActionRecord) -> Result<Option<Unseen>, Error> {
         let posted = self.store.posted(&record.thread, &record.slot).await?;
         Ok(consent::unseen(posted.as_ref(), &typed.ts, record))
     }
 
-    /// Whether a typed yes or no is an answer to us: it was said to us, or the message before it in the thread is ours.
+    /// Returns true if a typed yes or no answers the bot: it was addressed to it, or the message before it is the
+    /// bot's.
     async fn answers_us(&self, typed: &Typed, record: &ActionRecord, before: Option<&Memory>) -> Result<bool, Error> {
         if typed.addressed {
             return Ok(true);
@@ -129,7 +130,7 @@ impl Approvals {
         Ok(false)
     }
 
-    /// Gives words that answer no card to the assistant.
+    /// Passes words that answer no card to the assistant.
     async fn pass_on(&self, typed: &Typed, seq: Seq) -> Result<InboxAnswer, Error> {
         let mut changes = Changes::new(CommitId::fresh(), typed.thread.clone());
         changes.mail.push(ThreadMessage::Said {

@@ -1,4 +1,4 @@
-//! Letting go of an open request: “stop” and “cancel” in a thread do it for each of its cards.
+//! The withdrawal of an open request: “stop” and “cancel” in a thread withdraw each of its cards.
 
 use countersign_core::{clock::Timestamp, ids::UserId};
 use countersign_graph::{
@@ -8,7 +8,7 @@ use countersign_graph::{
 
 use super::decide::decide;
 
-/// Withdraws an open request. Whether it still could be: somebody may have been faster, and the card says who.
+/// Withdraws an open request. Returns false if it was decided before; the card says by whom.
 ///
 /// # Errors
 ///

@@ -1,58 +1,58 @@
-//! What can be asked with a command, and what somebody may have meant.
+//! The grammar of commands: the words they take, and suggestions for mistyped ones.
 
 use countersign_capabilities::{Command, OWN_COMMAND, Registry, Takes, Word};
 
-/// How alike two words must be for one to be suggested in place of the other.
+/// The similarity that two words need for one to be suggested in place of the other.
 const ALIKE: f64 = 0.72;
 
-/// What was asked.
+/// A command as understood.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Asked {
-    /// Something of a capability.
+    /// A word of a capability.
     Of {
-        /// Its place among the capabilities.
+        /// The index of the capability.
         capability: usize,
         /// The word.
         word: &'static str,
-        /// What was typed after it.
+        /// The text after the word.
         rest: String,
     },
-    /// What waits for a decision.
+    /// The cards that wait for a decision.
     Pending,
-    /// What was changed lately.
+    /// The latest changes.
     Runs,
-    /// What the asker asked for.
+    /// The asker's requests.
     Mine,
-    /// What may be done without asking each time.
+    /// The standing approvals.
     Standing,
     /// A thread as a file: the one with this link, or the asker's latest.
     Notebook(Option<String>),
-    /// What is set.
+    /// The settings.
     Settings,
-    /// What can be asked.
+    /// The list of words.
     Help,
 }
 
-/// Why a line is not understood.
+/// The reasons why a line is not understood.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Wrong {
-    /// There is no such word; perhaps this one was meant.
+    /// There is no such word; perhaps `nearest` was meant.
     Unknown {
-        /// What was typed.
+        /// The word as typed.
         word: String,
-        /// The nearest.
+        /// The nearest known word.
         nearest: Option<Known>,
     },
-    /// Something must follow the word.
+    /// The word needs text after it.
     Missing(Known),
-    /// Nothing may follow the word.
+    /// The word takes no text after it.
     TooMuch(Known),
 }
 
-/// A word, and the command that it stands behind.
+/// A word, and the command that it belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Known {
-    /// With its slash.
+    /// The command with its slash.
     pub command: &'static str,
     /// The word.
     pub word: &'static Word,
@@ -62,12 +62,12 @@ const fn word(word: &'static str, takes: Takes, what: &'static str, example: &'s
     Word { word, takes, what, example }
 }
 
-/// What waits, behind every command.
+/// The word for the open cards, part of every command.
 const PENDING: Word = word("pending", Takes::Nothing, "cards that wait for somebody", "pending");
-/// The list, behind every command.
+/// The word for the list of words, part of every command.
 const HELP: Word = word("help", Takes::Nothing, "this list", "help");
 
-/// What can be asked of the bot itself.
+/// The words of the bot's own command.
 const OWN: Command = Command {
     name: OWN_COMMAND,
     words: &[
@@ -85,10 +85,10 @@ const OWN: Command = Command {
         HELP,
     ],
 };
-/// What stands behind the command of a capability besides its own words.
+/// The words that every capability's command has in addition to its own.
 const BESIDES: &[Word] = &[PENDING, HELP];
 
-/// Every word: those of the capabilities' commands first.
+/// Returns every word: those of the capabilities' commands first.
 pub fn words(registry: &Registry) -> Vec<Known> {
     let theirs = registry.capabilities.iter().filter_map(|capability| capability.command());
     let theirs = theirs
@@ -100,7 +100,7 @@ pub fn words(registry: &Registry) -> Vec<Known> {
 ///
 /// # Errors
 ///
-/// [`Wrong`], for an answer that helps.
+/// [`Wrong`], which leads to a helpful reply.
 pub fn read(registry: &Registry, command: &str, text: &str) -> Result<Asked, Wrong> {
     let text = text.trim();
     let (typed, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
@@ -136,7 +136,7 @@ pub fn read(registry: &Registry, command: &str, text: &str) -> Result<Asked, Wro
     })
 }
 
-/// The word that was most likely meant; one of the same command rather than one of another.
+/// Returns the word that was most likely meant, preferring one of the same command.
 fn nearest(words: &[Known], command: &str, typed: &str) -> Option<Known> {
     let likeness = |known: &Known| {
         let alike = strsim::jaro_winkler(known.word.word, typed);
@@ -155,7 +155,7 @@ mod tests {
     use countersign_capabilities::{Capability, Tool};
     use countersign_graph::action::ActionKind;
 
-    /// Has a command, and nothing else.
+    /// A capability with a command, and nothing else.
     struct Lists;
 
     impl Capability for Lists {

@@ -1,7 +1,7 @@
-//! “@bot status” and “@bot cancel”: what commands do, in threads, where Slack allows none.
+//! “@bot status” and “@bot cancel”: commands for threads, where Slack allows none.
 //!
 //! A single word to the bot, so that no sentence is taken for it. While the assistant waits for an answer, “cancel” is
-//! about that, and so is “status” where the bot was not mentioned: both are for the assistant then.
+//! about that, and so is “status” without a mention of the bot: both are for the assistant then.
 
 use countersign_core::{
     clock::Timestamp,
@@ -21,48 +21,48 @@ use super::{
 };
 use crate::approvals::withdraw::withdraw;
 
-/// How many actions of a thread are looked at.
+/// The number of a thread's actions that are read.
 const LOOKED_AT: usize = 20;
 
-/// A word to the bot in a thread that does what a command does elsewhere.
+/// A word to the bot in a thread that works like a command.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Here {
-    /// Where.
+    /// The thread.
     pub thread: ThreadId,
-    /// Who.
+    /// The person who wrote it.
     pub by: UserId,
-    /// What exactly.
+    /// The exact text.
     pub text: String,
-    /// When, by Slack.
+    /// Slack's timestamp of the message.
     pub ts: MessageTs,
-    /// Which of them.
+    /// The order.
     pub order: Order,
-    /// Whether the bot was mentioned; if not, it was a direct message.
+    /// True if the bot was mentioned; false in a direct message.
     pub mentioned: bool,
 }
 
-/// What can be ordered in a thread.
+/// The orders that a thread takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Order {
-    /// Tell what is running or waiting.
+    /// Report what is running or waiting.
     Status,
-    /// Withdraw what the person asked for and is still waiting.
+    /// Withdraw the person's own open requests.
     Cancel,
 }
 
-/// What became of an order.
+/// The outcomes of an order.
 #[derive(Debug, PartialEq)]
 pub enum Outcome {
-    /// It is answered.
+    /// The order is answered.
     Answered(Reply),
-    /// It is answered, and something in the thread changed.
+    /// The order is answered, and something in the thread changed.
     Changed(Reply),
-    /// It is for the assistant.
+    /// The order is for the assistant.
     Passed,
 }
 
-/// The order that a whole message is, if it is one.
+/// Returns the order that a whole message is, if it is one.
 pub fn meant(text: &str) -> Option<Order> {
     match text.trim().trim_end_matches(['.', '!', '?']).to_lowercase().as_str() {
         "status" => Some(Order::Status),
@@ -71,11 +71,11 @@ pub fn meant(text: &str) -> Option<Order> {
     }
 }
 
-/// Does what was ordered.
+/// Carries an order out.
 ///
 /// # Errors
 ///
-/// If the store does not answer. Doing it again is harmless.
+/// If the store does not answer. Repeating it is harmless.
 pub async fn obey(
     store: &dyn Store,
     memories: &Memories,

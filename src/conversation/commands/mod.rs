@@ -2,16 +2,16 @@
 //!
 //! | room | does |
 //! | --- | --- |
-//! | [`grammar`] | what can be asked, and what somebody may have meant |
-//! | [`records`] | what waits and what was done, from the store |
+//! | [`grammar`] | the words of commands, and suggestions for mistyped ones |
+//! | [`records`] | the open and past actions, from the store |
 //! | [`settings`] | who may decide what here, and the limits |
 //! | [`in_thread`] | “@bot status” and “@bot cancel”, where Slack allows no commands |
 //! | [`replies`] | the sentences |
 //!
 //! *Architecture Invariant:* nothing here decides an action, but that “cancel” withdraws one; no language model is asked.
 //!
-//! What is said of platforms comes from [`Facts`], which waits for no longer than it says and tells how old an
-//! answer is. What is said of actions comes from the store and is as old as the answer itself.
+//! Statements about platforms come from [`Facts`], which waits for no longer than it says and reports how old an
+//! answer is. Statements about actions come from the store and are as old as the answer itself.
 
 pub mod grammar;
 pub mod in_thread;
@@ -51,51 +51,51 @@ use crate::{
 pub struct Command {
     /// The word with its slash.
     pub command: String,
-    /// What follows it.
+    /// The text after it.
     pub text: String,
-    /// Who.
+    /// The person who typed it.
     pub by: UserId,
     /// The workspace.
     pub team: TeamId,
-    /// Where.
+    /// The channel it was typed in.
     pub channel: ChannelId,
-    /// Where to answer.
+    /// The address for the answer.
     pub response_url: String,
 }
 
-/// Answers commands.
+/// The service that answers commands.
 #[derive(Clone)]
 pub struct Commands(Arc<CommandsDeps>);
 
-/// What [`Commands`] need.
+/// The dependencies of [`Commands`].
 pub struct CommandsDeps {
-    /// Where actions are.
+    /// The store of the actions.
     pub store: Arc<dyn Store>,
-    /// What time it is.
+    /// The clock.
     pub clock: Arc<dyn Clock>,
-    /// What the platforms say.
+    /// The facts from the platforms.
     pub facts: Facts,
-    /// Who is in which user group.
+    /// The members of the user groups.
     pub groups: Groups,
-    /// Who may decide.
+    /// The current policy for an action.
     pub policy_for: PolicyFor,
-    /// Where cards are.
+    /// The links to cards.
     pub links: Links,
-    /// Exports threads.
+    /// The exporter of threads.
     pub notebook: Notebook,
-    /// What is set.
+    /// The settings to show.
     pub settings: Settings,
 }
 
-/// How many actions of a thread are looked at to know whether somebody asked for one.
+/// The number of a thread's actions that are searched for a request of the asker.
 const SEARCHED: usize = 200;
 
 /// The answer to a command.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Answered {
-    /// What the person is told.
+    /// The reply to the person.
     pub reply: Reply,
-    /// The thread in which something is to be said besides.
+    /// The thread that got a message as well, if any.
     pub spoke_in: Option<ThreadId>,
 }
 
@@ -106,12 +106,12 @@ impl Answered {
 }
 
 impl Commands {
-    /// Answers from these dependencies.
+    /// Creates the service from its dependencies.
     pub fn new(deps: CommandsDeps) -> Self {
         Self(Arc::new(deps))
     }
 
-    /// The answer to a command. Never fails: what went wrong is the answer then.
+    /// Answers a command. Never fails: an error is the answer then.
     pub async fn answer(&self, command: &Command) -> Answered {
         let deps = &self.0;
         let asked = grammar::read(deps.facts.registry(), &command.command, &command.text);
@@ -135,8 +135,8 @@ impl Commands {
         Answered::with(answer.unwrap_or_else(|error: Error| replies::unavailable(&error)))
     }
 
-    /// Puts the notebook of a thread into that thread, where only those can read it who can read the thread; what the
-    /// person who wanted it is told.
+    /// Posts the notebook of a thread into that thread, where only its readers can read it, and returns the reply to
+    /// the person who asked.
     ///
     /// # Errors
     ///
@@ -155,10 +155,10 @@ impl Commands {
         }
     }
 
-    /// The notebook of the thread that a link leads to, or of the thread in which the asker asked for something last.
+    /// Exports the thread that a link leads to, or the thread of the asker's latest request.
     ///
-    /// A file is put into a thread only for those who read it: who typed the command in its channel, or asked for
-    /// something in the thread.
+    /// A file is posted into a thread only for its readers: the asker typed the command in its channel, or asked for
+    /// a change in the thread.
     async fn notebook_of(&self, command: &Command, link: Option<&str>) -> Result<Answered, Error> {
         let own = [Label::AskedBy(command.by.clone())];
         let thread = match link.map(links::read) {
@@ -204,7 +204,7 @@ impl Commands {
         replies::settings(&self.0.settings, &services, self.0.clock.now())
     }
 
-    /// What may be done without asking each time, as far as somebody may be told.
+    /// Lists the standing approvals, as far as the reader may see them.
     async fn standing(&self, reader: &Reader) -> Reply {
         match self.0.facts.read_for(standing::list::NAME, &json!({}), reader).await {
             Ok(answer) => standing::replies::list_alone(&answer),
@@ -214,7 +214,7 @@ impl Commands {
     }
 }
 
-/// Whoever typed a command, for what is shown to them alone.
+/// The person who typed a command, as the reader of an answer shown to them alone.
 fn reader(command: &Command) -> Reader {
     let Command { by, team, channel, .. } = command.clone();
     Reader { by: Some(by), team, channel, alone: true }

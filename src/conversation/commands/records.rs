@@ -1,4 +1,4 @@
-//! What waits, what was done and what somebody asked for: from the store, with links to the cards.
+//! Lists of open, past and own actions: from the store, with links to the cards.
 
 use std::time::Duration;
 
@@ -20,29 +20,29 @@ use crate::{
     record::{sight::Asker, undelivered},
 };
 
-/// How many actions are listed; one more is asked for, to know whether that was all.
+/// The number of actions that are listed; one more is read, to know whether that was all.
 const LISTED: usize = 15;
 
-/// How long after it was asked for a card is expected to be in its thread.
+/// The time after a request within which its card should be in the thread.
 const SHOWN_WITHIN: Duration = Duration::from_secs(60);
 
-/// How many dead letters are looked through.
+/// The number of dead letters that are searched.
 pub(super) const LOOKED_THROUGH: usize = 1000;
 
-/// Reads actions.
+/// The reader of actions.
 pub struct Records<'a> {
-    /// Where they are.
+    /// The store of the actions.
     pub store: &'a dyn Store,
-    /// Who may decide.
+    /// The current policy for an action.
     pub policy_for: &'a PolicyFor,
-    /// Where their cards are.
+    /// The links to the cards.
     pub links: &'a Links,
-    /// What time it is.
+    /// The current time.
     pub now: Timestamp,
 }
 
 impl Records<'_> {
-    /// What waits for a decision, as far as the asker may see it.
+    /// Lists the cards that wait for a decision, as far as the asker may see them.
     pub async fn pending(&self, asker: &Asker) -> Result<Reply, Error> {
         let found = self.store.actions_under(&asker.waiting(), &[Status::Pending], LISTED + 1).await?;
         let named = Named { user: &asker.by, groups: &asker.groups, is_named: asker.is_named };
@@ -62,14 +62,14 @@ impl Records<'_> {
         Ok(undelivered::listed(reply, &letters, asker, &found, self.links))
     }
 
-    /// The latest changes, as far as the asker may see them.
+    /// Lists the latest changes, as far as the asker may see them.
     pub async fn runs(&self, asker: &Asker) -> Result<Reply, Error> {
         let found = self.store.actions_under(&asker.done(), &[], LISTED + 1).await?;
         let lines = self.lines(&found, replies::run).await?;
         Ok(replies::runs(lines, found.len() > LISTED, self.now))
     }
 
-    /// What somebody asked for.
+    /// Lists a person's own requests.
     pub async fn mine(&self, by: &UserId) -> Result<Reply, Error> {
         let found = self.store.actions_under(&[Label::AskedBy(by.clone())], &[], LISTED + 1).await?;
         let lines = self.lines(&found, replies::own).await?;
@@ -90,7 +90,7 @@ impl Records<'_> {
     }
 }
 
-/// Whether the card of a change that waits can be seen.
+/// Returns whether the card of an open action can be seen.
 ///
 /// # Errors
 ///

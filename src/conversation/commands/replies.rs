@@ -1,4 +1,4 @@
-//! What commands say.
+//! The replies to commands.
 
 use countersign_capabilities::{Registry, Takes, facts::Health};
 use countersign_config::{Envelope, Measure};
@@ -18,18 +18,18 @@ use super::{
 };
 use crate::{presentation::links::linked, record::status::words};
 
-/// Whether the card of a change that waits can be seen.
+/// The visibility of an open action's card.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sight {
-    /// It is in the thread, or was asked for just now.
+    /// The card is in the thread, or was requested just now.
     Shown,
-    /// It is still to be sent.
+    /// The card is still to be sent.
     NotYet,
-    /// Slack refused it.
+    /// Slack refused the card.
     Refused,
 }
 
-/// One that waits: `Start “Math Hints” · asked by Ana · open until …`
+/// The line of an open action: `Start “Math Hints” · asked by Ana · open until …`
 pub fn waiting(record: &ActionRecord, sight: Sight, now: Timestamp) -> Text {
     let line = Text::new().bold(record.act()).plain(" · asked by ").person(record.requested_by.clone());
     let line = match (record.policy.needed, record.approved_by().len()) {
@@ -48,7 +48,7 @@ pub fn waiting(record: &ActionRecord, sight: Sight, now: Timestamp) -> Text {
     }
 }
 
-/// One of the latest: `Start “Math Hints” was done · asked by Ana …`
+/// The line of a past action: `Start “Math Hints” was done · asked by Ana …`
 pub fn run(record: &ActionRecord) -> Text {
     Text::new()
         .bold(record.act())
@@ -58,12 +58,12 @@ pub fn run(record: &ActionRecord) -> Text {
         .moment(record.requested_at)
 }
 
-/// One that the reader asked for: `Start “Math Hints” was done · asked …`
+/// The line of the reader's own request: `Start “Math Hints” was done · asked …`
 pub fn own(record: &ActionRecord) -> Text {
     Text::new().bold(record.act()).plain(format!(" {} · asked ", words(record))).moment(record.requested_at)
 }
 
-/// What waits for a decision.
+/// The reply with the open actions.
 pub fn pending(lines: Vec<Text>, more: bool, now: Timestamp) -> Reply {
     if lines.is_empty() {
         return Reply::text("Nothing is waiting for a decision here, and nothing of yours elsewhere.");
@@ -71,7 +71,7 @@ pub fn pending(lines: Vec<Text>, more: bool, now: Timestamp) -> Reply {
     listed("Waiting for a decision:", lines, more, now)
 }
 
-/// The latest changes.
+/// The reply with the latest changes.
 pub fn runs(lines: Vec<Text>, more: bool, now: Timestamp) -> Reply {
     if lines.is_empty() {
         return Reply::text("No change has been asked for here yet, and none by you elsewhere.");
@@ -79,7 +79,7 @@ pub fn runs(lines: Vec<Text>, more: bool, now: Timestamp) -> Reply {
     listed("The latest changes:", lines, more, now)
 }
 
-/// What the reader asked for.
+/// The reply with the reader's own requests.
 pub fn mine(lines: Vec<Text>, more: bool, now: Timestamp) -> Reply {
     if lines.is_empty() {
         return Reply::text("You have not asked for a change yet.");
@@ -94,7 +94,7 @@ fn listed(title: &str, lines: Vec<Text>, more: bool, now: Timestamp) -> Reply {
     Reply::text(title).and(Part::List(lines)).hint(age)
 }
 
-/// What an outside system said of itself, and when.
+/// The line on an outside system: its name, its version and the age of both.
 fn said_of_itself(health: &Health, now: Timestamp) -> Text {
     let Some(fact) = &health.fact else { return Text::from("does not answer at the moment") };
     let name = fact.answer["name"].as_str().unwrap_or(health.service.name);
@@ -103,7 +103,7 @@ fn said_of_itself(health: &Health, now: Timestamp) -> Text {
     Text::from(name).plain(", version ").code(version).plain(format!(" ({before}{})", ago(now, fact.at)))
 }
 
-/// What is set: who may decide what, model, platforms, limits.
+/// The reply with the settings: who may decide what, model, platforms, limits.
 pub fn settings(settings: &Settings, services: &[Health], now: Timestamp) -> Reply {
     let model = match &settings.model {
         Some(name) => Text::new().code(name),
@@ -152,10 +152,10 @@ pub fn settings(settings: &Settings, services: &[Health], now: Timestamp) -> Rep
         .hint("These are settings of whoever runs me; nothing can be changed here.")
 }
 
-/// How many contexts, and how many envelopes, are told.
+/// The number of contexts, and of envelopes, that are listed.
 const SHOWN: usize = 8;
 
-/// `By anyone in this channel: …`, one line for each policy.
+/// Returns one line for each policy: `By anyone in this channel: …`
 fn rules(policies: &[Told]) -> Vec<Text> {
     let rules = by_policy(policies).into_iter().map(|(Told { policy, irreversible, .. }, actions)| {
         let mut line = Text::new().plain("By ").join(policy.deciders()).plain(how_many(policy));
@@ -171,7 +171,7 @@ fn rules(policies: &[Told]) -> Vec<Text> {
     rules.collect()
 }
 
-/// `pilot, for Math Hints: weights from 10 % to 90 %; …`
+/// Returns the line of an envelope: `pilot, for Math Hints: weights from 10 % to 90 %; …`
 fn agreed(name: &str, envelope: &Envelope, measures: &[&[Measure]]) -> Text {
     let named: Vec<_> = envelope.contexts.iter().chain(&envelope.subjects).map(String::as_str).collect();
     let limits: Vec<_> =
@@ -200,7 +200,7 @@ fn time(duration: std::time::Duration) -> String {
     }
 }
 
-/// Every word of a command.
+/// The reply with every word of a command.
 pub fn help(registry: &Registry, command: &str) -> Reply {
     let words = grammar::words(registry);
     let lines = words.iter().filter(|known| known.command == command).map(|Known { word, .. }| {
@@ -216,10 +216,10 @@ pub fn help(registry: &Registry, command: &str) -> Reply {
         .hint("For everything else, mention me in a channel or write to me directly, in your own words. In a thread, where Slack allows no commands, mention me with “status” or “cancel”.")
 }
 
-/// How much of an unknown word is said again, in characters.
+/// The most characters of an unknown word that are repeated in the reply.
 const LONGEST_WORD: usize = 40;
 
-/// Why a line is not understood, and what would be.
+/// The reply to a line that is not understood, with a suggestion.
 pub fn wrong(command: &str, wrong: &Wrong) -> Reply {
     let (text, word) = match wrong {
         Wrong::Unknown { word, nearest } => {
@@ -249,7 +249,7 @@ fn full(known: &Known) -> String {
     format!("{} {}", known.command, known.word.word)
 }
 
-/// The notebook is on its way into its thread: which one that is, by its first words and its place.
+/// The reply that a notebook is on its way into its thread, which is named by its first words and its channel.
 pub fn exported(title: Option<&str>, channel: &ChannelId, url: Option<String>) -> Reply {
     let text = Text::from("The notebook of the thread ");
     let text = match title {
@@ -264,31 +264,31 @@ pub fn exported(title: Option<&str>, channel: &ChannelId, url: Option<String>) -
     Reply::text(linked(text, url, "open the thread"))
 }
 
-/// What follows the word is no link to a message.
+/// The reply when the text after the word is no link to a message.
 pub fn no_link() -> Reply {
     Reply::text("That is no link to a message. Use “Copy link” in the menu of any message of the thread.")
         .hint(Text::from("For example: ").code("/countersign notebook https://…/archives/C…/p…"))
 }
 
-/// The person never asked for anything.
+/// The reply when the person never asked for anything.
 pub fn no_thread() -> Reply {
     Reply::text("You have not asked for a change yet, so I don't know which thread you mean.")
         .hint("Put the link to a message of the thread after the word, or use “Export this thread” in its menu.")
 }
 
-/// It is not known whether the person may read the thread.
+/// The reply when the person may not be able to read the thread.
 pub fn not_your_thread() -> Reply {
     Reply::text("I can't see from here whether you are in that thread.")
         .hint("Type the command in its channel, or use “Export this thread” in the menu of one of its messages.")
 }
 
-/// The store does not answer.
+/// The reply when the store does not answer.
 pub fn unavailable(error: &Error) -> Reply {
     tracing::warn!(error = countersign_core::cause::chain(&error), "A command could not be answered");
     Reply::text("I can't reach my own memory at the moment.").hint("Try again in a minute, or tell whoever runs me.")
 }
 
-/// What is running or waiting in a thread.
+/// The reply on what is running or waiting in a thread.
 pub fn status_here(records: Vec<Text>, asks: bool, last: Option<Text>) -> Reply {
     let reply = match (records.is_empty(), asks) {
         (true, true) => {
@@ -310,7 +310,7 @@ pub fn status_here(records: Vec<Text>, asks: bool, last: Option<Text>) -> Reply 
     }
 }
 
-/// What somebody withdrew in a thread.
+/// The reply on the requests withdrawn in a thread.
 pub fn cancelled_here(withdrawn: Vec<Text>, running: bool) -> Reply {
     match (withdrawn.as_slice(), running) {
         ([], true) => Reply::text(

@@ -1,44 +1,44 @@
-//! What is set, for people: no secrets, no addresses.
+//! The settings, for people: no secrets, no addresses.
 
 use std::{collections::BTreeMap, time::Duration};
 
 use countersign_config::{Envelope, Measure};
 use countersign_graph::action::Policy;
 
-/// Who may decide about one kind of change.
+/// The policies of one kind of action.
 #[derive(Clone, Debug)]
 pub struct Told {
-    /// Its name.
+    /// The action's name.
     pub action: String,
-    /// Who may decide.
+    /// The policy for an action that can be undone.
     pub policy: Policy,
-    /// Who may where it cannot be undone.
+    /// The policy where it cannot be undone.
     pub irreversible: Policy,
 }
 
-/// What is set.
+/// The settings that are shown.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Who may decide about each action.
+    /// The policies of each action.
     pub policies: Vec<Told>,
-    /// Who may decide in a context, for what is different there.
+    /// The policies that differ in a context, by context.
     pub contexts: BTreeMap<String, Vec<Told>>,
-    /// What was agreed beforehand, by name.
+    /// The envelopes, by name.
     pub envelopes: BTreeMap<String, Envelope>,
-    /// What envelopes can limit.
+    /// The measures that envelopes can limit.
     pub measures: &'static [&'static [Measure]],
     /// The language model, if there is one.
     pub model: Option<String>,
-    /// How long a card is open.
+    /// The time that a card is open.
     pub expires_after: Duration,
-    /// How many threads are worked on at a time.
+    /// The number of threads that are worked on at a time.
     pub threads: usize,
-    /// How long one step may take.
+    /// The limit on the time of one step.
     pub step_timeout: Duration,
 }
 
 impl Told {
-    /// Whether the same is said of both.
+    /// Returns true if both would be described alike.
     fn is_as(&self, other: &Self) -> bool {
         let said = |told: &Self| {
             let Policy { approvers, also, own_request, needed, escalation, apart, .. } = told.policy.clone();
@@ -48,7 +48,7 @@ impl Told {
     }
 }
 
-/// The policies, each with the actions it is for; the most common first.
+/// Groups the policies, each with the actions it is for; the most common first.
 pub fn by_policy(policies: &[Told]) -> Vec<(&Told, Vec<&str>)> {
     let mut grouped: Vec<(&Told, Vec<&str>)> = Vec::new();
     for told in policies {
@@ -61,7 +61,7 @@ pub fn by_policy(policies: &[Told]) -> Vec<(&Told, Vec<&str>)> {
     grouped
 }
 
-/// Those that are not as usual.
+/// Returns the policies that differ from the usual ones.
 pub fn different(policies: Vec<Told>, usual: &[Told]) -> Vec<Told> {
     let is_usual = |told: &Told| usual.iter().any(|usual| usual.action == told.action && usual.is_as(told));
     policies.into_iter().filter(|told| !is_usual(told)).collect()

@@ -1,7 +1,6 @@
-//! Addresses of messages in Slack, made here: asking Slack for each would cost a call for each.
+//! The addresses of messages in Slack, built here: asking Slack would cost a call for each.
 //!
-//! They look as those that Slack itself gives out. Without the workspace's address there are none, and what would be a
-//! link is words alone.
+//! They look like Slack's own. Without the workspace's address there are none, and links become plain words.
 
 use std::sync::Arc;
 
@@ -14,22 +13,22 @@ use countersign_graph::{
     store::{Error, Store},
 };
 
-/// Makes links to cards.
+/// The maker of links to cards.
 #[derive(Clone)]
 pub struct Links {
     store: Arc<dyn Store>,
-    /// Ends in `/`.
+    /// The workspace's address; ends in `/`.
     workspace: Option<String>,
 }
 
 impl Links {
-    /// Into the workspace at this address, such as `https://lab.slack.com/`.
+    /// Links into the workspace at this address, such as `https://lab.slack.com/`.
     pub fn new(store: Arc<dyn Store>, workspace: Option<String>) -> Self {
         let workspace = workspace.filter(|url| url.starts_with("https://") || url.starts_with("http://"));
         Self { store, workspace: workspace.map(|url| format!("{}/", url.trim_end_matches('/'))) }
     }
 
-    /// The address of an action's card; while it is not posted yet, of its thread.
+    /// Returns the address of an action's card; while the card is not posted yet, of its thread.
     ///
     /// # Errors
     ///
@@ -43,7 +42,7 @@ impl Links {
         })
     }
 
-    /// The address of what is in a slot of a thread; nothing while it is not posted yet.
+    /// Returns the address of the message in a slot of a thread; `None` while it is not posted yet.
     ///
     /// # Errors
     ///
@@ -53,7 +52,7 @@ impl Links {
         Ok(posted.and_then(|posted| self.message(&posted.channel, &posted.ts, &thread.root)))
     }
 
-    /// The address of a message in the thread of `root`.
+    /// Returns the address of a message in the thread of `root`.
     pub fn message(&self, channel: &ChannelId, ts: &MessageTs, root: &MessageTs) -> Option<String> {
         let workspace = self.workspace.as_ref()?;
         let link = format!("{workspace}archives/{channel}/p{}", ts.as_str().replace('.', ""));
@@ -69,8 +68,8 @@ pub fn linked(text: Text, url: Option<String>, words: &str) -> Text {
     }
 }
 
-/// The channel and the message that an address leads to: `…/archives/C1/p1700000000000100?thread_ts=…`, and the root of
-/// its thread.
+/// Reads the channel and the message that an address leads to (`…/archives/C1/p1700000000000100?thread_ts=…`), and the
+/// root of its thread.
 pub fn read(url: &str) -> Option<(ChannelId, MessageTs, MessageTs)> {
     let url: url::Url = url.trim().trim_matches(['<', '>']).parse().ok()?;
     let mut path = url.path_segments()?.skip_while(|part| *part != "archives").skip(1);

@@ -1,8 +1,8 @@
-//! What user groups and people are called, where they are named and nobody is to be notified.
+//! The names of user groups and people, for places that name them without a notification.
 //!
-//! Slack draws `<!subteam^S…>` and `<@U…>` with the name, but both notify. So what only names somebody is stored with the
-//! id ([`Span::Group`], [`Span::Name`]) and gets the name when it is drawn, as plain words. A name that cannot be looked up
-//! delays nobody for long: a group is shown by its id then, and a person as Slack shows them.
+//! Slack draws `<!subteam^S…>` and `<@U…>` with the name, but both notify. So a mere name is stored with the
+//! id ([`Span::Group`], [`Span::Name`]) and looked up when it is drawn, as plain words. A failed lookup
+//! delays nothing for long: a group is shown by its id then, and a person as Slack shows them.
 
 use std::{
     borrow::Cow,
@@ -21,19 +21,19 @@ use countersign_slack::{client::SlackClient, client_error::Error};
 use futures_util::future::join_all;
 use tokio::time::timeout;
 
-/// How old a name may be.
+/// The age that a name may have.
 const GOOD_FOR: Duration = Duration::from_secs(600);
 
-/// How long a look-up that failed is not tried again.
+/// The time for which a failed lookup is not tried again.
 const NOT_AGAIN_FOR: Duration = Duration::from_secs(60);
 
-/// How long what is to be shown waits for a name.
+/// The time that a message to be shown waits for a name.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// How many people's names are kept at most.
+/// The most people whose names are kept.
 const KEPT: usize = 1000;
 
-/// Knows what user groups and people are called.
+/// The names of a workspace's user groups and people.
 #[derive(Clone)]
 pub struct Names(Arc<Inner>);
 
@@ -47,14 +47,14 @@ struct Inner {
 /// The handle of each group by its id, with the `@`.
 type Handles = Arc<HashMap<String, String>>;
 
-/// What was looked up, and until when it is not looked up again.
+/// The result of a lookup, and the time until which it is not repeated.
 #[derive(Clone)]
 struct Known<T> {
     what: T,
     until: Timestamp,
 }
 
-/// What those are called who are named in something.
+/// The names for one text, reply or card.
 #[derive(Clone, Debug, Default)]
 pub struct Called {
     groups: Handles,
@@ -62,12 +62,12 @@ pub struct Called {
 }
 
 impl Names {
-    /// As this workspace calls them.
+    /// The names in this workspace.
     pub fn new(slack: SlackClient, clock: Arc<dyn Clock>) -> Self {
         Self(Arc::new(Inner { slack, clock, groups: Mutex::default(), people: Mutex::default() }))
     }
 
-    /// What the user groups are called that the policies of these actions name.
+    /// Returns the names of the user groups in the policies of these actions.
     pub async fn of_approvers<'a>(&self, records: impl IntoIterator<Item = &'a ActionRecord>) -> Called {
         let is_group = |approver: &Approver| matches!(approver, Approver::Group(_));
         let names_any = records.into_iter().any(|record| {
@@ -79,13 +79,13 @@ impl Names {
         Called { groups, ..Called::default() }
     }
 
-    /// What the user groups are called as far as that is known already: for somebody who cannot wait.
+    /// Returns the names of the user groups as far as they are known already: for callers who cannot wait.
     pub fn known(&self) -> Called {
         let groups = self.known_handles().map(|known| known.what).unwrap_or_default();
         Called { groups, ..Called::default() }
     }
 
-    /// The reply with names in it.
+    /// Returns the reply with names in it.
     pub async fn in_reply<'a>(&self, reply: &'a Reply) -> Cow<'a, Reply> {
         let spans: Vec<&Span> = texts(reply).into_iter().flat_map(|text| &text.0).collect();
         match self.of(&spans).await {
@@ -94,7 +94,7 @@ impl Names {
         }
     }
 
-    /// The state of a card with names in it.
+    /// Returns the state of a card with names in it.
     pub async fn in_state(&self, state: CardState) -> CardState {
         let called = match &state {
             CardState::Open { deciders, .. } => self.of(&deciders.0.iter().collect::<Vec<_>>()).await,
@@ -103,7 +103,7 @@ impl Names {
         called.unwrap_or_default().in_state(state)
     }
 
-    /// What those are called who are named in these; nothing if nobody is.
+    /// Returns the names of all in these spans; `None` if they name no one.
     async fn of(&self, spans: &[&Span]) -> Option<Called> {
         let mut people: Vec<&UserId> = Vec::new();
         for span in spans {
@@ -123,7 +123,7 @@ impl Names {
         Some(Called { groups, people: people.into_iter().flatten().collect() })
     }
 
-    /// The handles of all groups; where Slack does not answer, as they were known last.
+    /// Returns the handles of all groups; the last known ones where Slack does not answer.
     async fn handles(&self) -> Handles {
         let (now, known) = (self.0.clock.now(), self.known_handles());
         if let Some(known) = known.as_ref().filter(|known| now < known.until) {
@@ -151,7 +151,7 @@ impl Names {
         self.0.groups.lock().expect("no holder panics").clone()
     }
 
-    /// The name of a person; nothing where Slack does not answer.
+    /// Returns the name of a person; `None` where Slack does not answer.
     async fn person(&self, user: &UserId) -> Option<String> {
         let now = self.0.clock.now();
         let known = self.0.people.lock().expect("no holder panics").get(user).cloned();
@@ -179,7 +179,7 @@ impl Names {
 }
 
 impl Called {
-    /// The text with names in it. A group is in the look of code, in which Slack looks for no mention.
+    /// Returns the text with names in it. A group looks like code, in which Slack searches for no mention.
     pub fn in_text(&self, text: Text) -> Text {
         let named = text.0.into_iter().map(|span| match &span {
             Span::Group(id) => self.groups.get(id).map_or(span, |handle| Span::Code(handle.clone())),
@@ -189,7 +189,7 @@ impl Called {
         Text(named.collect())
     }
 
-    /// The reply with names in it.
+    /// Returns the reply with names in it.
     pub fn in_reply(&self, mut reply: Reply) -> Reply {
         for text in texts_mut(&mut reply) {
             *text = self.in_text(std::mem::take(text));
@@ -197,7 +197,7 @@ impl Called {
         reply
     }
 
-    /// The state of a card with names in it.
+    /// Returns the state of a card with names in it.
     pub fn in_state(&self, mut state: CardState) -> CardState {
         if let CardState::Open { deciders, .. } = &mut state {
             *deciders = self.in_text(std::mem::take(deciders));
@@ -206,7 +206,7 @@ impl Called {
     }
 }
 
-/// Everything in a reply that may name somebody.
+/// Returns all texts of a reply that may name people.
 fn texts(reply: &Reply) -> Vec<&Text> {
     let mut texts = Vec::new();
     for part in &reply.parts {
@@ -221,7 +221,7 @@ fn texts(reply: &Reply) -> Vec<&Text> {
     texts
 }
 
-/// The same, to be changed.
+/// Returns the same texts as [`texts`], mutably.
 fn texts_mut(reply: &mut Reply) -> Vec<&mut Text> {
     let mut texts = Vec::new();
     for part in &mut reply.parts {

@@ -1,4 +1,4 @@
-//! Draws what the bot says as Block Kit, at the last moment.
+//! Draws the bot's messages as Block Kit, at the last moment.
 //!
 //! [`reply()`], [`card()`] and [`status()`] turn the plain data of [`countersign_core::reply`] into a [`Message`] that Slack accepts,
 //! whatever the data holds: everything is escaped ([`spans`]), and every limit is kept ([`canvas`]). What does not fit is
@@ -38,73 +38,73 @@ pub const EDIT: &str = "edit";
 /// The action id of the button that shows everything that the digest covers.
 pub const SHOW_ALL: &str = "show_all";
 
-/// The action id of the button that puts back what was changed.
+/// The action id of the button that undoes a change.
 pub const UNDO: &str = "undo";
 
-/// The action id of the button that asks for the same once more.
+/// The action id of the button that asks for the same again.
 pub const AGAIN: &str = "again";
 
 /// The action id of the button that opens the form of a card that was rejected or withdrawn.
 pub const CHANGE: &str = "change";
 
-/// The action id of the button that looks once more whether it happened.
+/// The action id of the button that checks again if it happened.
 pub const CHECK: &str = "check";
 
 /// The action id of the button that says that it happened.
 pub const MARK_DONE: &str = "mark_done";
 
-/// The action id of the button that says that it did not happen, and is not to.
+/// The action id of the button that says that it did not happen, and should not.
 pub const ABANDON: &str = "abandon";
 
-/// The action id of the button that withdraws what one asked for; its value is the approval's key.
+/// The action id of the button that withdraws one's own request; its value is the approval's key.
 pub const WITHDRAW: &str = "withdraw";
 
-/// The action id of the buttons that say whether an answer helped ([`rated`]).
+/// The action id of the buttons that rate an answer as helpful or not ([`rated`]).
 pub const RATE: &str = "rate";
 
-/// How the action ids of choices begin; a number follows, and the value is what is said.
+/// The prefix of the action ids of choices; a number follows, and the value is the words said.
 pub const SAY: &str = "say:";
 
-/// How the action ids of buttons begin that send something once more; a number follows, and the value says what.
+/// The prefix of the action ids of buttons that send a message again; a number follows, and the value says which.
 pub const SEND_AGAIN: &str = "send_again:";
 
-/// An answer, or something that only one person sees.
+/// Draws an answer, or a reply that only one person sees.
 pub fn reply(reply: &Reply) -> Message {
     reply::draw(reply)
 }
 
-/// A long answer as one reply for each message that it becomes.
+/// Divides a long answer into one reply for each message that it becomes.
 pub fn chunks(reply: Reply) -> Vec<Reply> {
     chunks::of(reply)
 }
 
-/// The card of an action, as it stands.
+/// Draws the card of an action in its current state.
 pub fn card(card: &Card, state: &CardState) -> Message {
     card::draw(card, state, true)
 }
 
-/// The card of an action in a thread that has Slack's own Stop button: it needs none besides.
+/// Draws the card of an action in a thread that has Slack's own Stop button, so that it needs none.
 pub fn card_beside_stop(card: &Card, state: &CardState) -> Message {
     card::draw(card, state, false)
 }
 
-/// Lines of text as sections, in full, in as few as they need.
+/// Draws lines of text as sections, in full, in as few as they need.
 pub fn sections(lines: &[Text]) -> Vec<serde_json::Value> {
     let lines: Vec<_> = lines.iter().flat_map(|line| spans::paragraphs(&spans::one_line(line), TEXT)).collect();
     canvas::packed(&lines).iter().map(|(text, _)| blocks::section(text)).collect()
 }
 
-/// Code as sections, in full, in as many as it needs.
+/// Draws code as sections, in full, in as many as it needs.
 pub fn code(code: &str) -> Vec<serde_json::Value> {
     canvas::fenced(code).iter().map(|text| blocks::section(text)).collect()
 }
 
-/// How far something is, with the button that stops it.
+/// Draws the progress of an action, with the button that stops it.
 pub fn meter(meter: &Meter) -> Vec<serde_json::Value> {
     vec![blocks::section(&card::bar(meter)), card::stop_button(meter)]
 }
 
-/// The line that tells what is being done.
+/// Draws the status line of work in progress.
 pub fn status(text: &str) -> Message {
     let text = if text.trim().is_empty() { "Working…" } else { text };
     let shown = Mrkdwn::new(FALLBACK / 2).italic(text);
@@ -114,7 +114,7 @@ pub fn status(text: &str) -> Message {
     Message { text: fallback(text), blocks: vec![blocks::context(&shown.finish())] }
 }
 
-/// Words for notifications and screen readers. Never empty: Slack refuses a message without words.
+/// Returns words for notifications and screen readers. Never empty: Slack refuses a message without words.
 fn fallback(words: &str) -> String {
     let text = Mrkdwn::new(FALLBACK - 1000).plain(words.trim());
     if text.is_blank() { "…".to_owned() } else { text.finish() }

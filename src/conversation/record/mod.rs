@@ -1,17 +1,17 @@
-//! What is kept of the past, and who may see how much of it.
+//! The record of the past, and who may see how much of it.
 //!
 //! | room | does |
 //! | --- | --- |
-//! | [`notebook`] | exports what happened in a thread, so that it can be read and checked elsewhere |
-//! | [`trace`] | tells it step by step |
-//! | [`retention`] | forgets it when its time is over |
-//! | [`rating`] | keeps whether an answer helped |
-//! | [`undelivered`] | what is said of messages that Slack refused and that are kept |
-//! | [`sight`] | which actions somebody may be shown |
-//! | [`status`] | how an action stands, in words |
+//! | [`notebook`] | exports a thread's record, so that it can be read and checked elsewhere |
+//! | [`trace`] | lists a thread's steps |
+//! | [`retention`] | deletes it when its time is over |
+//! | [`rating`] | keeps people's ratings of answers |
+//! | [`undelivered`] | reports messages that Slack refused and that are kept |
+//! | [`sight`] | which actions a person may be shown |
+//! | [`status`] | the status of an action, in words |
 //!
-//! *Architecture Invariant:* nothing here decides an action, sends a message or moves a thread on. What happened is read
-//! from the store, never from the memory of whoever did it.
+//! *Architecture Invariant:* nothing here decides an action, sends a message or moves a thread on. The past is read
+//! from the store, never from the memory of the code that acted.
 
 pub mod notebook;
 pub mod rating;

@@ -1,4 +1,4 @@
-//! Whether an answer helped: what people press below it, kept in the record beside the run.
+//! Ratings: the presses on the buttons below an answer, kept in the record next to the run.
 
 use std::sync::Arc;
 
@@ -11,23 +11,23 @@ use countersign_graph::store::{AuditDraft, AuditEntry, AuditKind, Changes, Error
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-/// Whether an answer helped.
+/// A person's rating of an answer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Rated {
-    /// Where.
+    /// The thread of the answer.
     pub thread: ThreadId,
-    /// Who.
+    /// The person who rated it.
     pub by: UserId,
     /// The run that answered.
     pub run: RunId,
-    /// Whether it did.
+    /// True if the answer helped.
     pub helped: bool,
-    /// Where to answer, for 30 minutes.
+    /// The address for answers, good for 30 minutes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response_url: Option<String>,
 }
 
-/// Keeps ratings.
+/// The service that keeps ratings.
 #[derive(Clone, Debug)]
 pub struct Ratings {
     store: Arc<dyn Store>,
@@ -35,12 +35,12 @@ pub struct Ratings {
 }
 
 impl Ratings {
-    /// In this store.
+    /// Ratings kept in this store.
     pub fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>) -> Self {
         Self { store, clock }
     }
 
-    /// Somebody pressed. Returns what they are told.
+    /// Records a rating. Returns the reply to the person.
     ///
     /// # Errors
     ///

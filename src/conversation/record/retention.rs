@@ -1,9 +1,9 @@
-//! Drops what was said in threads that are finished, when its time is over.
+//! Deletes the words of finished threads, when their time is over.
 //!
-//! A thread is *finished* when nothing happened in it for a while and nobody still has to do with it: no mail, nothing to
-//! be said, no card that is open, nothing on its way, no outcome that is not known. Then its steps go, and with them its
-//! messages; the place where it goes on forgets everything but how many turns there were, so that a new message gets a
-//! place of its own in Slack. Its record is kept, or kept with the words hidden behind their hashes, or dropped with the
+//! A thread is *finished* when nothing happened in it for a while and nothing in it is open: no waiting messages, no
+//! message to send, no open card, no action in progress, no unknown outcome. Then its steps go, and with them its
+//! messages; its checkpoint forgets everything but the number of turns, so that a new message gets a
+//! slot of its own. Its record is kept, or kept with the words hidden behind their hashes, or dropped with the
 //! rest. Its files go with its words, those that no other thread shows.
 
 use std::{sync::Arc, time::Duration};
@@ -22,16 +22,16 @@ use serde_json::{Value, json};
 
 use super::notebook::redact::{TYPED, placeholder};
 
-/// How many threads are forgotten in one round.
+/// The number of threads that are deleted in one round.
 const AT_A_TIME: usize = 50;
 
-/// The fields of a record that hold what was said.
+/// The fields of a record that hold people's words.
 const WORDS: [&str; 2] = ["text", "reason"];
 
-/// How many rejections of a thread are looked at.
+/// The number of a thread's rejections that are read.
 const REJECTIONS: usize = 1000;
 
-/// Forgets finished threads.
+/// The service that deletes finished threads.
 #[derive(Clone, Debug)]
 pub struct Retention {
     store: Arc<dyn Store>,
@@ -42,16 +42,16 @@ pub struct Retention {
 }
 
 impl Retention {
-    /// As the settings say.
+    /// Creates the service from the settings.
     pub fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>, memories: Memories, settings: &Record) -> Self {
         Self { store, clock, memories, keep: settings.keep, kept: settings.kept }
     }
 
-    /// One round. Returns how many threads were forgotten.
+    /// Runs one round. Returns the number of threads that were deleted.
     ///
     /// # Errors
     ///
-    /// If the store does not answer; the rest is forgotten in the next round.
+    /// If the store does not answer; the rest is deleted in the next round.
     pub async fn sweep(&self) -> Result<usize, Error> {
         let Some(keep) = self.keep else { return Ok(0) };
         let now = self.clock.now();
@@ -99,7 +99,7 @@ impl Retention {
         Ok(true)
     }
 
-    /// The rejected requests of a thread without the words in which somebody said why.
+    /// Returns the rejected requests of a thread without their reasons.
     async fn without_reasons(&self, thread: &ThreadId) -> Result<Vec<ActionChange>, Error> {
         let filter = ActionFilter { thread: Some(thread.clone()), statuses: vec![Status::Rejected], limit: REJECTIONS };
         let mut changes = Vec::new();
@@ -118,7 +118,7 @@ impl Retention {
     }
 }
 
-/// The entries in which something was said, without it.
+/// Returns the entries that hold people's words, without the words.
 fn hidden(record: Vec<AuditEntry>) -> Vec<AuditEntry> {
     let hide = |entry: &AuditEntry| {
         entry.clone().hide(|place, value, commitment| {

@@ -1,39 +1,40 @@
-//! Which actions, and which standing approvals, somebody may be shown outside their threads.
+//! The actions, and the standing approvals, that a person may be shown outside their threads.
 //!
-//! A title can give away what a private channel is about, so nothing is shown for being there. Somebody is shown
+//! A title can give away the subject of a private channel, so membership alone shows nothing. A person is shown
 //!
-//! 1. what was asked for *in the channel where they typed the command*: Slack lets them type only where they read;
-//! 2. what they asked for themselves, wherever that was: their own direct messages are among these;
-//! 3. what they decided about;
-//! 4. what waits for them by name: the policy names them, or a user group they are in, when the card was shown or now.
+//! 1. requests made *in the channel where they typed the command*: Slack lets them type only where they read;
+//! 2. their own requests, in any channel: their own direct messages are among these;
+//! 3. actions they decided on;
+//! 4. cards that wait for them by name: the policy names them, or a user group they are in, when the card was shown or
+//! now.
 //!
 //! That needs no scope to read members of channels, and nothing that could be out of date.
 
 use countersign_core::ids::{ChannelId, TeamId, UserId};
 use countersign_graph::action::Label;
 
-/// Somebody who asks, and from where.
+/// A person who asks, and the channel they ask from.
 #[derive(Clone, Debug)]
 pub struct Asker {
-    /// Who.
+    /// The person.
     pub by: UserId,
-    /// Where the command was typed.
+    /// The channel where the command was typed.
     pub place: (TeamId, ChannelId),
-    /// The user groups of the policies that they are in.
+    /// The user groups named in policies that the person is in.
     pub groups: Vec<String>,
-    /// Whether the settings of now name them anywhere as an approver.
+    /// True if the current settings name the person anywhere as an approver.
     pub is_named: bool,
 }
 
 impl Asker {
-    /// What may be shown of what waits.
+    /// Returns the labels of the open actions that may be shown.
     pub fn waiting(&self) -> Vec<Label> {
         let mut labels = vec![self.here(), Label::AskedBy(self.by.clone())];
         labels.extend(named(&self.by, &self.groups));
         labels
     }
 
-    /// What may be shown of what was done.
+    /// Returns the labels of the past actions that may be shown.
     pub fn done(&self) -> Vec<Label> {
         vec![self.here(), Label::AskedBy(self.by.clone()), Label::DecidedBy(self.by.clone())]
     }
@@ -44,7 +45,7 @@ impl Asker {
     }
 }
 
-/// What names somebody as one who may decide.
+/// Returns the labels that name a person as an approver.
 pub fn named(user: &UserId, groups: &[String]) -> Vec<Label> {
     let groups = groups.iter().cloned().map(Label::NamesGroup);
     std::iter::once(Label::Names(user.clone())).chain(groups).collect()

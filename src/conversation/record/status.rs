@@ -1,8 +1,8 @@
-//! How an action stands, in a few words.
+//! The status of an action, in a few words.
 
 use countersign_graph::action::{ActionRecord, Status};
 
-/// How it stands, as people say it.
+/// Returns the status as people say it.
 pub fn words(record: &ActionRecord) -> String {
     if let Some(stopped) = record.stopped_after() {
         return format!("was {stopped}");

@@ -1,4 +1,4 @@
-//! What happened in a thread, step by step, for people and programs.
+//! The trace of a thread, step by step, for people and programs.
 
 use std::sync::Arc;
 
@@ -6,25 +6,25 @@ use countersign_core::ids::ThreadId;
 use countersign_graph::store::{ActionFilter, AuditEntry, AuditKind, Error, StepRecord, Store, Version};
 use serde_json::{Value, json};
 
-/// How many steps are told at most: the newest.
+/// The most steps that are listed: the newest.
 const STEPS: usize = 500;
 
-/// How many threads are listed at most.
+/// The most threads, and the most actions of a thread, that are listed.
 const THREADS: usize = 100;
 
-/// Reads traces from a store.
+/// The reader of traces.
 #[derive(Clone, Debug)]
 pub struct Traces {
     store: Arc<dyn Store>,
 }
 
 impl Traces {
-    /// From this store.
+    /// Traces from this store.
     pub fn new(store: Arc<dyn Store>) -> Self {
         Self { store }
     }
 
-    /// The threads, newest change first.
+    /// Returns the threads, newest change first.
     ///
     /// # Errors
     ///
@@ -45,7 +45,8 @@ impl Traces {
         Ok(json!({ "threads": rows.collect::<Vec<_>>() }))
     }
 
-    /// Everything about one thread: its runs with their steps, its actions, its record. `None`: not one of ours.
+    /// Returns everything about one thread: its runs with their steps, its actions, its record. `None`: not one of the
+    /// bot's.
     ///
     /// # Errors
     ///
@@ -88,7 +89,7 @@ impl Traces {
     }
 }
 
-/// Steps in the runs they belong to, both in order.
+/// Groups steps by the runs they belong to, both in order.
 fn runs(steps: &[(Version, StepRecord)], audit: &[AuditEntry]) -> Vec<Value> {
     let mut runs: Vec<(&str, Vec<Value>, String)> = Vec::new();
     for (version, step) in steps {
@@ -102,7 +103,7 @@ fn runs(steps: &[(Version, StepRecord)], audit: &[AuditEntry]) -> Vec<Value> {
     runs.into_iter().map(told).collect()
 }
 
-/// What people said about the answer of a run.
+/// Returns people's ratings of the answer of a run.
 fn ratings(run: &str, audit: &[AuditEntry]) -> Vec<Value> {
     let of_run = audit.iter().map(|entry| &entry.event);
     of_run

@@ -1,4 +1,4 @@
-//! What is said of messages that could not be delivered, and which of them somebody may be shown.
+//! The report on messages that could not be delivered, and which of them a person may be shown.
 
 use countersign_core::{
     clock::Timestamp,
@@ -13,13 +13,13 @@ use countersign_graph::{
 use super::sight::Asker;
 use crate::presentation::links::{Links, linked};
 
-/// How many are listed.
+/// The number of messages that are listed.
 const LISTED: usize = 10;
 
-/// How the slots begin of messages that tell of others which could not be shown.
+/// The prefix of the slots of messages that report an undelivered one.
 const TELLS: &str = "undelivered:";
 
-/// The messages among the dead letters, each with its thread.
+/// Returns the messages among the dead letters, each with its thread.
 pub fn messages(letters: &[DeadLetter]) -> impl Iterator<Item = (&DeadLetter, &ThreadId, &Outgoing)> {
     letters.iter().filter_map(|letter| match (&letter.thread, &letter.what) {
         (Some(thread), Undelivered::Message(outgoing)) => Some((letter, thread, &**outgoing)),
@@ -27,7 +27,7 @@ pub fn messages(letters: &[DeadLetter]) -> impl Iterator<Item = (&DeadLetter, &T
     })
 }
 
-/// Adds those messages to an answer that the asker may be shown: what belongs to the channel they ask from, to them
+/// Adds the messages to an answer that the asker may be shown: those of the channel they ask from, those to them
 /// alone, or to a card they are shown (`records`).
 pub fn listed(reply: Reply, letters: &[DeadLetter], asker: &Asker, records: &[ActionRecord], links: &Links) -> Reply {
     let may_see = |(_, thread, outgoing): &(&DeadLetter, &ThreadId, &Outgoing)| {
@@ -56,7 +56,7 @@ pub fn listed(reply: Reply, letters: &[DeadLetter], asker: &Asker, records: &[Ac
     })
 }
 
-/// `The card Start “Math Hints”? · since … · Slack refused it (invalid_blocks)`
+/// The line of a message: `Card Start “Math Hints”? · since … · invalid_blocks`
 fn line(letter: &DeadLetter, outgoing: &Outgoing) -> Text {
     let what = match &outgoing.body {
         Outbound::Card { card, .. } => Text::from("Card ").bold(card.title.clone()),
@@ -70,23 +70,23 @@ fn line(letter: &DeadLetter, outgoing: &Outgoing) -> Text {
     what.plain(" · since ").moment(letter.at).plain(" · ").code(letter.reason.clone())
 }
 
-/// The slot of the direct message that says that another could not be shown.
+/// Returns the slot of the direct message that reports another as undelivered.
 pub fn slot_of_direct_notice(of: &Outgoing) -> Slot {
     Slot::new(format!("{}:direct", slot_of_notice(of)))
 }
 
-/// The slot of the message that says that another could not be shown.
+/// Returns the slot of the message that reports another as undelivered.
 pub fn slot_of_notice(of: &Outgoing) -> Slot {
     let name = of.slot.as_ref().map_or(of.nonce.as_str(), Slot::as_str);
     Slot::new(format!("{TELLS}{name}"))
 }
 
-/// Whether a message is there to say that another could not be shown.
+/// Returns true if a message reports another as undelivered.
 pub fn tells_of_another(outgoing: &Outgoing) -> bool {
     outgoing.slot.as_ref().is_some_and(|slot| slot.as_str().starts_with(TELLS))
 }
 
-/// What a message is, in a word: for metrics and lists.
+/// Returns the kind of a message in a word, for metrics and lists.
 pub fn kind(body: &Outbound) -> &'static str {
     match body {
         Outbound::Status { .. } => "status",
@@ -99,7 +99,7 @@ pub fn kind(body: &Outbound) -> &'static str {
     }
 }
 
-/// What was said of a message that could not be shown, in its thread and directly, is out of date.
+/// The messages that remove outdated reports on an undelivered message, in its thread and directly.
 pub fn take_back(of: &Outgoing, at: Timestamp) -> [Outgoing; 2] {
     [slot_of_notice(of), slot_of_direct_notice(of)].map(|slot| Outgoing {
         slot: Some(slot),
@@ -110,17 +110,17 @@ pub fn take_back(of: &Outgoing, at: Timestamp) -> [Outgoing; 2] {
     })
 }
 
-/// It is on its way once more.
+/// The reply when a message is being sent again.
 pub fn sent_again() -> Reply {
     Reply::text("I'm sending it again. If Slack refuses it once more, I'll say so.")
 }
 
-/// It is delivered by now, or was dropped when its time was over.
+/// The reply when the message is delivered by now, or was dropped when its time was over.
 pub fn nothing_to_send() -> Reply {
     Reply::text("There's nothing left to send: this message was delivered or replaced.")
 }
 
-/// An entry failed each time.
+/// The reply when an entry failed each time.
 pub fn not_handled() -> Reply {
     Reply::text("I couldn't process this after many tries. Nothing was changed.")
         .hint("Try again. If it still fails, tell the app's operator: `countersign check` lists it.")

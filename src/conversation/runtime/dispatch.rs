@@ -1,7 +1,7 @@
-//! Stores each delivery where it belongs. When this returns, Slack may be told that it arrived.
+//! Stores each delivery where it belongs. Once that returns, Slack may get its acknowledgement.
 //!
 //! Messages and pressed choices go into their thread's mailbox. Clicks on cards, plain yes and no, commands and visits
-//! to the Home tab go in the inbox, since they must be answered even while the thread is busy.
+//! to the Home tab go into the inbox, since they must be answered even while the thread is busy.
 
 use std::sync::Arc;
 
@@ -49,7 +49,7 @@ use crate::{
     },
 };
 
-/// Takes deliveries in.
+/// The sink that stores deliveries.
 pub struct Dispatch {
     store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
@@ -58,17 +58,17 @@ pub struct Dispatch {
 }
 
 impl Dispatch {
-    /// Deliveries go to these workers and this inbox.
+    /// A sink for these workers and this inbox.
     pub fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>, workers: Workers, inbox: Inbox) -> Self {
         Self { store, clock, workers, inbox }
     }
 
-    /// Something happened elsewhere than in Slack, about this thread. Once this returns it is stored, and a repeat of it is
+    /// Takes in an event from outside Slack, about this thread. Once this returns it is stored, and a repeat is
     /// recognised by its key.
     ///
     /// # Errors
     ///
-    /// If it could not be stored; telling it again is safe.
+    /// If it could not be stored; a retry is safe.
     pub async fn on_external(&self, thread: ThreadId, arrived: External) -> Result<(), SinkError> {
         let Delivery { to, dedup, .. } = arrived.deliver_to(thread, self.clock.now());
         self.store(to, dedup).await
@@ -78,7 +78,7 @@ impl Dispatch {
         self.store_with(to, dedup, None).await
     }
 
-    /// With the seat in which an entry that is claimed is handled.
+    /// Stores a delivery, with the seat in which a claimed entry is handled.
     async fn store_with(&self, to: Destination, dedup: Vec<DedupKey>, seat: Option<Seat>) -> Result<(), SinkError> {
         let delivery = Delivery { to, dedup, at: self.clock.now() };
         let ingested = self.store.ingest(&delivery).await.map_err(|error| SinkError(Box::new(error)))?;
@@ -153,7 +153,7 @@ impl Dispatch {
         self.put_in_inbox(partition, &entry, dedup).await
     }
 
-    /// Somebody said whether an answer helped.
+    /// Handles a rating of an answer.
     async fn on_rating(&self, interaction: &interaction::Interaction, action: &Action) -> Result<(), SinkError> {
         let (Some((run, helped)), Some(channel), Some(message)) =
             (action.value().and_then(rated::read), &interaction.channel, &interaction.message_ts)
@@ -179,7 +179,7 @@ impl Dispatch {
         Ok(SinkAnswer::default())
     }
 
-    /// Somebody used a shortcut on a message.
+    /// Handles a shortcut on a message.
     async fn on_shortcut(
         &self,
         interaction: &interaction::Interaction,
@@ -196,7 +196,7 @@ impl Dispatch {
         self.put_in_inbox(partition, &entry, vec![interaction.dedup.clone()]).await
     }
 
-    /// Somebody wants to propose something new.
+    /// Handles the wish to propose something new.
     async fn on_new(&self, interaction: &interaction::Interaction, shortcut: &str) -> Result<(), SinkError> {
         let (by, trigger_id) = (interaction.user.clone(), interaction.trigger_id.clone());
         let partition = Partition::of(by.as_str());
@@ -208,7 +208,7 @@ impl Dispatch {
         .await
     }
 
-    /// A window was sent. What it says is stored, or refused, before it is acknowledged.
+    /// Handles a submitted window. Its content is stored, or refused, before it is acknowledged.
     async fn on_submission(
         &self,
         interaction: &interaction::Interaction,
@@ -301,7 +301,7 @@ impl Dispatch {
         self.put_in_inbox(partition, &Interaction::Click(click), vec![interaction.dedup.clone()]).await
     }
 
-    /// Somebody wants something sent once more.
+    /// Handles the wish to have a message sent again.
     async fn on_send_again(&self, interaction: &interaction::Interaction, action: &Action) -> Result<(), SinkError> {
         let key = action.value().unwrap_or_default().to_owned();
         let partition = Partition::of(&key);
@@ -315,7 +315,7 @@ impl Dispatch {
         self.put_in_inbox(partition, &entry, vec![interaction.dedup.clone()]).await
     }
 
-    /// A button that says something says it for the person, in the thread of its message.
+    /// Handles a choice: its words are said for the person, in the thread of its message.
     async fn on_choice(&self, interaction: &interaction::Interaction, action: &Action) -> Result<(), SinkError> {
         let (Some(text), Some(channel), Some(message)) =
             (action.value(), &interaction.channel, &interaction.message_ts)
@@ -343,7 +343,7 @@ impl Dispatch {
         self.put_in_inbox(partition, &entry, vec![home.dedup]).await
     }
 
-    /// Somebody turns a page of their Home tab.
+    /// Handles the turning of a page of a Home tab.
     async fn on_page(&self, interaction: &interaction::Interaction, action: &Action) -> Result<(), SinkError> {
         let pages = action.value().and_then(|value| serde_json::from_str(value).ok()).unwrap_or_default();
         let user = interaction.user.clone();

@@ -1,7 +1,7 @@
 //! Addresses in Markdown as code: to be read and copied, not to be clicked.
 //!
-//! Only what is certainly code to every reader of Markdown is left alone. So code blocks are written anew in one form, and
-//! a backtick without a partner on its line becomes a look-alike: otherwise what is code here might be none in Slack.
+//! Only text that is certainly code to every reader of Markdown is left alone. So code blocks are written anew in one
+//! form, and a backtick without a partner on its line becomes a look-alike: otherwise code here might be none in Slack.
 
 use super::{
     Link,
@@ -14,10 +14,10 @@ const ENDINGS: [&str; 28] = [
     "net", "nl", "online", "org", "ru", "site", "uk", "us", "xyz", "zip",
 ];
 
-/// Stands for a backtick that would begin code.
+/// The look-alike of a backtick that would begin code.
 const NO_BACKTICK: &str = "ˋ";
 
-/// The text with its addresses as code.
+/// Returns the text with its addresses as code.
 pub(super) fn as_code(text: &str) -> String {
     let mut out = Vec::new();
     let mut open: Option<&str> = None;
@@ -47,10 +47,10 @@ pub(super) fn as_code(text: &str) -> String {
     out.join("\n")
 }
 
-/// How deep links are looked for in the words of links.
+/// The depth to which links are searched for in the words of links.
 const DEPTH: usize = 8;
 
-/// One line outside of code blocks.
+/// Appends one line outside of code blocks.
 fn inline(line: &str, out: &mut String, depth: usize) {
     let mut rest = line;
     while let Some(c) = rest.chars().next() {
@@ -94,7 +94,7 @@ fn link(text: &str, depth: usize) -> Option<Link<'_>> {
     (text.starts_with('[') && depth < DEPTH).then(|| Link::at_start_of(text)).flatten()
 }
 
-/// `<address>`: the address, and how long it is with its brackets.
+/// Returns the address of `<address>`, and the length of both with the brackets, in bytes.
 fn bracketed(text: &str) -> Option<(&str, usize)> {
     let inside = text.strip_prefix('<')?;
     let end = inside.find(['>', '<', ' ', '|', '`'])?;
@@ -102,7 +102,7 @@ fn bracketed(text: &str) -> Option<(&str, usize)> {
     is_one.then(|| (&inside[..end], end + 2))
 }
 
-/// A code span that ends on the same line stays; other backticks become look-alikes. Returns what follows.
+/// Appends a code span that ends on the same line as it is; other backticks become look-alikes. Returns the rest.
 fn code<'a>(text: &'a str, out: &mut String) -> &'a str {
     let after = text.trim_start_matches('`');
     let marks = &text[..text.len() - after.len()];
@@ -123,12 +123,12 @@ fn code<'a>(text: &'a str, out: &mut String) -> &'a str {
     after
 }
 
-/// Whether a character may be part of an address. Without brackets: they end links.
+/// Returns true if a character may be part of an address. Brackets may not: they end links.
 fn is_of_word(c: char) -> bool {
     !(c.is_whitespace() || "`<>\"|[](){}*~".contains(c))
 }
 
-/// A word: as code if it is an address, with the marks around it left outside.
+/// Appends a word: as code if it is an address, with the marks around it left outside.
 fn word(word: &str, out: &mut String) {
     let plain = word.replace('\\', "");
     let inner = plain.trim_matches(|c: char| ".,;:!?'_“”‘’„‹›…&-–—".contains(c));
@@ -142,7 +142,7 @@ fn word(word: &str, out: &mut String) {
     out.push_str(&plain[start + inner.len()..]);
 }
 
-/// The word with nothing that stands for another character, as `&#58;` for a colon.
+/// Returns the word without references to other characters, such as `&#58;` for a colon.
 fn unentitled(word: &str) -> String {
     const HARMLESS: [&str; 5] = ["amp;", "lt;", "gt;", "quot;", "nbsp;"];
     let mut out = String::with_capacity(word.len());
@@ -167,7 +167,7 @@ fn push_code(address: &str, out: &mut String) {
     out.push('`');
 }
 
-/// Whether somebody's client would make a link of it.
+/// Returns true if any Slack client would make a link of the word.
 fn is_address(word: &str) -> bool {
     let lower = word.to_lowercase();
     let schemes = ["mailto:", "javascript:", "data:", "tel:", "sms:", "vbscript:", "www."];
@@ -178,7 +178,7 @@ fn is_mail(word: &str) -> bool {
     word.split_once('@').is_some_and(|(name, host)| !name.is_empty() && host.trim_matches('.').contains('.'))
 }
 
-/// `example.org`, also with something behind it.
+/// Returns true for `example.org`, also with a path or port behind it.
 fn is_host(word: &str) -> bool {
     let host = word.split(['/', '?', '#', ':']).next().unwrap_or_default().trim_end_matches('.');
     let ending = host.rsplit_once('.').map(|(_, ending)| ending);

@@ -1,9 +1,9 @@
-//! Where a long text in Markdown is divided: between paragraphs, else points, else rows or lines.
+//! The division of long Markdown texts: between paragraphs, else points, else rows or lines.
 
-/// A beginning longer than this, in bytes, fits into no message.
+/// The length, in bytes, beyond which a beginning fits into no message.
 const LONGEST: usize = 50_000;
 
-/// Divides a text into a beginning that fits and the rest; nothing if not even a few words of it fit. A code block that
+/// Divides a text into a beginning that fits and the rest; `None` if not even a few words of it fit. A code block that
 /// is divided is closed and opened again; a table goes on with its head.
 pub fn divide(text: &str, fits: impl Fn(&str) -> bool) -> Option<(String, String)> {
     let lines: Vec<&str> = text.lines().collect();
@@ -53,7 +53,7 @@ fn most(n: usize, fits: impl Fn(usize) -> bool) -> usize {
     fitting
 }
 
-/// How good it is to go on with the line at `at` elsewhere; `inside` tells whether it is inside of a code block.
+/// Returns how good a place it is to divide before the line at `at`; `inside` is true inside of a code block.
 fn rank(lines: &[&str], at: usize, inside: bool) -> u8 {
     let (before, next) = (lines[at - 1].trim_start(), lines.get(at).map_or("", |line| line.trim_start()));
     let heading = |line: &str| line.starts_with('#');
@@ -67,7 +67,7 @@ fn rank(lines: &[&str], at: usize, inside: bool) -> u8 {
     }
 }
 
-/// What has to be written again before the line at `at`, if it is inside of something.
+/// Returns the lines to write again before the line at `at`, if it is inside of a code block or table.
 fn reopened<'a>(lines: &[&'a str], at: usize) -> Vec<&'a str> {
     match (open_fence(&lines[..at]), head_of_table(lines, at)) {
         (Some(fence), _) => vec![fence],
@@ -76,7 +76,7 @@ fn reopened<'a>(lines: &[&'a str], at: usize) -> Vec<&'a str> {
     }
 }
 
-/// The lines as a text, with a code block that is open at the end closed.
+/// Returns the lines as a text, with a code block that is open at the end closed.
 fn closed(lines: &[&str]) -> String {
     let text = lines.join("\n");
     match open_fence(lines).and_then(fence) {
@@ -85,12 +85,12 @@ fn closed(lines: &[&str]) -> String {
     }
 }
 
-/// The line that opened the code block that is open at the end.
+/// Returns the line that opened the code block that is open at the end.
 pub(super) fn open_fence<'a>(lines: &[&'a str]) -> Option<&'a str> {
     lines.iter().fold(None, |open, line| after(open, line))
 }
 
-/// Before each line and after the last: whether a code block is open. Found out once for all, as a text may be long.
+/// Returns, for each line and for the end, if a code block is open before it. Computed once, as a text may be long.
 fn inside_of_code(lines: &[&str]) -> Vec<bool> {
     let mut open = None;
     let mut inside = vec![false];
@@ -101,7 +101,7 @@ fn inside_of_code(lines: &[&str]) -> Vec<bool> {
     inside
 }
 
-/// The line that opened the code block that is open after `line`.
+/// Returns the line that opened the code block that is open after `line`.
 fn after<'a>(open: Option<&'a str>, line: &'a str) -> Option<&'a str> {
     match (open.and_then(fence), fence(line)) {
         (None, Some(_)) => Some(line),
@@ -110,7 +110,7 @@ fn after<'a>(open: Option<&'a str>, line: &'a str) -> Option<&'a str> {
     }
 }
 
-/// The backticks or tildes with which a line opens or closes a code block.
+/// Returns the backticks or tildes with which a line opens or closes a code block.
 pub(super) fn fence(line: &str) -> Option<&str> {
     let line = line.trim_start();
     let mark = line.chars().next().filter(|c| matches!(c, '`' | '~'))?;
@@ -119,12 +119,12 @@ pub(super) fn fence(line: &str) -> Option<&str> {
     (marks.len() >= 3 && !(mark == '`' && info.contains('`'))).then_some(marks)
 }
 
-/// Whether a line that begins with `other` closes what `mark` has opened.
+/// Returns true if a line that begins with `other` closes the block that `mark` has opened.
 pub(super) fn closes(mark: &str, other: &str, line: &str) -> bool {
     other.starts_with(mark) && line.trim() == other
 }
 
-/// Where the table begins that the line at `at` goes on with.
+/// Returns the first line of the table that the line at `at` continues.
 fn head_of_table(lines: &[&str], at: usize) -> Option<usize> {
     let first = lines[..at].iter().rposition(|line| !is_row(line)).map_or(0, |before| before + 1);
     let goes_on = at == lines.len() || is_row(lines[at]);

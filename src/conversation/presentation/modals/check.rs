@@ -1,8 +1,8 @@
-//! What was entered in a form, checked while somebody waits in front of it.
+//! The check of a form's input, while the person waits in front of it.
 //!
-//! Slack wants an answer to a window that was sent within seconds; without one it says that something went wrong, and
-//! what was entered has to be sent again. [`Deadline`] shares out the time that there is: for reading the form, for
-//! checking, for finding the field that is wrong, for storing what comes of it. Whatever does not end in time is given
+//! Slack wants an answer to a submitted window within seconds; without one it reports an error, and
+//! the person has to submit again. [`Deadline`] shares out the available time: for reading the form, for
+//! checking, for finding the wrong field, for storing the result. Work that does not end in time is given
 //! up, and there is an answer all the same.
 
 use std::time::Duration;
@@ -14,46 +14,46 @@ use tokio::time::{Instant, timeout_at};
 
 use super::{form, wrong};
 
-/// How long storing what comes of a window may take, at the end.
+/// The time for storing a window's result, at the end.
 const STORING: Duration = Duration::from_millis(300);
 
-/// How long looking for the field that is wrong may take, once it is known what is wrong.
+/// The time for finding the wrong field, once the error is known.
 const LOOKING: Duration = Duration::from_millis(400);
 
-/// What is said where checking took too long.
+/// The words for a check that took too long.
 const TOO_SLOW: &str =
     "The platform took too long to check this, so nothing was saved yet. Please send it again in a moment.";
 
-/// Until when a window that was sent has to be answered.
+/// The time by which a submitted window has to be answered.
 #[derive(Clone, Copy, Debug)]
 pub struct Deadline(Instant);
 
 impl Deadline {
-    /// For a window that arrives now.
+    /// The deadline of a window that arrives now.
     pub fn of_now() -> Self {
         Self(Instant::now() + PATIENCE.saturating_sub(STORING))
     }
 
-    /// What comes of some work, if it ends early enough for what else has to be done.
+    /// Returns the result of `work`, if it ends early enough for what else has to be done.
     async fn within<T>(self, else_needs: Duration, work: impl Future<Output = T>) -> Option<T> {
         timeout_at(self.0 - else_needs, work).await.ok()
     }
 }
 
-/// What became of a check.
+/// The outcomes of a check.
 #[derive(Debug)]
 pub enum Checked {
-    /// This can be asked for: the parameters, and what would be done with them.
+    /// The input is right: the parameters, and the proposal made from them.
     Fine(Value, Box<Proposal>),
-    /// It took too long to find out whether these parameters can be asked for.
+    /// The check of these parameters took too long.
     Unchecked(Value),
-    /// It cannot: this is what the window says.
+    /// The input is wrong: the view that says so.
     Wrong(Value),
     /// There is nothing to fill in.
     NoForm,
 }
 
-/// Checks what was entered on top of what was there before.
+/// Checks the input on top of the parameters before it.
 pub async fn check(kind: &dyn ActionKind, before: &Value, view: &View, deadline: Deadline) -> Checked {
     let form = match deadline.within(LOOKING, kind.form(before)).await {
         Some(Some(form)) => form,
@@ -88,7 +88,7 @@ pub async fn check(kind: &dyn ActionKind, before: &Value, view: &View, deadline:
     Checked::Wrong(form::errors(&form, wrong::by_field(error, place)))
 }
 
-/// Whether what would be done is what was to be done before. What is created gets a new id each time.
+/// Returns true if the parameters are the same as before. A created thing gets a new id each time.
 fn same_but_for_its_id(parameters: &Value, before: &Value) -> bool {
     let rest = |value: &Value| match value {
         Value::Object(fields) => {
@@ -101,12 +101,12 @@ fn same_but_for_its_id(parameters: &Value, before: &Value) -> bool {
     rest(parameters) == rest(before)
 }
 
-/// Keeps the window open with what was entered, and says that checking took too long.
+/// Keeps the window open with its input, and says that checking took too long.
 pub fn too_slow(view: &View) -> Value {
     at_first_field(view, TOO_SLOW.to_owned())
 }
 
-/// Keeps the window open with what was entered, and says something at its first field.
+/// Keeps the window open with its input, and shows `words` at its first field.
 pub fn at_first_field(view: &View, words: String) -> Value {
     super::errors(&view.values.keys().take(1).map(|field| (field.clone(), words.clone())).collect())
 }

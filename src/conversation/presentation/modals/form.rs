@@ -11,31 +11,31 @@ use super::{BLOCKS, TITLE, window};
 /// Characters in a label or a hint.
 const LABEL: usize = 2000;
 
-/// Characters that can be entered.
+/// Characters in an entry.
 const ENTRY: usize = 3000;
 
 /// Options in a menu.
 const OPTIONS: usize = 100;
 
-/// Characters in an option, and in what it stands for.
+/// Characters in an option's label, and in its value.
 const OPTION: (usize, usize) = (75, 150);
 
-/// What is around a form.
+/// The surroundings of a form.
 #[derive(Clone, Copy, Debug)]
 pub struct Frame<'a> {
-    /// At the top.
+    /// The window's title.
     pub title: &'a str,
-    /// On the button that sends it.
+    /// The label of the submit button.
     pub submit: &'a str,
-    /// What it is for: one of the room's constants.
+    /// The purpose of the form: one of the module's constants.
     pub callback: &'a str,
-    /// What comes back with it.
+    /// The data that comes back with the submission.
     pub metadata: &'a str,
-    /// What stands above the fields, in mrkdwn.
+    /// The text above the fields, in mrkdwn.
     pub intro: Option<&'a str>,
 }
 
-/// The window. What cannot be shown (a text that is too long to enter, more fields than fit) stays as it is.
+/// Draws the window. Anything that cannot be shown (a text too long to enter, more fields than fit) stays as it is.
 pub fn draw(form: &Form, frame: &Frame<'_>) -> Value {
     let intro = frame.intro.map(blocks::section);
     let room = BLOCKS - usize::from(intro.is_some());
@@ -48,7 +48,7 @@ pub fn draw(form: &Form, frame: &Frame<'_>) -> Value {
     view
 }
 
-/// What was entered. A field that was not shown reads as untouched.
+/// Reads the input. A field that was not shown reads as untouched.
 pub fn read(form: &Form, view: &View) -> Entered {
     let untouched = |field: &Field| field.input.as_entered();
     let entry = |field: &Field| {
@@ -57,7 +57,7 @@ pub fn read(form: &Form, view: &View) -> Entered {
     form.fields.iter().map(entry).collect()
 }
 
-/// Errors for fields that are shown; what is about none of them is said at the first.
+/// Returns errors for fields that are shown; errors of other fields are put at the first.
 pub fn errors(form: &Form, wrong: BTreeMap<String, String>) -> Value {
     let shown: Vec<_> = form.fields.iter().filter(|field| drawn(field).is_some()).map(|field| &field.place).collect();
     let mut placed: BTreeMap<String, String> = BTreeMap::new();
@@ -68,7 +68,7 @@ pub fn errors(form: &Form, wrong: BTreeMap<String, String>) -> Value {
     super::errors(&placed)
 }
 
-/// A field as an input block; `None` if it cannot be shown.
+/// Draws a field as an input block; `None` if it cannot be shown.
 fn drawn(field: &Field) -> Option<Value> {
     let element = element(&field.input)?;
     let mut block = json!({
@@ -118,7 +118,7 @@ fn element(input: &Input) -> Option<Value> {
     Some(element)
 }
 
-/// A menu; with more options than fit, or one that is too long, a line to type in.
+/// Draws a menu; with more options than fit, or one that is too long, a line to type in.
 fn menu(picks: &[Pick], first: Option<&str>) -> Option<Value> {
     let fits = |pick: &Pick| pick.value.chars().count() <= OPTION.1 && !pick.value.is_empty();
     if picks.is_empty() || picks.len() > OPTIONS || !picks.iter().all(fits) {

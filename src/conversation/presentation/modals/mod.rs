@@ -1,7 +1,7 @@
-//! Windows over the conversation: a form, a reason, everything that a card covers.
+//! Windows over the conversation: a form, a reason, the full content of a card.
 //!
-//! A window is opened at once, since what opens it is good for three seconds only, and filled when what it shows has been
-//! read. What comes back is checked before it is acknowledged, so that what is wrong is said at its field.
+//! A window is opened at once, since its trigger is good for three seconds only, and filled when its content has been
+//! read. A submission is checked before it is acknowledged, so that errors are shown at their fields.
 
 pub mod check;
 pub mod form;
@@ -15,13 +15,13 @@ use serde_json::{Value, json};
 
 use super::render;
 
-/// What a submitted window is for: its `callback_id`.
+/// The `callback_id` of the form of an open card.
 pub const EDIT: &str = "edit";
 
-/// The form of a rejected card, to ask for something like it.
+/// The `callback_id` of the form of a rejected card, to ask for something similar.
 pub const CHANGE: &str = "change";
 
-/// The reason of a rejection.
+/// The `callback_id` of the window for the reason of a rejection.
 pub const REASON: &str = "reason";
 
 /// Characters in a title and on the buttons of a window.
@@ -30,7 +30,7 @@ const TITLE: usize = 24;
 /// Blocks in a window.
 const BLOCKS: usize = 100;
 
-/// A window without anything to enter.
+/// A window without input.
 pub fn window(title: &str, blocks: &[Value]) -> Value {
     json!({
         "type": "modal",
@@ -40,23 +40,23 @@ pub fn window(title: &str, blocks: &[Value]) -> Value {
     })
 }
 
-/// What stands there until there is something to show.
+/// The window shown while its content is being read.
 pub fn loading(title: &str) -> Value {
     window(title, &[blocks::section("One moment…")])
 }
 
-/// A window that says something.
+/// A window that shows a reply.
 pub fn saying(title: &str, reply: &Reply) -> Value {
     let Message { blocks, .. } = render::reply(reply);
     window(title, &blocks)
 }
 
-/// Keeps the window open and says what is wrong, by block.
+/// Keeps the window open and shows errors, by block.
 pub fn errors(wrong: &std::collections::BTreeMap<String, String>) -> Value {
     json!({ "response_action": "errors", "errors": wrong })
 }
 
-/// Shows something else in the window.
+/// Replaces the content of the window.
 pub fn instead(view: &Value) -> Value {
     json!({ "response_action": "update", "view": view })
 }

@@ -1,4 +1,4 @@
-//! Why somebody rejected: asked after the rejection counts, and never needed.
+//! The window for the reason of a rejection: shown after the rejection counts, and never required.
 
 use countersign_core::ids::ApprovalId;
 use countersign_graph::action::ActionRecord;
@@ -13,7 +13,7 @@ pub const FIELD: &str = "reason";
 /// The longest reason, in characters.
 pub const LONGEST: usize = 1000;
 
-/// The window, after the card was rejected.
+/// Draws the window, after the card was rejected.
 pub fn draw(record: &ActionRecord, approval: &ApprovalId) -> Value {
     let told = Mrkdwn::new(600)
         .plain("Rejected: ")

@@ -1,4 +1,4 @@
-//! Everything that a card stands for: each value in full, the exact parameters, who may decide, the whole digest.
+//! The window with the full content of a card: each value, the exact parameters, who may decide, the whole digest.
 
 use countersign_core::reply::{Fact, Text};
 use countersign_graph::action::ActionRecord;
@@ -14,10 +14,10 @@ use crate::presentation::{
     render::{self, sections},
 };
 
-/// How many blocks the exact parameters may take. A view may have 100 blocks and 250 kB.
+/// The most blocks that the exact parameters may take. A view may have 100 blocks and 250 kB.
 const CODE_BLOCKS: usize = 37;
 
-/// The window. Who may decide is named as they are `called`.
+/// Draws the window. Those who may decide are named as in `called`.
 pub fn draw(record: &ActionRecord, called: &Called) -> Value {
     let mut blocks = vec![blocks::section(&Mrkdwn::new(2900).bold(&record.card.title).finish())];
     let facts = record.card.facts.iter().map(line_of).collect::<Vec<_>>();
@@ -55,7 +55,7 @@ pub fn draw(record: &ActionRecord, called: &Called) -> Value {
     window("The whole request", &blocks)
 }
 
-/// A fact on a line of its own.
+/// Returns a fact as a line of its own.
 fn line_of(fact: &Fact) -> Text {
     let line = Text::new().bold(fact.label.clone()).plain("  ");
     match &fact.before {

@@ -1,4 +1,4 @@
-//! What is wrong with what was entered, and at which field that is to be said.
+//! Errors in a form's input, and the fields at which they are shown.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use countersign_core::reply::Part;
 use countersign_graph::action::{ActionKind, Entered, Form, PrepareError, Refusal};
 use serde_json::Value;
 
-/// The changed field without which it would not be refused; where there is none, the first that was changed.
+/// Returns the changed field without which the input would pass; where there is none, the first that was changed.
 pub async fn culprit<'a>(kind: &dyn ActionKind, parameters: &Value, form: &'a Form, entered: &'a Entered) -> &'a str {
     let changed: Vec<&str> = form.changed(entered).collect();
     if let [_, _, ..] = changed.as_slice() {
@@ -23,7 +23,7 @@ pub async fn culprit<'a>(kind: &dyn ActionKind, parameters: &Value, form: &'a Fo
     changed.first().copied().unwrap_or_default()
 }
 
-/// What is wrong, by field: what is missing at its own, everything else at `place`.
+/// Returns the errors by field: a missing value at its own field, everything else at `place`.
 pub fn by_field(error: PrepareError, place: &str) -> BTreeMap<String, String> {
     match error {
         PrepareError::Refusal(Refusal::Missing(missing)) => {

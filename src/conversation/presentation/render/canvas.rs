@@ -1,4 +1,4 @@
-//! A message in the making: takes blocks as long as they fit.
+//! A message under construction: takes blocks as long as they fit.
 
 use countersign_slack::{
     blocks::{self, BLOCKS, TEXT},
@@ -11,10 +11,10 @@ use super::spans;
 /// Characters in all blocks of a message. Slack names no number; it has refused more than about 13,200.
 const ROOM: usize = 12_000;
 
-/// With less room than this, nothing more is begun.
+/// The room below which nothing more is begun.
 pub(super) const GO_ON: usize = 200;
 
-/// Blocks that fit, and how much did not.
+/// The blocks that fit, and the number of things that did not.
 #[derive(Debug)]
 pub(super) struct Canvas {
     blocks: Vec<Value>,
@@ -25,17 +25,17 @@ pub(super) struct Canvas {
 }
 
 impl Canvas {
-    /// Keeps some places, and room for some characters, for what must be there at the end.
+    /// An empty canvas that keeps some places, and room for some characters, for the end.
     pub(super) fn keeping(places: usize, characters: usize) -> Self {
         Self { blocks: Vec::new(), places: BLOCKS - places, room: ROOM - characters, left_out: 0, complete: true }
     }
 
-    /// How many characters still fit.
+    /// Returns the number of characters that still fit.
     pub(super) fn room(&self) -> usize {
         if self.blocks.len() < self.places { self.room } else { 0 }
     }
 
-    /// Adds a block that shows `characters`, if it fits. It stands for `things` that are left out otherwise.
+    /// Adds a block that shows `characters`, if it fits; otherwise counts its `things` as left out.
     pub(super) fn add(&mut self, block: Value, characters: usize, things: usize) {
         // Once something is missing, what follows would seem to come right after it.
         if self.left_out == 0 && characters <= self.room() {
@@ -46,23 +46,23 @@ impl Canvas {
         }
     }
 
-    /// Notes that something does not fit.
+    /// Counts things that do not fit.
     pub(super) fn leave_out(&mut self, things: usize) {
         self.left_out += things;
         self.complete &= things == 0;
     }
 
-    /// Notes that something would fit nowhere, however much room there was.
+    /// Counts things that would fit nowhere, however much room there was.
     pub(super) fn leave_out_anyway(&mut self, things: usize) {
         self.left_out += things;
     }
 
-    /// Whether all that might fit elsewhere is there.
+    /// Returns true if everything that might fit elsewhere is there.
     pub(super) fn is_complete(&self) -> bool {
         self.complete
     }
 
-    /// Notes that the end of something is missing where it stands, and says so itself.
+    /// Notes that a block is cut short, and says so itself.
     pub(super) fn is_cut(&mut self) {
         self.complete = false;
     }
@@ -81,7 +81,7 @@ impl Canvas {
         }
     }
 
-    /// Says here what did not fit, if there is room to go on after it. Otherwise it is said at the end.
+    /// Says here how many things did not fit, if there is room to go on after it. Otherwise it is said at the end.
     pub(super) fn settle(&mut self) {
         if self.left_out > 0 && self.room() > GO_ON {
             self.blocks.push(blocks::context(&format!("… and {} more", self.left_out)));
@@ -90,7 +90,7 @@ impl Canvas {
         }
     }
 
-    /// How many things did not fit.
+    /// Returns the number of things that did not fit.
     pub(super) fn left_out(&self) -> usize {
         self.left_out
     }
@@ -100,13 +100,13 @@ impl Canvas {
         self.blocks.push(block);
     }
 
-    /// The blocks.
+    /// Returns the blocks.
     pub(super) fn finish(self) -> Vec<Value> {
         self.blocks
     }
 }
 
-/// Lines of mrkdwn, each at most [`TEXT`] long, in as few texts as they need; each with how many lines it holds.
+/// Packs lines of mrkdwn, each at most [`TEXT`] long, into as few texts as they need; each with its number of lines.
 pub(super) fn packed(lines: &[String]) -> Vec<(String, usize)> {
     let mut texts: Vec<(String, usize)> = Vec::new();
     for line in lines.iter().filter(|line| !line.trim().is_empty()) {
@@ -122,7 +122,7 @@ pub(super) fn packed(lines: &[String]) -> Vec<(String, usize)> {
     texts
 }
 
-/// Code in fences, in as many texts as it needs.
+/// Returns code in fences, in as many texts as it needs.
 pub(super) fn fenced(code: &str) -> Vec<String> {
     const FENCES: usize = 8;
     let mut chunk = Mrkdwn::new(TEXT - FENCES);

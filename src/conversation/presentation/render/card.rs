@@ -1,6 +1,6 @@
-//! Draws a [`Card`] as it stands.
+//! Draws a [`Card`] in its current state.
 //!
-//! What a person countersigns is shown line by line. A value is kept on one line, so that it cannot look like another
+//! The content of a card is shown line by line. A value is kept on one line, so that it cannot look like another
 //! one, and nothing is left out silently.
 
 use countersign_core::{
@@ -26,7 +26,7 @@ const SHORT: usize = 300;
 /// Values longer than this are shown whole only behind a button.
 const LONG: usize = 700;
 
-/// `stops`: whether it has a button of its own that stops what is running.
+/// Draws the card. `stops`: it has a button of its own that stops a running action.
 pub(super) fn draw(card: &Card, state: &CardState, stops: bool) -> Message {
     if let CardState::Closed { decision, approval: Some(approval), newer: Some(_), .. } = state {
         return in_short(card, decision, approval);
@@ -59,7 +59,7 @@ pub(super) fn draw(card: &Card, state: &CardState, stops: bool) -> Message {
     Message { text, blocks: canvas.finish() }
 }
 
-/// A card whose place another one took: what it was, and what became of it. Everything else is on the newer card, or
+/// Draws a card that another one replaced: its title and outcome. Everything else is on the newer card, or
 /// behind the button.
 fn in_short(card: &Card, decision: &Text, approval: &ApprovalId) -> Message {
     let title = Mrkdwn::new(SENTENCE).bold(&spans::with_short_quotes(&card.title));
@@ -73,7 +73,7 @@ fn in_short(card: &Card, decision: &Text, approval: &ApprovalId) -> Message {
     Message { text, blocks: vec![blocks::section(&lines.join("\n")), buttons] }
 }
 
-/// Draws what stands below the facts. Returns the words for notifications.
+/// Draws the state below the facts. Returns the words for notifications.
 fn draw_state(canvas: &mut Canvas, card: &Card, state: &CardState, is_cut: bool, stops: bool) -> String {
     match state {
         CardState::Open {
@@ -146,7 +146,7 @@ fn draw_state(canvas: &mut Canvas, card: &Card, state: &CardState, is_cut: bool,
     }
 }
 
-/// What can be done about a closed card.
+/// Returns the button of a follow-up to a closed card.
 fn button_of(follow_up: &FollowUp, approval: &ApprovalId) -> serde_json::Value {
     let (action, label) = match follow_up {
         FollowUp::Undo(label) => (UNDO, label.as_str()),
@@ -166,7 +166,7 @@ fn button_of(follow_up: &FollowUp, approval: &ApprovalId) -> serde_json::Value {
     }
 }
 
-/// A fact with values that a reader takes in at once; whether something was cut.
+/// Returns a fact with values short enough to take in at once; sets `is_cut` if something was cut.
 fn shortened_fact(fact: &Fact, is_cut: &mut bool) -> Fact {
     let mut shorten = |text: &Text| {
         let (short, cut) = shortened(text, LONG);
@@ -176,7 +176,7 @@ fn shortened_fact(fact: &Fact, is_cut: &mut bool) -> Fact {
     Fact { label: fact.label.clone(), before: fact.before.as_ref().map(&mut shorten), after: shorten(&fact.after) }
 }
 
-/// The first characters of a text, and whether there are more.
+/// Returns the first characters of a text, and true if there are more.
 fn shortened(text: &Text, most: usize) -> (Text, bool) {
     let mut left = most;
     let mut short = Text::new();
@@ -211,12 +211,12 @@ fn shortened(text: &Text, most: usize) -> (Text, bool) {
     (short, false)
 }
 
-/// The title with what is added to it, for notifications.
+/// Returns the title with `more` after it, for notifications.
 fn fallback_with(title: &str, more: Mrkdwn) -> String {
     format!("{}{}", fallback(&spans::with_short_quotes(title)), more.finish())
 }
 
-/// A fact on its own line, or more if it is long.
+/// Returns a fact on its own line, or more if it is long.
 fn lines_of(fact: &Fact) -> Vec<String> {
     let label = if fact.label.trim().is_empty() { "–" } else { fact.label.trim() };
     let mut line = Text::new().bold(label).plain("  ");
@@ -233,7 +233,7 @@ fn lines_of(fact: &Fact) -> Vec<String> {
     spans::paragraphs(&line, TEXT)
 }
 
-/// A value that is nothing says so.
+/// Returns the text, or “empty” if it has no words.
 fn or_empty(text: Text) -> Text {
     if text.words().trim().is_empty() { Text::new().italic("empty") } else { text }
 }
@@ -253,7 +253,7 @@ fn buttons(card: &Card, approval: &ApprovalId, approvals: usize) -> serde_json::
     blocks::actions(&format!("card:{approval}:{approvals}"), &buttons)
 }
 
-/// How far it is: `■■■■■□□□□□  512 of 1000 · about 12 s left`.
+/// Returns the progress: `■■■■■□□□□□  512 of 1000 · about 12 s left`.
 pub(super) fn bar(meter: &Meter) -> String {
     const CELLS: u64 = 20;
     let Meter { done, total, seconds_left, note, .. } = meter;

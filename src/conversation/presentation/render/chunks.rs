@@ -1,8 +1,8 @@
-//! Divides a long answer, so that nothing of it is left out.
+//! Divides a long answer, so that nothing is left out.
 //!
 //! A chunk takes as many parts as fit into a message. A part that does not fit is divided where a reader would: between
-//! points, rows, paragraphs, lines. Whether something fits is found out by drawing it, so that there is one opinion about
-//! it. A heading stays with what it is above.
+//! points, rows, paragraphs, lines. Drawing decides if something fits, so that there is only one rule. A heading stays
+//! with the part below it.
 
 use std::collections::VecDeque;
 
@@ -11,13 +11,13 @@ use countersign_slack::markdown;
 
 use super::reply::fits;
 
-/// The most messages that one answer becomes; the last one says what is missing. More would bury the thread.
+/// The most messages that one answer becomes; the last one names what is missing. More would bury the thread.
 const MOST: usize = 8;
 
-/// Fewer rows of a table, points or facts than this are not worth beginning at the end of a message.
+/// The fewest rows of a table, points or facts that are worth beginning at the end of a message.
 const WORTH_BEGINNING: usize = 3;
 
-/// The answer as one reply for each message, in order. The buttons stand below the last one.
+/// Divides the answer into one reply for each message, in order. The buttons are below the last one.
 pub(super) fn of(reply: Reply) -> Vec<Reply> {
     if fits(&reply.parts) {
         return vec![reply];
@@ -60,7 +60,7 @@ fn is_heading(part: &Part) -> bool {
     matches!(part, Part::Heading(_))
 }
 
-/// A part that does not fit after others: what of it does, and what is left.
+/// Divides a part that does not fit after others, and returns the piece that does and the rest.
 fn divided(before: &[Part], part: Part) -> (Option<Part>, Option<Part>) {
     let fits_after = |part: Part| {
         let mut parts = before.to_vec();
@@ -105,13 +105,13 @@ fn divided(before: &[Part], part: Part) -> (Option<Part>, Option<Part>) {
     }
 }
 
-/// The first `n` things as a part, and the rest as another.
+/// Returns the first `n` things as a part, and the rest as another.
 fn at<T>(n: usize, mut things: Vec<T>, part: impl Fn(Vec<T>) -> Part) -> (Option<Part>, Option<Part>) {
     let rest = things.split_off(n);
     ((n > 0).then(|| part(things)), (!rest.is_empty()).then(|| part(rest)))
 }
 
-/// The greatest number up to `n` for which it fits, if what fits goes on fitting when it is less.
+/// Returns the greatest number up to `n` for which `fits` holds, if it also holds for all smaller numbers.
 fn most(n: usize, fits: impl Fn(usize) -> bool) -> usize {
     let (mut fitting, mut over) = (0, n + 1);
     while over - fitting > 1 {
@@ -121,7 +121,7 @@ fn most(n: usize, fits: impl Fn(usize) -> bool) -> usize {
     fitting
 }
 
-/// The lines of a text, each with its line break. What has a look is not divided.
+/// Returns the lines of a text, each with its line break. Formatted spans are not divided.
 fn lines(text: &Text) -> Vec<Text> {
     let mut lines = vec![Text::new()];
     for span in &text.0 {

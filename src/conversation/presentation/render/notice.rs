@@ -7,7 +7,7 @@ use countersign_slack::{
     mrkdwn::{Mrkdwn, utc},
 };
 
-/// The words of a reply, a line for each part. Never empty.
+/// Returns the words of a reply, a line for each part. Never empty.
 pub(super) fn words(reply: &Reply) -> String {
     let mut notice = Mrkdwn::new(FALLBACK - 1000);
     for (nth, part) in reply.parts.iter().enumerate() {

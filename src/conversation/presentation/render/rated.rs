@@ -1,19 +1,19 @@
-//! What the buttons carry that say whether an answer helped: written into them, and read back.
+//! The values of the buttons that rate an answer: written into them, and read back.
 
 use countersign_core::ids::RunId;
 
-/// How the value of a button that says yes begins; the run follows.
+/// The prefix of the value of the button for yes; the run follows.
 const HELPED: &str = "helped:";
 
-/// How the value of a button that says no begins.
+/// The prefix of the value of the button for no; the run follows.
 const DID_NOT: &str = "did-not:";
 
-/// The values of the two buttons below an answer of `run`: that it helped, that it did not.
+/// Returns the values of the two buttons below an answer of `run`: helpful, not helpful.
 pub fn values(run: &RunId) -> [String; 2] {
     [format!("{HELPED}{run}"), format!("{DID_NOT}{run}")]
 }
 
-/// The run that a value is about, and whether it helped.
+/// Reads the run from a value, and true if its answer helped.
 pub fn read(value: &str) -> Option<(RunId, bool)> {
     let of = |prefix: &str| value.strip_prefix(prefix).map(RunId::from);
     of(HELPED).map(|run| (run, true)).or_else(|| of(DID_NOT).map(|run| (run, false)))

@@ -44,7 +44,7 @@ pub(super) fn draw(reply: &Reply) -> Message {
     Message { text: notice::words(reply), blocks: canvas.finish() }
 }
 
-/// Whether all of it would be in one message.
+/// Returns true if all parts fit into one message.
 pub(super) fn fits(parts: &[Part]) -> bool {
     painted(parts).is_complete()
 }
@@ -63,7 +63,7 @@ fn painted(parts: &[Part]) -> Canvas {
     canvas
 }
 
-/// Whether a button can carry it. Half of what is said would be something else.
+/// Returns true if a button can carry the choice's whole text: half of it could mean something else.
 fn can_be_said(choice: &Choice) -> bool {
     !choice.says.trim().is_empty() && length(&choice.says) <= VALUE
 }

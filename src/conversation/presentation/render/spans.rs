@@ -1,4 +1,4 @@
-//! Text to mrkdwn or to cells of a table.
+//! Text drawn as mrkdwn or as cells of a table.
 
 use countersign_core::reply::{Span, Text};
 use countersign_slack::{
@@ -7,7 +7,7 @@ use countersign_slack::{
 };
 use serde_json::{Value, json};
 
-/// Words longer than this lose their look: they may have to be divided, and half a look is none.
+/// The length beyond which words lose their formatting: they may have to be divided, and half a format is none.
 const LOOK: usize = 500;
 
 /// Draws a text as mrkdwn, in as many pieces as it needs, none longer than `limit` (at least 2,600, for a piece of
@@ -29,7 +29,7 @@ pub(super) fn paragraphs(text: &Text, limit: usize) -> Vec<String> {
     done
 }
 
-/// Draws a text as mrkdwn after what stands there; cut where it does not fit.
+/// Draws a text as mrkdwn after `line`; cut where it does not fit.
 pub(super) fn write(mut line: Mrkdwn, text: &Text) -> Mrkdwn {
     for span in &text.0 {
         line = push(line, span);
@@ -37,7 +37,7 @@ pub(super) fn write(mut line: Mrkdwn, text: &Text) -> Mrkdwn {
     line
 }
 
-/// The text on one line: a value must not look like another line of a card.
+/// Returns the text on one line: a value must not look like another line of a card.
 pub(super) fn one_line(text: &Text) -> Text {
     let flat = |words: &String| words.replace("\r\n", "\n").replace(['\n', '\r', '\u{2028}', '\u{2029}'], " ↵ ");
     Text(
@@ -58,7 +58,7 @@ pub(super) fn one_line(text: &Text) -> Text {
 /// The longest name that is shown in a title or a list.
 const NAME: usize = 80;
 
-/// The text with names no longer than is good in a list.
+/// Returns the text with names cut to a length that suits a list.
 pub(super) fn with_short_names(text: &Text) -> Text {
     let short = |span: &Span| match span {
         Span::Bold(name) => Span::Bold(cut(name, NAME)),
@@ -67,7 +67,7 @@ pub(super) fn with_short_names(text: &Text) -> Text {
     Text(text.0.iter().map(short).collect())
 }
 
-/// A title with the names in it, which stand in quotation marks, no longer than is good in a title.
+/// Returns a title with the names in its quotation marks cut to a length that suits a title.
 pub(super) fn with_short_quotes(title: &str) -> String {
     let mut out = String::with_capacity(title.len());
     let mut rest = title;
@@ -84,7 +84,7 @@ pub(super) fn with_short_quotes(title: &str) -> String {
     cut(&out, 3 * NAME)
 }
 
-/// The text with its plain words in bold.
+/// Returns the text with its plain words in bold.
 pub(super) fn in_bold(text: Text) -> Text {
     Text(
         text.0
@@ -111,7 +111,7 @@ pub(super) fn cell(text: &Text, limit: usize) -> Value {
     if elements.is_empty() { blocks::cell("–") } else { blocks::rich_cell(&elements) }
 }
 
-/// A span as an element of rich text, where nothing is parsed; nothing for nothing.
+/// Returns a span as an element of rich text, where nothing is parsed; `None` if it is empty.
 fn element(span: &Span) -> Option<Value> {
     let text = |words: &str, style: Option<&str>| {
         let mut element = json!({ "type": "text", "text": visible(words) });
@@ -136,7 +136,7 @@ fn element(span: &Span) -> Option<Value> {
     }
 }
 
-/// Words without controls and reordering marks; never empty.
+/// Returns the words without controls and reordering marks; never empty.
 fn visible(words: &str) -> String {
     let kept: String = words.chars().filter(|c| mrkdwn::is_visible(*c)).collect();
     if kept.is_empty() { "–".to_owned() } else { kept }
@@ -155,7 +155,7 @@ fn push(line: Mrkdwn, span: &Span) -> Mrkdwn {
     }
 }
 
-/// The spans, with long words divided so that each fits on an empty line.
+/// Returns the spans, with long words divided so that each fits on an empty line.
 fn divided(text: &Text) -> Vec<Span> {
     let mut spans = Vec::new();
     for span in &text.0 {
@@ -175,7 +175,7 @@ fn divided(text: &Text) -> Vec<Span> {
     spans
 }
 
-/// A link that leads nowhere, in words.
+/// Returns a link that leads nowhere, in words.
 fn text_of_link(span: &Span) -> String {
     match span {
         Span::Link { url, text } => format!("{text} ({url})"),
@@ -183,7 +183,7 @@ fn text_of_link(span: &Span) -> String {
     }
 }
 
-/// Words in pieces of at most [`LOOK`], after a line or a word where there is one.
+/// Returns the words in pieces of at most [`LOOK`], divided after a line or a word where there is one.
 pub(super) fn pieces(words: &str) -> Vec<String> {
     let mut pieces = Vec::new();
     let mut piece = String::new();

@@ -11,10 +11,10 @@ use super::{
     spans,
 };
 
-/// Characters that are shown of a cell: a long sentence, and no endless name pushes the rest out of sight.
+/// Characters shown of a cell: enough for a long sentence, and no endless name pushes the rest out of sight.
 const CELL: usize = 160;
 
-/// Draws a table. Slack allows one in a message: the `first`.
+/// Draws a table. Slack allows one in a message: the one with `first`.
 pub(super) fn draw(canvas: &mut Canvas, columns: &[String], rows: &[Vec<Text>], first: bool) {
     let columns: Vec<_> = columns.iter().map(|name| Text::new().bold(name)).collect();
     if columns.is_empty() {
@@ -61,7 +61,7 @@ fn draw_lines(canvas: &mut Canvas, columns: &[Text], rows: &[Vec<Text>]) {
     canvas.lines(&lines, blocks::section);
 }
 
-/// The cell, or the beginning of its words.
+/// Returns the cell, or the beginning of its words.
 fn shortened(cell: &Text) -> Text {
     let words = cell.words();
     if length(&words) > CELL { Text::from(cut(&words, CELL)) } else { cell.clone() }

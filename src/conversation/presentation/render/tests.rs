@@ -1,4 +1,4 @@
-//! What is drawn, by example, and that nothing anybody writes breaks it.
+//! Drawn messages by example, and checks that no text breaks them.
 
 use std::collections::HashSet;
 
@@ -50,7 +50,7 @@ fn open() -> CardState {
     }
 }
 
-/// A message as a person would copy it from the screen.
+/// Returns a message as a person would copy it from the screen.
 fn read_aloud(message: &Message) -> String {
     let lines = message.blocks.iter().map(|block| match block["type"].as_str().unwrap() {
         "section" if block["fields"].is_array() => {
@@ -333,7 +333,7 @@ fn a_reply_without_words_is_still_a_message() {
     check(&reply(&Reply::markdown("\u{0}")));
 }
 
-/// Fails unless Slack would take the message, and it mentions nobody and links nowhere that it was not told to.
+/// Fails unless Slack would take the message, and it mentions nobody and has no links but the given ones.
 fn check(message: &Message) {
     assert!((1..=4000).contains(&length(&message.text)), "text of {}", length(&message.text));
     check_mrkdwn(&message.text);
@@ -414,7 +414,7 @@ fn check_text(object: &Value, limit: usize) {
     }
 }
 
-/// Every `<` opens something of ours.
+/// Fails unless every `<` opens a token of ours.
 fn check_mrkdwn(text: &str) {
     for (at, _) in text.match_indices('<') {
         let token = &text[at..];

@@ -1,7 +1,8 @@
-//! The notebook for machines: JSON, a line for the head and one for each entry, written in one way only.
+//! The notebook for machines: JSON, a line for the head and one for each entry, in one fixed form.
 //!
 //! Each line is a JSON object whose last field, `line`, is SHA-256 over the line as it would be without that field. So any
-//! change of a line shows in the line itself, also in what the record's chain does not cover: a head, a pseudonym, a blank.
+//! change of a line shows in the line itself, also where the record's chain does not reach: a head, a pseudonym, a
+//! blank.
 
 use countersign_core::{clock::Timestamp, ids::ThreadId, reply::Attachment};
 use countersign_graph::store::AuditEntry;
@@ -12,7 +13,7 @@ use super::words::sha256;
 /// The version of this format.
 pub const FORMAT: u32 = 1;
 
-/// The first line.
+/// The first line of the file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Head {
@@ -20,15 +21,15 @@ pub struct Head {
     pub countersign_notebook: u32,
     /// The program that wrote it.
     pub exporter: String,
-    /// When.
+    /// The time of the export.
     pub exported_at: Timestamp,
     /// The thread, as `TEAM/CHANNEL/TS`.
     pub thread: String,
-    /// How many entries follow.
+    /// The number of entries that follow.
     pub entries: u64,
-    /// The hash of the last one.
+    /// The hash of the last entry.
     pub last: String,
-    /// How many values are hidden in them.
+    /// The number of values hidden in the entries.
     pub hidden: usize,
     /// The other files of the export.
     pub files: Vec<FileLine>,
@@ -40,16 +41,16 @@ pub struct Head {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FileLine {
-    /// Its name.
+    /// The file's name.
     pub name: String,
-    /// How long it is.
+    /// The file's length.
     pub bytes: usize,
-    /// Its hash.
+    /// The file's hash.
     pub sha256: String,
 }
 
 impl FileLine {
-    /// What is said of a file.
+    /// Describes a file.
     pub fn of(file: &Attachment) -> Self {
         Self { name: file.name.clone(), bytes: file.bytes.len(), sha256: sha256(&file.bytes) }
     }
@@ -77,7 +78,7 @@ impl Head {
     }
 }
 
-/// The whole file; the head gets its seal.
+/// Returns the whole file; the head gets its seal.
 pub(super) fn write(mut head: Head, record: &[AuditEntry]) -> Vec<u8> {
     let body: String = record.iter().map(|entry| line(entry) + "\n").collect();
     head.seal = sha256(body.as_bytes());
@@ -90,11 +91,11 @@ fn line(content: &impl Serialize) -> String {
     format!("{},\"line\":\"{hash}\"}}", &text[..text.len() - 1])
 }
 
-/// A line without the field that proves it.
+/// Returns a line without the field that proves it.
 ///
 /// # Errors
 ///
-/// What is wrong, and what would be right.
+/// The fault, and the right form.
 pub(super) fn read(line: &str) -> Result<String, (String, String)> {
     const FIELD: &str = ",\"line\":\"";
     let shape = || {

@@ -1,26 +1,26 @@
-//! The lab notebook: what happened in a thread, for people and for machines, provable afterwards.
+//! The lab notebook: the record of a thread, for people and for machines, provable afterwards.
 //!
 //! It is written from the record alone ([`countersign_graph::store::AuditEntry`]), never from the agent's memory:
 //!
-//! - `notebook.md` tells it to somebody who was not there ([`story`]);
+//! - `notebook.md` tells it to readers who were not there ([`story`]);
 //! - `notebook.jsonl` is the record itself, a line for each entry behind a head ([`lines`]), which
 //!   `countersign audit verify` checks without store or network ([`verify`]).
 //!
-//! # What a check can tell
+//! # The limits of a check
 //!
 //! Each entry's hash covers the entry before it, each line ends in the hash of its own bytes, and the head holds the
 //! number of entries, the last hash, and the hash of everything below. So a changed byte, a line that is missing, added
 //! or moved, and an end that was cut off are all found, and the first of them is named.
 //!
-//! There is no secret in it. Whoever has this program can make up a whole notebook that holds together. Whether a notebook is
-//! *the* record of a thread is told by its last hash, and that by comparison: with a newer export, with the thread's own
-//! line about the export, or with `--last` and a hash that was noted elsewhere.
+//! It holds no secret. Anyone who has this program can make up a whole notebook that holds together. Only the last hash
+//! shows that a notebook is *the* record of a thread, and only by comparison: with a newer export, with the thread's
+//! own line about the export, or with `--last` and a hash that was noted elsewhere.
 //!
-//! # What is hidden
+//! # Hidden values
 //!
-//! `[record]` names fields and patterns whose values are hidden in exports, and whether people are ([`redact`]). The chain
-//! holds all the same: hashes cover salted commitments ([`countersign_graph::seal`] has the scheme). Dropping what is out of
-//! date works the same way ([`super::retention`]).
+//! `[record]` names fields and patterns whose values are hidden in exports, and may hide people ([`redact`]). The chain
+//! holds all the same: hashes cover salted commitments ([`countersign_graph::seal`] has the scheme). Deleting old
+//! words works the same way ([`super::retention`]).
 
 pub mod lines;
 mod people;
@@ -52,13 +52,13 @@ pub const MARKDOWN: &str = "notebook.md";
 /// The name of the file for machines.
 pub const JSONL: &str = "notebook.jsonl";
 
-/// How long an exported file is kept for sending; Slack has it then.
+/// The time that an exported file is kept for sending; Slack has it then.
 const KEPT: Duration = Duration::from_secs(7 * 24 * 3600);
 
-/// Why there is no notebook.
+/// The reasons why there is no notebook.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The thread has no record: it is not one of ours, or nothing happened in it yet.
+    /// The thread has no record: it is not one of the bot's, or nothing happened in it yet.
     #[error("there is no record of thread {0}; `countersign trace` lists the threads that there are")]
     NoRecord(ThreadId),
     /// The stored record does not hold together. Nothing is exported, since it would look as if it did.
@@ -68,7 +68,7 @@ pub enum Error {
         thread: ThreadId,
         /// The first entry that is wrong.
         seq: u64,
-        /// What is wrong with it.
+        /// The fault.
         what: String,
     },
     /// The store did not answer.
@@ -76,16 +76,16 @@ pub enum Error {
     Store(#[from] countersign_graph::store::Error),
 }
 
-/// A notebook, ready to be handed over.
+/// A finished notebook.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Exported {
     /// The thread.
     pub thread: ThreadId,
-    /// What it is known by: its first words; nothing if there are none.
+    /// The thread's first words; `None` if there are none.
     pub title: Option<String>,
-    /// How many entries its record has.
+    /// The number of entries in its record.
     pub entries: u64,
-    /// The hash of the last one.
+    /// The hash of the last entry.
     pub last: String,
     /// [`MARKDOWN`].
     pub markdown: Attachment,
@@ -95,23 +95,23 @@ pub struct Exported {
     pub figures: Vec<Attachment>,
 }
 
-/// Exports threads.
+/// The exporter of threads.
 #[derive(Clone, Debug)]
 pub struct Notebook {
     store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
-    /// Knows people's names; without it they are `@` and their id.
+    /// The client that looks up people's names; without it they appear as `@` and their id.
     slack: Option<SlackClient>,
     redaction: Redaction,
 }
 
 impl Notebook {
-    /// Exports from this store; people are named as this workspace names them.
+    /// An exporter from this store; people are named as in this workspace.
     pub fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>, slack: Option<SlackClient>, redaction: Redaction) -> Self {
         Self { store, clock, slack, redaction }
     }
 
-    /// One thread. Changes nothing.
+    /// Exports one thread. Changes nothing.
     ///
     /// # Errors
     ///
@@ -138,7 +138,7 @@ impl Notebook {
         Ok(Exported { thread: thread.clone(), title, entries, last, markdown, jsonl, figures })
     }
 
-    /// Puts both files into the thread, and a line about it into the record. The caller has the outbox sent.
+    /// Puts both files into the thread, and a line about it into the record. The caller has to flush the outbox.
     ///
     /// # Errors
     ///
@@ -161,7 +161,7 @@ impl Notebook {
         Ok(exported)
     }
 
-    /// The files of the thread that are still kept, under the names that the story gives them.
+    /// Returns the files of the thread that are still kept, under the names that the story gives them.
     async fn figures(&self, record: &[AuditEntry]) -> Result<Vec<Attachment>, Error> {
         let mut figures: Vec<Attachment> = Vec::new();
         for entry in record.iter().filter(|entry| entry.event.kind == AuditKind::Attached) {
@@ -178,7 +178,7 @@ impl Notebook {
     }
 }
 
-/// Why there is no notebook, for the person who wanted one.
+/// The reply when there is no notebook, with the reason.
 pub fn cannot(error: &Error) -> Reply {
     match error {
         Error::NoRecord(_) => Reply::text("Nothing has happened in this thread that I could export.")
@@ -195,7 +195,7 @@ fn attachment(name: &str, title: &str, bytes: Vec<u8>) -> Attachment {
     Attachment { name: name.to_owned(), title: title.to_owned(), bytes }
 }
 
-/// Whether what is stored is whole.
+/// Checks that the stored record is whole.
 fn holds(thread: &ThreadId, record: &[AuditEntry]) -> Result<(), Error> {
     let mut previous = "";
     for (n, entry) in record.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Who is who in a thread.
+//! The names of the people in a thread.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::redact::Redaction;
 
-/// How many people's names are looked up at most: each is a call to Slack.
+/// The most people whose names are looked up: each is a call to Slack.
 const LOOKED_UP: usize = 50;
 
 /// The fields of a record's details that hold a person.
@@ -22,8 +22,8 @@ pub(super) struct People {
 }
 
 impl People {
-    /// Finds out who is in a record and what they are called: by name, by `@` and their id where nobody knows the name,
-    /// or by number where people are to be hidden.
+    /// Finds the people in a record and their names: by `@` and their id where the name is not known,
+    /// or by number where people are hidden.
     pub(super) async fn of(record: &[AuditEntry], redaction: &Redaction, slack: Option<&SlackClient>) -> Self {
         let mut names = BTreeMap::new();
         for id in ids(record) {
@@ -40,7 +40,7 @@ impl People {
         Self { names }
     }
 
-    /// What a person is called.
+    /// Returns the name of a person.
     pub(super) fn name(&self, id: &str) -> String {
         // An entry in which people are hidden already holds the name in place of the id.
         self.names.get(id).cloned().unwrap_or_else(|| match id.starts_with("Person ") || id.starts_with('[') {
@@ -49,17 +49,17 @@ impl People {
         })
     }
 
-    /// The text with names in place of ids that are mentioned: `@U1` becomes `@Ann`.
+    /// Returns the text with names in place of mentioned ids: `@U1` becomes `@Ann`.
     pub(super) fn named(&self, text: &str) -> String {
         self.replaced(text, |id, name| (format!("@{id}"), format!("@{}", name.trim_start_matches('@'))))
     }
 
-    /// The text with names in place of ids, wherever they are.
+    /// Returns the text with names in place of ids, mentioned or not.
     pub(super) fn disguised(&self, text: &str) -> String {
         self.replaced(text, |id, name| (id.to_owned(), name.to_owned()))
     }
 
-    /// Everybody, with id and name.
+    /// Returns all people, with id and name.
     pub(super) fn all(&self) -> impl Iterator<Item = (&str, &str)> {
         self.names.iter().map(|(id, name)| (id.as_str(), name.as_str()))
     }
@@ -74,7 +74,7 @@ impl People {
     }
 }
 
-/// Replaces `from` where no letter or digit goes on behind it or, unless it begins with `@`, stands before it.
+/// Replaces `from` where no letter or digit follows it or, unless it begins with `@`, precedes it.
 fn replace_word(text: &str, from: &str, to: &str) -> String {
     let part = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let mut out = String::with_capacity(text.len());
@@ -89,7 +89,7 @@ fn replace_word(text: &str, from: &str, to: &str) -> String {
     out + rest
 }
 
-/// The ids of people, each once.
+/// Returns the ids of people, each once.
 fn ids(record: &[AuditEntry]) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     let mut add = |id: &str| {
@@ -111,7 +111,7 @@ fn ids(record: &[AuditEntry]) -> Vec<String> {
     found
 }
 
-/// What looks like a mention of a person: `@U…` or `@W…`, of capitals and digits.
+/// Returns everything that looks like a mention of a person: `@U…` or `@W…`, of capitals and digits.
 fn mentions(text: &str) -> impl Iterator<Item = &str> {
     text.match_indices('@').filter_map(|(at, _)| {
         let rest = &text[at + 1..];

@@ -1,4 +1,4 @@
-//! What is not to leave with an export: values of named fields, values that look like something, people.
+//! The values that are hidden in exports: those of named fields, those that match a pattern, people.
 
 use countersign_config::Record;
 use countersign_graph::store::AuditEntry;
@@ -6,13 +6,13 @@ use serde_json::Value;
 
 use super::people::People;
 
-/// Where older records have the words by which somebody approved or rejected.
+/// The place where older records have the words by which a person approved or rejected.
 pub const TYPED: &str = "/detail/how/typed";
 
 /// The field that holds words of messages.
 const TEXT: &str = "text";
 
-/// What is hidden in exports.
+/// The rules for hiding values in exports.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Redaction {
     fields: Vec<String>,
@@ -31,12 +31,12 @@ impl From<&Record> for Redaction {
 }
 
 impl Redaction {
-    /// Whether people appear as `Person 1` instead of by name.
+    /// Returns true if people appear as `Person 1` instead of by name.
     pub(super) fn hides_people(&self) -> bool {
         self.pseudonyms
     }
 
-    /// The entry without what is to be hidden.
+    /// Returns the entry without hidden values.
     pub(super) fn apply(&self, entry: AuditEntry, people: &People) -> AuditEntry {
         entry.hide(|place, value, commitment| {
             if self.hides(place, value) {
@@ -63,12 +63,12 @@ impl Redaction {
     }
 }
 
-/// What stands in the place of a hidden value: enough of its commitment to tell two apart.
+/// Returns the placeholder of a hidden value: enough of its commitment to tell two apart.
 pub fn placeholder(commitment: &str) -> String {
     format!("[hidden {}]", commitment.get(..8).unwrap_or("completely"))
 }
 
-/// Whether `word` is like `pattern`, in which `*` stands for anything.
+/// Returns true if `word` matches `pattern`, in which `*` stands for anything.
 fn matches(pattern: &str, word: &str) -> bool {
     let Some((start, end)) = pattern.split_once('*') else { return word == pattern };
     let Some(rest) = word.strip_prefix(start) else { return false };

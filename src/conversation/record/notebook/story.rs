@@ -1,4 +1,4 @@
-//! The notebook for people: Markdown that reads well to somebody who was not there.
+//! The notebook for people: Markdown that reads well to readers who were not there.
 
 use std::fmt::Write as _;
 
@@ -17,10 +17,10 @@ mod costs;
 
 use cards::Cards;
 
-/// How long a title may be, in characters.
+/// The longest title, in characters.
 const TITLE: usize = 80;
 
-/// Tells what happened.
+/// Writes the story of a thread.
 pub(super) fn tell(thread: &ThreadId, record: &[AuditEntry], people: &People, now: Timestamp) -> String {
     let mut story = Story { people, cards: Cards::of(record), out: String::new(), day: String::new() };
     story.head(thread, record, now);
@@ -35,7 +35,7 @@ pub(super) fn tell(thread: &ThreadId, record: &[AuditEntry], people: &People, no
     story.out + "\n"
 }
 
-/// What the thread is known by: the first words that were said in it, or what was asked for first.
+/// Returns the title of a thread: the first words said in it, or its first request.
 pub(super) fn title(record: &[AuditEntry], people: &People) -> Option<String> {
     title_in(record, &Cards::of(record), people)
 }
@@ -45,7 +45,7 @@ fn title_in(record: &[AuditEntry], cards: &Cards<'_>, people: &People) -> Option
     said.as_deref().or(cards.first_title()).map(|words| shortened(&people.named(words)))
 }
 
-/// The name under which a file of the thread is exported, and its hash; `None` if it is hidden.
+/// Returns the name under which a file of the thread is exported, and its hash; `None` if it is hidden.
 pub(super) fn file_of(event: &AuditDraft) -> Option<(String, String)> {
     let hash = event.detail["hash"].as_str().filter(|hash| hash.len() == 64)?;
     let name = event.detail["name"].as_str().filter(|name| !name.starts_with('['))?;
@@ -239,7 +239,7 @@ impl Story<'_> {
         }
     }
 
-    /// A sentence with its time, and what was said.
+    /// Writes a sentence with its time, and the words said.
     fn at(&mut self, event: &AuditDraft, what: &str, words: Option<&str>) {
         let sentence = format!("{} · {what}", time(event.at));
         match words {
@@ -248,7 +248,7 @@ impl Story<'_> {
         }
     }
 
-    /// A sentence, and whatever else the entry holds: the reason in words, the rest as it is.
+    /// Writes a sentence, and the rest of the entry: the reason in words, the other fields as they are.
     fn told(&mut self, event: &AuditDraft, what: &str) {
         let reason = event.detail["reason"].as_str().map(|reason| self.people.named(reason));
         self.at(event, what, reason.as_deref());
@@ -316,7 +316,7 @@ impl Story<'_> {
     }
 }
 
-/// The name of a kind of entry, in words.
+/// Returns the name of a kind of entry, in words.
 fn named(kind: AuditKind) -> &'static str {
     match kind {
         AuditKind::Asked => "a request",
@@ -346,7 +346,7 @@ fn named(kind: AuditKind) -> &'static str {
     }
 }
 
-/// What was said, with a word about what was cut off.
+/// Returns a message's text, with a note on what was cut off.
 fn text(event: &AuditDraft) -> String {
     let text = event.detail["text"].as_str().unwrap_or_default();
     match event.detail["cut"]["characters"].as_u64() {
@@ -355,7 +355,7 @@ fn text(event: &AuditDraft) -> String {
     }
 }
 
-/// Why a press did not count, after “it did not count”.
+/// Returns the reason why a press did not count, to follow “it did not count”.
 fn why_refused(word: &str) -> String {
     match word {
         "copied" => "the button was on a copy of the card".to_owned(),
@@ -375,7 +375,7 @@ fn why_refused(word: &str) -> String {
     }
 }
 
-/// The first words of a text.
+/// Returns the first words of a text.
 fn shortened(text: &str) -> String {
     let line = text.lines().next().unwrap_or_default();
     match line.char_indices().nth(TITLE) {
@@ -384,7 +384,7 @@ fn shortened(text: &str) -> String {
     }
 }
 
-/// A value as people read it.
+/// Returns a value as people read it.
 fn plain(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
@@ -392,7 +392,7 @@ fn plain(value: &Value) -> String {
     }
 }
 
-/// With a capital at the beginning of a sentence.
+/// Returns the sentence with a capital at its beginning.
 fn capital(sentence: &str) -> String {
     let mut letters = sentence.chars();
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())

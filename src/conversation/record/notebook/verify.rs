@@ -1,4 +1,4 @@
-//! Checks a notebook for machines, without store or network, and names the first thing that is wrong with it.
+//! Checks a notebook for machines, without store or network, and names the first fault.
 
 use std::{fmt, path::Path};
 
@@ -16,30 +16,30 @@ use super::{
 pub struct Verified {
     /// The thread.
     pub thread: ThreadId,
-    /// How many entries it has.
+    /// The number of entries.
     pub entries: u64,
-    /// When the first and the last happened.
+    /// The times of the first and the last entry.
     pub span: Option<(Timestamp, Timestamp)>,
-    /// The hash of the last.
+    /// The hash of the last entry.
     pub last: String,
-    /// How many values are hidden; they are bound by their commitments.
+    /// The number of hidden values; they are bound by their commitments.
     pub hidden: usize,
-    /// How many entries are hidden as a whole; only their place in the chain is proven.
+    /// The number of entries hidden as a whole; only their place in the chain is proven.
     pub withheld: usize,
     /// The other files of the export.
     pub files: Vec<FileLine>,
 }
 
-/// The first thing that is wrong.
+/// The first fault of a notebook.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Break {
     /// The line, from 1.
     pub line: usize,
-    /// The entry, if it is known which.
+    /// The number of the entry, if it is known.
     pub seq: Option<u64>,
-    /// What was found.
+    /// The fault found.
     pub wrong: String,
-    /// What would be right.
+    /// The right content.
     pub right: String,
 }
 
@@ -112,12 +112,12 @@ pub fn verify(bytes: &[u8]) -> Result<Verified, Break> {
     Ok(Verified { thread, entries: head.entries, span, last: head.last, hidden, withheld, files: head.files })
 }
 
-/// What can be said of the files that lie beside the notebook: those that are there and right, and those that are not
-/// there. A file that a download gave another name is found by what is in it.
+/// Checks the files next to the notebook: returns those that are there and right, and those that are not
+/// there. A file that was renamed by a download is found by its content.
 ///
 /// # Errors
 ///
-/// The first that is there and is another one.
+/// The first file that is there and differs.
 pub fn beside(files: &[FileLine], folder: &Path) -> Result<(Vec<String>, Vec<String>), Break> {
     let (mut right, mut absent) = (Vec::new(), Vec::new());
     for file in files {
@@ -137,7 +137,7 @@ pub fn beside(files: &[FileLine], folder: &Path) -> Result<(Vec<String>, Vec<Str
     Ok((right, absent))
 }
 
-/// The name of a file in the folder that has the same ending, length and hash.
+/// Returns the name of a file in the folder that has the same ending, length and hash.
 fn under_another_name(file: &FileLine, folder: &Path) -> Option<String> {
     let ending = Path::new(&file.name).extension()?;
     let mut names: Vec<_> = std::fs::read_dir(folder)
@@ -158,7 +158,7 @@ fn at(line: usize, seq: Option<u64>, wrong: impl Into<String>, right: impl Into<
     Break { line, seq, wrong: wrong.into(), right: right.into() }
 }
 
-/// A line without its end.
+/// Returns a line without its end.
 fn whole(line: usize, raw: &str) -> Result<&str, Break> {
     raw.strip_suffix('\n').ok_or_else(|| at(line, None, "the line is cut off", "every line ends in a line break"))
 }
@@ -197,7 +197,7 @@ fn read_entry(line: usize, seq: u64, text: &str) -> Result<AuditEntry, Break> {
     Ok(entry)
 }
 
-/// Nothing is in a line that the format does not know.
+/// Checks that a line holds nothing that the format does not know.
 fn as_written(line: usize, seq: Option<u64>, read: &impl serde::Serialize, text: &str) -> Result<(), Break> {
     let again = serde_json::to_string(read).expect("a line is plain data");
     if again == text {

@@ -1,15 +1,15 @@
-//! Words that several parts of the notebook need.
+//! Formatting shared by several parts of the notebook.
 
 use countersign_core::clock::Timestamp;
 use countersign_graph::store::{AuditEntry, Broken};
 use sha2::{Digest as _, Sha256};
 
-/// SHA-256 in hexadecimal.
+/// Returns SHA-256 in hexadecimal.
 pub(super) fn sha256(bytes: &[u8]) -> String {
     hex::encode(Sha256::digest(bytes))
 }
 
-/// What is wrong with an entry, and what would be right.
+/// Returns the fault of an entry, and the right content.
 pub(super) fn broken(entry: &AuditEntry, wrong: &Broken) -> (String, String) {
     match wrong {
         Broken::Link { right } => (
@@ -30,12 +30,12 @@ fn shown(hash: &str) -> &str {
     if hash.is_empty() { "(none: it is the first)" } else { hash }
 }
 
-/// `2026-11-21`, in UTC.
+/// Formats the date as `2026-11-21`, in UTC.
 pub(super) fn day(at: Timestamp) -> String {
     in_utc(at, "%Y-%m-%d")
 }
 
-/// `17:02:09`, in UTC.
+/// Formats the time as `17:02:09`, in UTC.
 pub(super) fn time(at: Timestamp) -> String {
     in_utc(at, "%H:%M:%S")
 }
@@ -47,7 +47,7 @@ fn in_utc(at: Timestamp, format: &str) -> String {
     }
 }
 
-/// Text as it is to be read in Markdown, on one line: nothing in it is markup.
+/// Escapes text for one line of Markdown: nothing in it is markup.
 pub(super) fn inline(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for (n, word) in text.split_whitespace().enumerate() {
@@ -64,7 +64,7 @@ pub(super) fn inline(text: &str) -> String {
     out
 }
 
-/// Text as a quotation, line by line.
+/// Returns text as a quotation, line by line.
 pub(super) fn quote(text: &str) -> String {
     let lines = text.trim().lines().map(|line| format!("> {}", inline(line)).trim_end().to_owned() + "  ");
     let mut quoted = lines.collect::<Vec<_>>().join("\n");
@@ -72,7 +72,7 @@ pub(super) fn quote(text: &str) -> String {
     if quoted.is_empty() { "> (nothing)".to_owned() } else { quoted }
 }
 
-/// A list in a sentence: `Ann, Bo and Cy`.
+/// Joins names for a sentence: `Ann, Bo and Cy`.
 pub(super) fn listed(names: &[String]) -> String {
     match names {
         [] => "nobody".to_owned(),

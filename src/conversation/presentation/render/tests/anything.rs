@@ -1,4 +1,4 @@
-//! Whatever there is to draw, nothing that anybody writes breaks it.
+//! Property tests: no text breaks a drawn message.
 
 use proptest::prelude::*;
 

@@ -1,4 +1,4 @@
-//! Cards in the notebook: what each asked, who decided, how it ended.
+//! Cards in the notebook: the question, the decision, the outcome.
 
 use std::fmt::Write as _;
 
@@ -17,18 +17,18 @@ pub(super) struct Cards<'a> {
     all: Vec<Told<'a>>,
 }
 
-/// What is told of a card.
+/// The facts about one card.
 struct Told<'a> {
     action: &'a ActionId,
     title: &'a str,
     asked_by: Option<&'a str>,
-    /// Who edited it, or a version before it.
+    /// The people who edited it, or a version before it.
     edited_by: Vec<&'a str>,
-    /// How often it was shown: an edit shows it anew.
+    /// The number of times it was shown: an edit shows it anew.
     shown: usize,
     decided: Option<&'a AuditDraft>,
     approved_by: Vec<&'a str>,
-    /// How many approvals it needed.
+    /// The number of approvals it needed.
     needed: u64,
     outcome: Option<&'a AuditDraft>,
 }
@@ -61,7 +61,7 @@ impl<'a> Cards<'a> {
         cards
     }
 
-    /// A version that takes the place of another one is the request of the same people, and of who edited it.
+    /// Copies the people of an older version to its replacement, and adds the person who edited it.
     fn inherit(&mut self, at: usize, event: &'a AuditDraft) {
         let from = event.detail["from"].as_str();
         let Some(older) = self.all.iter().find(|card| Some(card.action.as_str()) == from) else { return };
@@ -70,19 +70,19 @@ impl<'a> Cards<'a> {
         (self.all[at].asked_by, self.all[at].edited_by) = (asked_by, edited_by);
     }
 
-    /// `card 2`, by the action that an event is about.
+    /// Returns `card 2`, by the action of an event.
     pub(super) fn name(&self, event: &AuditDraft) -> String {
         let named = event.action.as_ref().and_then(|action| self.number(action.as_str()));
         named.unwrap_or_else(|| "a card".to_owned())
     }
 
-    /// `card 2`, by the action's name.
+    /// Returns `card 2`, by the action's name.
     pub(super) fn number(&self, action: &str) -> Option<String> {
         let at = self.all.iter().position(|card| card.action.as_str() == action)?;
         Some(format!("card {}", at + 1))
     }
 
-    /// What a decision was: a sentence, and its reason.
+    /// Returns a sentence on a decision, and its reason.
     pub(super) fn decided<'e>(&self, event: &'e AuditDraft, who: &str, people: &People) -> (String, Option<&'e str>) {
         let (detail, card) = (&event.detail, self.name(event));
         let reason = detail["verdict"]["rejected"]["reason"].as_str();
@@ -111,7 +111,7 @@ impl<'a> Cards<'a> {
         (what, reason)
     }
 
-    /// What is known of the card that an event is about.
+    /// Returns the facts about the card of an event.
     fn told(&self, event: &AuditDraft) -> Option<&Told<'a>> {
         let action = event.action.as_ref()?;
         self.all.iter().find(|card| card.action == action)
@@ -121,7 +121,7 @@ impl<'a> Cards<'a> {
         self.all.first().map(|card| card.title).filter(|title| !title.is_empty())
     }
 
-    /// What became of each card, in a line.
+    /// Writes a line on the outcome of each card.
     pub(super) fn in_short(&self, out: &mut String, people: &People) {
         if self.all.is_empty() {
             out.push_str("Nothing was to be changed in this thread.\n\n");
@@ -137,7 +137,7 @@ impl<'a> Cards<'a> {
         out.push('\n');
     }
 
-    /// The card as it was shown.
+    /// Writes the card as it was shown.
     pub(super) fn shown(&self, out: &mut String, event: &AuditDraft, people: &People) {
         let detail = &event.detail;
         let card = &detail["card"];
@@ -218,7 +218,7 @@ impl<'a> Told<'a> {
         }
     }
 
-    /// How it ended, as the end of a sentence.
+    /// Returns the outcome, as the end of a sentence.
     fn end(&self, people: &People) -> String {
         let Some(decided) = self.decided else { return "not decided".to_owned() };
         let by = |event: &AuditDraft| event.by.as_ref().map(|by| inline(&people.name(by.as_str())));
@@ -252,25 +252,25 @@ impl<'a> Told<'a> {
         }
     }
 
-    /// The approvals that were not enough: `1 of 2 had approved (bo)`.
+    /// Returns the approvals that were not enough: `1 of 2 had approved (bo)`.
     fn so_far(&self, people: &People) -> Option<String> {
         let names: Vec<_> = self.approved_by.iter().map(|by| inline(&people.name(by))).collect();
         (!names.is_empty()).then(|| format!("{} of {} had approved ({})", names.len(), self.needed, listed(&names)))
     }
 
-    /// Whether an event was caused by somebody who had not asked for the card, nor edited it.
+    /// Returns true if an event is by a person who neither asked for the card nor edited it.
     fn is_of_another(&self, event: &AuditDraft) -> bool {
         let ours = |by: &str| self.asked_by == Some(by) || self.edited_by.contains(&by);
         self.asked_by.is_some() && event.by.as_ref().is_some_and(|by| !ours(by.as_str()))
     }
 }
 
-/// How far something came that was stopped: `32 of 400`.
+/// Returns the progress of a stopped action: `32 of 400`.
 pub(super) fn so_far(detail: &Value) -> Option<String> {
     Some(format!("{} of {}", detail["done"].as_u64()?, detail["total"].as_u64()?))
 }
 
-/// `stopped after 32 of 400`
+/// Returns `stopped after 32 of 400`, or that it stopped before the first step.
 pub(super) fn stopped(detail: &Value) -> String {
     match so_far(detail) {
         Some(so_far) => format!("stopped after {so_far}"),
@@ -278,14 +278,14 @@ pub(super) fn stopped(detail: &Value) -> String {
     }
 }
 
-/// ` by typing “yes”`, where it was not a button.
+/// Returns ` by typing “yes”`; empty if a button was pressed.
 fn typed(detail: &Value) -> String {
     let typed = &detail["how"]["typed"]; // in older records the words themselves
     let words = typed["text"].as_str().or(typed.as_str());
     words.map(|words| format!(" by typing “{}”", inline(words))).unwrap_or_default()
 }
 
-/// The word of a verdict, which may carry a reason.
+/// Returns the word of a verdict, which may carry a reason.
 fn verdict(detail: &Value) -> &str {
     match &detail["verdict"] {
         Value::String(word) => word,
@@ -294,7 +294,7 @@ fn verdict(detail: &Value) -> &str {
     }
 }
 
-/// Who could decide, in a sentence.
+/// Returns the people who could decide, in a sentence.
 pub(super) fn policy(policy: &Value, people: &People) -> String {
     let named = |list: &Value| {
         let approvers = list.as_array().into_iter().flatten().map(|approver| match approver {

@@ -1,4 +1,4 @@
-//! Which models a thread asked, and for how many tokens.
+//! The models that a thread asked, and their tokens.
 
 use std::fmt::Write as _;
 
@@ -7,7 +7,7 @@ use countersign_graph::store::{AuditEntry, AuditKind};
 
 use crate::record::notebook::words::{inline, time};
 
-/// The use of one model in one run.
+/// The usage of one model in one run.
 struct Cost<'a> {
     run: &'a str,
     model: &'a str,
@@ -18,7 +18,7 @@ struct Cost<'a> {
     received: u64,
 }
 
-/// A table of runs, if any of them asked a model.
+/// Writes a table of runs, if any of them asked a model.
 pub(super) fn tell(out: &mut String, record: &[AuditEntry]) {
     out.push_str("## Model and cost\n\n");
     let costs = costs(record);
