@@ -10,7 +10,7 @@
 //! | [`presentation`] | the look of things in Slack: messages and cards, windows, names, links |
 //!
 //! A room imports rooms below it and none above; `tests/integration/tidy.rs` holds the order. The inbox's entry
-//! ([`runtime::entry`]) is the sum of all that the rooms handle: each shape is in the room that handles it.
+//! ([`runtime::interaction`]) is the sum of all that the rooms handle: each shape is in the room that handles it.
 //!
 //! *Architecture Invariant:* nothing here decides what the assistant says or does; nothing in the graph knows Slack.
 //! *Architecture Invariant:* a decision never waits for a lease. It is one compare-and-set on the action's record, so a

@@ -1,8 +1,8 @@
 //! The check that addresses from outside are Slack's own.
 //!
 //! A `response_url` comes with a delivery, an upload's address with an answer, and both are written to. A forged
-//! address there would have the bot's messages sent anywhere, to machines of this network too. So they must lead
-//! to `slack.com` or a name below it, over TLS, or to the host of the Web API.
+//! address there would have the bot's messages sent anywhere, to machines of this network too. So they must lead to
+//! `slack.com` or a name below it, over TLS, or to the host of the Web API.
 
 use countersign_wire::this_machine;
 use url::Url;

@@ -7,9 +7,9 @@
 //! | seen | done |
 //! | --- | --- |
 //! | no `hello` within [`Settings::hello_within`] | shut down, wait (doubling, with jitter), rebuild |
-//! | `disconnect`: `warning`, `refresh_requested`, … | open the successor at once; the old one is read until it closes |
+//! | `disconnect`: `warning`, `refresh_requested`, … | open the successor at once; read the old one until it closes |
 //! | closed, or no pong | rebuild |
-//! | `disconnect`: `link_disabled`; `apps.connections.open` says `invalid_auth`, … | [`SocketHealth::Fatal`]; try again rarely |
+//! | `disconnect`: `link_disabled`; opening fails with `invalid_auth`, … | [`SocketHealth::Fatal`]; try again rarely |
 //! | the same before there was any connection | [`SocketIngress::run`] ends with the [`Refusal`] |
 //!
 //! `apps.connections.open` is called once before the library does: its answer says what is fatal, which the library
@@ -17,9 +17,9 @@
 //!
 //! The library's own error lines hold addresses with their tickets: its log target (`slack_morphism`) is to be off.
 //!
-//! Frames of one connection are read one after the other, each acknowledged when the sink has stored it: that is how the
-//! library's listener works. More connections (Slack allows ten) read in parallel. An envelope that is not stored in
-//! time is not acknowledged, and Slack sends it again.
+//! Frames of one connection are read one after the other, each acknowledged when the sink has stored it: that is how
+//! the library's listener works. More connections (Slack allows ten) read in parallel. An envelope that is not stored
+//! in time is not acknowledged, and Slack sends it again.
 
 use std::{fmt, io, sync::Arc, time::Duration};
 

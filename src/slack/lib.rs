@@ -2,8 +2,8 @@
 //!
 //! Both ingresses, [`ingress_http`] and [`ingress_socket`], read the raw JSON ([`event`], [`interaction`], [`command`])
 //! and hand it to a [`sink::Sink`], if it is for this app ([`origin`]). They acknowledge when the sink says that it is
-//! stored, and not before. Text that
-//! comes in is made plain ([`plain`]), text that goes out is escaped ([`mrkdwn`], [`markdown`]) and put into [`blocks`].
+//! stored, and not before. Text that comes in is made plain ([`plain`]), text that goes out is escaped ([`mrkdwn`],
+//! [`markdown`]) and put into [`blocks`].
 //!
 //! This module knows no graph, no approvals and no store. Start reading at [`sink`].
 //!

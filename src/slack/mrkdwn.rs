@@ -1,8 +1,8 @@
 //! Slack's mrkdwn, written so that words from outside stay words.
 //!
 //! [`Mrkdwn`] builds one text up to a limit. Whatever is pushed is escaped first and counted afterwards, and is cut on
-//! a character boundary; a mention, a moment or a link goes in whole or not at all. Lengths are counted in UTF-16 units,
-//! the strictest of what Slack might mean by characters.
+//! a character boundary; a mention, a moment or a link goes in whole or not at all. Lengths are counted in UTF-16
+//! units, the strictest of what Slack might mean by characters.
 //!
 //! Escaping `&`, `<` and `>` stops mentions, broadcasts and forged links. `*`, `_`, `~` and backticks would also
 //! disappear from what a person countersigns, so where they would begin a format they are replaced by a look-alike.

@@ -2,8 +2,8 @@
 //!
 //! Every payload names the app (`api_app_id`) and the workspace. Which field says the latter depends on the kind: in a
 //! channel that is shared with another workspace `team_id` of an event may be the other one, and `authorizations` or
-//! `context_team_id` name ours; a window has `app_installed_team_id`. The author is another question, which is
-//! looked up where it counts.
+//! `context_team_id` name ours; a window has `app_installed_team_id`. The author is another question, which is looked
+//! up where it counts.
 
 use std::sync::{Arc, OnceLock};
 

@@ -1,8 +1,8 @@
 //! The receiver of deliveries: store, then acknowledge.
 //!
-//! A [`Sink`] stores a delivery where a crash cannot lose it, and returns. Only then is the delivery
-//! acknowledged; its meaning is worked out afterwards. If the sink fails, or takes longer than [`PATIENCE`],
-//! nothing is acknowledged and Slack delivers again.
+//! A [`Sink`] stores a delivery where a crash cannot lose it, and returns. Only then is the delivery acknowledged; its
+//! meaning is worked out afterwards. If the sink fails, or takes longer than [`PATIENCE`], nothing is acknowledged and
+//! Slack delivers again.
 
 use std::{sync::Arc, time::Duration};
 

@@ -56,7 +56,7 @@ impl Gauge {
         });
     }
 
-    /// Discounts a connection that had said hello and is gone.
+    /// Removes a connection that had said hello from the count.
     pub(super) fn closed(&self, at: Timestamp) {
         self.health.send_modify(|health| {
             let open = self.open.fetch_sub(1, std::sync::atomic::Ordering::SeqCst) - 1;

@@ -1,7 +1,7 @@
 //! The typed words that mean yes, no or never mind, and nothing more.
 //!
 //! The lists of yes and no are short on purpose: “sounds good to me I guess” is a message for the assistant, not a
-//! decision. A request can be let go of in more ways ([`lets_go`]): nothing happens by it.
+//! decision. A request can be let go of in more ways ([`lets_go`]): that changes nothing.
 
 use countersign_assistant::{lets_go, spared};
 use countersign_core::ids::MessageTs;

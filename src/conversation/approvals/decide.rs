@@ -131,8 +131,8 @@ mod tests {
     }
 
     proptest! {
-        /// Any presses in any order: each person counts once, as many as needed set the action off, one
-        /// rejection ends it, and the person who asked counts only where the policy says so.
+        /// For any presses in any order: each person counts once, as many as needed set the action off, one rejection
+        /// ends it, and the person who asked counts only where the policy says so.
         #[test]
         fn a_crowd_cannot_outvote_the_policy(
             presses in prop::collection::vec((0..4usize, any::<bool>()), 1..12),

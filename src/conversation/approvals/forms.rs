@@ -70,7 +70,8 @@ impl Approvals {
         })
     }
 
-    /// Asks for the reason of a rejection that counts. If the window cannot be opened, the rejection stands without one.
+    /// Asks for the reason of a rejection that counts. If the window cannot be opened, the rejection stands without
+    /// one.
     pub(super) fn ask_why(&self, record: &ActionRecord, click: &Click) {
         let Some(trigger) = click.trigger_id.clone().filter(|_| record.requested_by != click.by) else { return };
         let (slack, view) = (self.slack.clone(), reason::draw(record, &record.approval));
@@ -84,8 +85,8 @@ impl Approvals {
         });
     }
 
-    /// Opens the form of a card: of an open card for those who may decide or who asked, of a
-    /// rejected or withdrawn for anybody.
+    /// Opens the form of a card: of an open card for those who may decide or who asked, of a rejected or withdrawn one
+    /// for everyone.
     pub(super) async fn open_form(
         &self,
         record: ActionRecord,

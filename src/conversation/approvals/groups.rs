@@ -1,7 +1,7 @@
 //! The members of the user groups that policies name. All lookups go through here, so that Slack is asked once.
 //!
-//! A decision looks a group up when it arrives: the answer is seconds old at most, and where Slack does not answer,
-//! an error. A list of open cards may be a minute old, and is shorter rather than late.
+//! A decision looks a group up when it arrives: the answer is seconds old at most, and where Slack does not answer, an
+//! error. A list of open cards may be a minute old, and is shorter rather than late.
 
 use std::{
     collections::{BTreeSet, HashMap},

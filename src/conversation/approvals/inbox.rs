@@ -43,9 +43,9 @@ pub enum InboxAnswer {
     /// It did not count, and the card has changed: its time was over, or other people may decide. The reply goes to the
     /// person, and this thread goes on.
     Redrawn {
-        /// The reply to the person.
+        /// The thread of the card.
         thread: ThreadId,
-        /// What the person is told.
+        /// The reply to the person.
         told: Reply,
     },
     /// Slack did not identify the person: it is tried again. The reply goes to the person if that fails too.
@@ -232,8 +232,8 @@ impl Approvals {
         known
     }
 
-    /// Returns an open record with the current policy, and true if it changed just now: then it is saved and
-    /// noted, and the card says so. `Err` has the record as another writer left it.
+    /// Returns an open record with the current policy, and true if it changed just now: then it is saved and noted, and
+    /// the card says so. `Err` has the record as another writer left it.
     pub(super) async fn by_settings_of_now(
         &self,
         record: &ActionRecord,

@@ -8,8 +8,7 @@
 //! | [`decide`] | pure: a record and a decision give the changes to write |
 //! | [`inbox`] | joins them with the store: the first wins in one compare-and-set, everyone else gets a reply |
 //! | [`forms`] | windows that cards open |
-//! | [`telling`], [`named_now`] | tells approvers that a card waits for them; finds the cards that they may approve now
-//! |
+//! | [`telling`], [`named_now`] | tells approvers that a card waits; finds the cards that they may approve now |
 //! | [`withdraw`] | withdraws an open request |
 //! | [`replies`] | the sentences |
 //!

@@ -35,8 +35,7 @@ impl Named<'_> {
         policy::may_approve(record, self.user, &person).is_ok()
     }
 
-    /// Returns `found`, and the other open cards that the person may approve by the current policy; the latter newest
-    /// first.
+    /// Returns `found` and the other open cards that the person may approve by the current policy, newest first.
     ///
     /// # Errors
     ///

@@ -1,8 +1,8 @@
 //! The rights of people by the kind of their account, looked up in Slack when it matters.
 //!
-//! Full members of the workspace may decide and ask. Guests, people of other workspaces, bots and deactivated
-//! accounts may not, unless the settings say so (`approvals.outsiders`, `slack.outsiders`). Slack's answer is good for
-//! seconds. Where it gives none, nothing counts.
+//! Full members of the workspace may decide and ask. Guests, people of other workspaces, bots and deactivated accounts
+//! may not, unless the settings say so (`approvals.outsiders`, `slack.outsiders`). Slack's answer is good for seconds.
+//! Where it gives none, nothing counts.
 
 use std::{
     collections::HashMap,
@@ -36,7 +36,7 @@ const PATIENCE: Duration = Duration::from_millis(1500);
 /// The time a request waits for Slack to identify the person before they are told that it does not.
 const PATIENCE_WITH_WORDS: Duration = Duration::from_secs(30);
 
-/// The time it waits while they cannot even be told.
+/// The time a request waits while even that reply does not arrive.
 const AT_MOST: Duration = Duration::from_secs(3600);
 
 /// The number of accounts that are remembered.
@@ -52,7 +52,7 @@ pub enum Right {
     Decide,
     /// Ask for something, or look something up.
     Ask,
-    /// Either of the two suffices: see everything on a card, stop an action in progress.
+    /// See everything on a card, or stop an action in progress; either of the other two gives this right.
     Take,
 }
 
@@ -136,7 +136,7 @@ impl Outside {
     }
 }
 
-/// The kinds of people's accounts.
+/// The lookup of people's accounts and rights.
 #[derive(Clone)]
 pub struct People(Arc<Inner>);
 

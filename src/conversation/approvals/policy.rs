@@ -71,8 +71,7 @@ pub fn changed(shown: &ActionRecord, known: &ActionRecord, at: Timestamp) -> Aud
 }
 
 /// Returns the lines of rules that a change has to satisfy, each with the most exact rule first: one for each of its
-/// contexts, and
-/// for a standing approval one more for each change that it covers. The strictest of them counts.
+/// contexts, and for a standing approval one more for each change that it covers. The strictest of them counts.
 fn lines<'a>(settings: &config::Approvals, matter: &Matter<'a>) -> Vec<(Option<&'a str>, Vec<Rule>)> {
     let covered = matter.scope.measures.get(COVERS).into_iter().flatten();
     let covered: Vec<&str> = covered.filter_map(|action| action.as_str()).collect();

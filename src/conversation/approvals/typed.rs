@@ -21,8 +21,8 @@ use crate::record::undelivered::slot_of_notice;
 
 impl Approvals {
     /// Handles a typed yes, no or never mind. A no while a question is open is the answer to the question, since it was
-    /// asked last. Never mind withdraws the one open card of the person who asked for
-    /// it; any other meaning is for the assistant to find.
+    /// asked last. Never mind withdraws the one open card of the person who asked for it; any other meaning is for the
+    /// assistant to find.
     pub async fn on_typed(&self, typed: &Typed, seq: Seq) -> Result<InboxAnswer, Error> {
         let saved = self.store.load(&typed.thread).await?;
         if !typed.addressed && saved.is_none() {
@@ -76,8 +76,8 @@ impl Approvals {
         Ok(InboxAnswer::Refused(self.came_after(&record).await))
     }
 
-    /// Turns down a yes or no that follows another person's words. The person gets one reply for each card:
-    /// most such words are meant for the people there.
+    /// Turns down a yes or no that follows another person's words. The person gets one reply for each card: most such
+    /// words are meant for the people there.
     async fn said_to_another(&self, typed: &Typed, record: &ActionRecord) -> Result<InboxAnswer, Error> {
         let why = "said to somebody else";
         let audit = self.store.audit(&typed.thread).await?;

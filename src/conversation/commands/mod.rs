@@ -8,10 +8,11 @@
 //! | [`in_thread`] | “@bot status” and “@bot cancel”, where Slack allows no commands |
 //! | [`replies`] | the sentences |
 //!
-//! *Architecture Invariant:* nothing here decides an action, but that “cancel” withdraws one; no language model is asked.
+//! *Architecture Invariant:* nothing here decides an action, but that “cancel” withdraws one; no language model is
+//! asked.
 //!
-//! Statements about platforms come from [`Facts`], which waits for no longer than it says and reports how old an
-//! answer is. Statements about actions come from the store and are as old as the answer itself.
+//! Statements about platforms come from [`Facts`], which waits for no longer than it says and reports how old an answer
+//! is. Statements about actions come from the store and are as old as the answer itself.
 
 pub mod grammar;
 pub mod in_thread;
@@ -157,8 +158,8 @@ impl Commands {
 
     /// Exports the thread that a link leads to, or the thread of the asker's latest request.
     ///
-    /// A file is posted into a thread only for its readers: the asker typed the command in its channel, or asked for
-    /// a change in the thread.
+    /// A file is posted into a thread only for its readers: the asker typed the command in its channel, or asked for a
+    /// change in the thread.
     async fn notebook_of(&self, command: &Command, link: Option<&str>) -> Result<Answered, Error> {
         let own = [Label::AskedBy(command.by.clone())];
         let thread = match link.map(links::read) {

@@ -90,7 +90,7 @@ impl Records<'_> {
     }
 }
 
-/// Returns whether the card of an open action can be seen.
+/// Returns the visibility of an open action's card.
 ///
 /// # Errors
 ///

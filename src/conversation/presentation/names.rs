@@ -1,8 +1,8 @@
 //! The names of user groups and people, for places that name them without a notification.
 //!
-//! Slack draws `<!subteam^S…>` and `<@U…>` with the name, but both notify. So a mere name is stored with the
-//! id ([`Span::Group`], [`Span::Name`]) and looked up when it is drawn, as plain words. A failed lookup
-//! delays nothing for long: a group is shown by its id then, and a person as Slack shows them.
+//! Slack draws `<!subteam^S…>` and `<@U…>` with the name, but both notify. So a mere name is stored with the id
+//! ([`Span::Group`], [`Span::Name`]) and looked up when it is drawn, as plain words. A failed lookup delays nothing for
+//! long: a group is shown by its id then, and a person as Slack shows them.
 
 use std::{
     borrow::Cow,

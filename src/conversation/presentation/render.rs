@@ -1,8 +1,8 @@
 //! Draws the bot's messages as Block Kit, at the last moment.
 //!
-//! [`reply()`], [`card()`] and [`status()`] turn the plain data of [`countersign_core::reply`] into a [`Message`] that Slack accepts,
-//! whatever the data holds: everything is escaped ([`spans`]), and every limit is kept ([`canvas`]). What does not fit is
-//! left out at the end, and the message says so; [`chunks()`] divides a long answer before that.
+//! [`reply()`], [`card()`] and [`status()`] turn the plain data of [`countersign_core::reply`] into a [`Message`] that
+//! Slack accepts, whatever the data holds: everything is escaped ([`spans`]), and every limit is kept ([`canvas`]).
+//! What does not fit is left out at the end, and the message says so; [`chunks()`] divides a long answer before that.
 //!
 //! This module decides nothing and looks nothing up; the same data always gives the same message.
 

@@ -2,9 +2,9 @@
 //!
 //! A thread is *finished* when nothing happened in it for a while and nothing in it is open: no waiting messages, no
 //! message to send, no open card, no action in progress, no unknown outcome. Then its steps go, and with them its
-//! messages; its checkpoint forgets everything but the number of turns, so that a new message gets a
-//! slot of its own. Its record is kept, or kept with the words hidden behind their hashes, or dropped with the
-//! rest. Its files go with its words, those that no other thread shows.
+//! messages; its checkpoint forgets everything but the number of turns, so that a new message gets a slot of its own.
+//! Its record is kept, or kept with the words hidden behind their hashes, or dropped with the rest. Its files go with
+//! its words, those that no other thread shows.
 
 use std::{sync::Arc, time::Duration};
 
@@ -22,7 +22,7 @@ use serde_json::{Value, json};
 
 use super::notebook::redact::{TYPED, placeholder};
 
-/// The number of threads that are deleted in one round.
+/// The number of threads that are cleared in one round.
 const AT_A_TIME: usize = 50;
 
 /// The fields of a record that hold people's words.
@@ -31,7 +31,7 @@ const WORDS: [&str; 2] = ["text", "reason"];
 /// The number of a thread's rejections that are read.
 const REJECTIONS: usize = 1000;
 
-/// The service that deletes finished threads.
+/// The service that deletes the words of finished threads.
 #[derive(Clone, Debug)]
 pub struct Retention {
     store: Arc<dyn Store>,
@@ -47,11 +47,11 @@ impl Retention {
         Self { store, clock, memories, keep: settings.keep, kept: settings.kept }
     }
 
-    /// Runs one round. Returns the number of threads that were deleted.
+    /// Runs one round. Returns the number of threads that were cleared.
     ///
     /// # Errors
     ///
-    /// If the store does not answer; the rest is deleted in the next round.
+    /// If the store does not answer; the rest is cleared in the next round.
     pub async fn sweep(&self) -> Result<usize, Error> {
         let Some(keep) = self.keep else { return Ok(0) };
         let now = self.clock.now();

@@ -27,8 +27,8 @@ pub fn messages(letters: &[DeadLetter]) -> impl Iterator<Item = (&DeadLetter, &T
     })
 }
 
-/// Adds the messages to an answer that the asker may be shown: those of the channel they ask from, those to them
-/// alone, or to a card they are shown (`records`).
+/// Adds to an answer the messages that the asker may be shown: those of the channel they ask from, direct ones to them,
+/// and those with a card they are shown (`records`).
 pub fn listed(reply: Reply, letters: &[DeadLetter], asker: &Asker, records: &[ActionRecord], links: &Links) -> Reply {
     let may_see = |(_, thread, outgoing): &(&DeadLetter, &ThreadId, &Outgoing)| {
         let of_card =

@@ -1,6 +1,6 @@
-//! Handles what waits in the inbox: each entry once it is known to be ours, and again if that failed.
+//! Handles the entries of the inbox: each once this process has claimed it, and again if that failed.
 //!
-//! An entry is taken away in the same write as its effect where it has one in the store, and after its answer was sent
+//! An entry is removed in the same write as its effect where it has one in the store, and after its answer was sent
 //! where it has none. A crash in between repeats an answer to one person, never a decision.
 //!
 //! As many entries are handled at a time as there are seats, and a seat comes before a claim. An entry that fails is
@@ -58,22 +58,22 @@ use crate::{
     },
 };
 
-/// For how many Slack calls' time a claimed entry is left alone before somebody else may handle it.
+/// The time after which another process may handle a claimed entry, in timeouts of a Slack call.
 const CLAIM: u32 = 3;
 
-/// How many entries are claimed at a time when looking for what was left behind.
+/// The number of entries that a sweep claims at a time.
 const BATCH: usize = 32;
 
-/// How many entries are handled at a time.
+/// The number of entries that are handled at a time.
 const SEATS: usize = 64;
 
-/// How often an entry is handled before it is given up. With the waits below this is about an hour.
+/// The number of times an entry is handled before it is given up. With the waits below this is about an hour.
 const ATTEMPTS: u32 = 60;
 
-/// How often it is looked at before somebody is told that Slack does not say who they are: for about half a minute.
+/// The number of times before the person is told that Slack does not identify them. About half a minute.
 const PATIENT: u32 = 5;
 
-/// How often it is handled for a private answer that does not arrive: for about five minutes.
+/// The number of times an entry is handled for a private answer that does not arrive. About five minutes.
 const TOLD_WITHIN: u32 = 10;
 
 /// The longest wait between two attempts.
@@ -87,68 +87,70 @@ pub struct Inbox(Arc<InboxDeps>, Arc<Seats>);
 #[derive(Debug)]
 pub struct Seat(OwnedSemaphorePermit);
 
-/// Who may handle entries.
+/// The seats of an inbox.
 struct Seats {
     free: Arc<Semaphore>,
-    /// Whether somebody found no seat: entries wait to be claimed.
+    /// True if a caller found no seat: entries wait to be claimed.
     behind: AtomicBool,
 }
 
-/// What an [`Inbox`] needs.
+/// The dependencies of an [`Inbox`].
 pub struct InboxDeps {
-    /// Where the entries are.
+    /// The store of the entries.
     pub store: Arc<dyn Store>,
-    /// Decides on clicks.
+    /// The service that decides on clicks.
     pub approvals: Approvals,
-    /// Answers commands.
+    /// The service that answers commands.
     pub commands: Commands,
-    /// Takes requests for something new in.
+    /// The service that takes in requests for something new.
     pub creation: Creation,
-    /// Ends what is being done.
+    /// The service that ends runs.
     pub stopping: Stopping,
-    /// Exports threads.
+    /// The exporter of threads.
     pub notebook: Notebook,
-    /// Keeps what people think of answers.
+    /// The service that keeps ratings.
     pub ratings: Ratings,
-    /// Whether the app is declared an agent: Slack then offers what can be asked first.
+    /// True if the app is declared an agent: Slack then offers prompts to begin with.
     pub agent_view: bool,
-    /// What somebody can begin with: label, and the request.
+    /// The prompts to begin with: label, and the request.
     pub prompts: Vec<(&'static str, &'static str)>,
-    /// Draws the Home tab.
+    /// The Home tab.
     pub home: Home,
-    /// Whose words count.
+    /// The rights of people.
     pub people: People,
-    /// Tells those who are named that a card waits.
+    /// The sender of messages that a card waits.
     pub telling: Telling,
-    /// What those are called who are named.
+    /// The names of user groups and people.
     pub names: Names,
-    /// What time it is.
+    /// The clock.
     pub clock: Arc<dyn Clock>,
-    /// Reads what threads remember.
+    /// The reader of the threads' memories.
     pub memories: Memories,
-    /// Tells people.
+    /// The client for private answers.
     pub slack: SlackClient,
-    /// Goes on with threads.
+    /// The workers that advance threads.
     pub workers: Workers,
-    /// Sends what was said.
+    /// The sender of outgoing messages.
     pub sender: Sender,
-    /// What is going on, for draining.
+    /// The tasks in progress, for draining.
     pub tasks: TaskTracker,
 }
 
 impl Inbox {
-    /// An inbox.
+    /// Creates an inbox from its dependencies.
     pub fn new(deps: InboxDeps) -> Self {
         let seats = Seats { free: Arc::new(Semaphore::new(SEATS)), behind: AtomicBool::new(false) };
         Self(Arc::new(deps), Arc::new(seats))
     }
 
-    /// How long an entry is claimed for. After that it is anybody's: the process that claimed it is gone.
+    /// Returns the time that an entry is claimed for. After that any process may take it: the one that claimed it is
+    /// gone.
     pub fn claim(&self) -> Duration {
         self.0.slack.timeout() * CLAIM
     }
 
-    /// A seat, if one is free. Whoever gets none leaves the entry unclaimed: it is taken up as soon as there is one.
+    /// Returns a seat, if one is free. A caller without one leaves the entry unclaimed: it is taken up once a seat is
+    /// free.
     pub fn seat(&self) -> Option<Seat> {
         let seat = self.1.free.clone().try_acquire_owned().ok().map(Seat);
         if seat.is_none() {
@@ -157,7 +159,7 @@ impl Inbox {
         seat
     }
 
-    /// Handles an entry that this process has claimed, and then what waited for the seat.
+    /// Handles an entry that this process has claimed, and then the entries that waited for the seat.
     pub fn take(&self, entry: ClaimedInteraction, seat: Seat) {
         let inbox = self.clone();
         self.0.tasks.spawn(async move {
@@ -173,7 +175,7 @@ impl Inbox {
         });
     }
 
-    /// Looks for entries that nobody handles, as far as there are seats.
+    /// Takes up entries that no process handles, as far as there are seats.
     pub async fn sweep(&self) -> Result<(), Error> {
         let mut seats: Vec<Seat> = std::iter::from_fn(|| self.seat()).take(BATCH).collect();
         if seats.is_empty() {
@@ -209,7 +211,7 @@ impl Inbox {
         }
     }
 
-    /// Keeps an entry as a dead letter, and tells whoever waits for an answer.
+    /// Keeps an entry as a dead letter, and tells the person who waits for an answer.
     async fn give_up(&self, entry: &ClaimedInteraction, why: &str) {
         tracing::error!(why, "An interaction is given up and kept as unhandled");
         if let Err(error) = self.0.store.fail_interaction(entry, why, self.0.clock.now()).await {
@@ -372,11 +374,11 @@ impl Inbox {
         }
     }
 
-    /// A form of a card was sent. Returns what the window does; nothing: it closes.
+    /// Handles a submitted form of a card. Returns the window's next view; `None`: it closes.
     ///
     /// # Errors
     ///
-    /// If the store does not answer: Slack is to send it again.
+    /// If the store does not answer: Slack will deliver it again.
     pub async fn submit(&self, view: &View, by: &UserId) -> Result<Option<Value>, Error> {
         match self.0.approvals.on_form(view, by).await? {
             Submitted::Stays(payload) => Ok(Some(payload)),
@@ -387,16 +389,16 @@ impl Inbox {
         }
     }
 
-    /// Whether this is the callback id of a shortcut for something new, and of its window.
+    /// Returns true for the callback id of a shortcut for something new, and of its window.
     pub fn creates(&self, callback: &str) -> bool {
         self.0.creation.is_one(callback)
     }
 
-    /// Something new was proposed.
+    /// Reads a submitted proposal of something new.
     ///
     /// # Errors
     ///
-    /// What the window says instead of closing.
+    /// The view that the window shows instead of closing.
     pub async fn wanted(
         &self,
         view: &View,
@@ -405,7 +407,7 @@ impl Inbox {
         self.0.creation.read(view, interaction).await
     }
 
-    /// Sends what is to be said now, and has the thread go on.
+    /// Sends the thread's messages, and has the thread go on.
     fn go_on(&self, answer: &InboxAnswer) {
         match answer {
             InboxAnswer::Counted(thread) | InboxAnswer::Redrawn { thread, .. } => {
@@ -418,7 +420,7 @@ impl Inbox {
         }
     }
 
-    /// Does what somebody ordered in a thread, and tells them.
+    /// Carries out an order given in a thread, and replies privately.
     async fn obey(&self, here: &Here, seq: Seq) -> Result<InboxAnswer, Error> {
         let deps = &self.0;
         let thread = here.thread.clone();
@@ -436,7 +438,7 @@ impl Inbox {
         Ok(InboxAnswer::Nothing)
     }
 
-    /// Opens the window in which somebody asks about a message.
+    /// Opens the window for a question about a message.
     async fn open_window(&self, shortcut: &Shortcut) -> InboxAnswer {
         let opened = match &shortcut.trigger_id {
             Some(trigger) => report(self.0.slack.open_view(trigger, &shortcuts::window(shortcut)).await.map(drop)),
@@ -463,7 +465,7 @@ impl Inbox {
         Ok(InboxAnswer::Counted(asked.thread.clone()))
     }
 
-    /// Hands the notebook of a thread out.
+    /// Exports the thread of a message.
     async fn export(&self, shortcut: &Shortcut) -> Result<InboxAnswer, Error> {
         let reply = self.0.commands.notebook(&shortcut.by, &shortcut.thread).await?;
         match &shortcut.response_url {
@@ -477,7 +479,7 @@ impl Inbox {
     }
 }
 
-/// It is to be handled again.
+/// The error that has an entry handled again.
 fn later(why: &'static str) -> Error {
     Error::Unavailable(why.into())
 }

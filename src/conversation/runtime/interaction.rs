@@ -1,4 +1,4 @@
-//! What waits in the inbox: entries that are handled without leasing a thread. Stored, so each shape must stay readable.
+//! The entries of the inbox, which are handled without leasing a thread. Stored, so each shape must stay readable.
 
 use countersign_core::{
     clock::Timestamp,
@@ -18,135 +18,135 @@ use crate::{
     },
 };
 
-/// Whether an interaction decides nothing, whoever wrote it: the timers of a card, which only close it or speak of it.
+/// Returns true if an interaction decides nothing: the timers of a card, which only close it or send messages about it.
 pub fn decides_nothing(entry: &serde_json::Value) -> bool {
     matches!(entry["kind"].as_str(), Some("expire" | "remind" | "tell"))
 }
 
-/// One thing to handle.
+/// An entry of the inbox.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum Interaction {
-    /// Somebody pressed a button of a card.
+    /// A press on a button of a card.
     Click(Click),
-    /// Somebody typed a plain yes, no or never mind in a thread.
+    /// A typed yes, no or never mind in a thread.
     Typed(Typed),
     /// A card's time is over.
     Expire {
-        /// Which.
+        /// The key of the card.
         approval: ApprovalId,
     },
     /// A card's time is nearly over.
     Remind {
-        /// Which.
+        /// The key of the card.
         approval: ApprovalId,
     },
-    /// Nobody decided for so long that more people are asked.
+    /// No decision was made for so long that more people may decide.
     Escalate {
-        /// Which.
+        /// The key of the card.
         approval: ApprovalId,
     },
-    /// The time is over until which an action waits for an event.
+    /// The time until which an action waits for an event is over.
     Overdue {
-        /// Where.
+        /// The thread of the action.
         thread: ThreadId,
-        /// Which.
+        /// The action that waits.
         action: ActionId,
-        /// The time.
+        /// The end of the wait.
         until: Timestamp,
     },
-    /// Somebody gave a reason for their rejection.
+    /// The reason for a rejection.
     Reason(Reason),
-    /// Somebody told the bot “status” or “cancel” in a thread.
+    /// A “status” or “cancel” to the bot in a thread.
     Here(Here),
-    /// Somebody asks about a message with the shortcut: the window is to be opened.
+    /// The shortcut to ask about a message: the window has to be opened.
     Ask(Shortcut),
-    /// What somebody asked in that window.
+    /// The question asked in that window.
     Asked(Asked),
-    /// Somebody wants the notebook of a message's thread.
+    /// The shortcut to export a message's thread.
     Export(Shortcut),
-    /// Somebody wants to propose something new: the window is to be opened.
+    /// The shortcut to propose something new: the window has to be opened.
     New {
-        /// Who.
+        /// The person.
         by: UserId,
         /// The callback id of the shortcut; empty in what earlier versions stored.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         shortcut: String,
-        /// Opens a window, for three seconds.
+        /// The id that opens a window, for three seconds.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         trigger_id: Option<String>,
     },
-    /// What somebody proposed in that window.
+    /// The proposal made in that window.
     Wanted(Wanted),
     /// A slash command.
     Command(Command),
-    /// Somebody opened the App Home.
+    /// A visit to the App Home.
     Home {
-        /// Who.
+        /// The person.
         user: UserId,
-        /// Which pages they look at.
+        /// The pages shown.
         #[serde(default, skip_serializing_if = "Pages::is_first")]
         pages: Pages,
     },
-    /// People who are named by a card's policy are to be told that it waits.
+    /// The people named by a card's policy are to be told that it waits.
     Tell {
-        /// Which card.
+        /// The key of the card.
         approval: ApprovalId,
     },
-    /// Somebody wants what is being done in a thread to end.
+    /// A request to end the work in a thread.
     Stop(Stop),
-    /// Somebody wants a thread exported, in it.
+    /// A request to post the notebook of a thread in it.
     Notebook {
         /// The thread.
         thread: ThreadId,
-        /// Who.
+        /// The person.
         by: UserId,
-        /// Whether it was said to the bot.
+        /// True if it was addressed to the bot.
         #[serde(default = "yes", skip_serializing_if = "is_yes")]
         addressed: bool,
     },
-    /// Somebody said whether an answer helped.
+    /// A rating of an answer.
     Rated(Rated),
-    /// Somebody wants something sent once more that could not be delivered.
+    /// A request to send an undelivered message again.
     SendAgain(SendAgain),
-    /// A message that may be there twice is to be looked for.
+    /// A message that may have been posted twice, to be searched for.
     Twins(Twins),
-    /// Somebody begins to talk with the bot for the first time: what can be asked.
+    /// A person's first conversation with the bot: prompts are to be offered.
     Prompts {
-        /// Where.
+        /// The direct conversation.
         channel: ChannelId,
-        /// In which thread, where Slack has made one for it.
+        /// The thread, where Slack has made one for it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         thread: Option<MessageTs>,
     },
 }
 
-/// A request that something is sent once more.
+/// A request to send a message again.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SendAgain {
-    /// What: the nonce of the message.
+    /// The nonce of the message.
     pub key: String,
-    /// Who.
+    /// The person.
     pub by: UserId,
-    /// Where it was pressed.
+    /// The conversation where it was pressed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub channel: Option<ChannelId>,
-    /// In which thread.
+    /// The thread where it was pressed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thread: Option<MessageTs>,
-    /// Where to answer, for 30 minutes.
+    /// The address for answers, good for 30 minutes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response_url: Option<String>,
 }
 
 impl SendAgain {
-    /// The conversation where it was pressed, and the thread in it.
+    /// Returns the conversation where it was pressed, and the thread in it.
     pub fn place(&self) -> Option<(&ChannelId, Option<&MessageTs>)> {
         self.channel.as_ref().map(|channel| (channel, self.thread.as_ref()))
     }
 }
 
-/// Orders of which it was not kept were all said to the bot.
+/// The default of `addressed`: orders stored without it were all addressed to the bot.
 fn yes() -> bool {
     true
 }
@@ -156,7 +156,7 @@ fn is_yes(addressed: &bool) -> bool {
 }
 
 impl Interaction {
-    /// As it is stored.
+    /// Returns the interaction as it is stored.
     pub fn to_value(&self) -> serde_json::Value {
         serde_json::to_value(self).expect("an interaction is plain data")
     }

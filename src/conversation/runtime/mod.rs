@@ -1,18 +1,18 @@
-//! Moves the work: takes in what arrives, has threads run, sends what was said.
+//! The runtime: takes in deliveries, has threads run, sends messages.
 //!
 //! | room | does |
 //! | --- | --- |
 //! | [`dispatch`] | stores each delivery where it belongs, before it is acknowledged |
 //! | [`workers`] | leases threads and lets the engine of their graph advance them |
-//! | [`inbox`], [`interaction`] | handles what cannot wait for a thread, clicks, typed consent, commands, expiry; and what lies there |
+//! | [`inbox`], [`interaction`] | handles what cannot wait for a thread: clicks, typed consent, commands, expiry |
 //! | [`order`], [`stopping`] | “stop” and “notebook”, typed; ending a run |
-//! | [`outbox`], [`pacing`] | sends what was said by its channel, once, in order, and no faster than Slack takes it |
-//! | [`thread_status`] | what Slack itself shows while it works |
-//! | [`sweeper`] | looks regularly for what nobody announced |
+//! | [`outbox`], [`pacing`] | sends each message by its channel, once, in order, and no faster than Slack takes it |
+//! | [`thread_status`] | Slack's own status line while a thread is worked on |
+//! | [`sweeper`] | looks regularly for work without a hint |
 //!
-//! It hands each thing to the room that knows what to do with it, so it knows all of them, and none of them knows it.
+//! It hands each thing to the room that handles it, so it knows all of them, and none of them knows it.
 //!
-//! *Architecture Invariant:* nothing here says whether a decision counts, what a command answers or how anything looks.
+//! *Architecture Invariant:* nothing here decides if a decision counts, what a command answers or how anything looks.
 
 pub mod dispatch;
 pub mod inbox;

@@ -1,9 +1,9 @@
-//! The typed words that are an order to the bot itself, in a thread where it is: no model has to understand them.
+//! The typed words that are an order to the bot in a thread where it takes part: no model has to understand them.
 
-/// What is ordered.
+/// The orders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// End what is being done, and close the open cards.
+    /// End the work in progress, and close the open cards.
     Stop,
     /// Export the thread.
     Notebook,
@@ -14,7 +14,7 @@ const NOTEBOOK: &[&str] =
     &["notebook", "lab notebook", "the notebook", "export", "export this thread", "export the thread"];
 
 impl Order {
-    /// What a whole message orders, if it is plainly one of them.
+    /// Returns the order that a whole message is, if it is plainly one.
     pub fn typed(text: &str) -> Option<Self> {
         let words = text.trim().trim_end_matches(['.', '!']).to_lowercase();
         if STOP.contains(&words.as_str()) {

@@ -1,20 +1,21 @@
-//! Sends what was said: in order within a thread, once.
+//! Sends outgoing messages: in order within a thread, once.
 //!
 //! Slack has no idempotency key. Each post carries a random one in its metadata; when an attempt has no known end, the
 //! thread is searched for it before anything is posted again. Edits and deletions can simply be repeated.
 //!
-//! A claim has an end. Whoever stood still for longer than that does not send any more ([`claim`]); what was posted twice
-//! all the same is looked for and taken away ([`twins`]). What Slack refuses for good is told another way and kept
-//! ([`refused`]). What it does not take for long holds up nothing else, and those concerned are told ([`mod@waiting`]).
+//! A claim has an end. A process that stood still for longer than that does not send any more ([`claim`]); a message
+//! posted twice all the same is searched for and deleted ([`twins`]). A message that Slack refuses for good is reported
+//! another way and kept ([`refused`]). One that it does not take for long holds up nothing else, and is reported
+//! ([`mod@waiting`]).
 //!
-//! Before a message goes, [`super::pacing`] is asked whether Slack would take it now. If not, it goes back into the
-//! outbox, untried, and the sender turns to somebody else; the next sweep after its time takes it up.
+//! Before a message goes, [`super::pacing`] is asked if Slack would take it now. If not, it goes back into the outbox,
+//! untried, and the sender turns to another thread; the next sweep after its time takes it up.
 //!
-//! A message goes by a [`Channel`], which is Slack but for [`Outbound::Elsewhere`]; one for a channel that this program does
-//! not have stays in the outbox.
+//! A message goes by a [`Channel`], which is Slack but for [`Outbound::Elsewhere`]; one for a channel that this program
+//! does not have stays in the outbox.
 //!
-//! As many tasks run as there are seats. Whoever finds none puts the thread in a line ([`mod@line`]), which is as long as it
-//! may be and no longer: what does not fit is found by the next sweep.
+//! As many tasks run as there are seats. A caller that finds none puts the thread in a line ([`mod@line`]) of limited
+//! length: threads that do not fit are found by the next sweep.
 
 mod attempt;
 pub mod channel;
@@ -54,44 +55,44 @@ use super::{
 };
 use crate::presentation::{links::Links, names::Names};
 
-/// For how many calls' time a claimed message is left alone before somebody else may send it.
+/// The time after which another process may send a claimed message, in timeouts of a call.
 const CLAIM: u32 = 3;
 
-/// How many threads' messages are claimed at a time when looking for what is due.
+/// The number of threads whose messages a sweep claims at a time.
 const BATCH: usize = 64;
 
-/// How many cards of a thread that gave way are looked through for those that lead to a new one.
+/// The number of a thread's superseded cards that are searched for those that lead to a new one.
 const OLDER: usize = 20;
 
-/// Sends outgoing messages.
+/// The sender of outgoing messages.
 #[derive(Clone)]
 pub struct Sender(Arc<Inner>);
 
-/// What a [`Sender`] needs.
+/// The dependencies of a [`Sender`].
 pub struct SenderDeps {
-    /// Where messages wait.
+    /// The store of the messages.
     pub store: Arc<dyn Store>,
-    /// Where they go.
+    /// The client that messages go by.
     pub slack: SlackClient,
-    /// Where else they can go.
+    /// The other channels that messages can go by.
     pub channels: Vec<Arc<dyn Channel>>,
-    /// What Slack itself shows while something is done.
+    /// Slack's status line for work in progress.
     pub thread_status: ThreadStatus,
-    /// Where cards are.
+    /// The links to cards.
     pub links: Links,
-    /// What those are called who are named.
+    /// The names of user groups and people.
     pub names: Names,
-    /// Reads what threads remember.
+    /// The reader of the threads' memories.
     pub memories: Memories,
-    /// What time it is.
+    /// The clock.
     pub clock: Arc<dyn Clock>,
     /// The name of this process in claims.
     pub name: WorkerId,
-    /// How many messages are sent at a time.
+    /// The number of messages that are sent at a time.
     pub seats: usize,
-    /// Whether Slack's limits are kept.
+    /// True if Slack's limits are kept.
     pub rate_limits: bool,
-    /// What is going on, for draining.
+    /// The tasks in progress, for draining.
     pub tasks: TaskTracker,
 }
 
@@ -107,17 +108,17 @@ struct Inner {
     seats: Arc<Semaphore>,
     line: Line,
     tasks: TaskTracker,
-    /// By how many milliseconds Slack's clock is ahead of ours, as its last answer had it.
+    /// The milliseconds that Slack's clock is ahead of ours, from its last answer.
     ahead: AtomicI64,
     troubles: Troubles,
     links: Links,
     names: Names,
-    /// The direct messages with people, as far as they were needed.
+    /// The direct conversations with people, as far as they were needed.
     direct: Mutex<HashMap<UserId, ChannelId>>,
 }
 
 impl Sender {
-    /// Sends with these dependencies.
+    /// Creates a sender from its dependencies.
     pub fn new(deps: SenderDeps) -> Self {
         let SenderDeps {
             store,
@@ -156,20 +157,19 @@ impl Sender {
         }))
     }
 
-    /// Sends what a thread has to say now.
+    /// Sends the messages of a thread that are due.
     pub fn flush(&self, thread: ThreadId) {
         self.0.line.push(thread, false);
         self.serve();
     }
 
-    /// Sends what a thread has to say now that nothing is being done in it, and takes Slack's own line away if that
-    /// leaves it standing.
+    /// Sends the messages of a thread whose work has ended, and clears the thread status if they leave it standing.
     pub fn ended(&self, thread: ThreadId) {
         self.0.line.push(thread, true);
         self.serve();
     }
 
-    /// Takes up whoever stands in line, if there is a seat: a seat comes before a claim, whose time is for sending.
+    /// Takes up the threads in line, if there is a seat: a seat comes before a claim, whose time is for sending.
     fn serve(&self) {
         let Ok(seat) = self.0.seats.clone().try_acquire_owned() else { return };
         self.0.tasks.spawn(self.clone().serve_line(seat));
@@ -194,7 +194,7 @@ impl Sender {
         }
     }
 
-    /// Sends whatever is due anywhere, as far as there are seats.
+    /// Sends the messages that are due in any thread, as far as there are seats.
     pub async fn sweep(&self) {
         let free = self.0.seats.available_permits().min(BATCH);
         let many = u32::try_from(free).unwrap_or(0);
@@ -213,7 +213,7 @@ impl Sender {
         self.serve();
     }
 
-    /// Sends all that a thread has to say now. Returns whether a status was the last of it: then something goes on.
+    /// Sends all due messages of a thread. Returns true if the last of them was a status: then the work goes on.
     async fn send_all(&self, thread: &ThreadId) -> bool {
         let mut goes_on = false;
         while let Some(held) = self.claim(Some(thread), 1).await.pop() {
@@ -268,8 +268,8 @@ impl Sender {
         }
     }
 
-    /// Puts the card of now in the place of a [`Outbound::Redraw`]. Whoever moves the action after this has a message behind
-    /// it in the outbox.
+    /// Replaces an [`Outbound::Redraw`] by the current card. A later change of the action puts a message behind it in
+    /// the outbox.
     async fn draw(&self, claimed: &mut Claimed) -> Result<(), Sent> {
         let Outbound::Redraw { action } = &claimed.outgoing.body else { return Ok(()) };
         match self.0.store.action(&claimed.thread, action).await {
@@ -282,8 +282,7 @@ impl Sender {
         }
     }
 
-    /// The card that was posted now may have taken the place of older ones: those are drawn once more, behind it, since
-    /// they can lead to it from now on.
+    /// Draws the older cards again that the card just posted has replaced, since they can lead to it from now on.
     async fn lead_to(&self, newer: &Claimed) {
         let filter =
             ActionFilter { thread: Some(newer.thread.clone()), statuses: vec![Status::Superseded], limit: OLDER };
@@ -304,7 +303,7 @@ impl Sender {
         }
     }
 
-    /// Whether Slack would take it now.
+    /// Returns whether Slack would take the message now.
     fn turn(&self, claimed: &Claimed) -> Turn {
         let (Some(pacing), Some(method)) = (&self.0.pacing, method(claimed)) else { return Turn::Go };
         let message = claimed.posted.as_ref().map(|posted| &posted.ts);
@@ -313,7 +312,7 @@ impl Sender {
     }
 }
 
-/// What sending it asks of Slack; nothing if nothing.
+/// Returns the Slack method that sends the message; `None` if it needs none.
 fn method(claimed: &Claimed) -> Option<Method> {
     match (&claimed.outgoing.body, &claimed.posted) {
         (Outbound::Elsewhere { .. }, _) => None,
@@ -332,7 +331,7 @@ pub(super) mod tests {
 
     use super::*;
 
-    /// A sender to whom Slack does not answer.
+    /// A sender to which Slack does not answer.
     pub(crate) fn alone(store: Arc<dyn Store>, clock: Arc<dyn Clock>, channels: Vec<Arc<dyn Channel>>) -> Sender {
         let (token, timeout) = (SecretString::from("xoxb-1"), Duration::from_secs(10));
         let slack = SlackClient::new("http://127.0.0.1:9/api", &token, timeout).unwrap();

@@ -1,15 +1,15 @@
-//! Keeps our messages below Slack's limits, so that nobody has to be told to wait.
+//! Keeps the bot's messages below Slack's limits, so that Slack need not ask it to wait.
 //!
 //! Each channel has its own line: a few posts at once, then one a second. Edits and deletions have a line for the whole
-//! workspace, as Slack counts them. Whoever comes too early is told when to come again, and keeps that place; nobody
-//! waits inside, so a full line holds up no sender and no other channel. Answers and cards may use a line to its end;
-//! progress uses only its first part, gives way to everybody who has a place, and goes out at most every 3 s for each
-//! message.
+//! workspace, as Slack counts them. A message that comes too early gets a time to come again, and keeps that place;
+//! none waits inside, so a full line holds up no sender and no other channel. Answers and cards may use a line to its
+//! end; progress uses only its first part, gives way to every message that has a place, and goes out at most every 3 s
+//! for each message.
 //!
-//! Where Slack asks to wait all the same, it is believed, for that method in that channel.
+//! Where Slack asks to wait all the same, that is obeyed, for that method in that channel.
 //!
-//! The design we did not take: to sleep until it is our turn. A sleeping sender keeps a seat and a claim that others
-//! need, and progress that sleeps is out of date when it wakes.
+//! The design we did not take: to sleep until the message's turn. A sleeping sender keeps a seat and a claim that
+//! others need, and progress that sleeps is out of date when it wakes.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -22,16 +22,16 @@ use countersign_core::{
     ids::{ChannelId, MessageTs, ThreadId},
 };
 
-/// How far apart the progress edits of one message are at least.
+/// The least time between the progress edits of one message.
 const PROGRESS_EVERY: Duration = Duration::from_secs(3);
 
-/// How long a place is kept for whoever does not come.
+/// The time that a place is kept for a message that does not come.
 const KEPT: Duration = Duration::from_secs(5);
 
-/// More lines than this are looked through for empty ones.
+/// The number of lines above which empty ones are dropped.
 const LINES: usize = 1_000;
 
-/// What a message does in Slack.
+/// The Slack methods that send messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Method {
     /// `chat.postMessage`
@@ -44,20 +44,20 @@ pub enum Method {
     Upload,
 }
 
-/// A message that wants to go.
+/// A message that is ready to go.
 #[derive(Clone, Copy, Debug)]
 pub struct Candidate<'a> {
-    /// What it does.
+    /// The method that sends it.
     pub method: Method,
-    /// Whose it is: a thread has one message on its way at a time.
+    /// The thread of the message: a thread has one message on its way at a time.
     pub thread: &'a ThreadId,
     /// The message that it changes.
     pub message: Option<&'a MessageTs>,
-    /// Whether it only tells of progress.
+    /// True if it only shows progress.
     pub progress: bool,
 }
 
-/// Whether a message may go.
+/// The permission for a message to go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Turn {
     /// Now.
@@ -66,12 +66,12 @@ pub enum Turn {
     Wait(Timestamp),
 }
 
-/// How much of something is taken in how long.
+/// A number of calls, and the time they are counted in.
 #[derive(Clone, Copy, Debug)]
 struct Limit {
     calls: usize,
     within: Duration,
-    /// How many of them progress may use.
+    /// The number of calls that progress may use.
     progress: usize,
 }
 
@@ -87,11 +87,11 @@ impl Method {
     }
 }
 
-/// Who is counted together.
+/// The calls that are counted together.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Key {
     method: Method,
-    /// Nothing: the whole workspace.
+    /// The channel; `None`: the whole workspace.
     channel: Option<ChannelId>,
 }
 
@@ -102,7 +102,7 @@ struct Line {
 }
 
 impl Line {
-    /// Forgets what no longer counts, and places that nobody took.
+    /// Drops calls that no longer count, and places that were not taken.
     fn tidy(&mut self, limit: Limit, now: Timestamp) {
         self.times.retain(|(at, kept)| match kept {
             None => *at + limit.within > now,
@@ -110,7 +110,7 @@ impl Line {
         });
     }
 
-    /// When one more may go, if `calls` of them may go within the time.
+    /// Returns the time of the next call, if `calls` of them may go `within` the time.
     fn free_at(&self, calls: usize, within: Duration, now: Timestamp) -> Timestamp {
         match self.times.len().checked_sub(calls) {
             Some(at) => (self.times[at].0 + within).max(now),
@@ -159,14 +159,14 @@ pub struct Pacing {
 #[derive(Debug, Default)]
 struct Inner {
     lines: HashMap<Key, Line>,
-    /// Until when Slack asked to wait.
+    /// The times until which Slack asked to wait.
     asked_to_wait: HashMap<(Method, ChannelId), Timestamp>,
-    /// When each message last told of progress.
+    /// The times of each message's last progress.
     progress: HashMap<(ChannelId, MessageTs), Timestamp>,
 }
 
 impl Pacing {
-    /// Whether a message may go. If it may, it is counted.
+    /// Returns whether a message may go. If it may, it is counted.
     pub fn turn(&self, candidate: &Candidate<'_>, now: Timestamp) -> Turn {
         let mut inner = self.inner.lock().expect("no holder panics");
         let channel = &candidate.thread.channel;
@@ -193,7 +193,7 @@ impl Pacing {
         turn
     }
 
-    /// Slack asked to wait, for this method in this channel.
+    /// Records that Slack asked to wait, for this method in this channel.
     pub fn asked_to_wait(&self, method: Method, channel: &ChannelId, until: Timestamp) {
         let mut inner = self.inner.lock().expect("no holder panics");
         let known = inner.asked_to_wait.entry((method, channel.clone())).or_insert(until);
@@ -202,7 +202,7 @@ impl Pacing {
 }
 
 impl Inner {
-    /// When the message may tell of progress again; nothing if now.
+    /// Returns the time when the message may show progress again; `None` if now.
     fn progress_again_at(&mut self, candidate: &Candidate<'_>, now: Timestamp) -> Option<Timestamp> {
         if !candidate.progress {
             return None;

@@ -1,7 +1,7 @@
 //! “Stop”, typed or by Slack's own button: ends the run of a thread and closes its open cards.
 //!
-//! Whoever is in the thread may end a run: it makes the change smaller. A card is closed, as withdrawn, only for somebody
-//! who may: the person who asked, or one who could decide about it.
+//! Everyone in the thread may end a run: it makes the change smaller. A card is closed, as withdrawn, only for people
+//! who may: the person who asked, or one who could decide on it.
 
 use std::sync::Arc;
 
@@ -18,30 +18,30 @@ use serde::{Deserialize, Serialize};
 
 use crate::approvals::{groups::Groups, policy, withdraw::withdraw};
 
-/// How many open cards are looked at.
+/// The number of open cards that are read.
 const CARDS: usize = 50;
 
-/// A request that what is being done ends.
+/// A request to end the work in a thread.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Stop {
-    /// Where.
+    /// The thread.
     pub thread: ThreadId,
-    /// Who.
+    /// The person.
     pub by: UserId,
-    /// Whether it was said to the bot.
+    /// True if it was addressed to the bot.
     pub addressed: bool,
 }
 
-/// What became of a “stop”.
+/// The outcome of a “stop”.
 #[derive(Debug, PartialEq)]
 pub struct Stopped {
-    /// The thread that has to hear of it; `None`: it is not one of ours, and nobody meant us.
+    /// The thread to wake; `None`: it is not one of the bot's, so there is nothing to stop.
     pub thread: Option<ThreadId>,
-    /// What the person is told besides.
+    /// The private reply to the person, if any.
     pub told: Option<Reply>,
 }
 
-/// Stops threads.
+/// The service that stops threads.
 #[derive(Clone)]
 pub struct Stopping {
     store: Arc<dyn Store>,
@@ -50,16 +50,16 @@ pub struct Stopping {
 }
 
 impl Stopping {
-    /// Stops what is in this store; groups are looked up here.
+    /// A service for the threads in this store; groups are looked up in `groups`.
     pub fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>, groups: Groups) -> Self {
         Self { store, clock, groups }
     }
 
-    /// Somebody said stop.
+    /// Handles a “stop”.
     ///
     /// # Errors
     ///
-    /// If the store does not answer; doing it again is safe.
+    /// If the store does not answer; repeating it is safe.
     pub async fn on_stop(&self, stop: &Stop, seq: Seq) -> Result<Stopped, Error> {
         let Stop { thread, by, addressed } = stop;
         if self.store.load(thread).await?.is_none() {
@@ -87,7 +87,7 @@ impl Stopping {
     }
 }
 
-/// Cards that the person cannot close.
+/// The reply on cards that the person cannot close.
 fn stay_open(kept: &[ActionRecord]) -> Reply {
     let who = |record: &ActionRecord| {
         Text::new().bold(record.act()).plain(" · asked by ").person(record.requested_by.clone())

@@ -1,9 +1,10 @@
-//! Looks regularly for what nobody announced: due timers, status lines, and what a crash left behind.
+//! Looks regularly for work without a hint: due timers, status lines, and the remains of a crash.
 //!
-//! Everything found here goes the same way as everything announced, so a lost announcement costs time and nothing else.
+//! All work found here goes the same way as work with a hint, so a lost hint costs time and nothing else.
 //!
-//! Each look is for itself: one that panics is logged, counted and tried again in the next round, and the others go on.
-//! Ending the process would not help, since what one look cannot bear is still there after a restart. [`Rounds`] tells.
+//! Each look stands alone: one that panics is logged, counted and tried again in the next round, and the others go on.
+//! Ending the process would not help, since the cause of the panic is still there after a restart. [`Rounds`] reports
+//! it.
 
 use std::{
     panic::AssertUnwindSafe,
@@ -20,19 +21,19 @@ use tokio_util::sync::CancellationToken;
 use super::{inbox::Inbox, outbox::Sender, workers::Workers};
 use crate::{record::retention::Retention, surfaces::home::Home};
 
-/// How often what is kept for a time only is dropped, in rounds.
+/// The number of rounds between two deletions of expired data.
 const HOUSEKEEPING_ROUNDS: u32 = 240;
 
-/// How often undelivered messages and unhandled entries are counted, in rounds.
+/// The number of rounds between two counts of undelivered messages and unhandled entries.
 const COUNTING_ROUNDS: u32 = 20;
 
 /// The most dead letters that are counted.
 const COUNTED: usize = 1000;
 
-/// How long no round may end before something is wrong.
+/// The time without a finished round after which something is wrong.
 const LONGEST_ROUND: Duration = Duration::from_secs(30);
 
-/// How the rounds go, for readiness.
+/// The health of the rounds, for readiness.
 #[derive(Clone, Debug)]
 pub struct Rounds(Arc<Mutex<Round>>);
 
@@ -49,7 +50,7 @@ impl Default for Rounds {
 }
 
 impl Rounds {
-    /// What is wrong with them, if something is.
+    /// Returns the fault of the rounds, if there is one.
     pub fn wrong(&self) -> Option<String> {
         let round = self.0.lock().expect("no holder panics");
         let silent = round.ended.elapsed();
@@ -65,25 +66,25 @@ impl Rounds {
     }
 }
 
-/// What is swept.
+/// The sweeper, with all that it sweeps.
 pub struct Sweeper {
-    /// Where everything is.
+    /// The store.
     pub store: Arc<dyn Store>,
-    /// What time it is.
+    /// The clock.
     pub clock: Arc<dyn Clock>,
-    /// Goes on with threads.
+    /// The workers that advance threads.
     pub workers: Workers,
-    /// Handles entries.
+    /// The inbox that handles entries.
     pub inbox: Inbox,
-    /// Keeps Home tabs up to date.
+    /// The Home tabs that are kept up to date.
     pub home: Home,
-    /// Sends messages.
+    /// The sender of messages.
     pub sender: Sender,
-    /// Drops what was said in finished threads.
+    /// The service that deletes the words of finished threads.
     pub retention: Retention,
-    /// How often.
+    /// The interval between rounds.
     pub every: Duration,
-    /// Where it tells how its rounds go.
+    /// The health of the rounds, which the sweeper reports.
     pub rounds: Rounds,
 }
 
@@ -143,7 +144,7 @@ impl Sweeper {
         }
     }
 
-    /// One look at everything; what could not be looked at.
+    /// Looks at everything once. Returns the names of the looks that panicked.
     async fn once(&self) -> Vec<&'static str> {
         let looks = [
             look("due timers", self.fire_timers()).await,
@@ -168,7 +169,7 @@ impl Sweeper {
     }
 }
 
-/// Looks at something; its name, if that panics.
+/// Runs one look. Fails with its name, if it panics.
 async fn look(what: &'static str, at: impl Future<Output = ()>) -> Result<(), &'static str> {
     AssertUnwindSafe(at).catch_unwind().await.map_err(|_| {
         tracing::error!(what, "The sweeper cannot look at this; the panic was logged where it happened");

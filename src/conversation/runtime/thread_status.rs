@@ -1,8 +1,8 @@
-//! What Slack itself shows about a thread: its line under the thread, and for agent apps the status of the session.
+//! Slack's own signs of work in a thread: the thread status, and for agent apps the status of the session.
 //!
-//! Both are extras. Where the workspace does not have the line, the edited message says the same ([`super::outbox`]);
-//! where it does, the line vanishes by itself when something is said, and after two minutes, before which the engine says it
-//! again. Nothing here is worth a retry: what cannot be shown now is out of date later.
+//! Both are extras. Where the workspace has no thread status, an edited message says the same ([`super::outbox`]);
+//! where it does, Slack clears it when a message is posted, and after two minutes, before which the engine sets it
+//! again. Nothing here is worth a retry: a status that fails now is out of date later.
 
 use std::{
     collections::{HashMap, hash_map::Entry},
@@ -17,27 +17,28 @@ use countersign_core::{ids::ThreadId, reply::CardState};
 use countersign_graph::store::Outbound;
 use countersign_slack::{agent::SessionStatus, client::SlackClient, client_error::Error};
 
-/// Shows what is being done, where Slack has a place for it.
+/// The display of work in progress, where Slack has a place for it.
 #[derive(Clone)]
 pub struct ThreadStatus(Arc<Inner>);
 
 struct Inner {
     slack: SlackClient,
-    /// Whether the line is to be used; off for good once Slack has said that there is none.
+    /// True if the thread status is used; off for good once Slack has said that there is none.
     native: AtomicBool,
-    /// Whether there are sessions, and with them Slack's Stop button; off for good once Slack has said that there are none.
+    /// True if there are sessions, and with them Slack's Stop button; off for good once Slack has said that there are
+    /// none.
     agent: AtomicBool,
-    /// Threads with a line under them that we have not seen vanish.
+    /// Threads with a status that was not seen to vanish.
     shown: Mutex<HashMap<ThreadId, Line>>,
 }
 
-/// A line under a thread.
+/// The status of a thread.
 struct Line {
-    /// How the session stands once it is gone.
+    /// The session's status once the thread status is gone.
     after: SessionStatus,
-    /// Slack is being told of it at this moment.
+    /// True while the call that sets it is running.
     on_its_way: bool,
-    /// Nothing is being done any more: it goes as soon as it has arrived.
+    /// True if the work has ended: the status is cleared as soon as that call returns.
     over: bool,
 }
 
@@ -51,18 +52,18 @@ impl fmt::Debug for ThreadStatus {
 }
 
 impl ThreadStatus {
-    /// In this workspace: with Slack's own line if `native`, with sessions if the app is an `agent`.
+    /// The display in this workspace: with the thread status if `native`, with sessions if the app is an `agent`.
     pub fn new(slack: SlackClient, native: bool, agent: bool) -> Self {
         let (native, agent) = (AtomicBool::new(native), AtomicBool::new(agent));
         Self(Arc::new(Inner { slack, native, agent, shown: Mutex::default() }))
     }
 
-    /// Whether Slack shows a Stop button of its own in a thread where something is done.
+    /// Returns true if Slack shows a Stop button of its own in a thread with work in progress.
     pub fn has_stop(&self) -> bool {
         self.0.agent.load(Ordering::Relaxed)
     }
 
-    /// Shows the line. `false`: there is none, and a message has to say it.
+    /// Shows the status. `false`: there is none, and a message has to say it.
     pub async fn show(&self, thread: &ThreadId, text: &str) -> bool {
         self.session(thread, SessionStatus::Processing).await;
         if !self.0.native.load(Ordering::Relaxed) {
@@ -96,7 +97,7 @@ impl ThreadStatus {
         }
     }
 
-    /// Something was sent: the line is gone, and the session stands differently.
+    /// Notes that a message was sent: the status is gone, and the session has another one.
     pub async fn said(&self, thread: &ThreadId, body: &Outbound) {
         let status = match body {
             // Nothing was, or not in the thread; a card that is drawn again is sent as a card.
@@ -119,7 +120,7 @@ impl ThreadStatus {
         self.session(thread, status).await;
     }
 
-    /// Nothing is being done any more: takes the line away if nothing that was said did.
+    /// Notes that the work has ended, and clears the status if no message did.
     pub async fn ended(&self, thread: &ThreadId) {
         let status = match self.shown().entry(thread.clone()) {
             Entry::Vacant(_) => return,
@@ -165,7 +166,7 @@ impl ThreadStatus {
     }
 }
 
-/// Slack puts the app's name in front: “Looking…” becomes “is looking…”.
+/// Turns a text into a predicate, since Slack puts the app's name in front: “Looking…” becomes “is looking…”.
 fn as_predicate(text: &str) -> String {
     let first = text.split_whitespace().next().unwrap_or_default();
     let mut letters = text.chars();

@@ -1,10 +1,10 @@
 //! Leases threads and lets the engine advance them.
 //!
-//! A hint says that a thread has something to do; the store alone knows. A lost hint costs one sweep, nothing else:
-//! [`Workers::sweep`] asks for whatever is ready, which is also how the work of a crashed process is found.
+//! A hint says that a thread has work; the store alone knows. A lost hint costs one sweep, nothing else:
+//! [`Workers::sweep`] asks for all ready threads, which is also how the work of a crashed process is found.
 //!
-//! A thread is run by the engine of its graph. One whose graph no engine here has is let go as it is, for a process that has
-//! it: it is looked at again after a minute, or when mail comes.
+//! A thread is run by the engine of its graph. One whose graph no engine here has is released as it is, for a process
+//! that has it: it is looked at again after a minute, or when a message comes.
 //!
 //! The design we did not take: a queue of work. Readiness is a property of the thread in the store, so there is nothing
 //! to redeliver, to trim or to lose.
@@ -32,13 +32,13 @@ use tracing::Instrument;
 
 use super::outbox::Sender;
 
-/// Something that can go on with a leased thread.
+/// An engine that can advance a leased thread.
 #[async_trait]
 pub trait Advance: Send + Sync {
-    /// The graph whose threads it goes on with.
+    /// Returns the graph whose threads it advances.
     fn graph(&self) -> GraphName;
 
-    /// Goes on until nothing is left to do, and lets go.
+    /// Advances the thread until nothing is left to do, and releases it.
     ///
     /// # Errors
     ///
@@ -64,7 +64,7 @@ pub struct Workers(Arc<Inner>);
 struct Inner {
     store: Arc<dyn Store>,
     engines: BTreeMap<GraphName, Arc<dyn Advance>>,
-    /// Graphs that threads belong to and that no engine has, each told once.
+    /// Graphs that threads belong to and that no engine has, each reported once.
     unknown: Mutex<BTreeSet<GraphName>>,
     sender: Sender,
     clock: Arc<dyn Clock>,
@@ -73,32 +73,32 @@ struct Inner {
     seats: Arc<Semaphore>,
     tasks: TaskTracker,
     stop: CancellationToken,
-    /// Threads that this process is working on, and whether they were hinted at meanwhile.
+    /// Threads that this process is working on; true if a hint came meanwhile.
     busy: Mutex<HashMap<ThreadId, bool>>,
 }
 
-/// What [`Workers`] need.
+/// The dependencies of [`Workers`].
 pub struct WorkersDeps {
-    /// Where threads are.
+    /// The store of the threads.
     pub store: Arc<dyn Store>,
-    /// What advances them, one for each graph.
+    /// The engines that advance threads, one for each graph.
     pub engines: Vec<Arc<dyn Advance>>,
-    /// What sends their replies.
+    /// The sender of their replies.
     pub sender: Sender,
-    /// What time it is.
+    /// The clock.
     pub clock: Arc<dyn Clock>,
     /// The name of this process in leases.
     pub name: WorkerId,
-    /// How long a lease is.
+    /// The duration of a lease.
     pub lease: Duration,
-    /// How many threads at a time.
+    /// The number of threads that are worked on at a time.
     pub threads: usize,
-    /// When to stop.
+    /// The signal to stop.
     pub stop: CancellationToken,
 }
 
 impl Workers {
-    /// Idle workers.
+    /// Creates idle workers from their dependencies.
     pub fn new(deps: WorkersDeps) -> Self {
         let WorkersDeps { store, engines, sender, clock, name, lease, threads, stop } = deps;
         Self(Arc::new(Inner {
@@ -116,12 +116,12 @@ impl Workers {
         }))
     }
 
-    /// The name of this process in leases and claims.
+    /// Returns the name of this process in leases and claims.
     pub fn name(&self) -> &WorkerId {
         &self.0.name
     }
 
-    /// Tells that a thread has something to do.
+    /// Hints that a thread has work.
     pub fn wake(&self, thread: ThreadId) {
         {
             let mut busy = self.0.busy.lock().expect("no holder panics");
@@ -152,7 +152,7 @@ impl Workers {
         });
     }
 
-    /// Takes up whatever is ready and was not hinted at, as far as there are seats. Returns when nothing is ready.
+    /// Takes up ready threads without a hint, as far as there are seats. Returns when nothing is ready.
     pub async fn sweep(&self) {
         while !self.0.stop.is_cancelled() {
             let Ok(seat) = self.0.seats.clone().try_acquire_owned() else { return };
@@ -175,7 +175,7 @@ impl Workers {
         }
     }
 
-    /// The steps in hand.
+    /// Returns the tracker of the steps in hand.
     pub fn tasks(&self) -> &TaskTracker {
         &self.0.tasks
     }
@@ -224,7 +224,7 @@ impl Workers {
         self.0.sender.ended(thread);
     }
 
-    /// Lets the engine of the thread's graph go on. A thread whose graph none of them has is left as it is.
+    /// Has the engine of the thread's graph advance it. A thread whose graph none of them has is left as it is.
     async fn advance_in_its_graph(&self, acquired: Acquired) -> Result<(), Error> {
         let Lease { thread, graph, .. } = &acquired.lease;
         match self.0.engines.get(graph) {
@@ -236,7 +236,7 @@ impl Workers {
         }
     }
 
-    /// Tells the operator, once for each graph, that threads wait for a program that has it.
+    /// Reports, once for each graph, that threads wait for a program that has it.
     fn tell_of_unknown(&self, graph: GraphName) {
         metrics::counter!("countersign_threads_of_other_graphs_total").increment(1);
         let mut unknown = self.0.unknown.lock().expect("no holder panics");
@@ -259,8 +259,8 @@ impl Workers {
     }
 }
 
-/// That a thread is being worked on here. It is over however the work ends, also by a panic: or else no hint about the
-/// thread would ever be heard again.
+/// The mark that a thread is being worked on here. It is removed however the work ends, also by a panic: otherwise no
+/// hint about the thread would ever be heard again.
 struct Busy<'a> {
     workers: &'a Workers,
     thread: &'a ThreadId,
@@ -295,7 +295,7 @@ mod tests {
 
     const LEASE: Duration = Duration::from_secs(10);
 
-    /// Panics the first time.
+    /// An engine that panics the first time.
     #[derive(Default)]
     struct Clumsy {
         calls: AtomicU32,
@@ -316,7 +316,7 @@ mod tests {
         }
     }
 
-    /// Reads the mail of its graph's threads.
+    /// An engine that reads the messages of its graph's threads.
     struct Reader {
         graph: &'static str,
         store: Arc<dyn Store>,
@@ -339,7 +339,7 @@ mod tests {
         }
     }
 
-    /// A store in a folder of its own, with its clock.
+    /// Opens a store in a folder of its own, with its clock.
     fn opened() -> (Arc<dyn Store>, ManualClock, tempfile::TempDir) {
         let (folder, clock) = (tempfile::tempdir().unwrap(), ManualClock::default());
         let store = SqliteStore::open(folder.path().join("threads.sqlite"), Arc::new(clock.clone())).unwrap();
@@ -360,7 +360,7 @@ mod tests {
         })
     }
 
-    /// Somebody says something in the thread with this root, which belongs to this graph.
+    /// Delivers a message to the thread with this root, which belongs to this graph.
     async fn hears(store: &Arc<dyn Store>, root: &str, graph: &str, at: Timestamp) -> ThreadId {
         let thread = ThreadId { team: "T1".into(), channel: "C1".into(), root: root.into() };
         let mail = ThreadMessage::Said {

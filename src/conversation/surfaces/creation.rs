@@ -1,9 +1,9 @@
-//! Windows in which something new can be asked for: opened from everywhere by a shortcut, they lead to a normal card.
+//! Windows to ask for something new: opened from anywhere by a shortcut, they lead to a normal card.
 //!
-//! What is entered is checked before the window closes, so that what is wrong is said at its field. Then a message says
-//! in the chosen channel who asks for what; its thread gets the request, and the card, like any other. Without a channel,
-//! or where the bot is not, that is the person's direct messages with the bot. A crash in between posts nothing twice: the
-//! message carries a nonce that is stored before it is sent.
+//! The input is checked before the window closes, so that errors are shown at their fields. Then a message in the
+//! chosen channel names the person and the request; its thread gets the request, and the card, like any other. Without
+//! a channel, or where the bot is not a member, that is the person's direct messages with the bot. A crash in between
+//! posts nothing twice: the message carries a nonce that is stored before it is sent.
 
 use std::{sync::Arc, time::Duration};
 
@@ -38,33 +38,33 @@ use crate::presentation::{
 /// The block in which a channel is chosen.
 const WHERE: &str = "where";
 
-/// How long reading what the form shows may take.
+/// The time that reading the form's content may take.
 const FILLING: Duration = Duration::from_secs(8);
 
-/// Something new that somebody wants.
+/// A request for something new.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Wanted {
     /// The workspace.
     pub team: TeamId,
-    /// Where it is to be asked; nothing: in direct messages.
+    /// The channel to ask in; `None`: direct messages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub channel: Option<ChannelId>,
-    /// Who.
+    /// The person.
     pub by: UserId,
     /// The callback id of the shortcut; empty in what earlier versions stored.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub shortcut: String,
-    /// What it is called.
+    /// The name of the new thing.
     pub name: String,
-    /// What was entered, as parameters of the action.
+    /// The input, as parameters of the action.
     pub parameters: serde_json::Value,
-    /// By which the message that announces it is found again.
+    /// The nonce by which the message that announces it is found again.
     pub nonce: Nonce,
-    /// When it was sent.
+    /// The time of the submission.
     pub at: Timestamp,
 }
 
-/// Takes requests for something new in.
+/// The service that takes in requests for something new.
 #[derive(Clone)]
 pub struct Creation {
     store: Arc<dyn Store>,
@@ -73,38 +73,38 @@ pub struct Creation {
     registry: Registry,
 }
 
-/// What [`Creation`] needs.
+/// The dependencies of [`Creation`].
 pub struct CreationDeps {
-    /// Where requests are filed.
+    /// The store that requests are filed in.
     pub store: Arc<dyn Store>,
-    /// What time it is.
+    /// The clock.
     pub clock: Arc<dyn Clock>,
-    /// Where windows are opened and requests announced.
+    /// The client that opens windows and announces requests.
     pub slack: SlackClient,
-    /// What can be asked for.
+    /// The actions and their shortcuts.
     pub registry: Registry,
 }
 
 impl Creation {
-    /// Joins its dependencies.
+    /// Creates the service from its dependencies.
     pub fn new(deps: CreationDeps) -> Self {
         let CreationDeps { store, clock, slack, registry } = deps;
         Self { store, clock, slack, registry }
     }
 
-    /// Whether this is the callback id of such a shortcut, and of its window.
+    /// Returns true for the callback id of such a shortcut, and of its window.
     pub fn is_one(&self, callback: &str) -> bool {
         self.registry.shortcuts().any(|shortcut| shortcut.callback == callback)
     }
 
-    /// The shortcut of that callback id, and the action that it leads to. What was stored by earlier versions has none: then
-    /// it is the first.
+    /// Returns the shortcut of a callback id, and the action that it leads to. Entries of earlier versions have no id:
+    /// then it is the first.
     fn shortcut(&self, callback: &str) -> Option<(&'static Shortcut, &dyn ActionKind)> {
         let shortcut = self.registry.shortcuts().find(|one| callback.is_empty() || one.callback == callback)?;
         Some((shortcut, &**self.registry.actions.get(shortcut.action)?))
     }
 
-    /// Opens the window at once, and fills it when the platform has told what there is to choose from.
+    /// Opens the window at once, and fills it when the platform has listed the choices.
     pub async fn open(&self, trigger: Option<&str>, by: &UserId, callback: &str) {
         let title = self.shortcut(callback).map_or(GONE, |(shortcut, _)| shortcut.title);
         let opened = match trigger {
@@ -138,11 +138,11 @@ impl Creation {
         view
     }
 
-    /// Reads what was sent in the window.
+    /// Reads the submitted window.
     ///
     /// # Errors
     ///
-    /// What the window says instead of closing.
+    /// The view that the window shows instead of closing.
     pub async fn read(&self, view: &View, interaction: &Interaction) -> Result<Wanted, Value> {
         let instead = |reply: &Reply| modals::instead(&modals::saying("Nothing was proposed", reply));
         let (shortcut, kind) = self.shortcut(&view.callback_id).ok_or_else(|| instead(&not_here()))?;
@@ -167,12 +167,12 @@ impl Creation {
         })
     }
 
-    /// Says who asks for what, and hands the request to the assistant in that thread. Without one, nobody can be told.
-    /// Done again, it does nothing more.
+    /// Announces a request, and hands it to the assistant in that thread. `None`: it cannot be announced anywhere. A
+    /// repeat does nothing more.
     ///
     /// # Errors
     ///
-    /// If Slack or the store does not answer: it is to be done again.
+    /// If Slack or the store does not answer: try again.
     pub async fn begin(&self, wanted: &Wanted) -> Result<Option<ThreadId>, Error> {
         let Some((shortcut, kind)) = self.shortcut(&wanted.shortcut) else { return Ok(None) };
         let Some(thread) = self.thread(wanted, shortcut).await? else { return Ok(None) };
@@ -190,7 +190,7 @@ impl Creation {
         Ok(Some(thread))
     }
 
-    /// The thread for the request: in the channel, or in direct messages if the bot may not write there.
+    /// Returns the thread for the request: in the channel, or in direct messages if the bot may not write there.
     async fn thread(&self, wanted: &Wanted, shortcut: &Shortcut) -> Result<Option<ThreadId>, Error> {
         if let Some(channel) = &wanted.channel
             && let Some(thread) = self.announced(wanted, channel, &announcement(wanted, shortcut)).await?
@@ -238,7 +238,7 @@ impl Creation {
     }
 }
 
-/// Nothing, if trying again would not help.
+/// Returns `None` if trying again would not help.
 fn given_up<T>(error: SlackError) -> Result<Option<T>, Error> {
     use SlackError::{NoAnswer, NotSent, RateLimited};
     match error {
@@ -250,11 +250,11 @@ fn given_up<T>(error: SlackError) -> Result<Option<T>, Error> {
     }
 }
 
-/// Above the fields, in mrkdwn.
+/// The text above the fields, in mrkdwn.
 const INTRO: &str =
     "Nothing is created yet: you get a card with exactly what will be made, and it waits for a decision.";
 
-/// Below a request that is not where it was wanted.
+/// The hint below a request that is not in the chosen channel.
 const NOT_THERE: &str = "I am not in the channel you chose, so your request is here. To have it there, invite me with \
     “/invite @countersign” and ask again.";
 
@@ -273,13 +273,13 @@ fn where_to() -> Value {
     })
 }
 
-/// Who asks for what.
+/// The message that announces a request.
 fn announcement(wanted: &Wanted, shortcut: &Shortcut) -> Reply {
     let asks = format!(" asks for a {}: ", shortcut.what);
     Reply::text(Text::new().person(wanted.by.clone()).plain(asks).bold(wanted.name.as_str()))
 }
 
-/// The window could not be opened.
+/// The reply when the window could not be opened.
 fn too_late(shortcut: Option<&Shortcut>) -> Reply {
     let (what, or) = match shortcut {
         Some(Shortcut { what, says, .. }) => (format!(" for a {what}"), format!(", or just write to me: “{says}”")),
@@ -289,16 +289,16 @@ fn too_late(shortcut: Option<&Shortcut>) -> Reply {
         .hint(format!("Please use the shortcut again{or}."))
 }
 
-/// The platform did not tell what there is to choose from.
+/// The reply when the platform did not list the choices.
 fn cannot_ask() -> Reply {
     Reply::text("The platform did not answer in time, so I can't show the form.")
         .hint("Please close this and use the shortcut again in a moment.")
 }
 
-/// At the top of the window of a shortcut that is not there any more.
+/// The title of a window whose shortcut is gone.
 const GONE: &str = "Something new";
 
-/// There is nothing that makes this.
+/// The reply when no action makes this.
 fn not_here() -> Reply {
     Reply::text("I am not set up to make this here.")
 }

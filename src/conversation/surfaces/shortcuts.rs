@@ -1,8 +1,8 @@
-//! Shortcuts: what is offered in the menu of a message.
+//! The shortcuts in the menu of a message.
 //!
-//! “Ask about this message” opens a window with the words of the message filled in; what is sent is said in the thread
-//! of that message, for everybody there to read, and answered there. “Export this thread” puts the thread's notebook into
-//! it. A window is opened at once: what opens it is good for three seconds.
+//! “Ask about this message” opens a window with the words of the message filled in; the question is posted in the
+//! thread of that message, for everyone there to read, and answered there. “Export this thread” puts the thread's
+//! notebook into it. A window is opened at once: its trigger is good for three seconds.
 
 use countersign_core::{
     clock::Timestamp,
@@ -33,18 +33,18 @@ const LONGEST: usize = 3000;
 /// The use of a shortcut on a message.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Shortcut {
-    /// The thread of the message, or that which it would begin.
+    /// The thread of the message, or the one that it would begin.
     pub thread: ThreadId,
-    /// The message.
+    /// The message's timestamp.
     pub message: MessageTs,
-    /// Who.
+    /// The person.
     pub by: UserId,
-    /// What the message says.
+    /// The message's text.
     pub text: String,
-    /// Opens a window, for three seconds.
+    /// The id that opens a window, for three seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trigger_id: Option<String>,
-    /// Where to answer, for 30 minutes.
+    /// The address for answers, good for 30 minutes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response_url: Option<String>,
 }
@@ -52,20 +52,20 @@ pub struct Shortcut {
 /// A question about a message.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Asked {
-    /// Where it is asked.
+    /// The thread it is asked in.
     pub thread: ThreadId,
-    /// About which message.
+    /// The message it is about.
     pub message: MessageTs,
-    /// Who.
+    /// The person.
     pub by: UserId,
-    /// What.
+    /// The question.
     pub question: String,
-    /// Where to answer if the bot may not write there.
+    /// The address for an answer if the bot may not write in the channel.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response_url: Option<String>,
 }
 
-/// What is stored of the use of a shortcut; nothing if it was not used on a message.
+/// Returns the use of a shortcut, to be stored; `None` if it was not used on a message.
 pub fn used(interaction: &Interaction, text: &str) -> Option<Shortcut> {
     let (channel, message) = (interaction.channel.clone()?, interaction.message_ts.clone()?);
     let root = interaction.thread_ts.clone().unwrap_or_else(|| message.clone());
@@ -79,7 +79,7 @@ pub fn used(interaction: &Interaction, text: &str) -> Option<Shortcut> {
     })
 }
 
-/// The window in which somebody asks.
+/// Draws the window for a question.
 pub fn window(shortcut: &Shortcut) -> Value {
     let quote = Mrkdwn::new(900).plain("About: ").italic(&cut(&shortcut.text.replace('\n', " "), 280)).finish();
     let around = json!([
@@ -108,11 +108,11 @@ pub fn window(shortcut: &Shortcut) -> Value {
     })
 }
 
-/// What somebody asked in the window.
+/// Reads the question asked in the window.
 ///
 /// # Errors
 ///
-/// What is wrong, to be said at the field.
+/// The error to be shown at the field.
 pub fn asked(view: &View, by: &UserId) -> Result<Asked, Value> {
     let wrong = |what: &str| json!({ "response_action": "errors", "errors": { FIELD: what } });
     let question = view.values.get(FIELD).and_then(|values| values.first()).map(|words| words.trim().to_owned());
@@ -125,7 +125,7 @@ pub fn asked(view: &View, by: &UserId) -> Result<Asked, Value> {
     Ok(Asked { thread: ThreadId { team, channel, root }, message, by: by.clone(), question, response_url })
 }
 
-/// The write that asks: what was asked is said in the thread, and handed to the assistant.
+/// The write that posts the question in the thread, and hands it to the assistant.
 pub fn ask(asked: &Asked, now: Timestamp, seq: Seq) -> Changes {
     let Asked { thread, message, by, question, .. } = asked.clone();
     let mut changes = Changes::new(CommitId::fresh(), thread);
@@ -142,19 +142,19 @@ pub fn ask(asked: &Asked, now: Timestamp, seq: Seq) -> Changes {
     changes
 }
 
-/// The bot cannot write where the message is.
+/// The reply when the bot cannot write in the message's channel.
 pub fn not_there() -> Reply {
     Reply::text("I am not in this channel, so I cannot answer here.")
         .hint("Invite me with “/invite @countersign”, or write to me directly.")
 }
 
-/// The window could not be opened.
+/// The reply when the window could not be opened.
 pub fn too_late() -> Reply {
     Reply::text("That took me too long, so Slack did not let me open the window.")
         .hint("Please use the shortcut again.")
 }
 
-/// The question arrived.
+/// The reply when the question arrived.
 pub fn on_it() -> Reply {
     Reply::text("I am on it and answer in this thread.")
 }

@@ -1,9 +1,8 @@
 //! The check of a form's input, while the person waits in front of it.
 //!
-//! Slack wants an answer to a submitted window within seconds; without one it reports an error, and
-//! the person has to submit again. [`Deadline`] shares out the available time: for reading the form, for
-//! checking, for finding the wrong field, for storing the result. Work that does not end in time is given
-//! up, and there is an answer all the same.
+//! Slack wants an answer to a submitted window within seconds; without one it reports an error, and the person has to
+//! submit again. [`Deadline`] shares out the available time: for reading the form, for checking, for finding the wrong
+//! field, for storing the result. Work that does not end in time is given up, and there is an answer all the same.
 
 use std::time::Duration;
 
@@ -47,7 +46,7 @@ pub enum Checked {
     Fine(Value, Box<Proposal>),
     /// The check of these parameters took too long.
     Unchecked(Value),
-    /// The input is wrong: the view that says so.
+    /// The input is wrong: the view that shows the errors.
     Wrong(Value),
     /// There is nothing to fill in.
     NoForm,

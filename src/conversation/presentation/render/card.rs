@@ -1,7 +1,7 @@
 //! Draws a [`Card`] in its current state.
 //!
-//! The content of a card is shown line by line. A value is kept on one line, so that it cannot look like another
-//! one, and nothing is left out silently.
+//! The content of a card is shown line by line. A value is kept on one line, so that it cannot look like another one,
+//! and nothing is left out silently.
 
 use countersign_core::{
     ids::{ApprovalId, UserId},
@@ -59,8 +59,8 @@ pub(super) fn draw(card: &Card, state: &CardState, stops: bool) -> Message {
     Message { text, blocks: canvas.finish() }
 }
 
-/// Draws a card that another one replaced: its title and outcome. Everything else is on the newer card, or
-/// behind the button.
+/// Draws a card that another one replaced: its title and outcome. Everything else is on the newer card, or behind the
+/// button.
 fn in_short(card: &Card, decision: &Text, approval: &ApprovalId) -> Message {
     let title = Mrkdwn::new(SENTENCE).bold(&spans::with_short_quotes(&card.title));
     let title = if title.is_blank() { "*?*".to_owned() } else { title.finish() };

@@ -1,7 +1,7 @@
 //! The notebook for machines: JSON, a line for the head and one for each entry, in one fixed form.
 //!
-//! Each line is a JSON object whose last field, `line`, is SHA-256 over the line as it would be without that field. So any
-//! change of a line shows in the line itself, also where the record's chain does not reach: a head, a pseudonym, a
+//! Each line is a JSON object whose last field, `line`, is SHA-256 over the line as it would be without that field. So
+//! any change of a line shows in the line itself, also where the record's chain does not reach: a head, a pseudonym, a
 //! blank.
 
 use countersign_core::{clock::Timestamp, ids::ThreadId, reply::Attachment};

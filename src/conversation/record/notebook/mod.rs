@@ -19,8 +19,8 @@
 //! # Hidden values
 //!
 //! `[record]` names fields and patterns whose values are hidden in exports, and may hide people ([`redact`]). The chain
-//! holds all the same: hashes cover salted commitments ([`countersign_graph::seal`] has the scheme). Deleting old
-//! words works the same way ([`super::retention`]).
+//! holds all the same: hashes cover salted commitments ([`countersign_graph::seal`] has the scheme). Deleting old words
+//! works the same way ([`super::retention`]).
 
 pub mod lines;
 mod people;

@@ -22,8 +22,8 @@ pub(super) struct People {
 }
 
 impl People {
-    /// Finds the people in a record and their names: by `@` and their id where the name is not known,
-    /// or by number where people are hidden.
+    /// Finds the people in a record and their names: `@` and the id where the name is not known, or a number where
+    /// people are hidden.
     pub(super) async fn of(record: &[AuditEntry], redaction: &Redaction, slack: Option<&SlackClient>) -> Self {
         let mut names = BTreeMap::new();
         for id in ids(record) {

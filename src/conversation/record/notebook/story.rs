@@ -346,7 +346,7 @@ fn named(kind: AuditKind) -> &'static str {
     }
 }
 
-/// Returns a message's text, with a note on what was cut off.
+/// Returns a message's text, with a note if it was cut off.
 fn text(event: &AuditDraft) -> String {
     let text = event.detail["text"].as_str().unwrap_or_default();
     match event.detail["cut"]["characters"].as_u64() {

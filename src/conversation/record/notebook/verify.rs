@@ -112,8 +112,8 @@ pub fn verify(bytes: &[u8]) -> Result<Verified, Break> {
     Ok(Verified { thread, entries: head.entries, span, last: head.last, hidden, withheld, files: head.files })
 }
 
-/// Checks the files next to the notebook: returns those that are there and right, and those that are not
-/// there. A file that was renamed by a download is found by its content.
+/// Checks the files next to the notebook: returns those that are there and right, and those that are not there. A file
+/// that was renamed by a download is found by its content.
 ///
 /// # Errors
 ///

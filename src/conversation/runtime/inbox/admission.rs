@@ -1,6 +1,6 @@
-//! Turns away what people ask whose words do not count, before it is handled.
+//! Turns away requests of people who have no right to make them, before they are handled.
 //!
-//! Presses and typed answers are not here: whether they count is said with the card that they are about.
+//! Presses and typed answers are not here: they are checked together with their card.
 
 use countersign_core::{
     ids::{CommitId, ThreadId, UserId},
@@ -17,14 +17,14 @@ use crate::{
     runtime::interaction::Interaction,
 };
 
-/// Who wants something, what it takes, and the thread that it is about.
+/// A request: the person, the right it takes, and the thread it is about.
 struct Wanted<'a> {
     by: &'a UserId,
     right: Right,
     thread: Option<&'a ThreadId>,
 }
 
-/// What an entry takes; nothing for what time does, and for what is looked at with its card.
+/// Returns the request of an entry; `None` for timers, and for entries that are checked with their card.
 fn wanted(entry: &Interaction) -> Option<Wanted<'_>> {
     let (by, right, thread) = match entry {
         Interaction::Here(here) if here.order == Order::Cancel => (&here.by, Right::Decide, Some(&here.thread)),
@@ -55,7 +55,7 @@ fn wanted(entry: &Interaction) -> Option<Wanted<'_>> {
     Some(Wanted { by, right, thread })
 }
 
-/// Whether it was said to nobody in particular.
+/// Returns true if the entry was not addressed to the bot.
 fn is_unaddressed(entry: &Interaction) -> bool {
     match entry {
         Interaction::Stop(stop) => !stop.addressed,
@@ -65,7 +65,8 @@ fn is_unaddressed(entry: &Interaction) -> bool {
 }
 
 impl Inbox {
-    /// Whether somebody was turned away: told so, and kept in the record of the thread if it is one of ours.
+    /// Returns true if the person was turned away: with a reply, and in the record of the thread if it is one of the
+    /// bot's.
     pub(super) async fn turns_away(&self, claimed: &ClaimedInteraction, entry: &Interaction) -> Result<bool, Error> {
         let deps = &self.0;
         let Some(Wanted { by, right, thread }) = wanted(entry) else { return Ok(false) };
@@ -96,7 +97,7 @@ impl Inbox {
         Ok(true)
     }
 
-    /// Tells somebody privately, where they asked.
+    /// Replies privately to a person, where they asked.
     async fn tell_outsider(&self, entry: &Interaction, by: &UserId, reply: &Reply) {
         let deps = &self.0;
         let (url, thread) = match entry {

@@ -1,4 +1,4 @@
-//! Sends what could not be delivered once more, where somebody asks for it.
+//! Sends an undelivered message again, at a person's request.
 
 use countersign_core::{ids::CommitId, reply::Reply};
 use countersign_graph::store::{Changes, Error};
@@ -6,11 +6,11 @@ use countersign_graph::store::{Changes, Error};
 use super::Inbox;
 use crate::{record::undelivered, runtime::interaction::SendAgain};
 
-/// How many dead letters are looked through for the one that is to be sent again.
+/// The number of dead letters that are searched for the message.
 const LOOKED_THROUGH: usize = 1000;
 
 impl Inbox {
-    /// Sends something once more that could not be delivered; what the person is told.
+    /// Sends an undelivered message again, and returns the reply to the person.
     pub(super) async fn send_again(&self, request: &SendAgain) -> Result<Reply, Error> {
         let deps = &self.0;
         let letters = deps.store.dead_letters(LOOKED_THROUGH).await?;

@@ -1,4 +1,4 @@
-//! Private words: what only the person who pressed, typed or asked reads.
+//! Private replies, which only the person who pressed, typed or asked reads.
 
 use countersign_core::{
     ids::{ChannelId, MessageTs, UserId},
@@ -10,21 +10,21 @@ use super::Inbox;
 use crate::{approvals::clicks::Click, presentation::render};
 
 impl Inbox {
-    /// Tells somebody what became of a press in their Home tab, in the tab: there is no message to answer below.
+    /// Shows the outcome of a press in a Home tab at the top of that tab: there is no message to answer below.
     pub(super) async fn tell_at_home(&self, click: &Click, refused: Option<&Reply>) {
         if let Err(error) = self.0.home.answer(&click.by, &click.key, refused).await {
             tracing::warn!(error = countersign_core::cause::chain(&error), "A press in a Home tab was not answered");
         }
     }
 
-    /// Tells the person who pressed, where they pressed.
+    /// Replies to the person who pressed, where they pressed.
     pub(super) async fn tell_clicker(&self, click: &Click, reply: &Reply) -> Arrived {
         let thread = click.thread.as_ref().or(click.message.as_ref());
         let place = click.channel.as_ref().map(|channel| (channel, thread));
         self.tell_back(&click.by, click.response_url.as_deref(), place, reply).await
     }
 
-    /// Tells a person in answer to what they pressed, or else in the conversation, and thread, where that was.
+    /// Replies to a person through `url`, or else in the conversation, and thread, where they pressed.
     pub(super) async fn tell_back(
         &self,
         by: &UserId,
@@ -64,13 +64,13 @@ impl Inbox {
     }
 }
 
-/// Whether a private word arrived.
+/// The delivery of a private reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Arrived {
     Yes,
     /// Slack refuses it.
     No,
-    /// It may go through another time.
+    /// A later try may succeed.
     Later,
 }
 
@@ -85,7 +85,7 @@ impl Arrived {
     }
 }
 
-/// Whether it arrived; a private word that cannot be delivered is not worth more than a line.
+/// Returns true if a private reply arrived; a failure is worth no more than a log line.
 pub(super) fn report(result: Result<(), client_error::Error>) -> bool {
     match &result {
         Ok(()) | Err(client_error::Error::MissingScope { .. }) => {} // the client names the scope, once

@@ -13,17 +13,17 @@ use countersign_slack::{blocks::Message, client_error::Error};
 use super::{Sender, claim::Held, method};
 use crate::presentation::render;
 
-/// For how many calls' time an attempt may go on: one to look for the message, one to post it. Less than a claim, or two
-/// would send the same message.
+/// The time an attempt may take, in timeouts of a call: one to search for the message, one to post it. Less than a
+/// claim, or two processes would send the same message.
 const ATTEMPT: u32 = 2;
 
-/// The longest text that stands alone for a message whose blocks Slack does not take, in characters.
+/// The longest text that is sent without blocks if Slack does not take those, in characters.
 const ALONE: usize = 2900;
 
-/// Why a message was not sent.
+/// The reasons why a message was not sent.
 #[derive(Debug)]
 enum Stopped {
-    /// What Slack, or the way there, has against it.
+    /// Slack refused it, or could not be reached.
     By(Error),
     /// The claim is over. Nothing was sent.
     ClaimLost,
@@ -63,7 +63,7 @@ impl Sender {
         }
     }
 
-    /// Sends once.
+    /// Sends the message once.
     async fn attempt(&self, held: &Held) -> Result<Option<Posted>, Stopped> {
         let claimed = &held.message;
         if let (Outbound::Status { text }, None) = (&claimed.outgoing.body, &claimed.posted)
@@ -97,7 +97,7 @@ impl Sender {
         }
     }
 
-    /// Puts a message where it belongs: in place of what its slot shows, or below what was said so far.
+    /// Puts a message where it belongs: in place of its slot's message, or at the end of the thread.
     async fn put(&self, held: &Held, message: &Message) -> Result<Option<Posted>, Stopped> {
         let claimed = &held.message;
         if let Some(posted) = &claimed.posted {
@@ -117,13 +117,14 @@ impl Sender {
         self.post(held, message).await.map(Some)
     }
 
-    /// Whether the claim still holds, asked right before something leaves.
+    /// Checks that the claim still holds, right before a call.
     async fn still_ours(&self, held: &Held) -> Result<(), Stopped> {
         let holds = held.is_ours(&*self.0.store, &*self.0.clock).await;
         if holds { Ok(()) } else { Err(Stopped::ClaimLost) }
     }
 
-    /// The state with a link to the card that took this one's place, once that is posted. Without an answer there is none.
+    /// Returns the state with a link to the card that replaced this one, once that is posted. Without an answer there
+    /// is none.
     async fn linked(&self, claimed: &Claimed, state: &CardState) -> CardState {
         let mut linked = state.clone();
         if let CardState::Closed { newer: Some(slot), decision, .. } = &mut linked
@@ -146,7 +147,8 @@ impl Sender {
         Ok(posted(claimed, channel, ts))
     }
 
-    /// Where a message is that was put in place of another, if that is to be noted: it shows an open card now, or none.
+    /// Returns the new place of a message that replaced another, if that has to be saved: it shows an open card now, or
+    /// none.
     fn shown_in(&self, claimed: &Claimed, posted: &Posted) -> Option<Posted> {
         let now = self.0.clock.now().millis() + self.0.ahead.load(Ordering::Relaxed);
         let since = MessageTs::new(format!("{}.{:06}", now.div_euclid(1000), now.rem_euclid(1000) * 1000));
@@ -157,7 +159,7 @@ impl Sender {
         (card != posted.card).then(|| Posted { card, ..posted.clone() })
     }
 
-    /// Where a message goes: into its thread, or to one person directly.
+    /// Returns the place that a message goes to: its thread, or the direct conversation with one person.
     pub(super) async fn place<'a>(&self, claimed: &'a Claimed) -> Result<(ChannelId, Option<&'a MessageTs>), Error> {
         let Outbound::Direct { to, .. } = &claimed.outgoing.body else {
             return Ok((claimed.thread.channel.clone(), Some(&claimed.thread.root)));
@@ -173,7 +175,7 @@ impl Sender {
         Ok((channel, None))
     }
 
-    /// What is said, with a link to the card, which was sent before it; or to the thread, if it could not be sent.
+    /// Returns the reply with a link to the card, which was sent before it; or to the thread, if it could not be sent.
     async fn with_link(&self, claimed: &Claimed, card: &Slot, reply: &Reply) -> Result<Reply, Error> {
         let thread = &claimed.thread;
         let posted = self.0.store.posted(thread, card).await.map_err(|_| Error::NotSent)?;
@@ -185,7 +187,7 @@ impl Sender {
         })
     }
 
-    /// Whether an earlier attempt arrived although nobody said so.
+    /// Searches for the message of an earlier attempt that arrived without an answer.
     async fn find(&self, claimed: &Claimed) -> Result<Option<Posted>, Error> {
         let (channel, root) = self.place(claimed).await?;
         let Outgoing { nonce, not_before, .. } = &claimed.outgoing;
@@ -204,7 +206,7 @@ impl Sender {
         Ok(found.map(|ts| posted(claimed, channel, ts)))
     }
 
-    /// Shares a file in the thread. A file has no metadata to know it by, so its name carries some of the nonce.
+    /// Shares a file in the thread. A file has no metadata to find it by, so its name carries some of the nonce.
     async fn upload(&self, held: &Held, name: &str, title: &str, hash: &str) -> Result<Option<Posted>, Stopped> {
         let claimed = &held.message;
         let ThreadId { channel, root, .. } = &claimed.thread;
@@ -234,13 +236,13 @@ impl Sender {
     }
 }
 
-/// Where a message is that was posted, and the open card that it shows since then.
+/// Returns the place of a posted message, with the open card that it shows since then.
 fn posted(claimed: &Claimed, channel: ChannelId, ts: MessageTs) -> Posted {
     let card = shown(&claimed.outgoing.body, ts.clone());
     Posted { channel, ts, card }
 }
 
-/// The open card that a message shows, if it shows one.
+/// Returns the open card that a message shows, if it shows one.
 fn shown(body: &Outbound, since: MessageTs) -> Option<ShownCard> {
     match body {
         Outbound::Card { state: CardState::Open { approval, digest, .. }, .. } => {
@@ -250,17 +252,17 @@ fn shown(body: &Outbound, since: MessageTs) -> Option<ShownCard> {
     }
 }
 
-/// Before when a message was certainly not tried. `not_before` moves on with each attempt.
+/// Returns a time before a message's first try. `not_before` moves on with each attempt.
 pub(super) fn first_tried(not_before: Timestamp) -> Timestamp {
     Timestamp(not_before.millis().saturating_sub(i64::try_from(super::refused::TRIED_FOR.as_millis()).unwrap_or(0)))
 }
 
-/// Whether it is said anew if somebody took its message away: answers, and cards that wait.
+/// Returns true if a message is posted anew after it was deleted in Slack: answers, and open cards.
 fn has_to_be_seen(body: &Outbound) -> bool {
     matches!(body, Outbound::Reply { .. } | Outbound::Card { state: CardState::Open { .. }, .. })
 }
 
-/// Whether the words say enough without the blocks. An open card has to be read line by line, and has buttons.
+/// Returns true if the words say enough without the blocks. An open card has to be read line by line, and has buttons.
 fn may_be_words_alone(claimed: &Claimed, message: &Message) -> bool {
     let enough = match &claimed.outgoing.body {
         Outbound::Reply { .. } | Outbound::Direct { .. } => true,
@@ -282,7 +284,7 @@ fn words_alone(message: &Message) -> Message {
     Message { text, blocks: Vec::new() }
 }
 
-/// The name with the beginning of the nonce in it: `chart-3fa85f64.png`.
+/// Returns the name with the beginning of the nonce in it: `chart-3fa85f64.png`.
 fn unmistakable(name: &str, nonce: &Nonce) -> String {
     let part: String = nonce.as_str().chars().take(8).collect();
     match name.rsplit_once('.') {

@@ -1,4 +1,4 @@
-//! The ways by which messages go out, by name. Slack is the one that is always there.
+//! The channels that messages go out by, by name. Slack is always there.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -14,18 +14,18 @@ use super::{Held, Sender, refused::LONGEST_WAIT};
 /// The name of the channel that is Slack.
 pub const SLACK: &str = "slack";
 
-/// A way by which messages go out.
+/// A channel that messages go out by.
 #[async_trait]
 pub trait Channel: Send + Sync {
-    /// Its name: that of [`Outbound::Elsewhere`].
+    /// Returns the channel's name: that of [`Outbound::Elsewhere`].
     fn name(&self) -> &str;
 
-    /// Delivers a claimed message, once. Where an earlier attempt may have arrived ([`Claimed::attempts`]), it is looked for
-    /// before it is sent again, by its nonce; right before something leaves, [`Held::is_ours`] is asked.
+    /// Delivers a claimed message, once. Where an earlier attempt may have arrived ([`Claimed::attempts`]), it is
+    /// searched for by its nonce before it is sent again; right before the call, [`Held::is_ours`] is asked.
     async fn deliver(&self, held: &Held) -> Sent;
 }
 
-/// Slack.
+/// The channel that is Slack.
 #[async_trait]
 impl Channel for Sender {
     fn name(&self) -> &str {
@@ -37,11 +37,11 @@ impl Channel for Sender {
     }
 }
 
-/// The other channels, and what is known of those that messages name and that are not there.
+/// The channels other than Slack, and the names of missing ones.
 #[derive(Default)]
 pub(super) struct Channels {
     others: BTreeMap<String, Arc<dyn Channel>>,
-    /// Names of channels that this program does not have, each told once.
+    /// Names of channels that this program does not have, each reported once.
     unknown: Mutex<BTreeSet<String>>,
 }
 
@@ -52,7 +52,7 @@ impl fmt::Debug for Channels {
 }
 
 impl Channels {
-    /// These, besides Slack.
+    /// Holds these channels, in addition to Slack.
     pub(super) fn new(others: Vec<Arc<dyn Channel>>) -> Self {
         let others = others.into_iter().map(|channel| (channel.name().to_owned(), channel)).collect();
         Self { others, unknown: Mutex::default() }
@@ -60,8 +60,8 @@ impl Channels {
 }
 
 impl Sender {
-    /// Sends a message by its channel. One whose channel this program does not have is kept for a program that has it, and
-    /// holds up nothing else.
+    /// Sends a message by its channel. One whose channel this program does not have is kept for a program that has it,
+    /// and holds up nothing else.
     pub(super) async fn send_by_its_channel(&self, held: &Held) -> Sent {
         let Outbound::Elsewhere { channel, .. } = &held.message.outgoing.body else { return self.deliver(held).await };
         match self.0.channels.others.get(channel) {
@@ -70,7 +70,7 @@ impl Sender {
         }
     }
 
-    /// Puts a message back, and tells the operator, once for each channel.
+    /// Puts a message back, and reports it, once for each channel.
     fn keep_for_another(&self, claimed: &Claimed, channel: &str) -> Sent {
         metrics::counter!("countersign_messages_for_other_channels_total").increment(1);
         let mut unknown = self.0.channels.unknown.lock().unwrap_or_else(PoisonError::into_inner);
@@ -96,7 +96,7 @@ mod tests {
     use countersign_graph::store::{Changes, Outgoing, Store, Waiting};
     use countersign_store::sqlite::SqliteStore;
 
-    /// Keeps what it is given.
+    /// A channel that keeps its messages.
     struct Pigeons(&'static str, Mutex<Vec<Value>>);
 
     #[async_trait]

@@ -1,4 +1,4 @@
-//! A claim, and until when its holder may rely on it.
+//! A claim, and the time for which its holder may rely on it.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ pub struct Held {
 }
 
 impl Held {
-    /// Whether the claim still holds, to be asked right before something leaves. Of progress only the time is looked at.
+    /// Returns true if the claim still holds, to be asked right before a call. For progress only the time is checked.
     pub async fn is_ours(&self, store: &dyn Store, clock: &dyn Clock) -> bool {
         self.term.holds(clock)
             && (self.message.outgoing.progress || store.holds_outbox(&self.message).await.unwrap_or(false))
@@ -23,7 +23,7 @@ impl Held {
     }
 }
 
-/// How long a claim is good for, by two clocks: one goes on while the machine sleeps, nobody sets the other.
+/// The time of a claim, by two clocks: one goes on while the machine sleeps, the other is never set.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Term {
     wall: Timestamp,
@@ -31,12 +31,12 @@ pub(super) struct Term {
 }
 
 impl Term {
-    /// From now on for `ttl`.
+    /// A term from now on for `ttl`.
     pub(super) fn of(ttl: Duration, clock: &dyn Clock) -> Self {
         Self { wall: clock.now() + ttl, monotonic: Instant::now() + ttl }
     }
 
-    /// Whether neither clock has passed its end.
+    /// Returns true if neither clock has passed its end.
     pub(super) fn holds(&self, clock: &dyn Clock) -> bool {
         clock.now() < self.wall && Instant::now() < self.monotonic
     }

@@ -1,4 +1,4 @@
-//! Threads that have something to say and found no seat free.
+//! The line of threads with messages that found no seat free.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -7,22 +7,22 @@ use std::{
 
 use countersign_core::ids::ThreadId;
 
-/// How many threads stand in line. Whoever comes after that is found by a sweep.
+/// The most threads in line. Further ones are found by a sweep.
 const LONGEST: usize = 4096;
 
-/// Each thread once, first come, first served.
+/// The line: each thread once, first come, first served.
 #[derive(Debug, Default)]
 pub(super) struct Line(Mutex<Inner>);
 
 #[derive(Debug, Default)]
 struct Inner {
     order: VecDeque<ThreadId>,
-    /// Whether nothing is being done in it any more.
+    /// True if the work in the thread has ended.
     ended: HashMap<ThreadId, bool>,
 }
 
 impl Line {
-    /// Puts a thread at the end, unless it stands in line already; `ended`: nothing is being done in it any more.
+    /// Puts a thread at the end, unless it is in line already; `ended`: the work in it has ended.
     pub(super) fn push(&self, thread: ThreadId, ended: bool) {
         let mut inner = self.inner();
         if let Some(known) = inner.ended.get_mut(&thread) {
@@ -33,7 +33,7 @@ impl Line {
         }
     }
 
-    /// The first.
+    /// Takes the first thread.
     pub(super) fn pop(&self) -> Option<(ThreadId, bool)> {
         let mut inner = self.inner();
         let thread = inner.order.pop_front()?;

@@ -1,9 +1,9 @@
-//! What becomes of a message that was not sent: it is tried again, or told another way and kept.
+//! The fate of a message that was not sent: it is tried again, or reported another way and kept.
 //!
-//! Only what Slack clearly refuses is given up at once. A page of a proxy, a redirect or a code that nobody knows may be
-//! gone with the next try. What is given up is kept as a dead letter, with a button that sends it again; the people
-//! concerned are told in the thread, and by a direct message where the thread cannot be written to. Of what is still tried
-//! [`super::waiting`] tells.
+//! Only a clear refusal by Slack is final at once. A proxy's page, a redirect or an unknown code may be gone with the
+//! next try. A message that is given up is kept as a dead letter, with a button that sends it again; the people
+//! concerned are told in the thread, and by a direct message where the thread cannot be written to. Messages that are
+//! still tried are reported by [`super::waiting`].
 
 use std::time::Duration;
 
@@ -22,28 +22,28 @@ use countersign_slack::client_error::Error;
 use super::Sender;
 use crate::record::undelivered::{kind, slot_of_direct_notice, slot_of_notice, tells_of_another};
 
-/// How often a message is tried while Slack cannot be reached. With the waits below this is more than a day.
+/// The number of tries while Slack cannot be reached. With the waits below this is more than a day.
 const ATTEMPTS: u32 = 1500;
 
-/// How often a message is tried that Slack answers with a code that nobody knows. About five minutes.
+/// The number of tries of a message that Slack answers with an unknown code. About five minutes.
 const UNCLEAR_ATTEMPTS: u32 = 10;
 
 /// The longest wait between two attempts.
 pub(super) const LONGEST_WAIT: Duration = Duration::from_secs(60);
 
-/// Longer than all attempts with their waits.
+/// A time longer than all attempts with their waits.
 pub(super) const TRIED_FOR: Duration = Duration::from_secs(26 * 3600);
 
-/// How many actions of a thread are looked through for the one that a card belongs to.
+/// The number of a thread's actions that are searched for the one of a card.
 const LOOKED_THROUGH: usize = 50;
 
 impl Sender {
-    /// Whether it is given up untried: earlier attempts ended without anybody saying how.
+    /// Gives a message up untried, if too many earlier attempts ended without a result.
     pub(super) fn tried_too_often(&self, claimed: &Claimed) -> Option<Sent> {
         (claimed.attempts >= ATTEMPTS).then(|| self.given_up(claimed, "tried_too_often"))
     }
 
-    /// When to try again, if ever.
+    /// Returns the next step after a failed attempt: when to try again, if ever.
     pub(super) fn after(&self, claimed: &Claimed, error: &Error) -> Sent {
         let (now, tried) = (self.0.clock.now(), claimed.attempts + 1);
         let wait = || Sent::Retry(wait(now, claimed.attempts));
@@ -69,7 +69,7 @@ impl Sender {
         }
     }
 
-    /// When to try again after the store did not say what is to be sent.
+    /// Returns the time of the next try after the store did not return the card to be sent.
     pub(super) fn later(&self, claimed: &Claimed, error: &store::Error) -> Sent {
         tracing::warn!(thread.id = %claimed.thread, error = countersign_core::cause::chain(&error), "A card cannot be drawn again yet");
         Sent::Retry(wait(self.0.clock.now(), claimed.attempts))
@@ -89,8 +89,8 @@ impl Sender {
         Sent::Failed { reason: reason.to_owned(), at: self.0.clock.now() }
     }
 
-    /// Who is told directly that a message could not be shown, and the card that it leads to: whoever asked for the card, or
-    /// else whoever the thread last worked for.
+    /// Returns the person who gets a direct message about an undelivered one, and the card that it leads to: the person
+    /// who asked for the card, or else the person the thread last worked for.
     async fn concerned(&self, claimed: &Claimed) -> Option<(UserId, Slot)> {
         let thread = &claimed.thread;
         let filter = ActionFilter { thread: Some(thread.clone()), statuses: Vec::new(), limit: LOOKED_THROUGH };
@@ -105,9 +105,9 @@ impl Sender {
         Some((by, slot_of_notice(&claimed.outgoing)))
     }
 
-    /// Tells those concerned that a message could not be shown: in its thread, and whoever asked for the change directly
-    /// if the thread cannot be written to. Written before the message is given up, under a name of its own: told twice,
-    /// it is one message.
+    /// Reports that a message could not be shown: in its thread, and directly to the person who asked for the change if
+    /// the thread cannot be written to. Written before the message is given up, under a name of its own: a repeat is
+    /// the same message.
     pub(super) async fn tell_otherwise(&self, claimed: &Claimed, reason: &str) {
         let (thread, now) = (&claimed.thread, self.0.clock.now());
         let mut changes = Changes::new(CommitId::fresh(), thread.clone());
@@ -134,7 +134,7 @@ impl Sender {
     }
 }
 
-/// What is said of a message that could not be shown.
+/// The report on a message that could not be shown.
 fn told(outgoing: &Outgoing, reason: &str) -> Reply {
     let (what, then) = match &outgoing.body {
         Outbound::Card { card, state } => {
@@ -157,8 +157,8 @@ fn told(outgoing: &Outgoing, reason: &str) -> Reply {
         .resend("Send again", outgoing.nonce.as_str())
 }
 
-/// Whether a code that nobody knows may be meant for this message: it is Slack's own, or says that the call is too large.
-/// Any other page stands between us and Slack, for every message.
+/// Returns true if an unknown code may be meant for this message: it is Slack's own, or says that the call is too
+/// large. Any other page is from a proxy in between, for every message.
 fn is_about_this(code: &str) -> bool {
     !code.starts_with("http_") || matches!(code, "http_413" | "http_414" | "http_431")
 }
@@ -167,7 +167,7 @@ fn is_extra(body: &Outbound) -> bool {
     matches!(body, Outbound::Status { .. } | Outbound::Remove)
 }
 
-/// One second, then twice as long each time.
+/// Returns the time of the next try: after one second, then twice as long each time.
 fn wait(now: Timestamp, attempts: u32) -> Timestamp {
     now + Duration::from_secs(1).saturating_mul(1 << attempts.min(6)).min(LONGEST_WAIT)
 }

@@ -1,9 +1,9 @@
-//! Messages that were posted twice: an attempt that nobody knew of arrived late, or a process stood still for longer than
-//! its claim between its last look and its call.
+//! Messages that were posted twice: an attempt without an answer arrived late, or a process stood still for longer than
+//! its claim between its last check and its call.
 //!
-//! Whoever posts a message that was tried before, or finds that the claim was over, sets a timer. When it is due, the
-//! thread is searched for messages with the same nonce, and all but one are taken away. A second look some minutes later
-//! finds what arrived even later. Nothing of this happens on the usual path.
+//! A process that posts a message that was tried before, or finds that the claim was over, sets a timer. When it is
+//! due, the thread is searched for messages with the same nonce, and all but one are deleted. A second look some
+//! minutes later finds messages that arrived even later. None of this happens on the usual path.
 
 use std::time::Duration;
 
@@ -18,35 +18,35 @@ use serde::{Deserialize, Serialize};
 use super::{Sender, attempt::first_tried};
 use crate::runtime::interaction::Interaction;
 
-/// How long after the post its twin is looked for, each time.
+/// The waits before each search for a twin.
 const LOOKS: [Duration; 2] = [Duration::from_secs(20), Duration::from_secs(300)];
 
-/// How many actions of a thread are looked through for the one that a card belongs to.
+/// The number of a thread's actions that are searched for the one of a card.
 const LOOKED_THROUGH: usize = 50;
 
-/// A message that may be there twice.
+/// A message that may have been posted twice.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Twins {
-    /// Its thread.
+    /// The thread of the message.
     pub thread: ThreadId,
     /// The conversation it is in.
     pub channel: ChannelId,
     /// The thread in that conversation; none in direct messages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub root: Option<MessageTs>,
-    /// Its slot.
+    /// The slot of the message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slot: Option<Slot>,
-    /// What all of them carry.
+    /// The nonce that all copies carry.
     pub nonce: Nonce,
-    /// When it was tried first, or before.
+    /// The time of the first try, or before.
     pub since: Timestamp,
-    /// How often they were looked for so far.
+    /// The number of searches so far.
     pub looks: usize,
 }
 
 impl Twins {
-    /// The timer of the next look, counted from `now`. None: there were enough.
+    /// Returns the timer of the next search, counted from `now`; `None` after the last.
     fn timer(&self, now: Timestamp) -> Option<TimerChange> {
         let due = now + *LOOKS.get(self.looks)?;
         Some(TimerChange::Set {
@@ -58,7 +58,7 @@ impl Twins {
 }
 
 impl Sender {
-    /// Has a message looked for that may be there twice.
+    /// Sets the timer to search for twins of a message.
     pub(super) async fn look_for_twins(&self, claimed: &Claimed) {
         let Ok((channel, root)) = self.place(claimed).await else { return };
         let twins = Twins {
@@ -80,7 +80,7 @@ impl Sender {
         }
     }
 
-    /// A message was sent although the claim was over: it may be there twice, or stand in place of something newer.
+    /// Repairs a message sent after its claim was over: it may be there twice, or stand in place of something newer.
     pub(super) async fn put_right(&self, claimed: &Claimed) {
         metrics::counter!("countersign_sent_after_claim_total").increment(1);
         tracing::warn!(thread.id = %claimed.thread, "A claim ran out while its message was being sent");
@@ -103,12 +103,12 @@ impl Sender {
         }
     }
 
-    /// Takes all but one of the messages away that carry a nonce: the one stays that is known to be in its slot, or else
-    /// the oldest. `seq` is the interaction that is dealt with by this.
+    /// Deletes all but one of the messages that carry a nonce: the one known to be in its slot stays, or else the
+    /// oldest. `seq` is the interaction that this settles.
     ///
     /// # Errors
     ///
-    /// If the store or Slack do not answer: it is to be done again.
+    /// If the store or Slack does not answer: try again.
     pub async fn part_twins(&self, twins: &Twins, seq: Seq) -> Result<(), Error> {
         let (slack, store) = (&self.0.slack, &self.0.store);
         let Twins { thread, channel, root, slot, nonce, since, looks } = twins;

@@ -1,8 +1,8 @@
-//! Messages that were tried often and are not there yet: those concerned are told in the thread, once.
+//! Messages that were tried often and are not there yet: they are reported in the thread, once.
 //!
-//! Such a message holds up nobody ([`TRIED_OFTEN`]), so what is said of it goes before it. It is taken back when the
-//! message is there after all; if that is given up, what is said then takes its place. What is known here of a message is
-//! kept in memory: after a restart it is told once more, which changes the words that stand there and nothing else.
+//! Such a message holds up no other ([`TRIED_OFTEN`]), so the report goes before it. The report is removed when the
+//! message arrives after all; if it is given up, the final report takes its place. The state here is kept in memory:
+//! after a restart the report is made once more, which changes its words and nothing else.
 
 use std::{
     collections::HashMap,
@@ -23,29 +23,29 @@ use countersign_slack::client_error::Error;
 use super::{Sender, refused::LONGEST_WAIT};
 use crate::record::undelivered::{self, slot_of_notice, tells_of_another};
 
-/// How many messages are remembered. All are forgotten when there are more.
+/// The number of messages that are remembered. All are forgotten when there are more.
 const REMEMBERED: usize = 10_000;
 
-/// How much longer than Slack asked a message waits that nothing waits for, so that the others go first.
+/// The time added to the wait that Slack asked for, for a message that holds up no other, so that the others go first.
 const AFTER_THE_OTHERS: Duration = Duration::from_secs(3);
 
-/// What is said of each such message.
+/// The beginning of each report.
 const STILL_TRYING: &str = "I'm still trying";
 
-/// How the nonce ends of what is said of a message; the message's own stands before it.
+/// The suffix of a report's nonce, after the message's own.
 const NOT_YET: &str = "-not-yet";
 
-/// What is known of messages that were not taken.
+/// The state of messages that were not taken.
 #[derive(Debug, Default)]
 pub(super) struct Troubles(Mutex<HashMap<Nonce, Trouble>>);
 
 #[derive(Debug, Default)]
 struct Trouble {
-    /// How often Slack asked to wait with it.
+    /// The number of times that Slack asked to wait with it.
     asked_to_wait: u32,
-    /// Why it was not taken last, in a word.
+    /// The reason why it was not taken last, in a word.
     reason: Option<String>,
-    /// Whether those concerned were told.
+    /// True if it was reported.
     told: bool,
 }
 
@@ -64,8 +64,8 @@ impl Troubles {
 }
 
 impl Sender {
-    /// Slack asks to wait, and nothing was done. After a long wait, or the last of many, it counts as tried often: nothing
-    /// else waits for it.
+    /// Handles Slack's request to wait; nothing was done. After a long wait, or the last of many, the message counts as
+    /// tried often: nothing else waits for it.
     pub(super) fn asked_to_wait(&self, claimed: &Claimed, wait: Duration) -> Sent {
         let (outgoing, now) = (&claimed.outgoing, self.0.clock.now());
         let times = self.0.troubles.of(&outgoing.nonce, |trouble| {
@@ -82,15 +82,15 @@ impl Sender {
         Sent::Postponed(now + wait + AFTER_THE_OTHERS)
     }
 
-    /// Remembers why a message was not taken. Of Slack's being out of reach nobody can be told there.
+    /// Records the reason why a message was not taken. That Slack cannot be reached could not be reported there.
     pub(super) fn not_taken(&self, claimed: &Claimed, error: &Error) {
         if *error != Error::NotSent {
             self.0.troubles.of(&claimed.outgoing.nonce, |trouble| trouble.reason = Some(error.word()));
         }
     }
 
-    /// Whether it says that another message is not there yet, and is certainly not there itself: that is said anew with
-    /// the next try of the other, or not at all if the other is there by then.
+    /// Returns true for a report on another message that certainly did not arrive: it is made anew with the next try of
+    /// the other, or not at all if the other is there by then.
     pub(super) fn is_said_anew(&self, claimed: &Claimed, error: &Error) -> bool {
         let is_that =
             matches!(&claimed.outgoing.body, Outbound::Reply { reply } if reply.words().contains(STILL_TRYING));
@@ -104,7 +104,7 @@ impl Sender {
         of.is_some()
     }
 
-    /// Tells those concerned that a message is not there yet, or takes that back.
+    /// Reports that a message is not there yet, or removes that report.
     pub(super) async fn tell_of_waiting(&self, claimed: &Claimed, sent: &Sent) {
         let (outgoing, now) = (&claimed.outgoing, self.0.clock.now());
         let nonce = &outgoing.nonce;
@@ -149,7 +149,7 @@ impl Sender {
     }
 }
 
-/// What is said of a message that people have to see and that is not there yet.
+/// The report on a message that people have to see and that is not there yet.
 fn not_yet(claimed: &Claimed, reason: &str) -> Option<Reply> {
     let (text, then) = match &claimed.outgoing.body {
         _ if tells_of_another(&claimed.outgoing) => return None,

@@ -1,9 +1,9 @@
-//! What one person is shown in their Home tab.
+//! The content of one person's Home tab.
 //!
-//! Buttons are for those who are named: themselves, as the person who asked, or by a user group. Whether somebody is in a
-//! channel cannot be known from here, so of a card that a channel decides only *that* it waits is said, with a link that
-//! leads nowhere for those who may not read it, and only for channels where they asked or decided before. What is shown
-//! of others besides is what they decided about.
+//! Buttons are for people who are named: as a user, as the person who asked, or by a user group. The members of a
+//! channel are not known here, so for a card that a channel decides the tab says only *that* it waits, with a link that
+//! leads nowhere for those who may not read it, and only for channels where the person asked or decided before. Of
+//! other people's actions, the tab also shows those that the person decided on.
 
 use std::collections::BTreeMap;
 
@@ -24,16 +24,16 @@ use crate::{
     record::sight::named,
 };
 
-/// How many cards with buttons are on a page.
+/// The number of cards with buttons on a page.
 pub const CARDS: usize = 3;
 
-/// How many lines of anything else are on a page.
+/// The number of lines of any other list on a page.
 pub const LINES: usize = 5;
 
-/// How many actions are looked at for one list.
+/// The number of actions that are read for one list.
 const LOOKED_AT: usize = 200;
 
-/// How many channels are looked into for cards that anybody there may decide.
+/// The number of channels that are searched for cards that everyone there may decide.
 const CHANNELS: usize = 10;
 
 const CLOSED: [Status; 8] = [
@@ -47,50 +47,50 @@ const CLOSED: [Status; 8] = [
     Status::Cancelled,
 ];
 
-/// Which page of each list of the App Home is shown, from 0.
+/// The page shown of each list of the App Home, from 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Pages {
-    /// Of what waits.
+    /// The page of the cards that wait.
     pub waiting: u16,
-    /// Of what they asked for.
+    /// The page of the person's requests.
     pub asked: u16,
-    /// Of what is running.
+    /// The page of the actions in progress.
     pub running: u16,
-    /// Of what was decided.
+    /// The page of the past decisions.
     pub lately: u16,
 }
 
 impl Pages {
-    /// Whether it is the first of each.
+    /// Returns true if it is the first page of each list.
     pub fn is_first(&self) -> bool {
         *self == Self::default()
     }
 }
 
-/// Everything the tab shows of actions.
+/// All actions that the tab shows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Content {
     /// Cards that this person may decide by name.
     pub waiting: Listed,
-    /// For each channel, the links to cards that anybody there may decide.
+    /// For each channel, the links to cards that everyone there may decide.
     pub elsewhere: BTreeMap<ChannelId, Vec<Item>>,
-    /// What this person asked for and is still open.
+    /// This person's open requests.
     pub asked: Listed,
-    /// What is being done.
+    /// The actions in progress.
     pub running: Listed,
-    /// What was decided.
+    /// The past decisions.
     pub lately: Listed,
-    /// Which pages these are.
+    /// The pages that these are.
     pub pages: Pages,
 }
 
 /// One page of a list.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Listed {
-    /// What is on the page.
+    /// The items on the page.
     pub items: Vec<Item>,
-    /// Whether there is a page after this one.
+    /// True if there is a page after this one.
     pub more: bool,
 }
 
@@ -99,12 +99,12 @@ pub struct Listed {
 pub struct Item {
     /// The action.
     pub record: ActionRecord,
-    /// Where its card is.
+    /// The address of the card; `None` if the workspace's address is not known.
     pub link: Option<String>,
 }
 
 impl Content {
-    /// What differs if anything shown has changed.
+    /// Returns a value that differs if anything shown has changed.
     pub fn fingerprint(&self) -> Vec<(ActionId, u64)> {
         let lists = [&self.waiting, &self.asked, &self.running, &self.lately];
         let listed = lists.into_iter().flat_map(|list| &list.items);
@@ -113,31 +113,31 @@ impl Content {
     }
 }
 
-/// When it was decided, or asked for if nobody did.
+/// Returns the time of the last decision, or of the request if there is none.
 fn decided_at(record: &ActionRecord) -> Timestamp {
     record.decisions.last().map_or(record.requested_at, |last| last.at)
 }
 
-/// Reads for one person.
+/// The reader of one person's content.
 pub struct Reader<'a> {
-    /// Where actions are.
+    /// The store of the actions.
     pub store: &'a dyn Store,
-    /// Where their cards are.
+    /// The links to their cards.
     pub links: &'a Links,
-    /// Who may decide.
+    /// The current policy for an action.
     pub policy_for: &'a PolicyFor,
-    /// Who looks.
+    /// The person who looks.
     pub user: &'a UserId,
-    /// The user groups of the policies that they are in.
+    /// The user groups named in policies that the person is in.
     pub groups: Vec<String>,
-    /// Whether the settings of now name them anywhere.
+    /// True if the current settings name the person anywhere.
     pub is_named: bool,
-    /// What time it is.
+    /// The current time.
     pub now: Timestamp,
 }
 
 impl Reader<'_> {
-    /// Everything, on these pages.
+    /// Reads all lists, at these pages.
     ///
     /// # Errors
     ///
@@ -174,7 +174,7 @@ impl Reader<'_> {
         })
     }
 
-    /// Cards of others that anybody may decide in a channel where this person was active.
+    /// Returns others' cards that everyone may decide in a channel where this person was active.
     async fn elsewhere(&self, about_me: &[Label]) -> Result<BTreeMap<ChannelId, Vec<Item>>, Error> {
         let mut places = Vec::new();
         for record in self.store.actions_under(about_me, &[], LOOKED_AT / 4).await? {
@@ -199,12 +199,12 @@ impl Reader<'_> {
         Ok(found)
     }
 
-    /// What waits, with who may decide as configured now.
+    /// Returns the records with the current policy.
     fn as_of_now(&self, records: Vec<ActionRecord>) -> Vec<ActionRecord> {
         records.into_iter().map(|record| policy::as_of_now(self.policy_for, record)).collect()
     }
 
-    /// Whether this person may approve it from here.
+    /// Returns true if this person may approve it from here.
     fn may_decide(&self, record: &ActionRecord) -> bool {
         self.named().may_approve(record)
     }

@@ -1,16 +1,16 @@
-//! The Home tab: what waits for somebody, what they asked for, what is running and what was decided.
+//! The Home tab: a person's open cards, requests, actions in progress and past decisions.
 //!
 //! | room | does |
 //! | --- | --- |
 //! | [`content`] | reads what one person may see |
 //! | [`view`] | draws it |
 //!
-//! It is drawn when it is opened and when a button in it was pressed. Whoever opened it lately gets it again when what
-//! it shows has changed, whichever process changed it: this one looks regularly, and at once after a decision of its
-//! own. Who looks is kept in memory only; after a restart a tab is drawn anew when it is opened.
+//! It is drawn when it is opened and when a button in it was pressed. A tab opened lately is drawn again when its
+//! content has changed, whichever process changed it: this one looks regularly, and at once after a decision of its
+//! own. The viewers are kept in memory only; after a restart a tab is drawn anew when it is opened.
 //!
-//! A press on a button in here is the same click as on the card, only without a message. What became of it is said at
-//! the top of the tab.
+//! A press on a button in here is the same click as on the card, only without a message. Its outcome is shown at the
+//! top of the tab.
 
 pub mod content;
 pub mod view;
@@ -48,52 +48,52 @@ use crate::{
     presentation::{links::Links, names::Names},
 };
 
-/// How the action ids of the buttons that turn pages begin; their value says which page.
+/// The prefix of the action ids of the buttons that turn pages; their value says which page.
 pub const PAGE: &str = "home:page:";
 
-/// For how long after it was opened a tab is kept up to date.
+/// The time after its opening for which a tab is kept up to date.
 const RECENT: Duration = Duration::from_secs(600);
 
-/// How many tabs are kept up to date at a time; the one opened longest ago makes room.
+/// The number of tabs that are kept up to date; the one opened longest ago makes room.
 const VIEWERS: usize = 50;
 
-/// How often it is looked whether anything changed.
+/// The interval between two looks for changes.
 const LOOK_EVERY: Duration = Duration::from_secs(3);
 
-/// For how long what became of a press is said.
+/// The time for which the outcome of a press is shown.
 const NOTICE_FOR: Duration = Duration::from_secs(60);
 
-/// How many requests are shown as examples.
+/// The number of requests that are shown as examples.
 const INVITATIONS: usize = 3;
 
-/// How old what is said of the platforms may be where a tab is drawn again; who opens one has it asked.
+/// The age that the platforms' answers may have where a tab is drawn again; opening one asks them anew.
 const HEALTH_GOOD_FOR: Duration = Duration::from_secs(60);
 
-/// Draws Home tabs.
+/// The Home tabs.
 #[derive(Clone)]
 pub struct Home(Arc<Inner>);
 
-/// What a [`Home`] needs.
+/// The dependencies of [`Home`].
 pub struct HomeDeps {
-    /// Where actions are.
+    /// The store of the actions.
     pub store: Arc<dyn Store>,
-    /// What time it is.
+    /// The clock.
     pub clock: Arc<dyn Clock>,
-    /// Where tabs are.
+    /// The client that publishes tabs.
     pub slack: SlackClient,
-    /// What the platforms say of themselves, and the capabilities' sections.
+    /// The platforms' health, and the capabilities' sections.
     pub facts: Facts,
     /// The language model.
     pub model: WatchedModel,
-    /// Who may decide.
+    /// The current policy for an action.
     pub policy_for: PolicyFor,
-    /// Who is in which user group.
+    /// The members of the user groups.
     pub groups: Groups,
-    /// What those are called who are named.
+    /// The names of user groups and people.
     pub names: Names,
-    /// Where cards are.
+    /// The links to cards.
     pub links: Links,
-    /// What is going on, for draining.
+    /// The tasks in progress, for draining.
     pub tasks: TaskTracker,
 }
 
@@ -102,32 +102,32 @@ struct Inner {
     viewers: Mutex<HashMap<UserId, Viewer>>,
     looked_at: Mutex<Option<Instant>>,
     looking: AtomicBool,
-    /// What the platforms said, and when they were asked.
+    /// The platforms' answers, and the time they were asked.
     said: Mutex<Option<(Said, Timestamp)>>,
 }
 
-/// What the platforms said.
+/// The platforms' answers.
 #[derive(Clone)]
 struct Said {
     services: Vec<facts::Health>,
     sections: Vec<Reply>,
 }
 
-/// Somebody whose tab is kept up to date.
+/// A person whose tab is kept up to date.
 #[derive(Clone, Default)]
 struct Viewer {
     opened_at: Timestamp,
     pages: Pages,
-    /// What it shows: drawn again only if this changes.
+    /// The content's fingerprint: drawn again only if it changes.
     shown: Vec<(ActionId, u64)>,
-    /// What became of their last press, and when: said for a while.
+    /// The outcome of the last press, and its time: shown for a while.
     notice: Option<(Reply, Timestamp)>,
-    /// One drawing at a time, or an older one could come last.
+    /// The lock for one drawing at a time, or an older one could come last.
     drawing: Arc<tokio::sync::Mutex<()>>,
 }
 
 impl Home {
-    /// Draws with these dependencies.
+    /// Creates the service from its dependencies.
     pub fn new(deps: HomeDeps) -> Self {
         Self(Arc::new(Inner {
             deps,
@@ -138,7 +138,7 @@ impl Home {
         }))
     }
 
-    /// Draws the tab of somebody who opened it, or turned a page.
+    /// Draws the tab of a person who opened it, or turned a page.
     ///
     /// # Errors
     ///
@@ -148,7 +148,7 @@ impl Home {
         self.draw(user, None, Duration::ZERO).await
     }
 
-    /// Says what became of a press in somebody's tab: what they were refused, or how the card stands.
+    /// Shows the outcome of a press in a person's tab: the refusal, or the card's status.
     ///
     /// # Errors
     ///
@@ -163,7 +163,7 @@ impl Home {
         self.draw(user, None, HEALTH_GOOD_FOR).await
     }
 
-    /// Notes what somebody looks at.
+    /// Changes the state of a viewer.
     fn note(&self, user: &UserId, change: impl FnOnce(&mut Viewer)) {
         let now = self.0.deps.clock.now();
         let Ok(mut viewers) = self.0.viewers.lock() else { return };
@@ -184,15 +184,14 @@ impl Home {
         })
     }
 
-    /// Looks at the tabs that were opened lately the next time somebody says [`Home::look`].
+    /// Makes the next [`Home::look`] check the tabs that were opened lately.
     pub fn something_changed(&self) {
         if let Ok(mut looked_at) = self.0.looked_at.lock() {
             *looked_at = None;
         }
     }
 
-    /// Looks from time to time whether tabs that were opened lately show what is no longer so, and draws those again.
-    /// Returns at once.
+    /// Checks, from time to time, the tabs that were opened lately, and draws outdated ones again. Returns at once.
     pub fn look(&self) {
         let due = match self.0.looked_at.lock() {
             Ok(mut at) if at.is_none_or(|at| at.elapsed() >= LOOK_EVERY) => {
@@ -218,7 +217,7 @@ impl Home {
         });
     }
 
-    /// Draws a tab; if `unless` is what it would show anyway, leaves it. The platform is asked how it is, unless that was
+    /// Draws a tab; if its content is `unless`, leaves it. The platforms are asked for their health, unless that was
     /// done less than `good_for` ago.
     async fn draw(&self, user: &UserId, unless: Option<&[(ActionId, u64)]>, good_for: Duration) -> Result<(), Error> {
         let drawing = self.viewer(user).unwrap_or_default().drawing;
@@ -248,7 +247,7 @@ impl Home {
         Ok(())
     }
 
-    /// How the systems are. That a platform did not answer is kept for as long as that it did.
+    /// Returns the health of the systems. A missing answer is kept for as long as an answer.
     async fn health(&self, good_for: Duration) -> Health {
         let HomeDeps { clock, facts, model, .. } = &self.0.deps;
         let known = self.0.said.lock().ok().and_then(|known| known.clone());
@@ -280,7 +279,7 @@ impl Home {
         self.0.viewers.lock().ok()?.get(user).cloned()
     }
 
-    /// Who opened their tab lately.
+    /// Returns the people who opened their tab lately.
     fn recent(&self) -> Vec<(UserId, Viewer)> {
         let now = self.0.deps.clock.now();
         let Ok(mut viewers) = self.0.viewers.lock() else { return Vec::new() };
@@ -289,7 +288,7 @@ impl Home {
     }
 }
 
-/// Forgets who opened their tab long ago.
+/// Forgets the people who opened their tab long ago.
 fn make_room(viewers: &mut HashMap<UserId, Viewer>, now: Timestamp) {
     viewers.retain(|_, viewer| now.since(viewer.opened_at) < RECENT);
     while viewers.len() > VIEWERS {

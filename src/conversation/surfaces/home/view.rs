@@ -1,4 +1,4 @@
-//! Draws the Home tab. At most a hundred blocks, whatever there is to show.
+//! Draws the Home tab, in at most a hundred blocks.
 
 use countersign_assistant::model_health::ModelHealth;
 use countersign_capabilities::facts;
@@ -29,35 +29,35 @@ use crate::{
 /// Blocks in a Home tab.
 const BLOCKS: usize = 100;
 
-/// A card with more blocks than this is decided where it can be read whole.
+/// The most blocks of a card that is decided here; a longer one is decided where it can be read whole.
 const CARD_BLOCKS: usize = 14;
 
-/// Blocks of what became of a press.
+/// The most blocks of a press's outcome.
 const NOTICE_BLOCKS: usize = 4;
 
-/// How many cards of one channel are linked to.
+/// The number of cards of one channel that are linked to.
 const LINKS: usize = 5;
 
-/// How the systems are.
+/// The health of the systems.
 pub struct Health {
-    /// How the outside systems are.
+    /// The health of the outside systems.
     pub services: Vec<facts::Health>,
-    /// What the capabilities have to tell.
+    /// The sections of the capabilities.
     pub sections: Vec<Reply>,
-    /// What somebody could ask.
+    /// Examples of requests.
     pub invitations: Vec<&'static str>,
-    /// How the language model is, if there is one.
+    /// The health of the language model, if there is one.
     pub model: Option<ModelHealth>,
-    /// What time it is.
+    /// The current time.
     pub now: Timestamp,
 }
 
-/// How long ago, no closer than a minute: a tab is not drawn again for less.
+/// Returns the time passed, to the minute: a tab is not drawn again for less.
 fn age(now: Timestamp, then: Timestamp) -> String {
     if now.since(then).as_secs() < 60 { "just now".to_owned() } else { ago(now, then) }
 }
 
-/// The whole tab. Who may decide is named as they are `called`.
+/// Draws the whole tab. Those who may decide are named as in `called`.
 pub fn draw(content: &Content, called: &Called, health: &Health, notice: Option<&Reply>) -> Value {
     let mut blocks = Vec::new();
     if let Some(notice) = notice {
@@ -91,7 +91,7 @@ fn waiting(blocks: &mut Vec<Value>, content: &Content, called: &Called) {
     turn(blocks, "waiting", &content.waiting, pages.waiting, |waiting| Pages { waiting, ..pages });
 }
 
-/// The card as it is in its thread, with its buttons; a long one only says so.
+/// Draws the card as it is in its thread, with its buttons; a long one only as a link.
 fn card(blocks: &mut Vec<Value>, item: &Item, called: &Called) {
     let record = &item.record;
     let drawn = render::card(&record.card, &called.in_state(record.card_state())).blocks;
@@ -106,7 +106,7 @@ fn card(blocks: &mut Vec<Value>, item: &Item, called: &Called) {
     blocks.push(json!({ "type": "divider" }));
 }
 
-/// That something waits, and nothing of what it is: whether the reader is still in the channel is not known here.
+/// The line that cards wait in a channel, without their content: the reader may not be in the channel any more.
 fn in_channel(channel: &ChannelId, items: &[Item]) -> String {
     let many = match items.len() {
         1 => "a card waits that anyone there may decide".to_owned(),
@@ -184,7 +184,7 @@ fn lately(blocks: &mut Vec<Value>, content: &Content) {
     turn(blocks, "lately", &content.lately, pages.lately, |lately| Pages { lately, ..pages });
 }
 
-/// How the systems are, and how to ask.
+/// Returns the health of the systems, and the ways to ask.
 fn about(health: &Health) -> Reply {
     let service = |service: &facts::Health| {
         let said = match &service.fact {
@@ -220,7 +220,7 @@ fn about(health: &Health) -> Reply {
         .hint("I look things up by myself. Before I change anything, I show a card and wait for a person to press its button.")
 }
 
-/// `Mention me …: list documents, …`
+/// Returns the ways to ask: `Mention me …: list documents, …`
 fn ways(invitations: &[&'static str]) -> Text {
     let text = Text::from("Mention me in a channel, or write to me directly");
     invitations
@@ -229,7 +229,7 @@ fn ways(invitations: &[&'static str]) -> Text {
         .fold(text, |text, (nth, says)| text.plain(if nth == 0 { ": " } else { ", " }).italic(*says))
 }
 
-/// Buttons to the pages before and after, where there are any.
+/// Adds buttons to the pages before and after, where there are any.
 fn turn(blocks: &mut Vec<Value>, list: &str, listed: &Listed, page: u16, to: impl Fn(u16) -> Pages) {
     let value = |page| serde_json::to_string(&to(page)).expect("pages are plain numbers");
     let mut buttons = Vec::new();
