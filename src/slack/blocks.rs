@@ -44,52 +44,52 @@ pub struct Message {
     pub blocks: Vec<Value>,
 }
 
-/// A text object in mrkdwn.
+/// Returns a text object in mrkdwn.
 pub fn mrkdwn(text: &str) -> Value {
     json!({ "type": "mrkdwn", "text": text, "verbatim": true })
 }
 
-/// A text object in which nothing is parsed, cut to `limit`.
+/// Returns a text object in which nothing is parsed, cut to `limit`.
 pub fn plain(text: &str, limit: usize) -> Value {
     json!({ "type": "plain_text", "text": line(text, limit), "emoji": false })
 }
 
-/// A paragraph.
+/// Returns a paragraph.
 pub fn section(text: &str) -> Value {
     json!({ "type": "section", "text": mrkdwn(text) })
 }
 
-/// Short texts in two columns; at most [`FIELDS`].
+/// Returns short texts in two columns; at most [`FIELDS`].
 pub fn fields(texts: &[String]) -> Value {
     json!({ "type": "section", "fields": texts.iter().map(|text| mrkdwn(text)).collect::<Vec<_>>() })
 }
 
-/// A heading.
+/// Returns a heading.
 pub fn header(text: &str) -> Value {
     json!({ "type": "header", "text": plain(text, HEADER) })
 }
 
-/// Small print.
+/// Returns small print.
 pub fn context(text: &str) -> Value {
     json!({ "type": "context", "elements": [mrkdwn(text)] })
 }
 
-/// Markdown, already sanitised.
+/// Returns a block of Markdown, which is sanitised already.
 pub fn markdown(text: &str) -> Value {
     json!({ "type": "markdown", "text": text })
 }
 
-/// Buttons; at most [`ACTIONS`].
+/// Returns a row of buttons; at most [`ACTIONS`].
 pub fn actions(block_id: &str, buttons: &[Value]) -> Value {
     json!({ "type": "actions", "block_id": block_id, "elements": buttons })
 }
 
-/// A button.
+/// Returns a button.
 pub fn button(action_id: &str, label: &str, value: &str) -> Value {
     json!({ "type": "button", "action_id": action_id, "text": plain(label, BUTTON), "value": value })
 }
 
-/// Two small buttons that ask if something helped; each has its words and its value.
+/// Returns two small buttons that ask if something helped; each has its words and its value.
 pub fn feedback(action_id: &str, yes: (&str, &str), no: (&str, &str)) -> Value {
     let one = |(words, value): (&str, &str)| json!({ "text": plain(words, BUTTON), "accessibility_label": line(words, BUTTON), "value": value });
     let pair = json!({
@@ -98,13 +98,13 @@ pub fn feedback(action_id: &str, yes: (&str, &str), no: (&str, &str)) -> Value {
     json!({ "type": "context_actions", "elements": [pair] })
 }
 
-/// A button with a colour: `primary` or `danger`.
+/// Gives a button a colour: `primary` or `danger`.
 pub fn styled(mut button: Value, style: &str) -> Value {
     button["style"] = json!(style);
     button
 }
 
-/// A button that asks for confirmation.
+/// Makes a button ask for confirmation.
 pub fn confirmed(mut button: Value, title: &str, text: &str, confirm: &str, deny: &str) -> Value {
     button["confirm"] = json!({
         "title": plain(title, 100),
@@ -116,18 +116,18 @@ pub fn confirmed(mut button: Value, title: &str, text: &str, confirm: &str, deny
     button
 }
 
-/// A table; the first row is its head. Long cells wrap, so that no column is out of sight.
+/// Returns a table; the first row is its head. Long cells wrap, so that no column is out of sight.
 pub fn table(rows: &[Vec<Value>]) -> Value {
     let columns = rows.first().map_or(0, Vec::len);
     json!({ "type": "table", "rows": rows, "column_settings": vec![json!({ "is_wrapped": true }); columns] })
 }
 
-/// A cell in which nothing is parsed.
+/// Returns a cell in which nothing is parsed.
 pub fn cell(text: &str) -> Value {
     json!({ "type": "raw_text", "text": text })
 }
 
-/// A cell of rich text, from its elements.
+/// Returns a cell of rich text, from its elements.
 pub fn rich_cell(elements: &[Value]) -> Value {
     json!({ "type": "rich_text", "elements": [{ "type": "rich_text_section", "elements": elements }] })
 }

@@ -85,7 +85,7 @@ impl SlackClient {
     /// The default limit on the size of an answer, in bytes.
     pub const LONGEST: usize = 16 * 1024 * 1024;
 
-    /// A client for the API at `api_url` (`https://slack.com/api`). Each call takes at most `timeout`.
+    /// Creates a client for the API at `api_url` (`https://slack.com/api`). Each call takes at most `timeout`.
     ///
     /// # Errors
     ///
@@ -94,7 +94,7 @@ impl SlackClient {
         Self::reading_at_most(Self::LONGEST, api_url, token, timeout)
     }
 
-    /// The same as [`Self::new`], but reads answers up to `longest` bytes.
+    /// Like [`Self::new`], but reads answers up to `longest` bytes.
     ///
     /// # Errors
     ///
@@ -110,17 +110,17 @@ impl SlackClient {
         self.timeout
     }
 
-    /// The permissions that the app turned out to lack, shared by all clones of this client.
+    /// Returns the permissions that the app turned out to lack, shared by all clones of this client.
     pub fn missing_scopes(&self) -> &Arc<MissingScopes> {
         &self.missing
     }
 
-    /// The Slack library's client, which Socket Mode shares.
+    /// Returns the Slack library's client, which Socket Mode shares.
     pub(super) fn library(&self) -> &Arc<Library<Connector>> {
         &self.library
     }
 
-    /// The token, as the library wants it.
+    /// Returns the token, as the library wants it.
     pub(super) fn token(&self) -> &SlackApiToken {
         &self.token
     }
@@ -151,7 +151,7 @@ impl SlackClient {
         })
     }
 
-    /// The app (`A…`) of a bot (`B…`).
+    /// Returns the app (`A…`) of a bot (`B…`).
     pub async fn app_of(&self, bot: &str) -> Result<String, Error> {
         let answer = self.get("bots.info", &[("bot", bot)]).await?;
         wanted(&answer, "/bot/app_id").map(str::to_owned)
@@ -337,7 +337,7 @@ impl SlackClient {
         Ok(users(&self.get("usergroups.users.list", &[("usergroup", group)]).await?["users"]))
     }
 
-    /// The user groups of the workspace that are in use.
+    /// Returns the user groups of the workspace that are in use.
     pub async fn usergroups(&self) -> Result<Vec<UserGroup>, Error> {
         let answer = self.get("usergroups.list", &[]).await?;
         let groups = answer["usergroups"].as_array().ok_or(Error::Decode)?.iter();
@@ -439,7 +439,7 @@ fn said_to_be_done(answer: Value) -> Result<Value, Error> {
     if answer["ok"] == true { Ok(answer) } else { Err(Error::Decode) }
 }
 
-/// The messages of a page.
+/// Returns the messages of a page.
 fn messages(page: &Value) -> impl Iterator<Item = &Value> {
     page["messages"].as_array().into_iter().flatten()
 }
@@ -450,7 +450,7 @@ fn carries(message: &Value, nonce: &Nonce) -> bool {
         && field::text(message, "/metadata/event_payload/nonce") == Some(nonce.as_str())
 }
 
-/// The context of a call to an address that is itself the permission.
+/// Returns the context of a call to an address that is itself the permission.
 fn without_token() -> SlackClientApiCallContext<'static> {
     SlackClientApiCallContext {
         rate_control_params: None,
@@ -460,7 +460,7 @@ fn without_token() -> SlackClientApiCallContext<'static> {
     }
 }
 
-/// The span that the library writes its debug lines in: a disabled one.
+/// Returns the span that the library writes its debug lines in: a disabled one.
 fn no_span() -> &'static Span {
     static NONE: std::sync::LazyLock<Span> = std::sync::LazyLock::new(Span::none);
     &NONE

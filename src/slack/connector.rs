@@ -17,8 +17,8 @@ use slack_morphism::{errors::SlackClientError, hyper_tokio::SlackClientHyperConn
 /// The library's connector over TLS, or over plain HTTP to a stand-in.
 pub(super) type Connector = SlackClientHyperConnector<Capping<HttpsConnector<HttpConnector>>>;
 
-/// A connector for the API at `api_url` that reads at most `longest` bytes of an answer; root certificates are read
-/// only if it needs them.
+/// Returns a connector for the API at `api_url` that reads at most `longest` bytes of an answer; root certificates are
+/// read only if it needs them.
 pub(super) fn connector(api_url: &str, longest: usize) -> io::Result<Connector> {
     let mut http = HttpConnector::new();
     http.enforce_http(false);

@@ -24,7 +24,7 @@ pub struct Message {
     pub text: String,
     /// The time it was posted, which is also its id in the channel.
     pub ts: MessageTs,
-    /// The root of its thread; absent for a message that is not in one (yet).
+    /// The root of its thread; `None` for a message that is not in one (yet).
     pub thread_ts: Option<MessageTs>,
     /// True if it mentions the bot.
     pub mentions_us: bool,

@@ -19,7 +19,7 @@ pub(super) struct Hosts {
 }
 
 impl Hosts {
-    /// Slack's hosts, and the one of the Web API.
+    /// Returns Slack's hosts, and the one of the Web API.
     pub(super) fn with_api(api_url: &str) -> Self {
         Self { api: api_url.parse().ok() }
     }

@@ -31,7 +31,7 @@ use super::{
 /// The largest request that is read, in bytes.
 const BODY_LIMIT: usize = 1 << 20;
 
-/// The routes under `/slack/`. Every other method than POST is answered with 405.
+/// Returns the routes under `/slack/`. Every other method than POST is answered with 405.
 pub fn router(signing_secret: &SecretString, us: Identity, sink: Arc<dyn Sink>) -> Router {
     let secret = SlackSigningSecret(signing_secret.expose_secret().to_owned());
     let ingress = Arc::new(Ingress { verifier: SlackEventSignatureVerifier::new(&secret), us, sink });

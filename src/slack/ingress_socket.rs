@@ -82,7 +82,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Settings for production.
+    /// Returns settings for production.
     pub fn new(api_url: impl Into<String>, app_token: SecretString) -> Self {
         Self {
             api_url: api_url.into(),
@@ -109,7 +109,7 @@ impl fmt::Debug for SocketIngress {
 }
 
 impl SocketIngress {
-    /// An ingress that will hand what arrives to `sink`.
+    /// Creates an ingress that will hand what arrives to `sink`.
     ///
     /// # Errors
     ///
@@ -121,7 +121,7 @@ impl SocketIngress {
         Ok(Self { supervisor: Arc::new(Supervisor { settings, slack, intake, gauge, clock }), health })
     }
 
-    /// The health of the connections, to be watched.
+    /// Returns the health of the connections, to be watched.
     pub fn health(&self) -> watch::Receiver<SocketHealth> {
         self.health.clone()
     }
@@ -179,9 +179,9 @@ struct Supervisor {
 enum End {
     /// Slack asks for a new one: open it now.
     Renew,
-    /// It never said hello, or broke: wait a little.
+    /// The connection never said hello, or broke: wait a little.
     Failed(String),
-    /// It will not work until a setting changes.
+    /// No connection will work until a setting changes.
     Fatal(Refusal),
     Stopped,
 }
@@ -221,7 +221,7 @@ impl Supervisor {
         Ok(())
     }
 
-    /// The wait before the next try: doubling, up to the longest, and somewhat random.
+    /// Returns the wait before the next try: doubling, up to the longest, and somewhat random.
     fn backoff(&self, failures: u32) -> Duration {
         let doubled = self.settings.backoff.saturating_mul(1 << failures.clamp(1, 16).saturating_sub(1));
         doubled.min(self.settings.backoff_max).mul_f64(rand::rng().random_range(0.5..1.0))

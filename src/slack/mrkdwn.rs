@@ -27,7 +27,7 @@ pub struct Mrkdwn {
 }
 
 impl Mrkdwn {
-    /// An empty text that will not be longer than `limit`.
+    /// Creates an empty text that will not be longer than `limit`.
     pub fn new(limit: usize) -> Self {
         Self { text: String::new(), length: 0, limit, cut: false, previous: None }
     }

@@ -24,7 +24,7 @@ pub const ANOTHER_TEAM: &str = "another_team";
 pub struct Identity {
     /// The bot's user (`U…`).
     pub user: UserId,
-    /// The workspace; unknown where the app is installed in a whole organisation.
+    /// The workspace; `None` where the app is installed in a whole organisation.
     pub team: Option<TeamId>,
     /// The organisation, if the workspace is in one.
     pub enterprise: Option<String>,
@@ -33,12 +33,12 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// The identity of this user; the workspace and the app are not known yet.
+    /// Returns the identity of this user; the workspace and the app are not known yet.
     pub fn of(user: impl Into<UserId>) -> Self {
         Self { user: user.into(), team: None, enterprise: None, app: Arc::default() }
     }
 
-    /// The same identity in this workspace, or in all of this organisation.
+    /// Returns the same identity in this workspace, or in all of this organisation.
     #[must_use]
     pub fn within(self, team: Option<TeamId>, enterprise: Option<String>) -> Self {
         Self { team, enterprise, ..self }

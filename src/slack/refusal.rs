@@ -12,7 +12,7 @@ pub struct Refusal {
 }
 
 impl Refusal {
-    /// A refusal with this code.
+    /// Creates a refusal with this code.
     pub fn new(code: impl Into<String>) -> Self {
         Self { code: code.into() }
     }

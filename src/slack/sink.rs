@@ -37,7 +37,7 @@ pub struct Received {
     pub inbound: Inbound,
     /// The transport it came by.
     pub transport: Transport,
-    /// Set if Slack says that it delivered this before. A hint for logs: the first may never have arrived.
+    /// Slack's word that it delivered this before. A hint for logs: the first may never have arrived.
     pub retry: Option<Retry>,
 }
 
@@ -77,12 +77,12 @@ pub struct SinkAnswer {
 }
 
 impl SinkAnswer {
-    /// An acknowledgement without content.
+    /// Returns an acknowledgement without content.
     pub fn empty() -> Self {
         Self::default()
     }
 
-    /// An acknowledgement with content.
+    /// Returns an acknowledgement with content.
     pub fn with(payload: Value) -> Self {
         Self { payload: Some(payload) }
     }

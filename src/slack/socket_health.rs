@@ -19,7 +19,7 @@ pub enum SocketHealth {
         /// The time when the last one closed.
         since: Timestamp,
     },
-    /// It will not work until a setting changes.
+    /// No connection will work until a setting changes.
     Fatal(Refusal),
 }
 
@@ -67,7 +67,7 @@ impl Gauge {
         });
     }
 
-    /// Records that it will not work until a setting changes. Returns the health before.
+    /// Records that no connection will work until a setting changes. Returns the health before.
     pub(super) fn fatal(&self, refusal: &Refusal) -> SocketHealth {
         self.health.send_replace(SocketHealth::Fatal(refusal.clone()))
     }

@@ -53,7 +53,7 @@ pub struct Intake {
 }
 
 impl Intake {
-    /// An intake that stores in `sink`.
+    /// Creates an intake that stores in `sink`.
     pub fn new(sink: Arc<dyn Sink>, us: Identity) -> Self {
         Self { sink, us, in_hand: AtomicUsize::new(0), stop: CancellationToken::new() }
     }

@@ -71,7 +71,7 @@ mod tests {
     use countersign_core::{clock::Timestamp, ids::UserId};
     use countersign_graph::action::{Approver, Edit};
 
-    /// An open card, asked for by `ana`.
+    /// Returns an open card, asked for by `ana`.
     fn open(needed: u32, own_request: bool) -> ActionRecord {
         let saved = include_str!("../../../tests/fixtures/shapes/action_record.json");
         let saved: Vec<ActionRecord> = serde_json::from_str(saved).unwrap();

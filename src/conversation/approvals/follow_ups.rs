@@ -165,7 +165,7 @@ impl Approvals {
     }
 }
 
-/// A person's request, in the thread of a record.
+/// Returns a person's request, in the thread of a record.
 pub(super) fn request_again(record: &ActionRecord, by: &UserId, request: ActionRequest, text: String) -> ThreadMessage {
     let ts = record.thread.root.clone();
     ThreadMessage::Said { by: by.clone(), text, ts, addressed: true, request: Some(request) }

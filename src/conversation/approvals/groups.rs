@@ -37,7 +37,7 @@ const FOR_A_LIST: Duration = Duration::from_secs(60);
 /// The time a person who pressed or looks waits for a group.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// The user groups of a workspace.
+/// The lookup of a workspace's user groups.
 #[derive(Clone)]
 pub struct Groups(Arc<Inner>);
 
@@ -61,7 +61,7 @@ struct Known {
 }
 
 impl Groups {
-    /// The groups of this workspace; the settings name these user groups (`S…`) and people as approvers.
+    /// Creates the lookup for this workspace; the settings name these user groups (`S…`) and people as approvers.
     pub fn new(slack: SlackClient, clock: Arc<dyn Clock>, approvers: Vec<String>, accounts: People) -> Self {
         let approvers: BTreeSet<String> = approvers.into_iter().collect();
         let (named, people): (Vec<_>, Vec<_>) = approvers.into_iter().partition(|name| name.starts_with('S'));

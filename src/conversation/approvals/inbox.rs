@@ -36,28 +36,28 @@ const SETTLED: Duration = Duration::from_secs(10);
 /// The outcomes of a click.
 #[derive(Debug, PartialEq)]
 pub enum InboxAnswer {
-    /// It counted; this thread goes on.
+    /// The click counted; this thread goes on.
     Counted(ThreadId),
-    /// It did not count; the reply goes to the person.
+    /// The click did not count; the reply goes to the person.
     Refused(Reply),
-    /// It did not count, and the card has changed: its time was over, or other people may decide. The reply goes to the
-    /// person, and this thread goes on.
+    /// The click did not count, and the card has changed: its time was over, or other people may decide. The reply goes
+    /// to the person, and this thread goes on.
     Redrawn {
         /// The thread of the card.
         thread: ThreadId,
         /// The reply to the person.
         told: Reply,
     },
-    /// Slack did not identify the person: it is tried again. The reply goes to the person if that fails too.
+    /// Slack did not identify the person: the click is handled again. The reply is for the last failure.
     Unanswered {
         /// The action the click was on.
         record: Box<ActionRecord>,
         /// The reply to the person.
         told: Reply,
     },
-    /// It was no decision: it is for the assistant, in this thread.
+    /// The click was no decision: it is for the assistant, in this thread.
     Passed(ThreadId),
-    /// It needs no answer.
+    /// The click needs no answer.
     Nothing,
 }
 
@@ -423,7 +423,7 @@ impl Approvals {
     }
 }
 
-/// The error after losing every race to write: the entry is handled again.
+/// Returns the error after losing every race to write: the entry is handled again.
 pub(super) fn moved(record: ActionRecord) -> Error {
     Error::ActionMoved { id: record.id.clone(), current: Some(Box::new(record)) }
 }

@@ -69,7 +69,7 @@ pub enum Outside {
     Deactivated,
     /// Slack does not give the kind of account, and will not.
     NotLookedUp,
-    /// Slack did not answer: it may later.
+    /// Slack did not answer, but may later.
     Unanswered,
 }
 
@@ -156,7 +156,7 @@ impl fmt::Debug for People {
 }
 
 impl People {
-    /// The people of the bot's workspace, with the rights that the settings give to others than its members.
+    /// Creates the lookup for the bot's workspace, with the rights that the settings give to others than its members.
     pub fn new(slack: SlackClient, clock: Arc<dyn Clock>, us: Identity, settings: &config::Config) -> Self {
         let (deciding, asking) = (settings.approvals.outsiders.clone(), settings.slack.outsiders.clone());
         Self(Arc::new(Inner { slack, clock, us, deciding, asking, known: Mutex::default() }))

@@ -64,7 +64,7 @@ pub fn as_of_now(policy_for: &PolicyFor, mut record: ActionRecord) -> ActionReco
     record
 }
 
-/// The audit event for a policy that changed since the card was shown, and with it the digest.
+/// Returns the audit event for a policy that changed since the card was shown, and with it the digest.
 pub fn changed(shown: &ActionRecord, known: &ActionRecord, at: Timestamp) -> AuditDraft {
     let detail = json!({ "policy": known.policy, "digest": known.digest, "before": shown.digest });
     known.event(AuditKind::PolicyChanged, at, None, detail)
@@ -170,7 +170,7 @@ pub fn most_approvals(policy: &Policy, named: &[UserId], ours: &[UserId]) -> usi
     others.len() + usize::from(policy.own_request && !own.is_empty())
 }
 
-/// An approver as configured: `channel`, `requester`, a user id or a user group id.
+/// Returns an approver as configured: `channel`, `requester`, a user id or a user group id.
 fn approver(name: &str) -> Approver {
     match name {
         "channel" => Approver::Channel,
@@ -211,18 +211,18 @@ impl Denied {
 /// The facts about a person at the moment of their decision.
 #[derive(Clone, Debug, Default)]
 pub struct Person {
-    /// True if they decided from within the channel of the request.
+    /// True if the person decides from within the channel of the request.
     pub in_channel: bool,
-    /// The user groups among the approvers that they belong to.
+    /// The user groups among the approvers that the person belongs to.
     pub groups: Vec<String>,
-    /// True if a user group could not be looked up: they may be in it.
+    /// True if a user group could not be looked up: the person may be in it.
     pub is_uncertain: bool,
-    /// The reason why their decision never counts, whatever the policy; `None` for a full member of the workspace.
+    /// The reason why the decision never counts, under any policy; `None` for a full member of the workspace.
     pub outside: Option<Outside>,
 }
 
 impl Person {
-    /// Returns `Ok` if their decision may count at all.
+    /// Returns `Ok` if the person's decision may count at all.
     fn counts(&self) -> Result<(), Denied> {
         self.outside.map_or(Ok(()), |outside| Err(Denied::Outside(outside)))
     }
@@ -312,7 +312,7 @@ mod tests {
         policy_for(settings, &Matter { action, irreversible: false, scope })
     }
 
-    /// A card that ana asked for, under this policy.
+    /// Returns a card that ana asked for, under this policy.
     fn card(policy: Policy) -> ActionRecord {
         let saved = include_str!("../../../tests/fixtures/shapes/action_record.json");
         let saved: Vec<ActionRecord> = serde_json::from_str(saved).unwrap();

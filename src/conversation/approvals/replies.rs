@@ -13,19 +13,19 @@ use countersign_slack::mrkdwn::Mrkdwn;
 
 use super::{consent::Unseen, policy::Denied};
 
-/// The reply when the key in the button is not, or no longer, known.
+/// Returns the reply when the key in the button is not, or no longer, known.
 pub fn not_known() -> Reply {
     Reply::text("I don't know this card any more, so the button does nothing.")
         .hint("Ask again in the thread for a fresh one.")
 }
 
-/// The reply when the card's record cannot be read.
+/// Returns the reply when the card's record cannot be read.
 pub fn not_readable() -> Reply {
     Reply::text("I can't read what I stored for this card, so the button does nothing and nothing was changed.")
         .hint("Please tell whoever runs me, and ask again in the thread for a fresh card.")
 }
 
-/// The reply when the button is on a copy of the card; `is_gone`: the copy was just removed.
+/// Returns the reply when the button is on a copy of the card; `is_gone`: the copy was just removed.
 pub fn copied(is_gone: bool) -> Reply {
     match is_gone {
         true => Reply::text("This card was posted twice, so I removed this copy. Nothing was changed by your press.")
@@ -35,7 +35,7 @@ pub fn copied(is_gone: bool) -> Reply {
     }
 }
 
-/// The reply when the record is not what its card shows: nobody can approve that.
+/// Returns the reply when the record is not what its card shows: nobody can approve that.
 pub fn not_what_was_shown(proof: &Proof) -> Reply {
     let (text, hint) = match proof {
         Proof::Ours | Proof::Altered => (
@@ -56,13 +56,13 @@ pub fn not_what_was_shown(proof: &Proof) -> Reply {
     Reply::text(text).hint(hint)
 }
 
-/// The reply when the card's time was over before the person decided.
+/// Returns the reply when the card's time was over before the person decided.
 pub fn out_of_time() -> Reply {
     Reply::text("This card's time is over, so your answer came too late and nothing was changed.")
         .hint("If it is still wanted, ask again in the thread.")
 }
 
-/// The reply to a yes to a card that the person cannot have read as it is.
+/// Returns the reply to a yes to a card that the person cannot have read as it is.
 pub fn not_seen(record: &ActionRecord, why: Unseen) -> Reply {
     let (text, then) = match why {
         Unseen::NotShown => (
@@ -93,7 +93,7 @@ pub fn not_seen(record: &ActionRecord, why: Unseen) -> Reply {
     Reply::text(text).hint(then)
 }
 
-/// The reply to a person who may not settle an action whose outcome is not known.
+/// Returns the reply to a person who may not settle an action whose outcome is not known.
 pub fn may_not_settle(record: &ActionRecord, by: &UserId, in_channel: bool, why: Denied) -> Reply {
     let text = match why {
         Denied::OwnRequest if record.requested_by == *by => {
@@ -112,7 +112,8 @@ fn deciders(record: &ActionRecord, in_channel: bool) -> Text {
     if in_channel { record.deciders() } else { record.deciders_elsewhere() }
 }
 
-/// The reply when another person or the time was faster. `newer` is the address of the card that replaced this one.
+/// Returns the reply when another person or the time was faster. `newer` is the address of the card that replaced this
+/// one.
 pub fn already_decided(record: &ActionRecord, now: Timestamp, newer: Option<String>) -> Reply {
     if record.status.is_open() {
         return out_of_time();
@@ -156,7 +157,7 @@ pub fn already_decided(record: &ActionRecord, now: Timestamp, newer: Option<Stri
     }
 }
 
-/// The reply to a person who may not decide. `in_channel`: it is read in the channel of the request.
+/// Returns the reply to a person who may not decide. `in_channel`: it is read in the channel of the request.
 pub fn denied(record: &ActionRecord, by: &UserId, in_channel: bool, why: Denied) -> Reply {
     let text = match why {
         Denied::Outside(outside) => return outside.may_not_decide(),
@@ -182,7 +183,7 @@ pub fn denied(record: &ActionRecord, by: &UserId, in_channel: bool, why: Denied)
     }
 }
 
-/// The reply when the new values would leave too few people who may approve them.
+/// Returns the reply when the new values would leave too few people who may approve them.
 pub fn nobody_left(policy: &Policy) -> Reply {
     let why = match (policy.needed, policy.own_request) {
         (..=1, _) => "If you save this, nobody is left to approve it: whoever asked or edited may not.".to_owned(),
@@ -198,7 +199,7 @@ pub fn nobody_left(policy: &Policy) -> Reply {
     Reply::text(format!("{why} Somebody else can edit it, or it stays as it is."))
 }
 
-/// The reply to a typed yes, where only the button counts.
+/// Returns the reply to a typed yes, where only the button counts.
 pub fn use_the_button(record: &ActionRecord) -> Reply {
     Reply::text(
         Text::from("This cannot be undone, so a typed answer is not enough. Please press ")
@@ -209,7 +210,7 @@ pub fn use_the_button(record: &ActionRecord) -> Reply {
     )
 }
 
-/// The reply to a typed yes or no that follows another person's words: it may be an answer to those.
+/// Returns the reply to a typed yes or no that follows another person's words: it may be an answer to those.
 pub fn not_taken(record: &ActionRecord) -> Reply {
     Reply::text(
         Text::from("I can't tell whether this answers the card, so it didn't count. Please press ")
@@ -220,19 +221,19 @@ pub fn not_taken(record: &ActionRecord) -> Reply {
     )
 }
 
-/// The reply to a typed yes, with several cards open.
+/// Returns the reply to a typed yes, with several cards open.
 pub fn which_card(open: &[ActionRecord]) -> Reply {
     let titles = open.iter().map(|record| Text::from(record.card.title.clone())).collect();
     Reply::text("Several cards are open here, so I can't tell which one you mean. Please press a button:")
         .and(Part::List(titles))
 }
 
-/// The reply when a window could not be opened.
+/// Returns the reply when a window could not be opened.
 pub fn not_opened() -> Reply {
     Reply::text("I couldn't open the window in time. Please press again.")
 }
 
-/// The reply when there is nothing to fill in.
+/// Returns the reply when there is nothing to fill in.
 pub fn no_form() -> Reply {
     Reply::text("There is nothing to change in a form here. Tell me in the thread what should be different.")
 }
@@ -254,7 +255,7 @@ pub fn form_intro(record: &ActionRecord, replaces: bool) -> String {
     .finish()
 }
 
-/// The message that a card's time is nearly over.
+/// Returns the message that a card's time is nearly over.
 pub fn reminder(record: &ActionRecord) -> Reply {
     let text = Text::from("⏰ ").person(record.requested_by.clone());
     let text = match record.approvals_so_far() {
@@ -266,7 +267,7 @@ pub fn reminder(record: &ActionRecord) -> Reply {
         .hint(Text::from("Who may decide: ").join(record.deciders()).plain("."))
 }
 
-/// The message that nobody decided for so long that more people may.
+/// Returns the message that nobody decided for so long that more people may.
 pub fn escalated(record: &ActionRecord) -> Reply {
     let text = match record.approvals_so_far() {
         None => Text::from("Nobody has decided about ").bold(record.act()).plain(" for a while. From now on "),

@@ -33,7 +33,7 @@ pub struct Telling {
 }
 
 impl Telling {
-    /// A sender for the cards in this store; groups are looked up in `groups`.
+    /// Creates a sender for the cards in this store; groups are looked up in `groups`.
     pub fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>, groups: Groups) -> Self {
         Self { store, clock, groups }
     }
@@ -112,7 +112,7 @@ impl Telling {
     }
 }
 
-/// The write that messages these people, too.
+/// Returns the write that messages these people, too.
 fn waits(record: &ActionRecord, people: Vec<UserId>, now: Timestamp, seq: Seq) -> Result<Changes, Error> {
     let moved = record.moved(Status::Pending);
     let mut told = moved.map_err(|error| Error::Corrupt { what: format!("action {}: {error}", record.id) })?;

@@ -25,7 +25,7 @@ pub enum Asked {
     Mine,
     /// The standing approvals.
     Standing,
-    /// A thread as a file: the one with this link, or the asker's latest.
+    /// The export of a thread: the one with this link, or the asker's latest.
     Notebook(Option<String>),
     /// The settings.
     Settings,

@@ -215,7 +215,7 @@ impl Commands {
     }
 }
 
-/// The person who typed a command, as the reader of an answer shown to them alone.
+/// Returns the person who typed a command, as the reader of an answer shown to them alone.
 fn reader(command: &Command) -> Reader {
     let Command { by, team, channel, .. } = command.clone();
     Reader { by: Some(by), team, channel, alone: true }

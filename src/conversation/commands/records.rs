@@ -84,7 +84,7 @@ impl Records<'_> {
         Ok(lines)
     }
 
-    /// Adds a link to the card, if that is posted.
+    /// Adds a link to the card, if the card is posted.
     async fn with_link(&self, record: &ActionRecord, line: Text) -> Result<Text, Error> {
         Ok(linked(line, self.links.slot(&record.thread, &record.slot).await?, "open the card"))
     }

@@ -29,7 +29,7 @@ pub enum Sight {
     Refused,
 }
 
-/// The line of an open action: `Start “Math Hints” · asked by Ana · open until …`
+/// Returns the line of an open action: `Start “Math Hints” · asked by Ana · open until …`
 pub fn waiting(record: &ActionRecord, sight: Sight, now: Timestamp) -> Text {
     let line = Text::new().bold(record.act()).plain(" · asked by ").person(record.requested_by.clone());
     let line = match (record.policy.needed, record.approved_by().len()) {
@@ -48,7 +48,7 @@ pub fn waiting(record: &ActionRecord, sight: Sight, now: Timestamp) -> Text {
     }
 }
 
-/// The line of a past action: `Start “Math Hints” was done · asked by Ana …`
+/// Returns the line of a past action: `Start “Math Hints” was done · asked by Ana …`
 pub fn run(record: &ActionRecord) -> Text {
     Text::new()
         .bold(record.act())
@@ -58,12 +58,12 @@ pub fn run(record: &ActionRecord) -> Text {
         .moment(record.requested_at)
 }
 
-/// The line of the reader's own request: `Start “Math Hints” was done · asked …`
+/// Returns the line of the reader's own request: `Start “Math Hints” was done · asked …`
 pub fn own(record: &ActionRecord) -> Text {
     Text::new().bold(record.act()).plain(format!(" {} · asked ", words(record))).moment(record.requested_at)
 }
 
-/// The reply with the open actions.
+/// Returns the reply with the open actions.
 pub fn pending(lines: Vec<Text>, more: bool, now: Timestamp) -> Reply {
     if lines.is_empty() {
         return Reply::text("Nothing is waiting for a decision here, and nothing of yours elsewhere.");
@@ -71,7 +71,7 @@ pub fn pending(lines: Vec<Text>, more: bool, now: Timestamp) -> Reply {
     listed("Waiting for a decision:", lines, more, now)
 }
 
-/// The reply with the latest changes.
+/// Returns the reply with the latest changes.
 pub fn runs(lines: Vec<Text>, more: bool, now: Timestamp) -> Reply {
     if lines.is_empty() {
         return Reply::text("No change has been asked for here yet, and none by you elsewhere.");
@@ -79,7 +79,7 @@ pub fn runs(lines: Vec<Text>, more: bool, now: Timestamp) -> Reply {
     listed("The latest changes:", lines, more, now)
 }
 
-/// The reply with the reader's own requests.
+/// Returns the reply with the reader's own requests.
 pub fn mine(lines: Vec<Text>, more: bool, now: Timestamp) -> Reply {
     if lines.is_empty() {
         return Reply::text("You have not asked for a change yet.");
@@ -94,7 +94,7 @@ fn listed(title: &str, lines: Vec<Text>, more: bool, now: Timestamp) -> Reply {
     Reply::text(title).and(Part::List(lines)).hint(age)
 }
 
-/// The line on an outside system: its name, its version and the age of both.
+/// Returns the line on an outside system: its name, its version and the age of both.
 fn said_of_itself(health: &Health, now: Timestamp) -> Text {
     let Some(fact) = &health.fact else { return Text::from("does not answer at the moment") };
     let name = fact.answer["name"].as_str().unwrap_or(health.service.name);
@@ -103,7 +103,7 @@ fn said_of_itself(health: &Health, now: Timestamp) -> Text {
     Text::from(name).plain(", version ").code(version).plain(format!(" ({before}{})", ago(now, fact.at)))
 }
 
-/// The reply with the settings: who may decide what, model, platforms, limits.
+/// Returns the reply with the settings: who may decide what, model, platforms, limits.
 pub fn settings(settings: &Settings, services: &[Health], now: Timestamp) -> Reply {
     let model = match &settings.model {
         Some(name) => Text::new().code(name),
@@ -200,7 +200,7 @@ fn time(duration: std::time::Duration) -> String {
     }
 }
 
-/// The reply with every word of a command.
+/// Returns the reply with every word of a command.
 pub fn help(registry: &Registry, command: &str) -> Reply {
     let words = grammar::words(registry);
     let lines = words.iter().filter(|known| known.command == command).map(|Known { word, .. }| {
@@ -219,7 +219,7 @@ pub fn help(registry: &Registry, command: &str) -> Reply {
 /// The most characters of an unknown word that are repeated in the reply.
 const LONGEST_WORD: usize = 40;
 
-/// The reply to a line that is not understood, with a suggestion.
+/// Returns the reply to a line that is not understood, with a suggestion.
 pub fn wrong(command: &str, wrong: &Wrong) -> Reply {
     let (text, word) = match wrong {
         Wrong::Unknown { word, nearest } => {
@@ -249,7 +249,7 @@ fn full(known: &Known) -> String {
     format!("{} {}", known.command, known.word.word)
 }
 
-/// The reply that a notebook is on its way into its thread, which is named by its first words and its channel.
+/// Returns the reply that a notebook is on its way into its thread, which is named by its first words and its channel.
 pub fn exported(title: Option<&str>, channel: &ChannelId, url: Option<String>) -> Reply {
     let text = Text::from("The notebook of the thread ");
     let text = match title {
@@ -264,31 +264,31 @@ pub fn exported(title: Option<&str>, channel: &ChannelId, url: Option<String>) -
     Reply::text(linked(text, url, "open the thread"))
 }
 
-/// The reply when the text after the word is no link to a message.
+/// Returns the reply when the text after the word is no link to a message.
 pub fn no_link() -> Reply {
     Reply::text("That is no link to a message. Use “Copy link” in the menu of any message of the thread.")
         .hint(Text::from("For example: ").code("/countersign notebook https://…/archives/C…/p…"))
 }
 
-/// The reply when the person never asked for anything.
+/// Returns the reply when the person never asked for anything.
 pub fn no_thread() -> Reply {
     Reply::text("You have not asked for a change yet, so I don't know which thread you mean.")
         .hint("Put the link to a message of the thread after the word, or use “Export this thread” in its menu.")
 }
 
-/// The reply when the person may not be able to read the thread.
+/// Returns the reply when the person may not be able to read the thread.
 pub fn not_your_thread() -> Reply {
     Reply::text("I can't see from here whether you are in that thread.")
         .hint("Type the command in its channel, or use “Export this thread” in the menu of one of its messages.")
 }
 
-/// The reply when the store does not answer.
+/// Returns the reply when the store does not answer.
 pub fn unavailable(error: &Error) -> Reply {
     tracing::warn!(error = countersign_core::cause::chain(&error), "A command could not be answered");
     Reply::text("I can't reach my own memory at the moment.").hint("Try again in a minute, or tell whoever runs me.")
 }
 
-/// The reply on what is running or waiting in a thread.
+/// Returns the reply on what is running or waiting in a thread.
 pub fn status_here(records: Vec<Text>, asks: bool, last: Option<Text>) -> Reply {
     let reply = match (records.is_empty(), asks) {
         (true, true) => {
@@ -310,7 +310,7 @@ pub fn status_here(records: Vec<Text>, asks: bool, last: Option<Text>) -> Reply 
     }
 }
 
-/// The reply on the requests withdrawn in a thread.
+/// Returns the reply on the requests withdrawn in a thread.
 pub fn cancelled_here(withdrawn: Vec<Text>, running: bool) -> Reply {
     match (withdrawn.as_slice(), running) {
         ([], true) => Reply::text(

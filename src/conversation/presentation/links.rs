@@ -22,7 +22,7 @@ pub struct Links {
 }
 
 impl Links {
-    /// Links into the workspace at this address, such as `https://lab.slack.com/`.
+    /// Makes links into the workspace at this address, such as `https://lab.slack.com/`.
     pub fn new(store: Arc<dyn Store>, workspace: Option<String>) -> Self {
         let workspace = workspace.filter(|url| url.starts_with("https://") || url.starts_with("http://"));
         Self { store, workspace: workspace.map(|url| format!("{}/", url.trim_end_matches('/'))) }

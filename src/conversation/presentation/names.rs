@@ -33,7 +33,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// The most people whose names are kept.
 const KEPT: usize = 1000;
 
-/// The names of a workspace's user groups and people.
+/// The lookup of the names of a workspace's user groups and people.
 #[derive(Clone)]
 pub struct Names(Arc<Inner>);
 
@@ -62,7 +62,7 @@ pub struct Called {
 }
 
 impl Names {
-    /// The names in this workspace.
+    /// Creates the lookup for this workspace.
     pub fn new(slack: SlackClient, clock: Arc<dyn Clock>) -> Self {
         Self(Arc::new(Inner { slack, clock, groups: Mutex::default(), people: Mutex::default() }))
     }

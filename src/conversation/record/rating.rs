@@ -35,7 +35,7 @@ pub struct Ratings {
 }
 
 impl Ratings {
-    /// Ratings kept in this store.
+    /// Keeps ratings in this store.
     pub fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>) -> Self {
         Self { store, clock }
     }

@@ -5,7 +5,7 @@
 //! 1. requests made *in the channel where they typed the command*: Slack lets them type only where they read;
 //! 2. their own requests, in any channel: their own direct messages are among these;
 //! 3. actions they decided on;
-//! 4. cards that wait for them by name: the policy named them, or a user group they are in, then or names them now.
+//! 4. cards that wait for them: the policy, as shown or as of now, names them or a user group they are in.
 //!
 //! That needs no scope to read members of channels, and nothing that could be out of date.
 

@@ -19,7 +19,7 @@ pub struct Traces {
 }
 
 impl Traces {
-    /// Traces from this store.
+    /// Reads traces from this store.
     pub fn new(store: Arc<dyn Store>) -> Self {
         Self { store }
     }

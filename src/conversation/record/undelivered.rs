@@ -56,7 +56,7 @@ pub fn listed(reply: Reply, letters: &[DeadLetter], asker: &Asker, records: &[Ac
     })
 }
 
-/// The line of a message: `Card Start “Math Hints”? · since … · invalid_blocks`
+/// Returns the line of a message: `Card Start “Math Hints”? · since … · invalid_blocks`
 fn line(letter: &DeadLetter, outgoing: &Outgoing) -> Text {
     let what = match &outgoing.body {
         Outbound::Card { card, .. } => Text::from("Card ").bold(card.title.clone()),
@@ -99,7 +99,7 @@ pub fn kind(body: &Outbound) -> &'static str {
     }
 }
 
-/// The messages that remove outdated reports on an undelivered message, in its thread and directly.
+/// Returns the messages that remove outdated reports on an undelivered message, in its thread and directly.
 pub fn take_back(of: &Outgoing, at: Timestamp) -> [Outgoing; 2] {
     [slot_of_notice(of), slot_of_direct_notice(of)].map(|slot| Outgoing {
         slot: Some(slot),
@@ -110,17 +110,17 @@ pub fn take_back(of: &Outgoing, at: Timestamp) -> [Outgoing; 2] {
     })
 }
 
-/// The reply when a message is being sent again.
+/// Returns the reply when a message is being sent again.
 pub fn sent_again() -> Reply {
     Reply::text("I'm sending it again. If Slack refuses it once more, I'll say so.")
 }
 
-/// The reply when the message is delivered by now, or was dropped when its time was over.
+/// Returns the reply when the message is delivered by now, or was dropped when its time was over.
 pub fn nothing_to_send() -> Reply {
     Reply::text("There's nothing left to send: this message was delivered or replaced.")
 }
 
-/// The reply when an entry failed each time.
+/// Returns the reply when an entry failed each time.
 pub fn not_handled() -> Reply {
     Reply::text("I couldn't process this after many tries. Nothing was changed.")
         .hint("Try again. If it still fails, tell the app's operator: `countersign check` lists it.")

@@ -58,7 +58,7 @@ pub struct Dispatch {
 }
 
 impl Dispatch {
-    /// A sink for these workers and this inbox.
+    /// Creates a sink for these workers and this inbox.
     pub fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>, workers: Workers, inbox: Inbox) -> Self {
         Self { store, clock, workers, inbox }
     }

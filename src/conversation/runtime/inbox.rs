@@ -479,7 +479,7 @@ impl Inbox {
     }
 }
 
-/// The error that has an entry handled again.
+/// Returns the error that has an entry handled again.
 fn later(why: &'static str) -> Error {
     Error::Unavailable(why.into())
 }

@@ -146,7 +146,7 @@ impl SendAgain {
     }
 }
 
-/// The default of `addressed`: orders stored without it were all addressed to the bot.
+/// Returns the default of `addressed`: orders stored without it were all addressed to the bot.
 fn yes() -> bool {
     true
 }

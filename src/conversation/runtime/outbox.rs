@@ -331,7 +331,7 @@ pub(super) mod tests {
 
     use super::*;
 
-    /// A sender to which Slack does not answer.
+    /// Returns a sender to which Slack does not answer.
     pub(crate) fn alone(store: Arc<dyn Store>, clock: Arc<dyn Clock>, channels: Vec<Arc<dyn Channel>>) -> Sender {
         let (token, timeout) = (SecretString::from("xoxb-1"), Duration::from_secs(10));
         let slack = SlackClient::new("http://127.0.0.1:9/api", &token, timeout).unwrap();

@@ -50,7 +50,7 @@ pub struct Stopping {
 }
 
 impl Stopping {
-    /// A service for the threads in this store; groups are looked up in `groups`.
+    /// Creates a service for the threads in this store; groups are looked up in `groups`.
     pub fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>, groups: Groups) -> Self {
         Self { store, clock, groups }
     }
@@ -87,7 +87,7 @@ impl Stopping {
     }
 }
 
-/// The reply on cards that the person cannot close.
+/// Returns the reply on cards that the person cannot close.
 fn stay_open(kept: &[ActionRecord]) -> Reply {
     let who = |record: &ActionRecord| {
         Text::new().bold(record.act()).plain(" · asked by ").person(record.requested_by.clone())

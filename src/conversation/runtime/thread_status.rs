@@ -52,7 +52,8 @@ impl fmt::Debug for ThreadStatus {
 }
 
 impl ThreadStatus {
-    /// The display in this workspace: with the thread status if `native`, with sessions if the app is an `agent`.
+    /// Creates the display in this workspace: with the thread status if `native`, with sessions if the app is an
+    /// `agent`.
     pub fn new(slack: SlackClient, native: bool, agent: bool) -> Self {
         let (native, agent) = (AtomicBool::new(native), AtomicBool::new(agent));
         Self(Arc::new(Inner { slack, native, agent, shown: Mutex::default() }))

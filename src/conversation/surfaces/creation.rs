@@ -273,13 +273,13 @@ fn where_to() -> Value {
     })
 }
 
-/// The message that announces a request.
+/// Returns the message that announces a request.
 fn announcement(wanted: &Wanted, shortcut: &Shortcut) -> Reply {
     let asks = format!(" asks for a {}: ", shortcut.what);
     Reply::text(Text::new().person(wanted.by.clone()).plain(asks).bold(wanted.name.as_str()))
 }
 
-/// The reply when the window could not be opened.
+/// Returns the reply when the window could not be opened.
 fn too_late(shortcut: Option<&Shortcut>) -> Reply {
     let (what, or) = match shortcut {
         Some(Shortcut { what, says, .. }) => (format!(" for a {what}"), format!(", or just write to me: “{says}”")),
@@ -289,7 +289,7 @@ fn too_late(shortcut: Option<&Shortcut>) -> Reply {
         .hint(format!("Please use the shortcut again{or}."))
 }
 
-/// The reply when the platform did not list the choices.
+/// Returns the reply when the platform did not list the choices.
 fn cannot_ask() -> Reply {
     Reply::text("The platform did not answer in time, so I can't show the form.")
         .hint("Please close this and use the shortcut again in a moment.")
@@ -298,7 +298,7 @@ fn cannot_ask() -> Reply {
 /// The title of a window whose shortcut is gone.
 const GONE: &str = "Something new";
 
-/// The reply when no action makes this.
+/// Returns the reply when no action makes this.
 fn not_here() -> Reply {
     Reply::text("I am not set up to make this here.")
 }

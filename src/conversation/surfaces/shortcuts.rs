@@ -125,7 +125,7 @@ pub fn asked(view: &View, by: &UserId) -> Result<Asked, Value> {
     Ok(Asked { thread: ThreadId { team, channel, root }, message, by: by.clone(), question, response_url })
 }
 
-/// The write that posts the question in the thread, and hands it to the assistant.
+/// Returns the write that posts the question in the thread, and hands it to the assistant.
 pub fn ask(asked: &Asked, now: Timestamp, seq: Seq) -> Changes {
     let Asked { thread, message, by, question, .. } = asked.clone();
     let mut changes = Changes::new(CommitId::fresh(), thread);
@@ -142,19 +142,19 @@ pub fn ask(asked: &Asked, now: Timestamp, seq: Seq) -> Changes {
     changes
 }
 
-/// The reply when the bot cannot write in the message's channel.
+/// Returns the reply when the bot cannot write in the message's channel.
 pub fn not_there() -> Reply {
     Reply::text("I am not in this channel, so I cannot answer here.")
         .hint("Invite me with “/invite @countersign”, or write to me directly.")
 }
 
-/// The reply when the window could not be opened.
+/// Returns the reply when the window could not be opened.
 pub fn too_late() -> Reply {
     Reply::text("That took me too long, so Slack did not let me open the window.")
         .hint("Please use the shortcut again.")
 }
 
-/// The reply when the question arrived.
+/// Returns the reply when the question arrived.
 pub fn on_it() -> Reply {
     Reply::text("I am on it and answer in this thread.")
 }

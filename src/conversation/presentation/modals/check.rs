@@ -28,7 +28,7 @@ const TOO_SLOW: &str =
 pub struct Deadline(Instant);
 
 impl Deadline {
-    /// The deadline of a window that arrives now.
+    /// Returns the deadline of a window that arrives now.
     pub fn of_now() -> Self {
         Self(Instant::now() + PATIENCE.saturating_sub(STORING))
     }
@@ -48,7 +48,7 @@ pub enum Checked {
     Unchecked(Value),
     /// The input is wrong: the view that shows the errors.
     Wrong(Value),
-    /// There is nothing to fill in.
+    /// The action has no form.
     NoForm,
 }
 

@@ -30,7 +30,7 @@ const TITLE: usize = 24;
 /// Blocks in a window.
 const BLOCKS: usize = 100;
 
-/// A window without input.
+/// Returns a window without input.
 pub fn window(title: &str, blocks: &[Value]) -> Value {
     json!({
         "type": "modal",
@@ -40,12 +40,12 @@ pub fn window(title: &str, blocks: &[Value]) -> Value {
     })
 }
 
-/// The window shown while its content is being read.
+/// Returns the window shown while its content is being read.
 pub fn loading(title: &str) -> Value {
     window(title, &[blocks::section("One moment…")])
 }
 
-/// A window that shows a reply.
+/// Returns a window that shows a reply.
 pub fn saying(title: &str, reply: &Reply) -> Value {
     let Message { blocks, .. } = render::reply(reply);
     window(title, &blocks)

@@ -25,7 +25,7 @@ pub(super) struct Canvas {
 }
 
 impl Canvas {
-    /// An empty canvas that keeps some places, and room for some characters, for the end.
+    /// Returns an empty canvas that keeps some places, and room for some characters, for the end.
     pub(super) fn keeping(places: usize, characters: usize) -> Self {
         Self { blocks: Vec::new(), places: BLOCKS - places, room: ROOM - characters, left_out: 0, complete: true }
     }

@@ -273,7 +273,7 @@ pub(super) fn stop_button(meter: &Meter) -> serde_json::Value {
     blocks::actions(&format!("stop:{}:{}", meter.approval, meter.done), &[stop])
 }
 
-/// `Asked by @ana, edited by @bo`
+/// Returns `Asked by @ana, edited by @bo`.
 fn asked_and_edited(asked_by: &UserId, edited_by: &[UserId]) -> Mrkdwn {
     let line = sentence().plain("Asked by ").person(asked_by);
     match edited_by {

@@ -106,7 +106,7 @@ pub struct Notebook {
 }
 
 impl Notebook {
-    /// An exporter from this store; people are named as in this workspace.
+    /// Creates an exporter from this store; people are named as in this workspace.
     pub fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>, slack: Option<SlackClient>, redaction: Redaction) -> Self {
         Self { store, clock, slack, redaction }
     }
@@ -178,7 +178,7 @@ impl Notebook {
     }
 }
 
-/// The reply when there is no notebook, with the reason.
+/// Returns the reply when there is no notebook, with the reason.
 pub fn cannot(error: &Error) -> Reply {
     match error {
         Error::NoRecord(_) => Reply::text("Nothing has happened in this thread that I could export.")

@@ -68,9 +68,9 @@ impl Inbox {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Arrived {
     Yes,
-    /// Slack refuses it.
+    /// Slack refuses the reply.
     No,
-    /// A later try may succeed.
+    /// The reply may arrive with a later try.
     Later,
 }
 

@@ -31,7 +31,7 @@ pub(super) struct Term {
 }
 
 impl Term {
-    /// A term from now on for `ttl`.
+    /// Returns a term from now on for `ttl`.
     pub(super) fn of(ttl: Duration, clock: &dyn Clock) -> Self {
         Self { wall: clock.now() + ttl, monotonic: Instant::now() + ttl }
     }

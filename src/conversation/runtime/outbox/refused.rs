@@ -134,7 +134,7 @@ impl Sender {
     }
 }
 
-/// The report on a message that could not be shown.
+/// Returns the report on a message that could not be shown.
 fn told(outgoing: &Outgoing, reason: &str) -> Reply {
     let (what, then) = match &outgoing.body {
         Outbound::Card { card, state } => {

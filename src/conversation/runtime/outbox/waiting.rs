@@ -149,7 +149,7 @@ impl Sender {
     }
 }
 
-/// The report on a message that people have to see and that is not there yet.
+/// Returns the report on a message that people have to see and that is not there yet.
 fn not_yet(claimed: &Claimed, reason: &str) -> Option<Reply> {
     let (text, then) = match &claimed.outgoing.body {
         _ if tells_of_another(&claimed.outgoing) => return None,

@@ -106,7 +106,7 @@ fn card(blocks: &mut Vec<Value>, item: &Item, called: &Called) {
     blocks.push(json!({ "type": "divider" }));
 }
 
-/// The line that cards wait in a channel, without their content: the reader may not be in the channel any more.
+/// Returns the line that cards wait in a channel, without their content: the reader may not be in the channel any more.
 fn in_channel(channel: &ChannelId, items: &[Item]) -> String {
     let many = match items.len() {
         1 => "a card waits that anyone there may decide".to_owned(),
