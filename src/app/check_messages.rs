@@ -24,25 +24,25 @@ pub(super) async fn run(config: &Config) -> Result<String, String> {
         return Ok("none yet".to_owned());
     }
     let store = dependencies::store_to_read(config, Arc::new(SystemClock)).await.map_err(|error| told(&error))?;
-    let letters = store.dead_letters(COUNTED).await.map_err(|error| error.to_string())?;
+    let messages = store.dead_letters(COUNTED).await.map_err(|error| error.to_string())?;
     let waiting =
         store.waiting(Waiting::late_before(SystemClock.now()), COUNTED).await.map_err(|error| error.to_string())?;
     let waiting = late(&waiting);
-    if letters.is_empty() {
+    if messages.is_empty() {
         return match waiting {
             None => Ok("all delivered".to_owned()),
             Some(waiting) => Err(waiting),
         };
     }
-    let named: Vec<String> = letters.iter().take(NAMED).map(name).collect();
-    let more = match letters.len() - named.len() {
+    let named: Vec<String> = messages.iter().take(NAMED).map(name).collect();
+    let more = match messages.len() - named.len() {
         0 => String::new(),
         more => format!("; and {more} more"),
     };
     Err(format!(
         "{} not delivered or handled: {}{more}; once the cause is gone, /countersign pending in that channel has a button that sends \
          a message again{}",
-        letters.len(),
+        messages.len(),
         named.join("; "),
         waiting.map(|waiting| format!("; {waiting}")).unwrap_or_default(),
     ))
@@ -61,8 +61,8 @@ fn late(waiting: &[Waiting]) -> Option<String> {
 }
 
 /// `card in C1/1700000000.000100 since 2026-01-02 10:00 (invalid_blocks)`
-fn name(letter: &DeadLetter) -> String {
-    let DeadLetter { thread, at, reason, what, .. } = letter;
+fn name(message: &DeadLetter) -> String {
+    let DeadLetter { thread, at, reason, what, .. } = message;
     match (what, thread) {
         (Undelivered::Message(outgoing), Some(thread)) => {
             format!("{} in {}/{} since {at} ({reason})", kind(&outgoing.body), thread.channel, thread.root)

@@ -104,7 +104,7 @@ impl<S: State> Engine<S> {
         loop {
             tokio::time::sleep(permit.length() / 3).await;
             let moment = permit.moment();
-            match self.store.letters(&session.lease, session.heard()).await {
+            match self.store.messages(&session.lease, session.heard()).await {
                 Ok(_) => permit.renew(moment),
                 Err(Error::Fenced(_)) => return,
                 Err(error) => tracing::warn!(
@@ -200,7 +200,7 @@ impl<S: State> Engine<S> {
 
     /// Returns the person who said “stop” since this thread was leased.
     async fn stopped_by(&self, session: &mut Session<S>) -> Result<Option<UserId>, Error> {
-        session.hear(self.store.letters(&session.lease, session.heard()).await?);
+        session.hear(self.store.messages(&session.lease, session.heard()).await?);
         Ok(session.stop())
     }
 }

@@ -188,7 +188,7 @@ impl<S: State> Engine<S> {
         loop {
             let held = match session.checkpoint.cursor.clone() {
                 Cursor::Idle => match session.next_message() {
-                    Some(letter) => self.take_up(&mut session, letter).await?,
+                    Some(message) => self.take_up(&mut session, message).await?,
                     None => return self.let_go(&mut session).await,
                 },
                 Cursor::At { node, attempt, ended } => match self.stop_between(&mut session, ended.as_ref()).await? {
@@ -205,23 +205,23 @@ impl<S: State> Engine<S> {
 
     /// Converts a message to the position at which the thread continues. Nothing is saved yet: the message is
     /// acknowledged in the same write as the first step that it leads to.
-    async fn take_up(&self, session: &mut Session<S>, letter: QueuedMessage) -> Result<Held, Error> {
-        session.acks.push(letter.seq);
-        if let Some(ts) = letter.mail.said_at() {
+    async fn take_up(&self, session: &mut Session<S>, message: QueuedMessage) -> Result<Held, Error> {
+        session.acks.push(message.seq);
+        if let Some(ts) = message.message.said_at() {
             let newest = session.checkpoint.said_at.take().max(Some(ts.clone()));
             session.checkpoint.said_at = newest;
         }
-        session.input = serde_json::to_value(&letter.mail).ok();
-        if let (ThreadMessage::Stop { .. }, Some(waiting)) = (&letter.mail, session.checkpoint.waiting()) {
-            return self.wake_to_stop(session, letter, &waiting).await;
+        session.input = serde_json::to_value(&message.message).ok();
+        if let (ThreadMessage::Stop { .. }, Some(waiting)) = (&message.message, session.checkpoint.waiting()) {
+            return self.wake_to_stop(session, message, &waiting).await;
         }
-        let is_meant = match &letter.mail {
+        let is_meant = match &message.message {
             ThreadMessage::Said { by, text, addressed: false, request: None, .. } => {
                 self.is_meant(session, by, text).await?
             }
             _ => true,
         };
-        match letter.mail {
+        match message.message {
             ThreadMessage::Said { by, .. } if !is_meant => self.note_overheard(session, by, false).await,
             ThreadMessage::Said { by, text, ts, addressed: _, request } => {
                 match self.admission.admits(&session.lease.thread, &by, &ts).await {
@@ -252,7 +252,7 @@ impl<S: State> Engine<S> {
             }
             ThreadMessage::External(arrived) => self.take_external(session, arrived).await,
             ThreadMessage::Overdue { action, until } => self.take_overdue(session, &action, until).await,
-            ThreadMessage::Stop { by, asks } => self.nothing_to_stop(session, letter.seq, &by, asks).await,
+            ThreadMessage::Stop { by, asks } => self.nothing_to_stop(session, message.seq, &by, asks).await,
         }
     }
 

@@ -85,10 +85,10 @@ impl<S: State> Engine<S> {
     pub(super) async fn wake_to_stop(
         &self,
         session: &mut Session<S>,
-        letter: QueuedMessage,
+        message: QueuedMessage,
         action: &ActionId,
     ) -> Result<Held, Error> {
-        session.put_back(letter);
+        session.put_back(message);
         self.end_wait(session, action, None, EXTERNAL).await
     }
 

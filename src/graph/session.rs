@@ -56,7 +56,7 @@ pub(super) struct Session<S: State> {
     snapshot_version: Version,
     /// True if the next step must keep the whole checkpoint, since the saved one cannot be built upon.
     anew: bool,
-    letters: VecDeque<QueuedMessage>,
+    messages: VecDeque<QueuedMessage>,
     /// The position of the newest known message.
     heard: Seq,
 }
@@ -70,7 +70,7 @@ impl<S: State> Session<S> {
     /// Reads the saved checkpoint. If it cannot be read, the session begins anew, and [`Self::begins_anew`] is true:
     /// otherwise the thread would be silent for ever.
     pub(super) fn open(acquired: Acquired) -> Self {
-        let Acquired { lease, saved, letters } = acquired;
+        let Acquired { lease, saved, messages } = acquired;
         let version = saved.version;
         let snapshot_version = version - saved.deltas.len() as Version;
         let read = saved.restore().and_then(|value| {
@@ -94,8 +94,9 @@ impl<S: State> Session<S> {
                 (Value::Null, Checkpoint::of(lease.graph.clone()), true)
             }
         };
-        let heard = letters.iter().map(|letter| letter.seq).max().unwrap_or(0);
-        let (letters, overheard) = if checkpoint.turns == 0 { since_addressed(letters) } else { (letters, Vec::new()) };
+        let heard = messages.iter().map(|message| message.seq).max().unwrap_or(0);
+        let (messages, overheard) =
+            if checkpoint.turns == 0 { since_addressed(messages) } else { (messages, Vec::new()) };
         Self {
             lease,
             checkpoint,
@@ -112,7 +113,7 @@ impl<S: State> Session<S> {
             snapshot_version,
             anew,
             heard,
-            letters: in_order(letters),
+            messages: in_order(messages),
         }
     }
 
@@ -123,13 +124,13 @@ impl<S: State> Session<S> {
 
     /// Takes the next message.
     pub(super) fn next_message(&mut self) -> Option<QueuedMessage> {
-        self.letters.pop_front()
+        self.messages.pop_front()
     }
 
     /// Puts back a message that was taken up, for the next turn.
-    pub(super) fn put_back(&mut self, letter: QueuedMessage) {
-        self.acks.retain(|seq| *seq != letter.seq);
-        self.letters.push_front(letter);
+    pub(super) fn put_back(&mut self, message: QueuedMessage) {
+        self.acks.retain(|seq| *seq != message.seq);
+        self.messages.push_front(message);
     }
 
     /// Returns the position of the newest known message.
@@ -138,10 +139,10 @@ impl<S: State> Session<S> {
     }
 
     /// Adds messages that arrived meanwhile.
-    pub(super) fn hear(&mut self, letters: Vec<QueuedMessage>) {
-        if let Some(newest) = letters.iter().map(|letter| letter.seq).max() {
+    pub(super) fn hear(&mut self, messages: Vec<QueuedMessage>) {
+        if let Some(newest) = messages.iter().map(|message| message.seq).max() {
             self.heard = newest;
-            self.letters = in_order(self.letters.drain(..).chain(letters).collect());
+            self.messages = in_order(self.messages.drain(..).chain(messages).collect());
         }
     }
 
@@ -150,10 +151,10 @@ impl<S: State> Session<S> {
     pub(super) fn stop(&mut self) -> Option<UserId> {
         let mut first = None;
         let mut last = 0;
-        for letter in &self.letters {
-            if let ThreadMessage::Stop { by, .. } = &letter.mail {
+        for message in &self.messages {
+            if let ThreadMessage::Stop { by, .. } = &message.message {
                 first.get_or_insert_with(|| by.clone());
-                last = last.max(letter.seq);
+                last = last.max(message.seq);
             }
         }
         self.drop_stopped(last);
@@ -165,19 +166,19 @@ impl<S: State> Session<S> {
     pub(super) fn drop_stopped(&mut self, stop: Seq) -> usize {
         let mut said = 0;
         let acks = &mut self.acks;
-        self.letters.retain(|letter| {
-            let ended = match &letter.mail {
+        self.messages.retain(|message| {
+            let ended = match &message.message {
                 ThreadMessage::Stop { .. } => true,
-                ThreadMessage::Said { .. } => letter.seq < stop,
+                ThreadMessage::Said { .. } => message.seq < stop,
                 ThreadMessage::Overheard { .. }
                 | ThreadMessage::Decided { .. }
                 | ThreadMessage::FollowUp { .. }
                 | ThreadMessage::External(_)
                 | ThreadMessage::Overdue { .. } => false,
-            } && letter.seq <= stop;
+            } && message.seq <= stop;
             if ended {
-                acks.push(letter.seq);
-                said += usize::from(matches!(letter.mail, ThreadMessage::Said { .. }));
+                acks.push(message.seq);
+                said += usize::from(matches!(message.message, ThreadMessage::Said { .. }));
             }
             !ended
         });
@@ -185,8 +186,8 @@ impl<S: State> Session<S> {
     }
 
     /// Returns true if there are known messages that are unread.
-    pub(super) fn has_letters(&self) -> bool {
-        !self.letters.is_empty()
+    pub(super) fn has_messages(&self) -> bool {
+        !self.messages.is_empty()
     }
 
     /// Adds an entry to the record, with the next write.
@@ -301,34 +302,34 @@ impl<S: State> Engine<S> {
 
 /// Splits messages into those from the first addressed to the bot on, and the positions of earlier talk among others,
 /// which was kept only because a thread's first mention may arrive after the answers to it.
-fn since_addressed(letters: Vec<QueuedMessage>) -> (Vec<QueuedMessage>, Vec<Seq>) {
-    let said = |letter: &QueuedMessage, to_us: bool| match &letter.mail {
+fn since_addressed(messages: Vec<QueuedMessage>) -> (Vec<QueuedMessage>, Vec<Seq>) {
+    let said = |message: &QueuedMessage, to_us: bool| match &message.message {
         ThreadMessage::Said { ts, addressed, .. } if *addressed == to_us => Some(ts.clone()),
         _ => None,
     };
-    let Some(first) = letters.iter().filter_map(|letter| said(letter, true)).min() else {
-        return (letters, Vec::new());
+    let Some(first) = messages.iter().filter_map(|message| said(message, true)).min() else {
+        return (messages, Vec::new());
     };
-    let (talk, letters): (Vec<_>, Vec<_>) =
-        letters.into_iter().partition(|letter| said(letter, false).is_some_and(|ts| ts < first));
-    (letters, talk.into_iter().map(|letter| letter.seq).collect())
+    let (talk, messages): (Vec<_>, Vec<_>) =
+        messages.into_iter().partition(|message| said(message, false).is_some_and(|ts| ts < first));
+    (messages, talk.into_iter().map(|message| message.seq).collect())
 }
 
 /// Sorts messages: “stop” first, then decisions and events, then words in the order of their time, whatever order they
 /// arrived in.
-fn in_order(mut letters: Vec<QueuedMessage>) -> VecDeque<QueuedMessage> {
-    letters.sort_by(|a, b| key(a).cmp(&key(b)));
-    letters.into()
+fn in_order(mut messages: Vec<QueuedMessage>) -> VecDeque<QueuedMessage> {
+    messages.sort_by(|a, b| key(a).cmp(&key(b)));
+    messages.into()
 }
 
-fn key(letter: &QueuedMessage) -> (u8, &str, Seq) {
-    match &letter.mail {
-        ThreadMessage::Stop { .. } => (0, "", letter.seq),
+fn key(message: &QueuedMessage) -> (u8, &str, Seq) {
+    match &message.message {
+        ThreadMessage::Stop { .. } => (0, "", message.seq),
         ThreadMessage::Decided { .. }
         | ThreadMessage::FollowUp { .. }
         | ThreadMessage::External(_)
-        | ThreadMessage::Overdue { .. } => (1, "", letter.seq),
-        ThreadMessage::Said { ts, .. } | ThreadMessage::Overheard { ts, .. } => (2, ts.as_str(), letter.seq),
+        | ThreadMessage::Overdue { .. } => (1, "", message.seq),
+        ThreadMessage::Said { ts, .. } | ThreadMessage::Overheard { ts, .. } => (2, ts.as_str(), message.seq),
     }
 }
 
@@ -339,7 +340,7 @@ mod tests {
     fn said(seq: Seq, ts: &str) -> QueuedMessage {
         QueuedMessage {
             seq,
-            mail: ThreadMessage::Said {
+            message: ThreadMessage::Said {
                 by: "U1".into(),
                 text: "hi".into(),
                 ts: ts.into(),
@@ -352,10 +353,10 @@ mod tests {
     #[test]
     fn talk_before_the_first_mention_is_not_for_us() {
         let mut mention = said(3, "20.2");
-        let ThreadMessage::Said { addressed, .. } = &mut mention.mail else { unreachable!() };
+        let ThreadMessage::Said { addressed, .. } = &mut mention.message else { unreachable!() };
         *addressed = true;
         let (heard, talk) = since_addressed(vec![said(1, "20.1"), said(2, "20.3"), mention]);
-        assert_eq!(heard.iter().map(|letter| letter.seq).collect::<Vec<_>>(), [2, 3]);
+        assert_eq!(heard.iter().map(|message| message.seq).collect::<Vec<_>>(), [2, 3]);
         assert_eq!(talk, [1]);
     }
 

@@ -49,8 +49,8 @@ impl<S: State> Engine<S> {
             tokio::select! {
                 biased;
                 result = &mut run => break result,
-                letters = self.stop_said(lease, heard), if ended.is_none() => {
-                    session.hear(letters);
+                messages = self.stop_said(lease, heard), if ended.is_none() => {
+                    session.hear(messages);
                     if let Some(by) = session.stop() {
                         return self.end_stopped(session, name, began, by).await;
                     }
@@ -102,7 +102,7 @@ impl<S: State> Engine<S> {
         let now = self.clock.now();
         session.status_due = Some(now + self.settings.status_every);
         let mut changes = session.changes();
-        changes.acks.clear(); // the letter is dealt with when its first step is saved
+        changes.acks.clear(); // the message is dealt with when its first step is saved
         let status = Outbound::Status { text: text.to_owned() };
         changes.outbox.push(outgoing(session.checkpoint.reply_slots.slot(), now, status));
         let acks = std::mem::take(&mut session.acks);
@@ -183,7 +183,7 @@ impl<S: State> Engine<S> {
         let changes = Changes { step: step.step, snapshot: step.snapshot, acks: step.acks, ..extra };
         let then = match wait {
             Some(until) => Then::ReleaseUntil(until),
-            None if session.checkpoint.is_idle() && !session.has_letters() => Then::Release,
+            None if session.checkpoint.is_idle() && !session.has_messages() => Then::Release,
             None => Then::Keep,
         };
         self.save(session, changes, then).await?;

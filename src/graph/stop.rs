@@ -43,7 +43,7 @@ impl<S: State> Engine<S> {
         let fresh = session.listened_at.get_or_insert(now);
         if now.since(*fresh) >= LISTEN_EVERY {
             *fresh = now;
-            session.hear(self.store.letters(&session.lease, session.heard()).await?);
+            session.hear(self.store.messages(&session.lease, session.heard()).await?);
         }
         Ok(session.stop())
     }
@@ -52,9 +52,11 @@ impl<S: State> Engine<S> {
     pub(super) async fn stop_said(&self, lease: Lease, heard: Seq) -> Vec<QueuedMessage> {
         loop {
             tokio::time::sleep(LISTEN_EVERY).await;
-            match self.store.letters(&lease, heard).await {
-                Ok(letters) if letters.iter().any(|letter| matches!(letter.mail, ThreadMessage::Stop { .. })) => {
-                    return letters;
+            match self.store.messages(&lease, heard).await {
+                Ok(messages)
+                    if messages.iter().any(|message| matches!(message.message, ThreadMessage::Stop { .. })) =>
+                {
+                    return messages;
                 }
                 Ok(_) => {}
                 Err(error) => {

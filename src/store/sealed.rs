@@ -129,8 +129,8 @@ impl SealedStore {
         for change in &mut changes.actions {
             change.record = self.sealed(&change.record);
         }
-        for mail in &mut changes.mail {
-            *mail = self.sealed_message(&changes.thread, mail);
+        for message in &mut changes.messages {
+            *message = self.sealed_message(&changes.thread, message);
         }
         for timer in &mut changes.timers {
             if let TimerChange::Set { entry, .. } = timer {
@@ -141,35 +141,35 @@ impl SealedStore {
     }
 
     /// Returns a message as it is written.
-    fn sealed_message(&self, thread: &ThreadId, mail: &ThreadMessage) -> ThreadMessage {
-        match mail {
+    fn sealed_message(&self, thread: &ThreadId, message: &ThreadMessage) -> ThreadMessage {
+        match message {
             ThreadMessage::External(arrived) => {
                 let content = json!({
                     "thread": thread, "source": arrived.source(), "key": arrived.key(), "body": arrived.body(),
                 });
                 ThreadMessage::External(arrived.with_body(self.enclosed(MAIL, &content)))
             }
-            mail => mail.clone(),
+            message => message.clone(),
         }
     }
 
     /// Returns messages as they were read. An event whose seal is not valid becomes one of unknown origin.
-    fn opened_messages(&self, thread: &ThreadId, mut letters: Vec<QueuedMessage>) -> Vec<QueuedMessage> {
-        for letter in &mut letters {
-            let ThreadMessage::External(arrived) = &letter.mail else { continue };
+    fn opened_messages(&self, thread: &ThreadId, mut messages: Vec<QueuedMessage>) -> Vec<QueuedMessage> {
+        for message in &mut messages {
+            let ThreadMessage::External(arrived) = &message.message else { continue };
             let said = self.disclosed(MAIL, arrived.body()).ok().flatten().filter(|content| {
                 let names = json!([content["thread"], content["source"], content["key"]]);
                 names == json!([thread, arrived.source(), arrived.key()])
             });
-            letter.mail = ThreadMessage::External(match said {
+            message.message = ThreadMessage::External(match said {
                 Some(mut content) => arrived.with_body(content["body"].take()),
                 None => {
-                    tracing::error!(thread.id = %thread, letter.seq, "What is said to have happened elsewhere is not from us");
+                    tracing::error!(thread.id = %thread, message.seq, "What is said to have happened elsewhere is not from us");
                     arrived.of_nobody()
                 }
             });
         }
-        letters
+        messages
     }
 
     /// Checks the seal of the record in an error.
@@ -229,7 +229,7 @@ impl Store for SealedStore {
         let mut delivery = delivery.clone();
         match &mut delivery.to {
             Destination::Inbox { entry, .. } => *entry = self.enclosed(INBOX, entry),
-            Destination::Mailbox { thread, mail, .. } => *mail = self.sealed_message(thread, mail),
+            Destination::Mailbox { thread, message, .. } => *message = self.sealed_message(thread, message),
         }
         self.inner.ingest(&delivery).await
     }
@@ -243,8 +243,8 @@ impl Store for SealedStore {
     ) -> Result<Option<Acquired>, Error> {
         let acquired = self.inner.acquire(worker, ttl, now, only).await?;
         Ok(acquired.map(|acquired| {
-            let letters = self.opened_messages(&acquired.lease.thread, acquired.letters);
-            Acquired { letters, ..acquired }
+            let messages = self.opened_messages(&acquired.lease.thread, acquired.messages);
+            Acquired { messages, ..acquired }
         }))
     }
 
@@ -252,8 +252,8 @@ impl Store for SealedStore {
         self.inner.renew(lease, ttl).await
     }
 
-    async fn letters(&self, lease: &Lease, after: Seq) -> Result<Vec<QueuedMessage>, Error> {
-        Ok(self.opened_messages(&lease.thread, self.inner.letters(lease, after).await?))
+    async fn messages(&self, lease: &Lease, after: Seq) -> Result<Vec<QueuedMessage>, Error> {
+        Ok(self.opened_messages(&lease.thread, self.inner.messages(lease, after).await?))
     }
 
     async fn unread(&self, thread: &ThreadId) -> Result<Vec<QueuedMessage>, Error> {

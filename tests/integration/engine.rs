@@ -323,14 +323,14 @@ impl Bench {
     }
 
     async fn hears(&self, text: &str) {
-        let mail = ThreadMessage::Said {
+        let message = ThreadMessage::Said {
             by: "ana".into(),
             text: text.to_owned(),
             ts: "1.1".into(),
             addressed: true,
             request: None,
         };
-        let to = Destination::mailbox(thread(), true, mail);
+        let to = Destination::mailbox(thread(), true, message);
         self.store.ingest(&Delivery { to, dedup: Vec::new(), at: self.clock.now() }).await.unwrap();
         self.advances().await;
     }
@@ -382,7 +382,7 @@ fn decided(record: &ActionRecord, verdict: Verdict, at: Timestamp, alter: impl F
     decided.decisions.push(decision.clone());
     alter(&mut decided);
     let mut changes = Changes::new(CommitId::fresh(), thread());
-    changes.mail.push(ThreadMessage::Decided {
+    changes.messages.push(ThreadMessage::Decided {
         action: record.id.clone(),
         approval: record.approval.clone(),
         decision,
@@ -606,7 +606,11 @@ async fn two_questions_can_be_open_and_each_turn_comes_back_as_it_was() {
     let decision = Decision { by: Some("bo".into()), at: bench.clock.now(), verdict: Verdict::Approved };
     approved.decisions.push(decision.clone());
     let mut changes = Changes::new("late".into(), thread());
-    changes.mail.push(ThreadMessage::Decided { action: first.id.clone(), approval: first.approval.clone(), decision });
+    changes.messages.push(ThreadMessage::Decided {
+        action: first.id.clone(),
+        approval: first.approval.clone(),
+        decision,
+    });
     changes.actions.push(ActionChange { expected: Some(first.revision), record: approved });
     bench.store.apply(&changes).await.unwrap();
     bench.advances().await;

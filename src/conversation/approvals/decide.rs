@@ -52,7 +52,7 @@ pub fn decide(
     if to != Status::Pending {
         changes.outbox.extend(decided.notices(decision.at));
         changes.timers.extend(record.timers().map(|key| TimerChange::Clear { key }));
-        changes.mail.push(ThreadMessage::Decided {
+        changes.messages.push(ThreadMessage::Decided {
             action: record.id.clone(),
             approval: record.approval.clone(),
             decision,
@@ -92,9 +92,13 @@ mod tests {
     #[test]
     fn the_last_approval_that_is_needed_sets_it_off() {
         let (counted, changes) = decide(&open(2, true), decision("ana", Verdict::Approved), None, None).unwrap();
-        assert_eq!((counted.status, changes.mail.len()), (Status::Pending, 0), "one of two: the thread is left alone");
+        assert_eq!(
+            (counted.status, changes.messages.len()),
+            (Status::Pending, 0),
+            "one of two: the thread is left alone"
+        );
         let (approved, changes) = decide(&counted, decision("bo", Verdict::Approved), None, Some(7)).unwrap();
-        assert_eq!((approved.status, changes.mail.len(), changes.inbox_acks), (Status::Approved, 1, vec![7]));
+        assert_eq!((approved.status, changes.messages.len(), changes.inbox_acks), (Status::Approved, 1, vec![7]));
         assert_eq!(approved.approved_by(), ["ana".into(), "bo".into()] as [UserId; 2]);
         assert!(decide(&approved, decision("cy", Verdict::Approved), None, None).is_err(), "it is decided");
     }

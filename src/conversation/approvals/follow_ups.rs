@@ -38,7 +38,7 @@ impl Approvals {
             _ => return Ok(InboxAnswer::Refused(self.came_after(record).await)),
         };
         let mut changes = Changes::new(CommitId::fresh(), record.thread.clone());
-        changes.mail.push(request_again(record, &click.by, request, text));
+        changes.messages.push(request_again(record, &click.by, request, text));
         changes.inbox_acks.push(seq);
         self.store.apply(&changes).await?;
         Ok(InboxAnswer::Passed(record.thread.clone()))
@@ -51,7 +51,7 @@ impl Approvals {
         }
         let mut changes = Changes::new(CommitId::fresh(), record.thread.clone());
         changes.inbox_acks.push(seq);
-        changes.mail.push(ThreadMessage::FollowUp {
+        changes.messages.push(ThreadMessage::FollowUp {
             action: record.id.clone(),
             by: by.clone(),
             follow_up: ActionFollowUp::CheckAgain,
@@ -68,7 +68,7 @@ impl Approvals {
         }
         let mut changes = Changes::new(CommitId::fresh(), record.thread.clone());
         changes.inbox_acks.push(seq);
-        changes.mail.push(ThreadMessage::FollowUp {
+        changes.messages.push(ThreadMessage::FollowUp {
             action: record.id.clone(),
             by: click.by.clone(),
             follow_up: ActionFollowUp::SaidDone,
@@ -93,7 +93,7 @@ impl Approvals {
         settled.settled = Some(Settlement { by: by.clone(), at: now });
         changes.inbox_acks.push(seq);
         changes.outbox.push(settled.redrawn(now));
-        changes.mail.push(ThreadMessage::FollowUp {
+        changes.messages.push(ThreadMessage::FollowUp {
             action: record.id.clone(),
             by,
             follow_up: ActionFollowUp::Settled,
@@ -154,7 +154,7 @@ impl Approvals {
         let detail = json!({ "reason": words });
         changes.audit.push(explained.event(AuditKind::Reasoned, now, Some(reason.by.clone()), detail));
         changes.outbox.push(explained.redrawn(now));
-        changes.mail.push(ThreadMessage::FollowUp {
+        changes.messages.push(ThreadMessage::FollowUp {
             action: record.id.clone(),
             by: reason.by.clone(),
             follow_up: ActionFollowUp::Explained,

@@ -255,8 +255,8 @@ impl Approvals {
         text: String,
     ) -> Result<InboxAnswer, Error> {
         let thread = record.thread.clone();
-        let mail = request_again(&record, by, request, text);
-        let to = Destination::mailbox(thread.clone(), true, mail);
+        let message = request_again(&record, by, request, text);
+        let to = Destination::mailbox(thread.clone(), true, message);
         self.store.ingest(&Delivery { to, dedup: vec![view.dedup()], at: self.clock.now() }).await?;
         Ok(InboxAnswer::Passed(thread))
     }

@@ -350,7 +350,7 @@ impl Approvals {
         }
         let mut changes = Changes::new(CommitId::fresh(), record.thread.clone());
         changes.inbox_acks.push(seq);
-        changes.mail.push(ThreadMessage::Stop { by: by.clone(), asks: false });
+        changes.messages.push(ThreadMessage::Stop { by: by.clone(), asks: false });
         self.store.apply(&changes).await?;
         Ok(InboxAnswer::Counted(record.thread.clone()))
     }

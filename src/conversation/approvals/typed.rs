@@ -111,7 +111,8 @@ impl Approvals {
         }
         let thread = &typed.thread;
         let unread = self.store.unread(thread).await?;
-        let unread = unread.iter().filter_map(|letter| letter.mail.said_at()).filter(|said| **said < typed.ts).max();
+        let unread =
+            unread.iter().filter_map(|message| message.message.said_at()).filter(|said| **said < typed.ts).max();
         let Some(said) = before.and_then(|before| before.said_at.as_ref()).max(unread) else { return Ok(true) };
         let mut slots = vec![record.slot.clone(), slot_of_notice(&record.redrawn(self.clock.now()))];
         for reply_slots in before
@@ -133,7 +134,7 @@ impl Approvals {
     /// Passes words that answer no card to the assistant.
     async fn pass_on(&self, typed: &Typed, seq: Seq) -> Result<InboxAnswer, Error> {
         let mut changes = Changes::new(CommitId::fresh(), typed.thread.clone());
-        changes.mail.push(ThreadMessage::Said {
+        changes.messages.push(ThreadMessage::Said {
             by: typed.by.clone(),
             text: typed.text.clone(),
             ts: typed.ts.clone(),

@@ -98,11 +98,11 @@ async fn status(store: &dyn Store, here: &Here, now: Timestamp, asks: bool) -> R
     let filter = ActionFilter { thread: Some(here.thread.clone()), statuses: Vec::new(), limit: LOOKED_AT };
     let records = store.actions(&filter).await?;
     let (live, ended): (Vec<_>, Vec<_>) = records.iter().partition(|record| is_live(record.status));
-    let letters = store.dead_letters(LOOKED_THROUGH).await?;
+    let messages = store.dead_letters(LOOKED_THROUGH).await?;
     let mut lines = Vec::new();
     for record in live {
         lines.push(match record.status {
-            Status::Pending => replies::waiting(record, sight_of(store, &letters, record, now).await?, now),
+            Status::Pending => replies::waiting(record, sight_of(store, &messages, record, now).await?, now),
             _ => replies::run(record),
         });
     }
@@ -129,7 +129,7 @@ async fn cancel(store: &dyn Store, here: &Here, now: Timestamp) -> Result<Outcom
 async fn pass_on(store: &dyn Store, here: &Here, seq: Seq) -> Result<(), Error> {
     let mut changes = Changes::new(CommitId::fresh(), here.thread.clone());
     let Here { by, text, ts, .. } = here.clone();
-    changes.mail.push(ThreadMessage::Said { by, text, ts, addressed: true, request: None });
+    changes.messages.push(ThreadMessage::Said { by, text, ts, addressed: true, request: None });
     changes.inbox_acks.push(seq);
     store.apply(&changes).await
 }

@@ -133,8 +133,8 @@ impl Dispatch {
             let typed = Interaction::Typed(Typed { thread, by, text, ts, means, addressed });
             return self.put_in_inbox(partition, &typed, dedup).await;
         }
-        let mail = ThreadMessage::Said { by, text, ts, addressed, request: None };
-        self.store(Destination::mailbox(thread, addressed, mail), dedup).await
+        let message = ThreadMessage::Said { by, text, ts, addressed, request: None };
+        self.store(Destination::mailbox(thread, addressed, message), dedup).await
     }
 
     async fn on_order(
@@ -325,8 +325,8 @@ impl Dispatch {
         let root = interaction.thread_ts.as_ref().unwrap_or(message).clone();
         let thread = ThreadId { team: interaction.team.clone(), channel: channel.clone(), root };
         let (by, ts) = (interaction.user.clone(), message.clone());
-        let mail = ThreadMessage::Said { by, text: text.to_owned(), ts, addressed: true, request: None };
-        self.store(Destination::mailbox(thread, true, mail), vec![interaction.dedup.clone()]).await
+        let message = ThreadMessage::Said { by, text: text.to_owned(), ts, addressed: true, request: None };
+        self.store(Destination::mailbox(thread, true, message), vec![interaction.dedup.clone()]).await
     }
 
     async fn on_command(&self, command: Command) -> Result<(), SinkError> {

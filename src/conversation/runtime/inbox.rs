@@ -268,7 +268,7 @@ impl Inbox {
             Interaction::Escalate { approval } => deps.approvals.on_escalation(approval, claimed.seq).await?,
             Interaction::Overdue { thread, action, until } => {
                 let mut changes = Changes::new(CommitId::fresh(), thread.clone());
-                changes.mail.push(ThreadMessage::Overdue { action: action.clone(), until: *until });
+                changes.messages.push(ThreadMessage::Overdue { action: action.clone(), until: *until });
                 changes.inbox_acks.push(claimed.seq);
                 deps.store.apply(&changes).await?;
                 InboxAnswer::Passed(thread.clone())

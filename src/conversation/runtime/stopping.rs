@@ -81,7 +81,9 @@ impl Stopping {
         let mut changes = Changes::new(CommitId::fresh(), thread.clone());
         changes.inbox_acks.push(seq);
         // A closed card is an answer, and so is the word about one that stays open.
-        changes.mail.push(ThreadMessage::Stop { by: by.clone(), asks: *addressed && closed == 0 && kept.is_empty() });
+        changes
+            .messages
+            .push(ThreadMessage::Stop { by: by.clone(), asks: *addressed && closed == 0 && kept.is_empty() });
         self.store.apply(&changes).await?;
         Ok(Stopped { thread: Some(thread.clone()), told: (!kept.is_empty()).then(|| stay_open(&kept)) })
     }

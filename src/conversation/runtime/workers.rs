@@ -330,11 +330,11 @@ mod tests {
         }
 
         async fn advance(&self, acquired: Acquired) -> Result<(), Error> {
-            let Acquired { lease, saved, letters } = acquired;
+            let Acquired { lease, saved, messages } = acquired;
             let mut changes = Changes::new(CommitId::fresh(), lease.thread.clone());
-            changes.acks = letters.iter().map(|letter| letter.seq).collect();
+            changes.acks = messages.iter().map(|message| message.seq).collect();
             self.store.commit(&lease, saved.version, &changes, Then::Release).await?;
-            self.read.lock().unwrap().push((lease.thread, letters.len()));
+            self.read.lock().unwrap().push((lease.thread, messages.len()));
             Ok(())
         }
     }
@@ -363,14 +363,14 @@ mod tests {
     /// Delivers a message to the thread with this root, which belongs to this graph.
     async fn hears(store: &Arc<dyn Store>, root: &str, graph: &str, at: Timestamp) -> ThreadId {
         let thread = ThreadId { team: "T1".into(), channel: "C1".into(), root: root.into() };
-        let mail = ThreadMessage::Said {
+        let message = ThreadMessage::Said {
             by: "ana".into(),
             text: "hello".to_owned(),
             ts: "1.1".into(),
             addressed: true,
             request: None,
         };
-        let to = Destination::Mailbox { thread: thread.clone(), addressed: true, mail, graph: graph.into() };
+        let to = Destination::Mailbox { thread: thread.clone(), addressed: true, message, graph: graph.into() };
         store.ingest(&Delivery { to, dedup: Vec::new(), at }).await.unwrap();
         thread
     }

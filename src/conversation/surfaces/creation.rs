@@ -176,7 +176,7 @@ impl Creation {
     pub async fn begin(&self, wanted: &Wanted) -> Result<Option<ThreadId>, Error> {
         let Some((shortcut, kind)) = self.shortcut(&wanted.shortcut) else { return Ok(None) };
         let Some(thread) = self.thread(wanted, shortcut).await? else { return Ok(None) };
-        let mail = ThreadMessage::Said {
+        let message = ThreadMessage::Said {
             by: wanted.by.clone(),
             text: format!("{} “{}”", shortcut.what, wanted.name),
             ts: thread.root.clone(),
@@ -184,7 +184,7 @@ impl Creation {
             request: Some(ActionRequest { action: kind.name().to_owned(), parameters: wanted.parameters.clone() }),
         };
         // The entry lies in the person's partition, not the thread's: one write cannot do both.
-        let to = Destination::mailbox(thread.clone(), true, mail);
+        let to = Destination::mailbox(thread.clone(), true, message);
         let dedup = vec![DedupKey::new(format!("wanted:{}", wanted.nonce.as_str()))];
         self.store.ingest(&Delivery { to, dedup, at: self.clock.now() }).await?;
         Ok(Some(thread))

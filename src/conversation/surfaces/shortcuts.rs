@@ -137,7 +137,7 @@ pub fn ask(asked: &Asked, now: Timestamp, seq: Seq) -> Changes {
         not_before: now,
         body: Outbound::Reply { reply: Reply::text(said) },
     });
-    changes.mail.push(ThreadMessage::Said { by, text: question, ts: message, addressed: true, request: None });
+    changes.messages.push(ThreadMessage::Said { by, text: question, ts: message, addressed: true, request: None });
     changes.inbox_acks.push(seq);
     changes
 }

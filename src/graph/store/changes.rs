@@ -74,7 +74,7 @@ pub struct Changes {
     /// The interactions of the same partition that are dealt with.
     pub inbox_acks: Vec<Seq>,
     /// New mailbox entries; they wake the thread.
-    pub mail: Vec<ThreadMessage>,
+    pub messages: Vec<ThreadMessage>,
     /// The messages to send.
     pub outbox: Vec<Outgoing>,
     /// The timers to set or clear.
@@ -95,7 +95,7 @@ impl Changes {
             snapshot: None,
             acks: Vec::new(),
             inbox_acks: Vec::new(),
-            mail: Vec::new(),
+            messages: Vec::new(),
             outbox: Vec::new(),
             timers: Vec::new(),
             actions: Vec::new(),

@@ -36,7 +36,7 @@ pub enum Destination {
         /// only if a person addresses the bot there before [`super::Store::sweep`] drops it.
         addressed: bool,
         /// The message.
-        mail: ThreadMessage,
+        message: ThreadMessage,
         /// The graph of the thread, if it becomes one of ours with this message.
         #[serde(default, skip_serializing_if = "GraphName::is_default")]
         graph: GraphName,
@@ -56,9 +56,9 @@ pub enum Destination {
 
 impl Destination {
     /// Creates a destination in a thread's mailbox; a new thread belongs to the graph that [`graph_of_new`] returns.
-    pub fn mailbox(thread: ThreadId, addressed: bool, mail: ThreadMessage) -> Self {
-        let graph = graph_of_new(&mail);
-        Self::Mailbox { thread, addressed, mail, graph }
+    pub fn mailbox(thread: ThreadId, addressed: bool, message: ThreadMessage) -> Self {
+        let graph = graph_of_new(&message);
+        Self::Mailbox { thread, addressed, message, graph }
     }
 }
 
@@ -249,7 +249,7 @@ pub struct QueuedMessage {
     /// The position; goes into [`super::Changes::acks`].
     pub seq: Seq,
     /// The message.
-    pub mail: ThreadMessage,
+    pub message: ThreadMessage,
 }
 
 /// The result of storing a delivery.

@@ -29,7 +29,7 @@ pub struct Acquired {
     /// The saved checkpoint.
     pub saved: Saved,
     /// The unread mailbox, in order of arrival.
-    pub letters: Vec<QueuedMessage>,
+    pub messages: Vec<QueuedMessage>,
 }
 
 /// A thread's saved checkpoint: the last whole one and the differences since.

@@ -145,7 +145,7 @@ pub trait Store: Send + Sync + fmt::Debug {
     async fn renew(&self, lease: &Lease, ttl: Duration) -> Result<(), Error>;
 
     /// Returns messages that arrived after `after`, in order of arrival, for a worker that continues with them.
-    async fn letters(&self, lease: &Lease, after: Seq) -> Result<Vec<QueuedMessage>, Error>;
+    async fn messages(&self, lease: &Lease, after: Seq) -> Result<Vec<QueuedMessage>, Error>;
 
     /// Returns the messages of a thread that no step has dealt with yet, in order of arrival, without a lease.
     async fn unread(&self, thread: &ThreadId) -> Result<Vec<QueuedMessage>, Error>;

@@ -12,7 +12,7 @@ struct MailboxPlan<'a> {
     dedup: &'a [DedupKey],
     at: i64,
     addressed: bool,
-    mail: String,
+    message: String,
     graph: &'a GraphName,
     /// The text that [`keys::parked`] puts behind the position.
     parked: String,
@@ -30,17 +30,17 @@ struct InboxPlan<'a> {
 pub(super) async fn ingest(store: &RedisStore, delivery: &Delivery) -> Result<Ingested, Error> {
     let (dedup, at) = (delivery.dedup.as_slice(), delivery.at.millis());
     let call = match &delivery.to {
-        Destination::Mailbox { thread, addressed, mail, graph } => {
+        Destination::Mailbox { thread, addressed, message, graph } => {
             let plan = MailboxPlan {
                 thread: thread.to_string(),
                 dedup,
                 at,
                 addressed: *addressed,
-                mail: json::write(mail),
+                message: json::write(message),
                 graph,
                 parked: keys::parked("", thread),
             };
-            Call::on_thread(&store.scripts.ingest_mail, thread).arg(json::write(&plan))
+            Call::on_thread(&store.scripts.ingest_message, thread).arg(json::write(&plan))
         }
         Destination::Inbox { partition, entry, claim } => {
             let claim_us = claim.as_ref().map_or(0, |(_, ttl)| json::micros(*ttl));

@@ -237,11 +237,11 @@ pub(super) fn lua_names() -> String {
 /// Converts `DeadLetters` to `DEAD_LETTERS`.
 fn shouted(name: &str) -> String {
     let mut shouted = String::new();
-    for letter in name.chars() {
-        if letter.is_uppercase() && !shouted.is_empty() {
+    for message in name.chars() {
+        if message.is_uppercase() && !shouted.is_empty() {
             shouted.push('_');
         }
-        shouted.push(letter.to_ascii_uppercase());
+        shouted.push(message.to_ascii_uppercase());
     }
     shouted
 }

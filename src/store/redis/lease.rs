@@ -50,10 +50,10 @@ pub(super) async fn renew(store: &RedisStore, lease: &Lease, ttl: Duration) -> R
     if held { Ok(()) } else { Err(Error::Fenced(lease.thread.clone())) }
 }
 
-/// [`countersign_graph::store::Store::letters`].
-pub(super) async fn letters(store: &RedisStore, lease: &Lease, after: Seq) -> Result<Vec<QueuedMessage>, Error> {
+/// [`countersign_graph::store::Store::messages`].
+pub(super) async fn messages(store: &RedisStore, lease: &Lease, after: Seq) -> Result<Vec<QueuedMessage>, Error> {
     let call =
-        Call::on_thread(&store.scripts.letters, &lease.thread).arg(lease.worker.as_str()).arg(lease.fence).arg(after);
+        Call::on_thread(&store.scripts.messages, &lease.thread).arg(lease.worker.as_str()).arg(lease.fence).arg(after);
     let answer: Option<StoredMessages> = store.link.script(&call).await?;
     let stored = answer.ok_or_else(|| Error::Fenced(lease.thread.clone()))?;
     read_messages(store, &lease.thread, stored).await
@@ -65,7 +65,7 @@ pub(super) async fn unread(store: &RedisStore, thread: &ThreadId) -> Result<Vec<
     // Whoever leases the thread tells of those that cannot be read.
     Ok(stored
         .into_iter()
-        .filter_map(|(seq, mail)| Some(QueuedMessage { seq, mail: json::read("mail", &mail).ok()? }))
+        .filter_map(|(seq, message)| Some(QueuedMessage { seq, message: json::read("mail", &message).ok()? }))
         .collect())
 }
 
@@ -92,12 +92,12 @@ async fn acquire_one(
         .arg(now.millis());
     type Answer = (u64, Version, Option<Vec<u8>>, Vec<Vec<u8>>, StoredMessages, Option<String>);
     let answer: Option<Answer> = store.link.script(&call).await?;
-    let Some((fence, version, snapshot, steps, letters, graph)) = answer else { return Ok(None) };
+    let Some((fence, version, snapshot, steps, messages, graph)) = answer else { return Ok(None) };
     let graph = graph.map(GraphName::new).unwrap_or_default();
     Ok(Some(Acquired {
         lease: Lease { thread: thread.clone(), worker: worker.clone(), graph, fence },
         saved: read_saved(store, thread, (version, snapshot, steps)).await,
-        letters: read_messages(store, thread, letters).await?,
+        messages: read_messages(store, thread, messages).await?,
     }))
 }
 
@@ -129,12 +129,12 @@ async fn read_messages(
     thread: &ThreadId,
     stored: StoredMessages,
 ) -> Result<Vec<QueuedMessage>, Error> {
-    let mut letters = Vec::with_capacity(stored.len());
-    for (seq, mail) in stored {
-        match json::read("a letter", &mail) {
-            Ok(mail) => letters.push(QueuedMessage { seq, mail }),
+    let mut messages = Vec::with_capacity(stored.len());
+    for (seq, message) in stored {
+        match json::read("a message", &message) {
+            Ok(message) => messages.push(QueuedMessage { seq, message }),
             Err(error) => aside::set(store, &Place::Mailbox(thread.clone(), seq), &why(&error)).await?,
         }
     }
-    Ok(letters)
+    Ok(messages)
 }

@@ -144,8 +144,8 @@ impl Store for RedisStore {
         lease::renew(self, lease, ttl).await
     }
 
-    async fn letters(&self, lease: &Lease, after: Seq) -> Result<Vec<QueuedMessage>, Error> {
-        lease::letters(self, lease, after).await
+    async fn messages(&self, lease: &Lease, after: Seq) -> Result<Vec<QueuedMessage>, Error> {
+        lease::messages(self, lease, after).await
     }
 
     async fn unread(&self, thread: &ThreadId) -> Result<Vec<QueuedMessage>, Error> {

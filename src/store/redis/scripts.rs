@@ -32,7 +32,7 @@ macro_rules! scripts {
 
 scripts! {
     /// Stores a message for a thread.
-    ingest_mail,
+    ingest_message,
     /// Stores an entry for the inbox.
     ingest_interaction,
     /// Leases a thread.
@@ -40,7 +40,7 @@ scripts! {
     /// Lengthens a lease.
     renew,
     /// Reads the mailbox under a lease.
-    letters,
+    messages,
     /// Reads the mailbox without a lease.
     unread,
     /// Reads the checkpoint without a lease.

@@ -18,7 +18,7 @@ const SOME: i64 = 500;
 
 /// Sets an unreadable entry aside; one that stays where it is, is only noted.
 pub(super) fn set(connection: &Connection, place: &Place, why: &str, clock: Timestamp) -> Result<(), Failure> {
-    const LETTER: &str = "INSERT OR REPLACE INTO set_aside (place, at, why, columns, content) \
+    const MAILBOX: &str = "INSERT OR REPLACE INTO set_aside (place, at, why, columns, content) \
         SELECT ?2, ?3, ?4, json_object('at', at), CAST(mail AS BLOB) FROM mailbox WHERE id = ?1";
     const MESSAGE: &str = "INSERT OR REPLACE INTO set_aside (place, at, why, columns, content) \
         SELECT ?2, ?3, ?4, json_object('slot', slot, 'nonce', nonce, 'progress', progress, 'removes', removes, \
@@ -33,7 +33,7 @@ pub(super) fn set(connection: &Connection, place: &Place, why: &str, clock: Time
     match place {
         Place::Mailbox(thread, seq) => {
             let Some(row) = ThreadRow::find(connection, thread)? else { return Ok(()) };
-            keep(LETTER, key(row.id, *seq))?;
+            keep(MAILBOX, key(row.id, *seq))?;
             connection.prepare_cached("DELETE FROM mailbox WHERE id = ?1")?.execute([key(row.id, *seq)])?;
         }
         Place::Message(thread, seq) => {
@@ -76,7 +76,7 @@ pub(super) fn put_back(connection: &Connection, found: &Found, clock: Timestamp)
 }
 
 fn restore(connection: &Connection, place: &Place, clock: Timestamp) -> Result<(), Failure> {
-    const LETTER: &str = "INSERT OR IGNORE INTO mailbox (id, at, mail) \
+    const MAILBOX: &str = "INSERT OR IGNORE INTO mailbox (id, at, mail) \
         SELECT ?1, columns ->> '$.at', CAST(content AS TEXT) FROM set_aside WHERE place = ?2";
     const MESSAGE: &str = "INSERT OR IGNORE INTO outbox (id, slot, nonce, progress, removes, not_before, attempts, since, body) \
         SELECT ?1, columns ->> '$.slot', columns ->> '$.nonce', columns ->> '$.progress', columns ->> '$.removes', \
@@ -92,7 +92,7 @@ fn restore(connection: &Connection, place: &Place, clock: Timestamp) -> Result<(
     match place {
         Place::Mailbox(thread, seq) => {
             let mut row = ThreadRow::find_or_insert(connection, thread, clock)?;
-            back(LETTER, key(row.id, *seq))?;
+            back(MAILBOX, key(row.id, *seq))?;
             row.wake(clock);
             row.save(connection, clock)?;
         }

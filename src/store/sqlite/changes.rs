@@ -27,7 +27,7 @@ pub(super) struct StoredChanges {
     snapshot: Option<String>,
     acks: Vec<Seq>,
     inbox_acks: Vec<Seq>,
-    mail: Vec<String>,
+    messages: Vec<String>,
     outbox: Vec<StoredOutgoing>,
     timers: Vec<TimerChange>,
     actions: Vec<StoredAction>,
@@ -43,7 +43,7 @@ struct StoredStep {
 
 impl From<&Changes> for StoredChanges {
     fn from(changes: &Changes) -> Self {
-        let Changes { commit, thread, step, snapshot, acks, inbox_acks, mail, outbox, timers, actions, audit } =
+        let Changes { commit, thread, step, snapshot, acks, inbox_acks, messages, outbox, timers, actions, audit } =
             changes;
         Self {
             commit: commit.clone(),
@@ -52,7 +52,7 @@ impl From<&Changes> for StoredChanges {
             snapshot: snapshot.as_ref().map(json),
             acks: acks.clone(),
             inbox_acks: inbox_acks.clone(),
-            mail: mail.iter().map(json).collect(),
+            messages: messages.iter().map(json).collect(),
             outbox: outbox.iter().map(StoredOutgoing::from).collect(),
             timers: timers.clone(),
             actions: actions.iter().map(StoredAction::from).collect(),
@@ -139,8 +139,8 @@ fn write(
         actions::change(connection, row, change)?;
     }
     mailbox::acknowledge(connection, row, &changes.acks)?;
-    for mail in &changes.mail {
-        mailbox::put(connection, row, mail, clock)?;
+    for message in &changes.messages {
+        mailbox::put(connection, row, message, clock)?;
         row.known = true;
         row.wake(clock);
     }

@@ -14,7 +14,7 @@ use super::{failure::Failure, lists, lists::StoredSaved, mailbox, thread_row::Th
 pub(super) struct StoredAcquired {
     pub(super) lease: Lease,
     pub(super) saved: StoredSaved,
-    pub(super) letters: Vec<mailbox::StoredMessage>,
+    pub(super) messages: Vec<mailbox::StoredMessage>,
 }
 
 /// Leases the thread that has been ready longest, or `only` that one. `now` is the caller's time, `clock` the store's;
@@ -40,7 +40,7 @@ pub(super) fn acquire(
     row.save(connection, clock)?;
     Ok(Some(StoredAcquired {
         saved: lists::saved(connection, &row)?,
-        letters: mailbox::letters(connection, &row, 0)?,
+        messages: mailbox::messages(connection, &row, 0)?,
         lease: Lease { thread: row.thread, worker: worker.clone(), graph: row.graph, fence: row.fence },
     }))
 }

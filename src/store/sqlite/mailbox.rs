@@ -18,7 +18,7 @@ use super::{
 pub(super) struct MailboxDelivery {
     pub(super) thread: ThreadId,
     pub(super) addressed: bool,
-    pub(super) mail: String,
+    pub(super) message: String,
     pub(super) graph: GraphName,
     pub(super) dedup: Vec<DedupKey>,
     pub(super) at: Timestamp,
@@ -33,7 +33,7 @@ pub(super) fn ingest(connection: &Connection, delivery: &MailboxDelivery, now: T
         return Ok(Ingested::Duplicate);
     }
     let mut row = ThreadRow::find_or_insert(connection, &delivery.thread, now)?;
-    let seq = put(connection, &mut row, &delivery.mail, delivery.at)?;
+    let seq = put(connection, &mut row, &delivery.message, delivery.at)?;
     if delivery.addressed && !row.known {
         row.known = true;
         row.graph = delivery.graph.clone();
@@ -46,20 +46,20 @@ pub(super) fn ingest(connection: &Connection, delivery: &MailboxDelivery, now: T
 }
 
 /// Puts a message into the mailbox of a thread.
-pub(super) fn put(connection: &Connection, row: &mut ThreadRow, mail: &str, at: Timestamp) -> Result<Seq, Failure> {
+pub(super) fn put(connection: &Connection, row: &mut ThreadRow, message: &str, at: Timestamp) -> Result<Seq, Failure> {
     let seq = row.next_seq();
     connection.prepare_cached("INSERT INTO mailbox (id, at, mail) VALUES (?1, ?2, ?3)")?.execute(params![
         key(row.id, seq),
         at.0,
-        mail
+        message
     ])?;
     Ok(seq)
 }
 
 /// Removes messages.
-pub(super) fn acknowledge(connection: &Connection, row: &ThreadRow, letters: &[Seq]) -> Result<(), Failure> {
+pub(super) fn acknowledge(connection: &Connection, row: &ThreadRow, messages: &[Seq]) -> Result<(), Failure> {
     let mut delete = connection.prepare_cached("DELETE FROM mailbox WHERE id = ?1")?;
-    for seq in letters {
+    for seq in messages {
         delete.execute([key(row.id, *seq)])?;
     }
     Ok(())
@@ -72,7 +72,7 @@ pub(super) fn is_empty(connection: &Connection, row: &ThreadRow) -> Result<bool,
 }
 
 /// Returns the messages after a position, still serialized.
-pub(super) fn letters(connection: &Connection, row: &ThreadRow, after: Seq) -> Result<Vec<StoredMessage>, Failure> {
+pub(super) fn messages(connection: &Connection, row: &ThreadRow, after: Seq) -> Result<Vec<StoredMessage>, Failure> {
     const SQL: &str = "SELECT id, mail FROM mailbox WHERE id > ?1 AND id <= ?2 ORDER BY id";
     let mut select = connection.prepare_cached(SQL)?;
     let rows = select.query_map([key(row.id, after), row.keys()[1]], |row| Ok((seq(row.get(0)?), bytes(row, 1)?)))?;
@@ -80,15 +80,15 @@ pub(super) fn letters(connection: &Connection, row: &ThreadRow, after: Seq) -> R
 }
 
 /// Parses messages, and reports those that cannot be read.
-pub(super) fn read(letters: Vec<StoredMessage>, mut unreadable: impl FnMut(Seq, Error)) -> Vec<QueuedMessage> {
-    let read = |(seq, mail): StoredMessage| match parse(&mail, "a letter") {
-        Ok(mail) => Some(QueuedMessage { seq, mail }),
+pub(super) fn read(messages: Vec<StoredMessage>, mut unreadable: impl FnMut(Seq, Error)) -> Vec<QueuedMessage> {
+    let read = |(seq, message): StoredMessage| match parse(&message, "a message") {
+        Ok(message) => Some(QueuedMessage { seq, message }),
         Err(error) => {
             unreadable(seq, error);
             None
         }
     };
-    letters.into_iter().filter_map(read).collect()
+    messages.into_iter().filter_map(read).collect()
 }
 
 /// Remembers keys; returns false, and remembers nothing, if one of them was known.

@@ -35,13 +35,13 @@ impl SqliteStore {
     async fn read_messages(
         &self,
         thread: &ThreadId,
-        letters: Vec<mailbox::StoredMessage>,
+        messages: Vec<mailbox::StoredMessage>,
     ) -> Result<Vec<QueuedMessage>, Error> {
         let mut unreadable = Vec::new();
-        let letters =
-            mailbox::read(letters, |seq, error| unreadable.push((Place::Mailbox(thread.clone(), seq), why(&error))));
+        let messages =
+            mailbox::read(messages, |seq, error| unreadable.push((Place::Mailbox(thread.clone(), seq), why(&error))));
         self.set_aside(unreadable).await?;
-        Ok(letters)
+        Ok(messages)
     }
 
     async fn read_saved(&self, thread: &ThreadId, saved: lists::StoredSaved) -> Saved {
@@ -93,9 +93,9 @@ impl Store for SqliteStore {
         let clock = self.clock.now();
         let (dedup, at) = (delivery.dedup.clone(), delivery.at);
         match &delivery.to {
-            Destination::Mailbox { thread, addressed, mail, graph } => {
-                let (thread, addressed, mail, graph) = (thread.clone(), *addressed, json(mail), graph.clone());
-                let delivery = MailboxDelivery { thread, addressed, mail, graph, dedup, at };
+            Destination::Mailbox { thread, addressed, message, graph } => {
+                let (thread, addressed, message, graph) = (thread.clone(), *addressed, json(message), graph.clone());
+                let delivery = MailboxDelivery { thread, addressed, message, graph, dedup, at };
                 self.writer.run(move |connection| mailbox::ingest(connection, &delivery, clock)).await
             }
             Destination::Inbox { partition, entry, claim } => {
@@ -118,10 +118,10 @@ impl Store for SqliteStore {
             .writer
             .run(move |connection| leases::acquire(connection, &worker, clock + ttl, now, clock, only.as_ref()))
             .await?;
-        let Some(leases::StoredAcquired { lease, saved, letters }) = acquired else { return Ok(None) };
+        let Some(leases::StoredAcquired { lease, saved, messages }) = acquired else { return Ok(None) };
         let saved = self.read_saved(&lease.thread, saved).await;
-        let letters = self.read_messages(&lease.thread, letters).await?;
-        Ok(Some(Acquired { lease, saved, letters }))
+        let messages = self.read_messages(&lease.thread, messages).await?;
+        Ok(Some(Acquired { lease, saved, messages }))
     }
 
     async fn renew(&self, lease: &Lease, ttl: Duration) -> Result<(), Error> {
@@ -129,22 +129,22 @@ impl Store for SqliteStore {
         self.writer.run(move |connection| leases::renew(connection, &lease, until)).await
     }
 
-    async fn letters(&self, lease: &Lease, after: Seq) -> Result<Vec<QueuedMessage>, Error> {
+    async fn messages(&self, lease: &Lease, after: Seq) -> Result<Vec<QueuedMessage>, Error> {
         let (lease, thread) = (lease.clone(), lease.thread.clone());
-        let letters = self.readers.run(move |connection| {
+        let messages = self.readers.run(move |connection| {
             let row = leases::held(connection, &lease)?;
-            mailbox::letters(connection, &row, after)
+            mailbox::messages(connection, &row, after)
         });
-        self.read_messages(&thread, letters.await?).await
+        self.read_messages(&thread, messages.await?).await
     }
 
     async fn unread(&self, thread: &ThreadId) -> Result<Vec<QueuedMessage>, Error> {
         let thread = thread.clone();
-        let letters = self.readers.run(move |connection| match ThreadRow::find(connection, &thread)? {
-            Some(row) => mailbox::letters(connection, &row, 0),
+        let messages = self.readers.run(move |connection| match ThreadRow::find(connection, &thread)? {
+            Some(row) => mailbox::messages(connection, &row, 0),
             None => Ok(Vec::new()),
         });
-        Ok(mailbox::read(letters.await?, |_, _| ())) // whoever leases the thread tells of them
+        Ok(mailbox::read(messages.await?, |_, _| ())) // whoever leases the thread tells of them
     }
 
     async fn commit(&self, lease: &Lease, expected: Version, changes: &Changes, then: Then) -> Result<Version, Error> {
@@ -228,8 +228,8 @@ impl Store for SqliteStore {
     }
 
     async fn dead_letters(&self, limit: usize) -> Result<Vec<DeadLetter>, Error> {
-        let letters = self.readers.run(move |connection| dead_letters::list(connection, limit)).await?;
-        letters.into_iter().map(dead_letters::StoredDeadLetter::read).collect()
+        let messages = self.readers.run(move |connection| dead_letters::list(connection, limit)).await?;
+        messages.into_iter().map(dead_letters::StoredDeadLetter::read).collect()
     }
 
     async fn send_again(&self, id: &str, now: Timestamp) -> Result<bool, Error> {

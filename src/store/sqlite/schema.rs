@@ -28,7 +28,7 @@ CREATE TABLE threads (
     team          TEXT NOT NULL,
     channel       TEXT NOT NULL,
     root          TEXT NOT NULL,
-    known         INTEGER NOT NULL,             -- 0: not one of ours, its mail is parked
+    known         INTEGER NOT NULL,             -- 0: not one of ours, its message is parked
     version       INTEGER NOT NULL DEFAULT 0,
     last_seq      INTEGER NOT NULL DEFAULT 0,   -- the last position given in mailbox or outbox
     fence         INTEGER NOT NULL DEFAULT 0,

@@ -31,18 +31,18 @@ pub(super) fn some(connection: &Connection, now: Timestamp) -> Result<bool, Fail
     let bytes = connection
         .prepare_cached("DELETE FROM blobs WHERE id IN (SELECT id FROM blobs WHERE until < ?1 LIMIT ?2)")?
         .execute([now.0, SOME])?;
-    let letters = dead_letters::drop_before(connection, Timestamp(before(DeadLetter::KEPT)))?;
+    let messages = dead_letters::drop_before(connection, Timestamp(before(DeadLetter::KEPT)))?;
     let overheard = overheard(connection, before(OVERHEARD))?;
-    Ok(keys > 0 || commits > 0 || bytes > 0 || letters > 0 || overheard > 0)
+    Ok(keys > 0 || commits > 0 || bytes > 0 || messages > 0 || overheard > 0)
 }
 
 /// Drops old messages of threads that are not ours, and such threads when nothing is left of them.
 fn overheard(connection: &Connection, before: i64) -> Result<usize, Failure> {
-    const LETTERS: &str = "DELETE FROM mailbox WHERE id IN (\
+    const MESSAGES: &str = "DELETE FROM mailbox WHERE id IN (\
             SELECT mailbox.id FROM threads CROSS JOIN mailbox \
             ON mailbox.id BETWEEN threads.id << 32 AND (threads.id << 32) + 4294967295 \
             WHERE known = 0 AND at < ?1 LIMIT ?2)";
-    let letters = connection.prepare_cached(LETTERS)?.execute([before, SOME])?;
+    let messages = connection.prepare_cached(MESSAGES)?.execute([before, SOME])?;
     const THREADS: &str = "DELETE FROM threads WHERE id IN (\
             SELECT id FROM threads AS t WHERE known = 0 AND updated_at < ?1 \
             AND NOT EXISTS (SELECT 1 FROM mailbox WHERE id BETWEEN t.id << 32 AND (t.id << 32) + 4294967295) \
@@ -54,5 +54,5 @@ fn overheard(connection: &Connection, before: i64) -> Result<usize, Failure> {
             AND NOT EXISTS (SELECT 1 FROM commits WHERE thread = t.id) \
             ORDER BY updated_at LIMIT ?2)";
     let threads = connection.prepare_cached(THREADS)?.execute([before, SOME])?;
-    Ok(letters + threads)
+    Ok(messages + threads)
 }

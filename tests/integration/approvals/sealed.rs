@@ -110,7 +110,7 @@ async fn a_decision_that_nobody_made_starts_nothing() {
         let mut approved = record.moved(Status::Approved).unwrap();
         approved.decisions.push(decision.clone());
         let mut changes = Changes::new(CommitId::fresh(), record.thread.clone());
-        changes.mail.push(ThreadMessage::Decided {
+        changes.messages.push(ThreadMessage::Decided {
             action: record.id.clone(),
             approval: record.approval.clone(),
             decision,

@@ -120,7 +120,7 @@ async fn a_thread_that_a_newer_program_saved_waits_for_it() {
         number("SELECT count(*) FROM threads WHERE ready_at > (SELECT max(at) FROM commits)") == 1
     })
     .await;
-    assert_eq!(number("SELECT count(*) FROM mailbox"), 1, "the letter waits");
+    assert_eq!(number("SELECT count(*) FROM mailbox"), 1, "the message waits");
     assert_eq!(number("SELECT snapshot ->> '$.format' FROM snapshots"), 99, "nothing was written over it");
     assert_eq!(thread.messages().len(), before, "and nothing was said");
 

@@ -57,7 +57,7 @@ fn still_trying(thread: &Thread<'_>) -> usize {
     thread.messages().iter().filter(|message| message.words().contains("I'm still trying")).count()
 }
 
-async fn count_letters(bot: &TestBot) -> usize {
+async fn count_messages(bot: &TestBot) -> usize {
     bot.store().dead_letters(100).await.unwrap().len()
 }
 
@@ -102,7 +102,7 @@ async fn a_decided_card_is_redrawn_until_it_is() {
         in_time(&bot, "a card without live buttons", || cards(&thread).is_empty()).await;
         in_time(&bot, "the change", || is_running(&bot)).await;
         bot.settled().await;
-        assert_eq!(count_letters(&bot).await, 0, "{fault:?}");
+        assert_eq!(count_messages(&bot).await, 0, "{fault:?}");
         bot.finish().await;
     }
 }
@@ -114,7 +114,7 @@ async fn a_card_that_slack_refuses_is_told_listed_and_sent_again() {
     let mut thread = bot.user("ana").says("start the Math Hints experiment").await;
     assert!(cards(&thread).is_empty());
     assert!(thread.last().contains("Nobody can approve it until it appears"), "{}", thread.last());
-    assert_eq!(count_letters(&bot).await, 1);
+    assert_eq!(count_messages(&bot).await, 1);
 
     thread.says("bo", "@countersign yes").await;
     assert!(thread.told("bo").contains("isn't in the thread, so"));
@@ -133,7 +133,7 @@ async fn a_card_that_slack_refuses_is_told_listed_and_sent_again() {
     thread.clicks("cy", "Send again").await;
     assert_eq!(cards(&thread).len(), 1);
     assert_eq!(thread.messages().len(), 1, "what was said of it is taken back: {}", thread.last());
-    assert_eq!(count_letters(&bot).await, 0);
+    assert_eq!(count_messages(&bot).await, 0);
     thread.says("bo", "@countersign yes").await;
     assert!(is_running(&bot));
     bot.finish().await;
@@ -147,7 +147,7 @@ async fn whoever_asked_is_told_directly_if_the_thread_cannot_be_written_to() {
     assert!(thread.messages().is_empty());
     let told = bot.user("ana").direct_messages();
     assert!(told.contains("Math Hints") && told.contains("is_archived"), "{told}");
-    assert_eq!(count_letters(&bot).await, 1);
+    assert_eq!(count_messages(&bot).await, 1);
     bot.finish().await;
 }
 
@@ -160,7 +160,7 @@ async fn a_code_that_nobody_knows_is_given_up_in_the_end_and_holds_nothing_up() 
     in_time(&bot, "a word about it", || still_trying(&thread) == 1).await;
     in_time(&bot, "its end", || still_trying(&thread) == 0).await;
     bot.settled().await;
-    assert_eq!(count_letters(&bot).await, 1);
+    assert_eq!(count_messages(&bot).await, 1);
     assert_eq!(thread.messages().len(), 1, "the one takes the place of the other");
     let last = thread.last();
     assert!(last.contains("a_code_of_next_year") && last.contains("Send again"), "{last}");
@@ -393,7 +393,7 @@ async fn an_entry_that_fails_each_time_is_kept_and_not_tried_for_ever() {
     })
     .await;
     bot.settled().await;
-    assert_eq!(count_letters(&bot).await, 1);
+    assert_eq!(count_messages(&bot).await, 1);
     assert_eq!(bot.store().unreadable(10).await.unwrap().len(), 1, "what means nothing waits for a newer program");
     assert_eq!(bot.slack.ledger().calls("conversations.replies").len(), 60);
     bot.finish().await;

@@ -93,7 +93,7 @@ async fn a_thread_is_left_to_the_engine_of_its_graph() {
     bench.gets(event("1", json!({ "subject": "hello" }))).await;
     let acquired = bench.acquire().await.unwrap();
     assert_eq!(acquired.lease.graph.as_str(), "letters");
-    let letters_before = acquired.letters.clone();
+    let messages_before = acquired.messages.clone();
     let refused = bench.engine.advance(acquired).await;
     assert!(matches!(refused, Err(Error::OtherGraph { ref graph, .. }) if graph.as_str() == "letters"), "{refused:?}");
     assert!(bench.acquire().await.is_none(), "it is not tried again and again");
@@ -103,7 +103,7 @@ async fn a_thread_is_left_to_the_engine_of_its_graph() {
 
     bench.clock.advance(Duration::from_secs(61));
     let acquired = bench.acquire().await.expect("it waits for an engine that has its graph");
-    assert_eq!(acquired.letters, letters_before, "with all that it has");
+    assert_eq!(acquired.messages, messages_before, "with all that it has");
     bench.other().advance(acquired).await.unwrap();
     let saved = bench.store.load(&letters()).await.unwrap().unwrap().restore().unwrap();
     assert_eq!((&saved["graph"], &saved["turns"]), (&json!("letters"), &json!(1)));
@@ -134,7 +134,7 @@ async fn an_event_counts_once() {
     for _ in 0..2 {
         bench.gets(event("1", json!(1))).await;
     }
-    assert_eq!(bench.acquire().await.unwrap().letters.len(), 1);
+    assert_eq!(bench.acquire().await.unwrap().messages.len(), 1);
 }
 
 #[tokio::test]

@@ -20,9 +20,9 @@ impl Bench {
 
     /// Somebody follows up on the newest action.
     async fn follows_up(&self, follow_up: ActionFollowUp) {
-        let mail = ThreadMessage::FollowUp { action: self.action().await.id, by: "bo".into(), follow_up };
+        let message = ThreadMessage::FollowUp { action: self.action().await.id, by: "bo".into(), follow_up };
         let mut changes = Changes::new(CommitId::fresh(), thread());
-        changes.mail.push(mail);
+        changes.messages.push(message);
         self.store.apply(&changes).await.unwrap();
         self.advances().await;
     }
@@ -72,14 +72,14 @@ async fn a_card_that_was_never_stored_takes_no_place() {
     let asks = |changes: &Changes| changes.actions.iter().any(|change| change.expected.is_none());
     // The process dies, or stands still for longer than its lease, right before the step is written.
     bench.store.before_commit(asks, |_| async { Err(Error::Fenced(thread())) });
-    let mail = ThreadMessage::Said {
+    let message = ThreadMessage::Said {
         by: "ana".into(),
         text: "instead y".to_owned(),
         ts: "1.2".into(),
         addressed: true,
         request: None,
     };
-    let to = Destination::mailbox(thread(), true, mail);
+    let to = Destination::mailbox(thread(), true, message);
     bench.store.ingest(&Delivery { to, dedup: Vec::new(), at: bench.clock.now() }).await.unwrap();
     let worker = WorkerId::new("w");
     let now = bench.clock.now();

@@ -140,7 +140,7 @@ impl Bench {
                 panic!("{interaction:?}");
             };
             let mut changes = Changes::new(CommitId::fresh(), thread);
-            changes.mail.push(ThreadMessage::Overdue { action, until });
+            changes.messages.push(ThreadMessage::Overdue { action, until });
             changes.inbox_acks.push(interaction.seq);
             self.store.apply(&changes).await.unwrap();
         }
@@ -221,7 +221,7 @@ async fn the_end_of_an_earlier_wait_does_not_end_this_one() {
     let job = Arc::default();
     let bench = Bench::waiting(&job).await;
     let mut changes = Changes::new(CommitId::fresh(), thread());
-    changes.mail.push(ThreadMessage::Overdue { action: bench.action().await.id, until: Timestamp(1) });
+    changes.messages.push(ThreadMessage::Overdue { action: bench.action().await.id, until: Timestamp(1) });
     bench.store.apply(&changes).await.unwrap();
     while bench.advances().await {}
     assert_eq!(bench.action().await.waits.unwrap().end, None);
@@ -239,7 +239,7 @@ async fn a_forged_event_ends_no_wait() {
     let worker = WorkerId::new("w");
     let moved = bench.raw.acquire(&worker, Duration::from_secs(30), bench.clock.now(), Some(&elsewhere)).await.unwrap();
     let mut copied = Changes::new(CommitId::fresh(), thread());
-    copied.mail = moved.unwrap().letters.into_iter().map(|letter| letter.mail).collect();
+    copied.messages = moved.unwrap().messages.into_iter().map(|message| message.message).collect();
     bench.raw.apply(&copied).await.unwrap();
     while bench.advances().await {}
     assert_eq!(bench.action().await.status, Status::Intent, "who writes into the store has no key");
@@ -251,7 +251,7 @@ async fn a_wait_can_be_stopped() {
     let job = Arc::default();
     let bench = Bench::waiting(&job).await;
     let mut changes = Changes::new(CommitId::fresh(), thread());
-    changes.mail.push(ThreadMessage::Stop { by: "bo".into(), asks: true });
+    changes.messages.push(ThreadMessage::Stop { by: "bo".into(), asks: true });
     bench.store.apply(&changes).await.unwrap();
     while bench.advances().await {}
     let action = bench.action().await;
@@ -269,7 +269,7 @@ async fn a_late_decision_does_not_end_a_wait() {
     let record = bench.action().await;
     let decision = record.decisions[0].clone();
     let mut changes = Changes::new(CommitId::fresh(), thread());
-    changes.mail.push(ThreadMessage::Decided { action: record.id, approval: record.approval, decision });
+    changes.messages.push(ThreadMessage::Decided { action: record.id, approval: record.approval, decision });
     bench.store.apply(&changes).await.unwrap();
     while bench.advances().await {}
     bench.ends_there().await;
@@ -296,14 +296,14 @@ async fn ends_before_write(n: usize, early: bool, overdue: bool) -> bool {
             }
         }
     };
-    let mail = ThreadMessage::Said {
+    let message = ThreadMessage::Said {
         by: "ana".into(),
         text: "x".to_owned(),
         ts: "1.1".into(),
         addressed: true,
         request: None,
     };
-    let to = Destination::mailbox(thread(), true, mail);
+    let to = Destination::mailbox(thread(), true, message);
     bench.store.ingest(&Delivery { to, dedup: Vec::new(), at: bench.clock.now() }).await.unwrap();
     lives().await;
     let changes = decided(&bench.action().await, Verdict::Approved, bench.clock.now(), |_| ());

@@ -25,7 +25,7 @@ fn decision(change: ActionChange) -> Changes {
     let thread = change.record.thread.clone();
     Changes {
         actions: vec![change],
-        mail: vec![said("decided")],
+        messages: vec![said("decided")],
         outbox: vec![reply("", "decided")],
         timers: vec![TimerChange::Set { key: "reminder".to_owned(), due: Timestamp(1), entry: json!("remind") }],
         audit: vec![event("decided")],
@@ -35,7 +35,7 @@ fn decision(change: ActionChange) -> Changes {
 
 /// What the refused write would have left behind.
 async fn assert_untouched(f: &impl Fixture, n: u32) {
-    assert!(f.acquire_only("w9", &thread(n)).await.is_none(), "no mail");
+    assert!(f.acquire_only("w9", &thread(n)).await.is_none(), "no message");
     assert_eq!(f.claim(10).await, [], "no message");
     assert_eq!(f.store().fire_timers(f.now()).await.unwrap(), 0, "no timer");
     assert_eq!(f.store().audit(&thread(n)).await.unwrap(), [], "no record");
@@ -108,7 +108,7 @@ pub(crate) async fn one_bad_action_stops_the_whole_commit(f: impl Fixture) {
     let decided = pending(&f, 1, "a1").await;
     let changed = Changes {
         step: Some(step("one")),
-        acks: vec![acquired.letters[0].seq],
+        acks: vec![acquired.messages[0].seq],
         actions: vec![
             created(&action(&thread(1), "a2", f.now())),
             ActionChange { expected: Some(9), ..moved(&decided, Status::Cancelled) },
@@ -121,7 +121,7 @@ pub(crate) async fn one_bad_action_stops_the_whole_commit(f: impl Fixture) {
     assert!(matches!(refused, Err(Error::ActionMoved { id, .. }) if id == decided.id));
     assert_eq!(f.store().action(&thread(1), &"a2".into()).await.unwrap(), None);
     assert_eq!(f.store().load(&thread(1)).await.unwrap().unwrap().version, 0);
-    assert_eq!(f.store().letters(&acquired.lease, 0).await.unwrap(), acquired.letters, "the lease is still held");
+    assert_eq!(f.store().messages(&acquired.lease, 0).await.unwrap(), acquired.messages, "the lease is still held");
     assert_eq!(f.claim(10).await, []);
     assert_eq!(f.store().audit(&thread(1)).await.unwrap(), []);
 }

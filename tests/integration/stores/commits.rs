@@ -60,8 +60,8 @@ pub(crate) async fn a_wrong_version_writes_nothing(f: impl Fixture) {
     f.store().commit(&acquired.lease, 0, &first, Then::Keep).await.unwrap();
     let wrong = Changes {
         step: Some(step("other")),
-        acks: vec![acquired.letters[0].seq],
-        mail: vec![said("to myself")],
+        acks: vec![acquired.messages[0].seq],
+        messages: vec![said("to myself")],
         outbox: vec![reply("", "done")],
         actions: vec![created(&action(&thread(1), "a1", f.now()))],
         audit: vec![event("other")],
@@ -73,7 +73,7 @@ pub(crate) async fn a_wrong_version_writes_nothing(f: impl Fixture) {
         assert_eq!((id, e, found), (thread(1), expected, 1));
     }
     assert_eq!(f.store().load(&thread(1)).await.unwrap().unwrap().deltas, [delta("one")]);
-    assert_eq!(f.store().letters(&acquired.lease, 0).await.unwrap(), acquired.letters, "and the lease is still held");
+    assert_eq!(f.store().messages(&acquired.lease, 0).await.unwrap(), acquired.messages, "and the lease is still held");
     assert_eq!(f.claim(10).await, []);
     assert_eq!(f.store().action(&thread(1), &"a1".into()).await.unwrap(), None);
     assert_eq!(f.store().audit(&thread(1)).await.unwrap(), []);
@@ -86,7 +86,7 @@ pub(crate) async fn a_repeated_commit_changes_nothing(f: impl Fixture) {
         step: Some(step("one")),
         outbox: vec![reply("", "done")],
         audit: vec![event("asked")],
-        mail: vec![said("to myself")],
+        messages: vec![said("to myself")],
         actions: vec![created(&action(&thread(1), "a1", f.now()))],
         ..changes(&thread(1))
     };
@@ -98,7 +98,7 @@ pub(crate) async fn a_repeated_commit_changes_nothing(f: impl Fixture) {
 
     assert_eq!(f.store().load(&thread(1)).await.unwrap().unwrap().deltas, [delta("one"), delta("two")]);
     assert_eq!(f.store().audit(&thread(1)).await.unwrap().len(), 1);
-    assert_eq!(words(&f.store().letters(&lease, 0).await.unwrap()), ["wake up", "to myself"]);
+    assert_eq!(words(&f.store().messages(&lease, 0).await.unwrap()), ["wake up", "to myself"]);
     let said = f.claim_one().await.unwrap();
     f.store().finish_outbox(&said, &Sent::Delivered(None)).await.unwrap();
     assert_eq!(f.claim_one().await, None);
@@ -114,7 +114,7 @@ pub(crate) async fn a_repeated_commit_is_recognised_after_the_lease_is_lost(f: i
 
 pub(crate) async fn a_repeated_apply_changes_nothing(f: impl Fixture) {
     let record = action(&thread(1), "a1", f.now());
-    let make = Changes { actions: vec![created(&record)], mail: vec![said("made")], ..changes(&thread(1)) };
+    let make = Changes { actions: vec![created(&record)], messages: vec![said("made")], ..changes(&thread(1)) };
     let approve = Changes {
         actions: vec![moved(&record, Status::Approved)],
         audit: vec![event("approved")],
@@ -124,35 +124,35 @@ pub(crate) async fn a_repeated_apply_changes_nothing(f: impl Fixture) {
         f.store().apply(changes).await.unwrap();
     }
     assert_eq!(f.store().audit(&thread(1)).await.unwrap().len(), 1);
-    assert_eq!(words(&f.acquire("w1").await.unwrap().letters), ["made"]);
+    assert_eq!(words(&f.acquire("w1").await.unwrap().messages), ["made"]);
 }
 
 pub(crate) async fn mail_in_a_change_wakes_the_thread(f: impl Fixture) {
-    f.store().apply(&Changes { mail: vec![said("from the inbox")], ..changes(&thread(1)) }).await.unwrap();
-    let acquired = f.acquire("w1").await.expect("it has mail");
-    assert_eq!(words(&acquired.letters), ["from the inbox"]);
+    f.store().apply(&Changes { messages: vec![said("from the inbox")], ..changes(&thread(1)) }).await.unwrap();
+    let acquired = f.acquire("w1").await.expect("it has message");
+    assert_eq!(words(&acquired.messages), ["from the inbox"]);
 
-    let acks = vec![acquired.letters[0].seq];
-    let to_itself = Changes { acks, mail: vec![said("one more"), said("and one")], ..changes(&thread(1)) };
+    let acks = vec![acquired.messages[0].seq];
+    let to_itself = Changes { acks, messages: vec![said("one more"), said("and one")], ..changes(&thread(1)) };
     f.store().commit(&acquired.lease, 0, &to_itself, Then::Release).await.unwrap();
-    assert_eq!(words(&f.acquire("w1").await.expect("it has mail again").letters), ["one more", "and one"]);
+    assert_eq!(words(&f.acquire("w1").await.expect("it has message again").messages), ["one more", "and one"]);
 }
 
-pub(crate) async fn acknowledged_letters_are_gone(f: impl Fixture) {
+pub(crate) async fn acknowledged_messages_are_gone(f: impl Fixture) {
     for text in ["one", "two", "three"] {
         f.hears(&thread(1), text).await;
     }
     let acquired = f.acquire("w1").await.unwrap();
-    let acks = vec![acquired.letters[0].seq, acquired.letters[2].seq];
+    let acks = vec![acquired.messages[0].seq, acquired.messages[2].seq];
     let changes = Changes { acks, ..changes(&thread(1)) };
     f.store().commit(&acquired.lease, 0, &changes, Then::Release).await.unwrap();
-    assert_eq!(words(&f.acquire("w1").await.unwrap().letters), ["two"]);
+    assert_eq!(words(&f.acquire("w1").await.unwrap().messages), ["two"]);
 }
 
 pub(crate) async fn threads_do_not_mix(f: impl Fixture) {
     let write = async |store: Arc<dyn Store>, n: u32, ttl, now| {
         let acquired = store.acquire(&"w1".into(), ttl, now, Some(&thread(n))).await.unwrap().unwrap();
-        let acks = acquired.letters.iter().map(|letter| letter.seq).collect();
+        let acks = acquired.messages.iter().map(|message| message.seq).collect();
         let changes = Changes {
             step: Some(step(&format!("of {n}"))),
             acks,
@@ -173,8 +173,8 @@ pub(crate) async fn threads_do_not_mix(f: impl Fixture) {
         let saved = f.store().load(&thread(n)).await.unwrap().unwrap();
         assert_eq!(saved.deltas, if written { vec![delta(&format!("of {n}"))] } else { vec![] });
         assert_eq!(f.store().audit(&thread(n)).await.unwrap().len(), usize::from(written));
-        let letters = f.acquire_only("w2", &thread(n)).await.map(|acquired| words(&acquired.letters));
-        assert_eq!(letters, (!written).then(|| vec![format!("to {n}")]));
+        let messages = f.acquire_only("w2", &thread(n)).await.map(|acquired| words(&acquired.messages));
+        assert_eq!(messages, (!written).then(|| vec![format!("to {n}")]));
     }
     for claimed in f.claim(100).await {
         let n: u32 = claimed.thread.root.as_str()[5..10].parse().unwrap();

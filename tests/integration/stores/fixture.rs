@@ -47,7 +47,7 @@ pub(crate) trait Fixture: Sized + Send + Sync {
 /// Where something is stored.
 #[derive(Clone, Debug)]
 pub(crate) enum Place {
-    /// A letter of a thread, by its position.
+    /// A message of a thread, by its position.
     Mailbox(ThreadId, Seq),
     /// An interaction, by its partition and position.
     Inbox(Partition, Seq),
@@ -160,11 +160,11 @@ pub(crate) fn said(text: &str) -> ThreadMessage {
     }
 }
 
-/// The words of letters.
-pub(crate) fn words(letters: &[QueuedMessage]) -> Vec<String> {
-    letters
+/// The words of messages.
+pub(crate) fn words(messages: &[QueuedMessage]) -> Vec<String> {
+    messages
         .iter()
-        .map(|letter| match &letter.mail {
+        .map(|message| match &message.message {
             ThreadMessage::Said { text, .. } => text.clone(),
             other => format!("{other:?}"),
         })

@@ -10,9 +10,9 @@ use countersign::{
 
 use super::fixture::*;
 
-/// Acknowledges every letter and lets go.
+/// Acknowledges every message and lets go.
 async fn finish(f: &impl Fixture, acquired: &Acquired, then: Then) {
-    let acks = acquired.letters.iter().map(|letter| letter.seq).collect();
+    let acks = acquired.messages.iter().map(|message| message.seq).collect();
     let changes = Changes { acks, ..changes(&acquired.lease.thread) };
     f.store().commit(&acquired.lease, acquired.saved.version, &changes, then).await.unwrap();
 }
@@ -22,7 +22,7 @@ pub(crate) async fn one_worker_holds_a_thread(f: impl Fixture) {
     assert!(f.acquire("w2").await.is_none());
     assert!(f.acquire_only("w2", &thread(1)).await.is_none());
     f.hears(&thread(1), "more").await;
-    assert!(f.acquire("w2").await.is_none(), "mail does not break a lease");
+    assert!(f.acquire("w2").await.is_none(), "message does not break a lease");
     assert!(f.acquire("w1").await.is_none(), "not even its own worker leases it twice");
 }
 
@@ -39,7 +39,7 @@ pub(crate) async fn a_thread_whose_lease_ran_out_is_taken_over(f: impl Fixture) 
     f.run_out().await;
     let second = f.acquire("w2").await.expect("the lease ran out");
     assert!(second.lease.fence > first.lease.fence);
-    assert_eq!(second.letters, first.letters, "what was not acknowledged is still there");
+    assert_eq!(second.messages, first.messages, "what was not acknowledged is still there");
     f.run_out().await;
     let third = f.acquire_only("w1", &thread(1)).await.expect("again");
     assert!(third.lease.fence > second.lease.fence);
@@ -85,7 +85,7 @@ pub(crate) async fn a_worker_that_dies_without_mail_is_replaced(f: impl Fixture)
     assert!(f.acquire("w2").await.is_none());
     f.run_out().await;
     let next = f.acquire("w2").await.expect("its run is not over");
-    assert_eq!(next.letters, []);
+    assert_eq!(next.messages, []);
     finish(&f, &next, Then::Release).await;
     f.run_out().await;
     assert!(f.acquire("w2").await.is_none(), "a released thread has no lease that could run out");
@@ -97,14 +97,14 @@ pub(crate) async fn a_released_thread_sleeps(f: impl Fixture) {
     assert!(f.acquire("w1").await.is_none());
     assert!(f.acquire_only("w1", &thread(1)).await.is_none());
     f.hears(&thread(1), "again").await;
-    assert_eq!(words(&f.acquire("w1").await.unwrap().letters), ["again"]);
+    assert_eq!(words(&f.acquire("w1").await.unwrap().messages), ["again"]);
 }
 
 pub(crate) async fn a_thread_released_with_mail_is_ready_at_once(f: impl Fixture) {
     let acquired = f.awake(&thread(1)).await;
     f.hears(&thread(1), "meanwhile").await;
     finish(&f, &acquired, Then::Release).await;
-    assert_eq!(words(&f.acquire("w2").await.expect("there is unread mail").letters), ["meanwhile"]);
+    assert_eq!(words(&f.acquire("w2").await.expect("there is unread mail").messages), ["meanwhile"]);
 }
 
 pub(crate) async fn a_thread_waits_until_its_time(f: impl Fixture) {
@@ -116,7 +116,7 @@ pub(crate) async fn a_thread_waits_until_its_time(f: impl Fixture) {
     let acquire = async |now| f.store().acquire(&"w1".into(), f.ttl(), now, None).await.unwrap();
     assert!(acquire(Timestamp(then.0 - 1)).await.is_none());
     let acquired = acquire(then).await.expect("its time has come");
-    assert_eq!(acquired.letters, []);
+    assert_eq!(acquired.messages, []);
 }
 
 pub(crate) async fn unread_mail_waits_with_its_thread(f: impl Fixture) {
@@ -126,14 +126,14 @@ pub(crate) async fn unread_mail_waits_with_its_thread(f: impl Fixture) {
     finish(&f, &acquired, Then::ReleaseUntil(then)).await;
     assert!(f.acquire("w1").await.is_none(), "the retry would come at once, again and again");
     let acquired = f.store().acquire(&"w1".into(), f.ttl(), then, None).await.unwrap().expect("its time has come");
-    assert_eq!(words(&acquired.letters), ["meanwhile"]);
+    assert_eq!(words(&acquired.messages), ["meanwhile"]);
 }
 
 pub(crate) async fn mail_ends_a_wait(f: impl Fixture) {
     let acquired = f.awake(&thread(1)).await;
     finish(&f, &acquired, Then::ReleaseUntil(f.now() + Duration::from_secs(3600))).await;
     f.hears(&thread(1), "never mind").await;
-    assert_eq!(words(&f.acquire("w1").await.expect("there is mail").letters), ["never mind"]);
+    assert_eq!(words(&f.acquire("w1").await.expect("there is message").messages), ["never mind"]);
 }
 
 pub(crate) async fn the_longest_ready_goes_first(f: impl Fixture) {
@@ -176,7 +176,7 @@ pub(crate) async fn many_workers_share_the_threads(f: impl Fixture) {
 
 pub(crate) async fn a_thread_belongs_to_the_graph_it_began_with(f: impl Fixture) {
     let begins = |n: u32, addressed, graph: &str| Delivery {
-        to: Destination::Mailbox { thread: thread(n), addressed, mail: said("hello"), graph: graph.into() },
+        to: Destination::Mailbox { thread: thread(n), addressed, message: said("hello"), graph: graph.into() },
         dedup: Vec::new(),
         at: f.now(),
     };

@@ -1,7 +1,7 @@
 //! What a store does, as plainly as it can be said: vectors and maps, no clock, nothing atomic.
 //!
 //! The random tests compare a store with it. Times are the `now` of the caller, which stays ahead of every store's own
-//! clock, so mail makes a thread ready at time zero.
+//! clock, so message makes a thread ready at time zero.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -85,10 +85,16 @@ impl Model {
         self.threads.entry(thread.clone()).or_default()
     }
 
-    /// Whether the letter wakes its thread.
-    pub(crate) fn deliver(&mut self, thread: &ThreadId, addressed: bool, mail: ThreadMessage, at: Timestamp) -> bool {
+    /// Whether the message wakes its thread.
+    pub(crate) fn deliver(
+        &mut self,
+        thread: &ThreadId,
+        addressed: bool,
+        message: ThreadMessage,
+        at: Timestamp,
+    ) -> bool {
         let thread = self.thread(thread);
-        thread.mailbox.push((mail, at));
+        thread.mailbox.push((message, at));
         thread.known |= addressed;
         if thread.known {
             thread.ready_at = Some(Timestamp(0));
@@ -160,9 +166,9 @@ impl Model {
                 return Err(refused);
             }
         }
-        thread.mailbox.retain(|(mail, _)| !acked.contains(mail));
-        for mail in &changes.mail {
-            thread.mailbox.push((mail.clone(), Timestamp(0)));
+        thread.mailbox.retain(|(message, _)| !acked.contains(message));
+        for message in &changes.messages {
+            thread.mailbox.push((message.clone(), Timestamp(0)));
             thread.known = true;
             thread.ready_at = Some(Timestamp(0));
         }

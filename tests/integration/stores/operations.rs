@@ -28,10 +28,10 @@ pub(crate) enum Op {
     RunOut,
 }
 
-/// What a write holds beside steps and letters.
+/// What a write holds beside steps and messages.
 #[derive(Clone, Debug)]
 pub(crate) struct Writes {
-    pub(crate) mail: usize,
+    pub(crate) message: usize,
     pub(crate) outbox: Vec<(u8, u8)>,
     pub(crate) timer: Option<(u8, u8)>,
     pub(crate) actions: Vec<(u8, Status, bool)>,
@@ -43,7 +43,7 @@ fn any_writes() -> impl Strategy<Value = Writes> {
         prop::collection::vec((0..2_u8, prop::sample::select(Status::ALL.to_vec()), prop::bool::weighted(0.8)), 0..2);
     let outbox = prop::collection::vec((0..3_u8, 0..5_u8), 0..4);
     (0..2_usize, outbox, prop::option::of((0..2_u8, 0..4_u8)), actions, 0..2_usize)
-        .prop_map(|(mail, outbox, timer, actions, audit)| Writes { mail, outbox, timer, actions, audit })
+        .prop_map(|(message, outbox, timer, actions, audit)| Writes { message, outbox, timer, actions, audit })
 }
 
 pub(crate) fn any_op() -> impl Strategy<Value = Op> {

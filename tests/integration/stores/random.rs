@@ -126,14 +126,15 @@ impl<'a, F: Fixture> World<'a, F> {
             Op::Messages { lease, skip } => {
                 let Some((lease, held)) = self.pick(&lease) else { return Ok(()) };
                 let seen = self.seen.get(&lease.thread).cloned().unwrap_or_default();
-                let after = if skip == 0 { 0 } else { seen.get(skip - 1).map_or(0, |letter| letter.seq) };
-                let got = store.letters(&lease, after).await;
+                let after = if skip == 0 { 0 } else { seen.get(skip - 1).map_or(0, |message| message.seq) };
+                let got = store.messages(&lease, after).await;
                 if !held {
                     prop_assert_eq!(refused(got), Err(Refused::Fenced));
                     return Ok(());
                 }
                 let got = got.unwrap();
-                let older: Vec<_> = seen.iter().filter(|letter| letter.seq <= after).map(|l| l.mail.clone()).collect();
+                let older: Vec<_> =
+                    seen.iter().filter(|message| message.seq <= after).map(|l| l.message.clone()).collect();
                 let expected: Vec<ThreadMessage> =
                     self.mailbox(&lease.thread).into_iter().filter(|m| !older.contains(m)).collect();
                 prop_assert_eq!(mails(&got), expected);
@@ -148,9 +149,9 @@ impl<'a, F: Fixture> World<'a, F> {
                 }
                 let id = lease.thread.clone();
                 let mut changes = self.changes(&id, &writes);
-                let letters = self.seen.get(&id).cloned().unwrap_or_default();
-                let acked = &letters[..acks.min(letters.len())];
-                changes.acks = acked.iter().map(|letter| letter.seq).collect();
+                let messages = self.seen.get(&id).cloned().unwrap_or_default();
+                let acked = &messages[..acks.min(messages.len())];
+                changes.acks = acked.iter().map(|message| message.seq).collect();
                 changes.step = with_step.then(|| step(&self.name()));
                 changes.snapshot = (snapshot && with_step).then(|| json!({ "whole": self.name() }));
                 let version = self.model.thread(&id).version;
@@ -284,8 +285,8 @@ impl<'a, F: Fixture> World<'a, F> {
         prop_assert_eq!(&got.saved.snapshot, &model.snapshot);
         prop_assert_eq!(&got.saved.deltas, &model.deltas);
         (model.fence, model.lease) = (got.lease.fence, Claim::Held);
-        prop_assert_eq!(mails(&got.letters), self.mailbox(&id));
-        self.seen.insert(id, got.letters);
+        prop_assert_eq!(mails(&got.messages), self.mailbox(&id));
+        self.seen.insert(id, got.messages);
         self.leases.push(got.lease);
         Ok(())
     }
@@ -305,12 +306,12 @@ impl<'a, F: Fixture> World<'a, F> {
     }
 
     fn mailbox(&mut self, thread: &ThreadId) -> Vec<ThreadMessage> {
-        self.model.thread(thread).mailbox.iter().map(|(mail, _)| mail.clone()).collect()
+        self.model.thread(thread).mailbox.iter().map(|(message, _)| message.clone()).collect()
     }
 
     fn changes(&mut self, id: &ThreadId, writes: &Writes) -> Changes {
         let mut changes = Changes::new(CommitId::new(self.name()), id.clone());
-        changes.mail = (0..writes.mail).map(|_| said(&self.name())).collect();
+        changes.messages = (0..writes.message).map(|_| said(&self.name())).collect();
         changes.outbox = writes.outbox.iter().map(|what| self.outgoing(*what)).collect();
         changes.audit = (0..writes.audit).map(|_| event(&self.name())).collect();
         changes.timers.extend(writes.timer.map(|(key, due)| {
@@ -392,8 +393,8 @@ fn recent<T>(all: &[T]) -> &[T] {
     &all[all.len().saturating_sub(3)..]
 }
 
-fn mails(letters: &[QueuedMessage]) -> Vec<ThreadMessage> {
-    letters.iter().map(|letter| letter.mail.clone()).collect()
+fn mails(messages: &[QueuedMessage]) -> Vec<ThreadMessage> {
+    messages.iter().map(|message| message.message.clone()).collect()
 }
 
 fn refused<T>(result: Result<T, Error>) -> Result<T, Refused> {

@@ -87,7 +87,7 @@ pub(crate) async fn a_forged_record_shows(f: impl Fixture) {
     };
     assert!(!forge(|r| r[1].event.by = Some("bo".into())), "another name");
     assert!(!forge(|r| r[1].event.at.0 += 1), "another time");
-    assert!(!forge(|r| r[1].event.detail = json!({ "why": "decideD" })), "one letter");
+    assert!(!forge(|r| r[1].event.detail = json!({ "why": "decideD" })), "one message");
     assert!(!forge(|r| drop(r.remove(1))), "a line less");
     assert!(!forge(|r| r.swap(0, 1)), "another order");
     let rewritten = AuditEntry::chain(&thread(1), 2, &record[0].hash, event("forged"));
@@ -103,7 +103,7 @@ pub(crate) async fn threads_are_listed_newest_change_first(f: impl Fixture) {
     }
     f.overhears(&thread(9), "lunch?").await;
     let acquired = f.acquire_only("w1", &thread(2)).await.unwrap();
-    let acks = acquired.letters.iter().map(|letter| letter.seq).collect();
+    let acks = acquired.messages.iter().map(|message| message.seq).collect();
     let changes = Changes { step: Some(step("one")), acks, ..changes(&thread(2)) };
     f.store().commit(&acquired.lease, 0, &changes, Then::Release).await.unwrap();
 
@@ -252,8 +252,8 @@ pub(crate) async fn of_two_processes_none_spends_what_the_other_did(f: impl Fixt
 
 /// A thread with two steps, a record of two entries, and nothing left to do.
 async fn finished(f: &impl Fixture, n: u32) {
-    let Acquired { lease, letters, .. } = f.awake(&thread(n)).await;
-    let acks = letters.iter().map(|letter| letter.seq).collect();
+    let Acquired { lease, messages, .. } = f.awake(&thread(n)).await;
+    let acks = messages.iter().map(|message| message.seq).collect();
     let first = Changes { step: Some(step("one")), acks, audit: vec![event("asked")], ..changes(&thread(n)) };
     f.store().commit(&lease, 0, &first, Then::Keep).await.unwrap();
     let second = Changes { step: Some(step("two")), audit: vec![event("said")], ..changes(&thread(n)) };

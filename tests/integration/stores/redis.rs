@@ -158,17 +158,17 @@ async fn a_lease_runs_out_by_the_clock_of_the_server() {
 async fn two_processes_advance_every_thread_once() {
     let server = RedisServer::start().await;
     let stores = [open(&server.url()).await, open(&server.url()).await];
-    let (threads, letters) = (12, 4);
+    let (threads, messages) = (12, 4);
     let mut work = Vec::new();
     for (p, store) in stores.iter().enumerate() {
         for w in 0..3 {
-            work.push(tokio::spawn(advance(Arc::clone(store), format!("p{p}w{w}"), threads * letters)));
+            work.push(tokio::spawn(advance(Arc::clone(store), format!("p{p}w{w}"), threads * messages)));
         }
     }
-    for letter in 0..letters {
+    for message in 0..messages {
         for n in 0..threads {
-            let text = format!("{letter}");
-            let key = [format!("{n}:{letter}")];
+            let text = format!("{message}");
+            let key = [format!("{n}:{message}")];
             let delivery = delivery(&thread(n), &text, true, &key, SystemClock.now());
             // Slack delivers to both; one of them is late.
             let first = stores[(n % 2) as usize].ingest(&delivery).await.unwrap();
@@ -181,19 +181,19 @@ async fn two_processes_advance_every_thread_once() {
     }
     for n in 0..threads {
         let saved = stores[0].load(&thread(n)).await.unwrap().unwrap();
-        let expected: Vec<_> = (0..letters).map(|letter| delta(&letter.to_string())).collect();
-        assert_eq!(saved, Saved { version: u64::from(letters), snapshot: None, deltas: expected }, "in order, once");
+        let expected: Vec<_> = (0..messages).map(|message| delta(&message.to_string())).collect();
+        assert_eq!(saved, Saved { version: u64::from(messages), snapshot: None, deltas: expected }, "in order, once");
         let audit = stores[1].audit(&thread(n)).await.unwrap();
         let mut previous = "";
         for entry in &audit {
             assert!(entry.holds(&thread(n), previous), "the chain of thread {n} at {}", entry.seq);
             previous = &entry.hash;
         }
-        assert_eq!(audit.len(), letters as usize);
+        assert_eq!(audit.len(), messages as usize);
     }
 }
 
-/// Takes ready threads one letter further each, until `total` steps are saved in all of the store.
+/// Takes ready threads one message further each, until `total` steps are saved in all of the store.
 async fn advance(store: Arc<dyn Store>, worker: String, total: u32) {
     let began = Instant::now();
     loop {
@@ -208,11 +208,11 @@ async fn advance(store: Arc<dyn Store>, worker: String, total: u32) {
             tokio::task::yield_now().await;
             continue;
         };
-        let letter = &acquired.letters[0];
-        let what = words(&acquired.letters).swap_remove(0);
+        let message = &acquired.messages[0];
+        let what = words(&acquired.messages).swap_remove(0);
         let thread = acquired.lease.thread.clone();
         let step =
-            Changes { step: Some(step(&what)), acks: vec![letter.seq], audit: vec![event(&what)], ..changes(&thread) };
+            Changes { step: Some(step(&what)), acks: vec![message.seq], audit: vec![event(&what)], ..changes(&thread) };
         store.commit(&acquired.lease, acquired.saved.version, &step, Then::Release).await.unwrap();
     }
 }
@@ -288,9 +288,9 @@ async fn a_write_whose_answer_was_cut_off_can_be_repeated() {
     let writing = async {
         while !enough.load(Ordering::Relaxed) {
             let words = done.load(Ordering::Relaxed).to_string();
-            let mail = Changes { mail: vec![said(&words)], audit: vec![event(&words)], ..changes(&thread(1)) };
+            let message = Changes { messages: vec![said(&words)], audit: vec![event(&words)], ..changes(&thread(1)) };
             let apply = || async {
-                let answer = store.apply(&mail).await;
+                let answer = store.apply(&message).await;
                 failed.fetch_add(u32::from(answer.is_err()), Ordering::Relaxed);
                 answer
             };
@@ -317,8 +317,8 @@ async fn a_write_whose_answer_was_cut_off_can_be_repeated() {
     let worker = "w1".into();
     let acquired =
         insist("acquire", || store.acquire(&worker, Duration::from_secs(60), SystemClock.now(), Some(&ours)));
-    let letters = acquired.await.expect("it has mail").letters;
-    assert_eq!(words(&letters), (0..written).map(|n| n.to_string()).collect::<Vec<_>>(), "each once, in order");
+    let messages = acquired.await.expect("it has message").messages;
+    assert_eq!(words(&messages), (0..written).map(|n| n.to_string()).collect::<Vec<_>>(), "each once, in order");
     assert_eq!(store.audit(&thread(1)).await.unwrap().len(), written as usize);
 }
 
@@ -342,7 +342,7 @@ async fn a_write_that_happened_without_an_answer_is_recognised() {
     let record = action(&thread(1), "a1", now);
     let write = Changes {
         step: Some(step("one")),
-        acks: vec![acquired.letters[0].seq],
+        acks: vec![acquired.messages[0].seq],
         actions: vec![created(&record)],
         outbox: vec![reply("", "done")],
         audit: vec![event("asked")],
@@ -397,7 +397,7 @@ async fn a_server_that_forgot_the_scripts_is_told_them_again() {
     f.hears(&thread(1), "hello").await;
     redis::cmd("SCRIPT").arg("FLUSH").query_async::<()>(&mut f.server.connection().await).await.unwrap();
     f.hears(&thread(1), "still there?").await;
-    assert_eq!(words(&f.acquire("w1").await.unwrap().letters), ["hello", "still there?"]);
+    assert_eq!(words(&f.acquire("w1").await.unwrap().messages), ["hello", "still there?"]);
 }
 
 #[tokio::test]

@@ -18,7 +18,7 @@ pub(crate) async fn everything_outlives_the_process(f: impl Fixture) {
     let record = action(&t, "a1", now);
     let commit = Changes {
         step: Some(step("one")),
-        acks: vec![acquired.letters[0].seq],
+        acks: vec![acquired.messages[0].seq],
         outbox: vec![reply("turn:1", "posted"), reply("", "waiting")],
         timers: vec![TimerChange::Set { key: "expire".into(), due: now, entry: json!("expire") }],
         actions: vec![created(&record)],
@@ -29,7 +29,8 @@ pub(crate) async fn everything_outlives_the_process(f: impl Fixture) {
     let sent = f.claim_one().await.unwrap();
     let posted = Posted::at("C1".into(), "1.1".into());
     f.store().finish_outbox(&sent, &Sent::Delivered(Some(posted.clone()))).await.unwrap();
-    let decided = Changes { actions: vec![moved(&record, Status::Approved)], mail: vec![said("go")], ..changes(&t) };
+    let decided =
+        Changes { actions: vec![moved(&record, Status::Approved)], messages: vec![said("go")], ..changes(&t) };
     f.store().apply(&decided).await.unwrap();
     let hash = f.store().put_blob(b"large", None).await.unwrap();
     let file = f.store().put_file(&thread(1), b"chart").await.unwrap();
@@ -46,12 +47,12 @@ pub(crate) async fn everything_outlives_the_process(f: impl Fixture) {
     assert_eq!(spoken(&f.claim_one().await.unwrap()), "waiting", "the outbox");
     assert_eq!(f.store().fire_timers(f.now()).await.unwrap(), 1, "timers");
     f.store().apply(&decided).await.unwrap();
-    let again = f.acquire_only("w2", &t).await.expect("it has mail");
-    assert_eq!(words(&again.letters), ["go"], "the mailbox, and the repeated write was recognised");
+    let again = f.acquire_only("w2", &t).await.expect("it has message");
+    assert_eq!(words(&again.messages), ["go"], "the mailbox, and the repeated write was recognised");
     assert!(again.lease.fence > acquired.lease.fence, "fences go on");
     assert_eq!(f.store().commit(&again.lease, 0, &commit, Then::Keep).await.unwrap(), version, "commits");
     f.hears(&thread(2), "hello").await;
-    assert_eq!(words(&f.acquire("w2").await.unwrap().letters), ["lunch?", "hello"], "what was overheard");
+    assert_eq!(words(&f.acquire("w2").await.unwrap().messages), ["lunch?", "hello"], "what was overheard");
 }
 
 pub(crate) async fn claims_and_leases_outlive_the_process(f: impl Fixture) {

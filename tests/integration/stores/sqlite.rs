@@ -172,8 +172,8 @@ async fn a_chart_from_before_files_had_threads_goes_with_its_thread() {
     let large = f.store().put_blob(b"large", None).await.unwrap();
     let detail = serde_json::json!({ "name": "chart.png", "hash": chart });
     let attached = AuditDraft::new(AuditKind::Attached, f.now(), None, detail);
-    let Acquired { lease, letters, .. } = f.acquire_only("w1", &thread(1)).await.unwrap();
-    let acks = letters.iter().map(|letter| letter.seq).collect();
+    let Acquired { lease, messages, .. } = f.acquire_only("w1", &thread(1)).await.unwrap();
+    let acks = messages.iter().map(|message| message.seq).collect();
     let said = Changes { step: Some(step("one")), acks, audit: vec![attached], ..changes(&thread(1)) };
     f.store().commit(&lease, 0, &said, Then::Release).await.unwrap();
     let Sqlite { store, clock, path, dir } = f;

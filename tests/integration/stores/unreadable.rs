@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 
 use super::fixture::*;
 
-/// A letter of a kind that only a newer program knows.
+/// A message of a kind that only a newer program knows.
 const NEWER_LETTER: &[u8] = br#"{"kind":"sung","by":"ana","melody":"la"}"#;
 
-async fn letter(f: &impl Fixture, text: &str) -> Seq {
+async fn message(f: &impl Fixture, text: &str) -> Seq {
     match f.hears(&thread(1), text).await {
         Ingested::New(seq) => seq,
         other => panic!("{other:?}"),
@@ -29,16 +29,16 @@ async fn entry(f: &impl Fixture, n: u32, words: &str) -> Seq {
 /// Takes the thread up, deals with all that can be read and lets go. Returns what could be read.
 async fn read_all(f: &impl Fixture, worker: &str) -> Option<Vec<String>> {
     let acquired = f.acquire(worker).await?;
-    let acks = acquired.letters.iter().map(|letter| letter.seq).collect();
+    let acks = acquired.messages.iter().map(|message| message.seq).collect();
     let done = Changes { acks, ..changes(&thread(1)) };
     f.store().commit(&acquired.lease, acquired.saved.version, &done, Then::Release).await.unwrap();
-    Some(words(&acquired.letters))
+    Some(words(&acquired.messages))
 }
 
-pub(crate) async fn an_unreadable_letter_holds_up_no_other(f: impl Fixture) {
+pub(crate) async fn an_unreadable_message_holds_up_no_other(f: impl Fixture) {
     for spoilt in [NONSENSE, NEWER_LETTER, b"not even close", b""] {
-        let seq = letter(&f, &format!("first, later {spoilt:?}")).await;
-        letter(&f, &format!("second after {spoilt:?}")).await;
+        let seq = message(&f, &format!("first, later {spoilt:?}")).await;
+        message(&f, &format!("second after {spoilt:?}")).await;
         f.spoil(&Place::Mailbox(thread(1), seq), spoilt).await;
         assert!(f.store().unread(&thread(1)).await.unwrap().len() == 1, "it can be looked past");
         assert_eq!(read_all(&f, "w1").await, Some(vec![format!("second after {spoilt:?}")]));
@@ -47,22 +47,22 @@ pub(crate) async fn an_unreadable_letter_holds_up_no_other(f: impl Fixture) {
     assert_eq!(f.store().unreadable(10).await.unwrap().len(), 4, "none is lost");
 }
 
-pub(crate) async fn an_unreadable_letter_that_came_meanwhile_holds_up_no_other(f: impl Fixture) {
+pub(crate) async fn an_unreadable_message_that_came_meanwhile_holds_up_no_other(f: impl Fixture) {
     let acquired = f.awake(&thread(1)).await;
-    let seq = letter(&f, "first").await;
-    letter(&f, "second").await;
+    let seq = message(&f, "first").await;
+    message(&f, "second").await;
     f.spoil(&Place::Mailbox(thread(1), seq), NEWER_LETTER).await;
-    let came = f.store().letters(&acquired.lease, acquired.letters[0].seq).await.unwrap();
+    let came = f.store().messages(&acquired.lease, acquired.messages[0].seq).await.unwrap();
     assert_eq!(words(&came), ["second"]);
-    let acks = acquired.letters.iter().chain(&came).map(|letter| letter.seq).collect();
+    let acks = acquired.messages.iter().chain(&came).map(|message| message.seq).collect();
     let done = Changes { acks, ..changes(&thread(1)) };
     f.store().commit(&acquired.lease, 0, &done, Then::Release).await.unwrap();
     assert_eq!(read_all(&f, "w1").await, None);
     assert_eq!(f.store().unreadable(10).await.unwrap().len(), 1);
 }
 
-pub(crate) async fn a_letter_waits_for_a_program_that_can_read_it(f: impl Fixture) {
-    let seq = letter(&f, "first").await;
+pub(crate) async fn a_message_waits_for_a_program_that_can_read_it(f: impl Fixture) {
+    let seq = message(&f, "first").await;
     f.spoil(&Place::Mailbox(thread(1), seq), NEWER_LETTER).await;
     assert_eq!(read_all(&f, "old").await, Some(vec![]));
     let f = f.reopen().await;
@@ -80,12 +80,12 @@ pub(crate) async fn a_letter_waits_for_a_program_that_can_read_it(f: impl Fixtur
     assert_eq!(read_all(&f, "new").await, None, "once");
 }
 
-pub(crate) async fn a_thread_with_a_letter_set_aside_is_not_finished(f: impl Fixture) {
+pub(crate) async fn a_thread_with_a_message_set_aside_is_not_finished(f: impl Fixture) {
     let acquired = f.awake(&thread(1)).await;
-    let seq = letter(&f, "first").await;
+    let seq = message(&f, "first").await;
     f.spoil(&Place::Mailbox(thread(1), seq), NEWER_LETTER).await;
-    f.store().letters(&acquired.lease, acquired.letters[0].seq).await.unwrap();
-    let acks = vec![acquired.letters[0].seq];
+    f.store().messages(&acquired.lease, acquired.messages[0].seq).await.unwrap();
+    let acks = vec![acquired.messages[0].seq];
     let done = Changes { step: Some(step("one")), acks, ..changes(&thread(1)) };
     f.store().commit(&acquired.lease, 0, &done, Then::Release).await.unwrap();
     f.a_moment().await;
@@ -124,7 +124,7 @@ pub(crate) async fn an_entry_of_an_unknown_kind_is_kept_for_a_newer_program(f: i
     assert_eq!(f.store().unreadable(10).await.unwrap(), []);
 }
 
-pub(crate) async fn an_unreadable_message_holds_up_no_other(f: impl Fixture) {
+pub(crate) async fn an_unreadable_outgoing_message_holds_up_no_other(f: impl Fixture) {
     for spoilt in [NONSENSE, br#"{"kind":"sung"}"#, b""] {
         f.says(&thread(1), [reply("", "first"), reply("", "second")]).await;
         f.says(&thread(2), [reply("", "elsewhere")]).await;
@@ -201,8 +201,8 @@ pub(crate) async fn an_unreadable_checkpoint_keeps_no_thread_from_being_leased(f
     let saved = Changes { snapshot: Some(json!({ "format": 1 })), step: Some(step("one")), ..changes(&thread(1)) };
     f.store().commit(&acquired.lease, 0, &saved, Then::Release).await.unwrap();
     f.spoil(&Place::Snapshot(thread(1)), NONSENSE).await;
-    letter(&f, "hello").await;
-    let again = f.acquire("w2").await.expect("it has mail");
+    message(&f, "hello").await;
+    let again = f.acquire("w2").await.expect("it has message");
     assert_eq!(again.saved.version, 1);
     assert!(again.saved.snapshot.is_some(), "there was one");
     assert!(f.store().load(&thread(1)).await.unwrap().is_some());

@@ -87,8 +87,8 @@ impl Store for RacedStore {
         self.inner.renew(lease, ttl).await
     }
 
-    async fn letters(&self, lease: &Lease, after: Seq) -> Result<Vec<QueuedMessage>, Error> {
-        self.inner.letters(lease, after).await
+    async fn messages(&self, lease: &Lease, after: Seq) -> Result<Vec<QueuedMessage>, Error> {
+        self.inner.messages(lease, after).await
     }
 
     async fn unread(&self, thread: &ThreadId) -> Result<Vec<QueuedMessage>, Error> {

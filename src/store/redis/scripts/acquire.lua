@@ -13,4 +13,4 @@ redis.call('ZREM', WAITING, thread)
 local fence = redis.call('HINCRBY', META, 'fence', 1)
 redis.call('HSET', META, 'worker', worker)
 local version, snapshot, steps = saved()
-return {fence, version, snapshot, steps, letters_after(0), redis.call('HGET', META, 'graph')}
+return {fence, version, snapshot, steps, messages_after(0), redis.call('HGET', META, 'graph')}

@@ -62,10 +62,10 @@ end
 for _, seq in ipairs(plan.inbox_acks) do
   take_from_inbox(seq)
 end
-for _, mail in ipairs(plan.mail) do
-  redis.call('HSET', MAILBOX, redis.call('HINCRBY', META, 'mail_seq', 1), mail)
+for _, message in ipairs(plan.messages) do
+  redis.call('HSET', MAILBOX, redis.call('HINCRBY', META, 'mail_seq', 1), message)
 end
-if #plan.mail > 0 then
+if #plan.messages > 0 then
   make_ours(plan.parked)
   wake(thread, server_now)
 end

@@ -13,7 +13,7 @@ local function wake(thread, at)
   redis.call('ZADD', READY, 'NX', at, thread)
 end
 
--- Makes the thread one of ours, and its parked mail unread mail; `parked` stands behind a position in PARKED.
+-- Makes the thread one of ours, and its parked message unread mail; `parked` stands behind a position in PARKED.
 -- A new one belongs to `graph`; where none is named, to the chat.
 local function make_ours(parked, graph)
   if redis.call('HSETNX', META, 'ours', 1) == 0 then
@@ -36,8 +36,8 @@ local function holds(worker, fence)
   return stored[1] == worker and stored[2] == fence
 end
 
--- The letters after a position, in order: a list of {position, mail}.
-local function letters_after(after)
+-- The messages after a position, in order: a list of {position, message}.
+local function messages_after(after)
   local found = {}
   local raw = redis.call('HGETALL', MAILBOX)
   for i = 1, #raw, 2 do

@@ -1,2 +1,2 @@
 -- Reads the mailbox without a lease.
-return letters_after(0)
+return messages_after(0)

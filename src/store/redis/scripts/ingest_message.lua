@@ -1,4 +1,4 @@
--- Mail for a thread. ARGV: plan {thread, dedup, at, addressed, mail, parked, graph}.
+-- A message for a thread. ARGV: plan {thread, dedup, at, addressed, message, parked, graph}.
 local plan = cjson.decode(ARGV[1])
 for _, key in ipairs(plan.dedup) do
   if redis.call('ZSCORE', DEDUP, key) then
@@ -12,13 +12,13 @@ end
 local ours = redis.call('HGET', META, 'ours')
 local seq = redis.call('HINCRBY', META, 'mail_seq', 1)
 if not (plan.addressed or ours) then
-  redis.call('HSET', ASIDE, seq, plan.mail)
+  redis.call('HSET', ASIDE, seq, plan.message)
   redis.call('ZADD', PARKED, plan.at, seq .. plan.parked)
   return {'parked', seq}
 end
 
 make_ours(plan.parked, plan.graph)
-redis.call('HSET', MAILBOX, seq, plan.mail)
+redis.call('HSET', MAILBOX, seq, plan.message)
 local now = server_time()
 redis.call('ZADD', RECENT, now, plan.thread)
 wake(plan.thread, now)

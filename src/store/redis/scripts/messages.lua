@@ -2,4 +2,4 @@
 if not holds(ARGV[1], ARGV[2]) then
   return false
 end
-return letters_after(tonumber(ARGV[3]))
+return messages_after(tonumber(ARGV[3]))
