@@ -64,7 +64,8 @@
 //!
 //! A domain is a folder in [`capabilities`] and one [`capabilities::Capability`]. It brings all that is known of the domain:
 //! its tools and actions, its client, its sentences, its phrases and the meanings of its words. Nothing outside of its
-//! folder and its stand-in names it, but for [`app::installed`], which says which there are; `tidy` greps for it. Where two
+//! folder and its stand-in names its platform, but for [`app::installed`], which says which there are; `tidy` greps for it.
+//! [`standing`] has no platform; `app/dependencies.rs` adds it. Where two
 //! domains understand the same words, the person is asked once which of them is meant ([`understanding::book`]).
 //!
 //! The files below are those of the largest folder in [`capabilities`]; a smaller one, such as [`standing`], has
@@ -72,14 +73,14 @@
 //!
 //! | to change | go to |
 //! | --- | --- |
-//! | what a card shows or warns of | the action's file in the capability's `actions/`, whose `prepare` makes the card; warnings that several share in its `replies/cautions.rs` |
+//! | what a card shows or warns of | the action's file in the capability's `actions/`, or `testing/`, whose `prepare` makes the card; warnings that several share in its `replies/cautions.rs`, those of the engine in `graph/ask.rs` |
 //! | what is said of an answer or an outcome | the capability's `replies/` |
 //! | what an action reads again before it runs | its `preconditions`: [`graph::action::ActionKind`] |
-//! | whether and how often a change is sent again | after no answer, the action's `recovery` says whether and `SENDS` in `graph/perform.rs` how often; a refusal ends it |
+//! | whether and how often a change is sent again | after no answer, the action's `recovery` says whether and `SENDS` in `graph/perform.rs` how often; it is looked up in `graph/looks.rs`, for as long as the platform's `settle_within`; a refusal ends it; batches are in `graph/batches.rs` |
 //! | how often a read is tried, and until when a change may leave | [`services::http`] for reads, [`services::changes`] and [`permit`] for changes |
 //! | how often a message to Slack is tried | [`conversation::runtime::outbox`] |
-//! | a slash word | a capability's in its `commands.rs` (the table and `answer`), the bot's own in [`conversation::commands::grammar`]; and the usage hint in `deploy/slack-manifest.*.json` and `sandbox/slack/mod.rs` |
-//! | who may decide, and what a press is answered | [`conversation::approvals::policy`], `conversation/approvals/replies.rs` |
+//! | a slash word | a capability's in its `commands.rs` (the table and `answer`), the bot's own in [`conversation::commands::grammar`], answered in `conversation/commands/mod.rs`; a word typed in a thread in `conversation/commands/in_thread.rs`; and the usage hint in `deploy/slack-manifest.*.json` and `sandbox/slack/mod.rs` |
+//! | who may decide, and what a press is answered | [`conversation::approvals::policy`], `conversation/approvals/replies.rs`; guests, bots and other workspaces in `conversation/approvals/people.rs` |
 //! | who may be shown what; how a card is drawn | [`conversation::record::sight`]; [`conversation::presentation::render`] |
 //! | a window for something new | [`capabilities::Capability::shortcuts`] |
 //! | the Home tab | `conversation/surfaces/home`; a capability may add a section ([`capabilities::Capability::home`]), and its `invitations` stand under “How to ask” |
@@ -88,11 +89,12 @@
 //! | greetings, “thanks” and “help” | what is heard in `understanding/talk.txt`, what is answered in `understanding/talk.rs`; with a language model, `assistant/prompts/respond.md` |
 //! | what a word means | `core.rs` and `assignment.rs` in the capability's `glossary`; two words together in its `pairs.rs` |
 //! | what a model is told | of a domain: its `instructions.md`, `families.rs`, each `description` and `schema`; of everything: `assistant/prompts` |
-//! | a setting | the struct of its section, with `config/default.toml`; a capability's in its `settings.rs` |
+//! | which tools a model is offered for a request | the capability's `families.rs`; how they are chosen in `assistant/nodes/round.rs`, how much fits in `assistant/tools.rs` |
+//! | a setting, such as how long a lease lasts | the struct of its section, with `config/default.toml`, and its bounds in `config/check.rs`; a capability's in its `settings.rs` |
 //! | what an envelope can limit | the `MEASURES` in the capability's `settings.rs`, with the value in the action's [`graph::action::Scope`]; a new kind of limit in `config/measure.rs`; an example in `config/default.toml` |
 //! | what a standing approval can allow | the capability's `allowances.rs` |
 //! | a stored field | the struct, of a conversation [`assistant::state`], with `skip_serializing_if` and a default: seals are computed from the record as it is serialized again, so an old record has to come out as it went in, and nothing that is sealed gets another name; and a new entry in `tests/fixtures/shapes`, where the old ones stay |
-//! | a new domain | its folder with a `Cargo.toml`, its lines in the workspace's `Cargo.toml` and in the table above, a stand-in, [`app::installed`], the tables in `tests/integration/tidy.rs`; `tests/integration/dialogues/toy.rs` is the smallest one |
+//! | a new domain | its folder with a `Cargo.toml`; in the top `Cargo.toml` as a member, a dependency of the workspace and one of `countersign`; `pub use` and a row of the table above; a stand-in; [`app::installed`], the tables in `tests/integration/tidy.rs`; `tests/integration/dialogues/toy.rs` is the smallest one |
 //!
 //! # Promises, and where they are kept
 //!
@@ -128,7 +130,7 @@
 //!
 //! **Time** is [`clock::Clock`], an argument everywhere. **Randomness** is in the engine, not in nodes. **Errors** are one
 //! enum for each module, by what the caller would do differently; people see sentences from a `replies.rs`, operators the
-//! chain, logged once. **HTTP** is [hyper](hyper)'s on both sides: [`app::server`] serves each connection with it, a
+//! chain, logged once. **HTTP** is [hyper]'s on both sides: [`app::server`] serves each connection with it, a
 //! change leaves on a connection of its own ([`services::changes`]), and the Slack library and `reqwest`, for what only reads,
 //! stand on it. **Logs** hold ids and sizes, never what people wrote. **Every call to the outside has a time-out,
 //! and its answer a longest length**; so has every client that calls from there ([`app::server`]). **Tasks** that run all the

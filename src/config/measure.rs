@@ -1,6 +1,6 @@
 //! Measures: the values that the limits of an envelope can be about. Capabilities bring them.
 //!
-//! An action gives the values of a proposal in [`countersign_graph::action::Scope::measures`]; an envelope gives limits
+//! An action gives the values of a proposal in `countersign_graph::action::Scope::measures`; an envelope gives limits
 //! under the keys of a [`Measure`]; here the two are compared, checked and put into words.
 
 use std::collections::BTreeMap;

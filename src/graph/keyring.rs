@@ -9,7 +9,7 @@
 //!
 //! - the *digest* of a change: its action, thread, requester, parameters, preconditions and policy. It is on the card;
 //! - the *seal* of a record: every field of it, so also its status, its decisions and the card itself. It is made anew
-//!   with each write ([`countersign_store::sealed`]);
+//!   with each write (`countersign_store::sealed`);
 //! - other data that leads to a change: clicks that wait to be handled, and standing approvals.
 //!
 //! Such a person can still delete records, and restore a whole earlier state of the store.

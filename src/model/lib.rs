@@ -1,7 +1,7 @@
 //! Language models.
 //!
 //! A [`Model`] answers a [`Request`] with text and tool calls. `anthropic` asks a real one; the rules of
-//! [`countersign_understanding`] answer the documented phrases and serve the playground, the tests that need no script,
+//! `countersign_understanding` answer the documented phrases and serve the playground, the tests that need no script,
 //! and every outage.
 //!
 //! The request is given in parts rather than as one prompt, because the parts differ in how long they stay the same:

@@ -138,10 +138,10 @@ fn crates() -> Vec<(String, PathBuf)> {
     let table = page.split("//! | crate |").nth(1).unwrap().lines().skip(2);
     let rows = table.take_while(|line| line.starts_with("//! | "));
     let names = rows.map(|row| row.trim_start_matches("//! | ").split(['`', ']']).nth(1).unwrap().to_owned());
-    let folder = |name: &str| match name {
-        "app" => PathBuf::from("."),
-        "experiments" | "standing" => Path::new("src/capabilities").join(name),
-        _ => Path::new("src").join(name),
+    let workspace = fs::read_to_string("Cargo.toml").unwrap();
+    let folder = |name: &str| {
+        let line = format!("countersign-{name} = {{ path = \"");
+        workspace.split(&line).nth(1).and_then(|rest| rest.split('"').next()).map_or(PathBuf::from("."), PathBuf::from)
     };
     names.map(|name| (name.clone(), folder(&name))).collect()
 }

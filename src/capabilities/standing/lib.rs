@@ -4,7 +4,7 @@
 //! [`list::ListStandingApprovals`] lists them. [`grant`] defines one and the changes it covers, [`book`] keeps all of
 //! them. The platform knows nothing of them: they take effect in our own store.
 //!
-//! It names no platform: the changes it can allow are those that the capabilities list as [`Allowance`]s. Start reading at
+//! It names no platform: the changes it can allow are those that the capabilities list as [`countersign_capabilities::Allowance`]s. Start reading at
 //! [`allow`].
 //!
 //! *Architecture Invariant:* no change that cannot be undone is covered except tests with simulated users, whose card
