@@ -1,4 +1,4 @@
-//! What is said to what is in hand, whatever it is: “never mind”, an offered answer, “undo”, “try again”.
+//! Words about the change in hand, whatever it is: “never mind”, an offered answer, “undo”, “try again”.
 
 use serde_json::Map;
 
@@ -9,14 +9,14 @@ use super::{
     words::{self, Word, after, lower, plainly, skip, text},
 };
 
-/// What lets go of whatever was asked for.
+/// Phrases that let go of any request.
 const NEVER_MIND: &str = "never mind|nevermind|forget it|forget that|forget about it|drop it|drop that|leave it|scratch that|\
     scrap that|scrap it|actually forget it|nvm|not now|don't bother";
 
-/// What lets go of a request, and may be meant for what was talked about.
+/// Phrases that let go of a request, but may also mean the thing that was talked about.
 const CANCEL: &str = "cancel|cancel that|cancel it|cancel this";
 
-/// What lets go of a request and of nothing else.
+/// Phrases that let go of a request and of nothing else.
 const WITHDRAW: &str = "cancel the request|cancel my request|cancel this request|cancel that request|cancel the card|\
     cancel this card|withdraw it|withdraw that|withdraw this|withdraw the request|withdraw my request|\
     withdraw this request|take it back|take that back|call it off|withdraw|withdraw the card|\
@@ -24,19 +24,20 @@ const WITHDRAW: &str = "cancel the request|cancel my request|cancel this request
     i have changed my mind|changed my mind|we changed our mind|don't|dont|not|don't do it|don't do that|\
     don't do this|not do it|not do that|better not|rather not|i'd rather not";
 
-/// What lets go of a request only after somebody called out to wait: else what was talked about is to be stopped.
+/// Phrases that let go of a request only after “wait” and the like: else the thing that was talked about is to be
+/// stopped.
 const STOP: &str = "stop that|stop this|stop it";
 
-/// What besides ends the questions about a change.
+/// Further phrases that end the questions about a change.
 const ENDS_DRAFT: &str = "stop|stop it|stop that|abort|quit|exit|no thanks|no thank you|none|none of them|no|delete it";
 
-/// Whether these words are one of the phrases.
+/// Returns true if these words are one of the phrases.
 fn listed(phrases: &str, plain: &str) -> bool {
     phrases.split('|').any(|phrase| phrase == plain)
 }
 
-/// Whether a whole message lets go of what its author asked for: “never mind”, “hold on, cancel that please”. A question
-/// does so only where it is a request: “can you cancel that?”
+/// Returns true if a whole message lets go of its author's request: “never mind”, “hold on, cancel that please”. A
+/// question does so only where it is a request: “can you cancel that?”
 pub fn lets_go(said: &str) -> bool {
     let all = words::words(said);
     let is_request = |pair: &[Word]| pair[0].any(&["can", "could", "will"]) && pair[1].any(&["you", "u"]);
@@ -48,13 +49,13 @@ pub fn lets_go(said: &str) -> bool {
     [NEVER_MIND, CANCEL, WITHDRAW].iter().any(|list| listed(list, &plain)) || waits && listed(STOP, &plain)
 }
 
-/// Whether a whole message ends the questions about a change: “stop that”, “no thanks”.
+/// Returns true if a whole message ends the questions about a change: “stop that”, “no thanks”.
 pub fn ends_draft(said: &str) -> bool {
     let all = words::words(said);
     listed(ENDS_DRAFT, &lower(words::polite(&all)))
 }
 
-/// What is not to be done: “don't start it”, “no, do not delete Math Hints”.
+/// A change that is not to be made: “don't start it”, “no, do not delete Math Hints”.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Spared {
     /// The verb.
@@ -63,7 +64,7 @@ pub struct Spared {
     pub name: Option<String>,
 }
 
-/// What a whole message says is not to be done.
+/// Returns the change that a whole message forbids.
 pub fn spared(said: &str) -> Option<Spared> {
     const VERBS: &[&str] =
         &["start", "stop", "pause", "resume", "delete", "archive", "schedule", "create", "change", "rename", "move"];
@@ -81,7 +82,7 @@ pub fn spared(said: &str) -> Option<Spared> {
     verb.any(VERBS).then(|| Spared { verb: verb.lower.clone(), name })
 }
 
-/// Whether a message takes back what was asked for before: “no, Running Test”, “actually …”, “… instead”.
+/// Returns true if a message takes back an earlier request: “no, Running Test”, “actually …”, “… instead”.
 pub fn says_no(said: &str) -> bool {
     const OPENINGS: &str = "no|nope|actually|oops|oh no|sorry|wait|i meant|i mean|rather|my mistake|hold on|hang on";
     let all = words::words(said);
@@ -89,7 +90,7 @@ pub fn says_no(said: &str) -> bool {
     after(words, OPENINGS).is_some() || words.last().is_some_and(|last| last.is("instead"))
 }
 
-/// The words after “hold on” and the like, and whether they were there.
+/// Returns the words after “hold on” and the like, and true if there were any such words.
 fn after_wait(words: &[Word]) -> (bool, &[Word]) {
     const OPENINGS: &str = "hold on|hang on|wait a moment|wait a minute|wait a second|wait a sec|wait|one moment|\
         just a moment|stop ,|oh no|oh|oops|sorry|no|actually|my mistake|on second thought|on second thoughts|,";
@@ -100,7 +101,7 @@ fn after_wait(words: &[Word]) -> (bool, &[Word]) {
     (rest.len() < words.len(), rest)
 }
 
-/// “Never mind.” With nothing to let go but cards, it is said what decides about those.
+/// Reads “never mind”. With nothing to let go of but cards, the reply says how those are decided.
 pub(crate) fn drop(words: &[Word], situation: &Situation) -> Option<Understood> {
     let (waits, rest) = after_wait(words);
     let (whole, plain) = (lower(words), lower(rest));
@@ -126,14 +127,14 @@ pub(crate) fn drop(words: &[Word], situation: &Situation) -> Option<Understood> 
     }
 }
 
-/// “Nvm, scrap that”: the same in two ways.
+/// Returns true if the words let go in several ways at once: “nvm, scrap that”.
 fn twice(words: &[Word]) -> bool {
     let parts: Vec<String> = words.split(|word| word.is(",")).map(lower).filter(|part| !part.is_empty()).collect();
     let lets_go = |part: String| listed(NEVER_MIND, &part) || listed(CANCEL, &part);
     parts.len() > 1 && parts.into_iter().all(lets_go)
 }
 
-/// One of the answers that were offered.
+/// Reads one of the answers that were offered.
 pub(crate) fn offered(book: &Book, words: &[Word], situation: &Situation) -> Option<Understood> {
     let draft = situation.draft.as_ref()?;
     let asked = draft.asked.as_ref()?;
@@ -143,7 +144,7 @@ pub(crate) fn offered(book: &Book, words: &[Word], situation: &Situation) -> Opt
     Some(Wish::Update(Map::from_iter([(asked.parameter.clone(), book.value(&asked.parameter, &parts))])).into())
 }
 
-/// A correction of which nothing fits a field.
+/// Reports a correction that fits no field.
 pub(crate) fn unclear_correction(words: &[Word], situation: &Situation) -> Option<Understood> {
     let draft = situation.in_hand()?;
     let plain = plainly(words);
@@ -151,7 +152,7 @@ pub(crate) fn unclear_correction(words: &[Word], situation: &Situation) -> Optio
     (draft.asked.is_none() && said.len() < words.len() && !said.is_empty()).then(|| Understood::all_but(&text(said)))
 }
 
-/// “Undo” and “try again”, perhaps with the change that is meant.
+/// Reads “undo” and “try again”, perhaps with the change that is meant.
 pub(crate) fn undo(words: &[Word], situation: &Situation) -> Option<Understood> {
     if let Some(which) = after(words, "undo|revert|take back|put back|roll back|rollback") {
         return Some(recent(which, situation, |change| change.undo.as_ref(), Talk::NothingToUndo));
@@ -163,7 +164,7 @@ pub(crate) fn undo(words: &[Word], situation: &Situation) -> Option<Understood> 
     Some(recent(which, situation, |change| change.again.as_ref(), Talk::NothingToRepeat))
 }
 
-/// The newest recent change that has such a follow-up, or the one that is named.
+/// Returns the follow-up of the newest recent change that has one, or of the change that is named.
 fn recent(
     which: &[Word],
     situation: &Situation,

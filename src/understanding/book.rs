@@ -1,7 +1,8 @@
 //! From words to a wish: the phrases of all capabilities, in the order in which they are tried.
 //!
-//! “Never mind” and offered answers come first, then whole requests, then what only makes sense as the answer to an open
-//! question. So a person may ask something else in between, and an answer is never taken for a request it contains.
+//! “Never mind” and offered answers come first, then whole requests, then words that only make sense as the answer to
+//! an open question. So a person may ask something else in between, and an answer is never taken for a request it
+//! contains.
 
 use std::{collections::HashMap, fmt};
 
@@ -19,10 +20,10 @@ use super::{
     words::{Word, after, lower, polite, respell, text, words, words_with},
 };
 
-/// How sure it is that something is asked about which is only mentioned.
+/// The confidence that a thing is asked about which is only mentioned.
 pub(super) const MENTIONED: f64 = 0.75;
 
-/// What brings back a change that was described before: its words are not all in this sentence.
+/// Verbs that bring back a change that was described before: its words are not all in this sentence.
 const BRINGS_BACK: &str = "undo|revert|take back|put back|roll back|rollback|try|retry|repeat|ask again|ask";
 
 /// The longest message that can be a phrase. Reading one costs more than its length.
@@ -32,9 +33,9 @@ pub(super) const MOST_WORDS: usize = 250;
 #[derive(Default)]
 pub struct Book {
     chapters: Vec<Chapter>,
-    /// What is offered to language models together, by the tools and actions in it.
+    /// The family of each tool and action; a family is offered to language models as a whole.
     families: HashMap<String, String>,
-    /// The first family that changes anything: what is asked about changes as such is of it.
+    /// The first family with actions: questions about changes in general belong to it.
     changes: Option<String>,
     /// The outside systems, as people call them.
     services: Vec<&'static str>,
@@ -42,7 +43,7 @@ pub struct Book {
 
 /// The phrases of one capability.
 struct Chapter {
-    /// Its name.
+    /// The name of the capability.
     owner: &'static str,
     phrases: &'static dyn Phrases,
     lines: Lines,
@@ -66,7 +67,7 @@ impl Book {
         Ok(self)
     }
 
-    /// Notes that these tools and actions are of this family.
+    /// Assigns these tools and actions to a family, unless they have one.
     pub fn note_family(&mut self, family: &str, tools: &[&'static str], actions: &[&'static str]) {
         for name in tools.iter().chain(actions) {
             self.families.entry((*name).to_owned()).or_insert_with(|| family.to_owned());
@@ -81,7 +82,7 @@ impl Book {
         self.services.push(service);
     }
 
-    /// The tools (`false`) and actions (`true`) that lines lead to.
+    /// Returns the tools (`false`) and actions (`true`) that lines lead to.
     pub fn leads_to(&self) -> impl Iterator<Item = (&str, bool)> {
         let lines = self.chapters.iter().flat_map(|chapter| chapter.lines.calls());
         lines.filter(|call| call.asks != Asks::Talk).map(|call| (call.name.as_str(), call.asks == Asks::Change))
@@ -91,12 +92,12 @@ impl Book {
         self.chapters.iter().map(|chapter| chapter.phrases)
     }
 
-    /// The outside systems.
+    /// Returns the names of the outside systems.
     pub(super) fn services(&self) -> &[&'static str] {
         &self.services
     }
 
-    /// The family of what a wish needs; talk needs none.
+    /// Returns the family of the tool or action that a wish needs; talk needs none.
     pub(super) fn family_of(&self, wish: &Wish, situation: &Situation) -> Option<&str> {
         let of = |name: &str| self.families.get(name).map(String::as_str);
         match wish {
@@ -112,7 +113,7 @@ impl Book {
         }
     }
 
-    /// The words of a message, with these names in it.
+    /// Returns the words of a message, with the names of the situation as one word each.
     pub(super) fn words(&self, said: &str, situation: Option<&Situation>) -> Vec<Word> {
         let mut found = match situation {
             Some(situation) => words_with(said, &situation.names),
@@ -122,7 +123,7 @@ impl Book {
         found
     }
 
-    /// What a message is understood to be.
+    /// Returns the wish that a message expresses.
     pub fn understand(&self, situation: &Situation) -> Understood {
         let typed = self.words(&situation.said, None);
         let plain = polite(&typed);
@@ -164,7 +165,7 @@ impl Book {
         }
     }
 
-    /// How a sentence reads by the lines of each capability that have no order: whole readings, else the nearest one.
+    /// Reads a sentence by the lines without an order of each capability: the whole readings, else the nearest one.
     fn by_rows(&self, heard: Heard<'_>) -> Vec<(&'static dyn Phrases, Reading)> {
         let mut whole = Vec::new();
         let mut partly: Option<(usize, &'static dyn Phrases, Reading)> = None;
@@ -187,13 +188,13 @@ impl Book {
         }
     }
 
-    /// Two capabilities know what this may mean: the person is asked, once, with whole requests.
+    /// Asks the person which of two capabilities is meant, with whole requests as options.
     fn which(&self, heard: Heard<'_>, between: &[&&'static dyn Phrases]) -> Understood {
         let options = between.iter().map(|phrases| intents::told_with(heard.words, phrases.things()[0]));
         Understood::unclear("Which of these do you mean?", options.collect())
     }
 
-    /// What stands before requests: “never mind”, an offered answer, “don't”, “should I”, a correction.
+    /// Reads words that go before requests: “never mind”, an offered answer, “don't”, “should I”, a correction.
     fn leads(&self, heard: Heard<'_>) -> Option<Understood> {
         let Heard { words, situation, .. } = heard;
         answers::drop(words, situation)
@@ -205,7 +206,8 @@ impl Book {
             .or_else(|| self.unsupported(words))
     }
 
-    /// A change that was read by places, and a choice of changes, if what was said is in them; else what is not is told.
+    /// Returns a change that was read by position, or a choice of changes, if it holds everything that was said; else
+    /// reports the words that are left out.
     fn whole(&self, found: Understood, heard: Heard<'_>) -> Understood {
         let holds = match &found.wish {
             Wish::Change { params, .. } if !found.is_whole && after(heard.words, BRINGS_BACK).is_none() => {
@@ -223,8 +225,8 @@ impl Book {
         }
     }
 
-    /// Whether a reading by position is rather none, beside a change with words left over: what only shows something, or does
-    /// not hold the thing that is named.
+    /// Returns true if a reading by position is worse than a change with words left over: it only shows something, or
+    /// does not hold the thing that is named.
     fn gives_way(&self, found: &Understood, heard: Heard<'_>) -> bool {
         let named = heard.words.iter().find(|word| word.quoted && word.kind.is_some());
         let holds = |arguments: &Map<String, Value>, name: &Word| arguments.values().any(|value| *value == name.text);
@@ -235,7 +237,7 @@ impl Book {
         }
     }
 
-    /// What words mean by their places, where nothing stands before requests.
+    /// Reads words by position, where none of those that go before requests fit.
     fn requested(&self, all: &[Word], heard: Heard<'_>) -> Understood {
         let Heard { words, situation, .. } = heard;
         self.phrases()
@@ -248,7 +250,7 @@ impl Book {
             .unwrap_or_else(Understood::nothing)
     }
 
-    /// What the words ask for by one of the lines. `names_only`: about something whose name is known.
+    /// Reads the words by the lines. `names_only`: only requests about something whose name is known.
     fn by_lines(&self, heard: Heard<'_>, names_only: bool) -> Option<Understood> {
         let fits = self.chapters.iter().filter_map(|chapter| {
             let fit = chapter.lines.fit(heard, (chapter.phrases, chapter.owner), names_only)?;
@@ -265,7 +267,7 @@ impl Book {
         }
     }
 
-    /// What people ask a bot for and this one cannot do.
+    /// Recognises requests that people make of bots and this one cannot do.
     fn unsupported(&self, words: &[Word]) -> Option<Understood> {
         let rest =
             after(words, talk::NEVER).or_else(|| self.phrases().find_map(|phrases| after(words, phrases.never())))?;
@@ -275,7 +277,7 @@ impl Book {
         (says_something && !about).then(|| Understood { confidence: 0.9, ..Wish::Unsupported.into() })
     }
 
-    /// The same with its first word as it was meant, where that is one slip of the finger away.
+    /// Reads the words with the first one corrected, if it is one typing mistake away from a verb.
     fn respelt(&self, heard: Heard<'_>) -> Option<Understood> {
         const FIRST: &str = "create delete update change rename remove list show explain describe simulate initialize find \
             what which test enroll schedule archive cancel start stop";
@@ -292,17 +294,18 @@ impl Book {
         Some(Understood { confidence: found.confidence.min(0.8), ..found })
     }
 
-    /// The value of a parameter, as it is written in these words.
+    /// Returns the value of a parameter, as it is written in these words.
     pub(super) fn value(&self, parameter: &str, words: &[Word]) -> Value {
         self.phrases().map(|phrases| phrases.value(parameter, words)).next().unwrap_or_else(|| text(words).into())
     }
 
-    /// A change that is read by its places.
+    /// Reads a change by position.
     pub(super) fn change(&self, heard: Heard<'_>) -> Option<Understood> {
         self.by_lines(heard, false).or_else(|| self.phrases().find_map(|phrases| phrases.change(heard)))
     }
 
-    /// A whole request. While a question is open, a bare name is more likely its answer than a wish to see something.
+    /// Reads a whole request. While a question is open, a bare name is more likely its answer than a wish to see
+    /// something.
     fn request(&self, all: &[Word], heard: Heard<'_>) -> Option<Understood> {
         let Heard { words, situation, asks } = heard;
         let found = talk::talk(all)
@@ -329,7 +332,7 @@ impl Book {
     }
 }
 
-/// Whether nothing was understood, and nothing is to be asked about it.
+/// Returns true if nothing was understood, and nothing is to be asked about it.
 fn is_nothing(found: &Understood) -> bool {
     matches!(&found.wish, Wish::Unclear { question, options } if options.is_empty() && question.is_empty())
 }

@@ -1,4 +1,4 @@
-//! A wish in the form a model answers: the same tool calls, the same words.
+//! The conversion of a wish into the answer of a model: the same tool calls, the same words.
 
 use countersign_model::{Block, KnownBlock, Purpose, Request, Response, Usage};
 use serde_json::{Map, Value, json};
@@ -10,10 +10,10 @@ use super::{
     wish::{Understood, Wish},
 };
 
-/// From here on the grammar is sure.
+/// The confidence from which on a wish is acted on.
 const SURE: f64 = 0.7;
 
-/// What words seem to call for, before a model is asked: a hint which tools to offer it.
+/// A guess from words alone which tools to offer to a model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Hint {
     /// These tools and actions, by name.
@@ -24,7 +24,7 @@ pub enum Hint {
     Nothing,
 }
 
-/// What these words seem to call for.
+/// Returns the tools and actions that these words seem to call for.
 pub(super) fn hint(book: &Book, situation: &Situation) -> Hint {
     let steps = steps::steps(book, situation);
     if !steps.is_empty() {
@@ -42,7 +42,7 @@ pub(super) fn hint(book: &Book, situation: &Situation) -> Hint {
     }
 }
 
-/// The same for one wish; what continues a change calls for nothing new.
+/// Returns the hint for one wish; words that continue a change call for nothing new.
 fn hint_of(wish: &Wish) -> Hint {
     match wish {
         Wish::Read { tool, .. } => Hint::Calls(vec![tool.clone()]),
@@ -53,7 +53,7 @@ fn hint_of(wish: &Wish) -> Hint {
     }
 }
 
-/// Answers a request.
+/// Answers a request to the model.
 pub(super) fn answer(book: &Book, request: &Request, situation: &Situation) -> Response {
     let understood = book.understand(situation);
     let mut content = Vec::new();
@@ -71,7 +71,7 @@ pub(super) fn answer(book: &Book, request: &Request, situation: &Situation) -> R
     }
 }
 
-/// Whether it is one wish, and what serves it is offered.
+/// Returns true if the message is one wish, and the request offers the tool that serves it.
 fn is_clear(book: &Book, request: &Request, understood: &Understood, situation: &Situation) -> bool {
     let offered = |name: &str| request.tools.iter().any(|tool| tool.name == name);
     let serves = match &understood.wish {
@@ -84,12 +84,12 @@ fn is_clear(book: &Book, request: &Request, understood: &Understood, situation: 
     serves && understood.confidence >= SURE && steps::steps(book, situation).is_empty()
 }
 
-/// The tool that proposes an action.
+/// Returns the name of the tool that proposes an action.
 fn proposal(action: &str) -> String {
     format!("propose_{action}")
 }
 
-/// Says what the words are, and for talk what to say.
+/// Adds the analysis of the words, and for talk the reply.
 fn analyze(book: &Book, content: &mut Vec<Block>, understood: &Understood, situation: &Situation) {
     let mut analysis = analysis(book, understood, situation);
     let (answer, next) = match &understood.wish {
@@ -104,7 +104,7 @@ fn analyze(book: &Book, content: &mut Vec<Block>, understood: &Understood, situa
     offer(content, &next);
 }
 
-/// Buttons below the answer.
+/// Adds buttons below the answer.
 fn offer(content: &mut Vec<Block>, steps: &[(&str, &str)]) {
     if !steps.is_empty() {
         let steps: Vec<Value> = steps.iter().map(|(label, says)| json!({ "label": label, "says": says })).collect();

@@ -1,4 +1,4 @@
-//! How tests say what is understood: a row for each thing that is said.
+//! Tables for tests of phrases: a row for each sentence and its meaning.
 
 use serde_json::json;
 
@@ -8,7 +8,7 @@ use super::{
     wish::{Understood, Wish},
 };
 
-/// What is understood, in one line.
+/// Returns the meaning in one line.
 fn line(understood: &Understood) -> String {
     match &understood.wish {
         Wish::Talk(talk) => format!("talk {talk:?}").to_lowercase(),
@@ -24,7 +24,7 @@ fn line(understood: &Understood) -> String {
     }
 }
 
-/// Fails with every row, of what is said and what should be understood, that is understood otherwise.
+/// Checks rows of a sentence and its meaning, and panics with all rows that are understood otherwise.
 #[track_caller]
 pub fn check(book: &Book, situation: &Situation, table: &[(&str, &str)]) {
     let mut wrong = Vec::new();

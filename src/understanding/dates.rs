@@ -1,7 +1,8 @@
-//! Moments as people write them: `on 3 December 2026 at 9am`, `next Monday 9:00`, `in two weeks`, `the first of December`.
+//! Moments as people write them: `on 3 December 2026 at 9am`, `next Monday 9:00`, `in two weeks`, `the first of
+//! December`.
 //!
-//! A day with a month becomes `2026-12-03`, the next one that comes; the rest stays in words, for the capability to read by
-//! its clock. What is more than a day and a time (“evening”, another zone) is left over, and so never dropped.
+//! A day with a month becomes `2026-12-03`, the next one that comes; the rest stays in words, for the capability to
+//! read by its clock. Anything more than a day and a time (“evening”, another zone) is left over, and so never dropped.
 
 use countersign_core::clock::MONTHS;
 
@@ -27,8 +28,8 @@ const DAYS: &[&str] = &[
     "sun",
 ];
 
-/// A moment at the beginning, with the preposition before it: its words, whether something goes on until then, and what
-/// follows.
+/// Reads a moment at the beginning, with the preposition before it. Returns its words, true if something goes on until
+/// then, and the words that follow.
 pub fn moment<'a>(words: &'a [Word], today: &str) -> Option<(String, bool, &'a [Word])> {
     const FROM: &str = "starting on|starting from|starting|beginning on|beginning|from|on|for|at|as of";
     const TO: &str = "until|till|up to|through|ending on|ending|to|by";
@@ -49,7 +50,7 @@ pub fn moment<'a>(words: &'a [Word], today: &str) -> Option<(String, bool, &'a [
     Some((time.map_or(day.clone(), |time| format!("{day} {time}")), until, rest))
 }
 
-/// A day at the beginning.
+/// Reads a day at the beginning.
 fn day<'a>(words: &'a [Word], today: &str) -> Option<(String, &'a [Word])> {
     let (first, rest) = words.split_first().filter(|(first, _)| !first.quoted)?;
     if first.is("in") {
@@ -86,7 +87,7 @@ fn day<'a>(words: &'a [Word], today: &str) -> Option<(String, &'a [Word])> {
     Some((format!("{year:04}-{month:02}-{number:02}"), rest))
 }
 
-/// `Dec 3`, `December the 3rd`.
+/// Reads `Dec 3`, `December the 3rd`.
 fn month_first(words: &[Word]) -> Option<(u8, u8, &[Word])> {
     let (first, rest) = words.split_first()?;
     let month = month(first)?;
@@ -94,7 +95,7 @@ fn month_first(words: &[Word]) -> Option<(u8, u8, &[Word])> {
     Some((month, day_number(&number.lower)?, rest))
 }
 
-/// `3 December`, `the first of December`.
+/// Reads `3 December`, `the first of December`.
 fn day_first(words: &[Word]) -> Option<(u8, u8, &[Word])> {
     let (number, rest) = words.split_first()?;
     let number = day_number(&number.lower)?;
@@ -110,7 +111,7 @@ fn month(word: &Word) -> Option<u8> {
     u8::try_from(place + 1).ok().filter(|_| !word.quoted)
 }
 
-/// `3`, `3rd`, `third`.
+/// Reads `3`, `3rd`, `third`.
 fn day_number(word: &str) -> Option<u8> {
     const ORDINALS: [&str; 12] = [
         "first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth", "eleventh",
@@ -125,7 +126,7 @@ fn day_number(word: &str) -> Option<u8> {
     number.filter(|number| (1..=31).contains(number))
 }
 
-/// The year in which this day comes next.
+/// Returns the year in which this day comes next.
 fn next_year(today: &str, month: u8, day: u8) -> Option<u16> {
     let mut parts = today.splitn(3, '-');
     let year: u16 = parts.next()?.parse().ok()?;
@@ -133,7 +134,7 @@ fn next_year(today: &str, month: u8, day: u8) -> Option<u16> {
     Some(if (month, day) < now { year + 1 } else { year })
 }
 
-/// A time at the beginning: `at 9`, `9:00`, `9 am`, `noon`.
+/// Reads a time at the beginning: `at 9`, `9:00`, `9 am`, `noon`.
 pub fn time(words: &[Word]) -> Option<(String, &[Word])> {
     let start = skip(words, ", at|,|at");
     let at = words.len() != start.len() && after(words, ", at|at").is_some();
@@ -159,7 +160,7 @@ pub fn time(words: &[Word]) -> Option<(String, &[Word])> {
     })
 }
 
-/// A number up to a hundred that is written out.
+/// Reads a number up to a hundred that is written out.
 pub fn number_word(word: &str) -> Option<u64> {
     const SMALL: &str = "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen \
         seventeen eighteen nineteen";

@@ -1,4 +1,4 @@
-//! What sounds like a change and is none: “don't start it”, “should I start it?”
+//! Sentences that sound like a change and are none: “don't start it”, “should I start it?”
 
 use super::{
     book::Book,
@@ -7,7 +7,7 @@ use super::{
     words::{after, as_typed, skip},
 };
 
-/// “Don't start X.” A change that is being worked out is let go; otherwise nothing was asked for.
+/// Reads “don't start X”: a draft of that change is let go; otherwise nothing was asked for.
 pub(super) fn refusal(book: &Book, heard: Heard<'_>) -> Option<Understood> {
     let words = skip(heard.words, "no ,|no|wait ,|wait|stop ,|actually ,|actually|sorry ,|sorry");
     let rest = after(
@@ -28,13 +28,13 @@ pub(super) fn refusal(book: &Book, heard: Heard<'_>) -> Option<Understood> {
     Some(if drafted { Wish::Drop } else { Wish::Talk(Talk::NothingDone(done)) }.into())
 }
 
-/// “Should I start X?” That is not for a bot to say: it shows how things stand.
+/// Reads “should I start X?”: the bot does not advise, it shows the thing.
 pub(super) fn whether(book: &Book, heard: Heard<'_>) -> Option<Understood> {
     let Wish::Change { params, .. } = considered(book, heard)? else { return None };
     book.phrases().find_map(|phrases| phrases.shown(phrases.about(&params))).map(Understood::from)
 }
 
-/// How to ask for the change that is only considered, if one is.
+/// Returns a request for the change that is only considered, if there is one.
 pub(super) fn request(book: &Book, heard: Heard<'_>) -> Option<String> {
     let Wish::Change { action, params } = considered(book, heard)? else { return None };
     book.phrases()
@@ -46,7 +46,7 @@ const ASKING: &str = "should i|should we|shall i|shall we|should you|is it safe 
     is it a good idea to|is it wise to|is it time to|would it be ok to|would it be wise to|you think i should|you think we should|\
     i wonder whether to|i wonder if i should|i wonder if we should";
 
-/// The change that is only considered.
+/// Returns the change that is only considered.
 fn considered(book: &Book, heard: Heard<'_>) -> Option<Wish> {
     let rest = after(heard.words, ASKING)?;
     Some(book.change(Heard { words: rest, ..heard })?.wish)

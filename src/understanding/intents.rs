@@ -1,9 +1,9 @@
-//! What is wished, from what is left of a sentence once its names and values are taken out: lines without an order.
+//! Lines without an order: the wish, read from the rest of a sentence once its names and values are taken out.
 //!
-//! Such a line says with which verbs something is asked for, which values it takes and which words go with it. It fits where
-//! every word is used: by a value that it takes, its verb, its nouns, or politeness. A line whose verb opens the sentence and
-//! that leaves words over is what the person wishes *with a restriction*: that is told, and nothing is done
-//! ([`Reading::Partly`]).
+//! Such a line lists the verbs that ask for something, the values it takes and the words that go with it. It fits if
+//! every word is used: by a value that it takes, its verb, its nouns, or politeness. If the verb of a line opens the
+//! sentence and words are left over, the person wishes it *with a restriction*: the restriction is reported, and
+//! nothing is done ([`Reading::Partly`]).
 
 use serde_json::Value;
 
@@ -15,14 +15,14 @@ use super::{
     words::{Word, as_typed},
 };
 
-/// Something that can be wished, in whatever order it is said.
+/// A line without an order.
 #[derive(Clone, Debug)]
 pub(super) struct Intent {
-    /// What it asks for.
+    /// The tool or action that the line asks for.
     call: Call,
     /// Verbs in three forms ([`asks_by`]), or whole phrases without their small words.
     verbs: Vec<String>,
-    /// What else belongs to it.
+    /// Other words that may stand with the verb.
     nouns: Vec<String>,
     /// The values that it takes.
     places: Vec<Place>,
@@ -31,14 +31,14 @@ pub(super) struct Intent {
 /// A place for a value.
 #[derive(Clone, Debug)]
 struct Place {
-    /// What may stand there: the parameter, and the kind of value.
+    /// The values that may stand there: the parameter and the kind of each.
     one_of: Vec<(String, String)>,
-    /// Whether something has to.
+    /// True if one of them has to be there.
     is_needed: bool,
 }
 
 impl Intent {
-    /// What is written as `verbs: parts`.
+    /// Reads a line written as `verbs: parts`; `None` if it is malformed.
     pub(super) fn read(call: &Call, written: &str) -> Option<Self> {
         let (verbs, mut rest) = written.split_once(": ")?;
         let verbs = verbs.split('|').map(|verb| verb.trim().to_owned()).collect();
@@ -65,13 +65,13 @@ impl Intent {
 }
 
 impl Place {
-    /// The parameter that this value fills, if it can stand here.
+    /// Returns the parameter that a slot fills and its value, if the slot can stand here.
     fn takes(&self, slot: &Slot) -> Option<(&str, Value)> {
         self.one_of.iter().find_map(|(name, kind)| Some((name.as_str(), value(kind, slot)?)))
     }
 }
 
-/// The value of a slot, if it is of this kind.
+/// Returns the value of a slot, if it is of this kind.
 fn value(kind: &str, slot: &Slot) -> Option<Value> {
     Some(match (kind, slot) {
         ("subject", Slot::Back(name)) => name.as_str().into(),
@@ -88,23 +88,24 @@ fn value(kind: &str, slot: &Slot) -> Option<Value> {
     })
 }
 
-/// How a sentence reads.
+/// A reading of a sentence.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Reading {
     /// Every word is used.
     Whole(Wish),
     /// All but these words.
     Partly {
-        /// What is left over, as typed.
+        /// The words left over, as typed.
         left: String,
         /// The rest of the sentence, as typed.
         used: String,
-        /// Whether it stands behind what the wish is about.
+        /// True if they stand behind a value of the sentence.
         follows: bool,
     },
 }
 
-/// How a sentence reads by these lines of a capability. Two that fit it equally well and mean different things are both given.
+/// Reads a sentence by these lines of a capability: the first whole reading, else the one with the fewest words left
+/// over.
 pub(super) fn read(heard: Heard<'_>, (phrases, owner): (&dyn Phrases, &str), intents: &[Intent]) -> Vec<Reading> {
     const QUESTIONS: &[&str] =
         &["is", "are", "was", "were", "has", "did", "does", "what", "which", "who", "when", "why", "how", "where"];
@@ -135,7 +136,7 @@ pub(super) fn read(heard: Heard<'_>, (phrases, owner): (&dyn Phrases, &str), int
     }
 }
 
-/// The request with what it is about called by this word, as typed: `archive the document “Plan”`.
+/// Returns the request as typed, with the word for its thing before the name: `archive the document “Plan”`.
 pub(super) fn told_with(words: &[Word], thing: &str) -> String {
     let named = |word: &Word| match word.quoted {
         true => format!("the {thing} “{}”", word.text),
@@ -144,7 +145,7 @@ pub(super) fn told_with(words: &[Word], thing: &str) -> String {
     words.iter().map(named).collect::<Vec<_>>().join(" ").replace("the the ", "the ").replace(" ,", ",")
 }
 
-/// That a request is not carried out without its restriction.
+/// Returns the reply that a request is not carried out without its restriction.
 pub fn declined(left: &str, used: &str, follows: bool) -> Understood {
     let left = left.strip_prefix("but ").unwrap_or(left);
     // “Mind stopping X” is no verb that goes with “I can”.
@@ -162,7 +163,7 @@ pub fn declined(left: &str, used: &str, follows: bool) -> Understood {
     }
 }
 
-/// What a line makes of the parts, and the places of those that it leaves over.
+/// Reads the parts by a line. Returns the wish, and the indices of the parts that are left over.
 fn fit(intent: &Intent, parts: &[slots::Part], asks: bool, phrases: &dyn Phrases) -> Option<(Wish, Vec<usize>)> {
     let mut call = intent.call.clone();
     let mut open: Vec<&Place> = intent.places.iter().collect();
@@ -196,7 +197,7 @@ fn fit(intent: &Intent, parts: &[slots::Part], asks: bool, phrases: &dyn Phrases
     Some((call.wish(), over))
 }
 
-/// How many words a phrase takes, if these begin with it.
+/// Returns the number of words in a phrase, if these words begin with it.
 fn begins(words: &[(usize, &str)], frame: &str, verb: &str) -> Option<usize> {
     let mut count = 0;
     for wanted in frame.split(' ').chain(verb.split(' ')).filter(|word| !word.is_empty()) {
@@ -208,7 +209,7 @@ fn begins(words: &[(usize, &str)], frame: &str, verb: &str) -> Option<usize> {
     Some(count)
 }
 
-/// What may stand before a verb, before its form that ends in -ing, and before its participle.
+/// Words that may stand before a verb; [`DOING`] before its form in -ing, [`DONE`] before its participle.
 const DOES: &[&str] = &[
     "we should",
     "we can",
@@ -244,8 +245,9 @@ const DONE: &[&str] = &[
     "we want",
 ];
 
-/// How many words these take to ask for something with this verb. `start/starting/started`: “start X”, “would you mind
-/// starting X”, “X should be started”. That something may or should be so is no request in a question.
+/// Returns the number of words that ask for something with this verb. `start/starting/started`: “start X”, “would you
+/// mind starting X”, “X should be started”. In a question, a statement that something may or should be so is no
+/// request.
 fn asks_by(words: &[(usize, &str)], verb: &str, asks: bool) -> Option<usize> {
     let mut of = verb.split('/');
     let base = of.next().unwrap_or_default();
@@ -256,8 +258,8 @@ fn asks_by(words: &[(usize, &str)], verb: &str, asks: bool) -> Option<usize> {
     plainly.max(framed(DOING, doing)).max(if asks { None } else { states() })
 }
 
-/// What is left over and what is not, as typed: a slot behind a word that is left over belongs to it, and so do the small
-/// words between.
+/// Returns the words left over and the words used, as typed. A slot behind a limiting word that is left over belongs to
+/// it, and so do the small words between.
 fn told(parts: &[slots::Part], left: &[usize]) -> (String, String) {
     let small = |part: &slots::Part| part.slot.is_none() && SMALL.contains(&part.lower());
     let mut over: Vec<bool> = (0..parts.len()).map(|at| left.contains(&at)).collect();

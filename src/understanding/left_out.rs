@@ -1,9 +1,9 @@
 //! What a person said and a proposal does not hold: words that no change may lose.
 //!
 //! A language model that works out a change may leave something out: a date, a number, a name in quotes, a restriction.
-//! [`left_out`] names the words of the message that appear nowhere in what was worked out, so that the person is told. It
-//! looks at words alone and knows no platform; where it cannot tell, it names them: a needless line on a card costs less
-//! than a lost restriction.
+//! [`left_out`] names the words of the message that appear nowhere in what was worked out, so that the person is told.
+//! It looks at words alone and knows no platform; where it cannot tell, it names them: a needless line on a card costs
+//! less than a lost restriction.
 
 use std::collections::BTreeSet;
 
@@ -110,8 +110,8 @@ struct Told {
     dates: Vec<(i64, usize, i64)>,
 }
 
-/// The pieces of `said` that appear nowhere in `told`: parameters and card of a change, or the requests that a message was
-/// divided into. In the order of the message, as they were written.
+/// The pieces of `said` that appear nowhere in `told`: parameters and card of a change, or the requests that a message
+/// was divided into. In the order of the message, as they were written.
 pub fn left_out(said: &str, told: &str) -> Vec<String> {
     let words = words(said);
     let told = Told::of(told);

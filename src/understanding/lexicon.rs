@@ -1,9 +1,9 @@
 //! What exists and has a name, found in a person's words before anything else is read.
 //!
-//! [`Names`] is a snapshot of all names, indexed by the first word of each, so that a message is looked through once and
-//! never compared with every name. A name counts as written: exactly, then whatever its case, quotes, blanks, accents and
-//! apostrophes ([`fold`]), and only where nothing else is there, with a slip of the finger. The longest name wins; what
-//! stands in quotes is one name or none.
+//! [`Names`] is a snapshot of all names, indexed by the first word of each, so that a message is looked through once
+//! and never compared with every name. A name counts as written: exactly, then whatever its case, quotes, blanks,
+//! accents and apostrophes ([`fold`]), and only where nothing else is there, with a slip of the finger. The longest
+//! name wins; what stands in quotes is one name or none.
 
 use std::collections::{HashMap, HashSet};
 

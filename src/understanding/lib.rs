@@ -1,23 +1,24 @@
-//! Words, understood without a language model: the phrases of all capabilities, and what every conversation needs.
+//! A model without a language model: it understands words by the phrases of all capabilities.
 //!
-//! It makes the same tool calls from a person's words that a language model would make, so the graph above cannot tell
-//! them apart. It serves the playground, the tests that need no script, and every outage. It never guesses: what it does
-//! not understand gets a low confidence, and a few examples of what it does.
+//! It makes the same tool calls from a person's words that a language model would make, so the graph cannot tell them
+//! apart. It serves the playground, the tests that need no script, and every outage. It never guesses: words that fit
+//! no phrase get a low confidence, and a few examples of phrases that work.
 //!
-//! **Names first.** What exists is found in a message before anything else ([`lexicon`]); each capability tells its names,
-//! and the situation holds those that are mentioned. Then [`slots`] takes out moments, weights, numbers, users and
-//! politeness, and what is left of a sentence is looked for in the rows of each capability by [`intents`]: verbs, nouns, the
-//! slots they take. What is said in one order, and questions, are [`lines`] of text. A capability brings both
-//! ([`phrases::Phrases`]), and [`book`] tries all of them in turn; two that fit equally well are asked about.
+//! **Names first.** Names of existing things are found in a message before anything else ([`lexicon`]); each capability
+//! lists its names, and the situation holds those that are mentioned. Then [`slots`] takes out moments, weights,
+//! numbers, users and politeness, and [`intents`] looks for the rest of the sentence in the rows of each capability:
+//! verbs, nouns, the slots they take. Phrases with a fixed order, and questions, are [`lines`] of text. A capability
+//! brings both ([`phrases::Phrases`]), and [`book`] tries all of them in turn; if two fit equally well, the person is
+//! asked.
 //!
-//! **Nothing said is dropped.** Of a change each word is in a value, part of how it is asked for, or politeness; what is
-//! left over is told, and nothing is done.
+//! **Nothing said is dropped.** Each word of a change is in a value, part of how it is asked for, or politeness; if
+//! words are left over, they are reported and nothing is done.
 //!
-//! A message is divided into requests in [`steps`]; a request becomes a [`wish::Wish`] in [`book`]; [`RulesModel`] turns the
-//! wish into calls or words. It reads nothing but the [`situation::Situation`].
+//! A message is divided into requests in [`steps`]; a request becomes a [`wish::Wish`] in [`book`]; [`RulesModel`]
+//! turns the wish into calls or words. It reads nothing but the [`situation::Situation`].
 //!
-//! The design not taken: one large regular expression per phrase. Names are free text in the middle of a sentence, and what
-//! ends them is easier to say with words than with groups.
+//! The design not taken: one large regular expression per phrase. Names are free text in the middle of a sentence, and
+//! their end is easier to describe with words than with groups.
 
 mod answers;
 pub mod book;
@@ -57,7 +58,7 @@ use self::{
     words::polite,
 };
 
-/// The phrases, as a model.
+/// A [`Model`] that answers from the phrases of a [`Book`].
 #[derive(Clone, Debug, Default)]
 pub struct RulesModel(pub Arc<Book>);
 
@@ -78,32 +79,32 @@ impl Model for RulesModel {
     }
 }
 
-/// What words mean that may be meant for nobody here.
+/// The meaning of words that may not be addressed to the bot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Meaning {
-    /// Something to look up or to change.
+    /// A request to look something up or to change it.
     Request,
-    /// What is worked out, or waits on a card, differently.
+    /// A correction of the draft, or of the change on a card.
     Correction,
-    /// What is worked out is not wanted any more.
+    /// The draft is not wanted any more.
     Drop,
     /// “Ok” or “rather not”, to a card or a change.
     Agreement,
     /// “Hello”, “thanks”.
     Chat,
-    /// Nothing that is understood.
+    /// Words that are not understood.
     Nothing,
 }
 
-/// What the rest of the program asks about words.
+/// Questions of the rest of the program about words.
 impl Book {
-    /// What these words seem to call for, before a model is asked.
+    /// Returns the tools and actions that these words seem to call for, before a model is asked.
     pub fn hint(&self, situation: &Situation) -> Hint {
         calls::hint(self, situation)
     }
 
-    /// The one tool that answers these words, and with which arguments, where they are a documented question: then what the
-    /// tool says can be shown as it is, and no model has to put it into words.
+    /// Returns the one tool that answers these words and its arguments, if they are a documented question: then the
+    /// result of the tool can be shown as it is, and no model has to put it into words.
     pub fn documented_read(&self, situation: &Situation) -> Option<(String, Value)> {
         match self.understand(situation).wish {
             Wish::Read { tool, arguments } => Some((tool, Value::Object(arguments))),
@@ -111,8 +112,8 @@ impl Book {
         }
     }
 
-    /// Whether it matters to what these words mean which names there are: they ask for a change, for something by its name,
-    /// or are not understood without it.
+    /// Returns true if the meaning of these words depends on the existing names: they ask for a change, for something
+    /// by its name, or are not understood otherwise.
     pub fn wants_names(&self, situation: &Situation) -> bool {
         let understood = self.understand(situation);
         match &understood.wish {
@@ -123,12 +124,12 @@ impl Book {
         }
     }
 
-    /// The requests of a message in order, if it holds several.
+    /// Returns the requests of a message in order, if it holds several; else nothing.
     pub fn steps(&self, situation: &Situation) -> Vec<String> {
         steps::steps(self, situation)
     }
 
-    /// What words mean, as far as the phrases tell.
+    /// Returns the meaning of words, as far as the phrases can tell.
     pub fn meaning(&self, situation: &Situation) -> Meaning {
         if !steps::steps(self, situation).is_empty() {
             return Meaning::Request;
@@ -149,35 +150,36 @@ impl Book {
         }
     }
 
-    /// Whether words are parts of a description and nothing else: “weights 60/40, in assign-prog”.
+    /// Returns true if words are parts of a description and nothing else: “weights 60/40, in assign-prog”.
     pub fn only_parts(&self, said: &str) -> bool {
         let words = self.words(said, None);
         self.phrases().any(|phrases| phrases.only_parts(polite(&words)))
     }
 
-    /// The family of what these words ask for, as far as the phrases tell.
+    /// Returns the family of the tool or action that these words ask for, as far as the phrases can tell.
     pub fn capability(&self, situation: &Situation) -> Option<String> {
         self.family_of(&self.understand(situation).wish, situation).map(str::to_owned)
     }
 
-    /// How to ask for the change that these words only consider, as in “should I start Math Hints?”
+    /// Returns a request for the change that these words only consider, as in “should I start Math Hints?”
     pub fn considered_request(&self, situation: &Situation) -> Option<String> {
         let words = self.words(&situation.said, None);
         doubts::request(self, Heard { words: polite(&words), situation, asks: true })
     }
 
-    /// Whether these words, said about a change in hand, ask for another one.
+    /// Returns true if these words, said about a change in hand, correct it or ask for another one.
     pub fn asks_otherwise(&self, situation: &Situation) -> bool {
         matches!(self.understand(situation).wish, Wish::Update(_) | Wish::Change { .. })
     }
 
-    /// What somebody can begin with: label, and what is said when it is pressed.
+    /// Returns buttons with first requests: the label, and the words that are said when it is pressed.
     pub fn first_steps(&self) -> Vec<(&'static str, &'static str)> {
         talk::first(self)
     }
 
-    /// What to say to words that agree while a card is open without deciding anything, or that decline a change. No model
-    /// is needed for it, and none may take it for a decision or a wish. The same for a word of the glossary.
+    /// Returns the reply to words that agree while a card is open without deciding anything, that decline a change, or
+    /// that ask for a word of the glossary. No model is needed for these, and none may take them for a decision or a
+    /// wish.
     pub fn without_a_wish(&self, situation: &Situation) -> Option<String> {
         match self.understand(situation).wish {
             Wish::Talk(talk @ (Talk::CardWaits | Talk::NothingDone(_))) => Some(talk::say(self, talk, situation).0),

@@ -5,22 +5,24 @@
 //!     (archive|put away) <document:thing> [with one copy]
 //! ```
 //!
-//! A line without indentation names a tool (`read`) or an action (`change`), and what is given to it; each indented line
-//! below is one way to say it. `(a|b)` is one of several, `[a]` may be left out, and `$name = …` names something that several
-//! lines hold. `<name:kind>` is a value, by the name of the parameter that it fills. Kinds are `thing` (what it is about, or
-//! “it”; `thing?` where that may go without saying, `subject` where only what was talked about may), `word`, `text` (up to
-//! what follows), `rest`, `number`, `when`, and those of the capability ([`Phrases::slot`]).
+//! A line without indentation names a tool (`read`) or an action (`change`), and what is given to it; each indented
+//! line below is one way to say it. `(a|b)` is one of several, `[a]` may be left out, and `$name = …` names something
+//! that several lines hold. `<name:kind>` is a value, by the name of the parameter that it fills. Kinds are `thing`
+//! (what it is about, or “it”; `thing?` where that may go without saying, `subject` where only what was talked about
+//! may), `word`, `text` (up to what follows), `rest`, `number`, `when`, and those of the capability
+//! ([`Phrases::slot`]).
 //!
-//! A line fits where it uses every word of a request; articles and the like may stand anywhere. Of several that fit, the one
-//! counts that says most of it in words of its own.
+//! A line fits where it uses every word of a request; articles and the like may stand anywhere. Of several that fit,
+//! the one counts that says most of it in words of its own.
 //!
 //! ```text
 //!     ~ archive/archiving/archived|put away: <document:subject> [<on:moment>] [safely]
 //! ```
 //!
 //! A line with `~` has no order ([`super::intents`]): verbs, in up to three forms, then the values that it takes (kinds
-//! `subject`, `subjects` where there are several, `moment`, `until`, `weights`, `users`, `groups`, `members`, `group-type`),
-//! and words that may stand with them. Where such a verb is named in a line with an order, only its first form counts.
+//! `subject`, `subjects` where there are several, `moment`, `until`, `weights`, `users`, `groups`, `members`,
+//! `group-type`), and words that may stand with them. Where such a verb is named in a line with an order, only its
+//! first form counts.
 
 mod things;
 mod written;
@@ -195,7 +197,8 @@ impl Lines {
         &self.intents
     }
 
-    /// What a request fits best. `names_only`: what it is about has to be a name that is known or stands in quotes, or “it”.
+    /// What a request fits best. `names_only`: what it is about has to be a name that is known or stands in quotes, or
+    /// “it”.
     pub(crate) fn fit<'a>(
         &'a self,
         heard: Heard<'a>,

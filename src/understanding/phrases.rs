@@ -39,7 +39,8 @@ impl<'h> Heard<'h> {
 ///
 /// Most of what can be said is data: [`Phrases::lines`]. What is left is read by functions.
 pub trait Phrases: Send + Sync {
-    /// What its things are called, singular and plural, such as `document` and `documents`; the first names one of them.
+    /// What its things are called, singular and plural, such as `document` and `documents`; the first names one of
+    /// them.
     fn things(&self) -> &'static [&'static str];
 
     /// Whether what it does is about things of other capabilities.
@@ -177,7 +178,8 @@ pub trait Phrases: Send + Sync {
         self.things().get(1).copied().unwrap_or_default()
     }
 
-    /// What somebody can begin with, as buttons: label, and what is said when it is pressed. The last one explains something.
+    /// What somebody can begin with, as buttons: label, and what is said when it is pressed. The last one explains
+    /// something.
     fn first_steps(&self) -> &'static [(&'static str, &'static str)] {
         &[]
     }

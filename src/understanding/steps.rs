@@ -1,8 +1,8 @@
 //! Several requests in one message: `start Math Hints and then show it`, a list with numbers, a line for each.
 //!
 //! A message is divided only where every part is itself understood as a request, so that names with “and”, lists of
-//! conditions and several weights stay whole. Where “and” or a comma alone stands between, the next part has to begin in
-//! lower case: `show Stop and Go` is one name.
+//! conditions and several weights stay whole. Where “and” or a comma alone stands between, the next part has to begin
+//! in lower case: `show Stop and Go` is one name.
 
 use super::{
     book::{Book, MENTIONED, MOST_WORDS},
@@ -187,7 +187,8 @@ const OPENINGS: &[&str] = &[
     "afterwards",
 ];
 
-/// The message where it may be divided: at ends of lines and sentences, semicolons, numbers of a list, “then” and “and”.
+/// The message where it may be divided: at ends of lines and sentences, semicolons, numbers of a list, “then” and
+/// “and”.
 fn pieces(said: &str, names: &[Mention]) -> Vec<Piece> {
     let mut found: Vec<Piece> = Vec::new();
     let (mut start, mut clearly) = (0, true);

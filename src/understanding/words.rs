@@ -24,7 +24,8 @@ impl Word {
         Self { text: text.to_owned(), lower: text.to_lowercase(), quoted, tail: String::new(), kind: None, owner: None }
     }
 
-    /// A name that was found before anything else was read. What requests are about is one word, as if it stood in quotes.
+    /// A name that was found before anything else was read. What requests are about is one word, as if it stood in
+    /// quotes.
     fn named(said: &str, mention: &Mention, all: &[Mention]) -> Self {
         let twin = |other: &Mention| other.said == mention.said && other.subject && other.owner != mention.owner;
         let is_of_one = mention.subject && !mention.owner.is_empty() && !all.iter().any(twin);
