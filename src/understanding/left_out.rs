@@ -1,20 +1,20 @@
-//! What a person said and a proposal does not hold: words that no change may lose.
+//! The check that a proposal holds everything a person said.
 //!
 //! A language model that works out a change may leave something out: a date, a number, a name in quotes, a restriction.
-//! [`left_out`] names the words of the message that appear nowhere in what was worked out, so that the person is told.
-//! It looks at words alone and knows no platform; where it cannot tell, it names them: a needless line on a card costs
+//! [`left_out`] returns the words of the message that appear nowhere in the proposal, so that they can be reported to
+//! the person. It looks at words alone and knows no platform; in doubt it returns them: a needless line on a card costs
 //! less than a lost restriction.
 
 use std::collections::BTreeSet;
 
 use countersign_core::clock::{MONTHS, WEEKDAYS};
 
-/// How many pieces are named at most.
+/// The maximum number of pieces that are returned.
 const MOST: usize = 4;
-/// How many words a restriction is followed for.
+/// The maximum length of a restriction, in words.
 const REACH: usize = 8;
 
-/// Other words that say when, answered by any date.
+/// Words for a time that are neither weekdays nor months; held by any date.
 const MOMENTS: &[&str] = &[
     "tomorrow",
     "tonight",
@@ -33,7 +33,7 @@ const MOMENTS: &[&str] = &[
     "weeks",
     "months",
 ];
-/// What restricts, and is answered where the words after it are.
+/// Words that restrict; held if the words after them are held.
 const RESTRICTS: &[&str] = &[
     "only",
     "except",
@@ -48,11 +48,11 @@ const RESTRICTS: &[&str] = &[
     "during",
     "keep",
 ];
-/// In which way, or how much of it: answered by the same word alone.
+/// Words for a manner or an amount; held only by the same word.
 const MANNERS: &[&str] = &["twice", "slowly", "gradually", "temporarily", "partly", "partially", "half", "secretly"];
-/// What makes a change depend on something: no change holds that.
+/// Words that make a change depend on something; held only by the same phrase.
 const DEPENDS: &[&str] = &["if", "unless", "provided"];
-/// What follows an “if” that depends on nothing.
+/// Words that follow a merely polite “if”.
 const POLITE: &[&str] = &[
     "you can",
     "you could",
@@ -76,14 +76,14 @@ const POLITE: &[&str] = &[
     "we could",
     "i could",
 ];
-/// Words that carry nothing by themselves.
+/// Words without a meaning of their own.
 const EMPTY: &[&str] = &[
     "a", "an", "the", "of", "for", "to", "in", "on", "at", "by", "with", "from", "and", "or", "but", "it", "its", "is",
     "are", "be", "that", "this", "those", "these", "them", "they", "one", "ones", "please", "thanks", "not", "all",
     "any", "each", "i", "we", "you", "me", "us", "my", "our", "have", "has", "do", "does", "will", "would", "there",
     "so", "as", "than", "then", "who", "which", "people", "whose", "only", "just",
 ];
-/// What may stand before a number or a date and belongs to it.
+/// Words that may stand before a number or a date and belong to it.
 const BEFORE: &[&str] = &[
     "on", "at", "by", "until", "till", "from", "after", "before", "in", "with", "for", "next", "this", "every", "to",
     "of",
@@ -92,26 +92,26 @@ const BEFORE: &[&str] = &[
 /// A word of the message.
 #[derive(Debug)]
 struct Word<'a> {
-    /// As it was written, without what surrounds it.
+    /// The word as it was written, without punctuation around it.
     bare: &'a str,
     /// In lower case.
     lower: String,
-    /// Where it begins and ends in the message, punctuation after it included.
+    /// The bytes of the message where it begins and ends, punctuation after it included.
     from: usize,
     to: usize,
-    /// Whether a part of the sentence ends with it.
+    /// True if a part of the sentence ends with it.
     ends: bool,
 }
 
-/// What `told` holds, in the forms in which it is looked for.
+/// The text, words and dates of `told`, in lower case.
 struct Told {
     text: String,
     words: BTreeSet<String>,
     dates: Vec<(i64, usize, i64)>,
 }
 
-/// The pieces of `said` that appear nowhere in `told`: parameters and card of a change, or the requests that a message
-/// was divided into. In the order of the message, as they were written.
+/// Returns the pieces of `said` that appear nowhere in `told` (parameters and card of a change, or the requests that a
+/// message was divided into), in the order of the message, as they were written.
 pub fn left_out(said: &str, told: &str) -> Vec<String> {
     let words = words(said);
     let told = Told::of(told);
@@ -161,7 +161,7 @@ pub fn left_out(said: &str, told: &str) -> Vec<String> {
     pieces(said, &words, &missing)
 }
 
-/// The words of a message.
+/// Returns the words of a message.
 fn words(said: &str) -> Vec<Word<'_>> {
     let mut words = Vec::new();
     let mut at = 0;
@@ -181,14 +181,14 @@ fn words(said: &str) -> Vec<Word<'_>> {
     words
 }
 
-/// Whether a word is a number, or has one in it; what only counts the parts of a list is none.
+/// Returns true if a word contains a digit and does not only number an item of a list, such as `1.`.
 fn is_number(written: &str) -> bool {
     let digits = written.chars().take_while(char::is_ascii_digit).count();
     let counts = (1..=2).contains(&digits) && matches!(&written[digits..], "." | ")" | ".)");
     written.chars().any(|c| c.is_ascii_digit()) && !counts
 }
 
-/// Where a restriction that begins here ends.
+/// Returns the index after the last word of a restriction that begins at `at`.
 fn reach(words: &[Word<'_>], at: usize) -> usize {
     let mut to = at + 1;
     while to < words.len().min(at + REACH) && !words[to - 1].ends && words[to].lower != "then" {
@@ -203,7 +203,7 @@ fn is_polite(after: &[Word<'_>]) -> bool {
     POLITE.iter().any(|polite| following.starts_with(polite))
 }
 
-/// Names: what stands in quotes, and several words that begin with capital letters.
+/// Returns the ranges of names: words in quotes, and runs of words that begin with capital letters.
 fn names(words: &[Word<'_>], said: &str) -> Vec<(usize, usize)> {
     let mut names = Vec::new();
     let mut open: Option<usize> = None;
@@ -248,7 +248,7 @@ impl Told {
         Self { words: words.collect(), dates: dates(&text), text }
     }
 
-    /// The word at this place, or the date or number that it is.
+    /// Returns true if the word at this place, or the date or number that it is, appears here.
     fn holds(&self, words: &[Word<'_>], at: usize) -> bool {
         let lower = words[at].lower.as_str();
         let when = WEEKDAYS.contains(&lower) || MONTHS.contains(&lower) || MOMENTS.contains(&lower);
@@ -257,13 +257,13 @@ impl Told {
             || (lower.contains(|c: char| c.is_ascii_digit()) && self.holds_number(lower))
     }
 
-    /// The same words in the same order.
+    /// Returns true if the same words appear here in the same order.
     fn holds_phrase(&self, words: &[Word<'_>]) -> bool {
         let phrase: Vec<&str> = words.iter().map(|word| word.lower.as_str()).collect();
         self.text.contains(&phrase.join(" "))
     }
 
-    /// The same word, or one that begins with it or that it begins with.
+    /// Returns true if the same word appears here, or one of which the other is the beginning.
     fn holds_word(&self, word: &str) -> bool {
         let like = |known: &String| {
             let (short, long) = if known.len() < word.len() { (known.as_str(), word) } else { (word, known.as_str()) };
@@ -276,7 +276,7 @@ impl Told {
             || word.strip_suffix('s').is_some_and(|one| self.words.contains(one))
     }
 
-    /// The same number, in whatever form: each part of `70/30`, of a date, of a time.
+    /// Returns true if the same number appears here in some form: each part of `70/30`, of a date, of a time.
     fn holds_number(&self, word: &str) -> bool {
         if self.text.contains(word) {
             return true;
@@ -302,7 +302,7 @@ impl Told {
             || !part.chars().any(|c| c.is_ascii_digit())
     }
 
-    /// Whether the word at this place says when, and nothing here does.
+    /// Returns true if the word at this place is a time, and nothing here holds it.
     fn lacks_moment(&self, words: &[Word<'_>], at: usize) -> bool {
         let word = words[at].lower.as_str();
         if self.words.contains(word) {
@@ -332,7 +332,7 @@ impl Told {
     }
 }
 
-/// The dates in a text, as `2027-01-15`: year, month and day.
+/// Returns the dates in a text, written as `2027-01-15`: year, month and day.
 fn dates(text: &str) -> Vec<(i64, usize, i64)> {
     let bytes = text.as_bytes();
     let number = |from: usize, to: usize| text.get(from..to).and_then(|part| part.parse::<i64>().ok());
@@ -344,7 +344,7 @@ fn dates(text: &str) -> Vec<(i64, usize, i64)> {
     (0..text.len()).filter_map(at).collect()
 }
 
-/// The day of the week of a date, counted from Monday.
+/// Returns the day of the week of a date, from 0 for Monday.
 fn weekday((year, month, day): (i64, usize, i64)) -> usize {
     const SHIFT: [i64; 12] = [0, 3, 2, 5, 0, 3, 5, 1, 4, 6, 2, 4];
     let year = if month < 3 { year - 1 } else { year };
@@ -352,7 +352,7 @@ fn weekday((year, month, day): (i64, usize, i64)) -> usize {
     usize::try_from((days + 6).rem_euclid(7)).unwrap_or_default()
 }
 
-/// The marked words as they were written, those side by side in one piece.
+/// Returns the marked words as they were written, adjacent ones in one piece.
 fn pieces(said: &str, words: &[Word<'_>], missing: &[bool]) -> Vec<String> {
     let mut pieces = Vec::new();
     let mut at = 0;

@@ -1,9 +1,9 @@
-//! What exists and has a name, found in a person's words before anything else is read.
+//! The names of existing things, found in a person's words before anything else is read.
 //!
 //! [`Names`] is a snapshot of all names, indexed by the first word of each, so that a message is looked through once
-//! and never compared with every name. A name counts as written: exactly, then whatever its case, quotes, blanks,
-//! accents and apostrophes ([`fold`]), and only where nothing else is there, with a slip of the finger. The longest
-//! name wins; what stands in quotes is one name or none.
+//! and never compared with every name. A name counts if it is written exactly, else with any case, quotes, blanks,
+//! accents and apostrophes ([`fold`]), and only if nothing else fits there, with a typing mistake. The longest name
+//! wins; text in quotes is one name or none.
 
 use std::collections::{HashMap, HashSet};
 
@@ -12,17 +12,17 @@ use serde::{Deserialize, Serialize};
 /// Something that exists on a platform.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Name {
-    /// What it is, such as `context`.
+    /// The kind of thing, such as `context`.
     pub kind: String,
-    /// Exactly as the platform writes it.
+    /// The name exactly as the platform writes it.
     pub name: String,
-    /// Its id, where it has one.
+    /// The id of the thing, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
-    /// The capability that knows it.
+    /// The capability that the thing belongs to.
     #[serde(default)]
     pub owner: String,
-    /// Whether requests are about such things; other names are only values in them.
+    /// True if requests are about such things; other names are only values in requests.
     #[serde(default)]
     pub subject: bool,
 }
@@ -30,28 +30,28 @@ pub struct Name {
 /// A name in a message.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mention {
-    /// What it is.
+    /// The kind of thing.
     pub kind: String,
-    /// Exactly as the platform writes it.
+    /// The name exactly as the platform writes it.
     pub name: String,
-    /// As it stands in the message.
+    /// The name as it stands in the message.
     pub said: String,
-    /// The capability that knows it.
+    /// The capability that the thing belongs to.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub owner: String,
-    /// Whether requests are about such things.
+    /// True if requests are about such things.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub subject: bool,
-    /// Whether it was written with a slip of the finger: then it has to be asked whether it is meant.
+    /// True if the name was written with a typing mistake: then the person has to confirm it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unsure: bool,
 }
 
-/// How many slips of the finger a whole name may have.
+/// The maximum number of typing mistakes in a whole name.
 const SLIPS: usize = 2;
-/// The shortest word in which a slip is recognised; in shorter ones it makes another word.
+/// The length in letters of the shortest word in which a mistake is recognised; in shorter ones it makes another word.
 const SHORTEST: usize = 4;
-/// How many names a message may mention: more are a flood.
+/// The maximum number of names that are found in a message.
 const MOST: usize = 40;
 
 /// A snapshot of all names.
@@ -60,12 +60,12 @@ pub struct Names {
     all: Vec<Name>,
     words: Vec<Vec<String>>,
     by_first: HashMap<String, Vec<usize>>,
-    /// The words of names by what is left of them without one letter.
+    /// The words of names, by each form of the word that lacks one letter.
     near: HashMap<String, Vec<String>>,
 }
 
 impl Names {
-    /// Of all these. Names without a letter, digit or sign cannot be told from punctuation and are left out.
+    /// Indexes these names. Names without a letter, digit or sign look like punctuation and are left out.
     pub fn new(all: impl IntoIterator<Item = Name>) -> Self {
         let mut names = Self::default();
         let mut indexed: HashSet<String> = HashSet::new();
@@ -86,17 +86,17 @@ impl Names {
         names
     }
 
-    /// Whether there are none.
+    /// Returns true if there are no names.
     pub fn is_empty(&self) -> bool {
         self.all.is_empty()
     }
 
-    /// All of them.
+    /// Returns all names.
     pub fn all(&self) -> &[Name] {
         &self.all
     }
 
-    /// The names in a message, in order. Of one kind no two overlap.
+    /// Returns the names in a message, in order. No two of the same kind overlap.
     pub fn find(&self, message: &str) -> Vec<Mention> {
         let pieces = pieces(message);
         let mut found: Vec<(usize, usize, Mention)> = Vec::new();
@@ -118,7 +118,7 @@ impl Names {
         kept.into_iter().map(|(.., mention)| mention).collect()
     }
 
-    /// The names that begin at a piece: of each kind the longest.
+    /// Adds to `found` the names that begin at a piece.
     fn at(&self, message: &str, pieces: &[Piece], at: usize, found: &mut Vec<(usize, usize, Mention)>) {
         let first = &pieces[at];
         for place in self.by_first.get(&first.folded).into_iter().flatten().copied() {
@@ -144,7 +144,7 @@ impl Names {
         }
     }
 
-    /// The words of names that are one slip away.
+    /// Returns the words of names that are one typing mistake away.
     fn near_words(&self, word: &str) -> Vec<&String> {
         if word.chars().count() < SHORTEST {
             return Vec::new();
@@ -203,8 +203,8 @@ impl Names {
     }
 }
 
-/// Whether a word is more likely meant as a word than as the name of something: “start”, “test”, a number. With the
-/// capital of the name in the middle of a sentence it is the name.
+/// Returns true if a word is more likely an ordinary word than a name: “start”, “test”, a number. Written with the
+/// capital letters of the name in the middle of a sentence, it is the name.
 fn is_ordinary(message: &str, piece: &Piece, name: &Name, unsure: bool) -> bool {
     const ORDINARY: &str = "start stop pause resume cancel archive delete create change set make test tests list show \
         study context contexts condition conditions weight weights site target user users group \
@@ -221,7 +221,7 @@ fn is_ordinary(message: &str, piece: &Piece, name: &Name, unsure: bool) -> bool 
     number || few && !stands_alone(said.chars().next().unwrap_or('a')) || common && (unsure || !capital)
 }
 
-/// Whether the pieces begin with these words: where the last one ends, and with how many slips.
+/// Returns the end of the last word and the number of typing mistakes, if the pieces begin with these words.
 fn fits(words: &[String], pieces: &[Piece], slips: usize) -> Option<(usize, usize)> {
     let mut made = 0;
     let mut end = 0;
@@ -250,27 +250,27 @@ fn fits(words: &[String], pieces: &[Piece], slips: usize) -> Option<(usize, usiz
     (!words.is_empty()).then_some((end, made))
 }
 
-/// The same word without each of its letters once.
+/// Returns the forms of a word that lack one of its letters.
 fn without_one(word: &str) -> Vec<String> {
     let starts: Vec<(usize, char)> = word.char_indices().collect();
     starts.iter().map(|(at, letter)| format!("{}{}", &word[..*at], &word[at + letter.len_utf8()..])).collect()
 }
 
-/// A word of a message or a name, as it is compared.
+/// A word of a message or a name, in the form in which words are compared.
 #[derive(Clone, Debug)]
 struct Piece {
     folded: String,
-    /// The same without a mark of whose it is, and where that ends.
+    /// The word without a possessive `'s`, and the byte where it then ends.
     stem: Option<(String, usize)>,
     start: usize,
     end: usize,
-    /// The quotes that it stands in, and whether it is their first or last word.
+    /// The index of the quotes around it; `opens` and `closes` mark their first and last word.
     quote: Option<usize>,
     opens: bool,
     closes: bool,
 }
 
-/// The words of a text: runs of letters and digits; a sign that is no punctuation is a word of its own.
+/// Divides a text into words: runs of letters and digits; a sign that is no punctuation is a word of its own.
 fn pieces(text: &str) -> Vec<Piece> {
     let mut found: Vec<Piece> = Vec::new();
     let quotes = quotes(text);
@@ -316,7 +316,7 @@ fn pieces(text: &str) -> Vec<Piece> {
     found
 }
 
-/// Letters of scripts without blanks between words, and signs such as emoji.
+/// Returns true for letters of scripts without blanks between words, and for signs such as emoji.
 fn stands_alone(letter: char) -> bool {
     let code = letter as u32;
     let without_blanks = matches!(code, 0x0E00..=0x0EFF | 0x3040..=0x30FF | 0x3400..=0x9FFF | 0xF900..=0xFAFF);
@@ -325,7 +325,7 @@ fn stands_alone(letter: char) -> bool {
     without_blanks || sign
 }
 
-/// Where quotes stand: from behind the first to before the second.
+/// Returns the byte ranges of the texts in quotes, without the quotes.
 fn quotes(text: &str) -> Vec<(usize, usize)> {
     let mut found = Vec::new();
     let mut at = 0;
@@ -344,7 +344,8 @@ fn quotes(text: &str) -> Vec<(usize, usize)> {
     found
 }
 
-/// A text as names are compared: lower case, without accents, apostrophes and punctuation, single blanks.
+/// Returns a text in the form in which names are compared: lower case, without accents, apostrophes and punctuation,
+/// single blanks.
 pub fn fold(text: &str) -> String {
     pieces(text).into_iter().map(|piece| piece.folded).collect::<Vec<_>>().join(" ")
 }
@@ -363,12 +364,12 @@ fn fold_word(word: &str) -> String {
     folded
 }
 
-/// Marks that are written behind their letter.
+/// Returns true for marks that are written behind their letter.
 fn is_accent(letter: char) -> bool {
     matches!(letter as u32, 0x0300..=0x036F | 0xFE0F | 0x200D)
 }
 
-/// A letter with an accent without it.
+/// Returns the letter without its accent; `None` if it has none.
 fn plain(letter: char) -> Option<&'static str> {
     const TABLE: [(&str, &str); 25] = [
         ("àáâãäåāăą", "a"),

@@ -1,28 +1,26 @@
-//! Phrases as lines of text: which words stand in which order, and what they ask for.
+//! Phrases as lines of text: words in an order, and the tool or action that they ask for.
 //!
 //! ```text
 //! change archive_document copies=1
 //!     (archive|put away) <document:thing> [with one copy]
 //! ```
 //!
-//! A line without indentation names a tool (`read`) or an action (`change`), and what is given to it; each indented
-//! line below is one way to say it. `(a|b)` is one of several, `[a]` may be left out, and `$name = …` names something
-//! that several lines hold. `<name:kind>` is a value, by the name of the parameter that it fills. Kinds are `thing`
-//! (what it is about, or “it”; `thing?` where that may go without saying, `subject` where only what was talked about
-//! may), `word`, `text` (up to what follows), `rest`, `number`, `when`, and those of the capability
-//! ([`Phrases::slot`]).
+//! A line without indentation names a tool (`read`) or an action (`change`) and the values given to it; each indented
+//! line below is one way to ask for it. `(a|b)` is one of several, `[a]` may be left out, and `$name = …` names a text
+//! that several lines hold. `<name:kind>` is a value of the parameter `name`. Kinds are `thing` (the thing that the
+//! request is about, or “it”; `thing?` if it may be left out, `subject` if only the thing that was talked about may),
+//! `word`, `text` (up to the next part), `rest`, `number`, `when`, and those of the capability ([`Phrases::slot`]).
 //!
-//! A line fits where it uses every word of a request; articles and the like may stand anywhere. Of several that fit,
-//! the one counts that says most of it in words of its own.
+//! A line fits if it uses every word of a request; articles and the like may stand anywhere. Of several that fit, the
+//! one counts that has most of the words itself, and takes fewest for values.
 //!
 //! ```text
 //!     ~ archive/archiving/archived|put away: <document:subject> [<on:moment>] [safely]
 //! ```
 //!
 //! A line with `~` has no order ([`super::intents`]): verbs, in up to three forms, then the values that it takes (kinds
-//! `subject`, `subjects` where there are several, `moment`, `until`, `weights`, `users`, `groups`, `members`,
-//! `group-type`), and words that may stand with them. Where such a verb is named in a line with an order, only its
-//! first form counts.
+//! `subject`, `subjects` for several, `moment`, `until`, `weights`, `users`, `groups`, `members`, `group-type`), and
+//! words that may stand with them. If such a verb is named in a line with an order, only its first form counts.
 
 mod things;
 mod written;
@@ -50,16 +48,16 @@ use super::{
     words::{Word, sentence, text},
 };
 
-/// A line.
+/// A line with an order.
 #[derive(Clone, Debug)]
 struct Line {
-    /// The place of what it asks for.
+    /// The index of the call that the line asks for.
     asks_for: usize,
     parts: Vec<Part>,
 }
 
 impl Call {
-    /// The same as a wish.
+    /// Returns the call as a wish.
     pub(crate) fn wish(self) -> Wish {
         match self.asks {
             Asks::Change => Wish::Change { action: self.name, params: self.given },
@@ -68,7 +66,7 @@ impl Call {
     }
 }
 
-/// Lines that are ready to be looked through.
+/// The lines of a capability, indexed for reading requests.
 #[derive(Clone, Debug, Default)]
 pub struct Lines {
     calls: Vec<Call>,
@@ -76,16 +74,16 @@ pub struct Lines {
     intents: Vec<Intent>,
     /// The lines by the words that they can begin with.
     by_first: HashMap<String, Vec<usize>>,
-    /// Those that can begin with a value.
+    /// The lines that can begin with a value.
     open: Vec<usize>,
 }
 
-/// What a request fits.
+/// The best reading of a request.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Fit {
-    /// The tool or action, and with what.
+    /// The tool or action, and the values given to it.
     pub(crate) call: Call,
-    /// How many words of the request are only taken for a value, since they may be one.
+    /// The number of words of the request that are only taken for a value, since they may be one.
     pub(crate) cost: usize,
 }
 
@@ -94,19 +92,19 @@ pub(crate) struct Fit {
 pub struct Candidate {
     /// The value; null fills nothing, and an object in the place of `*` fills all that it names.
     pub value: Value,
-    /// How many words it takes.
+    /// The number of words that the value takes.
     pub taken: usize,
-    /// How many of them are only taken for it, since they may be one.
+    /// The number of these words that are only taken for the value, since they may be one.
     pub cost: usize,
 }
 
 impl Candidate {
-    /// A value that is recognised.
+    /// Creates a candidate for a value that is recognised.
     pub fn known(value: impl Into<Value>, taken: usize) -> Self {
         Self { value: value.into(), taken, cost: 0 }
     }
 
-    /// Words that may be the value.
+    /// Creates a candidate for words that may be the value.
     pub fn taken(value: impl Into<Value>, taken: usize) -> Self {
         Self { value: value.into(), taken, cost: taken }
     }
@@ -137,11 +135,11 @@ const ANYWHERE: &[&str] = &[
 ];
 
 impl Lines {
-    /// The lines of a text.
+    /// Reads the lines of a text.
     ///
     /// # Errors
     ///
-    /// The line that cannot be read, and why.
+    /// Fails with the first line that cannot be read, and the reason.
     pub fn read(written: &str) -> Result<Self, String> {
         let mut lines = Self::default();
         let mut named: Vec<(&str, String)> = Vec::new();
@@ -187,17 +185,17 @@ impl Lines {
         Ok(lines)
     }
 
-    /// What they ask for.
+    /// Returns the tools and actions that the lines ask for.
     pub fn calls(&self) -> &[Call] {
         &self.calls
     }
 
-    /// What can be asked for in any order.
+    /// Returns the lines without an order.
     pub(super) fn intents(&self) -> &[Intent] {
         &self.intents
     }
 
-    /// What a request fits best. `names_only`: what it is about has to be a name that is known or stands in quotes, or
+    /// Returns the best reading of a request. `names_only`: its thing has to be a name that is known or in quotes, or
     /// “it”.
     pub(crate) fn fit<'a>(
         &'a self,
@@ -208,7 +206,7 @@ impl Lines {
         self.best(heard, chapter, names_only, true)
     }
 
-    /// What stands at the beginning of these words, the most that fits a line; and how many words that is.
+    /// Returns the values in the longest beginning of these words that fits a line, and the number of words in it.
     pub fn begin<'a>(
         &'a self,
         heard: Heard<'a>,
@@ -218,7 +216,8 @@ impl Lines {
         Some((found.call.given, heard.words.len() - found.cost))
     }
 
-    /// What fits best: all of the words, or the most of them from the first on; then those that are left are its cost.
+    /// Returns the best reading of all words (`is_whole`), or of most of them from the first on; its cost is then the
+    /// number of words left.
     fn best<'a>(
         &'a self,
         heard: Heard<'a>,
@@ -278,7 +277,7 @@ impl Lines {
 }
 
 impl Part {
-    /// Whether a request that holds these words can hold this part: a word that has to be there is.
+    /// Returns true if a request with these words can hold this part: the words that the part needs are there.
     fn may_be_in(&self, said: &HashSet<&str>) -> bool {
         match self {
             Self::Word(word) => word.len() > 7 || said.contains(word.as_str()),
@@ -288,7 +287,7 @@ impl Part {
     }
 }
 
-/// What is still to come of a line.
+/// The parts of a line that are still to be read.
 #[derive(Clone, Copy)]
 struct Rest<'r, 'a> {
     parts: &'a [Part],
@@ -303,7 +302,7 @@ struct Reading<'a> {
     owner: &'a str,
     names_only: bool,
     is_whole: bool,
-    /// Which words may stand anywhere.
+    /// True for each word that may stand anywhere.
     small: Vec<bool>,
     /// The values that were found, by kind and place.
     seen: HashMap<(&'a str, usize), Rc<[Candidate]>>,
@@ -313,7 +312,7 @@ struct Reading<'a> {
 }
 
 impl<'a> Reading<'a> {
-    /// Goes on from this word with the rest of a line, and keeps the best way to the end of the words.
+    /// Reads on from this word with the rest of a line, and keeps the best way to the end of the words.
     fn go(&mut self, at: usize, rest: &Rest<'_, 'a>) {
         let Rest { parts, then } = *rest;
         let words = self.heard.words;
@@ -362,7 +361,7 @@ impl<'a> Reading<'a> {
         }
     }
 
-    /// The line is at its end: of the words, only those that may stand anywhere can be left.
+    /// Keeps the way to the end of a line, if it is the best and only words that may stand anywhere are left.
     fn ends(&mut self, at: usize) {
         let is_end = !self.is_whole || self.small[at..].iter().all(|small| *small);
         let cost = if self.is_whole { self.cost } else { self.small.len() - at };
@@ -371,7 +370,7 @@ impl<'a> Reading<'a> {
         }
     }
 
-    /// The values that can stand at the beginning of these words.
+    /// Returns the values that can stand at the beginning of these words.
     fn values(&self, kind: &str, words: &[Word]) -> Vec<Candidate> {
         let heard = Heard { words, ..self.heard };
         let first = words.first();
@@ -410,7 +409,7 @@ impl<'a> Reading<'a> {
         }
     }
 
-    /// What “it” means, if it may be a thing of this capability.
+    /// Returns the meaning of “it”, if that may be a thing of this capability.
     fn subject(&self) -> Option<&'a str> {
         match self.phrases.about_others() {
             true => self.heard.situation.last_subject.as_deref(),
@@ -418,7 +417,8 @@ impl<'a> Reading<'a> {
         }
     }
 
-    /// What a request can be about: a name that is known or stands in quotes, “it”, or words that may be a name.
+    /// Returns the things at the beginning of these words that a request can be about: a name that is known or in
+    /// quotes, “it”, or words that may be a name.
     fn things(&self, words: &[Word]) -> Vec<Candidate> {
         let quoted = words.iter().position(|word| word.quoted);
         let most = quoted.map_or(words.len().min(LONGEST), |at| (at + 2).min(words.len()));
@@ -454,7 +454,7 @@ impl<'a> Reading<'a> {
     }
 }
 
-/// Whether it is this word; a long one may have a slip of the finger.
+/// Returns true if `said` is this word; a long one may have a typing mistake.
 fn is_word(said: &Word, word: &str) -> bool {
     said.is(word) || word.len() > 7 && !said.quoted && strsim::damerau_levenshtein(&said.lower, word) == 1
 }

@@ -1,4 +1,4 @@
-//! What a capability knows of the words for its things: the phrases that are understood without a language model.
+//! The trait of a capability's phrases, which are understood without a language model.
 
 use serde_json::{Map, Value};
 
@@ -9,24 +9,24 @@ use super::{
     words::{Word, text},
 };
 
-/// A message that is read.
+/// A message, or a part of one, to be read.
 #[derive(Clone, Copy, Debug)]
 pub struct Heard<'a> {
-    /// Its words, without politeness.
+    /// The words, without politeness.
     pub words: &'a [Word],
-    /// What is known beside it.
+    /// The situation in which they were said.
     pub situation: &'a Situation,
-    /// Whether it ends with a question mark.
+    /// True if the message ends with a question mark.
     pub asks: bool,
 }
 
 impl<'h> Heard<'h> {
-    /// Whether this word names a thing of another capability alone.
+    /// Returns true if this word names a thing of another capability alone.
     pub(crate) fn is_of_another(&self, word: &Word, owner: &str) -> bool {
         word.owner.as_deref().is_some_and(|of| of != owner)
     }
 
-    /// What was talked about, if it may be a thing of this capability.
+    /// Returns the name of the thing that was talked about, if it may be a thing of this capability.
     pub(crate) fn subject_of(&self, owner: &str) -> Option<&'h str> {
         let subject = self.situation.last_subject.as_deref()?;
         let mut owners = self.situation.names.iter().filter(|name| name.subject && name.name == subject);
@@ -35,151 +35,151 @@ impl<'h> Heard<'h> {
     }
 }
 
-/// The phrases of a capability. Only the words for its things have to be there.
+/// The phrases of a capability. Only [`Phrases::things`] is required.
 ///
-/// Most of what can be said is data: [`Phrases::lines`]. What is left is read by functions.
+/// Most phrases are data: [`Phrases::lines`]. The others are read by functions.
 pub trait Phrases: Send + Sync {
-    /// What its things are called, singular and plural, such as `document` and `documents`; the first names one of
-    /// them.
+    /// Returns the words for its things, singular and plural, such as `document` and `documents`; the first is a
+    /// singular.
     fn things(&self) -> &'static [&'static str];
 
-    /// Whether what it does is about things of other capabilities.
+    /// Returns true if its tools and actions are about things of other capabilities.
     fn about_others(&self) -> bool {
         false
     }
 
-    /// What its groups of people are called where an id follows, such as `class`.
+    /// Returns the words for its groups of people that stand before an id, such as `class`.
     fn groups(&self) -> &'static [&'static str] {
         &[]
     }
 
-    /// Words after which a list follows, whose last item is no request of its own.
+    /// Returns words after which a list follows, whose last item is no request of its own.
     fn lists(&self) -> &'static [&'static str] {
         &[]
     }
 
-    /// Requests as lines of text; see [`super::lines`].
+    /// Returns its requests as lines of text; see [`super::lines`].
     fn lines(&self) -> &'static str {
         ""
     }
 
-    /// The values that a slot of its own can have at the beginning of these words.
+    /// Returns the values of a kind of its own that can stand at the beginning of these words.
     fn slot(&self, kind: &str, heard: Heard<'_>) -> Vec<Candidate> {
         let _ = (kind, heard);
         Vec::new()
     }
 
-    /// What a line asks for, where that depends on its values.
+    /// Returns the wish of a line, changed if it depends on the values of the line.
     fn settled(&self, wish: Wish) -> Wish {
         wish
     }
 
-    /// What comes before all requests: something that only looks like one of them.
+    /// Reads words before all requests: those that only look like one of them.
     fn first(&self, heard: Heard<'_>) -> Option<Understood> {
         let _ = heard;
         None
     }
 
-    /// A change that is read by its places.
+    /// Reads a change by position.
     fn change(&self, heard: Heard<'_>) -> Option<Understood> {
         let _ = heard;
         None
     }
 
-    /// A question that is read by its places.
+    /// Reads a question by position.
     fn question(&self, heard: Heard<'_>) -> Option<Understood> {
         let _ = heard;
         None
     }
 
-    /// A question by what it mentions, where nothing else fits.
+    /// Reads a question by the things that it mentions, if nothing else fits.
     fn mentioned(&self, heard: Heard<'_>) -> Option<Wish> {
         let _ = heard;
         None
     }
 
-    /// A correction of what is worked out, or waits on a card.
+    /// Reads a correction of the draft, or of the change on a card.
     fn correction(&self, heard: Heard<'_>) -> Option<Understood> {
         let _ = heard;
         None
     }
 
-    /// The answer to an open question about one of its changes.
+    /// Reads the answer to an open question about one of its changes.
     fn answer(&self, heard: Heard<'_>) -> Option<Understood> {
         let _ = heard;
         None
     }
 
-    /// The value of a parameter, as it is written in these words.
+    /// Returns the value of a parameter, as it is written in these words.
     fn value(&self, parameter: &str, words: &[Word]) -> Value {
         let _ = parameter;
         text(words).into()
     }
 
-    /// Whether words are parts of a description and nothing else.
+    /// Returns true if words are parts of a description and nothing else.
     fn only_parts(&self, words: &[Word]) -> bool {
         let _ = words;
         false
     }
 
-    /// The name of the thing that a change is about.
+    /// Returns the name of the thing that a change is about.
     fn about(&self, params: &Map<String, Value>) -> Option<String> {
         let _ = params;
         None
     }
 
-    /// What shows the thing of this name, or all of them.
+    /// Returns the wish that shows the thing of this name, or all things for `None`.
     fn shown(&self, name: Option<String>) -> Option<Wish> {
         let _ = name;
         None
     }
 
-    /// Whether this wish only shows something.
+    /// Returns true if this wish only shows something.
     fn only_shows(&self, wish: &Wish) -> bool {
         let _ = wish;
         false
     }
 
-    /// Whether this action makes something new, whose name may be any words.
+    /// Returns true if this action makes something new, whose name may be any words.
     fn makes_new(&self, action: &str) -> bool {
         let _ = action;
         false
     }
 
-    /// What was not done, where this change is not wanted: “started”.
+    /// Returns the participle for a change that was not made: “started”.
     fn not_done(&self, action: &str, params: &Map<String, Value>) -> &'static str {
         let _ = (action, params);
         "changed"
     }
 
-    /// How to ask for this change in words.
+    /// Returns a request for this change in words.
     fn request(&self, action: &str, params: &Map<String, Value>) -> Option<String> {
         let _ = (action, params);
         None
     }
 
-    /// What people ask for and nobody here can do; phrases, separated by `|`.
+    /// Returns phrases for requests that cannot be served, separated by `|`.
     fn never(&self) -> &'static str {
         ""
     }
 
-    /// What can be asked and what can be changed, for “help”: a heading, and a line for each.
+    /// Returns the questions and changes that are possible, for “help”: a heading, and a line for each.
     fn help(&self) -> &'static str {
         ""
     }
 
-    /// The simplest requests, in italics, where nothing was understood.
+    /// Returns the simplest requests, in italics, for a reply to words that were not understood.
     fn simple(&self) -> &'static str {
         ""
     }
 
-    /// Its things in a greeting: “Ask me about your …”.
+    /// Returns the word for its things in a greeting: “Ask me about your …”.
     fn greeting(&self) -> &'static str {
         self.things().get(1).copied().unwrap_or_default()
     }
 
-    /// What somebody can begin with, as buttons: label, and what is said when it is pressed. The last one explains
-    /// something.
+    /// Returns buttons with first requests: the label, and the words that are said when it is pressed. The last one
+    /// explains something.
     fn first_steps(&self) -> &'static [(&'static str, &'static str)] {
         &[]
     }

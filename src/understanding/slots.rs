@@ -1,6 +1,5 @@
-//! What stands in a sentence besides its verb, found before the verb is looked at: what it is about, moments, weights,
-//! numbers, people, groups. What is left over says what is wished, and every part keeps its words, so that what nobody
-//! used can be told.
+//! The values in a sentence, found before its verb is read: things, moments, weights, numbers, people, groups. The rest
+//! of the sentence expresses the wish. Every part keeps its words, so that unused words can be reported.
 
 use serde_json::{Map, Value};
 
@@ -13,31 +12,31 @@ use super::{
 /// A part of a sentence that is a value.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Slot {
-    /// What it is about, by name, as typed.
+    /// The names of the things that the sentence is about, as typed.
     Subjects(Vec<String>),
-    /// “It”: what was talked about.
+    /// “It”: the thing that was talked about.
     Back(String),
-    /// When.
+    /// A time.
     Moment {
-        /// In words that the capability reads.
+        /// The time in words that the capability reads.
         when: String,
-        /// Whether something goes on up to then.
+        /// True if something goes on up to then.
         until: bool,
     },
-    /// Shares.
+    /// Weights: a ratio such as `70/30`, or an object of weights by condition.
     Weights(Value),
-    /// So many of something.
+    /// A number of users or groups.
     Count {
-        /// How many.
+        /// The number.
         number: u64,
-        /// Of what: `users` or `groups`.
+        /// The unit: `users` or `groups`.
         of: &'static str,
     },
     /// Users and groups: `u1`, `class 5B`.
     Members(Vec<String>),
     /// A type of group.
     GroupType(String),
-    /// Another name that exists: its kind and itself.
+    /// Another existing name: its kind and the name.
     Known(String, String),
     /// `Site/target`.
     Point(String),
@@ -46,27 +45,27 @@ pub enum Slot {
 /// A part of a sentence: a slot, or one word.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Part {
-    /// Its value, if it is one.
+    /// The value; `None` for a plain word.
     pub slot: Option<Slot>,
-    /// Its words.
+    /// The words of the part.
     pub words: Vec<Word>,
 }
 
 impl Part {
-    /// In lower case.
+    /// Returns the first word in lower case.
     pub fn lower(&self) -> &str {
         &self.words[0].lower
     }
 }
 
-/// Words that are said for politeness, or give a reason, wherever they stand.
+/// Words without a meaning for the request, such as politeness, wherever they stand.
 pub const FILLERS: &str = "please|pls|plz|kindly|thanks a lot|thanks|thank you|thx|ty|cheers|for me|for us|would you|will you|could you|can you|\
     when you get a chance|when you have a minute|when you have a moment|when you have time|when you can|\
     if you do not mind|if you don't mind|if possible|if you can|right now|right away|immediately|straight away|now|asap|\
     as soon as possible|again|it is done|we are done|it is over|for everyone|for everybody|for all users|for all students|for all|hey team|hi team|hello team|team|hi all|hi everyone|\
     go ahead and|just|by the way|btw|as well|today|oh|um|hmm|already";
 
-/// Small words that limit nothing by themselves.
+/// Small words that limit nothing.
 pub const SMALL: &[&str] = &[
     "the", "a", "an", "of", "for", "in", "to", "on", "at", "with", "from", "our", "my", "is", "are", "it", "its",
     "both", ",", "called", "named", "–", "-", "—",
@@ -79,7 +78,7 @@ pub const LIMITING: &[&str] = &[
     "in", "per", "than", "least", "most",
 ];
 
-/// The parts of a sentence, without politeness.
+/// Divides a sentence into its parts, without politeness.
 pub fn cut(heard: Heard<'_>, phrases: &dyn Phrases, owner: &str) -> Vec<Part> {
     let Heard { words, situation, .. } = heard;
     let mut parts: Vec<Part> = Vec::new();
@@ -115,7 +114,7 @@ pub fn cut(heard: Heard<'_>, phrases: &dyn Phrases, owner: &str) -> Vec<Part> {
     parts
 }
 
-/// What follows politeness or a reason.
+/// Returns the words after politeness or a reason at the beginning; `None` if there is none.
 fn filler(words: &[Word], first: bool) -> Option<&[Word]> {
     if let Some(left) = after(words, FILLERS) {
         let dated =
@@ -132,7 +131,7 @@ fn filler(words: &[Word], first: bool) -> Option<&[Word]> {
 
 type Found<'a> = Option<(Slot, &'a [Word])>;
 
-/// `the “Plan” document`, `both A and B`, `“A”, “B” and “C”`.
+/// Reads `the “Plan” document`, `both A and B`, `“A”, “B” and “C”`.
 fn subjects<'a>(words: &'a [Word], phrases: &dyn Phrases) -> Found<'a> {
     let one = |words: &[Word]| -> Option<(String, usize)> {
         let start = skip_things(skip(words, "the one called|the one named|the|our|my"), phrases);
@@ -157,7 +156,7 @@ fn subjects<'a>(words: &'a [Word], phrases: &dyn Phrases) -> Found<'a> {
     Some((Slot::Subjects(names), rest))
 }
 
-/// “It”, where something was talked about.
+/// Reads “it”, if something was talked about.
 fn back<'a>(words: &'a [Word], subject: Option<&str>, phrases: &dyn Phrases) -> Found<'a> {
     let name = subject?.to_owned();
     let thing =
@@ -167,7 +166,7 @@ fn back<'a>(words: &'a [Word], subject: Option<&str>, phrases: &dyn Phrases) -> 
     Some((Slot::Back(name), rest))
 }
 
-/// The same without a word for a thing of the capability.
+/// Returns the words without a leading word for a thing of the capability.
 fn skip_things<'a>(words: &'a [Word], phrases: &dyn Phrases) -> &'a [Word] {
     match words.split_first() {
         Some((first, rest)) if first.any(phrases.things()) => rest,
@@ -175,7 +174,7 @@ fn skip_things<'a>(words: &'a [Word], phrases: &dyn Phrases) -> &'a [Word] {
     }
 }
 
-/// `70/30`, `25% control and 75% variant`, `control 30% and variant 70%`.
+/// Reads `70/30`, `25% control and 75% variant`, `control 30% and variant 70%`.
 fn weights(words: &[Word]) -> Found<'_> {
     let start = skip(words, "to|at|with|as|,");
     let (first, rest) = start.split_first()?;
@@ -193,7 +192,7 @@ fn weights(words: &[Word]) -> Found<'_> {
     (by_code.len() > 1).then_some((Slot::Weights(Value::Object(by_code)), rest))
 }
 
-/// `25% control`, `25 percent to control`, `control 25%`: a condition and its share.
+/// Reads a condition and its share: `25% control`, `25 percent to control`, `control 25%`.
 fn share(words: &[Word]) -> Option<(String, f64, &[Word])> {
     let percent = |words: &'_ [Word]| -> Option<(f64, usize)> {
         let (first, rest) = words.split_first()?;
@@ -215,7 +214,7 @@ fn share(words: &[Word]) -> Option<(String, f64, &[Word])> {
     Some((code.text.trim_end_matches([':', '=']).to_owned(), number, &rest[taken..]))
 }
 
-/// `200 users`, `ten groups`.
+/// Reads `200 users`, `ten groups`.
 fn count(words: &[Word]) -> Found<'_> {
     let (first, rest) = skip(words, "with|using|to|at|of").split_first()?;
     let number = first.lower.replace(',', "").parse::<u64>().ok().or_else(|| number_word(&first.lower));
@@ -230,7 +229,7 @@ fn count(words: &[Word]) -> Found<'_> {
     Some((Slot::Count { number, of }, left))
 }
 
-/// `students u17 and u18`, `class 5B`.
+/// Reads `students u17 and u18`, `class 5B`.
 fn members<'a>(words: &'a [Word], phrases: &dyn Phrases) -> Found<'a> {
     const PEOPLE: &str = "the students|the users|the user|the student|the participants|students|users|user|student|participants|participant|learners|learner";
     let is_id = |word: &Word| {
@@ -269,7 +268,7 @@ fn members<'a>(words: &'a [Word], phrases: &dyn Phrases) -> Found<'a> {
     Some((Slot::Members(all), rest))
 }
 
-/// `in mathstream`: another name that exists.
+/// Reads another existing name: `in mathstream`.
 fn known(words: &[Word]) -> Found<'_> {
     let start = skip(words, "in the context|in context|for the context|in the|in|for|within|the context|context");
     let (first, rest) = start.split_first()?;
@@ -278,7 +277,7 @@ fn known(words: &[Word]) -> Found<'_> {
     (bare || kind == "context").then(|| (Slot::Known(kind, first.text.clone()), skip(rest, "context")))
 }
 
-/// `by class`, `per school`.
+/// Reads `by class`, `per school`.
 fn group_type<'a>(words: &'a [Word], phrases: &dyn Phrases) -> Found<'a> {
     const AS_UNIT: &str =
         "as the assignment unit|as assignment unit|as the unit of assignment|as unit of assignment|as the unit";
@@ -292,14 +291,14 @@ fn group_type<'a>(words: &'a [Word], phrases: &dyn Phrases) -> Found<'a> {
     (known || kind.any(phrases.groups())).then_some((Slot::GroupType(plain), rest))
 }
 
-/// `SelectSection/area_model`.
+/// Reads `SelectSection/area_model`.
 fn place(words: &[Word]) -> Found<'_> {
     let (first, rest) = skip(words, "at|on").split_first()?;
     let point = (!first.quoted).then(|| point(&first.text)).flatten()?;
     Some((Slot::Point(point), rest))
 }
 
-/// The text if it is a ratio of numbers, without its signs.
+/// Returns a ratio of numbers as `70/30`, without percent signs; `None` if the text is none.
 pub fn ratio(text: &str) -> Option<String> {
     let mark = ['/', ':', '-'].into_iter().find(|mark| text.contains(*mark))?;
     let parts: Vec<&str> = text.split(mark).map(|part| part.trim_end_matches('%')).collect();
@@ -313,7 +312,7 @@ pub fn ratio(text: &str) -> Option<String> {
     (parts.len() > 1 && numbers).then(|| parts.join("/"))
 }
 
-/// Whether it is rather a time of day than shares: `9:00`, and not `20:80` or `1:2`.
+/// Returns true for a time of day, such as `9:00`, but not for shares, such as `20:80` or `1:2`.
 fn is_time(parts: &[&str]) -> bool {
     let number = |part: &str| part.parse::<u8>().ok().filter(|_| part.len() <= 2);
     match parts {
@@ -324,7 +323,7 @@ fn is_time(parts: &[&str]) -> bool {
     }
 }
 
-/// `Site/target` as it is stored.
+/// Returns `Site/target` in the form in which it is stored: `Site / target`.
 pub fn point(text: &str) -> Option<String> {
     let (site, target) = text.split_once('/')?;
     let plain = |part: &str| !part.is_empty() && !part.contains(['/', ':']);

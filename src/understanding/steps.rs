@@ -14,12 +14,12 @@ use super::{
     words::{self, Word, lower, skip, text, words, words_with},
 };
 
-/// How many places are looked at where a message may be divided.
+/// The maximum number of pieces of a message; one with more is not divided.
 const MOST_PLACES: usize = 24;
-/// What is understood for less than this is no request.
+/// The confidence below which a part is no request.
 const SURE: f64 = 0.7;
 
-/// A part of a message, and whether what stands before it clearly divides.
+/// A part of a message by bytes; `clearly` if the divider before it clearly divides.
 #[derive(Clone, Copy, Debug)]
 struct Piece {
     start: usize,
@@ -27,7 +27,7 @@ struct Piece {
     clearly: bool,
 }
 
-/// The requests of a message in order, if it holds several.
+/// Returns the requests of a message in order, if it holds several; else nothing.
 pub(super) fn steps(book: &Book, situation: &Situation) -> Vec<String> {
     let said = situation.said.trim();
     let typed = words(said);
@@ -52,7 +52,7 @@ pub(super) fn steps(book: &Book, situation: &Situation) -> Vec<String> {
     if wishes.len() < 2 { Vec::new() } else { found }
 }
 
-/// `show A and B`: what is shown, each by itself.
+/// Reads `show A and B` as one request for each name.
 fn several(book: &Book, words: &[Word], situation: &Situation) -> Option<Vec<String>> {
     let shown = skip(words, "show me|show us|show|tell me about|display|describe|details of|compare");
     let parts =
@@ -69,7 +69,7 @@ fn several(book: &Book, words: &[Word], situation: &Situation) -> Option<Vec<Str
     }
 }
 
-/// The division into the most parts of which each is a request.
+/// Returns the division into the most parts of which each is a request.
 fn divide(book: &Book, said: &str, pieces: &[Piece], situation: &Situation) -> Option<Vec<String>> {
     let count = pieces.len();
     let mut best: Vec<Option<Vec<String>>> = vec![None; count + 1];
@@ -87,7 +87,7 @@ fn divide(book: &Book, said: &str, pieces: &[Piece], situation: &Situation) -> O
     best.swap_remove(0)
 }
 
-/// Whether this part, which begins at a piece, is a request of its own.
+/// Returns true if this part, which begins at the piece `from`, is a request of its own.
 fn is_request(book: &Book, part: &str, from: usize, said: &str, pieces: &[Piece], situation: &Situation) -> bool {
     let piece = pieces[from];
     let lower_case = part.chars().next().is_some_and(|first| !first.is_uppercase());
@@ -112,7 +112,7 @@ fn is_request(book: &Book, part: &str, from: usize, said: &str, pieces: &[Piece]
     }
 }
 
-/// What a part means. Later parts may say “it”, and answer no question.
+/// Returns the wish of a part. Later parts may say “it”, and answer no question.
 fn understood(book: &Book, part: &str, situation: &Situation, first: bool) -> Understood {
     let said = part.to_owned();
     book.understand(&match first {
@@ -128,7 +128,7 @@ fn understood(book: &Book, part: &str, situation: &Situation, first: bool) -> Un
     })
 }
 
-/// Whether this part goes on with “up to 3 starts and …”: starts and stops are one thing that is allowed.
+/// Returns true if this part continues “up to 3 starts and …”: starts and stops are allowed together.
 fn is_of_pair(part: &str, before: &str) -> bool {
     const STARTS: &[&str] = &["starts", "start", "starting"];
     const STOPS: &[&str] = &["stops", "stop", "stopping"];
@@ -140,7 +140,7 @@ fn is_of_pair(part: &str, before: &str) -> bool {
     }
 }
 
-/// Whether this part is rather one more condition, or the end of a description.
+/// Returns true if this part is rather one more item of a list, or the end of a description.
 fn is_listed(book: &Book, part: &str, before: &str, situation: &Situation) -> bool {
     let before = words(before);
     let of_text = before.iter().any(|word| word.any(&["description", "described"]));
@@ -150,7 +150,7 @@ fn is_listed(book: &Book, part: &str, before: &str, situation: &Situation) -> bo
     of_text || (of_list && !points_back)
 }
 
-/// What stands between requests. The first ones divide clearly, the others only where nothing else is meant.
+/// Phrases between requests that clearly divide them.
 const CLEARLY: &[&str] = &[
     "and then",
     "and after that",
@@ -166,7 +166,7 @@ const CLEARLY: &[&str] = &[
     "then",
     "and also",
 ];
-/// What may open a request in a row of them.
+/// Phrases that may open one of several requests.
 const OPENINGS: &[&str] = &[
     "first of all",
     "first",
@@ -187,8 +187,8 @@ const OPENINGS: &[&str] = &[
     "afterwards",
 ];
 
-/// The message where it may be divided: at ends of lines and sentences, semicolons, numbers of a list, “then” and
-/// “and”.
+/// Divides a message wherever it may be divided: at ends of lines and sentences, semicolons, commas, numbers of a list,
+/// “then” and “and”.
 fn pieces(said: &str, names: &[Mention]) -> Vec<Piece> {
     let mut found: Vec<Piece> = Vec::new();
     let (mut start, mut clearly) = (0, true);
@@ -240,7 +240,8 @@ fn pieces(said: &str, names: &[Mention]) -> Vec<Piece> {
     if found.len() > MOST_PLACES { Vec::new() } else { found }
 }
 
-/// How long the divider at this place is, and whether it divides clearly; and the number of the list it is.
+/// Returns the length of the divider at this place in bytes, true if it divides clearly, and the last number of a list
+/// so far.
 fn divider(said: &str, at: usize, numbers: u32) -> Option<(usize, bool, u32)> {
     let rest = &said[at..];
     let first = rest.chars().next()?;
@@ -279,7 +280,7 @@ fn divider(said: &str, at: usize, numbers: u32) -> Option<(usize, bool, u32)> {
     }
 }
 
-/// Where a piece begins without “first” or “then” in front.
+/// Returns the byte where a piece begins, after “first”, “then” and the like.
 fn opening(said: &str, start: usize, end: usize) -> usize {
     let mut begin = start;
     loop {
@@ -299,7 +300,7 @@ fn opening(said: &str, start: usize, end: usize) -> usize {
     }
 }
 
-/// The length of what stands in quotes at the beginning, with them.
+/// Returns the length in bytes of a quotation at the beginning, with its quotes.
 fn quoted(text: &str) -> Option<usize> {
     let first = text.chars().next()?;
     let closing = words::closing(first)?;

@@ -1,4 +1,4 @@
-//! Talk: greetings, help, what was done here, and what to say to words that ask for nothing.
+//! Talk: greetings, help, questions about past changes, and replies to words that ask for nothing.
 
 use std::sync::LazyLock;
 
@@ -13,10 +13,10 @@ use super::{
     words::{Word, is_sign, lower, without_last},
 };
 
-/// Buttons below an answer: label, and what is said when it is pressed.
+/// Buttons below an answer: the label, and the words that are said when it is pressed.
 pub(super) type Steps = Vec<(&'static str, &'static str)>;
 
-/// What people ask every bot for; phrases, separated by `|`.
+/// Phrases for requests that people make of every bot, separated by `|`.
 pub(super) const NEVER: &str = "send an email|send a mail|send an e-mail|send a message|send me an email|email|e-mail|mail|\
     remind me|set a reminder|book|order|translate|tell me a joke|tell a joke|sing|play|write me|write a|write an|write some|\
     write code|what is the weather|what will the weather|how is the weather|what time is it|what day is it|what is the time|\
@@ -28,7 +28,7 @@ const LINES: &str = include_str!("talk.txt");
 
 static TALK: LazyLock<Lines> = LazyLock::new(|| Lines::read(LINES).expect("the lines of talk can be read"));
 
-/// Nobody's things.
+/// The phrases of talk, which has no things.
 struct Nothing;
 
 impl Phrases for Nothing {
@@ -37,7 +37,7 @@ impl Phrases for Nothing {
     }
 }
 
-/// Greetings, thanks, and questions about the bot itself and what it did; `words` may be with politeness.
+/// Reads greetings, thanks, and questions about the bot and its past changes; `words` may include politeness.
 pub(super) fn talk(words: &[Word]) -> Option<Wish> {
     let said: Vec<Word> = words.iter().filter(|word| words.len() == 1 || !is_sign(word)).cloned().collect();
     let plain = lower(&said);
@@ -61,10 +61,10 @@ pub(super) fn talk(words: &[Word]) -> Option<Wish> {
     })
 }
 
-/// The tool that tells what was done in a thread.
+/// The tool that lists the changes made in a thread.
 pub(super) const LOG: &str = "get_execution_log";
 
-/// What somebody can begin with.
+/// Returns buttons with first requests.
 pub(super) fn first(book: &Book) -> Steps {
     let of = |phrases: &'static dyn Phrases| phrases.first_steps().split_last().map_or(&[][..], |(_, first)| first);
     book.phrases().flat_map(of).copied().take(3).chain([WHAT]).collect()
@@ -72,7 +72,7 @@ pub(super) fn first(book: &Book) -> Steps {
 
 const WHAT: (&str, &str) = ("What can you do?", "what can you do?");
 
-/// What to say, and what could be next.
+/// Returns the reply to talk, and the buttons below it.
 pub(super) fn say(book: &Book, talk: Talk, situation: &Situation) -> (String, Steps) {
     let steps = || book.phrases().flat_map(|phrases| phrases.first_steps().iter().copied());
     match talk {
@@ -106,7 +106,7 @@ pub(super) fn say(book: &Book, talk: Talk, situation: &Situation) -> (String, St
     }
 }
 
-/// What can be asked and what can be changed.
+/// Returns the questions and changes that are possible.
 fn help(book: &Book) -> String {
     let parts: Vec<&str> = book.phrases().map(|phrases| phrases.help()).filter(|help| !help.is_empty()).collect();
     format!(
@@ -117,7 +117,7 @@ fn help(book: &Book) -> String {
     )
 }
 
-/// Whether it puts off a decision.
+/// Returns true if the words put off a decision.
 pub(super) fn not_yet(plain: &str) -> bool {
     const ALONE: &[&str] = &[
         "not yet",
@@ -136,14 +136,14 @@ pub(super) fn not_yet(plain: &str) -> bool {
     ALONE.contains(&plain) || qualified
 }
 
-/// What was asked needs more than phrases.
+/// Returns the reply to words that fit no phrase.
 pub(super) fn lost(book: &Book) -> String {
     let simple = book.phrases().map(|phrases| phrases.simple()).filter(|simple| !simple.is_empty());
     let simple: Vec<&str> = simple.chain(["*what can you do?*"]).collect();
     format!("I could not make sense of that without my language model. Simple phrases work: {}", simple.join(", "))
 }
 
-/// Which cards wait, and what decides about them.
+/// Returns a sentence about the open cards and how to decide about them.
 fn how_to_decide(open: &[OpenCard]) -> String {
     match open {
         [] => String::new(),

@@ -1,49 +1,49 @@
-//! What a message was understood to be.
+//! The wish that a message expresses.
 
 use serde_json::{Map, Value};
 
-/// What a person wishes.
+/// The wish of a person.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Wish {
-    /// Nothing to look up.
+    /// Talk, with nothing to look up.
     Talk(Talk),
-    /// What a word means.
+    /// The meaning of a word.
     Term {
         /// The word.
         name: &'static str,
-        /// What it means.
+        /// The meaning.
         meaning: &'static str,
     },
     /// A question that one tool answers.
     Read {
         /// The tool.
         tool: String,
-        /// With what.
+        /// The arguments of the tool.
         arguments: Map<String, Value>,
     },
     /// A change.
     Change {
         /// The action.
         action: String,
-        /// What was said of it.
+        /// The parameters that were given.
         params: Map<String, Value>,
     },
     /// More about the draft, or about the change on the card.
     Update(Map<String, Value>),
     /// The draft is not wanted any more.
     Drop,
-    /// Understood, and nothing that can be done here.
+    /// A request that is understood and cannot be served here.
     Unsupported,
-    /// Not understood, or in several ways: then these are the ways.
+    /// Words that are not understood, or in several ways.
     Unclear {
-        /// What to ask.
+        /// The question to ask.
         question: String,
-        /// What may be meant, each as a full request.
+        /// The possible meanings, each as a full request.
         options: Vec<String>,
     },
 }
 
-/// What to chat about.
+/// A kind of talk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Talk {
     /// “Hello.”
@@ -56,9 +56,9 @@ pub enum Talk {
     Pending,
     /// “How does approval work?”
     Approval,
-    /// “Undo that”, and there is nothing.
+    /// “Undo that”, and there is nothing to undo.
     NothingToUndo,
-    /// “Try again”, and there is nothing.
+    /// “Try again”, and there is nothing to try again.
     NothingToRepeat,
     /// “Yes” or “no”, and nothing was asked.
     NothingAsked,
@@ -68,29 +68,29 @@ pub enum Talk {
     NothingDone(&'static str),
 }
 
-/// A wish, and how sure that it is meant.
+/// A wish, and the confidence that it is meant.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Understood {
     /// The wish.
     pub wish: Wish,
-    /// From 0 to 1.
+    /// The confidence, from 0 to 1.
     pub confidence: f64,
-    /// Whether it is known that every word was used.
+    /// True if it is known that every word was used.
     pub is_whole: bool,
 }
 
 impl Understood {
-    /// Not understood at all.
+    /// Returns the result for words that are not understood at all.
     pub fn nothing() -> Self {
         Self { wish: Wish::Unclear { question: String::new(), options: Vec::new() }, confidence: 0.3, is_whole: false }
     }
 
-    /// May be one of these.
+    /// Returns the result for words that may mean one of these options.
     pub fn unclear(question: impl Into<String>, options: Vec<String>) -> Self {
         Self { wish: Wish::Unclear { question: question.into(), options }, confidence: 0.5, is_whole: false }
     }
 
-    /// All but these words.
+    /// Returns the result for a message of which these words are not understood.
     pub fn all_but(words: &str) -> Self {
         Self::unclear(format!("I did not understand “{words}”. Please say it in other words."), Vec::new())
     }
@@ -103,7 +103,7 @@ impl From<Wish> for Understood {
 }
 
 impl Wish {
-    /// A question for a tool.
+    /// Creates a question that a tool answers; arguments without a value are left out.
     pub fn read<const N: usize>(tool: &str, arguments: [(&str, Option<String>); N]) -> Self {
         let given = arguments.into_iter().filter_map(|(key, value)| Some((key.to_owned(), Value::String(value?))));
         Self::Read { tool: tool.to_owned(), arguments: given.collect() }

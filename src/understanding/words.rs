@@ -5,15 +5,15 @@ use super::lexicon::Mention;
 /// One word, or several in quotes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Word {
-    /// As it was typed.
+    /// The word as it was typed.
     pub text: String,
-    /// In lower case, for comparing.
+    /// The word in lower case, for comparing.
     pub lower: String,
-    /// Whether it stood in quotes: then it is a name and nothing else.
+    /// True if it stood in quotes, or names a thing that requests are about: then it is a name and nothing else.
     pub quoted: bool,
-    /// The punctuation that was dropped behind it.
+    /// The punctuation that was dropped after it.
     pub tail: String,
-    /// What it is the name of, if it is one: its kind.
+    /// The kind of the thing that it names; `None` if it is no known name.
     pub kind: Option<String>,
     /// The capability whose thing it names, if only one knows it.
     pub owner: Option<String>,
@@ -24,8 +24,7 @@ impl Word {
         Self { text: text.to_owned(), lower: text.to_lowercase(), quoted, tail: String::new(), kind: None, owner: None }
     }
 
-    /// A name that was found before anything else was read. What requests are about is one word, as if it stood in
-    /// quotes.
+    /// Creates a word from a name that was found before. The name of a thing that requests are about counts as quoted.
     fn named(said: &str, mention: &Mention, all: &[Mention]) -> Self {
         let twin = |other: &Mention| other.said == mention.said && other.subject && other.owner != mention.owner;
         let is_of_one = mention.subject && !mention.owner.is_empty() && !all.iter().any(twin);
@@ -33,28 +32,28 @@ impl Word {
         Self { kind: Some(mention.kind.clone()), owner, ..Self::new(said, mention.subject) }
     }
 
-    /// Whether it is this word, outside quotes.
+    /// Returns true if it is this word, outside quotes.
     pub fn is(&self, word: &str) -> bool {
         !self.quoted && self.lower == word
     }
 
-    /// Whether it is one of the words of this text, outside quotes.
+    /// Returns true if it is one of the words of this text, outside quotes.
     pub fn among(&self, words: &str) -> bool {
         words.split(' ').any(|word| self.is(word))
     }
 
-    /// Whether it is one of these words, outside quotes.
+    /// Returns true if it is one of these words, outside quotes.
     pub fn any(&self, words: &[&str]) -> bool {
         words.iter().any(|word| self.is(word))
     }
 }
 
-/// The words of a message. Mentions of people, such as the bot's own, are left out.
+/// Returns the words of a message. Mentions of people, such as the bot's own, are left out.
 pub fn words(message: &str) -> Vec<Word> {
     words_with(message, &[])
 }
 
-/// The same, with the names in it.
+/// Returns the words of a message, with each of these names as one word.
 pub fn words_with(message: &str, names: &[Mention]) -> Vec<Word> {
     let mut found = Vec::new();
     let mut rest = message.trim_start();
@@ -105,7 +104,7 @@ pub fn words_with(message: &str, names: &[Mention]) -> Vec<Word> {
     join_slashes(found)
 }
 
-/// What follows this name, if the text begins with it and it does not go on as another word.
+/// Returns the text after this name, if the text begins with it and it does not go on as another word.
 fn begins_with<'a>(text: &'a str, name: &Mention) -> Option<&'a str> {
     let after = text.strip_prefix(name.said.as_str()).filter(|_| !name.said.is_empty())?;
     let ends = name.said.ends_with(char::is_alphanumeric);
@@ -113,7 +112,7 @@ fn begins_with<'a>(text: &'a str, name: &Mention) -> Option<&'a str> {
     (!after.chars().next().is_some_and(goes_on)).then_some(after)
 }
 
-/// What closes a quotation that begins so.
+/// Returns the characters that close a quotation that begins with this one.
 pub fn closing(first: char) -> Option<&'static [char]> {
     Some(match first {
         '"' => &['"'],
@@ -126,7 +125,7 @@ pub fn closing(first: char) -> Option<&'static [char]> {
     })
 }
 
-/// What stands between quotes at the beginning, and the rest.
+/// Returns the text between quotes at the beginning, and the rest.
 pub fn quoted(first: char, text: &str) -> Option<(&str, &str)> {
     let closing = closing(first)?;
     let inside = &text[first.len_utf8()..];
@@ -164,7 +163,7 @@ fn push_plain(found: &mut Vec<Word>, typed: &str) {
     }
 }
 
-/// Writes words right that name the things of a capability, with a slip of the finger or two.
+/// Corrects up to two typing mistakes in words for the things of a capability.
 pub fn respell(words: &mut [Word], things: &[&str]) {
     for word in words.iter_mut().filter(|word| !word.quoted && word.lower.len() > 7) {
         let near = |right: &&&str| {
@@ -176,7 +175,7 @@ pub fn respell(words: &mut [Word], things: &[&str]) {
     }
 }
 
-/// `SelectSection / area_model` is one word.
+/// Joins words around a slash: `SelectSection / area_model` becomes one word.
 fn join_slashes(words: Vec<Word>) -> Vec<Word> {
     let mut joined: Vec<Word> = Vec::with_capacity(words.len());
     let mut glue = false;
@@ -192,7 +191,8 @@ fn join_slashes(words: Vec<Word>) -> Vec<Word> {
     joined
 }
 
-/// What follows one of the phrases at the beginning. Phrases are separated by `|`; the first that fits counts.
+/// Returns the words after one of the phrases at the beginning. Phrases are separated by `|`; the first that fits
+/// counts.
 pub fn after<'a>(words: &'a [Word], phrases: &str) -> Option<&'a [Word]> {
     phrases.split('|').find_map(|phrase| {
         let mut rest = words;
@@ -207,12 +207,12 @@ pub fn after<'a>(words: &'a [Word], phrases: &str) -> Option<&'a [Word]> {
     })
 }
 
-/// The same without one of the phrases at the beginning, if it is there.
+/// Returns the words without one of the phrases at the beginning, if it is there.
 pub fn skip<'a>(words: &'a [Word], phrases: &str) -> &'a [Word] {
     after(words, phrases).unwrap_or(words)
 }
 
-/// The same without any of these words at the end.
+/// Returns the words without any of these at the end.
 pub fn without_last<'a>(mut words: &'a [Word], endings: &[&str]) -> &'a [Word] {
     while let Some((last, rest)) = words.split_last() {
         if !last.any(endings) || rest.is_empty() {
@@ -223,7 +223,7 @@ pub fn without_last<'a>(mut words: &'a [Word], endings: &[&str]) -> &'a [Word] {
     words
 }
 
-/// The words as one text, as typed.
+/// Returns the words as one text, as typed.
 pub fn text(words: &[Word]) -> String {
     let mut text = String::new();
     for word in words {
@@ -235,7 +235,7 @@ pub fn text(words: &[Word]) -> String {
     text.trim_matches([',', ' ']).to_owned()
 }
 
-/// The words with their quotes.
+/// Returns the words as one text with their quotes.
 pub fn as_typed(words: &[Word]) -> String {
     let quoted = |word: &Word| {
         if word.quoted && word.kind.is_none() { format!("“{}”", word.text) } else { word.text.clone() }
@@ -243,19 +243,19 @@ pub fn as_typed(words: &[Word]) -> String {
     words.iter().map(quoted).collect::<Vec<_>>().join(" ").replace(" ,", ",")
 }
 
-/// The words as a sentence, with the punctuation in it.
+/// Returns the words as a sentence, with the punctuation in it.
 pub fn sentence(words: &[Word]) -> String {
     let with_tail = |word: &Word| Word { text: format!("{}{}", word.text, word.tail), ..word.clone() };
     let words: Vec<Word> = words.iter().map(with_tail).collect();
     text(&words)
 }
 
-/// The words as one text in lower case, without commas.
+/// Returns the words as one text in lower case, without commas.
 pub fn lower(words: &[Word]) -> String {
     words.iter().filter(|word| word.text != ",").map(|word| word.lower.as_str()).collect::<Vec<_>>().join(" ")
 }
 
-/// The same without greetings and politeness around it.
+/// Returns the words without greetings and politeness around them.
 pub fn polite(mut words: &[Word]) -> &[Word] {
     const BEFORE: &str = "please|pls|plz|hey there|hi there|hey|hi|hello|yo|hm|hmm|um|uh|ok|okay|so|now|then|and|well|also|countersign|bot|\
         is it possible to|would it be possible to|would you be able to|are you able to|i was wondering if you could|would you be so kind as to|\
@@ -280,13 +280,13 @@ pub fn polite(mut words: &[Word]) -> &[Word] {
     without_last(words, if words.iter().any(matters) { &endings[..7] } else { &endings })
 }
 
-/// The same without a sign, such as an emoji, in front.
+/// Returns the words without a sign, such as an emoji, in front; `None` if there is none.
 fn without_signs(words: &[Word]) -> Option<&[Word]> {
     let (first, rest) = words.split_first()?;
     is_sign(first).then_some(rest)
 }
 
-/// Whether it says nothing in words: “🙏”, `:rocket:`, “*”.
+/// Returns true if the word says nothing in letters: “🙏”, `:rocket:`, “*”.
 pub fn is_sign(word: &Word) -> bool {
     let slack = word
         .lower
@@ -300,7 +300,7 @@ pub fn is_sign(word: &Word) -> bool {
         && (slack || !word.text.chars().any(|c| c.is_alphanumeric() || c == '?' || c == '/' || c == '='))
 }
 
-/// The same without one more phrase of politeness at the end of a longer sentence.
+/// Returns the words without one phrase of politeness at the end of a longer sentence.
 fn without_ending(words: &[Word]) -> Option<&[Word]> {
     const ENDINGS: &str = "when you get a chance|when you have a minute|when you have a moment|when you have time|when you can|\
         for me|if possible|if you can|right now|right away|asap|as soon as possible|thanks a lot|thank you in advance|\
@@ -316,13 +316,13 @@ fn without_ending(words: &[Word]) -> Option<&[Word]> {
     })
 }
 
-/// The same without “thank you” at the end of a longer sentence.
+/// Returns the words without “thank you” at the end of a longer sentence.
 fn without_thanks(words: &[Word]) -> Option<&[Word]> {
     let [rest @ .., thank, you] = words else { return None };
     (rest.len() > 2 && thank.is("thank") && you.is("you")).then_some(rest)
 }
 
-/// The words without “no”, “wait” and the like in front.
+/// Returns the words without “no”, “wait” and the like in front.
 pub fn plainly(mut words: &[Word]) -> &[Word] {
     while let Some(rest) = after(words, "no|wait|actually|sorry|oh|hm|,") {
         words = rest;

@@ -1,4 +1,4 @@
-//! What a request is about: the name of a thing, or “it”.
+//! The thing that a request is about: a name, or “it”.
 
 use crate::{
     dates,
@@ -8,10 +8,10 @@ use crate::{
     words::{Word, lower, skip, text, without_last},
 };
 
-/// What may stand before a name in quotes and belongs to it.
+/// Words that may stand before a name in quotes and belong to it.
 pub(super) const LEADING: &[&str] = &["the", "our", "my", "an", "a", "called", "named"];
 
-/// How many of these words can be a name, before something else is said.
+/// Returns the number of these words that can be a name, before something else begins.
 pub fn longest_name(words: &[Word], today: &str) -> usize {
     const ELSE: &[&str] = &[
         "that", "which", "but", "only", "if", "until", "unless", "except", "without", "ends", "starting", "not",
@@ -25,19 +25,19 @@ pub fn longest_name(words: &[Word], today: &str) -> usize {
     }
 }
 
-/// What words name.
+/// The thing that words name.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Named {
-    /// Something of this name, as typed.
+    /// A thing of this name, as typed.
     Name(String),
-    /// “It”: what was talked about, if anything was.
+    /// “It”: the thing that was talked about; `None` if there was none.
     Back(Option<String>),
     /// Nothing.
     Nothing,
 }
 
 impl Named {
-    /// The name, or what was talked about.
+    /// Returns the name, or that of the thing that was talked about.
     pub fn name(self) -> Option<String> {
         match self {
             Self::Name(name) => Some(name),
@@ -47,7 +47,7 @@ impl Named {
     }
 }
 
-/// What these words name. Words around the name are dropped; in quotes it is taken as it is.
+/// Returns the thing that these words name. Words around the name are dropped; a name in quotes is taken as it is.
 pub fn thing(words: &[Word], situation: &Situation, phrases: &dyn Phrases) -> Named {
     let words = without_last(words, &[",", "please", "now", "again"]);
     if points_back(words, phrases) {
@@ -66,7 +66,7 @@ pub fn thing(words: &[Word], situation: &Situation, phrases: &dyn Phrases) -> Na
     if name.is_empty() { Named::Nothing } else { Named::Name(name) }
 }
 
-/// Whether these words are “it” in some form.
+/// Returns true if these words are “it” in some form.
 pub fn points_back(words: &[Word], phrases: &dyn Phrases) -> bool {
     const POINTING: &[&str] = &[
         "it",

@@ -1,8 +1,8 @@
-//! How a line is written: what it asks for, and its parts.
+//! The syntax of lines: calls, and the parts of a line.
 
 use serde_json::{Map, Value};
 
-/// What kind of thing a line asks for.
+/// The kind of thing that a line asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asks {
     /// A tool.
@@ -13,14 +13,14 @@ pub enum Asks {
     Talk,
 }
 
-/// What lines ask for.
+/// The tool, action or talk that lines ask for.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Call {
-    /// What kind of thing that is.
+    /// The kind of thing.
     pub asks: Asks,
-    /// The tool or action, or what is talked about.
+    /// The name of the tool or action, or of the kind of talk.
     pub name: String,
-    /// What is given to it.
+    /// The values given to it.
     pub given: Map<String, Value>,
 }
 
@@ -35,7 +35,7 @@ pub(crate) enum Part {
     Slot { name: String, kind: String },
 }
 
-/// `read name key=value key="two words"`, or `change …`.
+/// Reads `read name key=value key="two words"`, `change …` or `talk …`.
 pub(super) fn call(line: &str) -> Option<Call> {
     let (kind, line) = line.split_once(' ')?;
     let (name, mut rest) = line.trim_end().split_once(' ').unwrap_or((line.trim_end(), ""));
@@ -60,7 +60,7 @@ pub(super) fn call(line: &str) -> Option<Call> {
     (rest.is_empty() && !name.is_empty()).then(|| Call { asks, name: name.to_owned(), given })
 }
 
-/// The parts of a line up to a closing bracket or `|`.
+/// Reads the parts of a line up to a closing bracket or `|`; `None` if brackets do not fit together.
 pub(crate) fn parts(rest: &mut &str) -> Option<Vec<Part>> {
     let mut found = Vec::new();
     loop {
@@ -102,16 +102,16 @@ pub(crate) fn parts(rest: &mut &str) -> Option<Vec<Part>> {
     }
 }
 
-/// How parts can begin.
+/// The ways other than words in which parts can begin.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Begins {
-    /// With a value.
+    /// They can begin with a value.
     pub(super) by_value: bool,
-    /// Not at all: they may be left out.
+    /// They may be left out.
     pub(super) may_be_empty: bool,
 }
 
-/// Collects the words with which parts can begin, and says how else they can.
+/// Collects the words with which parts can begin, and returns the other ways.
 pub(super) fn begins(parts: &[Part], firsts: &mut Vec<String>) -> Begins {
     let mut by_value = false;
     for part in parts {
