@@ -12,7 +12,7 @@
 //! `word`, `text` (up to the next part), `rest`, `number`, `when`, and those of the capability ([`Phrases::slot`]).
 //!
 //! A line fits if it uses every word of a request; articles and the like may stand anywhere. Of several that fit, the
-//! one counts that has most of the words itself, and takes fewest for values.
+//! one counts that takes the fewest words for values.
 //!
 //! ```text
 //!     ~ archive/archiving/archived|put away: <document:subject> [<on:moment>] [safely]

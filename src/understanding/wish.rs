@@ -109,7 +109,7 @@ impl Wish {
         Self::Read { tool: tool.to_owned(), arguments: given.collect() }
     }
 
-    /// A change.
+    /// Creates a change.
     pub fn change(action: &str, params: Map<String, Value>) -> Self {
         Self::Change { action: action.to_owned(), params }
     }

@@ -1,5 +1,5 @@
-//! What people say about standing approvals: `allow up to 200 simulated users in Math Hints until Friday`,
-//! `list standing approvals`, `revoke standing approval sa-1a2b3c`.
+//! The phrases about standing approvals: `allow up to 200 simulated users in Math Hints until Friday`, `list standing
+//! approvals`, `revoke standing approval sa-1a2b3c`.
 
 use countersign_understanding::{
     lines::Candidate,
@@ -26,7 +26,7 @@ impl Phrases for OfStandingApprovals {
         include_str!("phrases.txt")
     }
 
-    /// `grant`: the name of one, such as `sa-1a2b3c`.
+    /// Returns the values of the kind `grant`: the id of a standing approval, such as `sa-1a2b3c`.
     fn slot(&self, kind: &str, heard: Heard<'_>) -> Vec<Candidate> {
         let first = heard.words.first().filter(|word| kind == "grant" && word.lower.starts_with("sa-"));
         first.map(|word| Candidate::known(word.text.clone(), 1)).into_iter().collect()

@@ -1,4 +1,4 @@
-//! Answers to an open question about an experiment, and corrections of what is worked out or waits on a card.
+//! Answers to an open question about an experiment, and corrections of a draft or of the change on a card.
 
 use serde_json::Value;
 
@@ -12,7 +12,7 @@ use super::{
     words::{Word, after, plainly, skip, text},
 };
 
-/// “No, use mathstream”: corrects the draft, or what is on the card.
+/// Reads a correction of the draft, or of the change on the card: “no, use mathstream”.
 pub(super) fn correction(words: &[Word], situation: &Situation) -> Option<Understood> {
     let draft = situation.in_hand()?;
     if let Some(moment) = moments::correction(words, situation) {
@@ -62,7 +62,7 @@ pub(super) fn correction(words: &[Word], situation: &Situation) -> Option<Unders
     (!params.is_empty()).then(|| Wish::Update(params).into())
 }
 
-/// `60/40 would be safer`, `it should be 60/40`: weights that are given as what would be better.
+/// Reads weights that are suggested as better: `60/40 would be safer`, `it should be 60/40`.
 fn suggested(words: &[Word]) -> Option<Understood> {
     const BEFORE: &str = "i would prefer|i'd prefer|i prefer|i would rather have|i'd rather have|i would take|i'd take|\
         it should be|this should be|that should be|they should be|the weights should be|weights should be|should be|\
@@ -83,7 +83,7 @@ fn suggested(words: &[Word]) -> Option<Understood> {
     (said_so && fits).then(|| update([("weights".to_owned(), weights.into())]))
 }
 
-/// `the context to mathstream`, `weights to 60/40`.
+/// Reads `the context to mathstream`, `weights to 60/40`.
 fn set_field(words: &[Word]) -> Option<(String, Value)> {
     let other = || ["status", "experiment"].into_iter().find_map(|key| Some((key, after(skip(words, "the"), key)?)));
     let (key, rest) = match named_field(words).or_else(other)? {
@@ -105,7 +105,7 @@ fn name_key(draft: &Draft) -> String {
 
 const RENAME: &str = "rename it to|rename it|rename this to|rename that to|rename to|change its name to";
 
-/// The parameter that loose words correct: by their form, then by what can be meant.
+/// Returns the parameter that a bare value corrects: by the form of the words, then by the parameters of the draft.
 fn corrected(draft: &Draft, words: &[Word]) -> Option<String> {
     let has = |key: &str| draft.params.contains_key(key);
     let key = match words {
@@ -122,7 +122,7 @@ fn corrected(draft: &Draft, words: &[Word]) -> Option<String> {
     Some(key.to_owned())
 }
 
-/// The answer to the open question; it may give other things along with it.
+/// Reads the answer to the open question; it may also hold other parameters.
 pub(super) fn answer(words: &[Word], situation: &Situation, asks: bool) -> Option<Understood> {
     let Some(draft) = &situation.draft else { return of_card(words, situation, asks) };
     let Some(asked) = &draft.asked else { return retold(words, draft, asks) };
@@ -153,14 +153,14 @@ pub(super) fn answer(words: &[Word], situation: &Situation, asks: bool) -> Optio
     Some(Understood { confidence: 0.9, ..Wish::Update(params).into() })
 }
 
-/// Parts of a description and nothing else, while a card is open or was just turned down: they change what is on it.
+/// Reads parts of a description and nothing else, while a card is open or was just rejected: they correct its change.
 fn of_card(words: &[Word], situation: &Situation, asks: bool) -> Option<Understood> {
     situation.in_hand()?;
     let parts = clauses(words);
     (parts.rest.is_empty() && !parts.params.is_empty() && !asks).then(|| Wish::Update(parts.params).into())
 }
 
-/// The parameter that an answer gives, if it is plainly not the one that was asked for.
+/// Returns the parameter that an answer holds: the one asked for, unless it is plainly another.
 fn rather<'a>(asked: &'a str, words: &[Word]) -> &'a str {
     let slash = words.iter().any(|word| word.text.contains('/'));
     match (asked, words) {
@@ -181,7 +181,7 @@ fn plain_name(words: &[Word]) -> clauses::Clauses {
     }
 }
 
-/// A draft that was refused: the part that was wrong once more, or a misspelt name, alone.
+/// Reads words about a draft without an open question: a corrected part of it, or its misspelt name.
 fn retold(words: &[Word], draft: &Draft, asks: bool) -> Option<Understood> {
     if let ([one], true) = (words, draft.params.contains_key("weights"))
         && let Some(weights) = slots::ratio(&one.text)

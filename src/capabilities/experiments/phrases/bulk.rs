@@ -10,14 +10,14 @@ use super::{
     words::{Word, after, skip},
 };
 
-/// `“A”, “B” and “C”`, and nothing else.
+/// Reads `“A”, “B” and “C”`, and nothing else.
 pub(super) fn several(words: &[Word]) -> Option<Vec<String>> {
     let names: Vec<_> = words.iter().filter(|word| word.quoted).map(|word| word.text.clone()).collect();
     let joins = |word: &Word| word.quoted || word.among(", and & both of the all experiments experiment studies");
     (names.len() > 1 && words.iter().all(joins)).then_some(names)
 }
 
-/// `delete all archived experiments`: that is done one by one.
+/// Asks which one, for `delete all archived experiments`: experiments are deleted one by one.
 pub(super) fn deletion(all: &[Word], situation: &Situation) -> Option<Understood> {
     let words = after(all, "delete|remove|erase|destroy|get rid of")?;
     const THINGS: [&str; 5] = ["experiments", "studies", "ones", "tests", "everything"];
@@ -40,7 +40,7 @@ pub(super) fn deletion(all: &[Word], situation: &Situation) -> Option<Understood
     Some(Understood::unclear("I delete one experiment at a time. Which one?", options))
 }
 
-/// `all completed experiments from May in mathstream`: what kind is meant.
+/// Reads `all completed experiments from May in mathstream` as an object with `status`, `month`, `tag` and `context`.
 pub(super) fn every(words: &[Word]) -> Option<Value> {
     let mut rest = skip(after(words, "all of|all|every|each")?, "the|our|my|of the");
     let mut which = Map::new();

@@ -1,4 +1,4 @@
-//! Changes: a verb, the experiment it is about, and what is said of it.
+//! Changes: a verb, the experiment it is about, and its new values.
 
 use countersign_understanding::{
     lines::{longest_name, thing},
@@ -22,7 +22,7 @@ pub(super) const UPDATE: &str = "update_experiment";
 pub(super) const STATUS: &str = "update_experiment_status";
 pub(super) const DELETE: &str = "delete_experiment";
 
-/// What is to be changed, if it is a change. `words` are without politeness.
+/// Reads a change by position. `words` are without politeness.
 pub(super) fn change(words: &[Word], situation: &Situation) -> Option<Understood> {
     create(words, situation)
         .or_else(|| set(words, situation))
@@ -32,7 +32,7 @@ pub(super) fn change(words: &[Word], situation: &Situation) -> Option<Understood
         .or_else(|| either(words, situation))
 }
 
-/// The change of what `about` names, unless something is left over.
+/// Returns the change of the experiment that `about` names, or a question if words are left over.
 fn update_of(
     words: &[Word],
     about: &[Word],
@@ -46,7 +46,8 @@ fn update_of(
         .unwrap_or_else(|| checked(UPDATE, params.into_iter().chain(named).collect(), words))
 }
 
-/// What to say where something is left over of a request: beside the name in `about`, or elsewhere.
+/// Returns the reply to a request with words left over, beside the name in `about` or in `over`; `None` if there are
+/// none.
 pub(super) fn left_over(words: &[Word], about: &[Word], over: &[Word], situation: &Situation) -> Option<Understood> {
     let around = |word: &Word| word.among("the our my an a called named experiment study ,");
     let beside: Vec<&Word> = match about.iter().position(|word| word.quoted) {
@@ -59,7 +60,8 @@ pub(super) fn left_over(words: &[Word], about: &[Word], over: &[Word], situation
     Some(declined(&as_typed(&left), &as_typed(used), follows))
 }
 
-/// A change whose names and conditions hold nothing that says something else: a text that is not in quotes ends there.
+/// Returns the change, or a question if a name or condition without quotes holds words that say something else, such as
+/// “unless”.
 fn checked(action: &str, params: Map<String, Value>, words: &[Word]) -> Understood {
     const ELSE: [&str; 14] = [
         "that", "which", "but", "only", "if", "until", "unless", "except", "without", "ends", "starting", "not",
@@ -149,7 +151,7 @@ fn create(words: &[Word], situation: &Situation) -> Option<Understood> {
     Some(checked(CREATE, params, words))
 }
 
-/// What can be set, and its parameter.
+/// Phrases for the things that can be set, and the parameter of each.
 const FIELDS: &[(&str, &str)] = &[
     ("weights|weight|assignment weights|weighting|split", "weights"),
     ("description", "description"),
@@ -168,13 +170,14 @@ const FIELDS: &[(&str, &str)] = &[
     ("context", "context"),
 ];
 
-/// The parameter that is named at the beginning, and what follows.
+/// Returns the parameter that is named at the beginning, and the words that follow.
 pub(super) fn named_field(words: &[Word]) -> Option<(&'static str, &[Word])> {
     let words = skip(words, "the");
     FIELDS.iter().find_map(|(phrases, key)| Some((*key, after(words, phrases)?)))
 }
 
-/// `set the weights of X to 70/30`, `change the status of X to paused`, `set X to running`, `set X back to inactive`.
+/// Reads `set the weights of X to 70/30`, `change the status of X to paused`, `set X to running`, `set X back to
+/// inactive`.
 fn set(words: &[Word], situation: &Situation) -> Option<Understood> {
     let rest = after(words, "set|change|update|edit|modify|put|switch|make|adjust|move")?;
     let (about, to) = first_split(rest)?;
@@ -199,7 +202,8 @@ fn set(words: &[Word], situation: &Situation) -> Option<Understood> {
     None
 }
 
-/// A value, and others behind it: `foo and tags to x, y`. From the second on a “to” may be left out. Returns what is in none.
+/// Reads a value, and others after it: `foo and tags to x, y`. From the second on, “to” may be left out. Returns the
+/// words that are in no value.
 fn values(params: &mut Map<String, Value>, key: &str, words: &[Word]) -> Vec<Word> {
     let (mut key, mut words, mut first) = (key, words, true);
     let mut over = Vec::new();
@@ -226,7 +230,7 @@ fn values(params: &mut Map<String, Value>, key: &str, words: &[Word]) -> Vec<Wor
     }
 }
 
-/// The words before a phrase at the end, without the mark of whose it is.
+/// Returns the words before a phrase at the end, without a possessive `'s`.
 fn before(words: &[Word], phrase: &str) -> Option<Vec<Word>> {
     let length = phrase.split(' ').count();
     let (whose, field) = words.split_at_checked(words.len().checked_sub(length)?)?;
@@ -244,14 +248,14 @@ fn before(words: &[Word], phrase: &str) -> Option<Vec<Word>> {
     Some(whose)
 }
 
-/// The words before and after the first “to”.
+/// Returns the words before and after the first “to” or “as”.
 fn first_split(words: &[Word]) -> Option<(&[Word], &[Word])> {
     let place = words.iter().position(|word| word.any(&["to", "as"]))?;
     let (before, after) = (&words[..place], &words[place + 1..]);
     (!before.is_empty() && !after.is_empty()).then_some((before, after))
 }
 
-/// A value in the form of its parameter.
+/// Returns the value of a parameter, in its JSON form.
 pub(super) fn field(key: &str, words: &[Word]) -> Value {
     let items = || clauses::list(words).0;
     match key {
@@ -284,7 +288,7 @@ pub(super) fn field(key: &str, words: &[Word]) -> Value {
     }
 }
 
-/// `update X with weights 70/30`.
+/// Reads `update X with weights 70/30`.
 fn update(words: &[Word], situation: &Situation) -> Option<Understood> {
     let rest = after(words, "update|edit|modify|change|adjust")?;
     let rest = skip(rest, "the experiment|experiment");
@@ -306,7 +310,7 @@ fn update(words: &[Word], situation: &Situation) -> Option<Understood> {
     Some(update_of(words, about, found.params, &over, situation))
 }
 
-/// “End” and “finish” could be either of two, so the person is asked.
+/// Asks which is meant, for “end” and “finish”, which could be either of two changes.
 fn ending(words: &[Word], situation: &Situation) -> Option<Understood> {
     let rest = after(words, "end|finish|conclude|close|terminate|complete|wrap up")?;
     let name = thing(rest, situation, &OfExperiments).name()?;
@@ -319,7 +323,7 @@ fn ending(words: &[Word], situation: &Situation) -> Option<Understood> {
     ))
 }
 
-/// `start and stop Math Hints`: both cannot be meant.
+/// Asks which is meant, for `start and stop Math Hints`.
 fn either(words: &[Word], situation: &Situation) -> Option<Understood> {
     const VERBS: &str = "start|begin|launch|run|resume|restart|stop|halt|pause|suspend|cancel|archive";
     let second = after(after(words, VERBS)?, "and|or").filter(|_| words[1].text == words[1].lower)?;
@@ -332,7 +336,7 @@ fn either(words: &[Word], situation: &Situation) -> Option<Understood> {
     Some(Understood::unclear("Which of the two should I do?", options))
 }
 
-/// Members as they are given: `u1`, `class 5B`.
+/// Returns members as they are given: `u1`, `class 5B`.
 pub(super) fn who_of(items: &[Vec<Word>]) -> Value {
     let each = items.iter().map(|item| text(skip(item, "the|user|student|users|students|people")));
     let each: Vec<_> = each.filter(|item| !item.is_empty()).collect();

@@ -17,21 +17,21 @@ use countersign_understanding::{lines::Lines, phrases::Heard};
 /// The parameters found, and the words that belong to none of them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Clauses {
-    /// What was found, by parameter.
+    /// The values, by parameter.
     pub(super) params: Map<String, Value>,
-    /// The rest, in order.
+    /// The words that belong to no parameter, in order.
     pub(super) rest: Vec<Word>,
-    /// How many words of the rest stand before the first part.
+    /// The number of words of the rest that stand before the first part.
     pub(super) before: usize,
 }
 
 impl Clauses {
-    /// The words before the first part: in a description of something new, its name.
+    /// Returns the words before the first part: in a description of something new, its name.
     pub(super) fn front(&self) -> &[Word] {
         without_last(&self.rest[..self.before.min(self.rest.len())], &[",", "with", "and", "at", "in", "on"])
     }
 
-    /// The words after the first part that say something nobody understood.
+    /// Returns the words after the first part that are not understood.
     pub(super) fn beyond(&self) -> Vec<Word> {
         const POLITE: &[&str] = &["please", "thanks", "thank", "you", "too", "also", "oh", "me", "us", "it"];
         let says = |word: &&Word| !word.any(SMALL) && !word.any(POLITE);
@@ -99,7 +99,7 @@ pub(super) fn one<'a>(key: &str, value: impl Into<Value>, rest: &'a [Word]) -> T
     Some((vec![(key.to_owned(), value.into())], rest))
 }
 
-/// `description …` takes everything to the end, or what is quoted.
+/// Reads `description …`: the text in quotes, or everything to the end.
 fn description(words: &[Word]) -> Taken<'_> {
     let after = after(words, "the description|a description|description|described as")?;
     let after = skip(skip(after, "of|to|as|is|saying"), ",");
@@ -109,7 +109,7 @@ fn description(words: &[Word]) -> Taken<'_> {
     }
 }
 
-/// `conditions a, b and c`, each perhaps with its weight.
+/// Reads `conditions a, b and c`, each perhaps with its weight.
 fn conditions(words: &[Word]) -> Taken<'_> {
     let after = skip(after(words, CONDITIONS)?, "are|is|to|of|called|named|should be");
     let (items, rest) = list(after);
@@ -134,7 +134,8 @@ pub(super) fn conditions_of(items: &[Vec<Word>]) -> Vec<Value> {
     codes
 }
 
-/// The items of a list and what follows it. Items are separated by commas and “and”; a preposition ends the list.
+/// Reads the items of a list, and returns them with the words that follow. Items are separated by commas and “and”; a
+/// preposition ends the list.
 pub(super) fn list(words: &[Word]) -> (Vec<Vec<Word>>, &[Word]) {
     let mut items: Vec<Vec<Word>> = vec![Vec::new()];
     let mut rest = words;
@@ -155,7 +156,7 @@ pub(super) fn list(words: &[Word]) -> (Vec<Vec<Word>>, &[Word]) {
     (items, rest)
 }
 
-/// Whether the next part begins here.
+/// Returns true if the next part begins here.
 pub(super) fn starts_clause(words: &[Word]) -> bool {
     let Some(first) = words.first() else { return false };
     first.any(&[
@@ -185,7 +186,7 @@ pub(super) fn starts_clause(words: &[Word]) -> bool {
         || (!first.quoted && first.text.contains('/') && ratio(&first.text).is_none() && point(&first.text).is_some())
 }
 
-/// `70/30`, `weights 70, 30`, `equal weights`.
+/// Reads `70/30`, `weights 70, 30`, `equal weights`.
 fn weights(words: &[Word]) -> Taken<'_> {
     if let Some(rest) =
         after(words, "equal weights|equal weight|equally weighted|equally|an even split|even split|evenly")
@@ -225,7 +226,7 @@ fn number(word: &Word) -> Option<f64> {
     }
 }
 
-/// `at Site/target` or `site X target Y`, one or several.
+/// Reads one or several of `at Site/target` or `site X target Y`.
 fn points(words: &[Word]) -> Taken<'_> {
     if let Some(after_site) = after(words, "the site|site")
         && let [site, rest @ ..] = after_site
@@ -246,7 +247,7 @@ fn points(words: &[Word]) -> Taken<'_> {
     (!points.is_empty()).then(|| (vec![("decision_points".to_owned(), points.into())], rest))
 }
 
-/// `in assign-prog`, `for the mathstream context`.
+/// Reads `in assign-prog`, `for the mathstream context`.
 fn context(words: &[Word]) -> Taken<'_> {
     let named = after(
         words,
@@ -266,7 +267,7 @@ fn context(words: &[Word]) -> Taken<'_> {
     one("context", first.text.clone(), followed)
 }
 
-/// A part of `clauses.txt`, if one begins here.
+/// Reads a part of `clauses.txt`, if one begins here.
 fn fixed(words: &[Word]) -> Taken<'_> {
     static PARTS: LazyLock<Lines> =
         LazyLock::new(|| Lines::read(include_str!("clauses.txt")).expect("the parts can be read"));
@@ -276,7 +277,7 @@ fn fixed(words: &[Word]) -> Taken<'_> {
     Some((given.into_iter().collect(), &words[taken..]))
 }
 
-/// The mode as the platform writes it.
+/// Returns the mode as the platform writes it.
 pub(super) fn filter_mode(word: &Word) -> &str {
     match word.lower.as_str() {
         "excludeall" | "exclude" => "excludeAll",
@@ -291,7 +292,7 @@ fn tags(words: &[Word]) -> Taken<'_> {
     (!tags.is_empty()).then(|| (vec![("tags".to_owned(), tags.into())], rest))
 }
 
-/// `called Hint Timing`: up to the next part.
+/// Reads `called Hint Timing`, up to the next part.
 fn name(words: &[Word]) -> Taken<'_> {
     let after = after(words, "called|named|the name|name it|call it|name|titled")?;
     let after = skip(after, "to|is|should be|as");
@@ -304,7 +305,7 @@ fn name(words: &[Word]) -> Taken<'_> {
     one("name", text(name), &after[end..])
 }
 
-/// Whether a part of a description begins here: what ends a name that is not in quotes.
+/// Returns true if a part of a description begins here, which ends a name that is not in quotes.
 pub(super) fn begins_part(words: &[Word]) -> bool {
     let joined = skip(words, "and with|and at|with|and|at|on|using|,");
     description(joined).is_some()

@@ -1,4 +1,4 @@
-//! What sounds like a change and is none.
+//! Tests of sentences that sound like a change and are none.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! What the lines understand.
+//! Tests of the phrases in `lines.txt`.
 
 use super::{situation::Situation, tests::check};
 

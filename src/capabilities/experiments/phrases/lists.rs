@@ -1,8 +1,8 @@
-//! Lists of experiments: which ones, in which order, which page.
+//! Requests for lists of experiments, with their limits, order and page.
 //!
-//! A list is asked for by what is listed (“experiments”) or by a status (“what is running?”); what limits it are clauses
-//! that may stand anywhere and in any order. Words that say nothing are left aside; for any other word that belongs to no
-//! clause there is a question, since a list that ignores it would be another list.
+//! A list is asked for by the word for its items (“experiments”) or by a status (“what is running?”); it is limited by
+//! clauses that may stand anywhere and in any order. Small words are ignored; any other word that belongs to no clause
+//! leads to a question, since a list that ignores it would be another list.
 
 use serde_json::{Map, Value, json};
 
@@ -41,7 +41,7 @@ const CREATED: &str = "created|create|made|make|added|set up";
 const CHANGED: &str = "last changed|last updated|changed|updated|edited|modified|change|update";
 const THINGS: [&str; 8] =
     ["experiments", "studies", "experiement", "experimets", "tests", "ones", "everything", "drafts"];
-/// What cannot be the name of a context.
+/// Words that cannot be the name of a context.
 const NO_CONTEXT: &str = "total upgrade all there status detail details short json raw full this last general them me us mine ours my \
     our now order ascending descending reverse system platform server database these those which progress between \
     today yesterday";
@@ -59,12 +59,12 @@ const OPENING: &str = "with by that which are is was have has status state in on
     who sorted ordered";
 const NOT: &str = "haven't been|have not been|hasn't been|has not been|not been|never been|never|haven't|not|except for|except|excluding|without|other than|apart from|aren't|isn't|nor";
 
-/// Whether it is a word for a status.
+/// Returns true for a word for a status.
 pub(super) fn is_status(word: &Word) -> bool {
     status(word).is_some()
 }
 
-/// Whether it cannot be the name of a context.
+/// Returns true for a word that cannot be the name of a context.
 pub(super) fn is_no_context(word: &Word) -> bool {
     word.among(NO_CONTEXT)
         || word.any(&THINGS)
@@ -76,12 +76,12 @@ fn status(word: &Word) -> Option<&'static str> {
     STATUSES.iter().find(|(said, _)| word.is(said)).map(|(_, status)| *status)
 }
 
-/// All experiments.
+/// Returns the wish for a list of all experiments.
 pub(super) fn all() -> Wish {
     Wish::read(LIST, [])
 }
 
-/// Which experiments are asked for, if a list is.
+/// Reads a request for a list of experiments, or of their names.
 pub(super) fn list(words: &[Word]) -> Option<Understood> {
     if words.iter().any(|word| word.quoted && word.kind.is_some()) {
         return None; // one of them is asked about
@@ -127,7 +127,7 @@ pub(super) fn list(words: &[Word]) -> Option<Understood> {
     })
 }
 
-/// `what is running in assign-prog?`, `anything paused?`
+/// Returns true for a question by status: `what is running in assign-prog?`, `is anything paused?`
 fn stands(words: &[Word]) -> bool {
     let asked = after(
         skip(words, "show me|show us|tell me|show|check|list"),
@@ -142,7 +142,7 @@ fn stands(words: &[Word]) -> bool {
     is_status(first) && rest.first().is_none_or(goes_on)
 }
 
-/// `what do we have in livehint-ai?`
+/// Returns true for a question by context: `what do we have in livehint-ai?`
 fn holds(words: &[Word]) -> bool {
     let named = after(
         words,
@@ -151,7 +151,7 @@ fn holds(words: &[Word]) -> bool {
     named.is_some_and(|rest| matches!(rest, [one] if one.kind.as_deref() == Some("context")))
 }
 
-/// `what was created today?`
+/// Returns true for a question by time: `what was created today?`
 fn was_made(words: &[Word]) -> bool {
     let asked = after(words, "what was|what has been|what did we|what did i|what got|what is");
     let asked = asked.or_else(|| after(words, "what been|whats been|what's been"));
@@ -159,7 +159,7 @@ fn was_made(words: &[Word]) -> bool {
     when.is_some_and(|when| period(when).is_some())
 }
 
-/// What became of a word.
+/// The use of a word in a list's clauses: `Known` if it is used, `Small` if it limits nothing, else `Odd`.
 #[derive(Clone, Copy, PartialEq)]
 enum Place {
     Known,
@@ -167,7 +167,7 @@ enum Place {
     Odd,
 }
 
-/// What limits and orders the list; or a question about what cannot be understood.
+/// Reads the arguments of the list, its limits and order; `Err` is a question about words that are not understood.
 fn clauses(words: &[Word], things: Option<usize>) -> Result<Map<String, Value>, Understood> {
     let mut found = Map::new();
     let mut places: Vec<Place> =
@@ -230,7 +230,7 @@ fn is_small(word: &Word) -> bool {
     !word.quoted && SMALL.split_whitespace().any(|small| word.lower == small)
 }
 
-/// The first words that belong to nothing, with the small words that lead to them.
+/// Returns the first words that belong to no clause, with the small words that lead to them.
 fn odd(words: &[Word], places: &[Place]) -> Option<String> {
     let first = places.iter().position(|place| *place == Place::Odd)?;
     let mut end =
@@ -246,7 +246,7 @@ fn odd(words: &[Word], places: &[Place]) -> Option<String> {
     Some(text(skip(&words[start..end], "the|and|or")))
 }
 
-/// A status at the beginning: whether it is one that is not wanted, and how many words it takes.
+/// Reads a status at the beginning. Returns true if it is excluded, the status, and the number of words it takes.
 fn stated(words: &[Word]) -> Option<(bool, &'static str, usize)> {
     let denied = after(words, NOT);
     let rest = match denied {
@@ -269,7 +269,7 @@ fn stated(words: &[Word]) -> Option<(bool, &'static str, usize)> {
 
 const SORTED: &str = "sorted by|sort by|sort them by|ordered by|order by|order them by|arranged by";
 
-/// An order at the beginning, and what follows.
+/// Reads an order at the beginning, and returns it with the words that follow.
 fn order(words: &[Word]) -> Option<(&'static str, &[Word])> {
     const FIXED: [(&str, &str); 4] = [
         ("newest first|most recent first|newest|latest|most recent|recently created", "newest"),
@@ -304,7 +304,7 @@ fn order(words: &[Word]) -> Option<(&'static str, &[Word])> {
     }
 }
 
-/// A clause at the beginning: what it sets, and how many words it is long.
+/// Reads a clause at the beginning. Returns the argument that it sets, its value, and the number of words it takes.
 fn clause(words: &[Word]) -> Option<(&'static str, Value, usize)> {
     let length = |rest: &[Word]| words.len() - rest.len();
     const IN_NAME: &str =
@@ -361,7 +361,7 @@ fn clause(words: &[Word]) -> Option<(&'static str, Value, usize)> {
     is_context.then(|| ("context", json!(first.text), length(skip(rest, "context"))))
 }
 
-/// When something happened, in the words that the tool reads; and what follows.
+/// Reads a period, and returns it in the words that the tool reads, with the words that follow.
 fn period(words: &[Word]) -> Option<(String, &[Word])> {
     if let Some(found) = fixed_period(words) {
         return Some(found);
@@ -389,7 +389,7 @@ fn period(words: &[Word]) -> Option<(String, &[Word])> {
     (more > 0).then(|| upto(words.len() - rest.len() + more))
 }
 
-/// A period that is one by its words alone, and what follows.
+/// Reads a period that needs no “since” or the like, and returns it with the words that follow.
 fn fixed_period(words: &[Word]) -> Option<(String, &[Word])> {
     const MONTHS: &str = "january february march april may june july august september october november december";
     let named = after(words, "today|yesterday|recently|this week|last week|this month|last month|this year|last year");
@@ -417,7 +417,7 @@ fn fixed_period(words: &[Word]) -> Option<(String, &[Word])> {
     Some((plain_period(&words[..words.len() - rest.len()]), rest))
 }
 
-/// `in the last 3 days` is `last 3 days`.
+/// Returns the period in plain words: `last 3 days` for `in the last 3 days`.
 fn plain_period(words: &[Word]) -> String {
     let words = skip(words, "in the|in|within the|during the|during|the");
     text(match words.first() {

@@ -1,8 +1,10 @@
-//! What people say about experiments, and what it means.
+//! The phrases about experiments.
 //!
-//! `lines.txt` holds what is said, in one order or in any, and `clauses.txt` parts of descriptions; [`values`] reads what fills a line. What is too free for that is
-//! read by functions: descriptions of experiments ([`clauses`], [`design`], [`factors`]), [`changes`] made with them, lists
-//! and what limits them ([`lists`]), what is meant by “all” ([`bulk`]), answers and corrections ([`answers`], [`moments`]).
+//! `lines.txt` holds phrases with or without an order, and `clauses.txt` parts of descriptions; [`values`] reads the
+//! values in a line. Functions read everything that is too free for that: descriptions of experiments ([`clauses`],
+//! [`design`], [`factors`]), [`changes`] made with them, lists and their limits ([`lists`]), several experiments at
+//! once ([`bulk`]), answers and corrections ([`answers`], [`moments`]), and questions by the things they mention
+//! ([`reads`]).
 
 mod answers;
 mod bulk;
@@ -39,11 +41,11 @@ use serde_json::{Map, Value};
 
 use super::glossary;
 
-/// The tool that shows one experiment, and the one that explains words.
+/// The tool that shows one experiment; [`EXPLAIN`] explains words.
 const DETAILS: &str = "get_experiment_details";
 const EXPLAIN: &str = "explain_upgrade_concept";
 
-/// What a word means, with a look at the platform where that shows something.
+/// Returns the wish for the meaning of a word: a call of the tool if the platform has an example to show.
 fn explain(term: &'static glossary::Term) -> Wish {
     match term.example {
         Some(_) => Wish::read(EXPLAIN, [("concept", Some(term.name().to_owned()))]),
@@ -51,7 +53,7 @@ fn explain(term: &'static glossary::Term) -> Wish {
     }
 }
 
-/// The capability that has them.
+/// The capability of these phrases.
 const OWNER: &str = super::NAME;
 
 /// The phrases about experiments.
@@ -208,7 +210,7 @@ impl Phrases for OfExperiments {
     }
 }
 
-/// All phrases there are, with the families of what they lead to.
+/// Returns a book of these phrases, with the families of their tools and actions.
 #[cfg(test)]
 pub(crate) fn book() -> countersign_understanding::book::Book {
     let mut book =
@@ -220,7 +222,7 @@ pub(crate) fn book() -> countersign_understanding::book::Book {
     book
 }
 
-/// What can be asked and what can be changed.
+/// The reply to “help”: the questions and changes that are possible.
 const HELP: &str = "*Look up*\n\
     • “list experiments”, “what is running?”, “find experiments in assign-prog created this week”\n\
     • “show Math Hints”, “show it in detail”, “show it as JSON”\n\

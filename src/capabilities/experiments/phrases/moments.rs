@@ -1,4 +1,4 @@
-//! Another moment for what is in hand: `no, at 9:00`, `Tuesday 9:00 instead`, `make it 10:00`, `Saturday`.
+//! Corrections of the moment of a change in hand: `no, at 9:00`, `Tuesday 9:00 instead`, `make it 10:00`, `Saturday`.
 
 use countersign_understanding::dates::time;
 use serde_json::Map;
@@ -11,10 +11,11 @@ use super::{
     words::{self, Word, after, without_last},
 };
 
-/// The parameters that are a moment.
+/// The parameters that are moments.
 const MOMENTS: [&str; 3] = ["start_on", "end_on", "until"];
 
-/// A day, a time or both, said about a change that has a moment. A time alone keeps the day, a day alone keeps the time.
+/// Reads a day, a time or both, said about a change with a moment. A time alone keeps the day, a day alone keeps the
+/// time.
 pub(super) fn correction(words: &[Word], situation: &Situation) -> Option<Understood> {
     const SAID_SO: &[&str] =
         &["no", "nope", "actually", "instead", "rather", "make", "change", "move", "wait", "sorry"];
@@ -29,7 +30,8 @@ pub(super) fn correction(words: &[Word], situation: &Situation) -> Option<Unders
     Some(Wish::Update(params).into())
 }
 
-/// The one moment of a change, and what it is so far; a start at once can become one at a moment, if that is said.
+/// Returns the parameter of the one moment of a change, and its value so far; `None` as the value for an immediate
+/// start, which becomes a scheduled one only if `said_so`.
 fn moment_of(draft: &Draft, said_so: bool) -> Option<(&'static str, Option<&str>)> {
     let mut given = MOMENTS.iter().filter_map(|key| Some((*key, draft.params.get(*key)?.as_str()?)));
     match (given.next(), given.next()) {
@@ -42,7 +44,7 @@ fn moment_of(draft: &Draft, said_so: bool) -> Option<(&'static str, Option<&str>
     }
 }
 
-/// The moment that is said, whole, if nothing else is.
+/// Returns the moment that is said, completed from `before`, if nothing else is said.
 fn moment(words: &[Word], before: Option<&str>) -> Option<String> {
     const OPENINGS: &str = "no|nope|wait|actually|sorry|oh|oops|,|–|-|make it|make that|use|change it to|change that to|\
         move it to|rather|i meant|i mean|better|let us say|let us make it|it should be|it should start|should be|then|\
@@ -68,7 +70,7 @@ fn moment(words: &[Word], before: Option<&str>) -> Option<String> {
     }
 }
 
-/// The two parts of a moment that was given in words, or that a card shows.
+/// Returns the day and the time of a moment that is given in words or as `2026-11-23T09:00:00.000Z`.
 fn day_and_time(moment: &str) -> (String, Option<String>) {
     if let Some((day, time)) = moment.split_once('T').filter(|(day, _)| day.len() == 10) {
         return (day.to_owned(), Some(time.chars().take(5).collect()));

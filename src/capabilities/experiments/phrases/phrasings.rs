@@ -1,4 +1,4 @@
-//! The documented phrases as people really type them: politely, in other words, with slips of the finger.
+//! Tests of the documented phrases as people really type them: politely, in other words, with typing mistakes.
 
 use serde_json::json;
 

@@ -1,5 +1,5 @@
-//! Questions by what they mention: where no pattern fits, one thing that is named and a word that asks are enough to show
-//! it, and one word of the glossary to explain it. Nothing is changed by it.
+//! Questions by the things they mention: if no pattern fits, one named experiment and a word that asks are enough to
+//! show it, and one word of the glossary is enough to explain it. These never change anything.
 
 use countersign_understanding::phrases::Heard;
 
@@ -17,10 +17,10 @@ const ASKING: &str = "what which who why when where how is are was were has have
     description details detail status state setup conditions weights tags points users summary overview info \
     numbers progress look check display explain describe find open get";
 
-/// Words that point at what was talked about.
+/// Words that point at the thing that was talked about.
 const POINTING: &[&str] = &["it", "its", "that", "this", "them", "they"];
 
-/// What is asked, as far as it is plain from what is mentioned.
+/// Reads a question by the one thing that it mentions.
 pub(super) fn read(words: &[Word], situation: &Situation, asks: bool) -> Option<Wish> {
     let parts = cut(Heard { words, situation, asks: false }, &super::OfExperiments, super::OWNER);
     let subjects: Vec<&Slot> = parts
@@ -46,7 +46,7 @@ fn details(name: &str) -> Option<Wish> {
     Some(Wish::read(DETAILS, [("experiment_id", Some(name.to_owned()))]))
 }
 
-/// `which decision points livehint-ai has`: a context, and a part of its vocabulary.
+/// Reads a context and a part of its vocabulary: `which decision points livehint-ai has`.
 fn of_context(words: &[Word]) -> Option<Wish> {
     let context = words.iter().find(|word| word.kind.as_deref() == Some("context"))?;
     let has = |things: &[&str]| words.iter().any(|word| word.any(things));
@@ -62,7 +62,7 @@ fn of_context(words: &[Word]) -> Option<Wish> {
     Some(Wish::read(tool, [("context", Some(context.text.clone()))]))
 }
 
-/// The words of the glossary in a question: one, or two that go together.
+/// Reads a question with one word of the glossary, or two that go together.
 fn term(words: &[Word]) -> Option<Wish> {
     let mut found: Vec<&'static glossary::Term> = Vec::new();
     let mut at = 0;

@@ -1,5 +1,5 @@
-//! Nothing that is said is dropped: requests with restrictions, drawn at random. Each restriction is in the change that is
-//! worked out, or in what the person is told.
+//! Tests with random restrictions that nothing said is dropped: each restriction is in the proposed change, or in the
+//! reply to the person.
 
 use proptest::prelude::*;
 
@@ -10,7 +10,7 @@ use countersign_understanding::lexicon::{Mention, Name, Names, fold};
 const NAMES: &[&str] =
     &["Math Hints", "Running Test", "Geometry B", "Ana's Übung 🚀", "Stop and Go", "数学提示", "Foo Experiment"];
 
-/// The names on a platform.
+/// Returns the names on a platform.
 pub(super) fn names() -> Names {
     let context = |context: &&str| Name { kind: "context".to_owned(), subject: false, ..name(context) };
     Names::new(NAMES.iter().map(|experiment| name(experiment)).chain(["assign-prog", "mathstream"].iter().map(context)))
@@ -26,13 +26,13 @@ fn name(name: &str) -> Name {
     }
 }
 
-/// What these words come to, with the names there are.
+/// Returns the situation of these words, with the names that they mention.
 fn situation(said: &str) -> Situation {
     let found: Vec<Mention> = names().find(said);
     Situation { said: said.to_owned(), names: found, today: "2026-11-22".to_owned(), ..Situation::default() }
 }
 
-/// A restriction, and the words of it that say what it is; for a moment also as the change would hold it.
+/// Draws a restriction with its marks: of each list of alternatives, the change or the reply must hold one.
 fn restriction() -> impl Strategy<Value = (String, Vec<Vec<&'static str>>)> {
     let fixed: Vec<(&'static str, Vec<Vec<&'static str>>)> = vec![
         ("on Friday", vec![vec!["friday"]]),
@@ -164,7 +164,7 @@ fn requests_without_a_restriction_are_understood() {
     }
 }
 
-/// What is said to a request that is not carried out.
+/// Returns the reply to a request that is not carried out.
 fn told(said: &str) -> String {
     match understand(&situation(said)).wish {
         Wish::Unclear { question, options } if options.is_empty() => question,

@@ -1,4 +1,4 @@
-//! Several requests in one message.
+//! Tests of several requests in one message.
 
 use countersign_understanding::book::Book;
 

@@ -1,4 +1,4 @@
-//! The documented phrases: what is said, and what is understood. Add a row to teach the grammar a phrase.
+//! Tests of the documented phrases: each sentence and its meaning. Add a row to teach the grammar a phrase.
 
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ use super::{
 
 use countersign_understanding::checking;
 
-/// What is understood with the phrases about experiments.
+/// Returns the wish of a message, by the phrases about experiments.
 pub(super) fn understand(situation: &Situation) -> Understood {
     book().understand(situation)
 }

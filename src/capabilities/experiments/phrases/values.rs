@@ -1,4 +1,4 @@
-//! What can stand in a line for a value of ours: contexts, users, groups, points, words of the glossary.
+//! The values in the lines about experiments: contexts, users, groups, points, words of the glossary.
 
 use countersign_understanding::{
     dates::number_word,
@@ -19,14 +19,14 @@ use crate::glossary;
 /// The longest list, in words.
 const LONGEST: usize = 60;
 
-/// Where a list can end: at the end, or before a word that leads to something else.
+/// Returns true if a list of this length can end there: at the end, or before a word that leads to something else.
 fn may_end(words: &[Word], length: usize) -> bool {
     const NEXT: &[&str] =
         &["to", "on", "onto", "from", "off", "in", "into", "with", "and", "working", "visiting", "at", ",", "for"];
     words.get(length).is_none_or(|next| next.any(NEXT))
 }
 
-/// The values of a kind at the beginning of these words.
+/// Returns the values of a kind at the beginning of these words.
 pub(super) fn of(kind: &str, heard: Heard<'_>) -> Vec<Candidate> {
     let words = heard.words;
     let each = |most: usize, value: &dyn Fn(&[Word]) -> Option<Value>, known: bool| {
@@ -104,14 +104,14 @@ pub(super) fn of(kind: &str, heard: Heard<'_>) -> Vec<Candidate> {
     }
 }
 
-/// Ids of groups by their type, where nothing else is said.
+/// Reads ids of groups by their type, if nothing else is said.
 fn ids(words: &[Word], one_each: bool) -> Option<Value> {
     let said = words.iter().any(|word| word.any(&["groups", "group", "working", "visiting", "in"]));
     let ids = groups(words, one_each);
     (!said && !ids.is_empty()).then_some(Value::Object(ids))
 }
 
-/// A context: one that is known, or one word in lower case that is no word of ours.
+/// Returns true for a context: a known one, or one word in lower case that has no other meaning here.
 fn is_context(words: &[Word]) -> bool {
     let [one] = words else { return false };
     let known = one.kind.as_deref() == Some("context");
@@ -123,7 +123,7 @@ fn is_context(words: &[Word]) -> bool {
             && !points_back(words, &OfExperiments)
 }
 
-/// A context, or an experiment by its whole name.
+/// Reads a context, or an experiment by its whole name.
 fn place_name(words: &[Word]) -> Option<Value> {
     let plain = skip(words, "the");
     (!plain.is_empty() && !plain.iter().any(|word| word.any(&["with", ",", "who", "at", "on", "right"])))
@@ -136,12 +136,12 @@ fn is_user(word: &Word) -> bool {
     !word.quoted && !word.among(NOBODY)
 }
 
-/// Whether it is a type of group.
+/// Returns true for a type of group.
 fn is_grouping(word: &Word) -> bool {
     !word.quoted && (word.lower.ends_with("id") || word.among("class school teacher district"))
 }
 
-/// `continue`, `assign control`.
+/// Reads a post rule: `continue`, `assign control`.
 fn post_rule(words: &[Word]) -> Option<Value> {
     match words {
         [one] => Some(one.lower.clone().into()),
@@ -150,7 +150,7 @@ fn post_rule(words: &[Word]) -> Option<Value> {
     }
 }
 
-/// A status that something can be set to.
+/// Reads a status that an experiment can be set to.
 fn status(word: &Word) -> Option<Value> {
     const KNOWN: &str = "running enrolling paused stopped inactive cancelled canceled completed archived \
         enrollmentcomplete preview scheduled";
@@ -160,7 +160,7 @@ fn status(word: &Word) -> Option<Value> {
     }
 }
 
-/// A word of the glossary, by its usual name. A status alone is asked for as a list unless its meaning is.
+/// Reads a word of the glossary, and returns its usual name. A status alone asks for a list, unless “means” follows.
 fn term(words: &[Word], all: &[Word]) -> Option<Value> {
     let is_status = matches!(words, [one] if lists::is_status(one));
     let means = all.get(1).is_some_and(|next| next.any(&["mean", "means"]));
@@ -168,7 +168,7 @@ fn term(words: &[Word], all: &[Word]) -> Option<Value> {
     found.filter(|_| !is_status || means).map(|term| term.name().into())
 }
 
-/// A word that is no name: in lower case, and not about something of theirs.
+/// Returns true for words that are no name: in lower case, and about nothing on the platform.
 fn is_plain(words: &[Word], heard: Heard<'_>) -> bool {
     const THEIRS: &str = "of in experiment study setup details detail context it its this that briefly";
     let plain = |word: &Word| !word.quoted && word.text.chars().all(|c| c.is_lowercase() || c == '-' || c == '\'');
@@ -177,13 +177,13 @@ fn is_plain(words: &[Word], heard: Heard<'_>) -> bool {
     words.iter().all(plain) && !words.iter().any(|word| word.among(THEIRS)) && !known && !is_context
 }
 
-/// Several words with capitals, or what stands in quotes.
+/// Returns true for several words with capitals, or words in quotes.
 fn is_name(words: &[Word]) -> bool {
     words.iter().any(|word| word.quoted)
         || words.len() > 1 && words.iter().all(|word| word.text.starts_with(char::is_uppercase))
 }
 
-/// `Site/target`, or both as two words.
+/// Reads `Site/target`, or both as two words.
 fn site_and_target(words: &[Word]) -> Option<Candidate> {
     let as_point =
         |word: &Word| !word.quoted && (word.text.contains('_') || word.text.contains('-') && word.text == word.lower);
@@ -200,7 +200,7 @@ fn site_and_target(words: &[Word]) -> Option<Candidate> {
     }
 }
 
-/// `in assign-prog`, `of Math Hints`: a context or an experiment, after the word that leads to it.
+/// Reads a context or an experiment after a preposition: `in assign-prog`, `of Math Hints`.
 fn within(words: &[Word]) -> Option<Value> {
     let (first, rest) = words.split_first().filter(|(first, _)| first.any(&["in", "of"]))?;
     let named = skip(rest, "the context|context|the experiment|experiment|the");
@@ -213,7 +213,7 @@ fn within(words: &[Word]) -> Option<Value> {
     Some(json!({ key: text(plain) }))
 }
 
-/// `with groups`, `with classId groups`.
+/// Reads `with groups`, `with classId groups`.
 fn group_kind(words: &[Word]) -> Option<Value> {
     match words {
         [one] if one.any(&["groups", "group", "memberships"]) => Some(json!({ "with_groups": true })),
@@ -227,18 +227,18 @@ fn group_kind(words: &[Word]) -> Option<Value> {
     }
 }
 
-/// Who is on a list: `u1, class 5B and u2`.
+/// Reads the members of a list: `u1, class 5B and u2`.
 fn members(words: &[Word]) -> Option<Value> {
     Some(who_of(&items(words, 2)?))
 }
 
-/// Tags that are added or taken away.
+/// Reads tags that are added (`mark` `+`) or removed (`-`).
 fn tags(words: &[Word], mark: char) -> Option<Value> {
     let tags: Vec<String> = items(words, 4)?.iter().map(|tag| format!("{mark}{}", text(tag))).collect();
     Some(tags.into())
 }
 
-/// The items of a list that holds nothing else, each of at most so many words.
+/// Reads the items of a list that holds nothing else, each of at most `most` words.
 fn items(words: &[Word], most: usize) -> Option<Vec<Vec<Word>>> {
     let (items, rest) = clauses::list(words);
     let is_item = |item: &Vec<Word>| {
@@ -250,7 +250,7 @@ fn items(words: &[Word], most: usize) -> Option<Vec<Vec<Word>>> {
     (ends && rest.is_empty() && !items.is_empty() && items.iter().all(is_item)).then_some(items)
 }
 
-/// A new name, up to the end. What goes on after it is no part of it.
+/// Reads a new name, up to the end; `None` if another request follows it.
 fn new_name(words: &[Word]) -> Option<Value> {
     const GOES_ON: &[&str] = &[",", "and", "but", "once", "if", "then", "unless", "when"];
     let more = |at: usize| {
@@ -261,7 +261,8 @@ fn new_name(words: &[Word]) -> Option<Value> {
     (!(1..words.len()).any(more)).then(|| text(name).into())
 }
 
-/// `class 5B and 5C, school North`: ids by type. A working group has one id for each type.
+/// Reads ids of groups by type: `class 5B and 5C, school North`. With `one_each`, as for working groups, each type has
+/// one id.
 fn groups(words: &[Word], one_each: bool) -> Map<String, Value> {
     let mut groups: Map<String, Value> = Map::new();
     let (items, _) = clauses::list(words);
