@@ -60,7 +60,7 @@ pub fn ends_draft(said: &str) -> bool {
 pub struct Spared {
     /// The verb.
     pub verb: String,
-    /// The name, where one is said.
+    /// The name of the thing; `None` for “it” and the like.
     pub name: Option<String>,
 }
 

@@ -60,7 +60,7 @@ impl Book {
     ///
     /// # Errors
     ///
-    /// The line that cannot be read, and why.
+    /// Fails with the first line that cannot be read, and the reason.
     pub fn with(mut self, owner: &'static str, phrases: &'static dyn Phrases) -> Result<Self, String> {
         let lines = Lines::read(phrases.lines())?;
         self.chapters.push(Chapter { owner, phrases, lines });
@@ -77,7 +77,7 @@ impl Book {
         }
     }
 
-    /// Notes an outside system.
+    /// Adds the name of an outside system.
     pub fn note_service(&mut self, service: &'static str) {
         self.services.push(service);
     }

@@ -18,7 +18,7 @@ const SURE: f64 = 0.7;
 pub enum Hint {
     /// These tools and actions, by name.
     Calls(Vec<String>),
-    /// Nothing: it is talk.
+    /// Talk, which needs no tool.
     Talk,
     /// The words fit no phrase.
     Nothing,

@@ -93,7 +93,7 @@ fn value(kind: &str, slot: &Slot) -> Option<Value> {
 pub enum Reading {
     /// Every word is used.
     Whole(Wish),
-    /// All but these words.
+    /// Some words are left over.
     Partly {
         /// The words left over, as typed.
         left: String,

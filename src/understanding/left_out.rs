@@ -94,7 +94,7 @@ const BEFORE: &[&str] = &[
 struct Word<'a> {
     /// The word as it was written, without punctuation around it.
     bare: &'a str,
-    /// In lower case.
+    /// The same in lower case.
     lower: String,
     /// The bytes of the message where it begins and ends, punctuation after it included.
     from: usize,

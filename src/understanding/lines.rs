@@ -298,13 +298,13 @@ struct Rest<'r, 'a> {
 struct Reading<'a> {
     heard: Heard<'a>,
     phrases: &'a dyn Phrases,
-    /// The capability.
+    /// The capability of the lines.
     owner: &'a str,
     names_only: bool,
     is_whole: bool,
     /// True for each word that may stand anywhere.
     small: Vec<bool>,
-    /// The values that were found, by kind and place.
+    /// The values that were found, by kind and the index of their first word.
     seen: HashMap<(&'a str, usize), Rc<[Candidate]>>,
     given: Vec<(&'a str, Value)>,
     cost: usize,

@@ -85,7 +85,7 @@ pub struct Analysis {
     /// The family of tools and actions that the request needs; `None` for talk.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capability: Option<String>,
-    /// From 0 to 1; below 0.7 the person is asked.
+    /// The confidence, from 0 to 1; below 0.7 the person is asked.
     pub confidence: f64,
     /// The request in one sentence, complete in itself.
     #[serde(default)]
@@ -130,7 +130,7 @@ pub enum IntentType {
     NeedsInfo,
 }
 
-/// A change that is being worked out.
+/// An action with its parameters, complete or still being worked out.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Draft {
     /// The name of the action.
@@ -142,7 +142,7 @@ pub struct Draft {
     pub asked: Option<Asked>,
 }
 
-/// The question that a draft waits for.
+/// The question whose answer a draft waits for.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Asked {
     /// The parameter that is asked for.

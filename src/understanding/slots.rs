@@ -71,7 +71,7 @@ pub const SMALL: &[&str] = &[
     "both", ",", "called", "named", "–", "-", "—",
 ];
 
-/// Words that limit what is asked for: nothing that holds one is politeness.
+/// Words that limit a request: nothing that holds one is politeness.
 pub const LIMITING: &[&str] = &[
     "if", "only", "but", "not", "until", "till", "before", "after", "unless", "except", "without", "once", "when",
     "while", "instead", "and", "then", "never", "no", "don't", "also", "or", "with", "for", "by", "from", "at", "on",

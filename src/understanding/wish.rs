@@ -60,11 +60,11 @@ pub enum Talk {
     NothingToUndo,
     /// “Try again”, and there is nothing to try again.
     NothingToRepeat,
-    /// “Yes” or “no”, and nothing was asked.
+    /// “Yes” or “no”, without a question.
     NothingAsked,
     /// “Ok”, and a card is open: that decides nothing.
     CardWaits,
-    /// “Don't start it.”; the word for what was not done.
+    /// “Don't start it”, with the participle for the change that was not made: `started`.
     NothingDone(&'static str),
 }
 

@@ -15,7 +15,7 @@ pub struct Word {
     pub tail: String,
     /// The kind of the thing that it names; `None` if it is no known name.
     pub kind: Option<String>,
-    /// The capability whose thing it names, if only one knows it.
+    /// The capability of the thing that it names, if that is only one.
     pub owner: Option<String>,
 }
 

@@ -9,7 +9,7 @@ pub enum Asks {
     Read,
     /// An action.
     Change,
-    /// Nothing: it is talk.
+    /// A kind of talk.
     Talk,
 }
 

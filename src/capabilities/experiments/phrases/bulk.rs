@@ -1,4 +1,4 @@
-//! Several experiments at once: all of a kind, or some by name.
+//! Phrases about several experiments at once: all of a kind, or some by name.
 
 use serde_json::{Map, Value, json};
 

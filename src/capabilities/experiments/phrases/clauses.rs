@@ -117,7 +117,7 @@ fn conditions(words: &[Word]) -> Taken<'_> {
     (!codes.is_empty()).then(|| (vec![("conditions".to_owned(), Value::Array(codes))], rest))
 }
 
-/// Conditions as given in a list: `control`, `control 70`, `control/hints`.
+/// Returns conditions as given in a list: `control`, `control 70`, `control/hints`.
 pub(super) fn conditions_of(items: &[Vec<Word>]) -> Vec<Value> {
     let mut codes = Vec::new();
     for item in items {

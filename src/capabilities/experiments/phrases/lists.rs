@@ -54,7 +54,7 @@ const SMALL: &str = "all any every each the a an my our me us you your please pl
     to know want need if by sorted sort ordered order status state their its set up created create made make context app \
     but quickly kindly hello hi list overview over word first either just rn lying around up pull more mean means sort order \
     trial trials most title having them's thanks ty cheers it's team all";
-/// Small words that belong to what follows them.
+/// Small words that belong to the words after them.
 const OPENING: &str = "with by that which are is was have has status state in on of for from the created made create but and or at \
     who sorted ordered";
 const NOT: &str = "haven't been|have not been|hasn't been|has not been|not been|never been|never|haven't|not|except for|except|excluding|without|other than|apart from|aren't|isn't|nor";
