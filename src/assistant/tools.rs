@@ -188,7 +188,7 @@ impl Kit {
     }
 }
 
-/// Returns the tool by which a model says that a request is not one clear wish.
+/// Returns the tool by which a model says that a request is not one clear request.
 fn analysis(families: &[Family]) -> ToolSpec {
     let mut names: Vec<&str> = Vec::new();
     for family in families {

@@ -5,7 +5,7 @@ use serde_json::Map;
 use super::{
     book::Book,
     situation::{Draft, RecentChange, Situation},
-    wish::{Talk, Understood, Wish},
+    user_request::{Talk, Understood, UserRequest},
     words::{self, Word, after, lower, plainly, skip, text},
 };
 
@@ -110,11 +110,11 @@ pub(crate) fn drop(words: &[Word], situation: &Situation) -> Option<Understood> 
     let holds_up = listed(WITHDRAW, &plain) || waits && listed(STOP, &plain);
     let of_draft = cancels || holds_up || listed(ENDS_DRAFT, &whole);
     let nothing_but_cards = || match situation.open_cards.as_slice() {
-        [] => Wish::Drop,
-        _ => Wish::Talk(Talk::CardWaits),
+        [] => UserRequest::Drop,
+        _ => UserRequest::Talk(Talk::CardWaits),
     };
     match (always, of_draft, situation.draft.is_some()) {
-        (true, _, true) | (_, true, true) => Some(Wish::Drop.into()),
+        (true, _, true) | (_, true, true) => Some(UserRequest::Drop.into()),
         (true, _, false) => Some(nothing_but_cards().into()),
         (_, true, false) if holds_up && !situation.open_cards.is_empty() => Some(nothing_but_cards().into()),
         (_, true, false) if cancels => Some(match &situation.last_subject {
@@ -141,7 +141,7 @@ pub(crate) fn offered(book: &Book, words: &[Word], situation: &Situation) -> Opt
     let said = text(words).to_lowercase();
     let chosen = asked.options.iter().find(|option| option.to_lowercase() == said)?;
     let parts: Vec<Word> = super::words::words(chosen);
-    Some(Wish::Update(Map::from_iter([(asked.parameter.clone(), book.value(&asked.parameter, &parts))])).into())
+    Some(UserRequest::Update(Map::from_iter([(asked.parameter.clone(), book.value(&asked.parameter, &parts))])).into())
 }
 
 /// Reports a correction that fits no field.
@@ -179,7 +179,7 @@ fn recent(
         |change: &RecentChange| POINTING.contains(&wanted.as_str()) || plain(&change.what).contains(&plain(&wanted));
     let found = situation.recent_changes.iter().rev().filter(|change| fits(change)).find_map(follow_up);
     match found {
-        Some(draft) => Wish::change(&draft.action, draft.params.clone()).into(),
-        None => Wish::Talk(nothing).into(),
+        Some(draft) => UserRequest::change(&draft.action, draft.params.clone()).into(),
+        None => UserRequest::Talk(nothing).into(),
     }
 }

@@ -1,4 +1,4 @@
-//! From words to a wish: the phrases of all capabilities, in the order in which they are tried.
+//! From words to a request: the phrases of all capabilities, in the order in which they are tried.
 //!
 //! “Never mind” and offered answers come first, then whole requests, then words that only make sense as the answer to
 //! an open question. So a person may ask something else in between, and an answer is never taken for a request it
@@ -16,7 +16,7 @@ use super::{
     phrases::{Heard, Phrases},
     situation::Situation,
     talk,
-    wish::{Talk, Understood, Wish},
+    user_request::{Talk, Understood, UserRequest},
     words::{Word, after, lower, polite, respell, text, words, words_with},
 };
 
@@ -97,19 +97,21 @@ impl Book {
         &self.services
     }
 
-    /// Returns the family of the tool or action that a wish needs; talk needs none.
-    pub(super) fn family_of(&self, wish: &Wish, situation: &Situation) -> Option<&str> {
+    /// Returns the family of the tool or action that a request needs; talk needs none.
+    pub(super) fn family_of(&self, user_request: &UserRequest, situation: &Situation) -> Option<&str> {
         let of = |name: &str| self.families.get(name).map(String::as_str);
-        match wish {
-            Wish::Term { .. } => self.families.values().find(|family| *family == "terminology").map(String::as_str),
-            Wish::Talk(Talk::NothingDone(_)) => self.changes.as_deref(),
-            Wish::Read { tool, .. } if tool == talk::LOG => self.changes.as_deref(),
-            Wish::Unclear { options, .. } if !options.is_empty() => self.changes.as_deref(),
-            Wish::Read { tool, .. } => of(tool),
-            Wish::Change { action, .. } => of(action),
-            Wish::Update(_) | Wish::Drop => situation.in_hand().and_then(|draft| of(&draft.action)),
-            Wish::Unsupported => Some("unsupported"),
-            Wish::Talk(_) | Wish::Unclear { .. } => None,
+        match user_request {
+            UserRequest::Term { .. } => {
+                self.families.values().find(|family| *family == "terminology").map(String::as_str)
+            }
+            UserRequest::Talk(Talk::NothingDone(_)) => self.changes.as_deref(),
+            UserRequest::Read { tool, .. } if tool == talk::LOG => self.changes.as_deref(),
+            UserRequest::Unclear { options, .. } if !options.is_empty() => self.changes.as_deref(),
+            UserRequest::Read { tool, .. } => of(tool),
+            UserRequest::Change { action, .. } => of(action),
+            UserRequest::Update(_) | UserRequest::Drop => situation.in_hand().and_then(|draft| of(&draft.action)),
+            UserRequest::Unsupported => Some("unsupported"),
+            UserRequest::Talk(_) | UserRequest::Unclear { .. } => None,
         }
     }
 
@@ -123,7 +125,7 @@ impl Book {
         found
     }
 
-    /// Returns the wish that a message expresses.
+    /// Returns the request that a message expresses.
     pub fn understand(&self, situation: &Situation) -> Understood {
         let typed = self.words(&situation.said, None);
         let plain = polite(&typed);
@@ -138,8 +140,10 @@ impl Book {
             let heard = Heard { words: plain, situation, asks };
             let found = self.leads(heard).unwrap_or_else(|| self.requested(&typed, heard));
             let makes_new = |action: &str| self.phrases().any(|phrases| phrases.makes_new(action));
-            let creates = matches!(&found.wish, Wish::Change { action, .. } if makes_new(action));
-            if creates || matches!(found.wish, Wish::Update(_) | Wish::Drop | Wish::Talk(_)) {
+            let creates = matches!(&found.user_request, UserRequest::Change { action, .. } if makes_new(action));
+            if creates
+                || matches!(found.user_request, UserRequest::Update(_) | UserRequest::Drop | UserRequest::Talk(_))
+            {
                 return self.whole(found, heard);
             }
         }
@@ -148,7 +152,7 @@ impl Book {
         let lead = self.leads(heard);
         let read = if lead.is_some() { Vec::new() } else { self.by_rows(heard) };
         match read.as_slice() {
-            [(_, Reading::Whole(wish))] => return wish.clone().into(),
+            [(_, Reading::Whole(user_request))] => return user_request.clone().into(),
             [(one, Reading::Whole(_)), (other, Reading::Whole(_)), ..] => return self.which(heard, &[one, other]),
             _ => {}
         }
@@ -159,7 +163,7 @@ impl Book {
             }
             _ if is_nothing(&found) && situation.draft.is_none() => {
                 let mentioned = self.phrases().find_map(|phrases| phrases.mentioned(heard));
-                mentioned.map_or(found, |wish| Understood { confidence: MENTIONED, ..wish.into() })
+                mentioned.map_or(found, |user_request| Understood { confidence: MENTIONED, ..user_request.into() })
             }
             _ => found,
         }
@@ -209,12 +213,12 @@ impl Book {
     /// Returns a change that was read by position, or a choice of changes, if it holds everything that was said; else
     /// reports the words that are left out.
     fn whole(&self, found: Understood, heard: Heard<'_>) -> Understood {
-        let holds = match &found.wish {
-            Wish::Change { params, .. } if !found.is_whole && after(heard.words, BRINGS_BACK).is_none() => {
+        let holds = match &found.user_request {
+            UserRequest::Change { params, .. } if !found.is_whole && after(heard.words, BRINGS_BACK).is_none() => {
                 Value::Object(params.clone()).to_string().replace('_', " ")
             }
             // A button repeats all of the request, or there is none.
-            Wish::Unclear { options, .. } if options.iter().any(|option| !option.starts_with("list ")) => {
+            UserRequest::Unclear { options, .. } if options.iter().any(|option| !option.starts_with("list ")) => {
                 options.join(" ")
             }
             _ => return found,
@@ -230,10 +234,10 @@ impl Book {
     fn gives_way(&self, found: &Understood, heard: Heard<'_>) -> bool {
         let named = heard.words.iter().find(|word| word.quoted && word.kind.is_some());
         let holds = |arguments: &Map<String, Value>, name: &Word| arguments.values().any(|value| *value == name.text);
-        match &found.wish {
-            Wish::Unclear { .. } => true,
-            Wish::Read { arguments, .. } if named.is_some_and(|name| !holds(arguments, name)) => true,
-            wish => self.phrases().any(|phrases| phrases.only_shows(wish)),
+        match &found.user_request {
+            UserRequest::Unclear { .. } => true,
+            UserRequest::Read { arguments, .. } if named.is_some_and(|name| !holds(arguments, name)) => true,
+            user_request => self.phrases().any(|phrases| phrases.only_shows(user_request)),
         }
     }
 
@@ -246,7 +250,7 @@ impl Book {
             .or_else(|| self.phrases().find_map(|phrases| phrases.answer(heard)))
             .or_else(|| self.respelt(heard))
             .or_else(|| answers::unclear_correction(words, situation))
-            .or_else(|| (situation.said.trim() == "?").then(|| Wish::Talk(Talk::Help).into()))
+            .or_else(|| (situation.said.trim() == "?").then(|| UserRequest::Talk(Talk::Help).into()))
             .unwrap_or_else(Understood::nothing)
     }
 
@@ -254,16 +258,16 @@ impl Book {
     fn by_lines(&self, heard: Heard<'_>, names_only: bool) -> Option<Understood> {
         let fits = self.chapters.iter().filter_map(|chapter| {
             let fit = chapter.lines.fit(heard, (chapter.phrases, chapter.owner), names_only)?;
-            Some((fit.cost, chapter.phrases, chapter.phrases.settled(fit.call.wish())))
+            Some((fit.cost, chapter.phrases, chapter.phrases.settled(fit.call.user_request())))
         });
         let fits: Vec<_> = fits.collect();
         let least = fits.iter().map(|(cost, ..)| *cost).min()?;
         let mut best = fits.into_iter().filter(|(cost, ..)| *cost == least);
-        let (_, phrases, wish) = best.next()?;
+        let (_, phrases, user_request) = best.next()?;
         let named = heard.words.iter().any(|word| word.quoted);
         match best.next() {
             Some((_, other, _)) if named => Some(self.which(heard, &[&phrases, &other])),
-            _ => Some(Understood { is_whole: true, ..wish.into() }),
+            _ => Some(Understood { is_whole: true, ..user_request.into() }),
         }
     }
 
@@ -274,7 +278,7 @@ impl Book {
         // “Play” alone may be the name of something.
         let says_something = !rest.is_empty() || lower(words).contains(' ');
         let about = after(words, "shut down").is_some() && rest.iter().any(|word| word.kind.is_some());
-        (says_something && !about).then(|| Understood { confidence: 0.9, ..Wish::Unsupported.into() })
+        (says_something && !about).then(|| Understood { confidence: 0.9, ..UserRequest::Unsupported.into() })
     }
 
     /// Reads the words with the first one corrected, if it is one typing mistake away from a verb.
@@ -304,7 +308,7 @@ impl Book {
         self.by_lines(heard, false).or_else(|| self.phrases().find_map(|phrases| phrases.change(heard)))
     }
 
-    /// Reads a whole request. While a question is open, a bare name is more likely its answer than a wish to see
+    /// Reads a whole request. While a question is open, a bare name is more likely its answer than a request to see
     /// something.
     fn request(&self, all: &[Word], heard: Heard<'_>) -> Option<Understood> {
         let Heard { words, situation, asks } = heard;
@@ -316,17 +320,17 @@ impl Book {
             .or_else(|| self.by_lines(heard, false))
             .or_else(|| self.phrases().find_map(|phrases| phrases.change(heard)))?;
         let waiting = situation.draft.as_ref().is_some_and(|draft| draft.asked.is_some());
-        match found.wish {
-            Wish::Talk(Talk::NothingAsked)
+        match found.user_request {
+            UserRequest::Talk(Talk::NothingAsked)
                 if waiting && situation.open_cards.is_empty() && talk::not_yet(&lower(words)) =>
             {
                 Some(Understood::nothing()) // no answer either: the question stands
             }
-            Wish::Talk(Talk::NothingAsked) if waiting => None,
-            Wish::Talk(Talk::NothingAsked) if !situation.open_cards.is_empty() => {
-                Some(Wish::Talk(Talk::CardWaits).into())
+            UserRequest::Talk(Talk::NothingAsked) if waiting => None,
+            UserRequest::Talk(Talk::NothingAsked) if !situation.open_cards.is_empty() => {
+                Some(UserRequest::Talk(Talk::CardWaits).into())
             }
-            Wish::Term { .. } if waiting && !asks && words.len() == 1 => None,
+            UserRequest::Term { .. } if waiting && !asks && words.len() == 1 => None,
             _ => Some(found),
         }
     }
@@ -334,5 +338,5 @@ impl Book {
 
 /// Returns true if nothing was understood, and nothing is to be asked about it.
 fn is_nothing(found: &Understood) -> bool {
-    matches!(&found.wish, Wish::Unclear { question, options } if options.is_empty() && question.is_empty())
+    matches!(&found.user_request, UserRequest::Unclear { question, options } if options.is_empty() && question.is_empty())
 }

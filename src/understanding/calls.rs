@@ -1,4 +1,4 @@
-//! The conversion of a wish into the answer of a model: the same tool calls, the same words.
+//! The conversion of a request into the answer of a model: the same tool calls, the same words.
 
 use countersign_model::{Block, KnownBlock, Purpose, Request, Response, Usage};
 use serde_json::{Map, Value, json};
@@ -7,10 +7,10 @@ use super::{
     book::Book,
     situation::{IntentType, Situation},
     steps, talk,
-    wish::{Understood, Wish},
+    user_request::{Understood, UserRequest},
 };
 
-/// The confidence from which on a wish is acted on.
+/// The confidence from which on a request is acted on.
 const SURE: f64 = 0.7;
 
 /// A guess from words alone which tools to offer to a model.
@@ -28,13 +28,14 @@ pub enum Hint {
 pub(super) fn hint(book: &Book, situation: &Situation) -> Hint {
     let steps = steps::steps(book, situation);
     if !steps.is_empty() {
-        let of_step = |said: String| match hint_of(&book.understand(&Situation { said, ..situation.clone() }).wish) {
-            Hint::Calls(calls) => calls,
-            Hint::Talk | Hint::Nothing => Vec::new(),
-        };
+        let of_step =
+            |said: String| match hint_of(&book.understand(&Situation { said, ..situation.clone() }).user_request) {
+                Hint::Calls(calls) => calls,
+                Hint::Talk | Hint::Nothing => Vec::new(),
+            };
         return Hint::Calls(steps.into_iter().flat_map(of_step).collect());
     }
-    match hint_of(&book.understand(situation).wish) {
+    match hint_of(&book.understand(situation).user_request) {
         Hint::Calls(calls) if calls.is_empty() => {
             Hint::Calls(situation.in_hand().map(|change| change.action.clone()).into_iter().collect())
         }
@@ -42,14 +43,14 @@ pub(super) fn hint(book: &Book, situation: &Situation) -> Hint {
     }
 }
 
-/// Returns the hint for one wish; words that continue a change call for nothing new.
-fn hint_of(wish: &Wish) -> Hint {
-    match wish {
-        Wish::Read { tool, .. } => Hint::Calls(vec![tool.clone()]),
-        Wish::Change { action, .. } => Hint::Calls(vec![action.clone()]),
-        Wish::Update(_) | Wish::Drop => Hint::Calls(Vec::new()),
-        Wish::Talk(_) | Wish::Term { .. } | Wish::Unsupported => Hint::Talk,
-        Wish::Unclear { .. } => Hint::Nothing,
+/// Returns the hint for one request; words that continue a change call for nothing new.
+fn hint_of(user_request: &UserRequest) -> Hint {
+    match user_request {
+        UserRequest::Read { tool, .. } => Hint::Calls(vec![tool.clone()]),
+        UserRequest::Change { action, .. } => Hint::Calls(vec![action.clone()]),
+        UserRequest::Update(_) | UserRequest::Drop => Hint::Calls(Vec::new()),
+        UserRequest::Talk(_) | UserRequest::Term { .. } | UserRequest::Unsupported => Hint::Talk,
+        UserRequest::Unclear { .. } => Hint::Nothing,
     }
 }
 
@@ -58,10 +59,12 @@ pub(super) fn answer(book: &Book, request: &Request, situation: &Situation) -> R
     let understood = book.understand(situation);
     let mut content = Vec::new();
     match request.purpose {
-        Purpose::Analyze if is_clear(book, request, &understood, situation) => gather(&mut content, understood.wish),
+        Purpose::Analyze if is_clear(book, request, &understood, situation) => {
+            gather(&mut content, understood.user_request)
+        }
         Purpose::Analyze => analyze(book, &mut content, &understood, situation),
-        Purpose::Gather => gather(&mut content, understood.wish),
-        Purpose::Respond => respond(book, &mut content, understood.wish, situation),
+        Purpose::Gather => gather(&mut content, understood.user_request),
+        Purpose::Respond => respond(book, &mut content, understood.user_request, situation),
     }
     // One pass is enough for the grammar, so it never waits for the results of its calls.
     Response {
@@ -71,15 +74,17 @@ pub(super) fn answer(book: &Book, request: &Request, situation: &Situation) -> R
     }
 }
 
-/// Returns true if the message is one wish, and the request offers the tool that serves it.
+/// Returns true if the message is one request, and the request offers the tool that serves it.
 fn is_clear(book: &Book, request: &Request, understood: &Understood, situation: &Situation) -> bool {
     let offered = |name: &str| request.tools.iter().any(|tool| tool.name == name);
-    let serves = match &understood.wish {
-        Wish::Read { tool, .. } => offered(tool),
-        Wish::Change { action, .. } => offered(&proposal(action)),
-        Wish::Update(_) => offered("update_action_params"),
-        Wish::Drop => offered("drop_draft"),
-        Wish::Talk(_) | Wish::Term { .. } | Wish::Unsupported | Wish::Unclear { .. } => false,
+    let serves = match &understood.user_request {
+        UserRequest::Read { tool, .. } => offered(tool),
+        UserRequest::Change { action, .. } => offered(&proposal(action)),
+        UserRequest::Update(_) => offered("update_action_params"),
+        UserRequest::Drop => offered("drop_draft"),
+        UserRequest::Talk(_) | UserRequest::Term { .. } | UserRequest::Unsupported | UserRequest::Unclear { .. } => {
+            false
+        }
     };
     serves && understood.confidence >= SURE && steps::steps(book, situation).is_empty()
 }
@@ -92,9 +97,9 @@ fn proposal(action: &str) -> String {
 /// Adds the analysis of the words, and for talk the reply.
 fn analyze(book: &Book, content: &mut Vec<Block>, understood: &Understood, situation: &Situation) {
     let mut analysis = analysis(book, understood, situation);
-    let (answer, next) = match &understood.wish {
-        Wish::Talk(talk) => talk::say(book, *talk, situation),
-        Wish::Term { meaning, .. } => ((*meaning).to_owned(), Vec::new()),
+    let (answer, next) = match &understood.user_request {
+        UserRequest::Talk(talk) => talk::say(book, *talk, situation),
+        UserRequest::Term { meaning, .. } => ((*meaning).to_owned(), Vec::new()),
         _ => (String::new(), Vec::new()),
     };
     if !answer.is_empty() {
@@ -118,52 +123,56 @@ fn call(content: &mut Vec<Block>, name: &str, input: Value) {
 }
 
 fn analysis(book: &Book, understood: &Understood, situation: &Situation) -> Value {
-    let intent = match &understood.wish {
-        Wish::Talk(_) | Wish::Term { .. } | Wish::Unclear { .. } | Wish::Unsupported => IntentType::DirectAnswer,
-        Wish::Read { .. } | Wish::Change { .. } | Wish::Update(_) | Wish::Drop => IntentType::NeedsInfo,
+    let intent = match &understood.user_request {
+        UserRequest::Talk(_) | UserRequest::Term { .. } | UserRequest::Unclear { .. } | UserRequest::Unsupported => {
+            IntentType::DirectAnswer
+        }
+        UserRequest::Read { .. } | UserRequest::Change { .. } | UserRequest::Update(_) | UserRequest::Drop => {
+            IntentType::NeedsInfo
+        }
     };
     let mut analysis = json!({
         "intent_type": intent,
         "confidence": understood.confidence,
         "user_request_summary": situation.said.trim(),
-        "reasoning": reason(&understood.wish),
+        "reasoning": reason(&understood.user_request),
     });
-    if let Some(capability) = book.family_of(&understood.wish, situation) {
+    if let Some(capability) = book.family_of(&understood.user_request, situation) {
         analysis["capability"] = json!(capability);
     }
     let steps = steps::steps(book, situation);
     if !steps.is_empty() {
         analysis["steps"] = json!(steps);
     }
-    if let Wish::Unclear { question, options } = &understood.wish {
+    if let UserRequest::Unclear { question, options } = &understood.user_request {
         analysis["question"] = json!(question);
         analysis["options"] = json!(options);
     }
     analysis
 }
 
-fn reason(wish: &Wish) -> String {
-    match wish {
-        Wish::Talk(_) => "talk".to_owned(),
-        Wish::Term { name, .. } => format!("asks what “{name}” means"),
-        Wish::Read { tool, .. } => format!("{tool} answers it"),
-        Wish::Change { action, .. } => format!("asks for {action}"),
-        Wish::Update(_) => "continues or corrects what is being worked out".to_owned(),
-        Wish::Drop => "does not want it any more".to_owned(),
-        Wish::Unsupported => "cannot be done here".to_owned(),
-        Wish::Unclear { .. } => "fits no phrase".to_owned(),
+fn reason(user_request: &UserRequest) -> String {
+    match user_request {
+        UserRequest::Talk(_) => "talk".to_owned(),
+        UserRequest::Term { name, .. } => format!("asks what “{name}” means"),
+        UserRequest::Read { tool, .. } => format!("{tool} answers it"),
+        UserRequest::Change { action, .. } => format!("asks for {action}"),
+        UserRequest::Update(_) => "continues or corrects what is being worked out".to_owned(),
+        UserRequest::Drop => "does not want it any more".to_owned(),
+        UserRequest::Unsupported => "cannot be done here".to_owned(),
+        UserRequest::Unclear { .. } => "fits no phrase".to_owned(),
     }
 }
 
-fn gather(content: &mut Vec<Block>, wish: Wish) {
-    match wish {
-        Wish::Read { tool, arguments } => call(content, &tool, Value::Object(arguments)),
-        Wish::Change { action, params } => {
+fn gather(content: &mut Vec<Block>, user_request: UserRequest) {
+    match user_request {
+        UserRequest::Read { tool, arguments } => call(content, &tool, Value::Object(arguments)),
+        UserRequest::Change { action, params } => {
             call(content, &proposal(&action), Value::Object(params));
         }
-        Wish::Update(params) => update(content, params),
-        Wish::Drop => call(content, "drop_draft", json!({})),
-        Wish::Talk(_) | Wish::Term { .. } | Wish::Unclear { .. } | Wish::Unsupported => {}
+        UserRequest::Update(params) => update(content, params),
+        UserRequest::Drop => call(content, "drop_draft", json!({})),
+        UserRequest::Talk(_) | UserRequest::Term { .. } | UserRequest::Unclear { .. } | UserRequest::Unsupported => {}
     }
 }
 
@@ -173,16 +182,16 @@ fn update(content: &mut Vec<Block>, params: Map<String, Value>) {
     }
 }
 
-fn respond(book: &Book, content: &mut Vec<Block>, wish: Wish, situation: &Situation) {
-    let (words, steps) = match wish {
-        Wish::Talk(talk) => talk::say(book, talk, situation),
-        Wish::Term { meaning, .. } => (meaning.to_owned(), Vec::new()),
-        Wish::Read { .. }
-        | Wish::Change { .. }
-        | Wish::Update(_)
-        | Wish::Drop
-        | Wish::Unclear { .. }
-        | Wish::Unsupported => {
+fn respond(book: &Book, content: &mut Vec<Block>, user_request: UserRequest, situation: &Situation) {
+    let (words, steps) = match user_request {
+        UserRequest::Talk(talk) => talk::say(book, talk, situation),
+        UserRequest::Term { meaning, .. } => (meaning.to_owned(), Vec::new()),
+        UserRequest::Read { .. }
+        | UserRequest::Change { .. }
+        | UserRequest::Update(_)
+        | UserRequest::Drop
+        | UserRequest::Unclear { .. }
+        | UserRequest::Unsupported => {
             let words = match situation.errors.first() {
                 Some(error) => error.clone(),
                 None => talk::lost(book),

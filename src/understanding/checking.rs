@@ -5,22 +5,22 @@ use serde_json::json;
 use super::{
     book::Book,
     situation::Situation,
-    wish::{Understood, Wish},
+    user_request::{Understood, UserRequest},
 };
 
 /// Returns the meaning in one line.
 fn line(understood: &Understood) -> String {
-    match &understood.wish {
-        Wish::Talk(talk) => format!("talk {talk:?}").to_lowercase(),
-        Wish::Term { name, .. } => format!("term {name}"),
-        Wish::Read { tool, arguments } if arguments.is_empty() => format!("read {tool}"),
-        Wish::Read { tool, arguments } => format!("read {tool} {}", json!(arguments)),
-        Wish::Change { action, params } => format!("{action} {}", json!(params)),
-        Wish::Update(params) => format!("update {}", json!(params)),
-        Wish::Drop => "drop".to_owned(),
-        Wish::Unsupported => "unsupported".to_owned(),
-        Wish::Unclear { options, .. } if options.is_empty() => "unclear".to_owned(),
-        Wish::Unclear { options, .. } => format!("unclear: {}", options.join(" | ")),
+    match &understood.user_request {
+        UserRequest::Talk(talk) => format!("talk {talk:?}").to_lowercase(),
+        UserRequest::Term { name, .. } => format!("term {name}"),
+        UserRequest::Read { tool, arguments } if arguments.is_empty() => format!("read {tool}"),
+        UserRequest::Read { tool, arguments } => format!("read {tool} {}", json!(arguments)),
+        UserRequest::Change { action, params } => format!("{action} {}", json!(params)),
+        UserRequest::Update(params) => format!("update {}", json!(params)),
+        UserRequest::Drop => "drop".to_owned(),
+        UserRequest::Unsupported => "unsupported".to_owned(),
+        UserRequest::Unclear { options, .. } if options.is_empty() => "unclear".to_owned(),
+        UserRequest::Unclear { options, .. } => format!("unclear: {}", options.join(" | ")),
     }
 }
 

@@ -3,7 +3,7 @@
 use super::{
     book::Book,
     phrases::Heard,
-    wish::{Talk, Understood, Wish},
+    user_request::{Talk, Understood, UserRequest},
     words::{after, as_typed, skip},
 };
 
@@ -16,27 +16,27 @@ pub(super) fn refusal(book: &Book, heard: Heard<'_>) -> Option<Understood> {
          we don't want to|i don't want you to|no need to",
     )?;
     let found = book.change(Heard { words: rest, ..heard })?;
-    let (action, done) = match &found.wish {
-        Wish::Change { action, params } => (
+    let (action, done) = match &found.user_request {
+        UserRequest::Change { action, params } => (
             action.as_str(),
             book.phrases().map(|phrases| phrases.not_done(action, params)).next().unwrap_or("changed"),
         ),
-        Wish::Unclear { .. } => ("", "ended"),
+        UserRequest::Unclear { .. } => ("", "ended"),
         _ => return None,
     };
     let drafted = heard.situation.draft.as_ref().is_some_and(|draft| draft.action == action);
-    Some(if drafted { Wish::Drop } else { Wish::Talk(Talk::NothingDone(done)) }.into())
+    Some(if drafted { UserRequest::Drop } else { UserRequest::Talk(Talk::NothingDone(done)) }.into())
 }
 
 /// Reads “should I start X?”: the bot does not advise, it shows the thing.
 pub(super) fn whether(book: &Book, heard: Heard<'_>) -> Option<Understood> {
-    let Wish::Change { params, .. } = considered(book, heard)? else { return None };
+    let UserRequest::Change { params, .. } = considered(book, heard)? else { return None };
     book.phrases().find_map(|phrases| phrases.shown(phrases.about(&params))).map(Understood::from)
 }
 
 /// Returns a request for the change that is only considered, if there is one.
 pub(super) fn request(book: &Book, heard: Heard<'_>) -> Option<String> {
-    let Wish::Change { action, params } = considered(book, heard)? else { return None };
+    let UserRequest::Change { action, params } = considered(book, heard)? else { return None };
     book.phrases()
         .find_map(|phrases| phrases.request(&action, &params))
         .or_else(|| Some(as_typed(after(heard.words, ASKING)?)))
@@ -47,7 +47,7 @@ const ASKING: &str = "should i|should we|shall i|shall we|should you|is it safe 
     i wonder whether to|i wonder if i should|i wonder if we should";
 
 /// Returns the change that is only considered.
-fn considered(book: &Book, heard: Heard<'_>) -> Option<Wish> {
+fn considered(book: &Book, heard: Heard<'_>) -> Option<UserRequest> {
     let rest = after(heard.words, ASKING)?;
-    Some(book.change(Heard { words: rest, ..heard })?.wish)
+    Some(book.change(Heard { words: rest, ..heard })?.user_request)
 }

@@ -1,8 +1,8 @@
-//! Lines without an order: the wish, read from the rest of a sentence once its names and values are taken out.
+//! Lines without an order: the request, read from the rest of a sentence once its names and values are taken out.
 //!
 //! Such a line lists the verbs that ask for something, the values it takes and the words that go with it. It fits if
 //! every word is used: by a value that it takes, its verb, its nouns, or politeness. If the verb of a line opens the
-//! sentence and words are left over, the person wishes it *with a restriction*: the restriction is reported, and
+//! sentence and words are left over, the person requests it *with a restriction*: the restriction is reported, and
 //! nothing is done ([`Reading::Partly`]).
 
 use serde_json::Value;
@@ -11,7 +11,7 @@ use super::{
     lines::{Call, Part, parts},
     phrases::{Heard, Phrases},
     slots::{self, LIMITING, SMALL, Slot, cut},
-    wish::{Understood, Wish},
+    user_request::{Understood, UserRequest},
     words::{Word, as_typed},
 };
 
@@ -92,7 +92,7 @@ fn value(kind: &str, slot: &Slot) -> Option<Value> {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Reading {
     /// Every word is used.
-    Whole(Wish),
+    Whole(UserRequest),
     /// Some words are left over.
     Partly {
         /// The words left over, as typed.
@@ -116,13 +116,13 @@ pub(super) fn read(heard: Heard<'_>, (phrases, owner): (&dyn Phrases, &str), int
         return Vec::new();
     }
     let parts = cut(heard, phrases, owner);
-    let mut whole: Vec<Wish> = Vec::new();
+    let mut whole: Vec<UserRequest> = Vec::new();
     let mut partly: Option<(usize, Reading)> = None;
     for intent in intents {
-        let Some((wish, left)) = fit(intent, &parts, asks, phrases) else { continue };
+        let Some((user_request, left)) = fit(intent, &parts, asks, phrases) else { continue };
         if left.is_empty() {
-            if !whole.contains(&wish) {
-                whole.push(wish);
+            if !whole.contains(&user_request) {
+                whole.push(user_request);
             }
         } else if partly.as_ref().is_none_or(|(fewest, _)| left.len() < *fewest) {
             let (text, used) = told(&parts, &left);
@@ -163,8 +163,8 @@ pub fn declined(left: &str, used: &str, follows: bool) -> Understood {
     }
 }
 
-/// Reads the parts by a line. Returns the wish, and the indices of the parts that are left over.
-fn fit(intent: &Intent, parts: &[slots::Part], asks: bool, phrases: &dyn Phrases) -> Option<(Wish, Vec<usize>)> {
+/// Reads the parts by a line. Returns the request, and the indices of the parts that are left over.
+fn fit(intent: &Intent, parts: &[slots::Part], asks: bool, phrases: &dyn Phrases) -> Option<(UserRequest, Vec<usize>)> {
     let mut call = intent.call.clone();
     let mut open: Vec<&Place> = intent.places.iter().collect();
     let mut over = Vec::new();
@@ -194,7 +194,7 @@ fn fit(intent: &Intent, parts: &[slots::Part], asks: bool, phrases: &dyn Phrases
     let words = if bare.len() >= used { &bare } else { &plain };
     over.extend(words.iter().skip(used).map(|(at, _)| *at));
     over.sort_unstable();
-    Some((call.wish(), over))
+    Some((call.user_request(), over))
 }
 
 /// Returns the number of words in a phrase, if these words begin with it.

@@ -14,8 +14,8 @@
 //! **Nothing said is dropped.** Each word of a change is in a value, part of how it is asked for, or politeness; if
 //! words are left over, they are reported and nothing is done.
 //!
-//! A message is divided into requests in [`steps`]; a request becomes a [`wish::Wish`] in [`book`]; [`RulesModel`]
-//! turns the wish into calls or words. It reads nothing but the [`situation::Situation`].
+//! A message is divided into requests in [`steps`]; a request becomes a [`user_request::UserRequest`] in [`book`]; [`RulesModel`]
+//! turns the request into calls or words. It reads nothing but the [`situation::Situation`].
 //!
 //! The design not taken: one large regular expression per phrase. Names are free text in the middle of a sentence, and
 //! their end is easier to describe with words than with groups.
@@ -36,7 +36,7 @@ pub mod situation;
 pub mod slots;
 mod steps;
 mod talk;
-pub mod wish;
+pub mod user_request;
 pub mod words;
 
 use std::sync::Arc;
@@ -54,7 +54,7 @@ use self::{
     book::{Book, MENTIONED},
     phrases::Heard,
     situation::Situation,
-    wish::{Talk, Wish},
+    user_request::{Talk, UserRequest},
     words::polite,
 };
 
@@ -106,8 +106,8 @@ impl Book {
     /// Returns the one tool that answers these words and its arguments, if they are a documented question: then the
     /// result of the tool can be shown as it is, and no model has to put it into words.
     pub fn documented_read(&self, situation: &Situation) -> Option<(String, Value)> {
-        match self.understand(situation).wish {
-            Wish::Read { tool, arguments } => Some((tool, Value::Object(arguments))),
+        match self.understand(situation).user_request {
+            UserRequest::Read { tool, arguments } => Some((tool, Value::Object(arguments))),
             _ => None,
         }
     }
@@ -116,11 +116,15 @@ impl Book {
     /// by its name, or are not understood otherwise.
     pub fn wants_names(&self, situation: &Situation) -> bool {
         let understood = self.understand(situation);
-        match &understood.wish {
+        match &understood.user_request {
             _ if understood.confidence <= MENTIONED => true,
-            wish @ Wish::Read { .. } => self.phrases().any(|phrases| phrases.only_shows(wish)),
-            Wish::Change { .. } | Wish::Unclear { .. } => true,
-            Wish::Talk(_) | Wish::Term { .. } | Wish::Update(_) | Wish::Drop | Wish::Unsupported => false,
+            user_request @ UserRequest::Read { .. } => self.phrases().any(|phrases| phrases.only_shows(user_request)),
+            UserRequest::Change { .. } | UserRequest::Unclear { .. } => true,
+            UserRequest::Talk(_)
+            | UserRequest::Term { .. }
+            | UserRequest::Update(_)
+            | UserRequest::Drop
+            | UserRequest::Unsupported => false,
         }
     }
 
@@ -135,18 +139,21 @@ impl Book {
             return Meaning::Request;
         }
         let understood = self.understand(situation);
-        match understood.wish {
-            Wish::Unclear { options, .. } if !options.is_empty() => Meaning::Request,
+        match understood.user_request {
+            UserRequest::Unclear { options, .. } if !options.is_empty() => Meaning::Request,
             _ if understood.confidence < 0.7 => Meaning::Nothing,
-            Wish::Read { .. } | Wish::Change { .. } | Wish::Unsupported | Wish::Term { .. } => Meaning::Request,
-            Wish::Update(_) => Meaning::Correction,
-            Wish::Drop => Meaning::Drop,
-            Wish::Talk(Talk::Greeting | Talk::Thanks | Talk::NothingAsked) => Meaning::Chat,
-            Wish::Talk(Talk::CardWaits | Talk::NothingDone(_)) => Meaning::Agreement,
-            Wish::Talk(Talk::Help | Talk::Pending | Talk::Approval | Talk::NothingToUndo | Talk::NothingToRepeat) => {
-                Meaning::Request
-            }
-            Wish::Unclear { .. } => Meaning::Nothing,
+            UserRequest::Read { .. }
+            | UserRequest::Change { .. }
+            | UserRequest::Unsupported
+            | UserRequest::Term { .. } => Meaning::Request,
+            UserRequest::Update(_) => Meaning::Correction,
+            UserRequest::Drop => Meaning::Drop,
+            UserRequest::Talk(Talk::Greeting | Talk::Thanks | Talk::NothingAsked) => Meaning::Chat,
+            UserRequest::Talk(Talk::CardWaits | Talk::NothingDone(_)) => Meaning::Agreement,
+            UserRequest::Talk(
+                Talk::Help | Talk::Pending | Talk::Approval | Talk::NothingToUndo | Talk::NothingToRepeat,
+            ) => Meaning::Request,
+            UserRequest::Unclear { .. } => Meaning::Nothing,
         }
     }
 
@@ -158,7 +165,7 @@ impl Book {
 
     /// Returns the family of the tool or action that these words ask for, as far as the phrases can tell.
     pub fn capability(&self, situation: &Situation) -> Option<String> {
-        self.family_of(&self.understand(situation).wish, situation).map(str::to_owned)
+        self.family_of(&self.understand(situation).user_request, situation).map(str::to_owned)
     }
 
     /// Returns a request for the change that these words only consider, as in “should I start Math Hints?”
@@ -169,7 +176,7 @@ impl Book {
 
     /// Returns true if these words, said about a change in hand, correct it or ask for another one.
     pub fn asks_otherwise(&self, situation: &Situation) -> bool {
-        matches!(self.understand(situation).wish, Wish::Update(_) | Wish::Change { .. })
+        matches!(self.understand(situation).user_request, UserRequest::Update(_) | UserRequest::Change { .. })
     }
 
     /// Returns buttons with first requests: the label, and the words that are said when it is pressed.
@@ -179,11 +186,13 @@ impl Book {
 
     /// Returns the reply to words that agree while a card is open without deciding anything, that decline a change, or
     /// that ask for a word of the glossary. No model is needed for these, and none may take them for a decision or a
-    /// wish.
-    pub fn without_a_wish(&self, situation: &Situation) -> Option<String> {
-        match self.understand(situation).wish {
-            Wish::Talk(talk @ (Talk::CardWaits | Talk::NothingDone(_))) => Some(talk::say(self, talk, situation).0),
-            Wish::Term { meaning, .. } => Some(meaning.to_owned()),
+    /// request.
+    pub fn without_a_request(&self, situation: &Situation) -> Option<String> {
+        match self.understand(situation).user_request {
+            UserRequest::Talk(talk @ (Talk::CardWaits | Talk::NothingDone(_))) => {
+                Some(talk::say(self, talk, situation).0)
+            }
+            UserRequest::Term { meaning, .. } => Some(meaning.to_owned()),
             _ => None,
         }
     }

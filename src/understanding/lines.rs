@@ -44,7 +44,7 @@ use super::{
     intents::Intent,
     phrases::{Heard, Phrases},
     slots::LIMITING,
-    wish::Wish,
+    user_request::UserRequest,
     words::{Word, sentence, text},
 };
 
@@ -57,11 +57,11 @@ struct Line {
 }
 
 impl Call {
-    /// Returns the call as a wish.
-    pub(crate) fn wish(self) -> Wish {
+    /// Returns the call as a request.
+    pub(crate) fn user_request(self) -> UserRequest {
         match self.asks {
-            Asks::Change => Wish::Change { action: self.name, params: self.given },
-            Asks::Read | Asks::Talk => Wish::Read { tool: self.name, arguments: self.given },
+            Asks::Change => UserRequest::Change { action: self.name, params: self.given },
+            Asks::Read | Asks::Talk => UserRequest::Read { tool: self.name, arguments: self.given },
         }
     }
 }
@@ -501,7 +501,9 @@ mod tests {
             let (words, situation) = (words(said), Situation::default());
             let heard = Heard { words: &words, situation: &situation, asks: false };
             match intents::read(heard, (&OfDocuments, ""), lines.intents()).as_slice() {
-                [intents::Reading::Whole(Wish::Change { params, .. })] => Value::Object(params.clone()).to_string(),
+                [intents::Reading::Whole(UserRequest::Change { params, .. })] => {
+                    Value::Object(params.clone()).to_string()
+                }
                 [intents::Reading::Partly { left, .. }] => left.clone(),
                 other => format!("{other:?}"),
             }

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::{
     lines::Candidate,
     situation::Situation,
-    wish::{Understood, Wish},
+    user_request::{Understood, UserRequest},
     words::{Word, text},
 };
 
@@ -69,9 +69,9 @@ pub trait Phrases: Send + Sync {
         Vec::new()
     }
 
-    /// Returns the wish of a line, changed if it depends on the values of the line.
-    fn settled(&self, wish: Wish) -> Wish {
-        wish
+    /// Returns the request of a line, changed if it depends on the values of the line.
+    fn settled(&self, user_request: UserRequest) -> UserRequest {
+        user_request
     }
 
     /// Reads words before all requests: those that only look like one of them.
@@ -93,7 +93,7 @@ pub trait Phrases: Send + Sync {
     }
 
     /// Reads a question by the things that it mentions, if nothing else fits.
-    fn mentioned(&self, heard: Heard<'_>) -> Option<Wish> {
+    fn mentioned(&self, heard: Heard<'_>) -> Option<UserRequest> {
         let _ = heard;
         None
     }
@@ -128,15 +128,15 @@ pub trait Phrases: Send + Sync {
         None
     }
 
-    /// Returns the wish that shows the thing of this name, or all things for `None`.
-    fn shown(&self, name: Option<String>) -> Option<Wish> {
+    /// Returns the request that shows the thing of this name, or all things for `None`.
+    fn shown(&self, name: Option<String>) -> Option<UserRequest> {
         let _ = name;
         None
     }
 
-    /// Returns true if this wish only shows something.
-    fn only_shows(&self, wish: &Wish) -> bool {
-        let _ = wish;
+    /// Returns true if this request only shows something.
+    fn only_shows(&self, user_request: &UserRequest) -> bool {
+        let _ = user_request;
         false
     }
 

@@ -1,5 +1,5 @@
 //! The values in a sentence, found before its verb is read: things, moments, weights, numbers, people, groups. The rest
-//! of the sentence expresses the wish. Every part keeps its words, so that unused words can be reported.
+//! of the sentence expresses the request. Every part keeps its words, so that unused words can be reported.
 
 use serde_json::{Map, Value};
 

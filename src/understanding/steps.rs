@@ -10,7 +10,7 @@ use super::{
     phrases::Heard,
     situation::Situation,
     slots::{Slot, cut},
-    wish::{Understood, Wish},
+    user_request::{Understood, UserRequest},
     words::{self, Word, lower, skip, text, words, words_with},
 };
 
@@ -47,9 +47,9 @@ pub(super) fn steps(book: &Book, situation: &Situation) -> Vec<String> {
         return Vec::new();
     }
     let found = divide(book, said, &pieces, situation).unwrap_or_default();
-    let mut wishes: Vec<Understood> = found.iter().map(|part| understood(book, part, situation, false)).collect();
-    wishes.dedup();
-    if wishes.len() < 2 { Vec::new() } else { found }
+    let mut requests: Vec<Understood> = found.iter().map(|part| understood(book, part, situation, false)).collect();
+    requests.dedup();
+    if requests.len() < 2 { Vec::new() } else { found }
 }
 
 /// Reads `show A and B` as one request for each name.
@@ -101,18 +101,18 @@ fn is_request(book: &Book, part: &str, from: usize, said: &str, pieces: &[Piece]
     if from > 0 && is_of_pair(part, &said[..piece.start]) {
         return false;
     }
-    let Understood { wish, confidence, .. } = understood(book, part, situation, from == 0);
+    let Understood { user_request, confidence, .. } = understood(book, part, situation, from == 0);
     let sure = confidence >= SURE;
-    match wish {
-        Wish::Read { .. } | Wish::Term { .. } => sure && confidence > MENTIONED,
-        Wish::Change { .. } => sure && words(part).len() > 1,
-        Wish::Update(_) => sure && from == 0,
-        Wish::Unclear { options, .. } => !options.is_empty(),
-        Wish::Talk(_) | Wish::Drop | Wish::Unsupported => false,
+    match user_request {
+        UserRequest::Read { .. } | UserRequest::Term { .. } => sure && confidence > MENTIONED,
+        UserRequest::Change { .. } => sure && words(part).len() > 1,
+        UserRequest::Update(_) => sure && from == 0,
+        UserRequest::Unclear { options, .. } => !options.is_empty(),
+        UserRequest::Talk(_) | UserRequest::Drop | UserRequest::Unsupported => false,
     }
 }
 
-/// Returns the wish of a part. Later parts may say “it”, and answer no question.
+/// Returns the request of a part. Later parts may say “it”, and answer no question.
 fn understood(book: &Book, part: &str, situation: &Situation, first: bool) -> Understood {
     let said = part.to_owned();
     book.understand(&match first {

@@ -9,7 +9,7 @@ use super::{
     lines::Lines,
     phrases::{Heard, Phrases},
     situation::{OpenCard, Situation},
-    wish::{Talk, Wish},
+    user_request::{Talk, UserRequest},
     words::{Word, is_sign, lower, without_last},
 };
 
@@ -38,12 +38,12 @@ impl Phrases for Nothing {
 }
 
 /// Reads greetings, thanks, and questions about the bot and its past changes; `words` may include politeness.
-pub(super) fn talk(words: &[Word]) -> Option<Wish> {
+pub(super) fn talk(words: &[Word]) -> Option<UserRequest> {
     let said: Vec<Word> = words.iter().filter(|word| words.len() == 1 || !is_sign(word)).cloned().collect();
     let plain = lower(&said);
     const THUMBS: &[&str] = &["👍", ":+1", ":thumbsup", "✅", ":white_check_mark", ":ok_hand", "👌", "👎", ":-1"];
     if THUMBS.iter().any(|thumb| plain.starts_with(thumb)) || not_yet(&plain) {
-        return Some(Wish::Talk(Talk::NothingAsked));
+        return Some(UserRequest::Talk(Talk::NothingAsked));
     }
     let log = without_last(&said, &["so", "far", "yet", "here", "today", "together", "in", "this", "thread"]);
     let situation = Situation::default();
@@ -51,13 +51,13 @@ pub(super) fn talk(words: &[Word]) -> Option<Wish> {
     let fit = fit(&said).or_else(|| fit(log).filter(|fit| fit.call.name == LOG))?;
     Some(match fit.call.name.as_str() {
         // Only few of these words decide about a card: that is for approvals to know.
-        "agreement" => Wish::Talk(Talk::NothingAsked),
-        "greeting" => Wish::Talk(Talk::Greeting),
-        "thanks" => Wish::Talk(Talk::Thanks),
-        "help" => Wish::Talk(Talk::Help),
-        "pending" => Wish::Talk(Talk::Pending),
-        "approval" => Wish::Talk(Talk::Approval),
-        tool => Wish::Read { tool: tool.to_owned(), arguments: Map::new() },
+        "agreement" => UserRequest::Talk(Talk::NothingAsked),
+        "greeting" => UserRequest::Talk(Talk::Greeting),
+        "thanks" => UserRequest::Talk(Talk::Thanks),
+        "help" => UserRequest::Talk(Talk::Help),
+        "pending" => UserRequest::Talk(Talk::Pending),
+        "approval" => UserRequest::Talk(Talk::Approval),
+        tool => UserRequest::Read { tool: tool.to_owned(), arguments: Map::new() },
     })
 }
 

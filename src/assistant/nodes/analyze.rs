@@ -144,7 +144,7 @@ impl Node<AgentState> for Analyze {
         }
         self.find_names(&mut state, context).await;
         let situation = view::situation(&state, context);
-        if self.registry.book.without_a_wish(&situation).is_some() {
+        if self.registry.book.without_a_request(&situation).is_some() {
             state.turn.analysis = Some(Analysis {
                 confidence: 1.0,
                 capability: self.registry.book.capability(&situation),

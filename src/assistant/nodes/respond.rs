@@ -170,7 +170,7 @@ fn settled(registry: &Registry, state: &AgentState, finds_words: bool, context: 
     }
     let situation = view::situation(state, context);
     match (turn.reads.as_slice(), registry.book.documented_read(&situation)) {
-        ([], _) => registry.book.without_a_wish(&situation).map(Reply::markdown),
+        ([], _) => registry.book.without_a_request(&situation).map(Reply::markdown),
         // The words say which part was asked for, even where the model's call asked for everything.
         ([read], Some((tool, arguments))) if read.tool == tool => {
             let reply = replies::of_tool(registry, state, &Read { arguments, ..read.clone() })?;

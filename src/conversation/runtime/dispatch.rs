@@ -196,7 +196,7 @@ impl Dispatch {
         self.put_in_inbox(partition, &entry, vec![interaction.dedup.clone()]).await
     }
 
-    /// Handles the wish to propose something new.
+    /// Handles the request to propose something new.
     async fn on_new(&self, interaction: &interaction::Interaction, shortcut: &str) -> Result<(), SinkError> {
         let (by, trigger_id) = (interaction.user.clone(), interaction.trigger_id.clone());
         let partition = Partition::of(by.as_str());
@@ -301,7 +301,7 @@ impl Dispatch {
         self.put_in_inbox(partition, &Interaction::Click(click), vec![interaction.dedup.clone()]).await
     }
 
-    /// Handles the wish to have a message sent again.
+    /// Handles the request to have a message sent again.
     async fn on_send_again(&self, interaction: &interaction::Interaction, action: &Action) -> Result<(), SinkError> {
         let key = action.value().unwrap_or_default().to_owned();
         let partition = Partition::of(&key);

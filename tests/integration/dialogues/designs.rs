@@ -275,8 +275,8 @@ async fn factors_are_asked_for_and_checked() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stratified_draw_goes_by_a_factor_that_is_known() {
     let bot = TestBot::start().await;
-    let wish = |more: &str| format!("create experiment Foo in livehint-ai at chat/chat-tone, {more}");
-    let mut thread = bot.user("ana").says(&wish("stratified by grade")).await;
+    let user_request = |more: &str| format!("create experiment Foo in livehint-ai at chat/chat-tone, {more}");
+    let mut thread = bot.user("ana").says(&user_request("stratified by grade")).await;
     assert_snapshot!(thread.heard(), @"
     I cannot draw by the factor “*grade*”. UpGrade does not tell which factors were uploaded, so I only take one that another experiment draws by, and none does yet.
     Say random instead, or set up the first one in UpGrade itself.
@@ -295,12 +295,12 @@ async fn a_stratified_draw_goes_by_a_factor_that_is_known() {
         "stratificationFactor": { "stratificationFactorName": "grade" },
     });
     UpgradeClient::new(settings).unwrap().create(&body).await.unwrap();
-    let mut thread = bot.user("ana").says(&wish("stratified by age")).await;
+    let mut thread = bot.user("ana").says(&user_request("stratified by age")).await;
     assert_snapshot!(thread.heard(), @"
     I cannot draw by the factor “*age*”. UpGrade does not tell which factors were uploaded, so I only take one that another experiment draws by: grade.
     Say it again with one of these.
     ");
-    let mut thread = bot.user("ana").says(&wish("with algorithm stratified")).await;
+    let mut thread = bot.user("ana").says(&user_request("with algorithm stratified")).await;
     let card = thread.heard();
     assert!(card.contains("*Drawn by*  stratified random sampling, by grade"), "{card}");
     thread.clicks("ana", "Create experiment").await;

@@ -201,7 +201,7 @@ async fn people_are_put_on_lists_and_taken_off() {
 async fn what_cannot_be_done_is_refused_with_the_reason() {
     let bot = TestBot::start().await;
     let mut said = Vec::new();
-    for wish in [
+    for user_request in [
         "create experiment Foo in livehint-ai at chat/chat-tone with algorithm stratified",
         "create experiment Foo in livehint-ai at chat/chat-tone with algorithm ts_configurable",
         "create experiment Foo in livehint-ai at chat/chat-tone within subjects, consistency group",
@@ -209,7 +209,7 @@ async fn what_cannot_be_done_is_refused_with_the_reason() {
         "create experiment Foo in livehint-ai at chat/chat-tone with payloads purple=x",
         "create experiment Foo in livehint-ai at chat/chat-tone assigned by team",
     ] {
-        let mut thread = bot.user("ana").says(wish).await;
+        let mut thread = bot.user("ana").says(user_request).await;
         said.push(thread.heard());
     }
     assert_snapshot!(said.join("\n"), @"

@@ -8,7 +8,7 @@ use super::{
     moments,
     situation::{Draft, Situation},
     slots,
-    wish::{Understood, Wish},
+    user_request::{Understood, UserRequest},
     words::{Word, after, plainly, skip, text},
 };
 
@@ -59,7 +59,7 @@ pub(super) fn correction(words: &[Word], situation: &Situation) -> Option<Unders
         let key = if renames { name_key(draft) } else { corrected(draft, &found.rest)? };
         params.entry(key.clone()).or_insert_with(|| field(&key, &found.rest));
     }
-    (!params.is_empty()).then(|| Wish::Update(params).into())
+    (!params.is_empty()).then(|| UserRequest::Update(params).into())
 }
 
 /// Reads weights that are suggested as better: `60/40 would be safer`, `it should be 60/40`.
@@ -150,14 +150,14 @@ pub(super) fn answer(words: &[Word], situation: &Situation, asks: bool) -> Optio
     if params.is_empty() || (asks && key != "description") {
         return None;
     }
-    Some(Understood { confidence: 0.9, ..Wish::Update(params).into() })
+    Some(Understood { confidence: 0.9, ..UserRequest::Update(params).into() })
 }
 
 /// Reads parts of a description and nothing else, while a card is open or was just rejected: they correct its change.
 fn of_card(words: &[Word], situation: &Situation, asks: bool) -> Option<Understood> {
     situation.in_hand()?;
     let parts = clauses(words);
-    (parts.rest.is_empty() && !parts.params.is_empty() && !asks).then(|| Wish::Update(parts.params).into())
+    (parts.rest.is_empty() && !parts.params.is_empty() && !asks).then(|| UserRequest::Update(parts.params).into())
 }
 
 /// Returns the parameter that an answer holds: the one asked for, unless it is plainly another.
@@ -196,7 +196,7 @@ fn retold(words: &[Word], draft: &Draft, asks: bool) -> Option<Understood> {
     }
     let parts = clauses(words);
     if parts.rest.is_empty() && !parts.params.is_empty() && !asks {
-        return Some(Wish::Update(parts.params).into());
+        return Some(UserRequest::Update(parts.params).into());
     }
     let before = draft.params.get("experiment")?.as_str()?;
     let now = text(skip(words, "the|i meant|i mean"));
@@ -206,5 +206,5 @@ fn retold(words: &[Word], draft: &Draft, asks: bool) -> Option<Understood> {
 }
 
 fn update<const N: usize>(params: [(String, Value); N]) -> Understood {
-    Wish::Update(params.into_iter().collect()).into()
+    UserRequest::Update(params.into_iter().collect()).into()
 }

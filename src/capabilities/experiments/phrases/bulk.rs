@@ -6,7 +6,7 @@ use super::{
     changes::left_over,
     lists,
     situation::Situation,
-    wish::Understood,
+    user_request::Understood,
     words::{Word, after, skip},
 };
 

@@ -13,7 +13,7 @@ use super::{
     intents::declined,
     situation::Situation,
     slots,
-    wish::{Understood, Wish},
+    user_request::{Understood, UserRequest},
     words::{Word, after, as_typed, lower, sentence, skip, text, without_last},
 };
 
@@ -80,7 +80,7 @@ fn checked(action: &str, params: Map<String, Value>, words: &[Word]) -> Understo
             return declined(&written[at..].join(" "), "", false); // also `create two experiments`
         }
     }
-    Wish::change(action, params).into()
+    UserRequest::change(action, params).into()
 }
 
 fn create(words: &[Word], situation: &Situation) -> Option<Understood> {
@@ -119,7 +119,7 @@ fn create(words: &[Word], situation: &Situation) -> Option<Understood> {
         // `create Foo in mathstream` is what the button says after an unknown context: the rest of the draft holds.
         let known = draft.params.get("name").and_then(Value::as_str);
         if matches!(name.as_str(), "it" | "an experiment") || known == Some(name.as_str()) {
-            return Some(Wish::Update(params).into());
+            return Some(UserRequest::Update(params).into());
         }
     }
     // What opens a part and was not understood is no part of a name, either.

@@ -7,7 +7,7 @@
 use serde_json::{Map, Value, json};
 
 use super::{
-    wish::{Understood, Wish},
+    user_request::{Understood, UserRequest},
     words::{Word, after, lower, skip, text},
 };
 
@@ -76,9 +76,9 @@ fn status(word: &Word) -> Option<&'static str> {
     STATUSES.iter().find(|(said, _)| word.is(said)).map(|(_, status)| *status)
 }
 
-/// Returns the wish for a list of all experiments.
-pub(super) fn all() -> Wish {
-    Wish::read(LIST, [])
+/// Returns the request for a list of all experiments.
+pub(super) fn all() -> UserRequest {
+    UserRequest::read(LIST, [])
 }
 
 /// Reads a request for a list of experiments, or of their names.
@@ -121,8 +121,8 @@ pub(super) fn list(words: &[Word]) -> Option<Understood> {
         _ => return None,
     }
     Some(match clauses(words, place) {
-        Ok(limits) if names && limits.is_empty() => Wish::read(NAMES, []).into(),
-        Ok(arguments) => Wish::Read { tool: LIST.to_owned(), arguments }.into(),
+        Ok(limits) if names && limits.is_empty() => UserRequest::read(NAMES, []).into(),
+        Ok(arguments) => UserRequest::Read { tool: LIST.to_owned(), arguments }.into(),
         Err(question) => question,
     })
 }
@@ -431,7 +431,7 @@ mod tests {
     use super::super::{
         situation::Situation,
         tests::{check, understand},
-        wish::Wish,
+        user_request::UserRequest,
     };
 
     #[test]
@@ -511,10 +511,9 @@ mod tests {
             ("list experiments sorted by enrollment", "I can sort by name, status, or date."),
             ("list experiments sorted by weight", "I can sort by name, status, or date."),
         ] {
-            let wish = understand(&Situation { said: said.to_owned(), ..Situation::default() }).wish;
-            let asked =
-                matches!(&wish, Wish::Unclear { question: asked, options } if asked == question && !options.is_empty());
-            assert!(asked, "{said}: {wish:?}");
+            let user_request = understand(&Situation { said: said.to_owned(), ..Situation::default() }).user_request;
+            let asked = matches!(&user_request, UserRequest::Unclear { question: asked, options } if asked == question && !options.is_empty());
+            assert!(asked, "{said}: {user_request:?}");
         }
     }
 }

@@ -34,7 +34,7 @@ use countersign_understanding::{
     lines::Candidate,
     phrases::{Heard, Phrases},
     situation, slots,
-    wish::{self, Understood, Wish},
+    user_request::{self, Understood, UserRequest},
     words::{self, Word},
 };
 use serde_json::{Map, Value};
@@ -45,11 +45,11 @@ use super::glossary;
 const DETAILS: &str = "get_experiment_details";
 const EXPLAIN: &str = "explain_upgrade_concept";
 
-/// Returns the wish for the meaning of a word: a call of the tool if the platform has an example to show.
-fn explain(term: &'static glossary::Term) -> Wish {
+/// Returns the request for the meaning of a word: a call of the tool if the platform has an example to show.
+fn explain(term: &'static glossary::Term) -> UserRequest {
     match term.example {
-        Some(_) => Wish::read(EXPLAIN, [("concept", Some(term.name().to_owned()))]),
-        None => Wish::Term { name: term.name(), meaning: term.meaning },
+        Some(_) => UserRequest::read(EXPLAIN, [("concept", Some(term.name().to_owned()))]),
+        None => UserRequest::Term { name: term.name(), meaning: term.meaning },
     }
 }
 
@@ -91,17 +91,17 @@ impl Phrases for OfExperiments {
         values::of(kind, heard)
     }
 
-    fn settled(&self, wish: Wish) -> Wish {
-        match wish {
-            Wish::Read { tool, arguments } if tool == EXPLAIN && !arguments.contains_key("with") => {
+    fn settled(&self, user_request: UserRequest) -> UserRequest {
+        match user_request {
+            UserRequest::Read { tool, arguments } if tool == EXPLAIN && !arguments.contains_key("with") => {
                 let term = arguments.get("concept").and_then(Value::as_str).and_then(glossary::exactly);
-                term.map_or(Wish::Read { tool, arguments }, explain)
+                term.map_or(UserRequest::Read { tool, arguments }, explain)
             }
             // “Show it”, and nothing was talked about.
-            Wish::Read { tool, arguments } if tool == DETAILS && !arguments.contains_key("experiment_id") => {
+            UserRequest::Read { tool, arguments } if tool == DETAILS && !arguments.contains_key("experiment_id") => {
                 lists::all()
             }
-            wish => wish,
+            user_request => user_request,
         }
     }
 
@@ -117,7 +117,7 @@ impl Phrases for OfExperiments {
         lists::list(heard.words)
     }
 
-    fn mentioned(&self, heard: Heard<'_>) -> Option<Wish> {
+    fn mentioned(&self, heard: Heard<'_>) -> Option<UserRequest> {
         reads::read(heard.words, heard.situation, heard.asks)
     }
 
@@ -142,15 +142,15 @@ impl Phrases for OfExperiments {
         params.get("experiment").and_then(Value::as_str).map(str::to_owned)
     }
 
-    fn shown(&self, name: Option<String>) -> Option<Wish> {
+    fn shown(&self, name: Option<String>) -> Option<UserRequest> {
         Some(match name {
-            Some(name) => Wish::read(DETAILS, [("experiment_id", Some(name))]),
+            Some(name) => UserRequest::read(DETAILS, [("experiment_id", Some(name))]),
             None => lists::all(),
         })
     }
 
-    fn only_shows(&self, wish: &Wish) -> bool {
-        matches!(wish, Wish::Read { tool, .. } if tool == DETAILS)
+    fn only_shows(&self, user_request: &UserRequest) -> bool {
+        matches!(user_request, UserRequest::Read { tool, .. } if tool == DETAILS)
     }
 
     fn makes_new(&self, action: &str) -> bool {

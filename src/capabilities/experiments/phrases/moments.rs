@@ -7,7 +7,7 @@ use super::{
     changes::STATUS,
     design::date,
     situation::{Draft, Situation},
-    wish::{Understood, Wish},
+    user_request::{Understood, UserRequest},
     words::{self, Word, after, without_last},
 };
 
@@ -27,7 +27,7 @@ pub(super) fn correction(words: &[Word], situation: &Situation) -> Option<Unders
         params.insert("status".to_owned(), "scheduled".into());
     }
     params.insert(key.to_owned(), moment(words, before)?.into());
-    Some(Wish::Update(params).into())
+    Some(UserRequest::Update(params).into())
 }
 
 /// Returns the parameter of the one moment of a change, and its value so far; `None` as the value for an immediate

@@ -7,7 +7,7 @@ use super::{
     DETAILS,
     situation::Situation,
     slots::{Slot, cut},
-    wish::Wish,
+    user_request::UserRequest,
     words::{Word, lower},
 };
 use crate::glossary;
@@ -21,7 +21,7 @@ const ASKING: &str = "what which who why when where how is are was were has have
 const POINTING: &[&str] = &["it", "its", "that", "this", "them", "they"];
 
 /// Reads a question by the one thing that it mentions.
-pub(super) fn read(words: &[Word], situation: &Situation, asks: bool) -> Option<Wish> {
+pub(super) fn read(words: &[Word], situation: &Situation, asks: bool) -> Option<UserRequest> {
     let parts = cut(Heard { words, situation, asks: false }, &super::OfExperiments, super::OWNER);
     let subjects: Vec<&Slot> = parts
         .iter()
@@ -42,12 +42,12 @@ pub(super) fn read(words: &[Word], situation: &Situation, asks: bool) -> Option<
     }
 }
 
-fn details(name: &str) -> Option<Wish> {
-    Some(Wish::read(DETAILS, [("experiment_id", Some(name.to_owned()))]))
+fn details(name: &str) -> Option<UserRequest> {
+    Some(UserRequest::read(DETAILS, [("experiment_id", Some(name.to_owned()))]))
 }
 
 /// Reads a context and a part of its vocabulary: `which decision points livehint-ai has`.
-fn of_context(words: &[Word]) -> Option<Wish> {
+fn of_context(words: &[Word]) -> Option<UserRequest> {
     let context = words.iter().find(|word| word.kind.as_deref() == Some("context"))?;
     let has = |things: &[&str]| words.iter().any(|word| word.any(things));
     let tool = if has(&["conditions", "condition"]) {
@@ -59,11 +59,11 @@ fn of_context(words: &[Word]) -> Option<Wish> {
     } else {
         return None;
     };
-    Some(Wish::read(tool, [("context", Some(context.text.clone()))]))
+    Some(UserRequest::read(tool, [("context", Some(context.text.clone()))]))
 }
 
 /// Reads a question with one word of the glossary, or two that go together.
-fn term(words: &[Word]) -> Option<Wish> {
+fn term(words: &[Word]) -> Option<UserRequest> {
     let mut found: Vec<&'static glossary::Term> = Vec::new();
     let mut at = 0;
     while at < words.len() {
@@ -88,7 +88,10 @@ fn term(words: &[Word]) -> Option<Wish> {
         [one] => Some(super::explain(one)),
         [one, other] => {
             let concept = Some(one.name().to_owned());
-            Some(Wish::read("explain_upgrade_concept", [("concept", concept), ("with", Some(other.name().to_owned()))]))
+            Some(UserRequest::read(
+                "explain_upgrade_concept",
+                [("concept", concept), ("with", Some(other.name().to_owned()))],
+            ))
         }
         _ => None,
     }

@@ -3,7 +3,7 @@
 
 use proptest::prelude::*;
 
-use super::{book, situation::Situation, tests::understand, wish::Wish};
+use super::{book, situation::Situation, tests::understand, user_request::UserRequest};
 
 use countersign_understanding::lexicon::{Mention, Name, Names, fold};
 
@@ -121,11 +121,11 @@ proptest! {
             false => format!("{verb} {name}{comma} {said}{ending}"),
         };
         let situation = situation(&words);
-        let told = match (understand(&situation).wish, book().steps(&situation)) {
+        let told = match (understand(&situation).user_request, book().steps(&situation)) {
             (_, steps) if steps.len() > 1 => steps.join(" "), // each of them is a request of its own
-            (Wish::Change { params, .. }, _) => serde_json::Value::Object(params).to_string(),
-            (Wish::Unclear { question, options }, _) if question.is_empty() && options.is_empty() => return Ok(()),
-            (Wish::Unclear { question, options }, _) => {
+            (UserRequest::Change { params, .. }, _) => serde_json::Value::Object(params).to_string(),
+            (UserRequest::Unclear { question, options }, _) if question.is_empty() && options.is_empty() => return Ok(()),
+            (UserRequest::Unclear { question, options }, _) => {
                 // A button holds it as well, or there is none.
                 for option in &options {
                     let option = option.to_lowercase();
@@ -133,8 +133,8 @@ proptest! {
                 }
                 question
             }
-            (Wish::Read { .. } | Wish::Term { .. } | Wish::Talk(_) | Wish::Unsupported | Wish::Drop, _) => return Ok(()),
-            (Wish::Update(params), _) => serde_json::Value::Object(params).to_string(),
+            (UserRequest::Read { .. } | UserRequest::Term { .. } | UserRequest::Talk(_) | UserRequest::Unsupported | UserRequest::Drop, _) => return Ok(()),
+            (UserRequest::Update(params), _) => serde_json::Value::Object(params).to_string(),
         };
         let (plain, folded) = (told.to_lowercase(), fold(&told));
         for any in &marks {
@@ -157,7 +157,9 @@ fn requests_without_a_restriction_are_understood() {
             (format!("stop the one called {name}"), "stop"),
             (format!("pause {} when you get a chance", name.to_lowercase()), "pause"),
         ] {
-            let Wish::Change { params, .. } = understand(&situation(&said)).wish else { panic!("{said}") };
+            let UserRequest::Change { params, .. } = understand(&situation(&said)).user_request else {
+                panic!("{said}")
+            };
             assert_eq!(params["status"], status, "{said}");
             assert_eq!(fold(params["experiment"].as_str().unwrap()), fold(name), "{said}");
         }
@@ -166,8 +168,8 @@ fn requests_without_a_restriction_are_understood() {
 
 /// Returns the reply to a request that is not carried out.
 fn told(said: &str) -> String {
-    match understand(&situation(said)).wish {
-        Wish::Unclear { question, options } if options.is_empty() => question,
+    match understand(&situation(said)).user_request {
+        UserRequest::Unclear { question, options } if options.is_empty() => question,
         other => format!("{other:?}"),
     }
 }

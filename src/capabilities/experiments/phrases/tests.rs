@@ -5,12 +5,12 @@ use serde_json::{Value, json};
 use super::{
     book,
     situation::{Asked, Draft, OpenCard, RecentChange, Situation},
-    wish::Understood,
+    user_request::Understood,
 };
 
 use countersign_understanding::checking;
 
-/// Returns the wish of a message, by the phrases about experiments.
+/// Returns the request of a message, by the phrases about experiments.
 pub(super) fn understand(situation: &Situation) -> Understood {
     book().understand(situation)
 }

@@ -1,10 +1,10 @@
-//! The wish that a message expresses.
+//! The request that a message expresses.
 
 use serde_json::{Map, Value};
 
-/// The wish of a person.
+/// The request of a person.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Wish {
+pub enum UserRequest {
     /// Talk, with nothing to look up.
     Talk(Talk),
     /// The meaning of a word.
@@ -68,11 +68,11 @@ pub enum Talk {
     NothingDone(&'static str),
 }
 
-/// A wish, and the confidence that it is meant.
+/// A request, and the confidence that it is meant.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Understood {
-    /// The wish.
-    pub wish: Wish,
+    /// The request.
+    pub user_request: UserRequest,
     /// The confidence, from 0 to 1.
     pub confidence: f64,
     /// True if it is known that every word was used.
@@ -82,12 +82,20 @@ pub struct Understood {
 impl Understood {
     /// Returns the result for words that are not understood at all.
     pub fn nothing() -> Self {
-        Self { wish: Wish::Unclear { question: String::new(), options: Vec::new() }, confidence: 0.3, is_whole: false }
+        Self {
+            user_request: UserRequest::Unclear { question: String::new(), options: Vec::new() },
+            confidence: 0.3,
+            is_whole: false,
+        }
     }
 
     /// Returns the result for words that may mean one of these options.
     pub fn unclear(question: impl Into<String>, options: Vec<String>) -> Self {
-        Self { wish: Wish::Unclear { question: question.into(), options }, confidence: 0.5, is_whole: false }
+        Self {
+            user_request: UserRequest::Unclear { question: question.into(), options },
+            confidence: 0.5,
+            is_whole: false,
+        }
     }
 
     /// Returns the result for a message of which these words are not understood.
@@ -96,13 +104,13 @@ impl Understood {
     }
 }
 
-impl From<Wish> for Understood {
-    fn from(wish: Wish) -> Self {
-        Self { wish, confidence: 0.95, is_whole: false }
+impl From<UserRequest> for Understood {
+    fn from(user_request: UserRequest) -> Self {
+        Self { user_request, confidence: 0.95, is_whole: false }
     }
 }
 
-impl Wish {
+impl UserRequest {
     /// Creates a question that a tool answers; arguments without a value are left out.
     pub fn read<const N: usize>(tool: &str, arguments: [(&str, Option<String>); N]) -> Self {
         let given = arguments.into_iter().filter_map(|(key, value)| Some((key.to_owned(), Value::String(value?))));
