@@ -93,6 +93,7 @@ pub fn words_with(message: &str, names: &[Mention]) -> Vec<Word> {
             continue;
         }
         let end = rest.find(|c: char| c.is_whitespace() || c == ',').unwrap_or(rest.len());
+        let end = grouped(rest).unwrap_or(end);
         let (word, after) = rest.split_at(end.max(first.len_utf8()));
         if word.starts_with(',') {
             found.push(Word::new(",", false));
@@ -102,6 +103,16 @@ pub fn words_with(message: &str, names: &[Mention]) -> Vec<Word> {
         rest = after.trim_start();
     }
     join_slashes(found)
+}
+
+/// Returns the end of a number whose thousands are set off by commas, such as `1,000`, if the text begins with one.
+fn grouped(text: &str) -> Option<usize> {
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != ',').unwrap_or(text.len());
+    let end = text[..end].trim_end_matches(',').len();
+    let mut groups = text[..end].split(',');
+    let first = groups.next().is_some_and(|group| (1..=3).contains(&group.len()) && !group.starts_with('0'));
+    let goes_on = text[end..].starts_with(|c: char| c.is_alphanumeric() || "_-/%:".contains(c));
+    (first && end > 3 && text[..end].contains(',') && groups.all(|group| group.len() == 3) && !goes_on).then_some(end)
 }
 
 /// Returns the text after this name, if the text begins with it and it does not go on as another word.

@@ -35,7 +35,8 @@ pub enum Destination {
         /// True if the bot is addressed. If not, and the thread is not one of ours, the entry is *parked*: it is seen
         /// only if a person addresses the bot there before [`super::Store::sweep`] drops it.
         addressed: bool,
-        /// The message.
+        /// The message. Serialized under its first name.
+        #[serde(rename = "mail")]
         message: ThreadMessage,
         /// The graph of the thread, if it becomes one of ours with this message.
         #[serde(default, skip_serializing_if = "GraphName::is_default")]

@@ -25,6 +25,12 @@ fn consistency_rules_and_names_of_users() {
             ("what is a consistency rule?", "term consistency rule"),
             ("generate 5 test users", r#"read generate_test_users {"users":5}"#),
             ("generate test users", "read generate_test_users"),
+            ("generate 1,000 test users", r#"read generate_test_users {"users":1000}"#),
+            ("generate 1.5 test users", "unclear"),
+            (
+                "test the balance of Math Hints with 1,000 users",
+                r#"test_condition_balance {"experiment":"Math Hints","users":1000}"#,
+            ),
             ("give me some test users", "read generate_test_users"),
             (
                 "make 10 test users with groups for Math Hints",

@@ -48,7 +48,8 @@ pub(super) fn of(kind: &str, heard: Heard<'_>) -> Vec<Candidate> {
         "users" => {
             let hundred = after(words, "a hundred|one hundred").map(|_| Candidate::known(100, 2));
             let written = |word: &Word| number_word(&word.lower).filter(|_| !word.any(&["a", "an"]));
-            let number = |word: &Word| word.text.replace('.', "").parse().ok().or_else(|| written(word));
+            let number =
+                |word: &Word| word.text.trim_end_matches('.').replace(',', "").parse().ok().or_else(|| written(word));
             hundred.into_iter().chain(each(1, &|words| number(&words[0]).map(Value::from), true)).collect()
         }
         "who" => each(1, &|words| is_user(&words[0]).then(|| words[0].text.clone().into()), true),
