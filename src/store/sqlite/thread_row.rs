@@ -113,7 +113,7 @@ impl ThreadRow {
         if self.fence == lease.fence && self.worker.as_deref() == Some(lease.worker.as_str()) {
             Ok(())
         } else {
-            Err(Error::Fenced(lease.thread.clone()).into())
+            Err(Error::Fenced(lease.thread.clone()))
         }
     }
 
