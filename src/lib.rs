@@ -73,10 +73,10 @@
 //!
 //! | to change | go to |
 //! | --- | --- |
-//! | what a card shows or warns of | the action's file in the capability's `actions/`, or `testing/`, whose `prepare` makes the card; warnings that several share in its `replies/cautions.rs`, those of the engine in `graph/ask.rs` |
+//! | what a card shows or warns of | the action's file in the capability's `actions/`, or `testing/`, whose `prepare` makes the card; warnings that several share in its `replies/cautions.rs`, those of the engine in `graph/ask.rs`; a change of several things at once has a card of its own, such as `actions/several.rs` |
 //! | what is said of an answer or an outcome | the capability's `replies/` |
 //! | what an action reads again before it runs | its `preconditions`: [`graph::action::ActionKind`] |
-//! | whether and how often a change is sent again | after no answer, the action's `recovery` says whether and `SENDS` in `graph/perform.rs` how often; it is looked up in `graph/looks.rs`, for as long as the platform's `settle_within`; a refusal ends it; batches are in `graph/batches.rs` |
+//! | whether and how often a change is sent again | after no answer, the action's `recovery` says whether and `SENDS` in `graph/perform.rs` how often; it is looked up in `graph/looks.rs`, for as long as the longest `settle_within` of the platforms; a refusal ends it; batches are in `graph/batches.rs` |
 //! | how often a read is tried, and until when a change may leave | [`services::http`] for reads, [`services::changes`] and [`permit`] for changes |
 //! | how often a message to Slack is tried | [`conversation::runtime::outbox`] |
 //! | a slash word | a capability's in its `commands.rs` (the table and `answer`), the bot's own in [`conversation::commands::grammar`], answered in `conversation/commands/mod.rs`; a word typed in a thread in `conversation/commands/in_thread.rs`; and the usage hint in `deploy/slack-manifest.*.json` and `sandbox/slack/mod.rs` |
@@ -84,8 +84,8 @@
 //! | who may be shown what; how a card is drawn | [`conversation::record::sight`]; [`conversation::presentation::render`] |
 //! | a window for something new | [`capabilities::Capability::shortcuts`] |
 //! | the Home tab | `conversation/surfaces/home`; a capability may add a section ([`capabilities::Capability::home`]), and its `invitations` stand under “How to ask” |
-//! | what `check` and `/readyz` tell of a platform | [`capabilities::Capability::check`]; how often it is asked in `app/services.rs`, the rest of `/readyz` in `app/http.rs` |
-//! | a phrase that is understood without a model | a line in the capability's `phrases/lines.txt` ([`understanding::lines`]), with `~` where the parts may stand in any order |
+//! | what `check` and `/readyz` tell of a platform | [`capabilities::Capability::check`]; its JSON, and how often it is asked, in `app/services.rs`, the rest of `/readyz` in `app/http.rs` |
+//! | a phrase that is understood without a model | a line in the capability's `phrases/lines.txt` ([`understanding::lines`]), with `~` where the parts may stand in any order; freer phrases, such as the description of something new, in the files beside it that `phrases/mod.rs` lists |
 //! | greetings, “thanks” and “help” | what is heard in `understanding/talk.txt`, what is answered in `understanding/talk.rs`; with a language model, `assistant/prompts/respond.md` |
 //! | what a word means | `core.rs` and `assignment.rs` in the capability's `glossary`; two words together in its `pairs.rs` |
 //! | what a model is told | of a domain: its `instructions.md`, `families.rs`, each `description` and `schema`; of everything: `assistant/prompts` |
@@ -93,7 +93,7 @@
 //! | a setting, such as how long a lease lasts | the struct of its section, with `config/default.toml`, and its bounds in `config/check.rs`; a capability's in its `settings.rs` |
 //! | what an envelope can limit | the `MEASURES` in the capability's `settings.rs`, with the value in the action's [`graph::action::Scope`]; a new kind of limit in `config/measure.rs`; an example in `config/default.toml` |
 //! | what a standing approval can allow | the capability's `allowances.rs` |
-//! | a stored field | the struct, of a conversation [`assistant::state`], with `skip_serializing_if` and a default: seals are computed from the record as it is serialized again, so an old record has to come out as it went in, and nothing that is sealed gets another name; and a new entry in `tests/fixtures/shapes`, where the old ones stay |
+//! | a stored field | the struct, of a conversation [`assistant::state`], with `skip_serializing_if` and a default: seals are computed from the record as it is serialized again, so an old record has to come out as it went in, and nothing that is sealed gets another name; and a new entry in `tests/fixtures/shapes` (of a conversation, `chat_checkpoint.json`), where the old ones stay |
 //! | a new domain | its folder with a `Cargo.toml`; in the top `Cargo.toml` as a member, a dependency of the workspace and one of `countersign`; `pub use` and a row of the table above; a stand-in; [`app::installed`], the tables in `tests/integration/tidy.rs`; `tests/integration/dialogues/toy.rs` is the smallest one |
 //!
 //! # Promises, and where they are kept
