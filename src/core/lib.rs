@@ -1,4 +1,6 @@
 //! The leaves: modules that every crate may use and that use no other crate.
+//!
+//! They know no Slack, no store, no model and no platform. Start reading at [`ids`] and [`permit`].
 
 pub mod cause;
 pub mod clock;

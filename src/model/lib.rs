@@ -6,7 +6,9 @@
 //!
 //! The request is given in parts rather than as one prompt, because the parts differ in how long they stay the same:
 //! tools, then instructions, then history, then the situation. A provider caches a prefix, so the order is the price.
-//! `rules` reads the situation as data.
+//! The rules read the situation as data.
+//!
+//! It knows no prompt, no tool and no thread. Start reading at [`Model`].
 
 pub mod anthropic;
 pub mod watched;

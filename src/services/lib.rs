@@ -3,6 +3,8 @@
 //! The clients share [`http`], which sends a call and reports whether an unanswered one can have arrived; [`changes`],
 //! which sends a call that changes something; and [`shared_read`], which reads a large answer once for all who ask at
 //! the same time.
+//!
+//! It knows no platform; the clients themselves are in the capabilities. Start reading at [`http`].
 
 pub mod changes;
 pub mod google;

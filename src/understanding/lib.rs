@@ -17,6 +17,8 @@
 //! A message is divided into requests in [`steps`]; a request becomes a [`user_request::UserRequest`] in [`book`]; [`RulesModel`]
 //! turns the request into calls or words. It reads nothing but the [`situation::Situation`].
 //!
+//! It names no platform. Start reading at [`book`], then at [`lines`].
+//!
 //! The design not taken: one large regular expression per phrase. Names are free text in the middle of a sentence, and
 //! their end is easier to describe with words than with groups.
 

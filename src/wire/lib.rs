@@ -3,6 +3,8 @@
 //! Both wrap any connector, so they hold for every client that is given one, also for those of libraries: [`capped`]
 //! above TLS, where answers are seen as they are; [`permitted`] below it, where only the system call follows. The
 //! certificates that TLS trusts are named once, in [`tls`].
+//!
+//! It does not know what the bytes mean, nor who sends them. Start reading at [`permitted`].
 
 pub mod capped;
 pub mod permitted;

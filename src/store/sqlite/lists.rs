@@ -100,7 +100,6 @@ pub(super) fn read_steps(
 
 /// Returns the amount of pending work.
 pub(super) fn backlog(connection: &Connection) -> Result<Backlog, Failure> {
-    // One statement, so one moment: work that moves from the inbox to a thread in between would be in neither count.
     const SQL: &str = "SELECT (SELECT count(*) FROM threads WHERE ready_at IS NOT NULL), (SELECT count(*) FROM desk), \
                               (SELECT count(DISTINCT id >> 32) FROM outbox)";
     Ok(connection.prepare_cached(SQL)?.query_row([], |row| {
