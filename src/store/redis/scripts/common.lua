@@ -8,6 +8,19 @@ local function server_time()
   return time[1] * 1000000 + time[2]
 end
 
+-- Returns true if a delivery with one of the plan's keys came before; if none did, its keys are remembered.
+local function came_before(plan)
+  for _, key in ipairs(plan.dedup) do
+    if redis.call('ZSCORE', DEDUP, key) then
+      return true
+    end
+  end
+  for _, key in ipairs(plan.dedup) do
+    redis.call('ZADD', DEDUP, plan.at, key)
+  end
+  return false
+end
+
 -- Makes the thread ready, unless it is; a leased thread is there already, with the end of its lease.
 local function wake(thread, at)
   redis.call('ZADD', READY, 'NX', at, thread)

@@ -1,12 +1,7 @@
 -- A message for a thread. ARGV: plan {thread, dedup, at, addressed, message, parked, graph}.
 local plan = cjson.decode(ARGV[1])
-for _, key in ipairs(plan.dedup) do
-  if redis.call('ZSCORE', DEDUP, key) then
-    return {'duplicate', 0}
-  end
-end
-for _, key in ipairs(plan.dedup) do
-  redis.call('ZADD', DEDUP, plan.at, key)
+if came_before(plan) then
+  return {'duplicate', 0}
 end
 
 local ours = redis.call('HGET', META, 'ours')
