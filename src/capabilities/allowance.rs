@@ -107,7 +107,7 @@ impl Allowances {
     }
 
     /// Returns the allowance that these words name: its name, a synonym or an action.
-    pub fn meant(&self, words: &str) -> Option<&'static Allowance> {
+    pub fn parse(&self, words: &str) -> Option<&'static Allowance> {
         let words = words.trim().to_lowercase().replace([' ', '-'], "_");
         let is = |one: &&&Allowance| {
             one.name == words || one.synonyms.contains(&words.as_str()) || one.actions.contains(&words.as_str())
@@ -124,7 +124,7 @@ impl Allowances {
 
 /// A place in which something can be allowed: a thing, or a context.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Place {
+pub struct AllowancePlace {
     /// The id of the thing; `None` for a context.
     pub id: Option<String>,
     /// The name of the thing or context.

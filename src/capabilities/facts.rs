@@ -1,6 +1,6 @@
 //! Facts without any model: the data that slash commands and the Home tab show of the platforms.
 //!
-//! Nobody waits longer than [`PATIENCE`]. A call goes on after that and keeps its answer for the next question; until
+//! Nobody waits longer than [`READ_TIMEOUT`]. A call goes on after that and keeps its answer for the next question; until
 //! then the previous answer is shown with its age. Nothing is remembered across a restart.
 
 use std::{
@@ -20,20 +20,20 @@ use tokio::time::{Instant, timeout_at};
 use super::{Registry, Service, ToolError};
 
 /// The longest wait for a platform.
-pub const PATIENCE: Duration = Duration::from_secs(2);
+pub const READ_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The longest wait where an older answer can be shown instead.
-pub const PATIENCE_WITH_AN_OLDER_ANSWER: Duration = Duration::from_millis(800);
+pub const READ_TIMEOUT_WITH_CACHE: Duration = Duration::from_millis(800);
 
 /// The number of remembered answers; the oldest makes room.
-const REMEMBERED: usize = 64;
+const MAX_CACHED: usize = 64;
 
 /// Reads facts: calls the tools that read, and remembers their answers.
 #[derive(Clone, Debug)]
 pub struct Facts {
     registry: Registry,
     clock: Arc<dyn Clock>,
-    remembered: Arc<Remembered>,
+    cache: Arc<AnswerCache>,
 }
 
 /// An answer of a platform, with its time.
@@ -58,16 +58,16 @@ pub struct Health {
 
 /// The last answers, by tool and arguments.
 #[derive(Debug, Default)]
-struct Remembered(Mutex<HashMap<String, (Value, Timestamp)>>);
+struct AnswerCache(Mutex<HashMap<String, (Value, Timestamp)>>);
 
-impl Remembered {
+impl AnswerCache {
     fn get(&self, key: &str) -> Option<(Value, Timestamp)> {
         self.0.lock().ok()?.get(key).cloned()
     }
 
-    fn put(&self, key: String, answer: Value, at: Timestamp) {
+    fn insert(&self, key: String, answer: Value, at: Timestamp) {
         let Ok(mut answers) = self.0.lock() else { return };
-        if answers.len() >= REMEMBERED
+        if answers.len() >= MAX_CACHED
             && !answers.contains_key(&key)
             && let Some(oldest) = answers.iter().min_by_key(|(_, (_, at))| *at).map(|(key, _)| key.clone())
         {
@@ -80,7 +80,7 @@ impl Remembered {
 impl Facts {
     /// Uses the tools of these capabilities.
     pub fn new(registry: Registry, clock: Arc<dyn Clock>) -> Self {
-        Self { registry, clock, remembered: Arc::default() }
+        Self { registry, clock, cache: Arc::default() }
     }
 
     /// Returns the capabilities that are asked.
@@ -104,7 +104,7 @@ impl Facts {
         futures_util::future::join_all(sections).await.into_iter().flatten().collect()
     }
 
-    /// Returns the answer of a tool, limited to the data this reader may see; waits at most [`PATIENCE`].
+    /// Returns the answer of a tool, limited to the data this reader may see; waits at most [`READ_TIMEOUT`].
     ///
     /// # Errors
     ///
@@ -147,24 +147,24 @@ impl Facts {
         until: Instant,
     ) -> Result<Fact, Reply> {
         let key = key(tool, &arguments);
-        let older = self.remembered.get(&key);
+        let older = self.cache.get(&key);
         let until = match older {
-            Some(_) => until.min(Instant::now() + PATIENCE_WITH_AN_OLDER_ANSWER),
+            Some(_) => until.min(Instant::now() + READ_TIMEOUT_WITH_CACHE),
             None => until,
         };
-        let Some(kind) = self.registry.tools.get(tool).cloned() else { return Err(too_slow(service)) };
+        let Some(kind) = self.registry.tools.get(tool).cloned() else { return Err(timed_out(service)) };
         let facts = self.clone();
         let asked = tokio::spawn(async move {
             let answer = kind.call(&arguments).await?;
             let at = facts.clock.now();
-            facts.remembered.put(key, answer.clone(), at);
+            facts.cache.insert(key, answer.clone(), at);
             Ok::<_, ToolError>(Fact { answer, at, fresh: true })
         });
         let failed = match timeout_at(until, asked).await {
             Ok(Ok(Ok(fact))) => return Ok(fact),
             Ok(Ok(Err(error))) if error.kind != ErrorKind::Network => return Err(error.reply),
             Ok(Ok(Err(error))) => error.reply,
-            Ok(Err(_)) | Err(_) => too_slow(service),
+            Ok(Err(_)) | Err(_) => timed_out(service),
         };
         match older {
             Some((answer, at)) => Ok(Fact { answer, at, fresh: false }),
@@ -179,11 +179,11 @@ fn key(tool: &str, arguments: &Value) -> String {
 
 /// Returns the end of the wait for a question asked now.
 pub fn deadline() -> Instant {
-    Instant::now() + PATIENCE
+    Instant::now() + READ_TIMEOUT
 }
 
 /// Returns the reply for a platform that did not answer in time and has no remembered answer.
-fn too_slow(service: &str) -> Reply {
-    Reply::text(format!("{service} has not answered within {} s, so I could not look that up.", PATIENCE.as_secs()))
+fn timed_out(service: &str) -> Reply {
+    Reply::text(format!("{service} has not answered within {} s, so I could not look that up.", READ_TIMEOUT.as_secs()))
         .hint("Ask again in a minute, or tell whoever runs it.")
 }

@@ -25,7 +25,7 @@ use serde_json::Value;
 
 use self::facts::Facts;
 pub use self::{
-    allowance::{Allowance, Allowances, Counts, Place},
+    allowance::{Allowance, AllowancePlace, Allowances, Counts},
     command::{Command, Takes, Word},
     family::Family,
     registry::{OWN_COMMAND, Registry, RegistryError},
@@ -167,7 +167,7 @@ pub trait Capability: Send + Sync {
     /// # Errors
     ///
     /// A refusal that suggests similar names, or says that the platform cannot be reached.
-    async fn place(&self, name: &str) -> Result<Place, PrepareError> {
+    async fn place(&self, name: &str) -> Result<AllowancePlace, PrepareError> {
         let reply = Reply::text(format!("There is nothing called “{name}” in which this could be allowed."));
         Err(parameters::refused(ErrorKind::NotFound, reply))
     }

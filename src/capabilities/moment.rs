@@ -15,7 +15,7 @@ use jiff::{
 use super::parameters::refused;
 
 /// The number of characters of a person's words that are repeated in a reply.
-const LONGEST: usize = 60;
+const MAX_QUOTED: usize = 60;
 
 /// Parses a future moment into the platform's format. Without a zone it is in UTC, without a time at midnight.
 pub fn moment(given: &str, now: clock::Timestamp) -> Result<String, PrepareError> {
@@ -29,7 +29,7 @@ pub fn moment(given: &str, now: clock::Timestamp) -> Result<String, PrepareError
     };
     match moment.as_millisecond() > now.millis() {
         true => Ok(format!("{moment:.3}")),
-        false => refuse(past_date(&when(&format!("{moment:.3}")))),
+        false => refuse(past_date(&moment_in_words(&format!("{moment:.3}")))),
     }
 }
 
@@ -39,7 +39,7 @@ pub fn end_of(given: &str, now: clock::Timestamp) -> Result<String, PrepareError
 }
 
 /// Formats a moment of the platform for people: `2027-01-15 09:00 UTC`.
-pub fn when(moment: &str) -> String {
+pub fn moment_in_words(moment: &str) -> String {
     match moment.parse::<Timestamp>() {
         Ok(moment) => moment.strftime("%Y-%m-%d %H:%M UTC").to_string(),
         Err(_) => moment.to_owned(),
@@ -110,8 +110,8 @@ pub fn day(at: clock::Timestamp) -> Date {
 /// Returns the typed words, shortened.
 fn shortened(asked: &str) -> String {
     match asked.chars().count() {
-        0..=LONGEST => asked.to_owned(),
-        _ => asked.chars().take(LONGEST).chain(['…']).collect(),
+        0..=MAX_QUOTED => asked.to_owned(),
+        _ => asked.chars().take(MAX_QUOTED).chain(['…']).collect(),
     }
 }
 
@@ -133,7 +133,7 @@ mod tests {
     #[test]
     fn moments_as_people_say_them() {
         let now = clock::Timestamp("2026-11-18T10:00:00Z".parse::<Timestamp>().unwrap().as_millisecond()); // a Wednesday
-        let meant = |words: &str| moment(words, now).ok().map(|moment| when(&moment));
+        let meant = |words: &str| moment(words, now).ok().map(|moment| moment_in_words(&moment));
         for (words, meaning) in [
             ("2027-01-15", "2027-01-15 00:00 UTC"),
             ("2027-01-15 09:00 UTC", "2027-01-15 09:00 UTC"),
@@ -150,7 +150,7 @@ mod tests {
         ] {
             assert_eq!(meant(words).as_deref(), Some(meaning), "{words}");
         }
-        let end = |words: &str| end_of(words, now).ok().map(|moment| when(&moment));
+        let end = |words: &str| end_of(words, now).ok().map(|moment| moment_in_words(&moment));
         assert_eq!(end("Friday").as_deref(), Some("2026-11-20 23:59 UTC"));
         assert_eq!(end("today").as_deref(), Some("2026-11-18 23:59 UTC"));
         assert_eq!(end("2027-01-15 09:00").as_deref(), Some("2027-01-15 09:00 UTC"));

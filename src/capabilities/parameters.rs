@@ -37,7 +37,7 @@ pub fn missing(name: &str, question: impl Into<String>, options: Vec<String>) ->
 }
 
 /// Returns a person's words without surrounding blanks; `None` if nothing is left.
-pub fn given(words: Option<&String>) -> Option<&str> {
+pub fn non_blank(words: Option<&String>) -> Option<&str> {
     words.map(|words| words.trim()).filter(|words| !words.is_empty())
 }
 

@@ -9,7 +9,7 @@ use countersign_core::{
 };
 use countersign_experiments::{
     Experiments,
-    listing::Which,
+    listing::ListArguments,
     upgrade::{UpgradeConfig, client::UpgradeClient, sign_in::SignIn},
 };
 use countersign_graph::{
@@ -307,11 +307,11 @@ fn the_button_for_the_next_page_is_understood() {
         json!({ "search": "two words", "created": "last month", "sort": "context" }),
         json!({ "context": "mathstream", "changed": "yesterday", "sort": "newest" }),
     ] {
-        let mut which: Which = serde_json::from_value(which).unwrap();
+        let mut which: ListArguments = serde_json::from_value(which).unwrap();
         let situation = Situation { said: which.request(2), ..Situation::default() };
         let (tool, arguments) = super::harness::book().documented_read(&situation).expect("a documented question");
         assert_eq!(tool, "get_all_experiments");
-        let mut read: Which = serde_json::from_value(arguments).unwrap();
+        let mut read: ListArguments = serde_json::from_value(arguments).unwrap();
         assert_eq!(read.page.take(), Some(2), "{}", situation.said);
         read.status = read.status.map(|status| status.replace("running", "enrolling"));
         which.page = None;

@@ -8,23 +8,23 @@ use countersign_graph::action::{ErrorKind, MissingParameter, PrepareError};
 use countersign_services::google;
 
 use super::{
-    lookup::{self, Found},
+    lookup::{self, LookupResult},
     replies::refusals,
 };
 use crate::upgrade::{
     client::UpgradeClient,
     context::{ContextMetadata, Contexts},
     error::Error,
-    experiment::{Experiment, Named},
+    experiment::{Experiment, ExperimentName},
 };
 
 /// The number of experiments that are offered if none was named.
-const OFFERED: usize = 30;
+const MAX_OFFERED: usize = 30;
 
 /// Returns the question for an experiment, with the existing names.
 pub async fn which_experiment(client: &UpgradeClient) -> MissingParameter {
     let names = client.names().await.unwrap_or_default();
-    let options = names.into_iter().take(OFFERED).map(|named| named.name).collect();
+    let options = names.into_iter().take(MAX_OFFERED).map(|named| named.name).collect();
     MissingParameter { name: "experiment".to_owned(), question: "Which experiment?".to_owned(), options }
 }
 
@@ -76,7 +76,7 @@ pub async fn experiment(
     asked: &str,
     says: impl Fn(&str) -> String,
 ) -> Result<Experiment, PrepareError> {
-    let named = named(client, asked, &says).await?;
+    let named = find_by_name(client, asked, &says).await?;
     match client.single(named.id).await {
         Err(Error::NotFound { .. }) => {
             let gone = refusals::unknown_experiment(asked, &[], says);
@@ -86,12 +86,18 @@ pub async fn experiment(
     }
 }
 
-async fn named(client: &UpgradeClient, asked: &str, says: impl Fn(&str) -> String) -> Result<Named, PrepareError> {
+async fn find_by_name(
+    client: &UpgradeClient,
+    asked: &str,
+    says: impl Fn(&str) -> String,
+) -> Result<ExperimentName, PrepareError> {
     let names = client.names().await.map_err(unavailable)?;
     match lookup::find(&names, asked) {
-        Found::One(named) => Ok(named),
-        Found::None(similar) => Err(refused(ErrorKind::NotFound, refusals::unknown_experiment(asked, &similar, says))),
-        Found::Several(several) => {
+        LookupResult::One(named) => Ok(named),
+        LookupResult::None(similar) => {
+            Err(refused(ErrorKind::NotFound, refusals::unknown_experiment(asked, &similar, says)))
+        }
+        LookupResult::Several(several) => {
             let mut views = Vec::with_capacity(several.len());
             for named in several.iter().take(5) {
                 match client.single(named.id).await {

@@ -1,6 +1,6 @@
 //! The changes that standing approvals can allow: simulated users, and starts and stops.
 
-use countersign_capabilities::{Allowance, Counts, Place};
+use countersign_capabilities::{Allowance, AllowancePlace, Counts};
 use countersign_core::reply::{Fact, Text};
 use countersign_graph::action::PrepareError;
 use serde_json::Value;
@@ -57,7 +57,7 @@ fn thing(parameters: &Value) -> Option<&str> {
 }
 
 /// Returns the experiment of this name, or else the context.
-pub(super) async fn place(client: &UpgradeClient, name: &str) -> Result<Place, PrepareError> {
+pub(super) async fn place(client: &UpgradeClient, name: &str) -> Result<AllowancePlace, PrepareError> {
     let says = |known: &str| format!("allow simulated users in {known}");
     match access::experiment(client, name, says).await {
         Ok(experiment) => {
@@ -71,7 +71,7 @@ pub(super) async fn place(client: &UpgradeClient, name: &str) -> Result<Place, P
                 Some(users) => format!("{users} people"),
             };
             let context = view.context().to_owned();
-            Ok(Place {
+            Ok(AllowancePlace {
                 id: Some(view.id.to_string()),
                 words: Text::new().bold(&view.name).plain(format!(", {}, {context}", view.state.display())),
                 name: view.name.clone(),
@@ -85,7 +85,7 @@ pub(super) async fn place(client: &UpgradeClient, name: &str) -> Result<Place, P
             let contexts = client.context_metadata().await.map_err(access::unavailable)?;
             let known: Vec<_> = contexts.into_keys().collect();
             let context = lookup::pick(&known, name).ok_or(unknown)?;
-            Ok(Place {
+            Ok(AllowancePlace {
                 id: None,
                 name: context.clone(),
                 context: Some(context.clone()),

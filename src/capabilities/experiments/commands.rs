@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::{
     SERVICE,
-    listing::{Form, Which},
+    listing::{Form, ListArguments},
     replies::{answers, contexts, details, lists},
     rules,
 };
@@ -55,18 +55,18 @@ async fn health(facts: &Facts) -> Reply {
 /// Lists the experiments: all, or those of a status or a context.
 async fn list(filter: &str, facts: &Facts) -> Reply {
     let until = deadline();
-    let which = match rules::status_meant(filter) {
-        _ if filter.is_empty() => Which::default(),
-        Some(status) => Which { status: Some(status.stored().to_owned()), ..Which::default() },
+    let which = match rules::parse_status(filter) {
+        _ if filter.is_empty() => ListArguments::default(),
+        Some(status) => ListArguments { status: Some(status.stored().to_owned()), ..ListArguments::default() },
         None => match facts.read(SERVICE.name, "get_context_metadata", json!({}), until).await {
             Ok(contexts) if contexts.answer.get(filter).is_none() => {
-                if let Some(status) = rules::status_nearly_meant(filter) {
+                if let Some(status) = rules::similar_status(filter) {
                     return not_a_list(filter, status);
                 }
                 let reply = contexts::contexts_reply(&contexts.answer, Some(filter));
                 return facts.aged(reply, &contexts, SERVICE.name);
             }
-            Ok(_) => Which { context: Some(filter.to_owned()), ..Which::default() },
+            Ok(_) => ListArguments { context: Some(filter.to_owned()), ..ListArguments::default() },
             Err(reply) => return reply,
         },
     };

@@ -18,11 +18,11 @@ use crate::upgrade::{client::UpgradeClient, context::ContextMetadata};
 
 /// Nothing to say.
 #[derive(Deserialize, JsonSchema)]
-struct Nothing {}
+struct NoArguments {}
 
 /// Which context.
 #[derive(Deserialize, JsonSchema)]
-struct One {
+struct ContextArguments {
     /// The context, such as `assign-prog`.
     context: String,
 }
@@ -38,8 +38,12 @@ pub struct PointInUse {
 
 /// Returns the context that the arguments name, with its vocabulary. `part` is the part that is asked for, for the
 /// buttons.
-async fn asked(client: &UpgradeClient, arguments: &Value, part: &str) -> Result<(String, ContextMetadata), ToolError> {
-    let One { context } = arguments_as(arguments)?;
+async fn requested_context(
+    client: &UpgradeClient,
+    arguments: &Value,
+    part: &str,
+) -> Result<(String, ContextMetadata), ToolError> {
+    let ContextArguments { context } = arguments_as(arguments)?;
     let contexts = client.context_metadata().await.map_err(|error| tool_error(&error))?;
     let says = |known: &str| format!("what {part} does {known} have?");
     let (name, known) = access::context(&contexts, &context, says).map_err(as_tool_error)?;
@@ -61,7 +65,7 @@ impl Tool for AvailableContexts {
     }
 
     fn schema(&self) -> Value {
-        schema::<Nothing>()
+        schema::<NoArguments>()
     }
 
     async fn call(&self, _: &Value) -> Result<Value, ToolError> {
@@ -93,11 +97,11 @@ impl Tool for ConditionsOfContext {
     }
 
     fn schema(&self) -> Value {
-        schema::<One>()
+        schema::<ContextArguments>()
     }
 
     async fn call(&self, arguments: &Value) -> Result<Value, ToolError> {
-        let (context, known) = asked(&self.0, arguments, "conditions").await?;
+        let (context, known) = requested_context(&self.0, arguments, "conditions").await?;
         Ok(json!({ "context": context, "conditions": known.conditions }))
     }
 
@@ -126,11 +130,11 @@ impl Tool for PointsOfContext {
     }
 
     fn schema(&self) -> Value {
-        schema::<One>()
+        schema::<ContextArguments>()
     }
 
     async fn call(&self, arguments: &Value) -> Result<Value, ToolError> {
-        let (context, known) = asked(&self.0, arguments, "decision points").await?;
+        let (context, known) = requested_context(&self.0, arguments, "decision points").await?;
         let all = self.0.all().await.map_err(|error| tool_error(&error))?;
         let mut used: BTreeMap<String, Vec<String>> = BTreeMap::new();
         for experiment in all.iter().filter(|experiment| experiment.context() == context) {
@@ -169,11 +173,11 @@ impl Tool for GroupTypesOfContext {
     }
 
     fn schema(&self) -> Value {
-        schema::<One>()
+        schema::<ContextArguments>()
     }
 
     async fn call(&self, arguments: &Value) -> Result<Value, ToolError> {
-        let (context, known) = asked(&self.0, arguments, "group types").await?;
+        let (context, known) = requested_context(&self.0, arguments, "group types").await?;
         Ok(json!({ "context": context, "group_types": known.group_types }))
     }
 

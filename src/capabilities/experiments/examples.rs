@@ -6,7 +6,7 @@ use super::{glossary::Example, replies::answers, rules, summary};
 use crate::upgrade::{client::UpgradeClient, experiment::View, status::Status};
 
 /// The number of things that are named.
-const NAMED: usize = 5;
+const MAX_NAMED: usize = 5;
 
 /// Returns an example, if the platform has one now.
 pub async fn of(client: &UpgradeClient, example: Example) -> Option<String> {
@@ -72,7 +72,7 @@ fn among(all: &[View], example: Example) -> Option<String> {
                 *counts.entry(view.state).or_default() += 1;
             }
             let counts: Vec<_> =
-                counts.into_iter().map(|(status, count)| format!("{count} {}", status.shown())).collect();
+                counts.into_iter().map(|(status, count)| format!("{count} {}", status.web_name())).collect();
             match counts.is_empty() {
                 true => return None,
                 false => format!("Experiments here at the moment: {}.", few(&counts)),
@@ -89,13 +89,13 @@ fn among(all: &[View], example: Example) -> Option<String> {
     })
 }
 
-/// Joins words: `a, b and c`; those beyond [`NAMED`] are only counted.
+/// Joins words: `a, b and c`; those beyond [`MAX_NAMED`] are only counted.
 fn few(words: &[String]) -> String {
     match words {
         [] => "none".to_owned(),
         [one] => one.clone(),
-        several if several.len() > NAMED => {
-            format!("{} and {} more", several[..NAMED].join(", "), several.len() - NAMED)
+        several if several.len() > MAX_NAMED => {
+            format!("{} and {} more", several[..MAX_NAMED].join(", "), several.len() - MAX_NAMED)
         }
         several => format!("{} and {}", several[..several.len() - 1].join(", "), several[several.len() - 1]),
     }

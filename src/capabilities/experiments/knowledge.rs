@@ -20,15 +20,15 @@ use super::{
 use crate::upgrade::client::UpgradeClient;
 
 /// The longest time an explanation waits for its example.
-const PATIENCE: Duration = Duration::from_secs(2);
+const EXAMPLE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Nothing to say.
 #[derive(Deserialize, JsonSchema)]
-struct Nothing {}
+struct NoArguments {}
 
 /// What to explain.
 #[derive(Deserialize, JsonSchema)]
-struct Asked {
+struct ExplainConceptArguments {
     /// The word, such as `weight` or `consistency rule`.
     concept: String,
     /// Another word, to explain how both work together.
@@ -52,16 +52,18 @@ impl Tool for ExplainConcept {
     }
 
     fn schema(&self) -> Value {
-        schema::<Asked>()
+        schema::<ExplainConceptArguments>()
     }
 
     async fn call(&self, arguments: &Value) -> Result<Value, ToolError> {
-        let Asked { concept, with } = arguments_as(arguments)?;
-        let term = known(&concept)?;
-        let Some(other) = with.as_deref().filter(|with| !with.trim().is_empty()).map(known).transpose()? else {
+        let ExplainConceptArguments { concept, with } = arguments_as(arguments)?;
+        let term = find_term(&concept)?;
+        let Some(other) = with.as_deref().filter(|with| !with.trim().is_empty()).map(find_term).transpose()? else {
             // The explanation does not depend on the platform, so its example may be missing.
             let example = match term.example {
-                Some(example) => tokio::time::timeout(PATIENCE, examples::of(&self.0, example)).await.ok().flatten(),
+                Some(example) => {
+                    tokio::time::timeout(EXAMPLE_TIMEOUT, examples::of(&self.0, example)).await.ok().flatten()
+                }
                 None => None,
             };
             return Ok(json!({ "concept": term.name(), "meaning": term.meaning, "example": example }));
@@ -80,7 +82,7 @@ impl Tool for ExplainConcept {
     }
 }
 
-fn known(concept: &str) -> Result<&'static Term, ToolError> {
+fn find_term(concept: &str) -> Result<&'static Term, ToolError> {
     glossary::find(concept).ok_or_else(|| ToolError {
         kind: ErrorKind::NotFound,
         reply: refusals::unknown_concept(concept, &glossary::similar(concept)),
@@ -130,7 +132,7 @@ impl Tool for Terms {
     }
 
     fn schema(&self) -> Value {
-        schema::<Nothing>()
+        schema::<NoArguments>()
     }
 
     async fn call(&self, _: &Value) -> Result<Value, ToolError> {
@@ -194,7 +196,7 @@ impl Tool for ActionSchema {
     }
 
     fn schema(&self) -> Value {
-        schema::<Nothing>()
+        schema::<NoArguments>()
     }
 
     async fn call(&self, _: &Value) -> Result<Value, ToolError> {

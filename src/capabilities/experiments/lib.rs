@@ -2,7 +2,7 @@
 //!
 //! [`tools`] and [`context_tools`] read at any time, [`knowledge`] needs no access to the platform; each file in
 //! [`actions`] is one change that a person approves. All find experiments by name through [`lookup`] and [`access`].
-//! [`rules`] is the table of status changes, which the platform does not enforce, [`given`] the forms in which people
+//! [`rules`] is the table of status changes, which the platform does not enforce, [`non_blank`] the forms in which people
 //! give parameters, [`listing`] the filter and order of a list, [`families`] the groups that a language model is
 //! offered, [`summary`] an experiment in few words, [`setup`] the rest of it, [`testing`] tries a running one with
 //! simulated participants, and [`replies`] holds every sentence. None of it knows Slack, a language model or the
@@ -22,8 +22,8 @@ pub mod context_tools;
 pub mod examples;
 mod families;
 mod forms;
-pub mod given;
 pub mod glossary;
+pub mod inputs;
 pub mod knowledge;
 pub mod listing;
 pub mod lookup;
@@ -56,7 +56,7 @@ use serde_json::Value;
 
 use self::{settings::Upgrade, upgrade::client::UpgradeClient};
 use countersign_capabilities::{
-    Allowance, Capability, Command, Family, Nameable, Place, Service, Shortcut, Tool, facts::Facts,
+    Allowance, AllowancePlace, Capability, Command, Family, Nameable, Service, Shortcut, Tool, facts::Facts,
 };
 
 /// The capability of experiments, on one platform.
@@ -228,7 +228,7 @@ impl Capability for Experiments {
     }
 
     fn canonical(&self, parameter: &str, value: &str) -> Option<String> {
-        let status = rules::status_meant(value).filter(|_| parameter == "status")?;
+        let status = rules::parse_status(value).filter(|_| parameter == "status")?;
         Some(status.stored().to_owned())
     }
 
@@ -236,7 +236,7 @@ impl Capability for Experiments {
         allowances::ALL
     }
 
-    async fn place(&self, name: &str) -> Result<Place, PrepareError> {
+    async fn place(&self, name: &str) -> Result<AllowancePlace, PrepareError> {
         allowances::place(&self.client, name).await
     }
 

@@ -17,7 +17,7 @@ use super::{
 use crate::upgrade::{experiment::View, status::Status};
 
 /// The number of experiments on a page.
-pub const PAGE: usize = 10;
+pub const PAGE_SIZE: usize = 10;
 
 /// The level of detail.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -43,7 +43,7 @@ impl Form {
 /// Which experiments to list. What is left out does not limit.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
-pub struct Which {
+pub struct ListArguments {
     /// Only those in this context, such as `assign-prog`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub context: Option<String>,
@@ -97,7 +97,7 @@ pub enum Sort {
 /// A parsed filter.
 #[derive(Debug)]
 pub struct Filter<'a> {
-    which: &'a Which,
+    which: &'a ListArguments,
     status: Option<Statuses>,
     created: Option<Period>,
     changed: Option<Period>,
@@ -112,11 +112,11 @@ struct Statuses {
 
 impl Statuses {
     /// Parses statuses, such as `archived or cancelled` or `not running`.
-    fn meant(words: &str) -> Option<Self> {
+    fn parse(words: &str) -> Option<Self> {
         let plain = words.trim().to_lowercase().replace(" or ", ",").replace(" and ", ",");
         let (but, listed) = plain.strip_prefix("not ").map_or((false, plain.as_str()), |listed| (true, listed));
         let listed = listed.split(',').map(str::trim).filter(|word| !word.is_empty());
-        let named = listed.map(rules::status_meant).collect::<Option<Vec<_>>>()?;
+        let named = listed.map(rules::parse_status).collect::<Option<Vec<_>>>()?;
         (!named.is_empty()).then_some(Self { but, named })
     }
 
@@ -125,12 +125,12 @@ impl Statuses {
     }
 
     fn words(&self) -> String {
-        let named: Vec<_> = self.named.iter().map(|status| status.shown()).collect();
+        let named: Vec<_> = self.named.iter().map(|status| status.web_name()).collect();
         format!("{}{}", if self.but { "not " } else { "" }, named.join(" or "))
     }
 }
 
-impl Which {
+impl ListArguments {
     /// Returns the filter that the words mean on this day.
     ///
     /// # Errors
@@ -139,11 +139,11 @@ impl Which {
     pub fn understood(&self, today: Date) -> Result<Filter<'_>, Reply> {
         let status = self.status.as_deref().map(|words| {
             let known = ["inactive", "running", "paused", "cancelled", "archived"];
-            Statuses::meant(words).ok_or_else(|| refusals::not_one_of("status", words, &known))
+            Statuses::parse(words).ok_or_else(|| refusals::not_one_of("status", words, &known))
         });
         let time = |words: &Option<String>| {
             let words = words.as_deref();
-            words.map(|words| period::meant(words, today).ok_or_else(|| refusals::no_time(words))).transpose()
+            words.map(|words| period::parse(words, today).ok_or_else(|| refusals::no_time(words))).transpose()
         };
         Ok(Filter {
             which: self,
@@ -155,7 +155,7 @@ impl Which {
 
     /// Returns the filter in words: `running, in assign-prog, created today`.
     pub fn words(&self) -> String {
-        let status = self.status.as_deref().map(|words| match Statuses::meant(words) {
+        let status = self.status.as_deref().map(|words| match Statuses::parse(words) {
             Some(statuses) => statuses.words(),
             None => words.to_owned(),
         });
@@ -177,7 +177,7 @@ impl Which {
         let mut said = "list".to_owned();
         let mut say = |words: String| said = format!("{said} {words}");
         if let Some(words) = &self.status {
-            say(Statuses::meant(words).map_or(words.clone(), |statuses| statuses.words()));
+            say(Statuses::parse(words).map_or(words.clone(), |statuses| statuses.words()));
         }
         say("experiments".to_owned());
         let quoted = |words: &str| if words.contains(' ') { format!("“{words}”") } else { words.to_owned() };
@@ -246,7 +246,7 @@ impl Filter<'_> {
             period.is_none_or(|period| moment.is_some_and(|moment| period.holds(moment)))
         };
         let contains = |text: &str, words: &str| text.to_lowercase().contains(&words.to_lowercase());
-        let Which { context, tag, search, .. } = self.which;
+        let ListArguments { context, tag, search, .. } = self.which;
         self.status.as_ref().is_none_or(|statuses| statuses.contain(view.state))
             && context.as_deref().is_none_or(|context| view.context().eq_ignore_ascii_case(context))
             && tag.as_deref().is_none_or(|wanted| view.tags.iter().any(|tag| tag.eq_ignore_ascii_case(wanted)))
@@ -276,7 +276,7 @@ mod tests {
             experiment("Alpha", "inactive", "assign-prog", "2026-11-19"),
             experiment("gamma", "paused", "mathstream", "2026-10-01"),
         ];
-        let which: Which = serde_json::from_value(which).unwrap();
+        let which: ListArguments = serde_json::from_value(which).unwrap();
         let filter = which.understood(Date::constant(2026, 11, 20)).unwrap();
         filter.of(&all).into_iter().map(|e| e.name.clone()).collect()
     }
@@ -298,7 +298,7 @@ mod tests {
 
     #[test]
     fn what_is_not_understood_is_not_ignored() {
-        let which = Which { created: Some("soon".into()), ..Which::default() };
+        let which = ListArguments { created: Some("soon".into()), ..ListArguments::default() };
         let refused = which.understood(Date::constant(2026, 11, 20)).unwrap_err();
         assert!(refused.words().starts_with("I do not understand “soon” as a time"), "{}", refused.words());
     }

@@ -5,23 +5,27 @@
 
 use countersign_understanding::lexicon::fold;
 
-use super::upgrade::experiment::{ExperimentId, Named};
+use super::upgrade::experiment::{ExperimentId, ExperimentName};
 
 /// The result of a search by name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Found {
+pub enum LookupResult {
     /// Exactly this experiment.
-    One(Named),
+    One(ExperimentName),
     /// Several experiments of that name.
-    Several(Vec<Named>),
+    Several(Vec<ExperimentName>),
     /// No experiment; these have similar names, the nearest first.
-    None(Vec<Named>),
+    None(Vec<ExperimentName>),
 }
 
 /// Searches all names for `asked`, a name or an id.
-pub fn find(names: &[Named], asked: &str) -> Found {
+pub fn find(names: &[ExperimentName], asked: &str) -> LookupResult {
     if let Ok(id) = asked.parse::<ExperimentId>() {
-        return names.iter().find(|named| named.id == id).cloned().map_or(Found::None(Vec::new()), Found::One);
+        return names
+            .iter()
+            .find(|named| named.id == id)
+            .cloned()
+            .map_or(LookupResult::None(Vec::new()), LookupResult::One);
     }
     let exact: Vec<_> = names.iter().filter(|named| named.name == asked).collect();
     let wanted = plain(asked);
@@ -31,16 +35,16 @@ pub fn find(names: &[Named], asked: &str) -> Found {
         found = names.iter().filter(|n| fold(&n.name) == folded).collect();
     }
     match found.as_slice() {
-        [] if let Some(named) = by_short_id(names, &wanted) => Found::One(named.clone()),
-        [] => Found::None(similar(names, &wanted)),
-        [one] => Found::One((*one).clone()),
-        several => Found::Several(several.iter().copied().cloned().collect()),
+        [] if let Some(named) = by_short_id(names, &wanted) => LookupResult::One(named.clone()),
+        [] => LookupResult::None(similar(names, &wanted)),
+        [one] => LookupResult::One((*one).clone()),
+        several => LookupResult::Several(several.iter().copied().cloned().collect()),
     }
 }
 
 /// Returns the one whose id begins like this, as short ids are shown: at least 8 digits, and nothing that could be a
 /// word.
-fn by_short_id<'a>(names: &'a [Named], asked: &str) -> Option<&'a Named> {
+fn by_short_id<'a>(names: &'a [ExperimentName], asked: &str) -> Option<&'a ExperimentName> {
     let short = asked.trim_end_matches('…');
     let short = short.strip_prefix("id ").unwrap_or(short);
     let reads = short.len() >= 8 && short.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-');
@@ -63,8 +67,8 @@ fn plain(words: &str) -> String {
 }
 
 /// Returns up to three names near `wanted`: those that contain it or are spelled alike.
-fn similar(names: &[Named], wanted: &str) -> Vec<Named> {
-    let nearness = |named: &Named| {
+fn similar(names: &[ExperimentName], wanted: &str) -> Vec<ExperimentName> {
+    let nearness = |named: &ExperimentName| {
         let name = plain(&named.name);
         let contains = wanted.chars().count() >= 3 && (name.contains(wanted) || wanted.contains(&name));
         let spelled = strsim::jaro_winkler(&name, wanted).max(strsim::normalized_damerau_levenshtein(&name, wanted));
@@ -83,8 +87,8 @@ mod tests {
 
     use super::*;
 
-    fn names(all: &[&str]) -> Vec<Named> {
-        let named = |(i, name): (usize, &&str)| Named {
+    fn names(all: &[&str]) -> Vec<ExperimentName> {
+        let named = |(i, name): (usize, &&str)| ExperimentName {
             id: ExperimentId(Uuid::from_u128(i as u128 + 1)),
             name: (*name).to_owned(),
         };
@@ -92,11 +96,11 @@ mod tests {
     }
 
     fn found(all: &[&str], asked: &str) -> String {
-        let words = |named: Vec<Named>| named.into_iter().map(|n| n.name).collect::<Vec<_>>().join(", ");
+        let words = |named: Vec<ExperimentName>| named.into_iter().map(|n| n.name).collect::<Vec<_>>().join(", ");
         match find(&names(all), asked) {
-            Found::One(one) => format!("one: {}", one.name),
-            Found::Several(several) => format!("several: {}", words(several)),
-            Found::None(similar) => format!("none, but: {}", words(similar)),
+            LookupResult::One(one) => format!("one: {}", one.name),
+            LookupResult::Several(several) => format!("several: {}", words(several)),
+            LookupResult::None(similar) => format!("none, but: {}", words(similar)),
         }
     }
 
@@ -123,15 +127,15 @@ mod tests {
 
     #[test]
     fn a_short_id_names_one_if_no_other_begins_like_it() {
-        let at = |id: u128| Named { id: ExperimentId(Uuid::from_u128(id << 92)), name: "Minimal".to_owned() };
+        let at = |id: u128| ExperimentName { id: ExperimentId(Uuid::from_u128(id << 92)), name: "Minimal".to_owned() };
         let all = [at(0x10), at(0x21), at(0x22)];
-        assert_eq!(find(&all, "00000002"), Found::None(Vec::new()), "two begin like this");
+        assert_eq!(find(&all, "00000002"), LookupResult::None(Vec::new()), "two begin like this");
         let all = [at(0x1_0000_0001), at(0x2_0000_0002)];
         for (asked, place) in [("10000000", 0), ("id 20000000…", 1), ("20000000-2", 1)] {
-            assert_eq!(find(&all, asked), Found::One(all[place].clone()), "{asked}");
+            assert_eq!(find(&all, asked), LookupResult::One(all[place].clone()), "{asked}");
         }
         for asked in ["1000000", "30000000", "ffffffff"] {
-            assert!(matches!(find(&all, asked), Found::None(_)), "{asked}");
+            assert!(matches!(find(&all, asked), LookupResult::None(_)), "{asked}");
         }
     }
 

@@ -1,8 +1,8 @@
 //! The names that exist on the platform, kept for a short time, so that a message is read with them.
 //!
-//! A snapshot is used for [`KEPT`], the vocabulary of contexts, which an administrator sets, for longer. A change by
-//! the bot makes it old at once. One task at a time reads it, within [`PATIENCE`]; while the platform is away the
-//! last snapshot is used, and the platform is not asked again for [`PAUSE`]. Names only show what words mean: the
+//! A snapshot is used for [`NAMES_MAX_AGE`], the vocabulary of contexts, which an administrator sets, for longer. A change by
+//! the bot makes it old at once. One task at a time reads it, within [`READ_TIMEOUT`]; while the platform is away the
+//! last snapshot is used, and the platform is not asked again for [`RETRY_DELAY`]. Names only show what words mean: the
 //! experiment of a change is looked up anew.
 //!
 //! Tags are left out: they are only in the answer that holds all experiments in full, which is too large to read this
@@ -21,13 +21,13 @@ use tracing::debug;
 use super::upgrade::{client::UpgradeClient, context::Contexts};
 
 /// The time for which the names of experiments are used without reading them again.
-const KEPT: Duration = Duration::from_secs(30);
+const NAMES_MAX_AGE: Duration = Duration::from_secs(30);
 /// The time for which the vocabulary of contexts is used without reading it again.
-const VOCABULARY_KEPT: Duration = Duration::from_secs(600);
+const VOCABULARY_MAX_AGE: Duration = Duration::from_secs(600);
 /// The pause after a failed read.
-const PAUSE: Duration = Duration::from_secs(5);
+const RETRY_DELAY: Duration = Duration::from_secs(5);
 /// The longest time a message waits for names.
-const PATIENCE: Duration = Duration::from_secs(2);
+const READ_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The kind of an experiment's name.
 pub(crate) const EXPERIMENT: &str = "experiment";
@@ -48,13 +48,13 @@ pub(crate) const TARGET: &str = "target";
 pub(super) struct KnownNames {
     client: Arc<UpgradeClient>,
     clock: Arc<dyn Clock>,
-    kept: Mutex<Kept>,
+    cache: Mutex<CachedNames>,
     turn: tokio::sync::Mutex<()>,
 }
 
 /// The names read last, and the times of the reads.
 #[derive(Debug, Default)]
-struct Kept {
+struct CachedNames {
     names: Arc<Names>,
     /// The time of the read, and the number of the bot's changes up to then.
     read: Option<(Timestamp, u64)>,
@@ -66,12 +66,12 @@ struct Kept {
 impl KnownNames {
     /// Starts with no names.
     pub(super) fn new(client: Arc<UpgradeClient>, clock: Arc<dyn Clock>) -> Self {
-        Self { client, clock, kept: Mutex::default(), turn: tokio::sync::Mutex::default() }
+        Self { client, clock, cache: Mutex::default(), turn: tokio::sync::Mutex::default() }
     }
 
     /// Returns the names as read last.
     pub(super) fn snapshot(&self) -> Arc<Names> {
-        self.kept().names.clone()
+        self.cache().names.clone()
     }
 
     /// Reads the names again if they are old. A part that cannot be read stays as it is.
@@ -83,38 +83,38 @@ impl KnownNames {
         if self.is_fresh() {
             return; // somebody else has read them meanwhile
         }
-        if tokio::time::timeout(PATIENCE, self.read()).await.is_err() {
+        if tokio::time::timeout(READ_TIMEOUT, self.read()).await.is_err() {
             debug!("The platform did not tell its names in time");
-            self.kept().failed = Some(self.clock.now());
+            self.cache().failed = Some(self.clock.now());
         }
     }
 
-    fn kept(&self) -> std::sync::MutexGuard<'_, Kept> {
-        self.kept.lock().expect("nothing panics while it is held")
+    fn cache(&self) -> std::sync::MutexGuard<'_, CachedNames> {
+        self.cache.lock().expect("nothing panics while it is held")
     }
 
     fn is_fresh(&self) -> bool {
         let now = self.clock.now();
-        let kept = self.kept();
+        let cache = self.cache();
         let within = |at: Timestamp, most: Duration| now.since(at) < most;
         let up_to_date =
-            kept.read.is_some_and(|(at, changes)| within(at, KEPT) && changes == self.client.changes_made());
-        up_to_date || kept.failed.is_some_and(|at| within(at, PAUSE))
+            cache.read.is_some_and(|(at, changes)| within(at, NAMES_MAX_AGE) && changes == self.client.changes_made());
+        up_to_date || cache.failed.is_some_and(|at| within(at, RETRY_DELAY))
     }
 
     async fn read(&self) {
         let changes = self.client.changes_made();
-        let old = |at: Timestamp| self.clock.now().since(at) >= VOCABULARY_KEPT;
-        let reads_contexts = self.kept().contexts_read.is_none_or(old);
+        let old = |at: Timestamp| self.clock.now().since(at) >= VOCABULARY_MAX_AGE;
+        let reads_contexts = self.cache().contexts_read.is_none_or(old);
         let names = self.client.names().await;
         let contexts = match (reads_contexts && names.is_ok()).then_some(()) {
             Some(()) => self.client.context_metadata().await.ok(),
             None => None,
         };
         let now = self.clock.now();
-        let mut kept = self.kept();
+        let mut cache = self.cache();
         if let Some(contexts) = contexts {
-            (kept.contexts, kept.contexts_read) = (contexts, Some(now));
+            (cache.contexts, cache.contexts_read) = (contexts, Some(now));
         }
         match names {
             Ok(names) => {
@@ -123,13 +123,13 @@ impl KnownNames {
                     subject: true,
                     ..name(EXPERIMENT, &named.name)
                 });
-                let vocabulary = vocabulary(&kept.contexts);
-                kept.names = Arc::new(Names::new(experiments.chain(vocabulary)));
-                (kept.read, kept.failed) = (Some((now, changes)), None);
+                let vocabulary = vocabulary(&cache.contexts);
+                cache.names = Arc::new(Names::new(experiments.chain(vocabulary)));
+                (cache.read, cache.failed) = (Some((now, changes)), None);
             }
             Err(error) => {
                 debug!("The names were not read: {}", countersign_core::cause::chain(&error));
-                kept.failed = Some(now);
+                cache.failed = Some(now);
             }
         }
     }

@@ -23,7 +23,7 @@ impl Period {
 }
 
 /// Returns the period that these words mean on this day.
-pub fn meant(words: &str, today: Date) -> Option<Period> {
+pub fn parse(words: &str, today: Date) -> Option<Period> {
     let plain = words.trim().to_lowercase().replace(',', " ");
     let words: Vec<&str> = plain.split_whitespace().filter(|word| !matches!(*word, "the" | "in" | "on")).collect();
     let until_today = |from: Date| Some(Period { from, to: today });
@@ -59,9 +59,9 @@ pub fn meant(words: &str, today: Date) -> Option<Period> {
         }
         ["between", rest @ ..] if rest.contains(&"and") => range(rest, &["and"], today),
         ["from", rest @ ..] if rest.iter().any(|word| TO.contains(word)) => range(rest, TO, today),
-        ["since" | "after" | "from", rest @ ..] => until_today(meant(&rest.join(" "), today)?.from),
+        ["since" | "after" | "from", rest @ ..] => until_today(parse(&rest.join(" "), today)?.from),
         ["before" | "until", rest @ ..] => {
-            let end = meant(&rest.join(" "), today)?.from;
+            let end = parse(&rest.join(" "), today)?.from;
             Some(Period { from: Date::MIN, to: end.yesterday().ok()? })
         }
         ["last", name] | [name] if weekday(name).is_some() => single(
@@ -105,7 +105,7 @@ const TO: &[&str] = &["to", "until", "till"];
 fn range(words: &[&str], and: &[&str], today: Date) -> Option<Period> {
     let middle = words.iter().position(|word| and.contains(word))?;
     let (from, last) =
-        (meant(&words[..middle].join(" "), today)?.from, meant(&words[middle + 1..].join(" "), today)?.to);
+        (parse(&words[..middle].join(" "), today)?.from, parse(&words[middle + 1..].join(" "), today)?.to);
     let to = if last < from { last.checked_add(1.year()).ok()? } else { last };
     (from <= to).then_some(Period { from, to })
 }
@@ -161,10 +161,10 @@ mod tests {
             ("2026-02-30", "none"),
             ("soon", "none"),
         ] {
-            let found = meant(words, today).map_or("none".to_owned(), |found| format!("{} {}", found.from, found.to));
+            let found = parse(words, today).map_or("none".to_owned(), |found| format!("{} {}", found.from, found.to));
             assert_eq!(found, period, "{words}");
         }
-        assert!(meant("today", today).unwrap().holds("2026-11-20T10:00:00.000Z"));
-        assert!(!meant("before today", today).unwrap().holds("2026-11-20T10:00:00.000Z"));
+        assert!(parse("today", today).unwrap().holds("2026-11-20T10:00:00.000Z"));
+        assert!(!parse("before today", today).unwrap().holds("2026-11-20T10:00:00.000Z"));
     }
 }

@@ -108,9 +108,9 @@ pub fn weights_in_words(conditions: &[Condition]) -> String {
 /// Returns the status a person means: a name from either set, or a verb.
 ///
 /// “Stop” means the reversible one; “end” and “finish” could mean either and are not understood.
-pub fn status_meant(words: &str) -> Option<Status> {
+pub fn parse_status(words: &str) -> Option<Status> {
     let word: String = words.chars().filter(|c| c.is_alphanumeric()).collect::<String>().to_lowercase();
-    if let Some(status) = Status::ALL.into_iter().find(|s| s.stored().to_lowercase() == word || s.shown() == word) {
+    if let Some(status) = Status::ALL.into_iter().find(|s| s.stored().to_lowercase() == word || s.web_name() == word) {
         return Some(status);
     }
     match word.as_str() {
@@ -126,7 +126,7 @@ pub fn status_meant(words: &str) -> Option<Status> {
 }
 
 /// Returns the status that was probably meant by a misspelled word.
-pub fn status_nearly_meant(word: &str) -> Option<&'static str> {
+pub fn similar_status(word: &str) -> Option<&'static str> {
     const STATUSES: &[&str] =
         &["running", "enrolling", "inactive", "scheduled", "stopped", "paused", "completed", "cancelled", "archived"];
     let word = word.trim().to_lowercase();
@@ -246,15 +246,15 @@ mod tests {
     #[test]
     fn people_use_both_sets_of_names_and_verbs() {
         for words in ["start", "Resume", "running", "enrolling"] {
-            assert_eq!(status_meant(words), Some(Status::Enrolling), "{words}");
+            assert_eq!(parse_status(words), Some(Status::Enrolling), "{words}");
         }
         for words in ["stop", "paused", "enrollmentComplete", "enrollment complete", "enrollment_complete"] {
-            assert_eq!(status_meant(words), Some(Status::EnrollmentComplete), "{words}");
+            assert_eq!(parse_status(words), Some(Status::EnrollmentComplete), "{words}");
         }
         for words in ["cancel", "cancelled", "completed"] {
-            assert_eq!(status_meant(words), Some(Status::Cancelled), "{words}");
+            assert_eq!(parse_status(words), Some(Status::Cancelled), "{words}");
         }
-        assert_eq!(status_meant("finish"), None, "could mean either");
+        assert_eq!(parse_status("finish"), None, "could mean either");
     }
 
     proptest! {

@@ -10,13 +10,13 @@ use crate::upgrade::{
 };
 
 /// The number of members of a list that are named.
-const NAMED: usize = 20;
+const MAX_MEMBERS: usize = 20;
 /// The longest content that is shown, in characters.
-const LONGEST_CONTENT: usize = 300;
+const MAX_PAYLOAD_LENGTH: usize = 300;
 
 /// The content that the application receives for one condition at one decision point.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Content {
+pub struct PayloadSummary {
     /// The condition's code.
     pub condition: String,
     /// `site / target`.
@@ -30,16 +30,16 @@ pub struct Content {
 
 /// A factor of a factorial design.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Varied {
+pub struct FactorSummary {
     /// The factor's name.
     pub factor: String,
     /// Its levels.
-    pub levels: Vec<Told>,
+    pub levels: Vec<LevelSummary>,
 }
 
 /// A level, and the content that the application receives with it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Told {
+pub struct LevelSummary {
     /// The name of the level.
     pub level: String,
     /// The content, shortened, if it is more than the name.
@@ -49,7 +49,7 @@ pub struct Told {
 
 /// The number of users of one condition at one decision point.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct AtPoint {
+pub struct PointEnrollment {
     /// The condition's code.
     pub condition: String,
     /// `site / target`.
@@ -60,7 +60,7 @@ pub struct AtPoint {
 
 /// A list of people who may or must not take part.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct People {
+pub struct MemberListSummary {
     /// The name of the list.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub name: String,
@@ -72,7 +72,7 @@ pub struct People {
 
 /// A change of status.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Turn {
+pub struct StatusHistoryEntry {
     /// The new status.
     pub status: Status,
     /// The time of the change.
@@ -80,12 +80,12 @@ pub struct Turn {
 }
 
 /// Returns the contents that differ from the condition's code.
-pub fn contents(view: &View) -> Vec<Content> {
+pub fn contents(view: &View) -> Vec<PayloadSummary> {
     let read = |payload: &Payload| {
         let condition = view.condition(&payload.parent_condition)?;
         let point = view.decision_points.iter().find(|point| payload.decision_point == point.id)?;
         let PayloadContent { kind, value } = &payload.payload;
-        (*value != condition.condition_code).then(|| Content {
+        (*value != condition.condition_code).then(|| PayloadSummary {
             condition: condition.condition_code.clone(),
             decision_point: point.words(),
             kind: kind.clone(),
@@ -101,22 +101,25 @@ pub fn contents(view: &View) -> Vec<Content> {
 }
 
 /// Returns the factors with their levels.
-pub fn factors(view: &View) -> Vec<Varied> {
+pub fn factors(view: &View) -> Vec<FactorSummary> {
     let told = |level: &Level| {
         let payload = level.payload.as_ref().map(|payload| shorten(&payload.value));
-        Told { level: level.name.clone(), payload: payload.filter(|value| !value.is_empty() && *value != level.name) }
+        LevelSummary {
+            level: level.name.clone(),
+            payload: payload.filter(|value| !value.is_empty() && *value != level.name),
+        }
     };
-    let varied = |f: &Factor| Varied { factor: f.name.clone(), levels: f.levels.iter().map(told).collect() };
+    let varied = |f: &Factor| FactorSummary { factor: f.name.clone(), levels: f.levels.iter().map(told).collect() };
     view.factors.iter().map(varied).collect()
 }
 
 /// Returns the enrolled users by condition and decision point; the server counts by ids.
-pub fn enrolled_at(view: &View, enrolled: &EnrollmentDetail) -> Vec<AtPoint> {
+pub fn enrolled_at(view: &View, enrolled: &EnrollmentDetail) -> Vec<PointEnrollment> {
     let pairs = view.conditions.iter().flat_map(|c| view.decision_points.iter().map(move |point| (c, point)));
     let count = |(condition, point): (&Condition, &DecisionPoint)| {
         let of_condition = enrolled.conditions.iter().find(|counted| counted.id == condition.id);
         let there = of_condition.and_then(|counted| counted.points.iter().find(|counted| counted.id == point.id));
-        AtPoint {
+        PointEnrollment {
             condition: condition.condition_code.clone(),
             decision_point: point.words(),
             users: there.map_or(0, |counted| counted.users),
@@ -126,29 +129,29 @@ pub fn enrolled_at(view: &View, enrolled: &EnrollmentDetail) -> Vec<AtPoint> {
 }
 
 fn shorten(value: &str) -> String {
-    match value.chars().count() > LONGEST_CONTENT {
-        true => value.chars().take(LONGEST_CONTENT).chain(['…']).collect(),
+    match value.chars().count() > MAX_PAYLOAD_LENGTH {
+        true => value.chars().take(MAX_PAYLOAD_LENGTH).chain(['…']).collect(),
         false => value.to_owned(),
     }
 }
 
 /// Returns the lists of one side, people who may or who must not take part, that have members.
-pub fn people(view: &View, side: Side) -> Vec<People> {
+pub fn people(view: &View, side: Side) -> Vec<MemberListSummary> {
     view.lists(side).iter().filter(|list| !list.is_empty()).map(members).collect()
 }
 
-fn members(list: &MemberList) -> People {
+fn members(list: &MemberList) -> MemberListSummary {
     let groups = list.groups.iter().map(|(kind, id)| format!("{kind}: {id}"));
     let segments = list.sub_segments.iter().map(|segment| format!("segment {}", segment.name));
     let mut members: Vec<String> = list.users.iter().cloned().chain(groups).chain(segments).collect();
     let total = members.len();
-    members.truncate(NAMED);
-    People { name: list.name.clone(), members, total }
+    members.truncate(MAX_MEMBERS);
+    MemberListSummary { name: list.name.clone(), members, total }
 }
 
 /// Returns the changes of status, the oldest first; the server keeps them in no order.
-pub fn history(view: &View) -> Vec<Turn> {
-    let read = |change: &StatusChange| Turn { status: change.to_state, at: change.time_log.clone() };
+pub fn history(view: &View) -> Vec<StatusHistoryEntry> {
+    let read = |change: &StatusChange| StatusHistoryEntry { status: change.to_state, at: change.time_log.clone() };
     let mut history: Vec<_> = view.state_time_logs.iter().map(read).collect();
     history.sort_by(|a, b| a.at.cmp(&b.at));
     history

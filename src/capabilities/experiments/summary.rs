@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     rules,
-    setup::{self, AtPoint, Content, People, Turn, Varied},
+    setup::{self, FactorSummary, MemberListSummary, PayloadSummary, PointEnrollment, StatusHistoryEntry},
 };
 use crate::upgrade::{
     experiment::{ExperimentId, View},
@@ -87,19 +87,19 @@ pub struct Details {
     pub excluded_users: Option<u64>,
     /// The factors of a factorial design.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub factors: Vec<Varied>,
+    pub factors: Vec<FactorSummary>,
     /// The enrolled users at each decision point, if there are several.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub enrolled_at: Vec<AtPoint>,
+    pub enrolled_at: Vec<PointEnrollment>,
     /// The contents for each condition and decision point that differ from the code.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub payloads: Vec<Content>,
+    pub payloads: Vec<PayloadSummary>,
     /// The lists of people who may take part.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub inclusion_lists: Vec<People>,
+    pub inclusion_lists: Vec<MemberListSummary>,
     /// The lists of people who must not take part.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub exclusion_lists: Vec<People>,
+    pub exclusion_lists: Vec<MemberListSummary>,
     /// The decision points at which people who came before the start stay out.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub exclude_if_reached: Vec<String>,
@@ -120,7 +120,7 @@ pub struct Details {
     pub end_on: Option<String>,
     /// The changes of status, the oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub history: Vec<Turn>,
+    pub history: Vec<StatusHistoryEntry>,
     /// The statuses that our rules allow next.
     pub next_statuses: Vec<Status>,
 }

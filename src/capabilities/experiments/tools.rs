@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::{
     access::{self, schema, tool_error},
-    listing::{Form, Which},
+    listing::{Form, ListArguments},
     replies::{answers, contexts, details, lists},
     subject,
     summary::{Details, Summary},
@@ -20,13 +20,13 @@ use super::{
 use crate::upgrade::client::UpgradeClient;
 
 /// The number of experiments in one answer.
-const MOST: usize = 200;
+const MAX_EXPERIMENTS: usize = 200;
 /// The largest raw data of one experiment that are handed on, in bytes.
-const LARGEST_RAW: usize = 80_000;
+const MAX_RAW_BYTES: usize = 80_000;
 
 /// Nothing to say.
 #[derive(Deserialize, JsonSchema)]
-struct Nothing {}
+struct NoArguments {}
 
 /// `check_upgrade_health`: the health of the platform.
 #[derive(Debug)]
@@ -43,7 +43,7 @@ impl Tool for CheckHealth {
     }
 
     fn schema(&self) -> Value {
-        schema::<Nothing>()
+        schema::<NoArguments>()
     }
 
     async fn call(&self, _: &Value) -> Result<Value, ToolError> {
@@ -75,7 +75,7 @@ impl Tool for ContextMetadata {
     }
 
     fn schema(&self) -> Value {
-        schema::<Nothing>()
+        schema::<NoArguments>()
     }
 
     async fn call(&self, _: &Value) -> Result<Value, ToolError> {
@@ -110,7 +110,7 @@ impl Tool for ExperimentNames {
     }
 
     fn schema(&self) -> Value {
-        schema::<Nothing>()
+        schema::<NoArguments>()
     }
 
     async fn call(&self, _: &Value) -> Result<Value, ToolError> {
@@ -144,11 +144,11 @@ impl Tool for AllExperiments {
     }
 
     fn schema(&self) -> Value {
-        schema::<Which>()
+        schema::<ListArguments>()
     }
 
     async fn call(&self, arguments: &Value) -> Result<Value, ToolError> {
-        let which: Which = arguments_as(arguments)?;
+        let which: ListArguments = arguments_as(arguments)?;
         let filter = which
             .understood(countersign_capabilities::moment::day(self.1.now()))
             .map_err(|reply| ToolError { kind: ErrorKind::Validation, reply, transient: false })?;
@@ -157,15 +157,15 @@ impl Tool for AllExperiments {
         if let (Some(context), true) = (&which.context, found.is_empty()) {
             // Nothing there, or no such place?
             let contexts = self.0.context_metadata().await.map_err(|error| tool_error(&error))?;
-            let instead = |known: &str| Which { context: Some(known.to_owned()), ..which.clone() }.request(1);
+            let instead = |known: &str| ListArguments { context: Some(known.to_owned()), ..which.clone() }.request(1);
             access::context(&contexts, context, instead).map_err(as_tool_error)?;
         }
-        let experiments: Vec<_> = found.iter().take(MOST).copied().map(Summary::of).collect();
+        let experiments: Vec<_> = found.iter().take(MAX_EXPERIMENTS).copied().map(Summary::of).collect();
         Ok(json!({ "total": found.len(), "experiments": experiments }))
     }
 
     fn present(&self, arguments: &Value, answer: &Value) -> Option<Reply> {
-        Some(lists::list_reply(answer, &Which::deserialize(arguments).unwrap_or_default()))
+        Some(lists::list_reply(answer, &ListArguments::deserialize(arguments).unwrap_or_default()))
     }
 
     fn may_be_repeated(&self) -> bool {
@@ -212,7 +212,7 @@ impl Tool for ExperimentDetails {
         let mut answer = json!(Details::of(&experiment.view, enrolled.as_ref()));
         if form == Form::Raw {
             let size = experiment.raw.to_string().len();
-            answer["raw"] = if size > LARGEST_RAW { json!({ "left_out": size }) } else { experiment.raw };
+            answer["raw"] = if size > MAX_RAW_BYTES { json!({ "left_out": size }) } else { experiment.raw };
         }
         Ok(answer)
     }

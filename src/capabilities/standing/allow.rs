@@ -4,8 +4,8 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use countersign_capabilities::{
-    Allowance, Capability, Place, moment,
-    parameters::{self, given, missing, refused},
+    Allowance, AllowancePlace, Capability, moment,
+    parameters::{self, missing, non_blank, refused},
 };
 use countersign_core::{
     clock::{Clock, Timestamp},
@@ -21,7 +21,7 @@ use uuid::Uuid;
 
 use super::{
     book::{Book, BookError},
-    grant::{Bounds, Grant, Within},
+    grant::{Bounds, Grant, GrantScope},
     replies, revoke,
 };
 
@@ -32,7 +32,7 @@ pub const NAME: &str = "grant_standing_approval";
 pub const COVERS: &str = "covers";
 
 /// The longest duration of a standing approval, in days.
-const DAYS: i64 = 31;
+const MAX_DAYS: i64 = 31;
 /// The action `grant_standing_approval`.
 pub struct AllowStanding {
     book: Arc<Book>,
@@ -48,7 +48,7 @@ impl fmt::Debug for AllowStanding {
 
 /// What people give.
 #[derive(Deserialize, JsonSchema)]
-struct Given {
+struct GrantParameters {
     /// What is to be allowed, such as `simulate` or `start_and_stop`. Required.
     #[serde(default)]
     what: Option<String>,
@@ -75,21 +75,21 @@ impl ActionKind for AllowStanding {
     }
 
     fn schema(&self) -> Value {
-        parameters::schema::<Given>()
+        parameters::schema::<GrantParameters>()
     }
 
     async fn prepare(&self, parameters: &Value) -> Result<Proposal, PrepareError> {
-        let asked: Given = parameters::parameters(parameters)?;
+        let asked: GrantParameters = parameters::parameters(parameters)?;
         let refuse = |reply| refused(ErrorKind::Validation, reply);
         let now = self.clock.now();
-        let until = given(asked.until.as_ref()).map(|until| until_when(until, now)).transpose()?;
-        if until.is_some_and(|until| until.since(now) > Duration::from_secs(DAYS.unsigned_abs() * 24 * 3600)) {
-            return Err(refuse(replies::too_long(DAYS)));
+        let until = non_blank(asked.until.as_ref()).map(|until| until_when(until, now)).transpose()?;
+        if until.is_some_and(|until| until.since(now) > Duration::from_secs(MAX_DAYS.unsigned_abs() * 24 * 3600)) {
+            return Err(refuse(replies::too_long(MAX_DAYS)));
         }
         let mut lacking = Vec::new();
         let all = self.book.allowances();
-        let allowance = match given(asked.what.as_ref()) {
-            Some(words) => Some(all.meant(words).ok_or_else(|| refuse(replies::not_that(words)))?),
+        let allowance = match non_blank(asked.what.as_ref()) {
+            Some(words) => Some(all.parse(words).ok_or_else(|| refuse(replies::not_that(words)))?),
             None => {
                 let options = all.all().iter().map(|one| one.offered.to_owned()).collect();
                 lacking.push(missing("what", "What should be allowed without asking each time?", options));
@@ -97,7 +97,7 @@ impl ActionKind for AllowStanding {
             }
         };
         let asks = allowance.or_else(|| all.all().first().copied()).ok_or_else(|| refuse(replies::nothing_here()))?;
-        if given(asked.within.as_ref()).is_none() {
+        if non_blank(asked.within.as_ref()).is_none() {
             let names = match self.of(asks) {
                 Some(capability) => capability.places().await,
                 None => Vec::new(),
@@ -111,18 +111,18 @@ impl ActionKind for AllowStanding {
             lacking.push(missing("until", "Until when? Such as Friday, or 2027-01-15 09:00 (UTC).", Vec::new()));
         }
         let (Some(allowance), Some(name), Some(limit), Some(until)) =
-            (allowance, given(asked.within.as_ref()), asked.limit, until)
+            (allowance, non_blank(asked.within.as_ref()), asked.limit, until)
         else {
             return Err(Refusal::Missing(lacking).into());
         };
         let Some(limit) = u64::try_from(limit).ok().filter(|limit| (1..=allowance.most).contains(limit)) else {
-            return Err(refuse(replies::not_so_much(allowance, limit)));
+            return Err(refuse(replies::amount_out_of_range(allowance, limit)));
         };
         let capability = self.of(allowance).ok_or_else(|| refuse(replies::nothing_here()))?;
         let place = capability.place(name).await?;
         let within = match &place.id {
-            Some(id) => Within::Thing { id: id.clone(), name: place.name.clone() },
-            None => Within::Context(place.name.clone()),
+            Some(id) => GrantScope::Thing { id: id.clone(), name: place.name.clone() },
+            None => GrantScope::Context(place.name.clone()),
         };
         let id = format!("sa-{}", &Uuid::new_v4().simple().to_string()[..6]);
         let bounds = Bounds { id, what: allowance.name.to_owned(), within, limit, until };
@@ -204,7 +204,7 @@ fn until_when(words: &str, now: Timestamp) -> Result<Timestamp, PrepareError> {
 }
 
 /// Returns the scope of a grant: people who may approve the covered changes may grant it, within the same envelopes.
-fn scope(allowance: &Allowance, bounds: &Bounds, place: &Place) -> Scope {
+fn scope(allowance: &Allowance, bounds: &Bounds, place: &AllowancePlace) -> Scope {
     let scope = match &place.id {
         Some(_) => Scope::default().of_subject(&*place.name),
         None => Scope::default(),

@@ -20,7 +20,7 @@ use countersign_graph::{
 use serde_json::json;
 
 use super::{
-    grant::{Grant, Revoked, Standing},
+    grant::{Grant, GrantStatus, Revoked},
     replies,
 };
 
@@ -28,10 +28,10 @@ use super::{
 pub const KEY: &str = "standing approvals";
 
 /// The number of tries of a change when others change the book at the same moment.
-const TRIES: u32 = 20;
+const MAX_TRIES: u32 = 20;
 
 /// The most standing approvals that the book holds; the oldest that are over go first.
-const MOST: usize = 200;
+const MAX_GRANTS: usize = 200;
 
 /// All standing approvals, in the store.
 pub struct Book {
@@ -57,7 +57,7 @@ pub enum BookError {
     #[error("the standing approvals are changed by others all the time")]
     Busy,
     /// The book is full of standing approvals that can be used.
-    #[error("there are {MOST} standing approvals that can be used")]
+    #[error("there are {MAX_GRANTS} standing approvals that can be used")]
     Full,
     /// No standing approval has this name.
     #[error("there is no standing approval of this name")]
@@ -106,8 +106,8 @@ impl Book {
             if grants.iter().any(|other| other.bounds.id == grant.bounds.id) {
                 return Ok(Change::Nothing(()));
             }
-            if grants.len() >= MOST {
-                let over = grants.iter().position(|other| other.standing(now) != Standing::Open);
+            if grants.len() >= MAX_GRANTS {
+                let over = grants.iter().position(|other| other.status(now) != GrantStatus::Open);
                 grants.remove(over.ok_or(BookError::Full)?);
             }
             grants.push(grant.clone());
@@ -139,7 +139,7 @@ impl Book {
         &self,
         mut change: impl FnMut(&mut Vec<Grant>) -> Result<Change<T>, BookError>,
     ) -> Result<T, BookError> {
-        for _ in 0..TRIES {
+        for _ in 0..MAX_TRIES {
             let (revision, mut grants) = read(self.store.register(KEY).await?)?;
             match change(&mut grants)? {
                 Change::Nothing(answer) => return Ok(answer),
@@ -189,14 +189,15 @@ impl Book {
         // Looked up before the book is changed. Who grants one meanwhile does not count yet: a card is shown.
         let entitled = self.entitled.who_may_approve(record, &granters).await;
         self.change(|grants| {
-            let again =
-                |grant: &&Grant| grant.has_spent(allowances, record) && grant.why_not(record, &entitled).is_none();
+            let again = |grant: &&Grant| {
+                grant.has_spent(allowances, record) && grant.reason_not_covered(record, &entitled).is_none()
+            };
             if let Some(grant) = grants.iter().find(again) {
                 return Ok(Change::Nothing(Spent::Under(grant.under(allowances))));
             }
             let mut why = None;
             for grant in grants {
-                match grant.covers(allowances, record, &entitled, now) {
+                match grant.coverage(allowances, record, &entitled, now) {
                     Some(Ok(amount)) => {
                         grant.spend(amount, record, now);
                         return Ok(Change::Written(Spent::Under(grant.under(allowances))));

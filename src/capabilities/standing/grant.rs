@@ -12,12 +12,12 @@ use countersign_graph::{
 use serde::{Deserialize, Serialize};
 
 /// The number of uses that are kept in detail.
-const USES: usize = 50;
+const MAX_USES: usize = 50;
 
 /// The place in which the changes may be made.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Within {
+pub enum GrantScope {
     /// One thing.
     #[serde(rename = "experiment")]
     Thing {
@@ -30,7 +30,7 @@ pub enum Within {
     Context(String),
 }
 
-impl Within {
+impl GrantScope {
     /// Returns the name, for people.
     pub fn name(&self) -> &str {
         match self {
@@ -47,7 +47,7 @@ pub struct Bounds {
     /// The kind of change: the name of an [`countersign_capabilities::Allowance`].
     pub what: String,
     /// The place.
-    pub within: Within,
+    pub within: GrantScope,
     /// The total amount.
     pub limit: u64,
     /// The end.
@@ -106,7 +106,7 @@ pub struct Grant {
 
 /// The state of a standing approval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum GrantStatus {
     /// It can be used.
     Open,
     /// All of the amount is used.
@@ -119,7 +119,7 @@ pub enum Standing {
 
 /// The reason why a change of the granted kind is not covered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WhyNot {
+pub enum NotCovered {
     /// The change is outside an envelope.
     Outside,
     /// The person who granted the approval asks for the change, so another person has to approve it.
@@ -144,25 +144,25 @@ pub enum WhyNot {
 
 impl Grant {
     /// Returns the state at this moment.
-    pub fn standing(&self, now: Timestamp) -> Standing {
+    pub fn status(&self, now: Timestamp) -> GrantStatus {
         match () {
-            () if self.revoked.is_some() => Standing::Revoked,
-            () if now >= self.bounds.until => Standing::Expired,
-            () if self.used >= self.bounds.limit => Standing::UsedUp,
-            () => Standing::Open,
+            () if self.revoked.is_some() => GrantStatus::Revoked,
+            () if now >= self.bounds.until => GrantStatus::Expired,
+            () if self.used >= self.bounds.limit => GrantStatus::UsedUp,
+            () => GrantStatus::Open,
         }
     }
 
     /// Returns true if it holds in the reader's conversation.
-    pub fn is_here(&self, reader: &Reader) -> bool {
+    pub fn is_in_conversation_of(&self, reader: &Reader) -> bool {
         self.team == reader.team && self.channel == reader.channel
     }
 
     /// Returns true if the reader may see it: it holds in their conversation, or they asked for it or granted it. Its
     /// subject can give away the purpose of a private channel, so nobody else may.
-    pub fn is_told(&self, reader: &Reader) -> bool {
+    pub fn is_visible_to(&self, reader: &Reader) -> bool {
         let own = |by: &UserId| self.asked_by == *by || self.granted_by.contains(by);
-        self.is_here(reader) || (self.team == reader.team && reader.by.as_ref().is_some_and(own))
+        self.is_in_conversation_of(reader) || (self.team == reader.team && reader.by.as_ref().is_some_and(own))
     }
 
     /// Returns the amount that a change would use. `entitled` are the granters who may approve that change. `None` if
@@ -171,17 +171,17 @@ impl Grant {
     /// # Errors
     ///
     /// The reason why the change is not covered although it is of the granted kind.
-    pub fn covers(
+    pub fn coverage(
         &self,
         allowances: &Allowances,
         record: &ActionRecord,
         entitled: &[UserId],
         now: Timestamp,
-    ) -> Option<Result<u64, WhyNot>> {
-        let amount = self.amount_of(allowances, record).filter(|_| self.standing(now) == Standing::Open)?;
+    ) -> Option<Result<u64, NotCovered>> {
+        let amount = self.amount_of(allowances, record).filter(|_| self.status(now) == GrantStatus::Open)?;
         let left = self.bounds.limit.saturating_sub(self.used);
-        let room = if amount <= left { Ok(amount) } else { Err(WhyNot::TooMuch { amount, left }) };
-        Some(self.why_not(record, entitled).map_or(room, Err))
+        let room = if amount <= left { Ok(amount) } else { Err(NotCovered::TooMuch { amount, left }) };
+        Some(self.reason_not_covered(record, entitled).map_or(room, Err))
     }
 
     /// Returns true if a change is of the granted kind, in the right place.
@@ -191,18 +191,18 @@ impl Grant {
 
     /// Returns the reason why the granters do not stand in for the approvers of a change; `None` if they do. A
     /// granter counts only if entitled to approve the change itself.
-    pub fn why_not(&self, record: &ActionRecord, entitled: &[UserId]) -> Option<WhyNot> {
+    pub fn reason_not_covered(&self, record: &ActionRecord, entitled: &[UserId]) -> Option<NotCovered> {
         let (policy, granters) = (&record.policy, &self.granted_by);
         let needed = usize::try_from(policy.needed).unwrap_or(usize::MAX).max(1);
         let counted = granters.iter().filter(|granter| entitled.contains(granter)).count();
         let asks = granters.contains(&record.requested_by) && !entitled.contains(&record.requested_by);
         match () {
-            () if policy.because.is_some() => Some(WhyNot::Outside),
-            () if policy.approvers.is_empty() => Some(WhyNot::NotEntitled),
+            () if policy.because.is_some() => Some(NotCovered::Outside),
+            () if policy.approvers.is_empty() => Some(NotCovered::NotEntitled),
             () if counted >= needed => None,
-            () if asks && !policy.own_request => Some(WhyNot::OwnRequest),
-            () if counted == 0 => Some(WhyNot::NotEntitled),
-            () => Some(WhyNot::TooFew { counted, needed }),
+            () if asks && !policy.own_request => Some(NotCovered::OwnRequest),
+            () if counted == 0 => Some(NotCovered::NotEntitled),
+            () => Some(NotCovered::TooFew { counted, needed }),
         }
     }
 
@@ -212,8 +212,8 @@ impl Grant {
         let place = &record.thread;
         let contexts = &record.scope.contexts;
         let within = match &self.bounds.within {
-            Within::Thing { id, .. } => (allowance.thing)(&record.parameters) == Some(id.as_str()),
-            Within::Context(context) => !contexts.is_empty() && contexts.iter().all(|own| own == context),
+            GrantScope::Thing { id, .. } => (allowance.thing)(&record.parameters) == Some(id.as_str()),
+            GrantScope::Context(context) => !contexts.is_empty() && contexts.iter().all(|own| own == context),
         };
         let here = place.team == self.team && place.channel == self.channel;
         allowance.amount_of(record).filter(|_| within && here)
@@ -223,7 +223,7 @@ impl Grant {
     pub fn spend(&mut self, amount: u64, record: &ActionRecord, now: Timestamp) {
         self.used += amount;
         self.uses.push(Use { claim: claim(record), at: now, by: record.requested_by.clone(), amount });
-        let over = self.uses.len().saturating_sub(USES);
+        let over = self.uses.len().saturating_sub(MAX_USES);
         self.uses.drain(..over);
     }
 
@@ -293,7 +293,7 @@ pub(super) mod tests {
     /// Returns a grant of up to 200 simulated users in the experiment `1`, for an hour.
     pub(crate) fn grant() -> Grant {
         let record = simulation("1", 1);
-        let within = Within::Thing { id: "1".to_owned(), name: "Math Hints".to_owned() };
+        let within = GrantScope::Thing { id: "1".to_owned(), name: "Math Hints".to_owned() };
         Grant {
             bounds: Bounds {
                 id: "sa-1".to_owned(),
@@ -319,11 +319,11 @@ pub(super) mod tests {
         let asks = |change: fn(&mut ActionRecord)| {
             let mut record = simulation("1", 50);
             change(&mut record);
-            grant().covers(&allowances(), &record, &["bo".into()], NOW)
+            grant().coverage(&allowances(), &record, &["bo".into()], NOW)
         };
-        type Case = (fn(&mut ActionRecord), Option<Result<u64, WhyNot>>, &'static str);
-        let too_much = WhyNot::TooMuch { amount: 201, left: 200 };
-        let too_few = WhyNot::TooFew { counted: 1, needed: 2 };
+        type Case = (fn(&mut ActionRecord), Option<Result<u64, NotCovered>>, &'static str);
+        let too_much = NotCovered::TooMuch { amount: 201, left: 200 };
+        let too_few = NotCovered::TooFew { counted: 1, needed: 2 };
         let cases: [Case; 10] = [
             (|_| {}, Some(Ok(50)), "as granted"),
             (|r| r.parameters = json!({ "place": { "experiment": "2" } }), None, "another experiment of the same name"),
@@ -334,11 +334,11 @@ pub(super) mod tests {
             (|r| r.thread.channel = "C2".into(), None, "another channel"),
             (
                 |r| r.policy.because = Some("outside the envelope".to_owned()),
-                Some(Err(WhyNot::Outside)),
+                Some(Err(NotCovered::Outside)),
                 "outside an envelope",
             ),
             (|r| r.policy.needed = 2, Some(Err(too_few)), "more people than granted it"),
-            (|r| r.policy.approvers.clear(), Some(Err(WhyNot::NotEntitled)), "nobody may"),
+            (|r| r.policy.approvers.clear(), Some(Err(NotCovered::NotEntitled)), "nobody may"),
         ];
         for (change, expected, why) in cases {
             assert_eq!(asks(change), expected, "{why}");
@@ -347,16 +347,16 @@ pub(super) mod tests {
 
     #[test]
     fn who_granted_it_counts_only_where_they_may_approve_the_change_itself() {
-        let few = |counted, needed| Some(WhyNot::TooFew { counted, needed });
+        let few = |counted, needed| Some(NotCovered::TooFew { counted, needed });
         // Who granted it, who of them may approve the change, how many have to, whether own requests count.
-        type Case<'a> = (&'a [&'a str], &'a [&'a str], u32, bool, Option<WhyNot>);
+        type Case<'a> = (&'a [&'a str], &'a [&'a str], u32, bool, Option<NotCovered>);
         let cases: [Case<'_>; 8] = [
             (&["bo"], &["bo"], 1, false, None),
             (&["ana"], &["ana"], 1, true, None),
-            (&["ana"], &[], 1, false, Some(WhyNot::OwnRequest)),
+            (&["ana"], &[], 1, false, Some(NotCovered::OwnRequest)),
             (&["ana", "bo"], &["bo"], 1, false, None),
-            (&["ana", "bo"], &["bo"], 2, false, Some(WhyNot::OwnRequest)),
-            (&["bo"], &[], 1, true, Some(WhyNot::NotEntitled)),
+            (&["ana", "bo"], &["bo"], 2, false, Some(NotCovered::OwnRequest)),
+            (&["bo"], &[], 1, true, Some(NotCovered::NotEntitled)),
             (&["bo", "cy"], &["cy"], 2, true, few(1, 2)),
             (&["bo", "cy"], &["bo", "cy", "di"], 3, true, few(2, 3)),
         ];
@@ -366,7 +366,7 @@ pub(super) mod tests {
             let mut record = simulation("1", 50);
             record.requested_by = "ana".into();
             (record.policy.needed, record.policy.own_request) = (needed, own_request);
-            let found = granted.why_not(&record, &people(entitled));
+            let found = granted.reason_not_covered(&record, &people(entitled));
             assert_eq!(found, expected, "granted by {granted_by:?}, entitled {entitled:?}, {needed} needed");
         }
     }
@@ -386,7 +386,7 @@ pub(super) mod tests {
         ] {
             let by = by.map(UserId::from);
             let reader = Reader { by, team: team.into(), channel: channel.into(), alone: true };
-            assert_eq!(granted.is_told(&reader), told, "{reader:?}");
+            assert_eq!(granted.is_visible_to(&reader), told, "{reader:?}");
         }
     }
 
@@ -395,23 +395,23 @@ pub(super) mod tests {
         let record = simulation("1", 50);
         let mut granted = grant();
         let end = granted.bounds.until;
-        assert_eq!(granted.covers(&allowances(), &record, &["bo".into()], Timestamp(end.0 - 1)), Some(Ok(50)));
+        assert_eq!(granted.coverage(&allowances(), &record, &["bo".into()], Timestamp(end.0 - 1)), Some(Ok(50)));
         assert_eq!(
-            (granted.covers(&allowances(), &record, &["bo".into()], end), granted.standing(end)),
-            (None, Standing::Expired)
+            (granted.coverage(&allowances(), &record, &["bo".into()], end), granted.status(end)),
+            (None, GrantStatus::Expired)
         );
         granted.spend(150, &record, NOW);
-        assert_eq!(granted.covers(&allowances(), &record, &["bo".into()], NOW), Some(Ok(50)), "just enough is left");
+        assert_eq!(granted.coverage(&allowances(), &record, &["bo".into()], NOW), Some(Ok(50)), "just enough is left");
         granted.spend(50, &record, NOW);
         assert_eq!(
-            (granted.covers(&allowances(), &record, &["bo".into()], NOW), granted.standing(NOW)),
-            (None, Standing::UsedUp)
+            (granted.coverage(&allowances(), &record, &["bo".into()], NOW), granted.status(NOW)),
+            (None, GrantStatus::UsedUp)
         );
         let revoked = Some(Revoked { by: "cy".into(), at: NOW });
         let granted = Grant { revoked, ..grant() };
         assert_eq!(
-            (granted.covers(&allowances(), &record, &["bo".into()], NOW), granted.standing(NOW)),
-            (None, Standing::Revoked)
+            (granted.coverage(&allowances(), &record, &["bo".into()], NOW), granted.status(NOW)),
+            (None, GrantStatus::Revoked)
         );
     }
 
@@ -441,23 +441,23 @@ pub(super) mod tests {
             record.undo = undo.then_some(back);
             record
         };
-        assert_eq!(granted.covers(&allowances(), &status("enrolling", true), &["bo".into()], NOW), Some(Ok(1)));
+        assert_eq!(granted.coverage(&allowances(), &status("enrolling", true), &["bo".into()], NOW), Some(Ok(1)));
         assert_eq!(
-            granted.covers(&allowances(), &status("enrollmentComplete", true), &["bo".into()], NOW),
+            granted.coverage(&allowances(), &status("enrollmentComplete", true), &["bo".into()], NOW),
             Some(Ok(1))
         );
-        assert_eq!(granted.covers(&allowances(), &status("cancelled", true), &["bo".into()], NOW), None);
-        assert_eq!(granted.covers(&allowances(), &status("enrolling", false), &["bo".into()], NOW), None);
+        assert_eq!(granted.coverage(&allowances(), &status("cancelled", true), &["bo".into()], NOW), None);
+        assert_eq!(granted.coverage(&allowances(), &status("enrolling", false), &["bo".into()], NOW), None);
     }
 
     #[test]
     fn a_context_covers_its_experiments() {
         let mut granted = grant();
-        granted.bounds.within = Within::Context("assign-prog".to_owned());
-        assert_eq!(granted.covers(&allowances(), &simulation("7", 50), &["bo".into()], NOW), Some(Ok(50)));
+        granted.bounds.within = GrantScope::Context("assign-prog".to_owned());
+        assert_eq!(granted.coverage(&allowances(), &simulation("7", 50), &["bo".into()], NOW), Some(Ok(50)));
         let mut elsewhere = simulation("7", 50);
         elsewhere.scope.contexts = vec!["assign-prog".to_owned(), "other".to_owned()];
-        assert_eq!(granted.covers(&allowances(), &elsewhere, &["bo".into()], NOW), None);
+        assert_eq!(granted.coverage(&allowances(), &elsewhere, &["bo".into()], NOW), None);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::{
     book::Book,
-    grant::{Grant, Standing},
+    grant::{Grant, GrantStatus},
     replies,
 };
 
@@ -18,7 +18,7 @@ use super::{
 pub const NAME: &str = "list_standing_approvals";
 
 /// The number of ended standing approvals that are shown.
-const OVER: usize = 5;
+const MAX_ENDED: usize = 5;
 
 /// The tool `list_standing_approvals`.
 #[derive(Debug)]
@@ -48,7 +48,7 @@ impl Tool for ListStandingApprovals {
             tracing::warn!(error = countersign_core::cause::chain(&error), "The standing approvals cannot be read");
             ToolError { kind: ErrorKind::Network, reply: replies::not_now(), transient: true }
         })?;
-        Ok(told(self.0.allowances(), &all, reader, self.0.now()))
+        Ok(list_for(self.0.allowances(), &all, reader, self.0.now()))
     }
 
     fn present(&self, _: &Value, answer: &Value) -> Option<Reply> {
@@ -58,11 +58,11 @@ impl Tool for ListStandingApprovals {
 
 /// Returns the list for a reader. Where others read along, grants of the reader's other conversations are only
 /// counted.
-fn told(allowances: &Allowances, all: &[Grant], reader: &Reader, now: Timestamp) -> Value {
-    let is_open = |grant: &Grant| grant.standing(now) == Standing::Open;
+fn list_for(allowances: &Allowances, all: &[Grant], reader: &Reader, now: Timestamp) -> Value {
+    let is_open = |grant: &Grant| grant.status(now) == GrantStatus::Open;
     let (mut told, mut elsewhere) = (Vec::new(), 0);
-    for grant in all.iter().filter(|grant| grant.is_told(reader)) {
-        match reader.alone || grant.is_here(reader) {
+    for grant in all.iter().filter(|grant| grant.is_visible_to(reader)) {
+        match reader.alone || grant.is_in_conversation_of(reader) {
             true => told.push(grant),
             false => elsewhere += usize::from(is_open(grant)),
         }
@@ -75,18 +75,18 @@ fn told(allowances: &Allowances, all: &[Grant], reader: &Reader, now: Timestamp)
             "used": grant.used,
             "limit": grant.bounds.limit,
             "granted_by": grant.granted_by,
-            "here": grant.is_here(reader),
-            "standing": match grant.standing(now) {
-                Standing::Open => "can be used",
-                Standing::UsedUp => "used up",
-                Standing::Expired => "expired",
-                Standing::Revoked => "revoked",
+            "here": grant.is_in_conversation_of(reader),
+            "standing": match grant.status(now) {
+                GrantStatus::Open => "can be used",
+                GrantStatus::UsedUp => "used up",
+                GrantStatus::Expired => "expired",
+                GrantStatus::Revoked => "revoked",
             },
         })
     };
     json!({
         "open": open.iter().map(line).collect::<Vec<_>>(),
-        "over": over.iter().rev().take(OVER).map(line).collect::<Vec<_>>(),
+        "over": over.iter().rev().take(MAX_ENDED).map(line).collect::<Vec<_>>(),
         "elsewhere": elsewhere,
     })
 }
@@ -111,7 +111,7 @@ mod tests {
             alone,
         };
         let ids = |reader: &Reader| {
-            let told = told(&allowances(), &all, reader, NOW);
+            let told = list_for(&allowances(), &all, reader, NOW);
             let ids: Vec<_> = told["open"].as_array().unwrap().iter().map(|one| one["id"].clone()).collect();
             (ids, told["elsewhere"].clone())
         };

@@ -1,6 +1,6 @@
 //! The replies about standing approvals.
 
-use countersign_capabilities::{Allowance, Allowances, Place};
+use countersign_capabilities::{Allowance, AllowancePlace, Allowances};
 use countersign_core::{
     clock::Timestamp,
     reply::{Card, Fact, Part, Reply, Text},
@@ -8,14 +8,14 @@ use countersign_core::{
 use countersign_graph::action::ActionRecord;
 use serde_json::Value;
 
-use super::grant::{self, Bounds, Grant, Standing, WhyNot};
+use super::grant::{self, Bounds, Grant, GrantStatus, NotCovered};
 
 fn fact(label: &str, after: impl Into<Text>) -> Fact {
     Fact { label: label.to_owned(), before: None, after: after.into() }
 }
 
 /// Returns the card that asks to grant a standing approval.
-pub fn allow_card(allowances: &Allowances, allowance: &Allowance, bounds: &Bounds, place: &Place) -> Card {
+pub fn allow_card(allowances: &Allowances, allowance: &Allowance, bounds: &Bounds, place: &AllowancePlace) -> Card {
     let Bounds { id, within, limit, until, .. } = bounds;
     let (before, after) = allowance.title;
     let mut facts = vec![
@@ -57,7 +57,7 @@ pub fn revoke_card(allowances: &Allowances, granted: &Grant, now: Timestamp) -> 
             fact("Used", format!("{} of {limit}", granted.used)),
             Fact {
                 label: "Status".to_owned(),
-                before: Some(standing(granted.standing(now)).into()),
+                before: Some(status_in_words(granted.status(now)).into()),
                 after: Text::from("revoked"),
             },
         ],
@@ -73,30 +73,30 @@ pub fn revoke_card(allowances: &Allowances, granted: &Grant, now: Timestamp) -> 
 
 /// Returns the reason why a standing approval does not cover a change of its kind: a line of the card that is shown
 /// instead.
-pub fn not_covered(allowances: &Allowances, grant: &Grant, record: &ActionRecord, why: WhyNot) -> Text {
+pub fn not_covered(allowances: &Allowances, grant: &Grant, record: &ActionRecord, why: NotCovered) -> Text {
     let line = Text::from("The standing approval ").code(&grant.bounds.id).plain(" does not cover this: ");
     match why {
-        WhyNot::Outside => line.plain("what is outside an envelope is always asked about."),
-        WhyNot::OwnRequest => line
+        NotCovered::Outside => line.plain("what is outside an envelope is always asked about."),
+        NotCovered::OwnRequest => line
             .person(record.requested_by.clone())
             .plain(" granted it and asks for this, so another person has to approve it."),
-        WhyNot::NotEntitled => line.plain("nobody who granted it may approve this."),
-        WhyNot::TooFew { counted, needed } => {
+        NotCovered::NotEntitled => line.plain("nobody who granted it may approve this."),
+        NotCovered::TooFew { counted, needed } => {
             line.plain(format!("{needed} people have to approve this, and of those who granted it only {counted} may."))
         }
-        WhyNot::TooMuch { amount, left } => {
+        NotCovered::TooMuch { amount, left } => {
             let amount = allowances.amount(&grant.bounds.what, amount);
             line.plain(format!("this is {amount}, and {left} of {} are left.", grant.bounds.limit))
         }
     }
 }
 
-fn standing(standing: Standing) -> &'static str {
+fn status_in_words(standing: GrantStatus) -> &'static str {
     match standing {
-        Standing::Open => "can be used",
-        Standing::UsedUp => "used up",
-        Standing::Expired => "expired",
-        Standing::Revoked => "revoked",
+        GrantStatus::Open => "can be used",
+        GrantStatus::UsedUp => "used up",
+        GrantStatus::Expired => "expired",
+        GrantStatus::Revoked => "revoked",
     }
 }
 
@@ -111,7 +111,7 @@ pub fn list_reply(answer: &Value) -> Reply {
 
 /// Returns the list of standing approvals without buttons, where there is no thread in which a button could say
 /// anything.
-pub fn list_alone(answer: &Value) -> Reply {
+pub fn plain_list_reply(answer: &Value) -> Reply {
     match answer["open"].as_array().and_then(|open| open.first()).and_then(|one| one["id"].as_str()) {
         Some(id) => {
             let how = Text::new().plain("To end one, mention me where it holds: ");
@@ -141,7 +141,7 @@ fn listed(answer: &Value) -> Reply {
     let elsewhere = answer["elsewhere"].as_u64().unwrap_or_default();
     if open.is_empty() && over.is_empty() {
         let none = Reply::text("There are no standing approvals here: I ask about every change.");
-        return if elsewhere > 0 { none.hint(others(elsewhere)) } else { none.hint(EXAMPLE) };
+        return if elsewhere > 0 { none.hint(elsewhere_note(elsewhere)) } else { none.hint(EXAMPLE) };
     }
     let mut reply = match open.len() {
         0 => Reply::text("No standing approval can be used here: I ask about every change."),
@@ -151,11 +151,11 @@ fn listed(answer: &Value) -> Reply {
     if !over.is_empty() {
         reply = reply.and(Part::Text("Over:".into())).and(Part::List(over.iter().map(line).collect()));
     }
-    if elsewhere > 0 { reply.hint(others(elsewhere)) } else { reply }
+    if elsewhere > 0 { reply.hint(elsewhere_note(elsewhere)) } else { reply }
 }
 
 /// Returns the line that counts the standing approvals that are not shown where others read along.
-fn others(elsewhere: u64) -> Text {
+fn elsewhere_note(elsewhere: u64) -> Text {
     let how_many = match elsewhere {
         1 => "You have another one in another conversation. ".to_owned(),
         n => format!("You have {n} more in other conversations. "),
@@ -180,7 +180,9 @@ pub fn unknown(asked: &str, ids: &[String]) -> Reply {
 /// Says that the standing approval is over already.
 pub fn over(granted: &Grant, now: Timestamp) -> Reply {
     let text = Text::new().plain("The standing approval ").code(&granted.bounds.id);
-    Reply::text(text.plain(format!(" is {} already, so there is nothing to end.", standing(granted.standing(now)))))
+    Reply::text(
+        text.plain(format!(" is {} already, so there is nothing to end.", status_in_words(granted.status(now)))),
+    )
 }
 
 /// Says that the standing approval would hold for too long.
@@ -190,7 +192,7 @@ pub fn too_long(days: i64) -> Reply {
 }
 
 /// Says that the standing approval would allow too much, or nothing.
-pub fn not_so_much(allowance: &Allowance, asked: i64) -> Reply {
+pub fn amount_out_of_range(allowance: &Allowance, asked: i64) -> Reply {
     let most = allowance.amount(allowance.most);
     Reply::text(format!("A standing approval is for 1 to {most}; {asked} cannot be allowed."))
 }

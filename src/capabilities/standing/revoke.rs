@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use super::{
     book::{Book, BookError},
-    grant::{Grant, Standing},
+    grant::{Grant, GrantStatus},
     replies,
 };
 
@@ -27,7 +27,7 @@ pub struct RevokeStanding(pub Arc<Book>);
 
 /// What people give.
 #[derive(Deserialize, JsonSchema)]
-struct Given {
+struct RevokeParameters {
     /// Its name, such as `sa-1a2b3c`, or the thing or context that it is for. Required.
     #[serde(default)]
     id: Option<String>,
@@ -50,7 +50,7 @@ impl ActionKind for RevokeStanding {
     }
 
     fn schema(&self) -> Value {
-        parameters::schema::<Given>()
+        parameters::schema::<RevokeParameters>()
     }
 
     /// Refuses, since an unknown reader can end none.
@@ -59,7 +59,7 @@ impl ActionKind for RevokeStanding {
     }
 
     async fn prepare_for(&self, parameters: &Value, reader: &Reader) -> Result<Proposal, PrepareError> {
-        self.propose(parameters, |grant| grant.is_told(reader)).await
+        self.propose(parameters, |grant| grant.is_visible_to(reader)).await
     }
 
     async fn preconditions(&self, record: &ActionRecord) -> Result<Value, Outcome> {
@@ -99,7 +99,7 @@ impl RevokeStanding {
         parameters: &Value,
         told: impl Fn(&Grant) -> bool + Send,
     ) -> Result<Proposal, PrepareError> {
-        let asked: Given = parameters::parameters(parameters)?;
+        let asked: RevokeParameters = parameters::parameters(parameters)?;
         let mut all = self
             .0
             .all()
@@ -107,7 +107,7 @@ impl RevokeStanding {
             .map_err(|_| PrepareError::Unavailable { error: ErrorKind::Network, reply: replies::not_now() })?;
         all.retain(told);
         let now = self.0.now();
-        let open: Vec<&Grant> = all.iter().filter(|grant| grant.standing(now) == Standing::Open).collect();
+        let open: Vec<&Grant> = all.iter().filter(|grant| grant.status(now) == GrantStatus::Open).collect();
         let ids = || open.iter().map(|grant| grant.bounds.id.clone()).collect::<Vec<_>>();
         let asked = asked.id.as_deref().map(str::trim).filter(|asked| !asked.is_empty());
         let found = match (asked, open.as_slice()) {
@@ -132,7 +132,7 @@ impl RevokeStanding {
                 }
             }
         };
-        if matches!(found.standing(now), Standing::Expired | Standing::Revoked) {
+        if matches!(found.status(now), GrantStatus::Expired | GrantStatus::Revoked) {
             return Err(refused(ErrorKind::Execution, replies::over(found, now)));
         }
         Ok(Proposal {

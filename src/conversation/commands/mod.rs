@@ -208,7 +208,7 @@ impl Commands {
     /// Lists the standing approvals, as far as the reader may see them.
     async fn standing(&self, reader: &Reader) -> Reply {
         match self.0.facts.read_for(standing::list::NAME, &json!({}), reader).await {
-            Ok(answer) => standing::replies::list_alone(&answer),
+            Ok(answer) => standing::replies::plain_list_reply(&answer),
             Err(Some(reply)) => reply,
             Err(None) => standing::replies::not_now(),
         }

@@ -2,7 +2,7 @@
 
 use countersign::{
     experiments::{
-        listing::{Form, Which},
+        listing::{Form, ListArguments},
         replies::{answers, contexts, details, lists},
     },
     sandbox::upgrade::{Version, faults::Down},
@@ -43,7 +43,8 @@ async fn every_tool_answers_and_is_said() {
         Group types: classId
         ");
         let running = call(&bench, "get_all_experiments", json!({ "status": "running" })).await;
-        let listed = lists::list_reply(&running, &Which { status: Some("running".into()), ..Which::default() });
+        let listed =
+            lists::list_reply(&running, &ListArguments { status: Some("running".into()), ..ListArguments::default() });
         reads!(listed.words(), @r"
         1 experiment (running):
         Name | Status | Context | Conditions

@@ -18,7 +18,7 @@ use countersign::{
     ids::{ThreadId, UserId},
     standing::{
         book::{Book, BookError},
-        grant::{Bounds, Grant, Within},
+        grant::{Bounds, Grant, GrantScope},
     },
 };
 use serde_json::json;
@@ -209,7 +209,7 @@ pub(crate) async fn of_two_processes_none_spends_what_the_other_did(f: impl Fixt
     asks.name = "test_condition_balance".to_owned();
     asks.parameters = json!({ "place": { "experiment": "1" } });
     asks.scope = Scope::default().of_subject("Math Hints").measure("users", 10);
-    let within = Within::Thing { id: "1".to_owned(), name: "Math Hints".to_owned() };
+    let within = GrantScope::Thing { id: "1".to_owned(), name: "Math Hints".to_owned() };
     let until = Timestamp(clock.now().0 + 3_600_000);
     let grant = Grant {
         bounds: Bounds { id: "sa-1".to_owned(), what: "simulate".to_owned(), within, limit: 95, until },

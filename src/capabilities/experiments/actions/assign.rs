@@ -12,7 +12,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{fact, failed, given, missing, stored, unread};
+use super::{fact, failed, missing, non_blank, read_failed, stored_parameters};
 use crate::{
     access, forms, lookup,
     replies::outcomes,
@@ -30,7 +30,7 @@ pub struct GetAssignments(pub Arc<UpgradeClient>);
 
 /// What people give.
 #[derive(Deserialize, JsonSchema)]
-struct Given {
+struct GetAssignmentsParameters {
     /// The participant's id. Required.
     #[serde(default)]
     user: Option<String>,
@@ -41,7 +41,7 @@ struct Given {
 
 /// The stored parameters.
 #[derive(Serialize, Deserialize)]
-struct Question {
+struct AssignmentQuery {
     user: String,
     context: String,
 }
@@ -57,7 +57,7 @@ impl ActionKind for GetAssignments {
     }
 
     fn schema(&self) -> Value {
-        access::schema::<Given>()
+        access::schema::<GetAssignmentsParameters>()
     }
 
     fn is_editable(&self, _: &Value) -> bool {
@@ -69,17 +69,17 @@ impl ActionKind for GetAssignments {
     }
 
     async fn prepare(&self, parameters: &Value) -> Result<Proposal, PrepareError> {
-        let asked: Given = access::parameters(parameters)?;
+        let asked: GetAssignmentsParameters = access::parameters(parameters)?;
         let contexts = self.0.context_metadata().await.map_err(access::unavailable)?;
         let mut lacking = Vec::new();
-        if given(asked.user.as_ref()).is_none() {
+        if non_blank(asked.user.as_ref()).is_none() {
             lacking.push(missing("user", "Which participant? I need the user id.", Vec::new()));
         }
-        let mut context = given(asked.context.as_ref());
+        let mut context = non_blank(asked.context.as_ref());
         if context.is_none() && contexts.len() == 1 {
             context = contexts.keys().next().map(String::as_str);
         }
-        let (Some(user), Some(context)) = (given(asked.user.as_ref()), context) else {
+        let (Some(user), Some(context)) = (non_blank(asked.user.as_ref()), context) else {
             if context.is_none() {
                 lacking.push(missing("context", "In which context?", contexts.keys().cloned().collect()));
             }
@@ -87,14 +87,14 @@ impl ActionKind for GetAssignments {
         };
         let user = access::user(user)?;
         let says = |known: &str| format!("get the assignments of user {user} in {known}");
-        let context = match self.of_experiment(&contexts, context).await {
+        let context = match self.context_of_experiment(&contexts, context).await {
             Some(context) => context,
             None => access::context(&contexts, context, says)?.0.to_owned(),
         };
         let card = card(&user, &context);
         let scope = Scope::default().in_context(&*context);
         Ok(Proposal {
-            parameters: json!(Question { user, context }),
+            parameters: json!(AssignmentQuery { user, context }),
             preconditions: json!({}),
             card,
             undo: None,
@@ -107,14 +107,14 @@ impl ActionKind for GetAssignments {
     }
 
     async fn perform(&self, record: &ActionRecord) -> Performed {
-        let Question { user, context } = match stored(record) {
+        let AssignmentQuery { user, context } = match stored_parameters(record) {
             Ok(question) => question,
             Err(outcome) => return Performed::Ended(outcome),
         };
         match self.0.assign(&user, &context).await {
             Ok(assignments) => Performed::Ended(self.answer(&user, &context, assignments).await),
             Err(Error::NotFound { .. }) => Performed::Ended(failed(ErrorKind::NotFound, outcomes::unknown_user(&user))),
-            Err(error) => Performed::Ended(unread(&error)), // it only asks
+            Err(error) => Performed::Ended(read_failed(&error)), // it only asks
         }
     }
 
@@ -130,7 +130,7 @@ impl ActionKind for GetAssignments {
 
 impl GetAssignments {
     /// Returns the context of an experiment that was named in place of a context.
-    async fn of_experiment(&self, contexts: &Contexts, asked: &str) -> Option<String> {
+    async fn context_of_experiment(&self, contexts: &Contexts, asked: &str) -> Option<String> {
         let known: Vec<_> = contexts.keys().cloned().collect();
         if lookup::pick(&known, asked).is_some() {
             return None;

@@ -22,18 +22,18 @@ use uuid::Uuid;
 
 use super::{
     Window, cannot_read_back, choices,
-    design::{self, MeantPoint, PlannedCondition, PlannedPoint},
-    done, ended_badly, factorial, failed, given,
+    design::{self, PlannedCondition, PlannedPoint, ResolvedPoint},
+    done, factorial, failed,
     lists::{self, Members},
-    looked_up, missing, moment, not_sent,
+    missing, moment, non_blank, not_sent, performed_with_error,
     plan::Plan,
-    stored, stratified,
+    read_back, stored_parameters, stratified,
     surroundings::Surroundings,
 };
 use crate::{
     access, forms,
-    given::{
-        GivenCondition, GivenFactor, GivenMembers, GivenPayloads, GivenPoint, GivenWeights, OneOrMany, equal_shares,
+    inputs::{
+        ConditionInput, FactorInput, MembersInput, OneOrMany, PayloadsInput, PointInput, WeightsInput, equal_shares,
     },
     replies::{self, outcomes, refusals},
     upgrade::{
@@ -54,7 +54,7 @@ pub struct CreateExperiment(pub Arc<UpgradeClient>, pub Arc<dyn Clock>);
 
 /// What people give.
 #[derive(Deserialize, JsonSchema)]
-struct Given {
+struct CreateExperimentParameters {
     /// Its name. Required.
     #[serde(default)]
     name: Option<String>,
@@ -66,7 +66,7 @@ struct Given {
     context: Option<OneOrMany<String>>,
     /// Where it takes place: objects with `site` and `target`, or texts `site / target`. One is required.
     #[serde(default)]
-    decision_points: Option<OneOrMany<GivenPoint>>,
+    decision_points: Option<OneOrMany<PointInput>>,
     /// The site, if there is one decision point.
     #[serde(default)]
     site: Option<String>,
@@ -75,18 +75,18 @@ struct Given {
     target: Option<String>,
     /// What is compared: objects with `code` and `weight`, or codes. Without: the context's first two, half and half.
     #[serde(default)]
-    conditions: Option<OneOrMany<GivenCondition>>,
+    conditions: Option<OneOrMany<ConditionInput>>,
     /// For a factorial experiment: what it varies, each with `name` and `levels`. The conditions are then all
     /// combinations; `conditions` names only some of them, such as `hints=none; feedback=now`.
     #[serde(default)]
-    factors: Option<Vec<GivenFactor>>,
+    factors: Option<Vec<FactorInput>>,
     /// Weights in percent, in the order of the conditions, or `70/30`.
     #[serde(default)]
-    weights: Option<GivenWeights>,
+    weights: Option<WeightsInput>,
     /// What the application is told with a condition: by condition code, or objects with `condition`, `value` and
     /// perhaps `decision_point` and `type` (`string`, `json`, `csv`).
     #[serde(default)]
-    payloads: Option<GivenPayloads>,
+    payloads: Option<PayloadsInput>,
     /// Whether people who were at the decision points before the start stay out. Default: no.
     #[serde(default)]
     exclude_if_reached: Option<bool>,
@@ -125,10 +125,10 @@ struct Given {
     filter_mode: Option<String>,
     /// Who takes part by name: user ids, groups such as `classId:5B`.
     #[serde(default)]
-    inclusion: Option<GivenMembers>,
+    inclusion: Option<MembersInput>,
     /// Who stays out by name: user ids, groups such as `classId:5B`.
     #[serde(default)]
-    exclusion: Option<GivenMembers>,
+    exclusion: Option<MembersInput>,
     /// When it starts by itself, such as `2027-01-15 09:00` (UTC). Without: when somebody starts it.
     #[serde(default)]
     start_on: Option<String>,
@@ -151,7 +151,7 @@ impl ActionKind for CreateExperiment {
     }
 
     fn schema(&self) -> Value {
-        access::schema::<Given>()
+        access::schema::<CreateExperimentParameters>()
     }
 
     fn is_editable(&self, _: &Value) -> bool {
@@ -163,13 +163,13 @@ impl ActionKind for CreateExperiment {
     }
 
     async fn prepare(&self, parameters: &Value) -> Result<Proposal, PrepareError> {
-        let asked: Given = access::parameters(parameters)?;
+        let asked: CreateExperimentParameters = access::parameters(parameters)?;
         let contexts = self.0.context_metadata().await.map_err(access::unavailable)?;
         let mut defaults = Vec::new();
         let wanted = asked.context.as_ref().and_then(|context| context.all().into_iter().next());
-        let context = match given(wanted.as_ref()) {
+        let context = match non_blank(wanted.as_ref()) {
             Some(context) => {
-                let name = given(asked.name.as_ref()).unwrap_or("an experiment").to_owned();
+                let name = non_blank(asked.name.as_ref()).unwrap_or("an experiment").to_owned();
                 Some(access::context(&contexts, context, |known| format!("create {name} in {known}"))?)
             }
             None if contexts.len() == 1 => contexts.iter().next().map(|(name, known)| {
@@ -179,13 +179,15 @@ impl ActionKind for CreateExperiment {
             None => None,
         };
         let options: Vec<String> = contexts.keys().cloned().collect();
-        let lacking = lacking(&asked, context, options);
-        let (Some(name), Some((context, known)), []) = (given(asked.name.as_ref()), context, lacking.as_slice()) else {
+        let lacking = missing_parameters(&asked, context, options);
+        let (Some(name), Some((context, known)), []) = (non_blank(asked.name.as_ref()), context, lacking.as_slice())
+        else {
             return Err(Refusal::Missing(lacking).into());
         };
         let mut plan = plan(&asked, name, (context, known), self.1.now(), &mut defaults)?;
         let all = self.0.all().await.map_err(access::unavailable)?;
-        let (algorithm, factor) = (given(asked.algorithm.as_ref()), given(asked.stratification_factor.as_ref()));
+        let (algorithm, factor) =
+            (non_blank(asked.algorithm.as_ref()), non_blank(asked.stratification_factor.as_ref()));
         plan.stratification_factor = stratified::factor(&self.0, &all, algorithm, factor).await?;
         let others = Surroundings::of(all, None);
         let card = plan.card(known, &defaults, &others);
@@ -198,7 +200,7 @@ impl ActionKind for CreateExperiment {
     }
 
     async fn perform(&self, record: &ActionRecord) -> Performed {
-        let plan: Plan = match stored(record) {
+        let plan: Plan = match stored_parameters(record) {
             Ok(plan) => plan,
             Err(outcome) => return Performed::Ended(outcome),
         };
@@ -211,15 +213,15 @@ impl ActionKind for CreateExperiment {
             Ok(there) => there, // an earlier attempt arrived after all
             Err(Error::NotFound { .. }) => match self.0.create(&plan.body(&version)).await {
                 Ok(created) => created,
-                Err(error) => return ended_badly(self, record, error).await,
+                Err(error) => return performed_with_error(self, record, error).await,
             },
             Err(error) => return not_sent(record, &error),
         };
         match self.complete(&plan, &version, &window, created).await {
             Ok(Some(now)) if plan.is_all_in(&now.view) => Performed::Ended(done(record, plan.result())),
-            Ok(_) => looked_up(self, record, "its answer did not say that all of it was done".to_owned()).await,
+            Ok(_) => read_back(self, record, "its answer did not say that all of it was done".to_owned()).await,
             Err(Error::NoAnswer { reason }) => Performed::NoAnswer { detail: reason },
-            Err(Error::Unclear { reason }) => looked_up(self, record, reason).await,
+            Err(Error::Unclear { reason }) => read_back(self, record, reason).await,
             Err(error) => Performed::Ended(match self.0.single(plan.id).await {
                 Ok(now) if plan.is_all_in(&now.view) => done(record, plan.result()),
                 Ok(now) => {
@@ -239,7 +241,7 @@ impl ActionKind for CreateExperiment {
 
     /// Reads back; an experiment that exists without its rule or lists is unfinished, so nothing is created twice.
     async fn probe(&self, record: &ActionRecord) -> Probed {
-        let Ok(plan) = stored::<Plan>(record) else {
+        let Ok(plan) = stored_parameters::<Plan>(record) else {
             return Probed::CannotTell { evidence: outcomes::unreadable_record() };
         };
         match self.0.single(plan.id).await {
@@ -267,7 +269,7 @@ impl CreateExperiment {
         if version.is_below_6_3() && plan.post_rule == "continue" {
             return Ok(Some(created)); // the request that created it said everything
         }
-        let experiment = self.0.single(plan.id).await.map_err(later)?;
+        let experiment = self.0.single(plan.id).await.map_err(error_after_creation)?;
         let afterwards = plan.afterwards(&experiment);
         if afterwards.is_none() && (version.is_below_6_3() || plan.lists().next().is_none()) {
             return Ok(Some(experiment));
@@ -286,7 +288,7 @@ impl CreateExperiment {
 }
 
 /// Turns a read that got no answer between two requests into an error that lets the rest be done later.
-fn later(error: Error) -> Error {
+fn error_after_creation(error: Error) -> Error {
     match error {
         Error::Unavailable { reason } => Error::NoAnswer { reason },
         error => error,
@@ -294,16 +296,20 @@ fn later(error: Error) -> Error {
 }
 
 /// Returns the parameters that a person still has to give, in the order in which they are asked for.
-fn lacking(asked: &Given, context: Option<(&str, &ContextMetadata)>, contexts: Vec<String>) -> Vec<MissingParameter> {
+fn missing_parameters(
+    asked: &CreateExperimentParameters,
+    context: Option<(&str, &ContextMetadata)>,
+    contexts: Vec<String>,
+) -> Vec<MissingParameter> {
     let mut lacking = Vec::new();
-    if given(asked.name.as_ref()).is_none() {
+    if non_blank(asked.name.as_ref()).is_none() {
         lacking.push(missing("name", "What should the experiment be called?", Vec::new()));
     }
     if context.is_none() {
         lacking.push(missing("context", "Which context (application) is it for?", contexts));
     }
     let known = context.map(|(_, known)| known);
-    if given_points(asked).is_none() {
+    if points_input(asked).is_none() {
         let options = known.map(|known| {
             let pairs = known.sites.iter().flat_map(|site| known.targets.iter().map(move |t| format!("{site} / {t}")));
             pairs.take(8).collect()
@@ -324,16 +330,16 @@ fn lacking(asked: &Given, context: Option<(&str, &ContextMetadata)>, contexts: V
         }
         _ => {}
     }
-    if asked.unit.as_deref() == Some("group") && given(asked.group.as_ref()).is_none() {
+    if asked.unit.as_deref() == Some("group") && non_blank(asked.group.as_ref()).is_none() {
         let options = known.map(|known| known.group_types.clone()).unwrap_or_default();
         lacking.push(missing("group", "Which type of group draws a lot together?", options));
     }
     lacking
 }
 
-fn given_points(asked: &Given) -> Option<OneOrMany<GivenPoint>> {
-    let pair = || match (given(asked.site.as_ref()), given(asked.target.as_ref())) {
-        (Some(site), Some(target)) => Some(OneOrMany::One(GivenPoint::Parts {
+fn points_input(asked: &CreateExperimentParameters) -> Option<OneOrMany<PointInput>> {
+    let pair = || match (non_blank(asked.site.as_ref()), non_blank(asked.target.as_ref())) {
+        (Some(site), Some(target)) => Some(OneOrMany::One(PointInput::Parts {
             site: site.to_owned(),
             target: target.to_owned(),
             exclude_if_reached: None,
@@ -346,48 +352,48 @@ fn given_points(asked: &Given) -> Option<OneOrMany<GivenPoint>> {
 /// Returns the whole plan with defaults filled in. The labels of the card's lines with defaults are added to
 /// `defaults`.
 fn plan(
-    asked: &Given,
+    asked: &CreateExperimentParameters,
     name: &str,
     (context, known): (&str, &ContextMetadata),
     now: Timestamp,
     defaults: &mut Vec<String>,
 ) -> Result<Plan, PrepareError> {
-    let points = given_points(asked).expect("asked for if it is missing");
+    let points = points_input(asked).expect("asked for if it is missing");
     let points = design::points(&points, context, known)?;
     let factors = factorial::factors(asked.factors.as_deref().unwrap_or_default())?;
     let conditions = match &asked.conditions {
         given if !factors.is_empty() => factorial::conditions(&factors, name, given.as_ref(), asked.weights.as_ref())?,
         Some(conditions) => design::conditions(conditions, asked.weights.as_ref(), &known.conditions)?,
         None => {
-            let weights = asked.weights.as_ref().and_then(GivenWeights::list).unwrap_or_else(|| equal_shares(2));
+            let weights = asked.weights.as_ref().and_then(WeightsInput::list).unwrap_or_else(|| equal_shares(2));
             let codes = known.conditions.iter().take(weights.len());
-            let codes: Vec<_> = codes.map(|code| GivenCondition::Words(code.clone())).collect();
-            let weights = asked.weights.clone().unwrap_or(GivenWeights::List(weights));
+            let codes: Vec<_> = codes.map(|code| ConditionInput::Words(code.clone())).collect();
+            let weights = asked.weights.clone().unwrap_or(WeightsInput::List(weights));
             let conditions = design::conditions(&OneOrMany::Many(codes), Some(&weights), &known.conditions)?;
             defaults.push(format!("Conditions (the first of {context})"));
             conditions
         }
     };
-    let unit = choices::choice("assignment unit", given(asked.unit.as_ref()), &choices::UNITS)?;
-    let unit = unit.or_else(|| given(asked.group.as_ref()).map(|_| "group".to_owned()));
+    let unit = choices::choice("assignment unit", non_blank(asked.unit.as_ref()), &choices::UNITS)?;
+    let unit = unit.or_else(|| non_blank(asked.group.as_ref()).map(|_| "group".to_owned()));
     let by = unit.as_deref().unwrap_or("individual").to_owned();
-    let consistency = choices::consistency(given(asked.consistency.as_ref()), &by)?;
-    let order = choices::choice("order of conditions", given(asked.condition_order.as_ref()), &choices::ORDERS)?;
-    let filter_mode = choices::choice("filter mode", given(asked.filter_mode.as_ref()), &choices::FILTER_MODES)?;
-    let group = match given(asked.group.as_ref()).filter(|_| by == "group") {
+    let consistency = choices::consistency(non_blank(asked.consistency.as_ref()), &by)?;
+    let order = choices::choice("order of conditions", non_blank(asked.condition_order.as_ref()), &choices::ORDERS)?;
+    let filter_mode = choices::choice("filter mode", non_blank(asked.filter_mode.as_ref()), &choices::FILTER_MODES)?;
+    let group = match non_blank(asked.group.as_ref()).filter(|_| by == "group") {
         Some(group) => Some(access::group(&known.group_types, group, context)?),
         None => None,
     };
-    let members = |given: &Option<GivenMembers>| match given {
-        Some(given) => lists::meant(given, &known.group_types, context),
+    let members = |given: &Option<MembersInput>| match given {
+        Some(given) => lists::parse(given, &known.group_types, context),
         None => Ok(Members::new()),
     };
     let codes: Vec<_> = conditions.iter().map(|(code, _)| code.clone()).collect();
     let places: Vec<_> = points.iter().map(|point| format!("{} / {}", point.site, point.target)).collect();
-    let payloads = asked.payloads.as_ref().map(GivenPayloads::all).unwrap_or_default();
+    let payloads = asked.payloads.as_ref().map(PayloadsInput::all).unwrap_or_default();
     let ending = choices::ending(Ending::default(), asked.ends_after_users, asked.ends_after_groups);
     let moment = |given: Option<&str>| given.map(|given| moment::moment(given, now)).transpose();
-    let (start_on, end_on) = (moment(given(asked.start_on.as_ref()))?, moment(given(asked.end_on.as_ref()))?);
+    let (start_on, end_on) = (moment(non_blank(asked.start_on.as_ref()))?, moment(non_blank(asked.end_on.as_ref()))?);
     if start_on.is_some() && end_on.is_some() && start_on >= end_on {
         return Err(access::refused(ErrorKind::Validation, refusals::ends_before_it_starts()));
     }
@@ -402,13 +408,13 @@ fn plan(
     let plan = Plan {
         id: ExperimentId(Uuid::new_v4()),
         name: name.to_owned(),
-        description: given(asked.description.as_ref()).unwrap_or_default().to_owned(),
+        description: non_blank(asked.description.as_ref()).unwrap_or_default().to_owned(),
         context: context.to_owned(),
         unit: or_default(unit, "individual", "Assigned"),
         group,
         consistency: (!within).then(|| or_default(consistency, rule, "Consistency")),
         condition_order: within.then(|| or_default(order, "random", "Order of conditions")),
-        post_rule: match given(asked.post_rule.as_ref()) {
+        post_rule: match non_blank(asked.post_rule.as_ref()) {
             Some(rule) => choices::post_rule(rule, name, &codes)?,
             None => or_default(None, "continue", "Afterwards"),
         },
@@ -429,7 +435,7 @@ fn plan(
             .collect(),
         decision_points: points
             .into_iter()
-            .map(|MeantPoint { site, target, excludes }| PlannedPoint {
+            .map(|ResolvedPoint { site, target, excludes }| PlannedPoint {
                 exclude_if_reached: excludes.or(asked.exclude_if_reached).unwrap_or_default(),
                 site,
                 target,

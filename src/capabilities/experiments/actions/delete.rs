@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::{
-    cannot_read_back, changed::changed, done, ended_badly, expects::Expects, fact, failed, given, in_flight, is_gone,
-    stored, surroundings::Reach, unread,
+    cannot_read_back, card_differences::differences_in_words, done, expects::Expects, fact, failed, in_flight, is_gone,
+    non_blank, performed_with_error, read_failed, stored_parameters, surroundings::Reach,
 };
 use crate::{
     access,
@@ -33,7 +33,7 @@ pub struct DeleteExperiment(pub Arc<UpgradeClient>);
 
 /// What people give.
 #[derive(Deserialize, JsonSchema)]
-struct Given {
+struct DeleteExperimentParameters {
     /// The experiment, by name or id. Required.
     #[serde(default)]
     experiment: Option<String>,
@@ -61,7 +61,7 @@ impl ActionKind for DeleteExperiment {
     }
 
     fn schema(&self) -> Value {
-        access::schema::<Given>()
+        access::schema::<DeleteExperimentParameters>()
     }
 
     fn irreversible(&self) -> bool {
@@ -69,8 +69,8 @@ impl ActionKind for DeleteExperiment {
     }
 
     async fn prepare(&self, parameters: &Value) -> Result<Proposal, PrepareError> {
-        let asked: Given = access::parameters(parameters)?;
-        let Some(name) = given(asked.experiment.as_ref()) else {
+        let asked: DeleteExperimentParameters = access::parameters(parameters)?;
+        let Some(name) = non_blank(asked.experiment.as_ref()) else {
             return Err(Refusal::Missing(vec![access::which_experiment(&self.0).await]).into());
         };
         let experiment = access::experiment(&self.0, name, |name| format!("delete {name}")).await?.view;
@@ -82,7 +82,7 @@ impl ActionKind for DeleteExperiment {
         card.facts.extend(reach.facts(&experiment));
         Ok(Proposal {
             parameters: json!(Deletion { experiment: experiment.id, experiment_name: experiment.name.clone() }),
-            preconditions: what_was_shown(&experiment),
+            preconditions: shown_state(&experiment),
             card,
             undo: None,
             scope: scope::of(&experiment),
@@ -90,20 +90,20 @@ impl ActionKind for DeleteExperiment {
     }
 
     async fn preconditions(&self, record: &ActionRecord) -> Result<Value, Outcome> {
-        let deletion: Deletion = stored(record)?;
+        let deletion: Deletion = stored_parameters(record)?;
         match self.0.single(deletion.experiment).await {
-            Ok(experiment) => Ok(what_was_shown(&experiment.view)),
+            Ok(experiment) => Ok(shown_state(&experiment.view)),
             Err(Error::NotFound { .. }) => Err(failed(ErrorKind::NotFound, outcomes::gone(&deletion.experiment_name))),
-            Err(error) => Err(unread(&error)),
+            Err(error) => Err(read_failed(&error)),
         }
     }
 
     fn differences(&self, shown: &Value, found: &Value) -> Vec<Fact> {
-        changed(shown, found)
+        differences_in_words(shown, found)
     }
 
     async fn perform(&self, record: &ActionRecord) -> Performed {
-        let deletion: Deletion = match stored(record) {
+        let deletion: Deletion = match stored_parameters(record) {
             Ok(deletion) => deletion,
             Err(outcome) => return Performed::Ended(outcome),
         };
@@ -114,7 +114,7 @@ impl ActionKind for DeleteExperiment {
                 true => {
                     Performed::Ended(failed(ErrorKind::NotFound, outcomes::gone_already(&deletion.experiment_name)))
                 }
-                false => ended_badly(self, record, error).await,
+                false => performed_with_error(self, record, error).await,
             },
         }
     }
@@ -124,7 +124,7 @@ impl ActionKind for DeleteExperiment {
     }
 
     async fn probe(&self, record: &ActionRecord) -> Probed {
-        let Ok(deletion) = stored::<Deletion>(record) else {
+        let Ok(deletion) = stored_parameters::<Deletion>(record) else {
             return Probed::CannotTell { evidence: outcomes::unreadable_record() };
         };
         match self.0.single(deletion.experiment).await {
@@ -150,7 +150,7 @@ impl DeleteExperiment {
 }
 
 /// Returns the values that any later change alters; enrolments do not.
-fn what_was_shown(experiment: &View) -> Value {
+fn shown_state(experiment: &View) -> Value {
     json!({
         "status": experiment.state,
         "updated_at": experiment.updated_at,

@@ -10,7 +10,7 @@ use uuid::Uuid;
 use super::{choices, missing};
 use crate::{
     access,
-    given::{GivenCondition, GivenPayload, GivenPoint, GivenWeights, OneOrMany, equal_shares},
+    inputs::{ConditionInput, OneOrMany, PayloadInput, PointInput, WeightsInput, equal_shares},
     lookup,
     replies::refusals,
     rules,
@@ -48,7 +48,7 @@ pub(super) fn point_words(point: &str, excludes: bool) -> String {
 }
 
 /// A decision point as requested; `excludes` is `None` if the request does not mention people who were there before.
-pub(super) struct MeantPoint {
+pub(super) struct ResolvedPoint {
     pub(super) site: String,
     pub(super) target: String,
     pub(super) excludes: Option<bool>,
@@ -63,8 +63,8 @@ fn whole_shares(count: usize) -> Vec<f64> {
 /// Returns the checked conditions: codes are unique and not reserved, weights add up to 100. Without any weights the
 /// shares are equal. A code of the context's vocabulary gets its spelling there.
 pub(super) fn conditions(
-    given: &OneOrMany<GivenCondition>,
-    weights: Option<&GivenWeights>,
+    given: &OneOrMany<ConditionInput>,
+    weights: Option<&WeightsInput>,
     vocabulary: &[String],
 ) -> Result<Vec<(String, f64)>, PrepareError> {
     let refuse = |reply| access::refused(ErrorKind::Validation, reply);
@@ -99,7 +99,7 @@ pub(super) fn conditions(
 
 /// Asks again for conditions that the context does not know, if it lists any.
 pub(super) fn unknown_conditions(
-    given: &OneOrMany<GivenCondition>,
+    given: &OneOrMany<ConditionInput>,
     vocabulary: &[String],
     context: &str,
 ) -> Option<MissingParameter> {
@@ -113,23 +113,23 @@ pub(super) fn unknown_conditions(
 
 /// Returns the sites and targets, checked against the context's vocabulary; each point once.
 pub(super) fn points(
-    given: &OneOrMany<GivenPoint>,
+    given: &OneOrMany<PointInput>,
     context: &str,
     known: &ContextMetadata,
-) -> Result<Vec<MeantPoint>, PrepareError> {
-    let mut points = Vec::<MeantPoint>::new();
+) -> Result<Vec<ResolvedPoint>, PrepareError> {
+    let mut points = Vec::<ResolvedPoint>::new();
     for point in given.all() {
         let Some((site, target)) = point.parts() else {
             let words = match &point {
-                GivenPoint::Words(words) => words.trim(),
-                GivenPoint::Parts { site, .. } => site.trim(),
+                PointInput::Words(words) => words.trim(),
+                PointInput::Parts { site, .. } => site.trim(),
             };
             return Err(access::refused(ErrorKind::Validation, refusals::half_a_point(words)));
         };
         let site = access::word(&known.sites, "site", &site, context)?;
         let target = access::word(&known.targets, "target", &target, context)?;
         if !points.iter().any(|other| (&other.site, &other.target) == (&site, &target)) {
-            points.push(MeantPoint { site, target, excludes: point.excludes() });
+            points.push(ResolvedPoint { site, target, excludes: point.excludes() });
         }
     }
     Ok(points)
@@ -137,14 +137,14 @@ pub(super) fn points(
 
 /// Returns the checked payloads for each condition at each point they are given for. `points` are `site / target`.
 pub(super) fn payloads(
-    given: &[GivenPayload],
+    given: &[PayloadInput],
     name: &str,
     codes: &[String],
     points: &[String],
-) -> Result<Vec<GivenPayload>, PrepareError> {
+) -> Result<Vec<PayloadInput>, PrepareError> {
     let refuse = |reply| access::refused(ErrorKind::Validation, reply);
     let plain = |words: &str| words.split('/').map(str::trim).collect::<Vec<_>>().join(" / ");
-    let mut all = Vec::<GivenPayload>::new();
+    let mut all = Vec::<PayloadInput>::new();
     for payload in given {
         let condition = lookup::pick(codes, &payload.condition)
             .ok_or_else(|| refuse(refusals::unknown_condition(&payload.condition, name, codes)))?;
@@ -167,7 +167,7 @@ pub(super) fn payloads(
         }
         for point in at {
             all.retain(|other| (&other.condition, &other.decision_point) != (condition, &Some(point.clone())));
-            all.push(GivenPayload {
+            all.push(PayloadInput {
                 condition: condition.clone(),
                 decision_point: Some(point),
                 kind: Some(kind.clone()),
@@ -179,7 +179,7 @@ pub(super) fn payloads(
 }
 
 /// Returns `control “short”, variant “long” at chat / tone`: the point only if a condition's payloads differ by it.
-pub(super) fn payload_words(payloads: &[GivenPayload]) -> String {
+pub(super) fn payload_words(payloads: &[PayloadInput]) -> String {
     let mut words = Vec::new();
     for payload in payloads {
         let own: Vec<_> = payloads.iter().filter(|other| other.condition == payload.condition).collect();
@@ -221,10 +221,10 @@ pub(super) fn with_lists_for(version: &Version, mut body: Value) -> Value {
 }
 
 /// Splits `control, variant` into two conditions.
-fn separate(given: &OneOrMany<GivenCondition>) -> Vec<GivenCondition> {
+fn separate(given: &OneOrMany<ConditionInput>) -> Vec<ConditionInput> {
     match given {
-        OneOrMany::One(GivenCondition::Words(words)) => {
-            words.split([',', ';']).map(|word| GivenCondition::Words(word.trim().to_owned())).collect()
+        OneOrMany::One(ConditionInput::Words(words)) => {
+            words.split([',', ';']).map(|word| ConditionInput::Words(word.trim().to_owned())).collect()
         }
         given => given.all(),
     }

@@ -12,14 +12,14 @@ use uuid::Uuid;
 use super::{choices, design, fact};
 use crate::{
     access,
-    given::{GivenCondition, GivenFactor, GivenWeights, OneOrMany},
+    inputs::{ConditionInput, FactorInput, OneOrMany, WeightsInput},
     lookup,
     replies::{factorial as replies, refusals},
     rules,
 };
 
 /// The most combinations an experiment may have: more are not readable on a card.
-const MOST: usize = 32;
+const MAX_COMBINATIONS: usize = 32;
 
 /// A factor with its levels.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -41,17 +41,17 @@ pub(super) struct PlannedLevel {
 
 /// Returns the checked factors and levels: there are several combinations but not too many, and each has a code of
 /// its own.
-pub(super) fn factors(given: &[GivenFactor]) -> Result<Vec<PlannedFactor>, PrepareError> {
+pub(super) fn factors(given: &[FactorInput]) -> Result<Vec<PlannedFactor>, PrepareError> {
     let refuse = |reply| Err(access::refused(ErrorKind::Validation, reply));
     let mut factors = Vec::<PlannedFactor>::new();
     for factor in given {
         let mut planned = PlannedFactor { name: factor.name.trim().to_owned(), id: Uuid::new_v4(), levels: Vec::new() };
-        if let Some(why) = misnamed(&planned.name, factors.iter().map(|other| other.name.as_str())) {
+        if let Some(why) = naming_problem(&planned.name, factors.iter().map(|other| other.name.as_str())) {
             return refuse(replies::bad_factor(&planned.name, why));
         }
         for level in &factor.levels {
             let (name, payload, kind) = level.parts();
-            if let Some(why) = misnamed(&name, planned.levels.iter().map(|other| other.name.as_str())) {
+            if let Some(why) = naming_problem(&name, planned.levels.iter().map(|other| other.name.as_str())) {
                 return refuse(replies::bad_level(&name, &planned.name, why));
             }
             let kind = choices::choice("type of payload", kind.as_deref(), &["string", "json", "csv"])?;
@@ -70,13 +70,15 @@ pub(super) fn factors(given: &[GivenFactor]) -> Result<Vec<PlannedFactor>, Prepa
     let combinations = factors.iter().map(|factor| factor.levels.len()).fold(1usize, usize::saturating_mul);
     match (factors.len(), combinations) {
         (1, _) => refuse(replies::one_factor(&factors[0].name)),
-        (_, combinations) if combinations > MOST => refuse(replies::too_many_combinations(combinations, MOST)),
+        (_, combinations) if combinations > MAX_COMBINATIONS => {
+            refuse(replies::too_many_combinations(combinations, MAX_COMBINATIONS))
+        }
         _ => Ok(factors),
     }
 }
 
 /// Returns the reason why a name cannot be part of a condition's code.
-fn misnamed<'a>(name: &str, mut others: impl Iterator<Item = &'a str>) -> Option<&'static str> {
+fn naming_problem<'a>(name: &str, mut others: impl Iterator<Item = &'a str>) -> Option<&'static str> {
     if name.is_empty() {
         Some("it has no name")
     } else if name.contains([';', '=']) {
@@ -107,21 +109,21 @@ fn combinations(factors: &[PlannedFactor]) -> Vec<(String, Vec<&PlannedLevel>)> 
 pub(super) fn conditions(
     factors: &[PlannedFactor],
     name: &str,
-    given: Option<&OneOrMany<GivenCondition>>,
-    weights: Option<&GivenWeights>,
+    given: Option<&OneOrMany<ConditionInput>>,
+    weights: Option<&WeightsInput>,
 ) -> Result<Vec<(String, f64)>, PrepareError> {
     let codes: Vec<_> = combinations(factors).into_iter().map(|(code, _)| code).collect();
     let planned = match given {
-        None => codes.iter().map(|code| GivenCondition::Parts { code: code.clone(), weight: None }).collect(),
+        None => codes.iter().map(|code| ConditionInput::Parts { code: code.clone(), weight: None }).collect(),
         Some(given) => {
             let each = given.all().into_iter().map(|condition| {
                 let (code, weight) = match &condition {
                     // A level may be a number: the whole is looked for before a weight is looked for in it.
-                    GivenCondition::Words(words) if lookup::pick(&codes, words).is_some() => (words.clone(), None),
+                    ConditionInput::Words(words) if lookup::pick(&codes, words).is_some() => (words.clone(), None),
                     condition => condition.parts(),
                 };
                 match lookup::pick(&codes, &code) {
-                    Some(code) => Ok(GivenCondition::Parts { code: code.clone(), weight }),
+                    Some(code) => Ok(ConditionInput::Parts { code: code.clone(), weight }),
                     None => {
                         let refusal = refusals::unknown_condition(&code, name, &codes);
                         Err(access::refused(ErrorKind::Validation, refusal))
@@ -185,7 +187,7 @@ mod tests {
     use super::*;
 
     fn planned(given: Value) -> Vec<PlannedFactor> {
-        let given: Vec<GivenFactor> = serde_json::from_value(given).unwrap();
+        let given: Vec<FactorInput> = serde_json::from_value(given).unwrap();
         factors(&given).unwrap()
     }
 

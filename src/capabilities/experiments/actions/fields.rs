@@ -15,7 +15,7 @@ use super::{
     moment,
 };
 use crate::{
-    given::GivenPayload,
+    inputs::PayloadInput,
     replies::answers,
     rules, scope, summary,
     upgrade::{
@@ -53,7 +53,7 @@ pub(super) struct Changes {
     pub(super) filter_mode: Option<String>,
     /// The payload of every condition at every point.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) payloads: Option<Vec<GivenPayload>>,
+    pub(super) payloads: Option<Vec<PayloadInput>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) condition_order: Option<String>,
     /// Both counts as given, 0 for never.
@@ -111,7 +111,7 @@ impl Changes {
             && self.lists().all(|(side, after)| {
                 let field = if side == Side::Inclusion { Field::Inclusion } else { Field::Exclusion };
                 let before = serde_json::from_value(before[field.label()].clone()).unwrap_or_default();
-                lists::is_between(&lists::on(view.lists(side)), &before, after)
+                lists::is_between(&lists::members_of(view.lists(side)), &before, after)
             })
     }
 }
@@ -187,7 +187,7 @@ impl Field {
     }
 
     /// Returns the name in the middle of a sentence.
-    pub(super) fn said(self) -> &'static str {
+    pub(super) fn name_in_sentence(self) -> &'static str {
         match self {
             Self::Name => "name",
             Self::Description => "description",
@@ -231,8 +231,8 @@ impl Field {
             Self::ConditionOrder => json!(view.condition_order),
             Self::Ending => json!(view.ending),
             Self::EndOn => json!(view.end_on),
-            Self::Inclusion => json!(lists::on(&view.inclusion)),
-            Self::Exclusion => json!(lists::on(&view.exclusion)),
+            Self::Inclusion => json!(lists::members_of(&view.inclusion)),
+            Self::Exclusion => json!(lists::members_of(&view.exclusion)),
         }
     }
 
@@ -277,12 +277,12 @@ impl Field {
                 all.collect::<Vec<_>>().join(", ")
             }
             Self::Payloads => {
-                let all: Vec<GivenPayload> = serde_json::from_value(value.clone()).unwrap_or_default();
+                let all: Vec<PayloadInput> = serde_json::from_value(value.clone()).unwrap_or_default();
                 let own: Vec<_> = all.into_iter().filter(|payload| payload.value != payload.condition).collect();
                 design::payload_words(&own)
             }
             Self::Ending => choices::ending_words(serde_json::from_value(value.clone()).unwrap_or_default()),
-            Self::EndOn => moment::when(text),
+            Self::EndOn => moment::moment_in_words(text),
             Self::Inclusion | Self::Exclusion => {
                 lists::words(&serde_json::from_value(value.clone()).unwrap_or_default())
             }
@@ -344,7 +344,7 @@ pub(super) fn point(site: &str, target: &str, excludes: bool) -> Value {
 
 /// Returns the payload of each condition at each point. Where none is set it is the condition's code, which is also
 /// the default of the platform.
-pub(super) fn payloads(view: &View) -> Vec<GivenPayload> {
+pub(super) fn payloads(view: &View) -> Vec<PayloadInput> {
     let pairs = view.conditions.iter().flat_map(|c| view.decision_points.iter().map(move |p| (c, p)));
     let each = pairs.map(|(condition, point)| {
         let mut set = view.payloads.iter();
@@ -360,8 +360,8 @@ pub(super) fn payloads(view: &View) -> Vec<GivenPayload> {
 }
 
 /// Returns the default payload: the condition's own code.
-pub(super) fn own_code(code: &str, point: &str) -> GivenPayload {
-    GivenPayload {
+pub(super) fn own_code(code: &str, point: &str) -> PayloadInput {
+    PayloadInput {
         condition: code.to_owned(),
         decision_point: Some(point.to_owned()),
         kind: Some("string".to_owned()),
@@ -388,7 +388,7 @@ pub(super) fn same(one: &Value, other: &Value) -> bool {
 mod tests {
     use uuid::Uuid;
 
-    use super::{super::written::apply, *};
+    use super::{super::apply_changes::apply, *};
     use crate::upgrade::experiment::Experiment;
 
     fn recorded(file: &str) -> Experiment {
@@ -472,7 +472,7 @@ mod tests {
             ends_after_users: Some(100),
             ends_after_groups: Some(0),
             end_on: Some("2099-01-01T00:00:00.000Z".into()),
-            payloads: Some(vec![GivenPayload {
+            payloads: Some(vec![PayloadInput {
                 value: "short".into(),
                 ..own_code("concrete", "SelectProblem / fraction_intro")
             }]),

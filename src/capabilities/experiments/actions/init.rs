@@ -14,10 +14,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{done, ended_badly, fact, given, missing, stored};
+use super::{done, fact, missing, non_blank, performed_with_error, stored_parameters};
 use crate::{
     access, forms,
-    given::GivenGroups,
+    inputs::GroupsInput,
     replies::{outcomes, reach},
     upgrade::{client::UpgradeClient, experiment::View, participants::Introduction, status::Status},
 };
@@ -28,13 +28,13 @@ pub struct InitUser(pub Arc<UpgradeClient>);
 
 /// What people give.
 #[derive(Deserialize, JsonSchema)]
-struct Given {
+struct InitUserParameters {
     /// The participant's id. Required.
     #[serde(default)]
     user: Option<String>,
     /// All groups the participant belongs to, by type, such as `{"classId": ["class-1"]}`.
     #[serde(default)]
-    group: Option<GivenGroups>,
+    group: Option<GroupsInput>,
     /// For each type the one group the participant acts in now, such as `{"classId": "class-1"}`.
     #[serde(default)]
     working_group: Option<BTreeMap<String, String>>,
@@ -45,7 +45,7 @@ struct Given {
 
 /// The stored parameters.
 #[derive(Serialize, Deserialize)]
-struct Introduced {
+struct UserIntroduction {
     user: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     group: Option<BTreeMap<String, Vec<String>>>,
@@ -67,7 +67,7 @@ impl ActionKind for InitUser {
     }
 
     fn schema(&self) -> Value {
-        access::schema::<Given>()
+        access::schema::<InitUserParameters>()
     }
 
     fn is_editable(&self, _: &Value) -> bool {
@@ -79,15 +79,15 @@ impl ActionKind for InitUser {
     }
 
     async fn prepare(&self, parameters: &Value) -> Result<Proposal, PrepareError> {
-        let asked: Given = access::parameters(parameters)?;
-        let Some(user) = given(asked.user.as_ref()) else {
+        let asked: InitUserParameters = access::parameters(parameters)?;
+        let Some(user) = non_blank(asked.user.as_ref()) else {
             return Err(
                 Refusal::Missing(vec![missing("user", "Which participant? I need the user id.", vec![])]).into()
             );
         };
         let user = access::user(user)?;
         let contexts = self.0.context_metadata().await.map_err(access::unavailable)?;
-        let (context, known) = match given(asked.context.as_ref()) {
+        let (context, known) = match non_blank(asked.context.as_ref()) {
             Some(context) => {
                 let says = |known: &str| format!("initialise user {user} in {known}");
                 let (context, metadata) = access::context(&contexts, context, says)?;
@@ -102,9 +102,9 @@ impl ActionKind for InitUser {
         let group = asked.group.map(|groups| groups.into_iter().map(|(asked, ids)| (kind(asked), ids.all())).collect());
         let working_group =
             asked.working_group.map(|groups| groups.into_iter().map(|(asked, id)| (kind(asked), id)).collect());
-        let introduced = Introduced { user, group, working_group, context };
+        let introduced = UserIntroduction { user, group, working_group, context };
         let mut card = card(&introduced, &known);
-        card.warnings.extend(self.touched(&introduced).await);
+        card.warnings.extend(self.group_change_warning(&introduced).await);
         let scope = introduced.context.iter().fold(Scope::default(), |scope, context| scope.in_context(context));
         Ok(Proposal { parameters: json!(introduced), preconditions: json!({}), card, undo: None, scope })
     }
@@ -114,14 +114,14 @@ impl ActionKind for InitUser {
     }
 
     async fn perform(&self, record: &ActionRecord) -> Performed {
-        let introduced: Introduced = match stored(record) {
+        let introduced: UserIntroduction = match stored_parameters(record) {
             Ok(introduced) => introduced,
             Err(outcome) => return Performed::Ended(outcome),
         };
-        let Introduced { user, group, working_group, context: _ } = introduced;
+        let UserIntroduction { user, group, working_group, context: _ } = introduced;
         match self.0.init_user(&user, &Introduction { group, working_group }).await {
             Ok(()) => Performed::Ended(done(record, json!({ "user": user }))),
-            Err(error) => ended_badly(self, record, error).await,
+            Err(error) => performed_with_error(self, record, error).await,
         }
     }
 
@@ -138,7 +138,7 @@ impl ActionKind for InitUser {
 impl InitUser {
     /// Returns the live experiments that draw by one of the given groups: the user will get the group's condition
     /// there.
-    async fn touched(&self, introduced: &Introduced) -> Option<Text> {
+    async fn group_change_warning(&self, introduced: &UserIntroduction) -> Option<Text> {
         let groups = introduced.working_group.as_ref().filter(|groups| !groups.is_empty())?;
         let all = self.0.all().await.ok()?;
         let live = |view: &&View| matches!(view.state, Status::Enrolling | Status::EnrollmentComplete);
@@ -152,8 +152,8 @@ impl InitUser {
     }
 }
 
-fn card(introduced: &Introduced, known: &[String]) -> Card {
-    let Introduced { user, group, working_group, context } = introduced;
+fn card(introduced: &UserIntroduction, known: &[String]) -> Card {
+    let UserIntroduction { user, group, working_group, context } = introduced;
     let mut facts = vec![fact("User", Text::new().code(user))];
     let (mut warnings, mut notes) = (Vec::new(), Vec::new());
     if let Some(group) = group {

@@ -13,9 +13,9 @@ use serde_json::{Value, json};
 use super::Window;
 use crate::{
     access,
-    given::GivenMembers,
+    inputs::MembersInput,
     replies::refusals,
-    testing::split::Named,
+    testing::split::NamedMembers,
     upgrade::{
         client::UpgradeClient,
         error::Error,
@@ -31,14 +31,14 @@ pub(super) type Members = BTreeMap<String, BTreeSet<String>>;
 const USERS: &str = "Individual";
 
 /// The number of members that a card names.
-const NAMED: usize = 12;
+const MAX_NAMED: usize = 12;
 
 /// Returns the members that a person means; `known` are the context's types of groups.
-pub(super) fn meant(given: &GivenMembers, known: &[String], context: &str) -> Result<Members, PrepareError> {
+pub(super) fn parse(given: &MembersInput, known: &[String], context: &str) -> Result<Members, PrepareError> {
     let mut members = Members::new();
     let mut add = |kind: String, id: &str| members.entry(kind).or_default().insert(id.trim().to_owned());
     match given {
-        GivenMembers::ByKind(by_kind) => {
+        MembersInput::ByKind(by_kind) => {
             for (kind, ids) in by_kind {
                 let users = ["individual", "individuals", "user", "users"].contains(&kind.to_lowercase().as_str());
                 let kind = if users { USERS.to_owned() } else { access::group(known, kind, context)? };
@@ -48,7 +48,7 @@ pub(super) fn meant(given: &GivenMembers, known: &[String], context: &str) -> Re
                 }
             }
         }
-        GivenMembers::Words(words) => {
+        MembersInput::Words(words) => {
             for word in words.all().iter().flat_map(|words| words.split(',')).map(str::trim) {
                 let word = word.strip_prefix("user ").unwrap_or(word);
                 match word.split_once([':', ' ']) {
@@ -73,7 +73,7 @@ pub(super) fn meant(given: &GivenMembers, known: &[String], context: &str) -> Re
 }
 
 /// Returns the present members of these lists.
-pub(super) fn on(lists: &[MemberList]) -> Members {
+pub(super) fn members_of(lists: &[MemberList]) -> Members {
     let mut members = Members::new();
     for list in lists {
         for user in &list.users {
@@ -87,8 +87,8 @@ pub(super) fn on(lists: &[MemberList]) -> Members {
 }
 
 /// Returns the members as users and groups, for a draw.
-pub(super) fn named(members: &Members) -> Named {
-    let mut named = Named::default();
+pub(super) fn named_members(members: &Members) -> NamedMembers {
+    let mut named = NamedMembers::default();
     for (kind, ids) in members {
         match kind.as_str() {
             USERS => named.users.extend(ids.iter().cloned()),
@@ -99,7 +99,7 @@ pub(super) fn named(members: &Members) -> Named {
 }
 
 /// Adds the others.
-pub(super) fn with(mut members: Members, more: Members) -> Members {
+pub(super) fn added(mut members: Members, more: Members) -> Members {
     for (kind, ids) in more {
         members.entry(kind).or_default().extend(ids);
     }
@@ -107,7 +107,7 @@ pub(super) fn with(mut members: Members, more: Members) -> Members {
 }
 
 /// Removes the others.
-pub(super) fn without(mut members: Members, fewer: &Members) -> Members {
+pub(super) fn removed(mut members: Members, fewer: &Members) -> Members {
     for (kind, ids) in fewer {
         if let Some(there) = members.get_mut(kind) {
             there.retain(|id| !ids.contains(id));
@@ -134,9 +134,9 @@ pub(super) fn words(members: &Members) -> String {
         ids.iter().map(move |id| if kind == USERS { id.clone() } else { format!("{kind} {id}") })
     });
     let all: Vec<_> = all.collect();
-    let more = all.len().saturating_sub(NAMED);
+    let more = all.len().saturating_sub(MAX_NAMED);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    if all.is_empty() { "nobody".to_owned() } else { all[..all.len().min(NAMED)].join(", ") + &more }
+    if all.is_empty() { "nobody".to_owned() } else { all[..all.len().min(MAX_NAMED)].join(", ") + &more }
 }
 
 /// Makes these members the members of an experiment's lists, from 6.3 on.
@@ -151,20 +151,20 @@ pub(super) async fn settle(
     let mut wanted = Vec::new();
     for list in now.lists(side) {
         let mut after = list.clone();
-        after.users.retain(|user| stays(to_be, &mut lacking, USERS, user));
-        after.groups.retain(|(kind, id)| stays(to_be, &mut lacking, kind, id));
+        after.users.retain(|user| keep_on_list(to_be, &mut lacking, USERS, user));
+        after.groups.retain(|(kind, id)| keep_on_list(to_be, &mut lacking, kind, id));
         wanted.push((list, after));
     }
     for (kind, ids) in lacking.into_iter().filter(|(_, ids)| !ids.is_empty()) {
         let home = wanted.iter_mut().find(|(list, _)| list.list_type.as_deref() == Some(&kind));
         match home {
-            Some((_, after)) => put(after, &kind, ids),
+            Some((_, after)) => add_members(after, &kind, ids),
             None => {
                 let mut list = MemberList { list_type: Some(kind.clone()), ..MemberList::default() };
                 list.name = if kind == USERS { "people".to_owned() } else { kind.clone() };
-                put(&mut list, &kind, ids);
+                add_members(&mut list, &kind, ids);
                 window.is_open()?;
-                client.add_list(now.id, side, &body(&list, now.context())).await?;
+                client.add_list(now.id, side, &list_body(&list, now.context())).await?;
             }
         }
     }
@@ -173,7 +173,7 @@ pub(super) async fn settle(
         if after.is_empty() {
             client.remove_list(now.id, side, &before.segment).await?;
         } else {
-            client.replace_list(now.id, side, &before.segment, &body(after, now.context())).await?;
+            client.replace_list(now.id, side, &before.segment, &list_body(after, now.context())).await?;
         }
     }
     Ok(())
@@ -190,14 +190,14 @@ pub(super) fn write(experiment: &mut Value, side: Side, members: &Members) {
 }
 
 /// Returns true if a member is to stay on the list, and removes it from `lacking`.
-fn stays(to_be: &Members, lacking: &mut Members, kind: &str, id: &str) -> bool {
+fn keep_on_list(to_be: &Members, lacking: &mut Members, kind: &str, id: &str) -> bool {
     if let Some(ids) = lacking.get_mut(kind) {
         ids.remove(id);
     }
     to_be.get(kind).is_some_and(|ids| ids.contains(id))
 }
 
-fn put(list: &mut MemberList, kind: &str, ids: BTreeSet<String>) {
+fn add_members(list: &mut MemberList, kind: &str, ids: BTreeSet<String>) {
     match kind {
         USERS => list.users.extend(ids),
         kind => list.groups.extend(ids.into_iter().map(|id| (kind.to_owned(), id))),
@@ -205,7 +205,7 @@ fn put(list: &mut MemberList, kind: &str, ids: BTreeSet<String>) {
 }
 
 /// Returns a list as the endpoints expect it. Without a `listType` the platform would hide lists of several kinds.
-fn body(list: &MemberList, context: &str) -> Value {
+fn list_body(list: &MemberList, context: &str) -> Value {
     let kind = match (&list.list_type, list.groups.first()) {
         (Some(kind), _) => kind.as_str(),
         (None, Some((kind, _))) if list.users.is_empty() => kind.as_str(),

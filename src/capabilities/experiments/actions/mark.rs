@@ -18,7 +18,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{ended_badly, fact, failed, given, missing, stored, surroundings::Reach};
+use super::{fact, failed, missing, non_blank, performed_with_error, stored_parameters, surroundings::Reach};
 use crate::{
     access, forms, lookup, points,
     replies::{outcomes, refusals},
@@ -40,7 +40,7 @@ pub struct MarkDecisionPoint(pub Arc<UpgradeClient>);
 
 /// What people give.
 #[derive(Deserialize, JsonSchema)]
-struct Given {
+struct MarkDecisionPointParameters {
     /// The participant's id. Required.
     #[serde(default)]
     user: Option<String>,
@@ -66,7 +66,7 @@ struct Given {
 
 /// The stored parameters.
 #[derive(Serialize, Deserialize)]
-struct Visit {
+struct MarkRequest {
     user: String,
     site: String,
     target: String,
@@ -88,7 +88,7 @@ impl ActionKind for MarkDecisionPoint {
     }
 
     fn schema(&self) -> Value {
-        access::schema::<Given>()
+        access::schema::<MarkDecisionPointParameters>()
     }
 
     fn is_editable(&self, _: &Value) -> bool {
@@ -100,21 +100,21 @@ impl ActionKind for MarkDecisionPoint {
     }
 
     async fn prepare(&self, parameters: &Value) -> Result<Proposal, PrepareError> {
-        let asked: Given = access::parameters(parameters)?;
+        let asked: MarkDecisionPointParameters = access::parameters(parameters)?;
         let (Some(user), Some(site), Some(target)) =
-            (given(asked.user.as_ref()), given(asked.site.as_ref()), given(asked.target.as_ref()))
+            (non_blank(asked.user.as_ref()), non_blank(asked.site.as_ref()), non_blank(asked.target.as_ref()))
         else {
-            return Err(Refusal::Missing(lacking(&asked)).into());
+            return Err(Refusal::Missing(missing_parameters(&asked)).into());
         };
         let user = access::user(user)?;
-        let status = given(asked.status.as_ref()).unwrap_or(STATUSES[0]);
+        let status = non_blank(asked.status.as_ref()).unwrap_or(STATUSES[0]);
         if !STATUSES.contains(&status) {
             return Err(access::refused(ErrorKind::Validation, refusals::not_one_of("status", status, &STATUSES)));
         }
         let says = |name: &str| format!("mark {site} / {target} for user {user} in {name}");
-        let owner = match (given(asked.experiment.as_ref()), given(asked.context.as_ref())) {
+        let owner = match (non_blank(asked.experiment.as_ref()), non_blank(asked.context.as_ref())) {
             (None, None) => points::owner(&self.0, site, target, None, says).await?,
-            (Some(name), None) | (None, Some(name)) => self.owner_in(name, site, target, says).await?,
+            (Some(name), None) | (None, Some(name)) => self.owning_experiment(name, site, target, says).await?,
             (Some(name), Some(context)) => {
                 let owner = access::experiment(&self.0, name, says).await?.view;
                 if lookup::pick(&owner.context, context).is_none() {
@@ -125,13 +125,13 @@ impl ActionKind for MarkDecisionPoint {
             }
         };
         let (mut site, mut target) = (site.to_owned(), target.to_owned());
-        let mut condition = given(asked.condition.as_ref()).map(str::to_owned);
+        let mut condition = non_blank(asked.condition.as_ref()).map(str::to_owned);
         if let Some(owner) = &owner {
             (site, target) = points::of(owner, &site, &target)?;
-            condition = its_condition(owner, condition)?;
+            condition = condition_for(owner, condition)?;
         }
         let owner_id = owner.as_ref().map(|owner| owner.id);
-        let visit = Visit { user, site, target, condition, experiment: owner_id, status: status.to_owned() };
+        let visit = MarkRequest { user, site, target, condition, experiment: owner_id, status: status.to_owned() };
         let mut card = card(&visit, owner.as_ref());
         if let Some(owner) = &owner {
             card.facts.extend(Reach::read(&self.0, owner).await.facts(owner));
@@ -145,7 +145,7 @@ impl ActionKind for MarkDecisionPoint {
     }
 
     async fn perform(&self, record: &ActionRecord) -> Performed {
-        let Visit { user, site, target, condition, experiment, status } = match stored(record) {
+        let MarkRequest { user, site, target, condition, experiment, status } = match stored_parameters(record) {
             Ok(visit) => visit,
             Err(outcome) => return Performed::Ended(outcome),
         };
@@ -165,7 +165,7 @@ impl ActionKind for MarkDecisionPoint {
             Err(Error::NotFound { reason }) if reason.contains("no user") || reason.contains("no such user") => {
                 Performed::Ended(failed(ErrorKind::NotFound, outcomes::unknown_user(&user)))
             }
-            Err(error) => ended_badly(self, record, error).await,
+            Err(error) => performed_with_error(self, record, error).await,
         }
     }
 
@@ -181,7 +181,7 @@ impl ActionKind for MarkDecisionPoint {
 
 impl MarkDecisionPoint {
     /// Returns the owner of the point in `name`: a context, or else the experiment itself. People say “in” of both.
-    async fn owner_in(
+    async fn owning_experiment(
         &self,
         name: &str,
         site: &str,
@@ -197,18 +197,18 @@ impl MarkDecisionPoint {
 }
 
 /// Returns the parameters that a person still has to give.
-fn lacking(asked: &Given) -> Vec<MissingParameter> {
+fn missing_parameters(asked: &MarkDecisionPointParameters) -> Vec<MissingParameter> {
     let questions = [
         (&asked.user, "user", "Which participant? I need the user id."),
         (&asked.site, "site", "At which site?"),
         (&asked.target, "target", "At which target?"),
     ];
-    let lacking = questions.into_iter().filter(|(words, ..)| given(words.as_ref()).is_none());
+    let lacking = questions.into_iter().filter(|(words, ..)| non_blank(words.as_ref()).is_none());
     lacking.map(|(_, name, question)| missing(name, question, Vec::new())).collect()
 }
 
 /// Returns the condition in the experiment's spelling.
-fn its_condition(owner: &View, condition: Option<String>) -> Result<Option<String>, PrepareError> {
+fn condition_for(owner: &View, condition: Option<String>) -> Result<Option<String>, PrepareError> {
     if owner.assignment_unit == "within-subjects" {
         return Err(access::refused(ErrorKind::Execution, refusals::within_subjects(&owner.name)));
     }
@@ -225,8 +225,8 @@ fn its_condition(owner: &View, condition: Option<String>) -> Result<Option<Strin
     }
 }
 
-fn card(visit: &Visit, owner: Option<&View>) -> Card {
-    let Visit { user, site, target, condition, status, .. } = visit;
+fn card(visit: &MarkRequest, owner: Option<&View>) -> Card {
+    let MarkRequest { user, site, target, condition, status, .. } = visit;
     let mut facts = vec![
         fact("User", Text::new().code(user)),
         fact("Decision point", outcomes::place(site, Some(target))),

@@ -5,7 +5,7 @@
 //!
 //! An answer alone proves little. A success counts only if it describes the requested change; a refusal may come from
 //! a proxy in front of the platform, or after the change was made. So an unclear change is read back at once, and
-//! only the state that was read is claimed: [`looked_up`] after a success, [`ended_badly`] after everything else.
+//! only the state that was read is claimed: [`read_back`] after a success, [`performed_with_error`] after everything else.
 
 pub mod assign;
 pub mod create;
@@ -15,7 +15,8 @@ pub mod mark;
 pub mod status;
 pub mod update;
 
-mod changed;
+mod apply_changes;
+mod card_differences;
 pub(super) mod choices;
 mod design;
 mod expects;
@@ -23,11 +24,10 @@ mod factorial;
 mod fields;
 mod lists;
 pub(crate) mod plan;
+mod requested_changes;
 mod several;
 mod stratified;
 mod surroundings;
-mod wanted;
-mod written;
 
 use std::time::Duration;
 
@@ -36,7 +36,7 @@ use serde_json::Value;
 
 pub(crate) use countersign_capabilities::{
     moment,
-    parameters::{given, missing},
+    parameters::{missing, non_blank},
 };
 use countersign_core::reply::{Fact, Text};
 use countersign_graph::action::{ActionKind, ActionRecord, ErrorKind, Outcome, Performed, Probed, Recovery};
@@ -45,7 +45,7 @@ use super::{access, replies::outcomes};
 use crate::upgrade::{client::UpgradeClient, error::Error, experiment::ExperimentId};
 
 /// Reads the stored parameters as a type.
-pub(super) fn stored<T: DeserializeOwned>(record: &ActionRecord) -> Result<T, Outcome> {
+pub(super) fn stored_parameters<T: DeserializeOwned>(record: &ActionRecord) -> Result<T, Outcome> {
     serde_json::from_value(record.parameters.clone())
         .map_err(|_| failed(ErrorKind::Execution, outcomes::unreadable_record()))
 }
@@ -61,30 +61,30 @@ fn done(record: &ActionRecord, result: Value) -> Outcome {
 }
 
 /// Returns the outcome if a read before the change failed; nothing was sent.
-pub(super) fn unread(error: &Error) -> Outcome {
+pub(super) fn read_failed(error: &Error) -> Outcome {
     failed(access::kind(error), outcomes::not_done(error))
 }
 
 /// Returns the end of a change for which the client reports an error.
-pub(super) async fn ended_badly(action: &dyn ActionKind, record: &ActionRecord, error: Error) -> Performed {
+pub(super) async fn performed_with_error(action: &dyn ActionKind, record: &ActionRecord, error: Error) -> Performed {
     match error {
         Error::NoAnswer { reason } => Performed::NoAnswer { detail: reason },
-        Error::Unclear { reason } => looked_up(action, record, reason).await,
+        Error::Unclear { reason } => read_back(action, record, reason).await,
         error @ (Error::Unavailable { .. } | Error::SignIn(_)) => not_sent(record, &error),
-        error => Performed::Ended(after_a_refusal(action, record, &error).await),
+        error => Performed::Ended(outcome_after_refusal(action, record, &error).await),
     }
 }
 
 /// Returns the end of a change whose request was not sent. If an earlier one was, the outcome is still open.
 pub(super) fn not_sent(record: &ActionRecord, error: &Error) -> Performed {
     match record.sends {
-        0 | 1 => Performed::Ended(unread(error)),
+        0 | 1 => Performed::Ended(read_failed(error)),
         _ => Performed::NoAnswer { detail: "UpGrade could not be reached".to_owned() },
     }
 }
 
 /// Reads back a change that its answer does not confirm. If it is not visible yet, it is looked for again later.
-async fn looked_up(action: &dyn ActionKind, record: &ActionRecord, instead: String) -> Performed {
+async fn read_back(action: &dyn ActionKind, record: &ActionRecord, instead: String) -> Performed {
     match action.probe(record).await {
         Probed::Happened(outcome) => Performed::Ended(outcome),
         _ => Performed::NoAnswer { detail: instead },
@@ -92,7 +92,7 @@ async fn looked_up(action: &dyn ActionKind, record: &ActionRecord, instead: Stri
 }
 
 /// Returns the outcome of a refused change as reading back shows it.
-async fn after_a_refusal(action: &dyn ActionKind, record: &ActionRecord, error: &Error) -> Outcome {
+async fn outcome_after_refusal(action: &dyn ActionKind, record: &ActionRecord, error: &Error) -> Outcome {
     let kind = access::kind(error);
     if action.recovery() == Recovery::Idempotent {
         return failed(kind, outcomes::not_looked_up(error)); // there is nothing to read back

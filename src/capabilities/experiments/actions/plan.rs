@@ -20,7 +20,7 @@ use super::{
     surroundings::Surroundings,
 };
 use crate::{
-    given::GivenPayload,
+    inputs::PayloadInput,
     replies::{answers, cautions, reach, split},
     rules, scope, summary,
     testing::split::Design,
@@ -63,7 +63,7 @@ pub(super) struct Plan {
     pub(super) stratification_factor: Option<String>,
     pub(super) decision_points: Vec<PlannedPoint>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(super) payloads: Vec<GivenPayload>,
+    pub(super) payloads: Vec<PayloadInput>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) ends_after_users: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -215,7 +215,7 @@ impl Plan {
             lacking.push("rule for afterwards");
         }
         for (side, words) in [(Side::Inclusion, "inclusion list"), (Side::Exclusion, "exclusion list")] {
-            if lists::on(view.lists(side)) != *self.members(side) {
+            if lists::members_of(view.lists(side)) != *self.members(side) {
                 lacking.push(words);
             }
         }
@@ -243,8 +243,8 @@ impl Plan {
             order: self.condition_order.clone(),
             strata: self.stratification_factor.clone(),
             only_named: self.filter_mode == "excludeAll",
-            included: lists::named(&self.inclusion),
-            excluded: lists::named(&self.exclusion),
+            included: lists::named_members(&self.inclusion),
+            excluded: lists::named_members(&self.exclusion),
             early_stay_out: self.decision_points.iter().any(|point| point.exclude_if_reached),
             rivals,
         }
@@ -288,8 +288,8 @@ impl Plan {
         add("People on no list", Some(answers::filter_words(&self.filter_mode)));
         add("Inclusion list", some(&self.inclusion));
         add("Exclusion list", some(&self.exclusion));
-        add("Starts", self.start_on.as_deref().map(moment::when));
-        add("Ends", self.end_on.as_deref().map(moment::when));
+        add("Starts", self.start_on.as_deref().map(moment::moment_in_words));
+        add("Ends", self.end_on.as_deref().map(moment::moment_in_words));
         add("Tags", Some(self.tags.join(", ")));
         let at = self.decision_points.iter().map(|point| (point.site.as_str(), Some(point.target.as_str())));
         let sharing = others.sharing(&self.context, at);
@@ -310,7 +310,7 @@ impl Plan {
             warnings.push(Text::from(format!("{} lists no conditions, so I could not check these.", self.context)));
         }
         let begins = match &self.start_on {
-            Some(moment) => format!("It starts by itself on {}.", moment::when(moment)),
+            Some(moment) => format!("It starts by itself on {}.", moment::moment_in_words(moment)),
             None => "It is inactive until somebody starts it.".to_owned(),
         };
         let mut notes = Vec::from_iter(split::note(&design));

@@ -18,7 +18,7 @@ use serde_json::{Map, Value, json};
 use super::{Window, change, done, expects::Expects, failed, surroundings::Surroundings};
 use crate::{
     access,
-    given::OneOrMany,
+    inputs::OneOrMany,
     lookup,
     replies::{cautions, outcomes, reach, refusals},
     rules::{self, Objection},
@@ -26,18 +26,18 @@ use crate::{
     upgrade::{
         client::UpgradeClient,
         error::Error,
-        experiment::{Named, View},
+        experiment::{ExperimentName, View},
         status::Status,
     },
 };
 
 /// The most experiments that one card lists.
-const MOST: usize = 25;
+const MAX_EXPERIMENTS: usize = 25;
 
 /// One of several experiments, as a person or a record names it.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(untagged)]
-pub(super) enum GivenExperiment {
+pub(super) enum ExperimentInput {
     /// By name or id.
     Words(String),
     /// As it is stored.
@@ -49,7 +49,7 @@ pub(super) enum GivenExperiment {
 
 /// All experiments of a kind; what is not given does not matter.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
-pub(super) struct AllOf {
+pub(super) struct ExperimentFilter {
     /// Where they stand, such as `completed`.
     #[serde(default)]
     status: Option<String>,
@@ -66,20 +66,20 @@ pub(super) struct AllOf {
 
 /// The stored parameters.
 #[derive(Serialize, Deserialize)]
-pub(super) struct Several {
-    experiments: Vec<Named>,
+pub(super) struct BulkStatusChange {
+    experiments: Vec<ExperimentName>,
     status: Status,
 }
 
 /// Returns the named experiments, each once.
-pub(super) async fn named(
+pub(super) async fn find_named(
     client: &UpgradeClient,
-    given: &OneOrMany<GivenExperiment>,
+    given: &OneOrMany<ExperimentInput>,
     verb: &str,
 ) -> Result<Vec<View>, PrepareError> {
     let mut found = Vec::<View>::new();
     for one in given.all() {
-        let (GivenExperiment::Words(name) | GivenExperiment::Stored { id: name }) = one;
+        let (ExperimentInput::Words(name) | ExperimentInput::Stored { id: name }) = one;
         let view = access::experiment(client, &name, |name| format!("{verb} {name}")).await?.view;
         if !found.iter().any(|other| other.id == view.id) {
             found.push(view);
@@ -89,18 +89,22 @@ pub(super) async fn named(
 }
 
 /// Returns all experiments of a kind, by name.
-pub(super) fn all_of(all: &[View], which: &AllOf, now: Timestamp) -> Result<Vec<View>, PrepareError> {
+pub(super) fn matching_experiments(
+    all: &[View],
+    which: &ExperimentFilter,
+    now: Timestamp,
+) -> Result<Vec<View>, PrepareError> {
     let refuse = |reply| access::refused(ErrorKind::Validation, reply);
     let status = match &which.status {
         Some(words) => {
             let known: Vec<_> = Status::ALL.iter().map(|status| status.stored()).collect();
-            let meant = rules::status_meant(words);
+            let meant = rules::parse_status(words);
             Some(meant.ok_or_else(|| refuse(refusals::not_one_of("status", words, &known)))?)
         }
         None => None,
     };
     let month = match &which.month {
-        Some(words) => Some(month(words, now).ok_or_else(|| refuse(refusals::no_month(words)))?),
+        Some(words) => Some(parse_month(words, now).ok_or_else(|| refuse(refusals::no_month(words)))?),
         None => None,
     };
     let is = |one: &String, other: &str| lookup::pick(std::slice::from_ref(one), other).is_some();
@@ -108,14 +112,14 @@ pub(super) fn all_of(all: &[View], which: &AllOf, now: Timestamp) -> Result<Vec<
         status.is_none_or(|status| view.state == status)
             && which.context.as_ref().is_none_or(|context| is(context, view.context()))
             && which.tag.as_ref().is_none_or(|tag| view.tags.iter().any(|own| is(tag, own)))
-            && month.is_none_or(|month| since(view).and_then(month_of) == Some(month))
+            && month.is_none_or(|month| in_status_since(view).and_then(month_of) == Some(month))
     };
     let found: Vec<_> = all.iter().filter(|view| fits(view)).cloned().collect();
     if found.is_empty() { Err(refuse(refusals::none_fits())) } else { Ok(found) }
 }
 
 /// Returns the time since which the experiment has its status: its last change of status, or of anything.
-fn since(view: &View) -> Option<&str> {
+fn in_status_since(view: &View) -> Option<&str> {
     let changes = view.state_time_logs.iter().filter(|change| change.to_state == view.state);
     changes.map(|change| change.time_log.as_str()).max().or(view.updated_at.as_deref())
 }
@@ -128,7 +132,7 @@ fn month_of(moment: &str) -> Option<Month> {
 }
 
 /// Parses `2026-05`, `May 2026`, or `May`, which is the last one.
-fn month(words: &str, now: Timestamp) -> Option<Month> {
+fn parse_month(words: &str, now: Timestamp) -> Option<Month> {
     const NAMES: [&str; 12] = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
     let (year, this) = month_of(&now.to_string())?;
     if let Some((year, month)) = words.trim().split_once('-') {
@@ -162,16 +166,16 @@ pub(super) async fn propose(
     if fit.is_empty() {
         return Err(access::refused(ErrorKind::Execution, refusals::none_may(to, &left_out)));
     }
-    if fit.len() > MOST {
-        return Err(access::refused(ErrorKind::UserInput, refusals::too_many(fit.len(), MOST)));
+    if fit.len() > MAX_EXPERIMENTS {
+        return Err(access::refused(ErrorKind::UserInput, refusals::too_many(fit.len(), MAX_EXPERIMENTS)));
     }
     let ids: Vec<_> = fit.iter().map(|view| view.id).collect();
     let (all, enrolled) = tokio::join!(client.all(), client.enrollment(&ids));
     let enrolled = enrolled.ok().map(|all| all.iter().map(|enrolled| enrolled.users).sum());
-    let shared = sharing(&all.map_err(access::unavailable)?, &fit, to);
+    let shared = sharing_warnings(&all.map_err(access::unavailable)?, &fit, to);
     let statuses: Map<_, _> = fit.iter().map(|view| (view.id.to_string(), json!(view.state))).collect();
-    let stored = Several {
-        experiments: fit.iter().map(|view| Named { id: view.id, name: view.name.clone() }).collect(),
+    let stored = BulkStatusChange {
+        experiments: fit.iter().map(|view| ExperimentName { id: view.id, name: view.name.clone() }).collect(),
         status: to,
     };
     Ok(Proposal {
@@ -184,16 +188,16 @@ pub(super) async fn propose(
 }
 
 /// Returns the present status of each, in the form of the preconditions.
-pub(super) async fn standing(client: &UpgradeClient, several: &Several) -> Result<Value, Error> {
+pub(super) async fn current_statuses(client: &UpgradeClient, several: &BulkStatusChange) -> Result<Value, Error> {
     let all = client.all().await?;
-    let of = |named: &Named| all.iter().find(|other| other.id == named.id).map(|other| other.state);
+    let of = |named: &ExperimentName| all.iter().find(|other| other.id == named.id).map(|other| other.state);
     let statuses: Map<_, _> =
         several.experiments.iter().map(|named| (named.id.to_string(), json!(of(named)))).collect();
     Ok(json!({ "statuses": statuses }))
 }
 
 /// Changes each experiment that has not changed yet.
-pub(super) async fn perform(client: &UpgradeClient, record: &ActionRecord, several: &Several) -> Performed {
+pub(super) async fn perform(client: &UpgradeClient, record: &ActionRecord, several: &BulkStatusChange) -> Performed {
     let window = Window::open(client);
     let (mut changed, mut not, mut open) = (Vec::new(), Vec::new(), false);
     for named in &several.experiments {
@@ -229,7 +233,7 @@ pub(super) async fn perform(client: &UpgradeClient, record: &ActionRecord, sever
             },
         }
     }
-    Performed::Ended(match (not.is_empty(), outcomes::each(past(several.status), &changed, &not)) {
+    Performed::Ended(match (not.is_empty(), outcomes::each(past_participle(several.status), &changed, &not)) {
         (true, _) => done(record, json!({ "experiments": several.experiments, "status": several.status })),
         (false, summary) if open => Outcome::Unknown { summary },
         (false, summary) => failed(ErrorKind::Execution, summary),
@@ -237,15 +241,19 @@ pub(super) async fn perform(client: &UpgradeClient, record: &ActionRecord, sever
 }
 
 /// Reads back: the change happened if all experiments have the new status, and is unfinished if only some have it.
-pub(super) async fn probe(client: &UpgradeClient, record: &ActionRecord, several: &Several) -> Result<Probed, Error> {
-    let now = standing(client, several).await?;
-    let is = |named: &&Named| now["statuses"][named.id.to_string()] == json!(several.status);
-    let was = |named: &&Named| {
+pub(super) async fn probe(
+    client: &UpgradeClient,
+    record: &ActionRecord,
+    several: &BulkStatusChange,
+) -> Result<Probed, Error> {
+    let now = current_statuses(client, several).await?;
+    let is = |named: &&ExperimentName| now["statuses"][named.id.to_string()] == json!(several.status);
+    let was = |named: &&ExperimentName| {
         let id = named.id.to_string();
         now["statuses"][&id] == record.preconditions["statuses"][&id]
     };
     let (there, rest): (Vec<_>, Vec<_>) = several.experiments.iter().partition(is);
-    let names = |some: &[&Named]| some.iter().map(|named| named.name.clone()).collect::<Vec<_>>();
+    let names = |some: &[&ExperimentName]| some.iter().map(|named| named.name.clone()).collect::<Vec<_>>();
     let result = json!({ "experiments": several.experiments, "status": several.status });
     Ok(match rest.is_empty() {
         true => Probed::Happened(done(record, result)),
@@ -256,7 +264,7 @@ pub(super) async fn probe(client: &UpgradeClient, record: &ActionRecord, several
 
 /// Returns a warning for each changed experiment that shares decision points with another changed one or with one
 /// that is live; those that are being started count as live.
-fn sharing(all: &[View], changed: &[View], to: Status) -> Vec<Text> {
+fn sharing_warnings(all: &[View], changed: &[View], to: Status) -> Vec<Text> {
     let mut all = all.to_vec();
     for other in &mut all {
         if to == Status::Enrolling && changed.iter().any(|view| view.id == other.id) {
@@ -286,7 +294,7 @@ fn undo(changed: &[View], to: Status) -> Option<Undo> {
     changed.iter().all(|view| view.state == from).then_some(undo)
 }
 
-fn past(to: Status) -> &'static str {
+fn past_participle(to: Status) -> &'static str {
     match to {
         Status::Enrolling => "Started",
         Status::EnrollmentComplete => "Stopped",
@@ -323,7 +331,7 @@ fn card(fit: &[View], to: Status, left_out: &[String], mut warnings: Vec<Text>, 
         notes,
         approve: format!("{capital} {many}"),
         reject: format!("Don't {verb}"),
-        done: format!("{} {many}: {}.", past(to), names.join(", ")),
+        done: format!("{} {many}: {}.", past_participle(to), names.join(", ")),
         irreversible: to == Status::Cancelled,
         editable: false,
     }
@@ -345,7 +353,7 @@ mod tests {
             ("2025-13", None),
             ("soon", None),
         ] {
-            assert_eq!(month(words, now), expected, "{words}");
+            assert_eq!(parse_month(words, now), expected, "{words}");
         }
     }
 }

@@ -16,19 +16,18 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::{
-    Window, cannot_read_back, change,
-    changed::changed,
-    done, ended_badly,
+    Window, cannot_read_back,
+    card_differences::differences_in_words,
+    change, done,
     expects::Expects,
-    fact, failed, given, is_gone, missing, moment,
-    several::{self, AllOf, GivenExperiment, Several},
-    stored,
+    fact, failed, is_gone, missing, moment, non_blank, performed_with_error, read_failed,
+    several::{self, BulkStatusChange, ExperimentFilter, ExperimentInput},
+    stored_parameters,
     surroundings::{Reach, Surroundings},
-    unread,
 };
 use crate::{
     access, forms,
-    given::OneOrMany,
+    inputs::OneOrMany,
     replies::{answers, cautions, outcomes, refusals},
     rules::{self, Objection},
     scope, summary,
@@ -50,16 +49,16 @@ pub struct UpdateStatus(pub Arc<UpgradeClient>, pub Arc<dyn Clock>);
 
 /// What people give.
 #[derive(Deserialize, JsonSchema)]
-struct Given {
+struct UpdateStatusParameters {
     /// The experiment, by name or id. Required.
     #[serde(default)]
     experiment: Option<String>,
     /// Several experiments, by name or id, instead of one.
     #[serde(default)]
-    experiments: Option<OneOrMany<GivenExperiment>>,
+    experiments: Option<OneOrMany<ExperimentInput>>,
     /// All experiments of a kind, instead of one.
     #[serde(default)]
-    all: Option<AllOf>,
+    all: Option<ExperimentFilter>,
     /// What it is to become: `enrolling` (start, resume), `enrollmentComplete` (stop, pause), `cancelled` (cancel, final),
     /// `archived` (only what is cancelled), `scheduled` (starts by itself) or `inactive` (takes a schedule back, or sets a
     /// paused one back). Required.
@@ -77,7 +76,7 @@ struct Given {
 
 /// The stored parameters of one experiment.
 #[derive(Serialize, Deserialize)]
-struct Change {
+struct StatusChange {
     experiment: ExperimentId,
     experiment_name: String,
     status: Status,
@@ -88,9 +87,9 @@ struct Change {
 /// The stored parameters, of one experiment or several.
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Stored {
-    One(Change),
-    Several(Several),
+enum StoredParameters {
+    Single(StatusChange),
+    Bulk(BulkStatusChange),
 }
 
 #[async_trait]
@@ -105,7 +104,7 @@ impl ActionKind for UpdateStatus {
     }
 
     fn schema(&self) -> Value {
-        access::schema::<Given>()
+        access::schema::<UpdateStatusParameters>()
     }
 
     fn is_editable(&self, parameters: &Value) -> bool {
@@ -117,10 +116,10 @@ impl ActionKind for UpdateStatus {
     }
 
     async fn prepare(&self, parameters: &Value) -> Result<Proposal, PrepareError> {
-        let asked: Given = access::parameters(parameters)?;
-        let to = match given(asked.status.as_ref()) {
-            None => given(asked.start_on.as_ref()).map(|_| Status::Scheduled),
-            Some(words) => Some(rules::status_meant(words).ok_or_else(|| {
+        let asked: UpdateStatusParameters = access::parameters(parameters)?;
+        let to = match non_blank(asked.status.as_ref()) {
+            None => non_blank(asked.start_on.as_ref()).map(|_| Status::Scheduled),
+            Some(words) => Some(rules::parse_status(words).ok_or_else(|| {
                 let allowed =
                     ["enrolling (start)", "enrollmentComplete (stop)", "cancelled (cancel)", "archived", "scheduled"];
                 access::refused(ErrorKind::Validation, refusals::not_one_of("status", words, &allowed))
@@ -130,17 +129,23 @@ impl ActionKind for UpdateStatus {
             let verb = rules::verb(Status::Inactive, to);
             match (&asked.experiments, &asked.all) {
                 (Some(names), _) => {
-                    let named = several::named(&self.0, names, verb).await?;
+                    let named = several::find_named(&self.0, names, verb).await?;
                     return several::propose(&self.0, named, to, asked.expects.as_ref()).await;
                 }
                 (None, Some(which)) => {
                     let all = self.0.all().await.map_err(access::unavailable)?;
-                    return several::propose(&self.0, several::all_of(&all, which, self.1.now())?, to, None).await;
+                    return several::propose(
+                        &self.0,
+                        several::matching_experiments(&all, which, self.1.now())?,
+                        to,
+                        None,
+                    )
+                    .await;
                 }
                 (None, None) => {}
             }
         }
-        let Some(name) = given(asked.experiment.as_ref()) else {
+        let Some(name) = non_blank(asked.experiment.as_ref()) else {
             let mut all = vec![access::which_experiment(&self.0).await];
             if to.is_none() {
                 all.push(missing("status", "What should it become?", Vec::new()));
@@ -167,7 +172,7 @@ impl ActionKind for UpdateStatus {
                 },
             ));
         }
-        let start_on = match (to, given(asked.start_on.as_ref())) {
+        let start_on = match (to, non_blank(asked.start_on.as_ref())) {
             (Status::Scheduled, Some(moment)) => Some(moment::moment(moment, self.1.now())?),
             (Status::Scheduled, None) => {
                 let question =
@@ -188,17 +193,17 @@ impl ActionKind for UpdateStatus {
             expects.check(&experiment, None)?;
         }
         let reach = Reach::read(&self.0, &experiment).await;
-        let warnings = if starts(to) { before_a_start(&experiment, reach.surroundings()?) } else { Vec::new() };
+        let warnings = if is_start(to) { start_warnings(&experiment, reach.surroundings()?) } else { Vec::new() };
         let mut card = card(&experiment, to, start_on.as_deref(), warnings);
         card.facts.extend(reach.facts(&experiment));
         Ok(Proposal {
-            parameters: json!(Change {
+            parameters: json!(StatusChange {
                 experiment: experiment.id,
                 experiment_name: experiment.name.clone(),
                 status: to,
                 start_on: start_on.clone(),
             }),
-            preconditions: facts_that_count(&experiment, to),
+            preconditions: relevant_state(&experiment, to),
             card,
             undo: undo(&experiment, to),
             scope: start_on.iter().fold(scope::of(&experiment).measure(scope::STATUS, json!(to)), |scope, start| {
@@ -208,27 +213,27 @@ impl ActionKind for UpdateStatus {
     }
 
     async fn preconditions(&self, record: &ActionRecord) -> Result<Value, Outcome> {
-        let change = match stored(record)? {
-            Stored::One(change) => change,
-            Stored::Several(several) => {
-                return several::standing(&self.0, &several).await.map_err(|error| unread(&error));
+        let change = match stored_parameters(record)? {
+            StoredParameters::Single(change) => change,
+            StoredParameters::Bulk(several) => {
+                return several::current_statuses(&self.0, &several).await.map_err(|error| read_failed(&error));
             }
         };
         match self.0.single(change.experiment).await {
-            Ok(experiment) => Ok(facts_that_count(&experiment.view, change.status)),
+            Ok(experiment) => Ok(relevant_state(&experiment.view, change.status)),
             Err(Error::NotFound { .. }) => Err(failed(ErrorKind::NotFound, outcomes::gone(&change.experiment_name))),
-            Err(error) => Err(unread(&error)),
+            Err(error) => Err(read_failed(&error)),
         }
     }
 
     fn differences(&self, shown: &Value, found: &Value) -> Vec<Fact> {
-        changed(shown, found)
+        differences_in_words(shown, found)
     }
 
     async fn perform(&self, record: &ActionRecord) -> Performed {
-        let change = match stored(record) {
-            Ok(Stored::One(change)) => change,
-            Ok(Stored::Several(several)) => return several::perform(&self.0, record, &several).await,
+        let change = match stored_parameters(record) {
+            Ok(StoredParameters::Single(change)) => change,
+            Ok(StoredParameters::Bulk(several)) => return several::perform(&self.0, record, &several).await,
             Err(outcome) => return Performed::Ended(outcome),
         };
         match self.0.set_state(change.experiment, change.status, change.start_on.as_deref()).await {
@@ -238,7 +243,7 @@ impl ActionKind for UpdateStatus {
                     ErrorKind::NotFound,
                     outcomes::gone_at_the_request(&change.experiment_name),
                 )),
-                false => ended_badly(self, record, error).await,
+                false => performed_with_error(self, record, error).await,
             },
         }
     }
@@ -250,9 +255,9 @@ impl ActionKind for UpdateStatus {
 
     /// Reads back: the change happened if the experiment has the new status, as the precondition was another one.
     async fn probe(&self, record: &ActionRecord) -> Probed {
-        let change = match stored(record) {
-            Ok(Stored::One(change)) => change,
-            Ok(Stored::Several(several)) => {
+        let change = match stored_parameters(record) {
+            Ok(StoredParameters::Single(change)) => change,
+            Ok(StoredParameters::Bulk(several)) => {
                 let probed = several::probe(&self.0, record, &several).await;
                 return probed.unwrap_or_else(|error| cannot_read_back(&error));
             }
@@ -273,7 +278,7 @@ impl ActionKind for UpdateStatus {
 }
 
 /// Returns the warnings before a start.
-fn before_a_start(experiment: &View, surroundings: &Surroundings) -> Vec<Text> {
+fn start_warnings(experiment: &View, surroundings: &Surroundings) -> Vec<Text> {
     // The list of all shows every inclusion list; a single experiment hides some.
     let lists = surroundings.own().map(|own| &own.inclusion);
     let nobody = experiment.filter_mode == "excludeAll" && lists.into_iter().flatten().all(MemberList::is_empty);
@@ -282,7 +287,7 @@ fn before_a_start(experiment: &View, surroundings: &Surroundings) -> Vec<Text> {
 }
 
 /// Returns the values that the card shows: the status, and for a start also the design that is started.
-fn facts_that_count(experiment: &View, to: Status) -> Value {
+fn relevant_state(experiment: &View, to: Status) -> Value {
     match to {
         Status::Enrolling | Status::Scheduled => json!({
             "status": experiment.state,
@@ -294,7 +299,7 @@ fn facts_that_count(experiment: &View, to: Status) -> Value {
     }
 }
 
-fn result(change: &Change) -> Value {
+fn result(change: &StatusChange) -> Value {
     json!({ "id": change.experiment, "name": change.experiment_name, "status": change.status })
 }
 
@@ -319,7 +324,7 @@ fn undo(experiment: &View, to: Status) -> Option<Undo> {
 }
 
 /// Returns true if the experiment starts, now or later.
-fn starts(to: Status) -> bool {
+fn is_start(to: Status) -> bool {
     matches!(to, Status::Enrolling | Status::Scheduled)
 }
 
@@ -354,13 +359,13 @@ fn card(experiment: &View, to: Status, start_on: Option<&str>, mut warnings: Vec
             format!("Move the start of “{name}”?"),
             "Move the start",
             "Don't move it",
-            format!("Moved the start of “{name}” to {}.", start_on.map(moment::when).unwrap_or_default()),
+            format!("Moved the start of “{name}” to {}.", start_on.map(moment::moment_in_words).unwrap_or_default()),
         ),
         (_, Status::Scheduled) => (
             format!("Schedule “{name}”?"),
             "Schedule experiment",
             "Don't schedule",
-            format!("Scheduled “{name}”: it starts on {}.", start_on.map(moment::when).unwrap_or_default()),
+            format!("Scheduled “{name}”: it starts on {}.", start_on.map(moment::moment_in_words).unwrap_or_default()),
         ),
         (Status::EnrollmentComplete, Status::Inactive) => (
             format!("Set “{name}” back to inactive?"),
@@ -392,8 +397,8 @@ fn card(experiment: &View, to: Status, start_on: Option<&str>, mut warnings: Vec
             if let Some(moment) = start_on {
                 let before = experiment.start_on.as_deref().filter(|_| experiment.state == Status::Scheduled);
                 facts.push(match before {
-                    Some(before) => change("Starts", moment::when(before), moment::when(moment)),
-                    None => fact("Starts", moment::when(moment)),
+                    Some(before) => change("Starts", moment::moment_in_words(before), moment::moment_in_words(moment)),
+                    None => fact("Starts", moment::moment_in_words(moment)),
                 });
                 notes.push(Text::from("UpGrade starts it by itself, where its scheduler is set up."));
             }

@@ -22,11 +22,11 @@ pub(super) async fn factor(
     algorithm: Option<&str>,
     factor: Option<&str>,
 ) -> Result<Option<String>, PrepareError> {
-    if !is_meant(algorithm) && factor.is_none() {
+    if !is_stratified(algorithm) && factor.is_none() {
         choices::algorithm(algorithm)?;
         return Ok(None);
     }
-    let known = known(client, all).await?;
+    let known = stratification_factors(client, all).await?;
     let found = match (factor, known.as_slice()) {
         (Some(factor), known) => lookup::pick(known, factor),
         (None, [only]) => Some(only),
@@ -37,9 +37,9 @@ pub(super) async fn factor(
 }
 
 /// Accepts a draw for an existing experiment only if the experiment has it already.
-pub(super) fn stays(algorithm: Option<&str>, experiment: &View) -> Result<(), PrepareError> {
+pub(super) fn check_unchanged(algorithm: Option<&str>, experiment: &View) -> Result<(), PrepareError> {
     match experiment.assignment_algorithm.as_deref() {
-        Some(STRATIFIED) if is_meant(algorithm) => Ok(()),
+        Some(STRATIFIED) if is_stratified(algorithm) => Ok(()),
         Some(STRATIFIED) if algorithm.is_some() => {
             Err(access::refused(ErrorKind::Validation, refusals::stays_stratified(&experiment.name)))
         }
@@ -47,12 +47,12 @@ pub(super) fn stays(algorithm: Option<&str>, experiment: &View) -> Result<(), Pr
     }
 }
 
-fn is_meant(algorithm: Option<&str>) -> bool {
+fn is_stratified(algorithm: Option<&str>) -> bool {
     algorithm.is_some_and(|algorithm| algorithm.to_lowercase().starts_with("stratified"))
 }
 
 /// Returns the factors that experiments draw by. Only reading a single experiment shows its factor.
-async fn known(client: &UpgradeClient, all: &[View]) -> Result<Vec<String>, PrepareError> {
+async fn stratification_factors(client: &UpgradeClient, all: &[View]) -> Result<Vec<String>, PrepareError> {
     let mut known = Vec::new();
     for experiment in all.iter().filter(|one| one.assignment_algorithm.as_deref() == Some(STRATIFIED)) {
         let view = client.single(experiment.id).await.map_err(access::unavailable)?.view;

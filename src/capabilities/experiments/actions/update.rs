@@ -20,17 +20,18 @@ use countersign_graph::action::{
 use serde_json::{Map, Value, json};
 
 use super::{
-    Window, cannot_read_back, change,
-    changed::changed,
-    design, done, ended_badly,
+    Window,
+    apply_changes::apply,
+    cannot_read_back,
+    card_differences::differences_in_words,
+    change, design, done,
     expects::Expects,
     failed,
     fields::{Changes, Field, same},
-    given, is_gone, lists, looked_up, missing, not_sent, stored,
+    is_gone, lists, missing, non_blank, not_sent, performed_with_error, read_back, read_failed,
+    requested_changes::{self, UpdateExperimentParameters},
+    stored_parameters,
     surroundings::Reach,
-    unread,
-    wanted::{self, Given},
-    written::apply,
 };
 use crate::{
     access, forms,
@@ -62,7 +63,7 @@ impl ActionKind for UpdateExperiment {
     }
 
     fn schema(&self) -> Value {
-        access::schema::<Given>()
+        access::schema::<UpdateExperimentParameters>()
     }
 
     fn is_editable(&self, _: &Value) -> bool {
@@ -74,8 +75,8 @@ impl ActionKind for UpdateExperiment {
     }
 
     async fn prepare(&self, parameters: &Value) -> Result<Proposal, PrepareError> {
-        let asked: Given = access::parameters(parameters)?;
-        let Some(name) = given(asked.experiment.as_ref()) else {
+        let asked: UpdateExperimentParameters = access::parameters(parameters)?;
+        let Some(name) = non_blank(asked.experiment.as_ref()) else {
             return Err(Refusal::Missing(vec![access::which_experiment(&self.0).await]).into());
         };
         let experiment = access::experiment(&self.0, name, |name| format!("update {name}")).await?.view;
@@ -88,7 +89,7 @@ impl ActionKind for UpdateExperiment {
             let question = format!("Which weights, in the order {}? Such as 70/30.", codes.join(", "));
             return Err(Refusal::Missing(vec![missing("weights", question, Vec::new())]).into());
         }
-        let mut changes = wanted::changes(&self.0, self.1.now(), &asked, &experiment).await?;
+        let mut changes = requested_changes::changes(&self.0, self.1.now(), &asked, &experiment).await?;
         if changes.fields().count() == 0 {
             return Err(access::refused(ErrorKind::UserInput, refusals::no_change_given(&experiment.name)));
         }
@@ -103,14 +104,14 @@ impl ActionKind for UpdateExperiment {
         let reach = Reach::read(&self.0, &experiment).await;
         let warnings = warnings(&changes, &experiment, &reach)?;
         let mut card = card(&changes, &experiment, warnings);
-        let (before, after) = designs(&changes, &experiment, reach.rivals(&experiment));
+        let (before, after) = designs_before_and_after(&changes, &experiment, reach.rivals(&experiment));
         if let Some(split) = split::changing(&before, &after) {
             card.facts.push(split);
             card.notes.extend(split::note(&after));
         }
         card.facts.extend(reach.facts(&experiment));
         Ok(Proposal {
-            preconditions: what_was_shown(&changes, &experiment),
+            preconditions: shown_state(&changes, &experiment),
             card,
             undo: undo(&changes, &experiment),
             scope: changes.scope(&experiment),
@@ -119,20 +120,20 @@ impl ActionKind for UpdateExperiment {
     }
 
     async fn preconditions(&self, record: &ActionRecord) -> Result<Value, Outcome> {
-        let changes: Changes = stored(record)?;
+        let changes: Changes = stored_parameters(record)?;
         match self.0.single(changes.experiment).await {
-            Ok(experiment) => Ok(as_it_was_shown(record, &changes, &experiment.view)),
+            Ok(experiment) => Ok(shown_state_of(record, &changes, &experiment.view)),
             Err(Error::NotFound { .. }) => Err(failed(ErrorKind::NotFound, outcomes::gone(&changes.experiment_name))),
-            Err(error) => Err(unread(&error)),
+            Err(error) => Err(read_failed(&error)),
         }
     }
 
     fn differences(&self, shown: &Value, found: &Value) -> Vec<Fact> {
-        changed(shown, found)
+        differences_in_words(shown, found)
     }
 
     async fn perform(&self, record: &ActionRecord) -> Performed {
-        let changes: Changes = match stored(record) {
+        let changes: Changes = match stored_parameters(record) {
             Ok(changes) => changes,
             Err(outcome) => return Performed::Ended(outcome),
         };
@@ -146,12 +147,12 @@ impl ActionKind for UpdateExperiment {
             Err(error) => return not_sent(record, &error),
         };
         // What is put back replaces everything, so it must be an edit of exactly what the card was made from.
-        if as_it_was_shown(record, &changes, &experiment.view) != record.preconditions
+        if shown_state_of(record, &changes, &experiment.view) != record.preconditions
             && !changes.is_begun(&experiment.view, &record.preconditions["before"])
         {
             if record.sends > 1 {
                 // What changed it may be the request before this one.
-                return looked_up(self, record, "it was changed meanwhile".to_owned()).await;
+                return read_back(self, record, "it was changed meanwhile".to_owned()).await;
             }
             let summary = outcomes::changed_meanwhile(&changes.experiment_name);
             return Performed::Ended(failed(ErrorKind::Execution, summary));
@@ -174,20 +175,22 @@ impl ActionKind for UpdateExperiment {
                     let summary = outcomes::gone_at_the_request(&changes.experiment_name);
                     return Performed::Ended(failed(ErrorKind::NotFound, summary));
                 }
-                Err(error) => return ended_badly(self, record, error).await,
+                Err(error) => return performed_with_error(self, record, error).await,
             }
         }
         for (side, members) in changes.lists().filter(|_| !in_one) {
             match lists::settle(&self.0, &window, &experiment.view, side, members).await {
                 Ok(()) => {}
                 Err(Error::NoAnswer { reason }) => return Performed::NoAnswer { detail: reason },
-                Err(Error::Unclear { reason }) => return looked_up(self, record, reason).await,
-                Err(error) => return Performed::Ended(self.in_part(record, &changes, &error).await),
+                Err(Error::Unclear { reason }) => return read_back(self, record, reason).await,
+                Err(error) => {
+                    return Performed::Ended(self.outcome_after_partial_update(record, &changes, &error).await);
+                }
             }
         }
         match answered.filter(|answered| changes.lacking(&answered.view).is_empty()) {
             Some(_) => Performed::Ended(done(record, result(&changes))),
-            None => looked_up(self, record, "its answer did not say that all of it was done".to_owned()).await,
+            None => read_back(self, record, "its answer did not say that all of it was done".to_owned()).await,
         }
     }
 
@@ -199,7 +202,7 @@ impl ActionKind for UpdateExperiment {
     /// Reads back: the change happened if every field has its new value, and did not if every field has its old
     /// one.
     async fn probe(&self, record: &ActionRecord) -> Probed {
-        let Ok(changes) = stored::<Changes>(record) else {
+        let Ok(changes) = stored_parameters::<Changes>(record) else {
             return Probed::CannotTell { evidence: outcomes::unreadable_record() };
         };
         let now = match self.0.single(changes.experiment).await {
@@ -213,7 +216,7 @@ impl ActionKind for UpdateExperiment {
         if lacking.is_empty() {
             return Probed::Happened(done(record, result(&changes)));
         }
-        if as_it_was_shown(record, &changes, &now) == record.preconditions {
+        if shown_state_of(record, &changes, &now) == record.preconditions {
             return Probed::DidNotHappen;
         }
         let labels = |fields: Vec<Field>| fields.into_iter().map(Field::label).collect::<Vec<_>>();
@@ -228,11 +231,11 @@ impl ActionKind for UpdateExperiment {
 
 impl UpdateExperiment {
     /// Returns the outcome if a later request of several was refused, as reading back shows it.
-    async fn in_part(&self, record: &ActionRecord, changes: &Changes, error: &Error) -> Outcome {
+    async fn outcome_after_partial_update(&self, record: &ActionRecord, changes: &Changes, error: &Error) -> Outcome {
         match self.0.single(changes.experiment).await {
             Ok(now) => match changes.lacking(&now.view).as_slice() {
                 [] => done(record, result(changes)),
-                _ if as_it_was_shown(record, changes, &now.view) == record.preconditions => {
+                _ if shown_state_of(record, changes, &now.view) == record.preconditions => {
                     failed(access::kind(error), outcomes::refused_and_looked(error))
                 }
                 lacking => {
@@ -258,7 +261,7 @@ fn warnings(changes: &Changes, experiment: &View, reach: &Reach) -> Result<Vec<T
         let points = points.map(|point| (point.site.as_str(), Some(point.target.as_str())));
         warnings.extend(cautions::shared_points(&others.sharing(experiment.context(), points)));
     }
-    if removes(changes, experiment) {
+    if removes_anything(changes, experiment) {
         warnings.push(cautions::removal());
     }
     let redraws = changes.conditions.is_some() || changes.decision_points.is_some() || changes.unit.is_some();
@@ -281,27 +284,27 @@ fn warnings(changes: &Changes, experiment: &View, reach: &Reach) -> Result<Vec<T
 
 /// Returns the fields as the card showed them, the time of the last change, and the other fields in words: if those
 /// change, the reply can name their earlier values.
-fn what_was_shown(changes: &Changes, experiment: &View) -> Value {
+fn shown_state(changes: &Changes, experiment: &View) -> Value {
     let before: Map<_, _> = changes.fields().map(|field| (field.label().to_owned(), field.read(experiment))).collect();
     json!({
         "before": before, "updated_at": experiment.updated_at, "version_number": experiment.version_number,
-        REST: rest(changes, experiment),
+        REST: other_fields(changes, experiment),
     })
 }
 
-/// The key of the other fields in [`what_was_shown`].
+/// The key of the other fields in [`shown_state`].
 const REST: &str = "rest";
 
 /// Returns the status and the fields that are left alone, in the words of a card.
-fn rest(changes: &Changes, experiment: &View) -> Map<String, Value> {
+fn other_fields(changes: &Changes, experiment: &View) -> Map<String, Value> {
     let left_alone = Field::ALL.into_iter().filter(|field| field.after(changes).is_none());
     let words = left_alone.map(|field| (field.label().to_owned(), json!(field.words(&field.read(experiment)))));
     std::iter::once(("Status".to_owned(), json!(experiment.state.display()))).chain(words).collect()
 }
 
-/// Returns the same as [`what_was_shown`], as far as `record` has it: earlier records lack the other fields.
-fn as_it_was_shown(record: &ActionRecord, changes: &Changes, experiment: &View) -> Value {
-    let mut now = what_was_shown(changes, experiment);
+/// Returns the same as [`shown_state`], as far as `record` has it: earlier records lack the other fields.
+fn shown_state_of(record: &ActionRecord, changes: &Changes, experiment: &View) -> Value {
+    let mut now = shown_state(changes, experiment);
     if let (None, Some(all)) = (record.preconditions.get(REST), now.as_object_mut()) {
         all.remove(REST);
     }
@@ -317,7 +320,7 @@ fn result(changes: &Changes) -> Value {
 /// Returns the undo with the earlier values. `None` if a condition or point is removed: a new one of the same name
 /// would lack its enrolments.
 fn undo(changes: &Changes, experiment: &View) -> Option<Undo> {
-    if removes(changes, experiment) {
+    if removes_anything(changes, experiment) {
         return None;
     }
     let mut back = Map::new();
@@ -369,8 +372,8 @@ fn undo(changes: &Changes, experiment: &View) -> Option<Undo> {
 }
 
 /// Returns the designs that decide how newcomers split, before and after.
-fn designs(changes: &Changes, experiment: &View, rivals: usize) -> (Design, Design) {
-    let [included, excluded] = Side::BOTH.map(|side| lists::named(&lists::on(experiment.lists(side))));
+fn designs_before_and_after(changes: &Changes, experiment: &View, rivals: usize) -> (Design, Design) {
+    let [included, excluded] = Side::BOTH.map(|side| lists::named_members(&lists::members_of(experiment.lists(side))));
     let conditions = experiment.conditions.iter();
     let before = Design {
         experiment: experiment.id.to_string(),
@@ -400,12 +403,12 @@ fn designs(changes: &Changes, experiment: &View, rivals: usize) -> (Design, Desi
         after.early_stay_out = points.iter().any(|point| point.exclude_if_reached);
     }
     after.order = changes.condition_order.clone().or(after.order);
-    after.included = changes.inclusion.as_ref().map_or(after.included, lists::named);
-    after.excluded = changes.exclusion.as_ref().map_or(after.excluded, lists::named);
+    after.included = changes.inclusion.as_ref().map_or(after.included, lists::named_members);
+    after.excluded = changes.exclusion.as_ref().map_or(after.excluded, lists::named_members);
     (before, after)
 }
 
-fn removes(changes: &Changes, experiment: &View) -> bool {
+fn removes_anything(changes: &Changes, experiment: &View) -> bool {
     let condition_goes = changes.conditions.as_ref().is_some_and(|after| {
         experiment.conditions.iter().any(|before| !after.iter().any(|c| c.id.to_string() == before.id))
     });
@@ -423,7 +426,7 @@ fn changed_things(changes: &Changes, experiment: &View) -> Vec<&'static str> {
     });
     let said = |field: Field| match field {
         Field::Conditions if !new_codes => "weights",
-        field => field.said(),
+        field => field.name_in_sentence(),
     };
     changes.fields().map(said).collect()
 }

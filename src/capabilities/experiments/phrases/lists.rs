@@ -117,7 +117,7 @@ pub(super) fn list(words: &[Word]) -> Option<Understood> {
                 | "show everything"
                 | "list everything"
         ) => {}
-        None if stands(words) || was_made(words) || holds(words) => {}
+        None if asks_by_status(words) || asks_by_time(words) || asks_by_context(words) => {}
         _ => return None,
     }
     Some(match clauses(words, place) {
@@ -128,7 +128,7 @@ pub(super) fn list(words: &[Word]) -> Option<Understood> {
 }
 
 /// Returns true for a question by status: `what is running in assign-prog?`, `is anything paused?`
-fn stands(words: &[Word]) -> bool {
+fn asks_by_status(words: &[Word]) -> bool {
     let asked = after(
         skip(words, "show me|show us|tell me|show|check|list"),
         "what is|what are|which are|which is|how many are|who is|is anything|is something|anything|what else is|list|all|list all",
@@ -143,7 +143,7 @@ fn stands(words: &[Word]) -> bool {
 }
 
 /// Returns true for a question by context: `what do we have in livehint-ai?`
-fn holds(words: &[Word]) -> bool {
+fn asks_by_context(words: &[Word]) -> bool {
     let named = after(
         words,
         "what do we have in|what is in|what is there in|what do we run in|anything in|do we have anything in",
@@ -152,7 +152,7 @@ fn holds(words: &[Word]) -> bool {
 }
 
 /// Returns true for a question by time: `what was created today?`
-fn was_made(words: &[Word]) -> bool {
+fn asks_by_time(words: &[Word]) -> bool {
     let asked = after(words, "what was|what has been|what did we|what did i|what got|what is");
     let asked = asked.or_else(|| after(words, "what been|whats been|what's been"));
     let when = asked.and_then(|rest| after(skip(rest, "been"), CREATED).or_else(|| after(skip(rest, "been"), CHANGED)));
@@ -161,7 +161,7 @@ fn was_made(words: &[Word]) -> bool {
 
 /// The use of a word in a list's clauses: `Known` if it is used, `Small` if it limits nothing, else `Odd`.
 #[derive(Clone, Copy, PartialEq)]
-enum Place {
+enum WordUse {
     Known,
     Small,
     Odd,
@@ -170,12 +170,12 @@ enum Place {
 /// Reads the arguments of the list, its limits and order; `Err` is a question about words that are not understood.
 fn clauses(words: &[Word], things: Option<usize>) -> Result<Map<String, Value>, Understood> {
     let mut found = Map::new();
-    let mut places: Vec<Place> =
-        words.iter().map(|word| if is_small(word) { Place::Small } else { Place::Odd }).collect();
+    let mut places: Vec<WordUse> =
+        words.iter().map(|word| if is_small(word) { WordUse::Small } else { WordUse::Odd }).collect();
     let (mut with, mut without) = (Vec::new(), Vec::new());
     let mut negated = false;
     let mut at = words.len() - skip(skip(words, SHOWING), ASKING).len();
-    places[..at].fill(Place::Known);
+    places[..at].fill(WordUse::Known);
     // `the assign-prog experiments`
     let before = things.and_then(|things| things.checked_sub(1)).filter(|before| *before >= at);
     let is_context = |word: &Word| {
@@ -184,16 +184,16 @@ fn clauses(words: &[Word], things: Option<usize>) -> Result<Map<String, Value>, 
     };
     if let Some(before) = before.filter(|before| is_context(&words[*before])) {
         found.insert("context".to_owned(), json!(words[before].text));
-        places[before] = Place::Known;
+        places[before] = WordUse::Known;
     }
     while at < words.len() {
         let rest = &words[at..];
         let mut length = 1;
-        if places[at] == Place::Known || rest[0].any(&THINGS) && !rest[0].is("drafts") {
-            places[at] = Place::Known;
+        if places[at] == WordUse::Known || rest[0].any(&THINGS) && !rest[0].is("drafts") {
+            places[at] = WordUse::Known;
         } else if let Some((key, value, taken)) = clause(rest) {
             length = taken;
-            let place = if found.get(key).is_none_or(|other| *other == value) { Place::Known } else { Place::Odd };
+            let place = if found.get(key).is_none_or(|other| *other == value) { WordUse::Known } else { WordUse::Odd };
             places[at..at + length].fill(place);
             found.entry(key).or_insert(value);
         } else if after(rest, SORTED).is_some() {
@@ -203,16 +203,16 @@ fn clauses(words: &[Word], things: Option<usize>) -> Result<Map<String, Value>, 
                     .map(str::to_owned)
                     .to_vec(),
             ));
-        } else if let Some((not, status, taken)) = stated(rest) {
+        } else if let Some((not, status, taken)) = status_clause(rest) {
             length = taken;
             negated = not || negated;
             if negated { &mut without } else { &mut with }.push(status);
-            places[at..at + length].fill(Place::Known);
+            places[at..at + length].fill(WordUse::Known);
         }
         negated &= words.get(at + length).is_some_and(|next| next.any(&["or", "nor", "and", ","]) || is_status(next));
         at += length;
     }
-    if let Some(odd) = odd(words, &places) {
+    if let Some(odd) = unknown_words(words, &places) {
         return Err(Understood::unclear(
             format!("I do not understand “{odd}” in this."),
             vec!["list experiments".to_owned(), "list running experiments".to_owned()],
@@ -231,23 +231,23 @@ fn is_small(word: &Word) -> bool {
 }
 
 /// Returns the first words that belong to no clause, with the small words that lead to them.
-fn odd(words: &[Word], places: &[Place]) -> Option<String> {
-    let first = places.iter().position(|place| *place == Place::Odd)?;
+fn unknown_words(words: &[Word], places: &[WordUse]) -> Option<String> {
+    let first = places.iter().position(|place| *place == WordUse::Odd)?;
     let mut end =
-        first + places[first..].iter().position(|place| *place == Place::Known).unwrap_or(places.len() - first);
+        first + places[first..].iter().position(|place| *place == WordUse::Known).unwrap_or(places.len() - first);
     if after(&words[first..], NOT).is_some() {
         end = words.len(); // what is not wanted belongs to it
     }
-    while end > first + 1 && places[end - 1] == Place::Small {
+    while end > first + 1 && places[end - 1] == WordUse::Small {
         end -= 1;
     }
-    let leads = |at: &usize| places[*at] == Place::Small && words[*at].among(OPENING);
+    let leads = |at: &usize| places[*at] == WordUse::Small && words[*at].among(OPENING);
     let start = (0..first).rev().take_while(leads).last().unwrap_or(first);
     Some(text(skip(&words[start..end], "the|and|or")))
 }
 
 /// Reads a status at the beginning. Returns true if it is excluded, the status, and the number of words it takes.
-fn stated(words: &[Word]) -> Option<(bool, &'static str, usize)> {
+fn status_clause(words: &[Word]) -> Option<(bool, &'static str, usize)> {
     let denied = after(words, NOT);
     let rest = match denied {
         Some(rest) => skip(skip(rest, "the|those that are|those which are|currently|yet"), "ones"),
@@ -345,7 +345,7 @@ fn clause(words: &[Word]) -> Option<(&'static str, Value, usize)> {
         if let Some(rest) = after(words, phrases).filter(|rest| !rest.is_empty()) {
             let ends = |at: &usize| {
                 let word = &rest[*at];
-                word.quoted || is_small(word) || stated(&rest[*at..]).is_some() || clause(&rest[*at..]).is_some()
+                word.quoted || is_small(word) || status_clause(&rest[*at..]).is_some() || clause(&rest[*at..]).is_some()
             };
             let end = if rest[0].quoted { 1 } else { (1..rest.len()).find(ends).unwrap_or(rest.len()) };
             return Some((key, json!(text(&rest[..end])), length(&rest[end..])));

@@ -17,7 +17,7 @@ use super::{
 use crate::glossary;
 
 /// The longest list, in words.
-const LONGEST: usize = 60;
+const MAX_LIST_WORDS: usize = 60;
 
 /// Returns true if a list of this length can end there: at the end, or before a word that leads to something else.
 fn may_end(words: &[Word], length: usize) -> bool {
@@ -34,7 +34,7 @@ pub(super) fn of(kind: &str, heard: Heard<'_>) -> Vec<Candidate> {
             let value = value(&words[..length])?;
             Some(if known { Candidate::known(value, length) } else { Candidate::taken(value, length) })
         };
-        let lengths = (1..=words.len().min(most)).filter(|length| most < LONGEST || may_end(words, *length));
+        let lengths = (1..=words.len().min(most)).filter(|length| most < MAX_LIST_WORDS || may_end(words, *length));
         lengths.filter_map(candidate).collect::<Vec<_>>()
     };
     match kind {
@@ -78,14 +78,16 @@ pub(super) fn of(kind: &str, heard: Heard<'_>) -> Vec<Candidate> {
         }
         "point" => site_and_target(words).into_iter().collect(),
         "within" => each(8, &within, false),
-        "groups" => each(LONGEST, &|words| ids(words, false), true),
-        "groups-one" => each(LONGEST, &|words| ids(words, true), true),
+        "groups" => each(MAX_LIST_WORDS, &|words| ids(words, false), true),
+        "groups-one" => each(MAX_LIST_WORDS, &|words| ids(words, true), true),
         "group-kind" => each(2, &group_kind, true),
-        "every" => {
-            each(LONGEST, &|words| (words.len() == heard.words.len()).then(|| bulk::every(words)).flatten(), true)
-        }
+        "every" => each(
+            MAX_LIST_WORDS,
+            &|words| (words.len() == heard.words.len()).then(|| bulk::every(words)).flatten(),
+            true,
+        ),
         "several" => each(
-            LONGEST,
+            MAX_LIST_WORDS,
             &|words| (words.len() == heard.words.len()).then(|| bulk::several(words)).flatten().map(Value::from),
             true,
         ),
@@ -97,9 +99,9 @@ pub(super) fn of(kind: &str, heard: Heard<'_>) -> Vec<Candidate> {
         "ended" if words.first().is_none_or(|next| next.among(", and with at in but")) => {
             vec![Candidate::known(Value::Null, 0)]
         }
-        "members" => each(LONGEST, &|words| members(words), true),
-        "tags-more" => each(LONGEST, &|words| tags(words, '+'), true),
-        "tags-less" => each(LONGEST, &|words| tags(words, '-'), true),
+        "members" => each(MAX_LIST_WORDS, &|words| members(words), true),
+        "tags-more" => each(MAX_LIST_WORDS, &|words| tags(words, '+'), true),
+        "tags-less" => each(MAX_LIST_WORDS, &|words| tags(words, '-'), true),
         "new-name" => each(40, &|words| (words.len() == heard.words.len()).then(|| new_name(words)).flatten(), true),
         _ => Vec::new(),
     }

@@ -5,25 +5,25 @@ use serde::Deserialize as _;
 use serde_json::Value;
 
 use super::{
-    super::{listing::Which, rules, summary::Share},
+    super::{listing::ListArguments, rules, summary::Share},
     lists,
 };
 use crate::upgrade::client::Health;
 
 /// The number of experiments in a list.
-const ROWS: usize = 30;
+const MAX_ROWS: usize = 30;
 
 /// Returns the names of experiments: the answer of `get_experiment_names`.
 pub fn names_reply(answer: &Value) -> Reply {
     let names: Vec<_> =
         answer["experiments"].as_array().into_iter().flatten().filter_map(|named| named["name"].as_str()).collect();
     if names.is_empty() {
-        return lists::list_reply(answer, &Which::default());
+        return lists::list_reply(answer, &ListArguments::default());
     }
     let one_or_many = if names.len() == 1 { "experiment" } else { "experiments" };
-    let points = names.iter().take(ROWS).map(|name| Text::new().bold(*name)).collect();
+    let points = names.iter().take(MAX_ROWS).map(|name| Text::new().bold(*name)).collect();
     let reply = Reply::text(format!("{} {one_or_many}:", names.len())).and(Part::List(points));
-    if names.len() > ROWS { reply.hint(format!("{} more are not shown.", names.len() - ROWS)) } else { reply }
+    if names.len() > MAX_ROWS { reply.hint(format!("{} more are not shown.", names.len() - MAX_ROWS)) } else { reply }
 }
 
 /// Returns the health of the platform: the answer of `check_upgrade_health`.

@@ -5,16 +5,16 @@ use countersign_core::reply::Text;
 use crate::upgrade::{experiment::View, status::Status};
 
 /// The number of other experiments that a warning names.
-const NAMED: usize = 3;
+const MAX_NAMED: usize = 3;
 
 /// Warns of other live experiments at the same points; each of `others` comes with a shared point.
 pub fn shared_points(others: &[(&View, String)]) -> Option<Text> {
     let mut text = Text::new();
-    for (i, (view, point)) in others.iter().take(NAMED).enumerate() {
+    for (i, (view, point)) in others.iter().take(MAX_NAMED).enumerate() {
         let join = if i == 0 { "“" } else { "; “" };
         text = text.plain(join).bold(&view.name).plain(format!("”, {}, has {point}", view.state.display()));
     }
-    let more = others.len().saturating_sub(NAMED);
+    let more = others.len().saturating_sub(MAX_NAMED);
     let more = if more > 0 { format!("; and {more} more have one of these points") } else { String::new() };
     let words = format!("{more} too: each person takes part in only one experiment at a point.");
     (!others.is_empty()).then(|| text.plain(words))
@@ -22,7 +22,7 @@ pub fn shared_points(others: &[(&View, String)]) -> Option<Text> {
 
 /// Says that other experiments have the new name already.
 pub fn name_taken(others: &[&View]) -> Option<Text> {
-    let states = others.iter().take(NAMED).map(|view| format!("{} in {}", view.state.display(), view.context()));
+    let states = others.iter().take(MAX_NAMED).map(|view| format!("{} in {}", view.state.display(), view.context()));
     let states = states.collect::<Vec<_>>().join("; ");
     match others.len() {
         0 => None,

@@ -8,8 +8,8 @@ use countersign_core::{
 use crate::{
     actions::fact,
     testing::{
-        consistency::{Course, LONGEST, Step, Test},
-        expected::{Afterwards, Consistency, Expected, Judged, Phase, Rules, Visitor, judge},
+        consistency::{MAX_DURATION, Step, Test, TestProgress},
+        expected::{Afterwards, CheckedObservation, Consistency, Expected, Phase, Rules, Visitor, judge},
     },
     upgrade::{
         experiment::{Ending, View},
@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// The number of differences that a sentence names; the table marks all.
-const TOLD: usize = 3;
+const MAX_DIFFERENCES: usize = 3;
 
 /// Returns the card of a test: all steps, in order.
 pub fn card(test: &Test, enrolled: Option<u64>) -> Card {
@@ -31,7 +31,10 @@ pub fn card(test: &Test, enrolled: Option<u64>) -> Card {
         facts.push(fact("Left out", left_out(*first)));
     }
     let users = if visitors.len() == 1 { "1 test user".to_owned() } else { format!("{} test users", visitors.len()) };
-    facts.push(fact("Bounds", format!("{users}, this experiment only, at most {} minutes", LONGEST.as_secs() / 60)));
+    facts.push(fact(
+        "Bounds",
+        format!("{users}, this experiment only, at most {} minutes", MAX_DURATION.as_secs() / 60),
+    ));
     let mut warnings = Vec::new();
     if *first == Phase::Before {
         warnings.push(Text::from(format!("While it runs, real users at {at} are enrolled too.")));
@@ -83,7 +86,7 @@ fn steps(test: &Test) -> Vec<Fact> {
 
 /// Names the visitors of a phase: those who come again, and the new ones.
 fn who_visits(test: &Test, phase: Phase) -> Text {
-    let (new, known): (Vec<_>, Vec<_>) = test.who_comes(phase).partition(|(_, visitor)| visitor.arrives == phase);
+    let (new, known): (Vec<_>, Vec<_>) = test.visitors_in(phase).partition(|(_, visitor)| visitor.arrives == phase);
     let mut text = Text::from(match (known.is_empty(), new.len()) {
         (true, 1) => "visit by ",
         (true, _) => "visits by ",
@@ -148,60 +151,61 @@ pub fn under_way(next: Step) -> Text {
 }
 
 /// Returns the result, in one or two sentences.
-pub fn summary(test: &Test, course: &Course) -> Text {
+pub fn summary(test: &Test, progress: &TestProgress) -> Text {
     let name = &test.experiment_name;
-    let text = Text::from("Tested the consistency rules of “").bold(name).plain("”: ").plain(verdict(test, course));
-    text.plain(format!(" It is {} now.", test.phase_after(course.next).status().display()))
+    let text = Text::from("Tested the consistency rules of “").bold(name).plain("”: ").plain(verdict(test, progress));
+    text.plain(format!(" It is {} now.", test.phase_after(progress.next).status().display()))
 }
 
-fn verdict(test: &Test, course: &Course) -> String {
-    let all = judge(&test.rules, &test.visitors, &course.sights);
+fn verdict(test: &Test, progress: &TestProgress) -> String {
+    let all = judge(&test.rules, &test.visitors, &progress.observations);
     let differ: Vec<_> = all.iter().filter(|one| !one.fits()).collect();
     match (differ.len(), all.len()) {
         (0, 1) => "the 1 observation is as the rules say.".to_owned(),
         (0, all) => format!("all {all} observations are as the rules say."),
         (some, all) => {
-            let told: Vec<_> = differ.iter().take(TOLD).map(|one| difference(test, one)).collect();
-            let more = if some > TOLD { format!("; and {} more", some - TOLD) } else { String::new() };
+            let told: Vec<_> = differ.iter().take(MAX_DIFFERENCES).map(|one| difference(test, one)).collect();
+            let more =
+                if some > MAX_DIFFERENCES { format!("; and {} more", some - MAX_DIFFERENCES) } else { String::new() };
             let verb = if some == 1 { "differs" } else { "differ" };
             format!("{some} of {all} observations {verb} from the rules: {}{more}.", told.join("; "))
         }
     }
 }
 
-fn difference(test: &Test, one: &Judged) -> String {
-    let who = visitor(&test.visitors[one.sight.visitor]);
-    let phase = while_it_is(one.sight.phase).to_lowercase();
-    format!("{phase}, the {who} got {} instead of {}", got(one), expected(test, one))
+fn difference(test: &Test, one: &CheckedObservation) -> String {
+    let who = visitor(&test.visitors[one.observation.visitor]);
+    let phase = while_it_is(one.observation.phase).to_lowercase();
+    format!("{phase}, the {who} got {} instead of {}", observed(one), expected(test, one))
 }
 
 /// Says that the test ended early: by a person, or after the time limit if `by` is `None`.
-pub fn stopped(test: &Test, course: &Course, by: Option<&UserId>) -> Text {
+pub fn stopped(test: &Test, progress: &TestProgress, by: Option<&UserId>) -> Text {
     let text = match by {
         Some(by) => Text::from("Stopped by ").person(by.clone()),
-        None => Text::from(format!("Stopped, since {} minutes are over,", LONGEST.as_secs() / 60)),
+        None => Text::from(format!("Stopped, since {} minutes are over,", MAX_DURATION.as_secs() / 60)),
     };
-    let status = test.phase_after(course.next).status();
-    let text = text.plain(format!(" after {}. “", steps_made(test, course)));
+    let status = test.phase_after(progress.next).status();
+    let text = text.plain(format!(" after {}. “", steps_made(test, progress)));
     let text = text.bold(&test.experiment_name).plain(format!("” is {} now", status.display()));
-    match course.sights.is_empty() {
+    match progress.observations.is_empty() {
         true => text.plain(", and nobody was enrolled."),
-        false => text.plain(format!("; so far {}", verdict(test, course))),
+        false => text.plain(format!("; so far {}", verdict(test, progress))),
     }
 }
 
 /// Returns the steps made, as the card counts them: `3 of 5 steps`.
-fn steps_made(test: &Test, course: &Course) -> String {
-    format!("{} of {} steps", test.lines(course.next), test.lines(test.steps().len()))
+fn steps_made(test: &Test, progress: &TestProgress) -> String {
+    format!("{} of {} steps", test.lines(progress.next), test.lines(test.steps().len()))
 }
 
 /// Says that the test cannot go on.
-pub fn broken_off(test: &Test, course: &Course, why: Text, stands: Option<Status>) -> Text {
-    let text = Text::from(format!("Broken off after {}. ", steps_made(test, course))).join(why);
+pub fn broken_off(test: &Test, progress: &TestProgress, why: Text, stands: Option<Status>) -> Text {
+    let text = Text::from(format!("Broken off after {}. ", steps_made(test, progress))).join(why);
     match stands {
         Some(status) => text.plain(" “").bold(&test.experiment_name).plain(format!("” is {} now.", status.display())),
         None => {
-            let likely = test.phase_after(course.next).status().display();
+            let likely = test.phase_after(progress.next).status().display();
             text.plain(" I could not read where it stands now; the last I know is ").plain(likely).plain(".")
         }
     }
@@ -218,16 +222,16 @@ pub fn changed_meanwhile() -> Text {
 }
 
 /// Adds the table of results to the reply, and buttons to put the experiment back.
-pub fn report(reply: Reply, test: &Test, course: &Course) -> Reply {
-    let mut reply = seen_so_far(reply, test, course);
-    let back = ways_back(test, test.phase_after(course.next));
+pub fn report(reply: Reply, test: &Test, progress: &TestProgress) -> Reply {
+    let mut reply = seen_so_far(reply, test, progress);
+    let back = ways_back(test, test.phase_after(progress.next));
     reply.choices.splice(0..0, back);
     reply
 }
 
 /// Adds the table of results to the reply.
-pub fn seen_so_far(reply: Reply, test: &Test, course: &Course) -> Reply {
-    let all = judge(&test.rules, &test.visitors, &course.sights);
+pub fn seen_so_far(reply: Reply, test: &Test, progress: &TestProgress) -> Reply {
+    let all = judge(&test.rules, &test.visitors, &progress.observations);
     if all.is_empty() {
         return reply;
     }
@@ -237,14 +241,14 @@ pub fn seen_so_far(reply: Reply, test: &Test, course: &Course) -> Reply {
             false => Text::from("✗ ").bold("differs"),
         };
         vec![
-            Text::from(match one.sight.phase {
+            Text::from(match one.observation.phase {
                 Phase::Before => "Before start",
                 Phase::Running => "Running",
                 Phase::Paused => "Paused",
             }),
-            Text::from(capital(&visitor(&test.visitors[one.sight.visitor]))),
+            Text::from(capital(&visitor(&test.visitors[one.observation.visitor]))),
             Text::from(expected(test, one)),
-            Text::from(got(one)),
+            Text::from(observed(one)),
             result,
         ]
     });
@@ -280,7 +284,7 @@ fn visitor(visitor: &Visitor) -> String {
     }
 }
 
-fn expected(test: &Test, one: &Judged) -> String {
+fn expected(test: &Test, one: &CheckedObservation) -> String {
     match (&one.expected, &one.drawn) {
         (Expected::Nothing, _) => "nothing".to_owned(),
         (Expected::Drawn, _) => "any condition".to_owned(),
@@ -291,8 +295,8 @@ fn expected(test: &Test, one: &Judged) -> String {
     }
 }
 
-fn got(one: &Judged) -> String {
-    one.sight.got.clone().unwrap_or_else(|| "nothing".to_owned())
+fn observed(one: &CheckedObservation) -> String {
+    one.observation.got.clone().unwrap_or_else(|| "nothing".to_owned())
 }
 
 fn capital(words: &str) -> String {

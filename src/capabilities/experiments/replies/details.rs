@@ -8,7 +8,7 @@ use super::{
     super::{
         listing::Form,
         rules,
-        setup::{Content, People, Varied},
+        setup::{FactorSummary, MemberListSummary, PayloadSummary},
         summary::Details,
     },
     answers::{afterwards, capital, filter_words, json_file, people, shares, some_or_none, unit_words, unreadable},
@@ -99,7 +99,7 @@ fn normal(details: &Details) -> Reply {
 }
 
 /// Returns the factors in a line: `hints (none, text) × feedback (now, later)`.
-fn factors(all: &[Varied]) -> String {
+fn factors(all: &[FactorSummary]) -> String {
     let words = all.iter().map(|varied| {
         let levels: Vec<_> = varied.levels.iter().map(|told| told.level.as_str()).collect();
         format!("{} ({})", varied.factor, levels.join(", "))
@@ -108,7 +108,7 @@ fn factors(all: &[Varied]) -> String {
 }
 
 /// Returns a factor in a line: `Factor hints: none, text (payload “T”)`.
-fn factor(varied: &Varied) -> Text {
+fn factor(varied: &FactorSummary) -> Text {
     let mut text = Text::new().plain("Factor ").bold(&varied.factor).plain(": ");
     for (i, told) in varied.levels.iter().enumerate() {
         text = text.plain(if i == 0 { "" } else { ", " }).code(&told.level);
@@ -120,7 +120,7 @@ fn factor(varied: &Varied) -> Text {
 }
 
 /// Returns the payloads, if they are few and short; otherwise their number.
-fn payloads(all: &[Content]) -> String {
+fn payloads(all: &[PayloadSummary]) -> String {
     match all.len() <= 4 && all.iter().all(|content| content.value.chars().count() <= 40) {
         true => all.iter().map(|c| format!("{} “{}”", c.condition, c.value)).collect::<Vec<_>>().join(", "),
         false => format!("{}, shown in detail", all.len()),
@@ -229,7 +229,7 @@ fn table(columns: [&str; 3], rows: Vec<Vec<Text>>) -> Part {
     Part::Table { columns: columns.map(str::to_owned).to_vec(), rows }
 }
 
-fn on_list(list: &People) -> Text {
+fn on_list(list: &MemberListSummary) -> Text {
     let text = match list.name.as_str() {
         "" => Text::new(),
         name => Text::new().bold(name).plain(": "),

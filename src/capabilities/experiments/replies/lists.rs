@@ -9,14 +9,14 @@ use serde_json::Value;
 
 use super::{
     super::{
-        listing::{Form, PAGE, Sort, Which},
+        listing::{Form, ListArguments, PAGE_SIZE, Sort},
         summary::Summary,
     },
     answers::{self, json_file},
 };
 
 /// Returns a list of experiments: the answer of `get_all_experiments` to `which`.
-pub fn list_reply(answer: &Value, which: &Which) -> Reply {
+pub fn list_reply(answer: &Value, which: &ListArguments) -> Reply {
     let listed = answer["experiments"].as_array().map(Vec::as_slice).unwrap_or_default();
     let all: Vec<_> = listed.iter().filter_map(|value| Summary::deserialize(value).ok()).collect();
     let filter = which.words();
@@ -34,15 +34,15 @@ pub fn list_reply(answer: &Value, which: &Which) -> Reply {
         let said = format!("The data of {} {one_or_many}{limit} is in the file below.", all.len());
         return json_file(Reply::text(said), "experiments", "Experiments", &Value::from(listed.to_vec()));
     }
-    let pages = all.len().div_ceil(PAGE);
+    let pages = all.len().div_ceil(PAGE_SIZE);
     let page = which.page.unwrap_or(1).max(1);
     if page > pages {
         let there_are = if pages == 1 { "is 1 page".to_owned() } else { format!("are {pages} pages") };
         return Reply::text(format!("There {there_are} of experiments{limit}, so page {page} is empty."))
             .choice("First page", which.request(1));
     }
-    let from = (page - 1) * PAGE;
-    let shown: Vec<_> = all.iter().skip(from).take(PAGE).collect();
+    let from = (page - 1) * PAGE_SIZE;
+    let shown: Vec<_> = all.iter().skip(from).take(PAGE_SIZE).collect();
     let heading = match pages {
         1 => format!("{total} {one_or_many}{limit}:"),
         _ => format!("Experiments {}–{} of {total}{limit}:", from + 1, from + shown.len()),
@@ -52,13 +52,13 @@ pub fn list_reply(answer: &Value, which: &Which) -> Reply {
         _ => table(&shown, which),
     });
     if page < pages {
-        let next = PAGE.min(all.len() - from - PAGE);
+        let next = PAGE_SIZE.min(all.len() - from - PAGE_SIZE);
         reply = reply.choice(format!("Next {next}"), which.request(page + 1));
     } else if total > all.len() {
         reply = reply.hint(format!("{} more are not shown; ask for one context or status.", total - all.len()));
     }
     if page > 1 {
-        reply = reply.choice(format!("Previous {PAGE}"), which.request(page - 1));
+        reply = reply.choice(format!("Previous {PAGE_SIZE}"), which.request(page - 1));
     }
     reply
 }
@@ -67,7 +67,7 @@ fn line(experiment: &Summary) -> Text {
     Text::new().bold(&experiment.name).plain(format!(": {}", experiment.status.display()))
 }
 
-fn table(shown: &[&Summary], which: &Which) -> Part {
+fn table(shown: &[&Summary], which: &ListArguments) -> Part {
     let full = which.form == Form::Full;
     let order = which.order();
     let mut columns = vec!["Name", "Status", "Context", "Conditions"];
@@ -183,7 +183,7 @@ mod tests {
 
     #[test]
     fn raw_is_a_file() {
-        let which = Which { form: Form::Raw, ..Which::default() };
+        let which = ListArguments { form: Form::Raw, ..ListArguments::default() };
         let reply = list_reply(&json!({ "total": 1, "experiments": [experiment("Math Hints", "inactive")] }), &which);
         assert_eq!(reply.files[0].name, "experiments.json");
         assert_snapshot!(read(&reply), @"The data of 1 experiment is in the file below.");

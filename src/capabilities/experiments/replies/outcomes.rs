@@ -11,7 +11,7 @@ use crate::upgrade::{
 };
 
 /// The number of problems that are named.
-const SAID: usize = 4;
+const MAX_PROBLEMS: usize = 4;
 
 /// Says that the experiment disappeared between the question and the click.
 pub fn gone(name: &str) -> Text {
@@ -93,9 +93,9 @@ fn answered(error: &Error) -> Text {
             Text::from("UpGrade did not accept this and does not say why.")
         }
         Error::Invalid { problems } => {
-            let mut said: Vec<String> = problems.iter().take(SAID).map(|problem| typed(problem)).collect();
-            if problems.len() > SAID {
-                said.push(format!("and {} more", problems.len() - SAID));
+            let mut said: Vec<String> = problems.iter().take(MAX_PROBLEMS).map(|problem| typed(problem)).collect();
+            if problems.len() > MAX_PROBLEMS {
+                said.push(format!("and {} more", problems.len() - MAX_PROBLEMS));
             }
             Text::new().plain("UpGrade did not accept this: ").plain(sentence(&said.join("; ")))
         }

@@ -9,7 +9,7 @@ use crate::{
 };
 
 /// The number of other experiments that a card names.
-const NAMED: usize = 3;
+const MAX_NAMED: usize = 3;
 
 /// Returns the line about the people enrolled now.
 pub fn enrolled(enrolled: Option<&Enrollment>, in_groups: bool) -> Fact {
@@ -43,11 +43,11 @@ pub fn same_points(others: Option<&[(&View, String)]>) -> Fact {
         Some([]) => Text::from("no other live experiment"),
         Some(others) => {
             let mut text = Text::new();
-            for (nth, (view, point)) in others.iter().take(NAMED).enumerate() {
+            for (nth, (view, point)) in others.iter().take(MAX_NAMED).enumerate() {
                 let join = if nth == 0 { "“" } else { "; “" };
                 text = text.plain(join).bold(&view.name).plain(format!("”, {}, at {point}", view.state.display()));
             }
-            match others.len().saturating_sub(NAMED) {
+            match others.len().saturating_sub(MAX_NAMED) {
                 0 => text,
                 more => text.plain(format!("; and {more} more")),
             }
@@ -59,11 +59,11 @@ pub fn same_points(others: Option<&[(&View, String)]>) -> Fact {
 /// Returns the live experiments that draw by a type of group which a user is put into.
 pub fn draws_by_group(others: &[(&View, String)]) -> Option<Text> {
     let mut text = Text::new();
-    for (nth, (view, kind)) in others.iter().take(NAMED).enumerate() {
+    for (nth, (view, kind)) in others.iter().take(MAX_NAMED).enumerate() {
         let join = if nth == 0 { "“" } else { ", “" };
         text = text.plain(join).bold(&view.name).plain(format!("”, {}, draws by {kind}", view.state.display()));
     }
-    let more = others.len().saturating_sub(NAMED);
+    let more = others.len().saturating_sub(MAX_NAMED);
     let more = if more > 0 { format!(", and {more} more by such groups") } else { String::new() };
     (!others.is_empty()).then(|| text.plain(format!("{more}: what the group gets there, this user gets.")))
 }

@@ -8,19 +8,19 @@ use super::{
     outcomes,
 };
 use crate::upgrade::{
-    experiment::{Named, View},
+    experiment::{ExperimentName, View},
     status::Status,
 };
 
 /// The number of buttons that a reply offers.
-const BUTTONS: usize = 5;
+const MAX_BUTTONS: usize = 5;
 
 /// The longest typed name that is repeated, in characters.
-const REPEATED: usize = 80;
+const MAX_QUOTED: usize = 80;
 
 /// Returns the typed words, shortened to be repeated in a sentence.
 pub(super) fn typed(asked: &str) -> String {
-    match asked.char_indices().nth(REPEATED) {
+    match asked.char_indices().nth(MAX_QUOTED) {
         Some((end, _)) => format!("{}…", asked[..end].trim_end()),
         None => asked.to_owned(),
     }
@@ -51,7 +51,7 @@ pub fn platform_odd(reason: &str) -> Reply {
 }
 
 /// Says that no experiment has this name; `says` turns a name into the corrected request.
-pub fn unknown_experiment(asked: &str, similar: &[Named], says: impl Fn(&str) -> String) -> Reply {
+pub fn unknown_experiment(asked: &str, similar: &[ExperimentName], says: impl Fn(&str) -> String) -> Reply {
     let nothing = Text::new().plain("There is no experiment “").bold(typed(asked)).plain("”.");
     if similar.is_empty() {
         return Reply::text(nothing).choice("Show all", "list experiments");
@@ -72,7 +72,7 @@ pub fn unknown_experiment(asked: &str, similar: &[Named], says: impl Fn(&str) ->
 pub fn several_experiments(asked: &str, several: &[View], says: impl Fn(&str) -> String) -> Reply {
     let question =
         Text::new().plain("There are several experiments “").bold(typed(asked)).plain("”. Which one do you mean?");
-    several.iter().take(BUTTONS).fold(Reply::text(question), |reply, view| {
+    several.iter().take(MAX_BUTTONS).fold(Reply::text(question), |reply, view| {
         let id = view.id.to_string();
         let label = format!("{}, {}, id {}…", view.context(), view.state.display(), &id[..8]);
         reply.choice(label, says(&id))
@@ -83,7 +83,7 @@ pub fn several_experiments(asked: &str, several: &[View], says: impl Fn(&str) ->
 pub fn unknown_context(asked: &str, known: &[String], says: impl Fn(&str) -> String) -> Reply {
     let text = Text::new().plain("There is no context “").bold(typed(asked)).plain("”. There are: ");
     let reply = Reply::text(text.plain(known.join(", ")).plain("."));
-    known.iter().take(BUTTONS).fold(reply, |reply, context| reply.choice(context, says(context)))
+    known.iter().take(MAX_BUTTONS).fold(reply, |reply, context| reply.choice(context, says(context)))
 }
 
 /// Refuses a word that the context's vocabulary does not have: `what` is `site`, `target` or `group type`.
@@ -354,8 +354,8 @@ mod tests {
     use super::{super::tests::read, *};
     use crate::upgrade::experiment::{Experiment, ExperimentId};
 
-    fn named(name: &str) -> Named {
-        Named { id: ExperimentId(Uuid::from_u128(1)), name: name.into() }
+    fn named(name: &str) -> ExperimentName {
+        ExperimentName { id: ExperimentId(Uuid::from_u128(1)), name: name.into() }
     }
 
     #[test]

@@ -124,7 +124,7 @@ mod tests {
     use insta::assert_snapshot;
 
     use super::*;
-    use crate::testing::split::Named;
+    use crate::testing::split::NamedMembers;
 
     fn design(unit: &str, weights: [f64; 2]) -> Design {
         Design {
@@ -135,8 +135,8 @@ mod tests {
             order: None,
             strata: None,
             only_named: false,
-            included: Named::default(),
-            excluded: Named::default(),
+            included: NamedMembers::default(),
+            excluded: NamedMembers::default(),
             early_stay_out: false,
             rivals: 0,
         }
@@ -178,7 +178,7 @@ mod tests {
 
     #[test]
     fn a_card_says_who_does_not_draw() {
-        let excluded = Named { users: vec!["u1".to_owned()], ..Named::default() };
+        let excluded = NamedMembers { users: vec!["u1".to_owned()], ..NamedMembers::default() };
         let busy = Design { rivals: 1, early_stay_out: true, excluded, ..design("individual", [50.0, 50.0]) };
         assert_snapshot!(card(&busy), @"
         Of 1,000 new users: about 256 control, 248 variant; 496 come to other experiments at the same point
@@ -189,7 +189,7 @@ mod tests {
         –
         ");
         let users = ["student-1", "student-2", "student-nobody"].map(str::to_owned).to_vec();
-        let included = Named { users, groups: vec![("classId".to_owned(), "5B".to_owned())] };
+        let included = NamedMembers { users, groups: vec![("classId".to_owned(), "5B".to_owned())] };
         assert_snapshot!(card(&Design { only_named: true, included, ..design("individual", [50.0, 50.0]) }), @"
         Of the 3 users named: about 1 control, 2 variant
         Only people on the inclusion list take part; the draw is worked out from their names. Members of the groups on the list come on top of that and split by the weights.

@@ -9,7 +9,7 @@ use crate::{
     actions::fact,
     rules::number,
     testing::{
-        balance::{LONGEST, MOST, Share, Tally, Test},
+        balance::{MAX_DURATION, MAX_USERS, Share, Tally, Test},
         chart::{self, Row},
         fit::{self, Fit},
         journey::Journey,
@@ -19,9 +19,9 @@ use crate::{
 };
 
 /// The probability below which counts do not fit the weights.
-const HARDLY_CHANCE: f64 = 0.001;
+const SIGNIFICANCE_LEVEL: f64 = 0.001;
 /// The longest reason that is quoted, in characters.
-const LONGEST_REASON: usize = 200;
+const MAX_REASON_LENGTH: usize = 200;
 /// The probability below which a result is worth a second look.
 const UNUSUAL: f64 = 0.05;
 
@@ -32,7 +32,7 @@ pub fn card(test: &Test, enrolled: Option<u64>) -> Card {
         fact("Users", users_in_words(test)),
         fact("At", Text::new().plain(super::outcomes::place(&place.site, Some(&place.target)))),
         fact("Expected", shares(conditions)),
-        fact("Bounds", format!("{users} users, this experiment only, at most {} minutes", LONGEST.as_secs() / 60)),
+        fact("Bounds", format!("{users} users, this experiment only, at most {} minutes", MAX_DURATION.as_secs() / 60)),
     ];
     if let Some(kind) = &place.group {
         facts.insert(1, fact("Groups", format!("{GROUP_SIZE} users in each {kind}; each group draws once")));
@@ -116,7 +116,7 @@ pub fn journey_card(journey: &Journey, view: &View) -> Card {
 }
 
 /// Says that the user got a condition and is enrolled.
-pub fn went(journey: &Journey, received: &Received) -> Text {
+pub fn visit_succeeded(journey: &Journey, received: &Received) -> Text {
     let place = super::outcomes::place(&journey.place.site, Some(&journey.place.target));
     let levels = received.levels.as_ref().map_or_else(String::new, |levels| format!(" ({levels})"));
     let text = Text::new().code(&journey.user).plain(" got ").bold(&received.code);
@@ -152,7 +152,7 @@ pub fn nobody_there(site: &str, target: &str) -> Reply {
 
 /// Refuses a test with more users than allowed, or none.
 pub fn not_so_many() -> Reply {
-    Reply::text(format!("A test takes 1 to {MOST} users. How many shall it be?"))
+    Reply::text(format!("A test takes 1 to {MAX_USERS} users. How many shall it be?"))
 }
 
 /// Says that only a running experiment enrols.
@@ -204,7 +204,7 @@ pub fn summary(test: &Test, tally: &Tally) -> Text {
     let text = Text::from(format!("Enrolled {users} test users in “"));
     let text = text.bold(&test.experiment_name).plain(format!("”: {}.", counts(test, tally)));
     match fit_of(test, tally) {
-        Some(fit) if fit.p < HARDLY_CHANCE => text.plain(" That does not fit the weights."),
+        Some(fit) if fit.p < SIGNIFICANCE_LEVEL => text.plain(" That does not fit the weights."),
         Some(fit) if fit.p < UNUSUAL => text.plain(" That is unusual for these weights."),
         Some(_) => text.plain(" That fits the weights."),
         None => text,
@@ -215,7 +215,7 @@ pub fn summary(test: &Test, tally: &Tally) -> Text {
 pub fn stopped(test: &Test, tally: &Tally, by: Option<&UserId>) -> Text {
     let text = match by {
         Some(by) => Text::from("Stopped by ").person(by.clone()),
-        None => Text::from(format!("Stopped, since {} minutes are over,", LONGEST.as_secs() / 60)),
+        None => Text::from(format!("Stopped, since {} minutes are over,", MAX_DURATION.as_secs() / 60)),
     };
     match tally.enrolled {
         0 => text.plain(" before anybody was enrolled."),
@@ -229,7 +229,7 @@ pub fn stopped(test: &Test, tally: &Tally, by: Option<&UserId>) -> Text {
 pub fn not_read_back(test: &Test, tally: &Tally) -> Text {
     Text::from(format!(
         "UpGrade could not be read back for {} minutes. At least {} of {} users are enrolled; their names begin with {}.",
-        LONGEST.as_secs() / 60,
+        MAX_DURATION.as_secs() / 60,
         tally.enrolled,
         test.users,
         test.run
@@ -267,7 +267,7 @@ fn not_accepted(reason: &str) -> Text {
 }
 
 fn shortened(reason: &str) -> String {
-    reason.chars().take(LONGEST_REASON).collect()
+    reason.chars().take(MAX_REASON_LENGTH).collect()
 }
 
 /// Adds the figures, their meaning, and the chart.
@@ -321,7 +321,7 @@ fn verdict(fit: &Fit) -> Text {
         _ => format!("in {} of 100 tests", (fit.p * 100.0).round()),
     };
     let text = match fit.p {
-        p if p < HARDLY_CHANCE => Text::new().bold("This does not fit the weights.").plain(" "),
+        p if p < SIGNIFICANCE_LEVEL => Text::new().bold("This does not fit the weights.").plain(" "),
         p if p < UNUSUAL => Text::new().bold("This is unusual.").plain(" "),
         _ => Text::new().bold("This fits the weights.").plain(" "),
     };

@@ -5,12 +5,12 @@ use serde::Deserialize as _;
 use serde_json::Value;
 
 use super::answers::unreadable;
-use crate::testing::users::{MOST, User, Users};
+use crate::testing::users::{MAX_USERS, User, Users};
 
 /// The number of names shown in a list.
-const LISTED: usize = 10;
+const MAX_LISTED: usize = 10;
 /// The number of names shown in a table; the rest is in a file.
-const SHOWN: usize = 50;
+const MAX_ROWS: usize = 50;
 
 /// Returns the names: the answer of `generate_test_users`.
 pub fn reply(answer: &Value) -> Reply {
@@ -30,15 +30,15 @@ pub fn reply(answer: &Value) -> Reply {
         let word = if groups == 1 { "group" } else { "groups" };
         text = text.plain(format!(", in {groups} {word} of ")).code(kind);
     }
-    let rest = users.len().saturating_sub(SHOWN);
-    let mut reply = Reply::text(text.plain(if rest > 0 { format!("; the first {SHOWN}:") } else { ":".to_owned() }));
+    let rest = users.len().saturating_sub(MAX_ROWS);
+    let mut reply = Reply::text(text.plain(if rest > 0 { format!("; the first {MAX_ROWS}:") } else { ":".to_owned() }));
     reply = match (group_type, users.len()) {
-        (None, ..=LISTED) => reply.and(Part::List(users.iter().map(|user| Text::new().code(&user.user)).collect())),
+        (None, ..=MAX_LISTED) => reply.and(Part::List(users.iter().map(|user| Text::new().code(&user.user)).collect())),
         _ => {
             let group = |user: &User| user.group.iter().map(|group| Text::new().code(group)).collect::<Vec<_>>();
             let row = |user: &User| std::iter::once(Text::new().code(&user.user)).chain(group(user)).collect();
             let columns = std::iter::once("User".to_owned()).chain(group_type.clone()).collect();
-            reply.and(Part::Table { columns, rows: users.iter().take(SHOWN).map(row).collect() })
+            reply.and(Part::Table { columns, rows: users.iter().take(MAX_ROWS).map(row).collect() })
         }
     };
     reply = reply.hint("These are only names: nobody is enrolled before a visit is approved.");
@@ -76,7 +76,7 @@ fn csv(all: &Users) -> Attachment {
 
 /// Refuses more names than can be made, or none.
 pub fn not_so_many() -> Reply {
-    Reply::text(format!("I can make up 1 to {MOST} test users. How many shall it be?"))
+    Reply::text(format!("I can make up 1 to {MAX_USERS} test users. How many shall it be?"))
 }
 
 /// Says that the common beginning of the names is too long.

@@ -1,6 +1,6 @@
 //! `test_condition_balance`: enrols simulated participants and compares their conditions with the weights.
 //!
-//! Participants come in batches of [`BATCH`]; the count saved after the previous batch decides which ones. The
+//! Participants come in batches of [`BATCH_SIZE`]; the count saved after the previous batch decides which ones. The
 //! effects of an interrupted batch are read back from the platform's list of enrolments, so nobody is enrolled twice.
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
@@ -15,10 +15,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::simulated::{self, GROUP_SIZE, Place, Received, Visit};
+use super::simulated::{self, GROUP_SIZE, Received, VisitOutcome, VisitTarget};
 use crate::{
     access,
-    actions::{failed, given, in_flight, stored, unread},
+    actions::{failed, in_flight, non_blank, read_failed, stored_parameters},
     forms, points,
     replies::testing as words,
     scope,
@@ -26,15 +26,15 @@ use crate::{
 };
 
 /// The most participants of one test.
-pub const MOST: u32 = 1_000;
+pub const MAX_USERS: u32 = 1_000;
 /// The number of participants if none is given.
-const USUAL: u32 = 100;
+const DEFAULT_USERS: u32 = 100;
 /// The number of participants between two saves.
-const BATCH: u32 = 16;
+const BATCH_SIZE: u32 = 16;
 /// The number of participants that are sent at a time.
-const AT_A_TIME: usize = 8;
+const CONCURRENCY: usize = 8;
 /// The longest duration of a test; it ends automatically after that.
-pub const LONGEST: Duration = Duration::from_secs(15 * 60);
+pub const MAX_DURATION: Duration = Duration::from_secs(15 * 60);
 
 /// The name of the action.
 pub(crate) const NAME: &str = "test_condition_balance";
@@ -45,7 +45,7 @@ pub struct TestBalance(pub Arc<UpgradeClient>, pub Arc<dyn Clock>);
 
 /// What people give.
 #[derive(Deserialize, JsonSchema)]
-struct Given {
+struct TestBalanceParameters {
     /// The experiment, by name or id. Required.
     #[serde(default, alias = "experiment_name")]
     experiment: Option<String>,
@@ -60,7 +60,7 @@ pub struct Test {
     /// The name of the experiment, for people.
     pub experiment_name: String,
     /// The place that participants visit.
-    pub place: Place,
+    pub place: VisitTarget,
     /// The number of participants.
     pub users: u32,
     /// The beginning of the participants' names.
@@ -99,9 +99,9 @@ pub struct Tally {
 }
 
 impl Tally {
-    fn count(&mut self, number: u32, of_groups: bool, visit: &Visit) {
+    fn count(&mut self, number: u32, of_groups: bool, visit: &VisitOutcome) {
         match visit {
-            Visit::Enrolled(Received { code, .. }) => {
+            VisitOutcome::Enrolled(Received { code, .. }) => {
                 self.enrolled += 1;
                 if of_groups && !number.is_multiple_of(GROUP_SIZE) {
                     return; // the group has drawn already
@@ -111,9 +111,9 @@ impl Tally {
                     None => self.draws.push((code.clone(), 1)),
                 }
             }
-            Visit::NothingGiven => self.nothing_given += 1,
-            Visit::Silent => self.silent += 1,
-            Visit::Failed(_) => self.failed += 1,
+            VisitOutcome::NothingGiven => self.nothing_given += 1,
+            VisitOutcome::Silent => self.silent += 1,
+            VisitOutcome::Failed(_) => self.failed += 1,
         }
     }
 }
@@ -130,7 +130,7 @@ impl ActionKind for TestBalance {
     }
 
     fn schema(&self) -> Value {
-        access::schema::<Given>()
+        access::schema::<TestBalanceParameters>()
     }
 
     fn is_editable(&self, _: &Value) -> bool {
@@ -138,16 +138,16 @@ impl ActionKind for TestBalance {
     }
 
     async fn form(&self, parameters: &Value) -> Option<Form> {
-        Some(forms::users(parameters, MOST))
+        Some(forms::users(parameters, MAX_USERS))
     }
 
     async fn prepare(&self, parameters: &Value) -> Result<Proposal, PrepareError> {
-        let asked: Given = access::parameters(parameters)?;
-        let Some(name) = given(asked.experiment.as_ref()) else {
+        let asked: TestBalanceParameters = access::parameters(parameters)?;
+        let Some(name) = non_blank(asked.experiment.as_ref()) else {
             return Err(Refusal::Missing(vec![access::which_experiment(&self.0).await]).into());
         };
-        let users = asked.users.unwrap_or(USUAL.into());
-        let users = u32::try_from(users).ok().filter(|users| (1..=MOST).contains(users));
+        let users = asked.users.unwrap_or(DEFAULT_USERS.into());
+        let users = u32::try_from(users).ok().filter(|users| (1..=MAX_USERS).contains(users));
         let users = users.ok_or_else(|| access::refused(ErrorKind::Validation, words::not_so_many()))?;
         let says = |name: &str| format!("test the balance of {name} with {users} users");
         let view = access::experiment(&self.0, name, says).await?.view;
@@ -171,8 +171,8 @@ impl ActionKind for TestBalance {
     }
 
     async fn preconditions(&self, record: &ActionRecord) -> Result<Value, Outcome> {
-        let test: Test = stored(record)?;
-        let view = self.0.single(test.place.experiment).await.map_err(|error| unread(&error))?.view;
+        let test: Test = stored_parameters(record)?;
+        let view = self.0.single(test.place.experiment).await.map_err(|error| read_failed(&error))?.view;
         Ok(state_of(&view))
     }
 
@@ -181,7 +181,8 @@ impl ActionKind for TestBalance {
     }
 
     fn report(&self, record: &ActionRecord, reply: Reply) -> Reply {
-        let (Ok(test), Some(Outcome::Done { result, .. })) = (stored::<Test>(record), &record.outcome) else {
+        let (Ok(test), Some(Outcome::Done { result, .. })) = (stored_parameters::<Test>(record), &record.outcome)
+        else {
             return reply;
         };
         match serde_json::from_value(result["tally"].clone()) {
@@ -194,19 +195,19 @@ impl ActionKind for TestBalance {
 #[async_trait]
 impl Batches for TestBalance {
     async fn next(&self, record: &ActionRecord, interrupted: bool) -> Batch {
-        let test: Test = match stored(record) {
+        let test: Test = match stored_parameters(record) {
             Ok(test) => test,
             Err(outcome) => return Batch::Ended(outcome),
         };
         let mut tally = tally_of(record);
-        let numbers = tally.next..test.users.min(tally.next + BATCH);
+        let numbers = tally.next..test.users.min(tally.next + BATCH_SIZE);
         let already = match interrupted {
             false => HashMap::new(),
             true => match self.enrolled(&test).await {
                 Ok(already) => already,
                 Err(error) => {
                     tracing::warn!(error = countersign_core::cause::chain(&error), "Cannot read back who is enrolled");
-                    let late = record.intent_at.is_some_and(|began| self.1.now() > began + LONGEST);
+                    let late = record.intent_at.is_some_and(|began| self.1.now() > began + MAX_DURATION);
                     return match late {
                         true => Batch::Ended(Outcome::Unknown { summary: words::not_read_back(&test, &tally) }),
                         false => Batch::NotNow,
@@ -220,15 +221,15 @@ impl Batches for TestBalance {
                 let known = already.get(&simulated::name(run, number)).cloned();
                 async move {
                     match known {
-                        Some(code) => (number, Visit::Enrolled(Received { code, levels: None })),
+                        Some(code) => (number, VisitOutcome::Enrolled(Received { code, levels: None })),
                         None => (number, simulated::visit(client, place, run, number).await),
                     }
                 }
             })
-            .buffered(AT_A_TIME)
+            .buffered(CONCURRENCY)
             .collect()
             .await;
-        if let Some(error) = nobody_got_through(&visits) {
+        if let Some(error) = error_if_all_failed(&visits) {
             let summary = words::gave_up(&test, &tally, error);
             return Batch::Ended(failed(access::kind(error), summary));
         }
@@ -253,11 +254,11 @@ impl Batches for TestBalance {
     }
 
     fn longest(&self) -> Duration {
-        LONGEST
+        MAX_DURATION
     }
 
     fn stopped(&self, record: &ActionRecord, by: Option<&UserId>) -> Outcome {
-        let test: Test = match stored(record) {
+        let test: Test = match stored_parameters(record) {
             Ok(test) => test,
             Err(outcome) => return outcome,
         };
@@ -283,7 +284,7 @@ fn tally_of(record: &ActionRecord) -> Tally {
 }
 
 /// Returns the place for the participants of a test: a running experiment's first decision point.
-fn place(view: &View, users: u32) -> Result<Place, PrepareError> {
+fn place(view: &View, users: u32) -> Result<VisitTarget, PrepareError> {
     let refused = |reply| Err(access::refused(ErrorKind::Execution, reply));
     if view.state != Status::Enrolling {
         return refused(words::not_running(&view.name, view.state, users));
@@ -292,7 +293,7 @@ fn place(view: &View, users: u32) -> Result<Place, PrepareError> {
         return refused(words::not_within_subjects(&view.name));
     }
     match points::first(view) {
-        Some(point) => Ok(Place::of(view, point)),
+        Some(point) => Ok(VisitTarget::of(view, point)),
         None => refused(words::nowhere(&view.name)),
     }
 }
@@ -305,10 +306,10 @@ fn state_of(view: &View) -> Value {
 }
 
 /// Returns the error of the first participant if every participant failed.
-fn nobody_got_through(visits: &[(u32, Visit)]) -> Option<&Error> {
-    let all_failed = visits.iter().all(|(_, visit)| matches!(visit, Visit::Failed(_)));
+fn error_if_all_failed(visits: &[(u32, VisitOutcome)]) -> Option<&Error> {
+    let all_failed = visits.iter().all(|(_, visit)| matches!(visit, VisitOutcome::Failed(_)));
     visits.iter().filter(|_| all_failed).find_map(|(_, visit)| match visit {
-        Visit::Failed(error) => Some(error),
-        Visit::Enrolled(_) | Visit::NothingGiven | Visit::Silent => None,
+        VisitOutcome::Failed(error) => Some(error),
+        VisitOutcome::Enrolled(_) | VisitOutcome::NothingGiven | VisitOutcome::Silent => None,
     })
 }

@@ -19,7 +19,7 @@ const LEFT: i32 = 210;
 const RIGHT: i32 = 100;
 const FONT: &str = "chart";
 /// The longest name that fits left of a bar, in characters.
-const LONGEST_NAME: usize = 18;
+const MAX_NAME_LENGTH: usize = 18;
 
 const INK: RGBColor = RGBColor(29, 28, 38);
 const MUTED: RGBColor = RGBColor(108, 110, 125);
@@ -96,9 +96,9 @@ fn write(
 }
 
 fn shortened(name: &str) -> String {
-    match name.char_indices().nth(LONGEST_NAME) {
+    match name.char_indices().nth(MAX_NAME_LENGTH) {
         None => name.to_owned(),
-        Some(_) => name.chars().take(LONGEST_NAME - 1).chain(['…']).collect(),
+        Some(_) => name.chars().take(MAX_NAME_LENGTH - 1).chain(['…']).collect(),
     }
 }
 

@@ -23,12 +23,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::{
-    expected::{self, Phase, Rules, Sight, Visitor},
-    simulated::{self, Place},
+    expected::{self, Observation, Phase, Rules, Visitor},
+    simulated::{self, VisitTarget},
 };
 use crate::{
     access,
-    actions::{failed, given, in_flight, stored, unread},
+    actions::{failed, in_flight, non_blank, read_failed, stored_parameters},
     points,
     replies::{consistency as words, refusals, testing},
     rules::{self, Objection},
@@ -43,7 +43,7 @@ use crate::{
 };
 
 /// The longest duration of a test; it ends automatically after that.
-pub const LONGEST: Duration = Duration::from_secs(10 * 60);
+pub const MAX_DURATION: Duration = Duration::from_secs(10 * 60);
 
 /// The action `test_consistency_rules`.
 #[derive(Debug)]
@@ -51,7 +51,7 @@ pub struct TestConsistency(pub Arc<UpgradeClient>, pub Arc<dyn Clock>);
 
 /// What people give.
 #[derive(Deserialize, JsonSchema)]
-struct Given {
+struct TestConsistencyParameters {
     /// The experiment, by name or id. Required.
     #[serde(default, alias = "experiment_name")]
     experiment: Option<String>,
@@ -63,7 +63,7 @@ pub struct Test {
     /// The name of the experiment, for people.
     pub experiment_name: String,
     /// The place that visitors visit.
-    pub place: Place,
+    pub place: VisitTarget,
     /// The beginning of the visitors' names.
     pub run: String,
     /// The phase that the test starts in.
@@ -88,11 +88,12 @@ pub enum Step {
 /// The progress of a test.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Course {
+pub struct TestProgress {
     /// The step to make next.
     pub next: usize,
     /// The conditions observed, in order.
-    pub sights: Vec<Sight>,
+    #[serde(rename = "sights")]
+    pub observations: Vec<Observation>,
 }
 
 impl Test {
@@ -107,7 +108,7 @@ impl Test {
     }
 
     /// Returns the visitors of a phase, each with their index in the list.
-    pub fn who_comes(&self, phase: Phase) -> impl Iterator<Item = (usize, &Visitor)> {
+    pub fn visitors_in(&self, phase: Phase) -> impl Iterator<Item = (usize, &Visitor)> {
         self.visitors.iter().enumerate().filter(move |(_, visitor)| visitor.arrives <= phase)
     }
 
@@ -132,7 +133,7 @@ impl Test {
 }
 
 /// The reason why a step was not made.
-enum Trouble {
+enum StepError {
     /// A request was sent, and its outcome has to be read back later.
     Open,
     /// The platform refuses or does not answer.
@@ -141,7 +142,7 @@ enum Trouble {
     Elsewhere,
 }
 
-impl From<Error> for Trouble {
+impl From<Error> for StepError {
     fn from(error: Error) -> Self {
         Self::Failed(error)
     }
@@ -160,17 +161,17 @@ impl ActionKind for TestConsistency {
     }
 
     fn schema(&self) -> Value {
-        access::schema::<Given>()
+        access::schema::<TestConsistencyParameters>()
     }
 
     async fn prepare(&self, parameters: &Value) -> Result<Proposal, PrepareError> {
-        let asked: Given = access::parameters(parameters)?;
-        let Some(name) = given(asked.experiment.as_ref()) else {
+        let asked: TestConsistencyParameters = access::parameters(parameters)?;
+        let Some(name) = non_blank(asked.experiment.as_ref()) else {
             return Err(Refusal::Missing(vec![access::which_experiment(&self.0).await]).into());
         };
         let says = |name: &str| format!("test the consistency rules of {name}");
         let view = access::experiment(&self.0, name, says).await?.view;
-        let test = plan(&view).map_err(|reply| access::refused(ErrorKind::Execution, reply))?;
+        let test = plan_test(&view).map_err(|reply| access::refused(ErrorKind::Execution, reply))?;
         let others = self.0.all().await.map_err(access::unavailable)?;
         if let Some(other) = others.iter().find(|other| shares_users(&view, other)) {
             return Err(access::refused(ErrorKind::Execution, words::shared(&view.name, other)));
@@ -186,8 +187,8 @@ impl ActionKind for TestConsistency {
     }
 
     async fn preconditions(&self, record: &ActionRecord) -> Result<Value, Outcome> {
-        let test: Test = stored(record)?;
-        let view = self.0.single(test.place.experiment).await.map_err(|error| unread(&error))?.view;
+        let test: Test = stored_parameters(record)?;
+        let view = self.0.single(test.place.experiment).await.map_err(|error| read_failed(&error))?.view;
         Ok(state_of(&view))
     }
 
@@ -196,13 +197,13 @@ impl ActionKind for TestConsistency {
     }
 
     fn report(&self, record: &ActionRecord, reply: Reply) -> Reply {
-        let Ok(test) = stored::<Test>(record) else { return reply };
+        let Ok(test) = stored_parameters::<Test>(record) else { return reply };
         match &record.outcome {
             Some(Outcome::Done { result, .. }) => {
-                let course = serde_json::from_value(result["course"].clone()).unwrap_or_default();
-                words::report(reply, &test, &course)
+                let progress = serde_json::from_value(result["course"].clone()).unwrap_or_default();
+                words::report(reply, &test, &progress)
             }
-            Some(_) => words::seen_so_far(reply, &test, &course_of(record)),
+            Some(_) => words::seen_so_far(reply, &test, &progress_of(record)),
             None => reply,
         }
     }
@@ -211,30 +212,32 @@ impl ActionKind for TestConsistency {
 #[async_trait]
 impl Batches for TestConsistency {
     async fn next(&self, record: &ActionRecord, interrupted: bool) -> Batch {
-        let test: Test = match stored(record) {
+        let test: Test = match stored_parameters(record) {
             Ok(test) => test,
             Err(outcome) => return Batch::Ended(outcome),
         };
-        let mut course = course_of(record);
+        let mut progress = progress_of(record);
         let steps = test.steps();
-        let Some(step) = steps.get(course.next).copied() else { return Batch::Ended(ended(&test, &course)) };
+        let Some(step) = steps.get(progress.next).copied() else { return Batch::Ended(done_outcome(&test, &progress)) };
         let made = match step {
             Step::Enter(phase) => self.enter(&test, phase).await,
-            Step::Ask(phase) => self.ask(&test, phase).await.map(|sights| course.sights.extend(sights)),
-            Step::Mark(phase) => self.mark(&test, phase, &course.sights, interrupted).await,
+            Step::Ask(phase) => {
+                self.ask(&test, phase).await.map(|observations| progress.observations.extend(observations))
+            }
+            Step::Mark(phase) => self.mark(&test, phase, &progress.observations, interrupted).await,
         };
         match made {
-            Ok(()) => course.next += 1,
-            Err(trouble) => return self.troubled(record, &test, &course, trouble, interrupted).await,
+            Ok(()) => progress.next += 1,
+            Err(trouble) => return self.end_after_error(record, &test, &progress, trouble, interrupted).await,
         }
-        match steps.get(course.next) {
+        match steps.get(progress.next) {
             Some(next) => Batch::Made(Progress {
-                done: test.lines(course.next) as u64,
+                done: test.lines(progress.next) as u64,
                 total: test.lines(steps.len()) as u64,
                 note: words::under_way(*next),
-                data: json!(course),
+                data: json!(progress),
             }),
-            None => Batch::Ended(ended(&test, &course)),
+            None => Batch::Ended(done_outcome(&test, &progress)),
         }
     }
 
@@ -243,71 +246,78 @@ impl Batches for TestConsistency {
     }
 
     fn longest(&self) -> Duration {
-        LONGEST
+        MAX_DURATION
     }
 
     fn stopped(&self, record: &ActionRecord, by: Option<&UserId>) -> Outcome {
-        let test: Test = match stored(record) {
+        let test: Test = match stored_parameters(record) {
             Ok(test) => test,
             Err(outcome) => return outcome,
         };
-        let course = course_of(record);
-        let summary = words::stopped(&test, &course, by);
-        Outcome::Done { result: json!({ "name": test.experiment_name, "course": course }), summary }
+        let progress = progress_of(record);
+        let summary = words::stopped(&test, &progress, by);
+        Outcome::Done { result: json!({ "name": test.experiment_name, "course": progress }), summary }
     }
 }
 
 impl TestConsistency {
     /// Brings the experiment into a phase from the one before, by the call that applies *exclude if reached*.
-    async fn enter(&self, test: &Test, phase: Phase) -> Result<(), Trouble> {
+    async fn enter(&self, test: &Test, phase: Phase) -> Result<(), StepError> {
         let (id, to) = (test.place.experiment, phase.status());
         let before = Phase::ALL.into_iter().rfind(|before| *before < phase);
         match self.status(id).await? {
             there if there == to => return Ok(()),
             there if before.is_some_and(|before| before.status() == there) => {}
-            _ => return Err(Trouble::Elsewhere),
+            _ => return Err(StepError::Elsewhere),
         }
         let not_sent = |error: &Error| matches!(error, Error::Unavailable { .. });
         match simulated::again(not_sent, || self.0.set_state(id, to, None)).await {
             Ok(_) => Ok(()),
-            Err(Error::NoAnswer { .. }) => Err(Trouble::Open),
+            Err(Error::NoAnswer { .. }) => Err(StepError::Open),
             // Whatever was answered, it may be there.
             Err(_) if self.status(id).await? == to => Ok(()),
-            Err(Error::Unclear { .. }) => Err(Trouble::Open),
+            Err(Error::Unclear { .. }) => Err(StepError::Open),
             Err(error) => Err(error.into()),
         }
     }
 
-    async fn ask(&self, test: &Test, phase: Phase) -> Result<Vec<Sight>, Trouble> {
+    async fn ask(&self, test: &Test, phase: Phase) -> Result<Vec<Observation>, StepError> {
         let everybody: Vec<_> =
-            test.who_comes(phase).map(|(visitor, who)| self.sees(test, phase, visitor, who)).collect();
-        let sights = try_join_all(everybody).await?;
+            test.visitors_in(phase).map(|(visitor, who)| self.observe(test, phase, visitor, who)).collect();
+        let observations = try_join_all(everybody).await?;
         // What was seen counts only if the experiment was in this phase all the while.
         match self.status(test.place.experiment).await? {
-            status if status == phase.status() => Ok(sights),
-            _ => Err(Trouble::Elsewhere),
+            status if status == phase.status() => Ok(observations),
+            _ => Err(StepError::Elsewhere),
         }
     }
 
-    async fn sees(&self, test: &Test, phase: Phase, visitor: usize, who: &Visitor) -> Result<Sight, Error> {
+    async fn observe(&self, test: &Test, phase: Phase, visitor: usize, who: &Visitor) -> Result<Observation, Error> {
         let got = simulated::ask(&self.0, &test.place, &who.user, &test.introduction(who)).await?;
-        Ok(Sight { phase, visitor, got: got.map(|received| received.code) })
+        Ok(Observation { phase, visitor, got: got.map(|received| received.code) })
     }
 
     /// Marks the visitors one after the other, since the first of a group draws for the rest.
-    async fn mark(&self, test: &Test, phase: Phase, sights: &[Sight], interrupted: bool) -> Result<(), Trouble> {
+    async fn mark(
+        &self,
+        test: &Test,
+        phase: Phase,
+        observations: &[Observation],
+        interrupted: bool,
+    ) -> Result<(), StepError> {
         let enrolled: HashSet<String> = match interrupted {
             false => HashSet::new(),
             true => {
                 self.0.enrolled(test.place.experiment).await?.into_iter().map(|enrolled| enrolled.user_id).collect()
             }
         };
-        for (visitor, who) in test.who_comes(phase).filter(|(_, who)| !enrolled.contains(&who.user)) {
-            let sight = sights.iter().find(|sight| sight.phase == phase && sight.visitor == visitor);
-            let code = sight.and_then(|sight| sight.got.as_deref());
+        for (visitor, who) in test.visitors_in(phase).filter(|(_, who)| !enrolled.contains(&who.user)) {
+            let observation =
+                observations.iter().find(|observation| observation.phase == phase && observation.visitor == visitor);
+            let code = observation.and_then(|observation| observation.got.as_deref());
             match simulated::mark(&self.0, &test.place, &who.user, code).await {
                 Ok(_) => {}
-                Err(Error::NoAnswer { .. } | Error::Unclear { .. }) => return Err(Trouble::Open),
+                Err(Error::NoAnswer { .. } | Error::Unclear { .. }) => return Err(StepError::Open),
                 Err(error) => return Err(error.into()),
             }
         }
@@ -320,45 +330,45 @@ impl TestConsistency {
 
     /// Ends the batch after a step that was not made: either it is to be read back later, or the test ends with the
     /// present status of the experiment.
-    async fn troubled(
+    async fn end_after_error(
         &self,
         record: &ActionRecord,
         test: &Test,
-        course: &Course,
-        trouble: Trouble,
+        progress: &TestProgress,
+        trouble: StepError,
         interrupted: bool,
     ) -> Batch {
-        let late = record.intent_at.is_some_and(|began| self.1.now() > began + LONGEST);
+        let late = record.intent_at.is_some_and(|began| self.1.now() > began + MAX_DURATION);
         let (kind, why) = match trouble {
-            Trouble::Open if !late => return Batch::NotNow,
-            Trouble::Open => (ErrorKind::Network, words::no_answer()),
-            Trouble::Failed(error) => {
+            StepError::Open if !late => return Batch::NotNow,
+            StepError::Open => (ErrorKind::Network, words::no_answer()),
+            StepError::Failed(error) => {
                 let away = matches!(error, Error::Unavailable { .. } | Error::NoAnswer { .. });
                 if interrupted && away && !late {
                     return Batch::NotNow;
                 }
                 (access::kind(&error), testing::trouble(&error))
             }
-            Trouble::Elsewhere => (ErrorKind::Execution, words::changed_meanwhile()),
+            StepError::Elsewhere => (ErrorKind::Execution, words::changed_meanwhile()),
         };
         tracing::warn!(action.id = %record.id, "A test of consistency rules is broken off");
         let stands = self.status(test.place.experiment).await.ok();
-        Batch::Ended(failed(kind, words::broken_off(test, course, why, stands)))
+        Batch::Ended(failed(kind, words::broken_off(test, progress, why, stands)))
     }
 }
 
-fn course_of(record: &ActionRecord) -> Course {
+fn progress_of(record: &ActionRecord) -> TestProgress {
     let progress = record.progress.as_ref();
     progress.and_then(|progress| serde_json::from_value(progress.data.clone()).ok()).unwrap_or_default()
 }
 
-fn ended(test: &Test, course: &Course) -> Outcome {
-    let summary: Text = words::summary(test, course);
-    Outcome::Done { result: json!({ "name": test.experiment_name, "course": course }), summary }
+fn done_outcome(test: &Test, progress: &TestProgress) -> Outcome {
+    let summary: Text = words::summary(test, progress);
+    Outcome::Done { result: json!({ "name": test.experiment_name, "course": progress }), summary }
 }
 
 /// Plans the test, or returns the refusal.
-fn plan(view: &View) -> Result<Test, Reply> {
+fn plan_test(view: &View) -> Result<Test, Reply> {
     if view.assignment_unit == "within-subjects" {
         return Err(words::within_subjects(&view.name));
     }
@@ -375,7 +385,7 @@ fn plan(view: &View) -> Result<Test, Reply> {
     }
     let run = simulated::run();
     let visitors = expected::visitors(rules.by_group, first, |nth| simulated::name(&run, nth));
-    let place = Place::of(view, (site, target));
+    let place = VisitTarget::of(view, (site, target));
     Ok(Test { experiment_name: view.name.clone(), place, run, first, rules, visitors })
 }
 

@@ -16,7 +16,7 @@ pub fn number(experiment: &str, by: &str) -> f64 {
 }
 
 /// Returns the index of the condition that a number falls on; the first one, if it falls on none.
-pub fn falls_on(weights: &[f64], number: f64) -> usize {
+pub fn condition_index(weights: &[f64], number: f64) -> usize {
     let mut sum = 0.0;
     let reached = weights.iter().position(|weight| {
         sum += weight;
@@ -26,7 +26,7 @@ pub fn falls_on(weights: &[f64], number: f64) -> usize {
 }
 
 /// Returns the lot, from 0 to below 1, that assigns a user to one of several experiments at a point.
-pub fn pool_lot(user: &str) -> f64 {
+pub fn pool_number(user: &str) -> f64 {
     Generator::seeded(user).next()
 }
 
@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     fn drawn(experiment: &str, user: &str) -> &'static str {
-        ["control", "variant"][falls_on(&[50.0, 50.0], number(experiment, user))]
+        ["control", "variant"][condition_index(&[50.0, 50.0], number(experiment, user))]
     }
 
     #[test]
@@ -155,20 +155,20 @@ mod tests {
 
     #[test]
     fn a_number_beyond_all_weights_falls_on_the_first() {
-        assert_eq!(falls_on(&[10.0, 10.0], 55.0), 0);
-        assert_eq!(falls_on(&[0.0, 100.0], 0.5), 1);
-        assert_eq!(falls_on(&[50.0, 50.0], 50.0), 0);
-        assert_eq!(falls_on(&[], 50.0), 0);
+        assert_eq!(condition_index(&[10.0, 10.0], 55.0), 0);
+        assert_eq!(condition_index(&[0.0, 100.0], 0.5), 1);
+        assert_eq!(condition_index(&[50.0, 50.0], 50.0), 0);
+        assert_eq!(condition_index(&[], 50.0), 0);
     }
 
     #[test]
     fn a_pool_sends_everybody_somewhere_and_not_all_to_the_same() {
         let counts = (0..300).fold([0; 3], |mut counts, nth| {
-            counts[pool_member(3, pool_lot(&format!("user-{nth}")))] += 1;
+            counts[pool_member(3, pool_number(&format!("user-{nth}")))] += 1;
             counts
         });
         assert!(counts.iter().all(|count| (70..=130).contains(count)), "{counts:?}");
-        assert_eq!(pool_member(1, pool_lot("anybody")), 0);
+        assert_eq!(pool_member(1, pool_number("anybody")), 0);
     }
 
     const NUMBERS: [(&str, f64); 4] = [

@@ -147,7 +147,7 @@ pub enum Expected {
 
 /// One observation of a visitor. The order of the fields is the order of the report.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Sight {
+pub struct Observation {
     /// The phase of the visit.
     pub phase: Phase,
     /// The index in the list of visitors.
@@ -158,19 +158,19 @@ pub struct Sight {
 
 /// An observation beside its expectation.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Judged {
+pub struct CheckedObservation {
     /// The observation.
-    pub sight: Sight,
+    pub observation: Observation,
     /// The expectation.
     pub expected: Expected,
     /// With [`Expected::Same`], the condition drawn before, if it was observed.
     pub drawn: Option<String>,
 }
 
-impl Judged {
+impl CheckedObservation {
     /// Returns true if the two agree.
     pub fn fits(&self) -> bool {
-        match (&self.expected, &self.sight.got) {
+        match (&self.expected, &self.observation.got) {
             (Expected::Nothing, None) => true,
             (Expected::Drawn, Some(_)) => true,
             (Expected::Same, Some(got)) => self.drawn.as_ref().is_none_or(|drawn| drawn == got),
@@ -181,22 +181,26 @@ impl Judged {
 }
 
 /// Compares the observations, in their order, with the rules.
-pub fn judge(rules: &Rules, visitors: &[Visitor], sights: &[Sight]) -> Vec<Judged> {
-    let draws = |sight: &Sight| &visitors[sight.visitor];
-    let mut judged = Vec::with_capacity(sights.len());
-    for (nth, sight) in sights.iter().enumerate() {
-        let visitor = draws(sight);
+pub fn judge(rules: &Rules, visitors: &[Visitor], observations: &[Observation]) -> Vec<CheckedObservation> {
+    let draws = |observation: &Observation| &visitors[observation.visitor];
+    let mut judged = Vec::with_capacity(observations.len());
+    for (nth, observation) in observations.iter().enumerate() {
+        let visitor = draws(observation);
         // Whose lot it is: the group's, or the visitor's own.
-        let of_the_lot = |earlier: &&Sight| match rules.by_group {
+        let of_the_lot = |earlier: &&Observation| match rules.by_group {
             true => draws(earlier).group == visitor.group,
-            false => earlier.visitor == sight.visitor,
+            false => earlier.visitor == observation.visitor,
         };
-        let drawn = sights[..nth].iter().filter(of_the_lot).find_map(|earlier| earlier.got.clone());
-        let expected = match expected(rules, visitors, visitor, sight.phase) {
+        let drawn = observations[..nth].iter().filter(of_the_lot).find_map(|earlier| earlier.got.clone());
+        let expected = match expected(rules, visitors, visitor, observation.phase) {
             Expected::Drawn if drawn.is_some() => Expected::Same,
             expected => expected,
         };
-        judged.push(Judged { sight: sight.clone(), drawn: drawn.filter(|_| expected == Expected::Same), expected });
+        judged.push(CheckedObservation {
+            observation: observation.clone(),
+            drawn: drawn.filter(|_| expected == Expected::Same),
+            expected,
+        });
     }
     judged
 }
@@ -251,20 +255,20 @@ mod tests {
     }
 
     /// Returns the five students of a recorded run, and their observed conditions.
-    fn recorded_sights(run: &Value) -> (Vec<Visitor>, Vec<Sight>) {
+    fn recorded_sights(run: &Value) -> (Vec<Visitor>, Vec<Observation>) {
         let phases = ["inactive", "enrolling", "enrollmentComplete"];
-        let (mut visitors, mut sights) = (Vec::new(), Vec::new());
+        let (mut visitors, mut observations) = (Vec::new(), Vec::new());
         for (nth, (student, seen)) in run["seen"].as_object().unwrap().iter().enumerate() {
             let there: Vec<_> = phases.into_iter().zip(Phase::ALL).filter(|(name, _)| seen[name].is_string()).collect();
             let group = run["groups"][student].as_str().unwrap().chars().last();
             visitors.push(Visitor { user: student.clone(), arrives: there[0].1, group });
-            sights.extend(there.into_iter().map(|(name, phase)| {
+            observations.extend(there.into_iter().map(|(name, phase)| {
                 let got = seen[name].as_str().filter(|got| !got.starts_with("default")).map(str::to_owned);
-                Sight { phase, visitor: nth, got }
+                Observation { phase, visitor: nth, got }
             }));
         }
-        sights.sort();
-        (visitors, sights)
+        observations.sort();
+        (visitors, observations)
     }
 
     fn recorded() -> Vec<Value> {
@@ -282,10 +286,10 @@ mod tests {
         assert_eq!(runs.len(), 30);
         for run in &runs {
             let rules = recorded_rules(run);
-            let (visitors, sights) = recorded_sights(run);
-            assert_eq!(sights.len(), 9);
-            for judged in judge(&rules, &visitors, &sights) {
-                assert!(judged.fits(), "{rules:?}: {} {judged:?}", visitors[judged.sight.visitor].user);
+            let (visitors, observations) = recorded_sights(run);
+            assert_eq!(observations.len(), 9);
+            for judged in judge(&rules, &visitors, &observations) {
+                assert!(judged.fits(), "{rules:?}: {} {judged:?}", visitors[judged.observation.visitor].user);
             }
         }
     }
@@ -295,8 +299,8 @@ mod tests {
         let runs = recorded();
         let mut told_apart = 0;
         for run in &runs {
-            let (visitors, sights) = recorded_sights(run);
-            let fits = |rules: &Rules| judge(rules, &visitors, &sights).iter().all(Judged::fits);
+            let (visitors, observations) = recorded_sights(run);
+            let fits = |rules: &Rules| judge(rules, &visitors, &observations).iter().all(CheckedObservation::fits);
             told_apart += runs.iter().filter(|other| !fits(&recorded_rules(other))).count();
         }
         // Alike are runs whose rules differ in nothing that five students show.
@@ -320,13 +324,14 @@ mod tests {
             early_stay_out: false,
         };
         let visitors = visitors(false, Phase::Running, |nth| nth.to_string());
-        let sight = |phase, visitor, got: Option<&str>| Sight { phase, visitor, got: got.map(str::to_owned) };
+        let observation =
+            |phase, visitor, got: Option<&str>| Observation { phase, visitor, got: got.map(str::to_owned) };
         let seen = [
-            sight(Phase::Running, 0, Some("control")),
-            sight(Phase::Paused, 0, Some("variant")),
-            sight(Phase::Paused, 1, None),
+            observation(Phase::Running, 0, Some("control")),
+            observation(Phase::Paused, 0, Some("variant")),
+            observation(Phase::Paused, 1, None),
         ];
-        let fits: Vec<_> = judge(&rules, &visitors, &seen).iter().map(Judged::fits).collect();
+        let fits: Vec<_> = judge(&rules, &visitors, &seen).iter().map(CheckedObservation::fits).collect();
         assert_eq!(fits, [true, false, true]);
     }
 }

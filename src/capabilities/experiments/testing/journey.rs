@@ -14,12 +14,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::simulated::{self, Place, Visit};
+use super::simulated::{self, VisitOutcome, VisitTarget};
 use crate::{
     access,
-    actions::{ended_badly, failed, given, missing, stored},
+    actions::{failed, missing, non_blank, performed_with_error, stored_parameters},
     forms,
-    given::GivenGroups,
+    inputs::GroupsInput,
     points,
     replies::{outcomes, refusals, testing as words},
     scope,
@@ -32,7 +32,7 @@ pub struct SimulateJourney(pub Arc<UpgradeClient>);
 
 /// What people give.
 #[derive(Deserialize, JsonSchema)]
-struct Given {
+struct SimulateJourneyParameters {
     /// The user's id. Required.
     #[serde(default)]
     user: Option<String>,
@@ -47,7 +47,7 @@ struct Given {
     target: Option<String>,
     /// All groups the user belongs to, by type, such as `{"classId": ["class-1"]}`.
     #[serde(default)]
-    group: Option<GivenGroups>,
+    group: Option<GroupsInput>,
     /// For each type the one group the user acts in now, such as `{"classId": "class-1"}`.
     #[serde(default)]
     working_group: Option<BTreeMap<String, String>>,
@@ -61,7 +61,7 @@ pub struct Journey {
     /// The name of the experiment, for people.
     pub experiment_name: String,
     /// The place that the user visits.
-    pub place: Place,
+    pub place: VisitTarget,
     /// The memberships by type, if any were given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<BTreeMap<String, Vec<String>>>,
@@ -82,7 +82,7 @@ impl ActionKind for SimulateJourney {
     }
 
     fn schema(&self) -> Value {
-        access::schema::<Given>()
+        access::schema::<SimulateJourneyParameters>()
     }
 
     fn is_editable(&self, _: &Value) -> bool {
@@ -94,15 +94,15 @@ impl ActionKind for SimulateJourney {
     }
 
     async fn prepare(&self, parameters: &Value) -> Result<Proposal, PrepareError> {
-        let asked: Given = access::parameters(parameters)?;
-        let Some(user) = given(asked.user.as_ref()) else {
+        let asked: SimulateJourneyParameters = access::parameters(parameters)?;
+        let Some(user) = non_blank(asked.user.as_ref()) else {
             let question = "Which user? Any id will do that is not used by a real person.";
             return Err(Refusal::Missing(vec![missing("user", question, Vec::new())]).into());
         };
         let user = access::user(user)?;
-        let point = given(asked.site.as_ref()).zip(given(asked.target.as_ref()));
+        let point = non_blank(asked.site.as_ref()).zip(non_blank(asked.target.as_ref()));
         let says = |name: &str| format!("simulate user {user} in {name}");
-        let view = match (given(asked.experiment.as_ref()), point) {
+        let view = match (non_blank(asked.experiment.as_ref()), point) {
             (Some(name), _) => access::experiment(&self.0, name, says).await?.view,
             (None, Some((site, target))) => {
                 let owner = points::owner(&self.0, site, target, None, says).await?;
@@ -125,7 +125,7 @@ impl ActionKind for SimulateJourney {
         let journey = Journey {
             user,
             experiment_name: view.name.clone(),
-            place: Place::of(&view, point),
+            place: VisitTarget::of(&view, point),
             group: asked.group.map(|groups| groups.into_iter().map(|(kind, ids)| (kind, ids.all())).collect()),
             working_group: asked.working_group,
         };
@@ -139,27 +139,32 @@ impl ActionKind for SimulateJourney {
     }
 
     async fn perform(&self, record: &ActionRecord) -> Performed {
-        let journey: Journey = match stored(record) {
+        let journey: Journey = match stored_parameters(record) {
             Ok(journey) => journey,
             Err(outcome) => return Performed::Ended(outcome),
         };
         let introduction = Introduction { group: journey.group.clone(), working_group: journey.working_group.clone() };
         let visit = simulated::visit_as(&self.0, &journey.place, &journey.user, &introduction).await;
         let (condition, summary) = match visit {
-            Visit::Enrolled(received) => {
-                let summary = words::went(&journey, &received);
+            VisitOutcome::Enrolled(received) => {
+                let summary = words::visit_succeeded(&journey, &received);
                 (Some(received.code), summary)
             }
-            Visit::NothingGiven => {
+            VisitOutcome::NothingGiven => {
                 // Why is a help, not the outcome: without the experiment the rest is still true.
                 let view = self.0.single(journey.place.experiment).await.ok().map(|experiment| experiment.view);
                 (None, words::got_nothing(&journey, view.as_ref()))
             }
-            Visit::Failed(error) => {
+            VisitOutcome::Failed(error) => {
                 return Performed::Ended(failed(access::kind(&error), outcomes::not_looked_up(&error)));
             }
-            Visit::Silent => {
-                return ended_badly(self, record, Error::NoAnswer { reason: "no answer to the mark".to_owned() }).await;
+            VisitOutcome::Silent => {
+                return performed_with_error(
+                    self,
+                    record,
+                    Error::NoAnswer { reason: "no answer to the mark".to_owned() },
+                )
+                .await;
             }
         };
         let result = json!({ "name": journey.experiment_name, "user": journey.user, "condition": condition });

@@ -15,13 +15,13 @@ use crate::upgrade::{
 pub const GROUP_SIZE: u32 = 5;
 
 /// The most tries of a request that was not sent, or that changes nothing when repeated.
-const TRIES: u32 = 3;
+const MAX_TRIES: u32 = 3;
 /// The wait before the second try; twice as long before the third.
-const PAUSE: Duration = Duration::from_millis(200);
+const RETRY_DELAY: Duration = Duration::from_millis(200);
 
 /// The place that participants visit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Place {
+pub struct VisitTarget {
     /// The experiment.
     pub experiment: ExperimentId,
     /// The context.
@@ -35,7 +35,7 @@ pub struct Place {
     pub group: Option<String>,
 }
 
-impl Place {
+impl VisitTarget {
     /// Creates the place from a decision point of an experiment.
     pub fn of(view: &View, (site, target): (String, String)) -> Self {
         Self {
@@ -50,7 +50,7 @@ impl Place {
 
 /// The result of a visit.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Visit {
+pub enum VisitOutcome {
     /// Enrolled, in this condition.
     Enrolled(Received),
     /// The experiment gave nothing: excluded, or the point belongs to another experiment too.
@@ -86,7 +86,7 @@ pub fn group(run: &str, number: u32) -> String {
 }
 
 /// Sends the `number`th participant of a run to a place.
-pub async fn visit(client: &UpgradeClient, place: &Place, run: &str, number: u32) -> Visit {
+pub async fn visit(client: &UpgradeClient, place: &VisitTarget, run: &str, number: u32) -> VisitOutcome {
     let introduction = match &place.group {
         None => Introduction::default(),
         Some(kind) => member(kind, &group(run, number)),
@@ -103,16 +103,21 @@ pub fn member(kind: &str, group: &str) -> Introduction {
 }
 
 /// Sends a user to a place.
-pub async fn visit_as(client: &UpgradeClient, place: &Place, user: &str, introduction: &Introduction) -> Visit {
+pub async fn visit_as(
+    client: &UpgradeClient,
+    place: &VisitTarget,
+    user: &str,
+    introduction: &Introduction,
+) -> VisitOutcome {
     match ask(client, place, user, introduction).await {
         Ok(Some(received)) => match mark(client, place, user, Some(&received.code)).await {
-            Ok(marked) if marked.experiment_id == Some(place.experiment) => Visit::Enrolled(received),
-            Ok(_) => Visit::Silent, // it was recorded, and no experiment says that it enrolled
-            Err(Error::NoAnswer { .. } | Error::Unclear { .. }) => Visit::Silent,
-            Err(error) => Visit::Failed(error),
+            Ok(marked) if marked.experiment_id == Some(place.experiment) => VisitOutcome::Enrolled(received),
+            Ok(_) => VisitOutcome::Silent, // it was recorded, and no experiment says that it enrolled
+            Err(Error::NoAnswer { .. } | Error::Unclear { .. }) => VisitOutcome::Silent,
+            Err(error) => VisitOutcome::Failed(error),
         },
-        Ok(None) => Visit::NothingGiven,
-        Err(error) => Visit::Failed(error),
+        Ok(None) => VisitOutcome::NothingGiven,
+        Err(error) => VisitOutcome::Failed(error),
     }
 }
 
@@ -123,7 +128,7 @@ pub async fn visit_as(client: &UpgradeClient, place: &Place, user: &str, introdu
 /// Fails if the platform gives no usable answer after some tries.
 pub async fn ask(
     client: &UpgradeClient,
-    place: &Place,
+    place: &VisitTarget,
     user: &str,
     introduction: &Introduction,
 ) -> Result<Option<Received>, Error> {
@@ -146,7 +151,12 @@ pub async fn ask(
 /// # Errors
 ///
 /// Fails if the mark was not made, or ([`Error::NoAnswer`], [`Error::Unclear`]) may not have been.
-pub async fn mark(client: &UpgradeClient, place: &Place, user: &str, code: Option<&str>) -> Result<Marked, Error> {
+pub async fn mark(
+    client: &UpgradeClient,
+    place: &VisitTarget,
+    user: &str,
+    code: Option<&str>,
+) -> Result<Marked, Error> {
     let given =
         |code: &str| MarkedCondition { condition_code: Some(code.to_owned()), experiment_id: Some(place.experiment) };
     let assigned_condition = code.map(given);
@@ -168,8 +178,8 @@ pub async fn again<T, F: Future<Output = Result<T, Error>>>(
     let mut tried = 1;
     loop {
         match call().await {
-            Err(error) if passes(&error) && tried < TRIES => {
-                tokio::time::sleep(PAUSE * tried).await;
+            Err(error) if passes(&error) && tried < MAX_TRIES => {
+                tokio::time::sleep(RETRY_DELAY * tried).await;
                 tried += 1;
             }
             answer => return answer,

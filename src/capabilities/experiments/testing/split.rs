@@ -20,7 +20,7 @@ const SAMPLES: u32 = 8;
 
 /// Users and groups by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Named {
+pub struct NamedMembers {
     /// User ids.
     pub users: Vec<String>,
     /// Groups: type and id.
@@ -45,9 +45,9 @@ pub struct Design {
     /// True if only people on the inclusion list take part.
     pub only_named: bool,
     /// The inclusion list.
-    pub included: Named,
+    pub included: NamedMembers,
     /// The exclusion list.
-    pub excluded: Named,
+    pub excluded: NamedMembers,
     /// True if people who were there before the start stay out.
     pub early_stay_out: bool,
     /// The number of other live experiments at its points.
@@ -106,7 +106,7 @@ impl Split {
             let (who, of) = if by_group { (Who::NewGroups, GROUPS) } else { (Who::NewUsers, USERS) };
             return Self::Drawn(by_stand_ins(design, who, of));
         }
-        let Named { users, groups } = &design.included;
+        let NamedMembers { users, groups } = &design.included;
         let kind = design.group.as_deref().unwrap_or_default();
         let draw: Vec<_> = match by_group {
             true => groups
@@ -138,7 +138,7 @@ static STAND_INS: LazyLock<Vec<Vec<StandIn>>> = LazyLock::new(|| {
     let stand_in = |sample: u32, nth: u32| {
         let experiment = format!("expected-split-{sample}");
         let name = format!("newcomer-{nth:04}");
-        StandIn { number: draw::number(&experiment, &name), lot: draw::pool_lot(&format!("{experiment}-{name}")) }
+        StandIn { number: draw::number(&experiment, &name), lot: draw::pool_number(&format!("{experiment}-{name}")) }
     };
     (0..SAMPLES).map(|sample| (0..USERS).map(|nth| stand_in(sample, nth)).collect()).collect()
 });
@@ -181,7 +181,7 @@ fn by_names(design: &Design, who: Who, names: &[&String]) -> Drawn {
 }
 
 fn count(counts: &mut [u32], weights: &[f64], number: f64) {
-    if let Some(count) = counts.get_mut(draw::falls_on(weights, number)) {
+    if let Some(count) = counts.get_mut(draw::condition_index(weights, number)) {
         *count += 1;
     }
 }
@@ -219,8 +219,8 @@ mod tests {
             order: None,
             strata: None,
             only_named: false,
-            included: Named::default(),
-            excluded: Named::default(),
+            included: NamedMembers::default(),
+            excluded: NamedMembers::default(),
             early_stay_out: false,
             rivals: 0,
         }
@@ -267,11 +267,11 @@ mod tests {
     #[test]
     fn those_who_are_named_draw_what_the_server_was_seen_to_give_them() {
         let names = ["student-1", "student-2", "student-nobody", "five-1", "preview-1"].map(str::to_owned);
-        let included = Named { users: names.to_vec(), ..Named::default() };
+        let included = NamedMembers { users: names.to_vec(), ..NamedMembers::default() };
         let only = Design { only_named: true, included, ..design("individual", &[50.0, 50.0]) };
         let split = drawn(&only);
         assert_eq!((split.who, split.of, split.counts.as_slice()), (Who::NamedUsers, 5, [2, 3].as_slice()));
-        let excluded = Named { users: vec!["student-1".to_owned()], ..Named::default() };
+        let excluded = NamedMembers { users: vec!["student-1".to_owned()], ..NamedMembers::default() };
         assert_eq!(drawn(&Design { excluded, ..only }).counts, [2, 2]);
     }
 
@@ -280,7 +280,7 @@ mod tests {
         let only = Design { only_named: true, ..design("individual", &[50.0, 50.0]) };
         assert_eq!(Split::of(&only), Split::Nobody);
         let groups = vec![("classId".to_owned(), "5B".to_owned()), ("schoolId".to_owned(), "north".to_owned())];
-        let included = Named { groups, ..Named::default() };
+        let included = NamedMembers { groups, ..NamedMembers::default() };
         assert_eq!(Split::of(&Design { included: included.clone(), ..only.clone() }), Split::MembersOfGroups);
         let by_group = Design { only_named: true, included, ..design("group", &[50.0, 50.0]) };
         assert_eq!((drawn(&by_group).who, drawn(&by_group).of), (Who::NamedGroups, 1));

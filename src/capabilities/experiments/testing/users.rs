@@ -20,15 +20,15 @@ use crate::{
 };
 
 /// The most names of one answer.
-pub const MOST: u32 = 1_000;
+pub const MAX_USERS: u32 = 1_000;
 /// The number of names if none is given.
-const USUAL: u32 = 5;
+const DEFAULT_USERS: u32 = 5;
 /// The longest common beginning of names, in characters.
-const LONGEST_RUN: usize = 40;
+const MAX_RUN_LENGTH: usize = 40;
 
 /// How many, and for what.
 #[derive(Clone, Default, Deserialize, JsonSchema)]
-struct Asked {
+struct GenerateUsersArguments {
     /// How many, 1 to 1000; 5 if not given.
     #[serde(default)]
     users: Option<i64>,
@@ -87,18 +87,18 @@ impl Tool for GenerateUsers {
     }
 
     fn schema(&self) -> Value {
-        schema::<Asked>()
+        schema::<GenerateUsersArguments>()
     }
 
     async fn call(&self, arguments: &Value) -> Result<Value, ToolError> {
-        let asked: Asked = arguments_as(arguments)?;
+        let asked: GenerateUsersArguments = arguments_as(arguments)?;
         let invalid = |reply| ToolError { kind: ErrorKind::Validation, reply, transient: false };
-        let count = asked.users.unwrap_or(USUAL.into());
-        let count = u32::try_from(count).ok().filter(|count| (1..=MOST).contains(count));
+        let count = asked.users.unwrap_or(DEFAULT_USERS.into());
+        let count = u32::try_from(count).ok().filter(|count| (1..=MAX_USERS).contains(count));
         let count = count.ok_or_else(|| invalid(words::not_so_many()))?;
         let run = asked.run.as_deref().map(str::trim).filter(|run| !run.is_empty());
         let run = match run.map(access::user).transpose().map_err(as_tool_error)? {
-            Some(run) if run.len() > LONGEST_RUN => return Err(invalid(words::long_run(LONGEST_RUN))),
+            Some(run) if run.len() > MAX_RUN_LENGTH => return Err(invalid(words::long_run(MAX_RUN_LENGTH))),
             Some(run) => run,
             None => simulated::run(),
         };
@@ -122,7 +122,11 @@ impl Tool for GenerateUsers {
 
 impl GenerateUsers {
     /// Returns the name of the experiment the users are for, and the type of their groups.
-    async fn purpose(&self, asked: &Asked, count: u32) -> Result<(Option<String>, Option<String>), ToolError> {
+    async fn purpose(
+        &self,
+        asked: &GenerateUsersArguments,
+        count: u32,
+    ) -> Result<(Option<String>, Option<String>), ToolError> {
         let says = |name: &str| format!("generate {count} test users for {name}");
         let view = match asked.experiment.as_deref().filter(|name| !name.trim().is_empty()) {
             Some(name) => Some(access::experiment(&self.0, name, says).await.map_err(as_tool_error)?.view),

@@ -22,7 +22,7 @@ use super::{
     calls::As,
     context::Contexts,
     error::Error,
-    experiment::{Condition, Experiment, ExperimentId, Named, View},
+    experiment::{Condition, Experiment, ExperimentId, ExperimentName, View},
     lists::Side,
     participants::{Assignment, Enrolled, Enrollment, EnrollmentDetail, Introduction, Mark, Marked},
     sign_in::SignIn,
@@ -147,8 +147,8 @@ impl UpgradeClient {
     /// # Errors
     ///
     /// Returns [`Error`], as every read.
-    pub async fn names(&self) -> Result<Vec<Named>, Error> {
-        let mut names: Vec<Named> = self.read(Method::GET, "/experiments/names", As::Admin, None).await?;
+    pub async fn names(&self) -> Result<Vec<ExperimentName>, Error> {
+        let mut names: Vec<ExperimentName> = self.read(Method::GET, "/experiments/names", As::Admin, None).await?;
         names.sort_by(|a, b| (&a.name, a.id).cmp(&(&b.name, b.id)));
         Ok(names)
     }
@@ -206,7 +206,7 @@ impl UpgradeClient {
     pub async fn create(&self, body: &Value) -> Result<Experiment, Error> {
         let answer = self.write(Method::POST, "/experiments", As::Admin, Some(body)).await;
         let created = experiment(Kind::Write, self.explained(answer, body).await?)?;
-        told(json!(created.view.id) == body["id"] || body["id"].is_null(), ANOTHER)?;
+        confirm(json!(created.view.id) == body["id"] || body["id"].is_null(), ANOTHER)?;
         Ok(created)
     }
 
@@ -219,7 +219,7 @@ impl UpgradeClient {
         let answer = self.write(Method::PUT, &format!("/experiments/{id}"), As::Admin, Some(body)).await;
         let answer = self.explained(answer, body).await;
         let updated = experiment(Kind::Write, self.or_missing(id, answer).await?)?;
-        told(updated.view.id == id, ANOTHER)?;
+        confirm(updated.view.id == id, ANOTHER)?;
         Ok(updated)
     }
 
@@ -272,9 +272,9 @@ impl UpgradeClient {
         }
         let answer = self.write(Method::POST, "/experiments/state", As::Admin, Some(&body)).await;
         let moved = experiment(Kind::Write, self.or_missing(id, answer).await?)?;
-        told(moved.view.id == id, ANOTHER)?;
-        told(moved.view.state == state, "it answered with another status")?;
-        told(start_on.is_none() || moved.view.start_on.as_deref() == start_on, "it answered with another start")?;
+        confirm(moved.view.id == id, ANOTHER)?;
+        confirm(moved.view.state == state, "it answered with another status")?;
+        confirm(start_on.is_none() || moved.view.start_on.as_deref() == start_on, "it answered with another start")?;
         Ok(moved)
     }
 
@@ -286,7 +286,7 @@ impl UpgradeClient {
     pub async fn delete(&self, id: ExperimentId) -> Result<(), Error> {
         let answer = self.write(Method::DELETE, &format!("/experiments/{id}"), As::Admin, None).await?;
         let deleted = answer.as_array().is_some_and(|rows| rows.iter().any(|row| row["id"] == json!(id)));
-        told(deleted, "its answer does not name the experiment")
+        confirm(deleted, "its answer does not name the experiment")
     }
 
     /// Reads the number of participants of each of several experiments.
@@ -318,9 +318,9 @@ impl UpgradeClient {
     pub async fn init_user(&self, user: &str, introduction: &Introduction) -> Result<(), Error> {
         let body = json!(introduction);
         let answer = self.write(Method::POST, "/v6/init", As::User(user), Some(&body)).await?;
-        told(answer["id"] == user, "its answer does not name the user")?;
+        confirm(answer["id"] == user, "its answer does not name the user")?;
         let stored: Introduction = decode(Kind::Write, answer)?;
-        told(introduction.is_part_of(&stored), "it answered with other groups")
+        confirm(introduction.is_part_of(&stored), "it answered with other groups")
     }
 
     /// Reads the condition that each decision point of a context gives a participant. Reading does not enrol.
@@ -340,7 +340,7 @@ impl UpgradeClient {
     pub async fn mark(&self, user: &str, mark: &Mark) -> Result<Marked, Error> {
         let answer = self.write(Method::POST, "/v6/mark", As::User(user), Some(&json!(mark))).await?;
         let marked: Marked = decode(Kind::Write, answer)?;
-        told(marked.is_of(user, mark), "it answered about another visit")?;
+        confirm(marked.is_of(user, mark), "it answered about another visit")?;
         Ok(marked)
     }
 
@@ -398,7 +398,7 @@ impl UpgradeClient {
 const ANOTHER: &str = "it answered about another experiment";
 
 /// Returns an error unless the answer describes the requested change.
-fn told(so: bool, instead: &str) -> Result<(), Error> {
+fn confirm(so: bool, instead: &str) -> Result<(), Error> {
     if so { Ok(()) } else { Err(Error::Unclear { reason: instead.to_owned() }) }
 }
 

@@ -35,7 +35,7 @@ impl FromStr for ExperimentId {
 
 /// The name of an experiment and its id.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Named {
+pub struct ExperimentName {
     /// The id.
     pub id: ExperimentId,
     /// The name; not unique.

@@ -43,7 +43,7 @@ impl Status {
 
     /// Returns the status of that name, from either set.
     pub fn parse(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|status| status.stored() == name || status.shown() == name)
+        Self::ALL.into_iter().find(|status| status.stored() == name || status.web_name() == name)
     }
 
     /// Returns the stored name; every version accepts it.
@@ -62,7 +62,7 @@ impl Status {
     }
 
     /// Returns the name in the web interface of 6.3 and later.
-    pub fn shown(self) -> &'static str {
+    pub fn web_name(self) -> &'static str {
         match self {
             Self::Enrolling => "running",
             Self::EnrollmentComplete => "paused",
@@ -73,10 +73,10 @@ impl Status {
 
     /// Returns words for people who know either set: `enrolling (running)`.
     pub fn display(self) -> String {
-        if self.stored() == self.shown() {
+        if self.stored() == self.web_name() {
             self.stored().to_owned()
         } else {
-            format!("{} ({})", self.stored(), self.shown())
+            format!("{} ({})", self.stored(), self.web_name())
         }
     }
 }

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 /// A decision point: `site / target`, or its two parts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
-pub enum GivenPoint {
+pub enum PointInput {
     /// Such as `SelectSection / area_model`.
     Words(String),
     /// Its parts.
@@ -27,7 +27,7 @@ pub enum GivenPoint {
     },
 }
 
-impl GivenPoint {
+impl PointInput {
     /// Returns whether people who were here before the start stay out; `None` if not given.
     pub fn excludes(&self) -> Option<bool> {
         match self {
@@ -70,7 +70,7 @@ impl<T: Clone> OneOrMany<T> {
 /// A condition: its code, or its code and weight.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
-pub enum GivenCondition {
+pub enum ConditionInput {
     /// Such as `control` or `control: 50`.
     Words(String),
     /// Its parts.
@@ -83,7 +83,7 @@ pub enum GivenCondition {
     },
 }
 
-impl GivenCondition {
+impl ConditionInput {
     /// Returns the code, and the weight if there is one.
     pub fn parts(&self) -> (String, Option<f64>) {
         match self {
@@ -99,7 +99,7 @@ impl GivenCondition {
 /// Weights: a list in the order of the conditions, by condition, or `70/30`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
-pub enum GivenWeights {
+pub enum WeightsInput {
     /// In the order of the conditions.
     List(Vec<f64>),
     /// By condition.
@@ -108,7 +108,7 @@ pub enum GivenWeights {
     Words(String),
 }
 
-impl GivenWeights {
+impl WeightsInput {
     /// Returns the weights for conditions of these codes, in their order; `None` if they do not fit.
     pub fn fit(&self, codes: &[String]) -> Option<Vec<f64>> {
         match self {
@@ -136,7 +136,7 @@ impl GivenWeights {
 
 /// What the application is told with a condition.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct GivenPayload {
+pub struct PayloadInput {
     /// The condition's code.
     pub condition: String,
     /// The decision point, `site / target`. Without: at each.
@@ -152,20 +152,20 @@ pub struct GivenPayload {
 /// Payloads: by condition, or one by one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
-pub enum GivenPayloads {
+pub enum PayloadsInput {
     /// One by one.
-    List(Vec<GivenPayload>),
+    List(Vec<PayloadInput>),
     /// By condition: the same at each decision point.
     ByCode(BTreeMap<String, String>),
 }
 
-impl GivenPayloads {
+impl PayloadsInput {
     /// Returns all of them, one by one.
-    pub fn all(&self) -> Vec<GivenPayload> {
+    pub fn all(&self) -> Vec<PayloadInput> {
         match self {
             Self::List(list) => list.clone(),
             Self::ByCode(by_code) => {
-                let payload = |(code, value): (&String, &String)| GivenPayload {
+                let payload = |(code, value): (&String, &String)| PayloadInput {
                     condition: code.clone(),
                     decision_point: None,
                     kind: None,
@@ -179,17 +179,17 @@ impl GivenPayloads {
 
 /// A factor of a factorial design.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct GivenFactor {
+pub struct FactorInput {
     /// What is varied, such as `hints`.
     pub name: String,
     /// Its values.
-    pub levels: Vec<GivenLevel>,
+    pub levels: Vec<LevelInput>,
 }
 
 /// A level of a factor: `none`, `none=payload`, or its parts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
-pub enum GivenLevel {
+pub enum LevelInput {
     /// `none`, or `none=payload`.
     Words(String),
     /// The parts.
@@ -205,7 +205,7 @@ pub enum GivenLevel {
     },
 }
 
-impl GivenLevel {
+impl LevelInput {
     /// Returns name, payload and the type of the payload, as far as given.
     pub fn parts(&self) -> (String, Option<String>, Option<String>) {
         match self {
@@ -221,7 +221,7 @@ impl GivenLevel {
 /// Members of an inclusion or exclusion list: user ids and groups such as `classId:5B`, or by kind.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
-pub enum GivenMembers {
+pub enum MembersInput {
     /// User ids, and groups such as `classId:5B`.
     Words(OneOrMany<String>),
     /// By kind: `Individual` for users, or a type of group.
@@ -229,7 +229,7 @@ pub enum GivenMembers {
 }
 
 /// Group memberships: one id or several for each type.
-pub type GivenGroups = BTreeMap<String, OneOrMany<String>>;
+pub type GroupsInput = BTreeMap<String, OneOrMany<String>>;
 
 /// Returns `n` equal shares in percent, with at most two decimals, adding up to 100.
 pub fn equal_shares(n: usize) -> Vec<f64> {
@@ -252,7 +252,7 @@ mod tests {
 
     use super::*;
 
-    fn weights(given: Value) -> GivenWeights {
+    fn weights(given: Value) -> WeightsInput {
         serde_json::from_value(given).unwrap()
     }
 
@@ -269,13 +269,13 @@ mod tests {
 
     #[test]
     fn points_and_conditions_come_in_two_forms() {
-        let point = |given: Value| serde_json::from_value::<GivenPoint>(given).unwrap().parts();
+        let point = |given: Value| serde_json::from_value::<PointInput>(given).unwrap().parts();
         let both = Some(("SelectSection".to_owned(), "area_model".to_owned()));
         assert_eq!(point(json!("SelectSection / area_model")), both);
         assert_eq!(point(json!({ "site": "SelectSection", "target": "area_model" })), both);
         assert_eq!(point(json!("SelectSection")), None);
 
-        let condition = |given: Value| serde_json::from_value::<GivenCondition>(given).unwrap().parts();
+        let condition = |given: Value| serde_json::from_value::<ConditionInput>(given).unwrap().parts();
         assert_eq!(condition(json!("control")), ("control".to_owned(), None));
         assert_eq!(condition(json!("control: 60%")), ("control".to_owned(), Some(60.0)));
         assert_eq!(condition(json!({ "code": "control", "weight": 60 })), ("control".to_owned(), Some(60.0)));

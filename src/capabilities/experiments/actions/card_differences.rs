@@ -10,7 +10,7 @@ use super::{fields::Field, moment};
 use crate::upgrade::status::Status;
 
 /// Returns one line for each difference, the cause before its time.
-pub(super) fn changed(shown: &Value, found: &Value) -> Vec<Fact> {
+pub(super) fn differences_in_words(shown: &Value, found: &Value) -> Vec<Fact> {
     let (Some(one), Some(other)) = (shown.as_object(), found.as_object()) else { return differences(shown, found) };
     let mut facts = Vec::new();
     let mut rest = (Map::new(), Map::new());
@@ -21,9 +21,9 @@ pub(super) fn changed(shown: &Value, found: &Value) -> Vec<Fact> {
         }
         match key.as_str() {
             "status" => facts.insert(0, difference("Status", status(before), status(now))),
-            "statuses" => facts.extend(statuses(before, now)),
-            "before" => facts.extend(fields(before, now)),
-            "rest" => facts.extend(rest_of_it(before, now)),
+            "statuses" => facts.extend(status_differences(before, now)),
+            "before" => facts.extend(field_differences(before, now)),
+            "rest" => facts.extend(other_field_differences(before, now)),
             "start_on" => facts.push(difference("Starts", time(before), time(now))),
             "updated_at" => facts.push(difference("Last changed", time(before), time(now))),
             "version_number" => {} // says no more than the time does
@@ -36,13 +36,13 @@ pub(super) fn changed(shown: &Value, found: &Value) -> Vec<Fact> {
     facts.extend(differences(&json!(rest.0), &json!(rest.1)));
     facts.sort_by_key(|fact| (fact.label == "Last changed", fact.label != "Status"));
     if !facts.is_empty() && facts.iter().all(|fact| fact.label == "Last changed") {
-        facts.splice(0..0, unchanged(shown));
+        facts.splice(0..0, unchanged_fields(shown));
     }
     facts
 }
 
 /// Returns the differences in the fields that a change leaves alone, given in words; the status first.
-fn rest_of_it(before: &Value, now: &Value) -> Vec<Fact> {
+fn other_field_differences(before: &Value, now: &Value) -> Vec<Fact> {
     let words = |all: &Value, label: &str| all[label].as_str().unwrap_or("none").to_owned();
     let labels = before.as_object().into_iter().flat_map(Map::keys);
     let differs = labels.filter(|label| before[label.as_str()] != now[label.as_str()]);
@@ -50,7 +50,7 @@ fn rest_of_it(before: &Value, now: &Value) -> Vec<Fact> {
 }
 
 /// Returns the fields known to be unchanged, if only the time of the last change differs.
-fn unchanged(shown: &Value) -> Vec<Fact> {
+fn unchanged_fields(shown: &Value) -> Vec<Fact> {
     let status = shown["rest"]["Status"].as_str().map(|status| difference("Status", status, "the same"));
     let fields = Field::ALL.into_iter().filter_map(|field| {
         let before = shown["before"].get(field.label())?;
@@ -60,14 +60,14 @@ fn unchanged(shown: &Value) -> Vec<Fact> {
 }
 
 /// Returns the differences in the fields that an update changes, in the words of its card.
-fn fields(before: &Value, now: &Value) -> Vec<Fact> {
+fn field_differences(before: &Value, now: &Value) -> Vec<Fact> {
     let fields = Field::ALL.into_iter().filter(|field| before[field.label()] != now[field.label()]);
     let words = |field: Field, all: &Value| field.words(&all[field.label()]);
     fields.map(|field| difference(field.label(), words(field, before), words(field, now))).collect()
 }
 
 /// Returns the experiments of several whose status differs, with both statuses.
-fn statuses(before: &Value, now: &Value) -> Vec<Fact> {
+fn status_differences(before: &Value, now: &Value) -> Vec<Fact> {
     let all = before.as_object().into_iter().flatten();
     let moved: Vec<_> = all.filter(|(id, before)| now[id.as_str()] != **before).collect();
     let label = |id: &str| format!("Status of {id}");
@@ -83,7 +83,7 @@ fn status(stored: &Value) -> String {
 }
 
 fn time(stored: &Value) -> String {
-    stored.as_str().map_or_else(|| "nothing".to_owned(), moment::when)
+    stored.as_str().map_or_else(|| "nothing".to_owned(), moment::moment_in_words)
 }
 
 #[cfg(test)]
@@ -94,7 +94,7 @@ mod tests {
 
     fn told(shown: &Value, found: &Value) -> String {
         let line = |fact: Fact| format!("{}: {} → {}", fact.label, fact.before.unwrap().words(), fact.after.words());
-        changed(shown, found).into_iter().map(line).collect::<Vec<_>>().join("\n")
+        differences_in_words(shown, found).into_iter().map(line).collect::<Vec<_>>().join("\n")
     }
 
     #[test]
@@ -113,7 +113,7 @@ mod tests {
         Conditions: control 50%, variant 50% → control 70%, variant 30%
         Last changed: 2026-11-20 15:51 UTC → 2026-11-20 16:02 UTC
         ");
-        assert!(changed(&shown, &shown).is_empty());
+        assert!(differences_in_words(&shown, &shown).is_empty());
     }
 
     #[test]

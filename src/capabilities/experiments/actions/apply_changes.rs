@@ -5,7 +5,7 @@ use uuid::Uuid;
 
 use super::{design, fields::Changes};
 use crate::{
-    given::GivenPayload,
+    inputs::PayloadInput,
     upgrade::experiment::{Ending, Experiment},
 };
 
@@ -47,7 +47,7 @@ pub(super) fn apply(changes: &Changes, experiment: &Experiment) -> Value {
     if let Some(conditions) = &changes.conditions {
         let old = list(&experiment.raw, "conditions");
         let conditions = conditions.iter().enumerate().map(|(i, condition)| {
-            let mut object = kept(old, &condition.id.to_string());
+            let mut object = existing_object(old, &condition.id.to_string());
             object.insert("id".into(), json!(condition.id));
             object.insert("conditionCode".into(), json!(condition.code));
             object.insert("assignmentWeight".into(), json!(condition.weight));
@@ -59,7 +59,7 @@ pub(super) fn apply(changes: &Changes, experiment: &Experiment) -> Value {
     if let Some(points) = &changes.decision_points {
         let old = list(&experiment.raw, "partitions");
         let points = points.iter().enumerate().map(|(i, point)| {
-            let mut object = kept(old, &point.id.to_string());
+            let mut object = existing_object(old, &point.id.to_string());
             object.insert("id".into(), json!(point.id));
             object.insert("site".into(), json!(point.site));
             object.insert("target".into(), json!(point.target));
@@ -81,7 +81,7 @@ pub(super) fn apply(changes: &Changes, experiment: &Experiment) -> Value {
     raw
 }
 
-fn write_payloads(raw: &mut Value, payloads: &[GivenPayload]) {
+fn write_payloads(raw: &mut Value, payloads: &[PayloadInput]) {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let mut all = list(raw, "conditionPayloads").to_vec();
     for payload in payloads {
@@ -117,6 +117,6 @@ fn list<'a>(raw: &'a Value, key: &str) -> &'a [Value] {
 }
 
 /// Returns the object of that id as it was, or an empty one.
-fn kept(old: &[Value], id: &str) -> Map<String, Value> {
+fn existing_object(old: &[Value], id: &str) -> Map<String, Value> {
     old.iter().find(|item| item["id"] == id).and_then(Value::as_object).cloned().unwrap_or_default()
 }

@@ -8,16 +8,16 @@ use uuid::Uuid;
 
 use super::{
     choices,
-    design::{self, MeantPoint, PlannedCondition, PlannedPoint},
+    design::{self, PlannedCondition, PlannedPoint, ResolvedPoint},
     expects::Expects,
     fields::{self, Changes},
-    given, lists,
+    lists,
     lists::Members,
-    missing, moment, stratified,
+    missing, moment, non_blank, stratified,
 };
 use crate::{
     access,
-    given::{GivenCondition, GivenMembers, GivenPayload, GivenPayloads, GivenPoint, GivenWeights, OneOrMany},
+    inputs::{ConditionInput, MembersInput, OneOrMany, PayloadInput, PayloadsInput, PointInput, WeightsInput},
     lookup,
     replies::{self, refusals},
     upgrade::{client::UpgradeClient, context::ContextMetadata, experiment::View, lists::Side, status::Status},
@@ -26,7 +26,7 @@ use crate::{
 /// What people give.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Given {
+pub(super) struct UpdateExperimentParameters {
     /// The experiment, by name or id. Required.
     #[serde(default)]
     pub(super) experiment: Option<String>,
@@ -49,20 +49,20 @@ pub(super) struct Given {
     tags: Option<Vec<String>>,
     /// New weights in percent for the conditions there are, in their order, by code, or `70/30`.
     #[serde(default)]
-    weights: Option<GivenWeights>,
+    weights: Option<WeightsInput>,
     /// All conditions from now on: objects with `code` and `weight`. Only to add or remove conditions.
     #[serde(default)]
-    conditions: Option<OneOrMany<GivenCondition>>,
+    conditions: Option<OneOrMany<ConditionInput>>,
     /// All decision points from now on: objects with `site` and `target`, or texts `site / target`.
     #[serde(default)]
-    decision_points: Option<OneOrMany<GivenPoint>>,
+    decision_points: Option<OneOrMany<PointInput>>,
     /// Whether people who were at the decision points before the start stay out; for each point there is.
     #[serde(default)]
     exclude_if_reached: Option<bool>,
     /// What the application is told with a condition: by condition code, or objects with `condition`, `value` and
     /// perhaps `decision_point` and `type` (`string`, `json`, `csv`). What is not given stays.
     #[serde(default)]
-    payloads: Option<GivenPayloads>,
+    payloads: Option<PayloadsInput>,
     /// Who draws a lot: `individual`, `group`, or `within-subjects`.
     #[serde(default)]
     unit: Option<String>,
@@ -96,22 +96,22 @@ pub(super) struct Given {
     end_on: Option<String>,
     /// Who is on the inclusion list from now on: user ids, groups such as `classId:5B`.
     #[serde(default)]
-    inclusion: Option<GivenMembers>,
+    inclusion: Option<MembersInput>,
     /// Who is put on the inclusion list besides those who are.
     #[serde(default)]
-    add_to_inclusion: Option<GivenMembers>,
+    add_to_inclusion: Option<MembersInput>,
     /// Who is taken off the inclusion list.
     #[serde(default)]
-    remove_from_inclusion: Option<GivenMembers>,
+    remove_from_inclusion: Option<MembersInput>,
     /// Who is on the exclusion list from now on.
     #[serde(default)]
-    exclusion: Option<GivenMembers>,
+    exclusion: Option<MembersInput>,
     /// Who is put on the exclusion list besides those who are.
     #[serde(default)]
-    add_to_exclusion: Option<GivenMembers>,
+    add_to_exclusion: Option<MembersInput>,
     /// Who is taken off the exclusion list.
     #[serde(default)]
-    remove_from_exclusion: Option<GivenMembers>,
+    remove_from_exclusion: Option<MembersInput>,
 }
 
 /// Returns all new tags: `+pilot` adds one to the present ones, `-pilot` removes one; tags without a mark replace
@@ -134,10 +134,10 @@ fn with_marks(asked: &[String], before: &[String]) -> Vec<String> {
     tags
 }
 
-impl Given {
+impl UpdateExperimentParameters {
     /// Returns true if other weights are asked for without saying which.
     pub(super) fn lacks_weights(&self) -> bool {
-        matches!(&self.weights, Some(GivenWeights::Words(words)) if words.trim().is_empty())
+        matches!(&self.weights, Some(WeightsInput::Words(words)) if words.trim().is_empty())
     }
 
     /// Returns true if the context's vocabulary is needed to understand the parameters.
@@ -161,7 +161,7 @@ impl Given {
 pub(super) async fn changes(
     client: &UpgradeClient,
     now: Timestamp,
-    asked: &Given,
+    asked: &UpdateExperimentParameters,
     experiment: &View,
 ) -> Result<Changes, PrepareError> {
     let mut contexts = match asked.needs_context() {
@@ -169,15 +169,15 @@ pub(super) async fn changes(
         false => Default::default(),
     };
     let known = contexts.remove(experiment.context()).unwrap_or_default();
-    stratified::stays(given(asked.algorithm.as_ref()), experiment)?;
+    stratified::check_unchanged(non_blank(asked.algorithm.as_ref()), experiment)?;
 
     let conditions = conditions(asked, experiment, &known)?;
     let decision_points = points(asked, experiment, &known)?;
-    let unit = given(asked.unit.as_ref()).or(given(asked.group.as_ref()).map(|_| "group"));
+    let unit = non_blank(asked.unit.as_ref()).or(non_blank(asked.group.as_ref()).map(|_| "group"));
     let unit = choices::choice("assignment unit", unit, &choices::UNITS)?;
     let by = unit.as_deref().unwrap_or(&experiment.assignment_unit);
     let by_group = unit.as_deref() == Some("group");
-    let group = match given(asked.group.as_ref()).filter(|_| by_group) {
+    let group = match non_blank(asked.group.as_ref()).filter(|_| by_group) {
         Some(group) => Some(access::group(&known.group_types, group, experiment.context())?),
         None if by_group => experiment.group.clone(),
         None => None,
@@ -186,12 +186,13 @@ pub(super) async fn changes(
         let question = "Which type of group draws a lot together?";
         return Err(Refusal::Missing(vec![missing("group", question, Vec::new())]).into());
     }
-    let mut consistency = choices::consistency(given(asked.consistency.as_ref()), by)?;
+    let mut consistency = choices::consistency(non_blank(asked.consistency.as_ref()), by)?;
     let fits = |rule: &String| choices::consistencies(by).contains(&rule.as_str());
     if unit.is_some() && consistency.is_none() && !experiment.consistency_rule.as_ref().is_some_and(fits) {
         consistency = choices::consistencies(by).first().map(|rule| (*rule).to_owned());
     }
-    let mut order = choices::choice("order of conditions", given(asked.condition_order.as_ref()), &choices::ORDERS)?;
+    let mut order =
+        choices::choice("order of conditions", non_blank(asked.condition_order.as_ref()), &choices::ORDERS)?;
     if by == "within-subjects" && experiment.condition_order.is_none() {
         order.get_or_insert_with(|| choices::ORDERS[0].to_owned());
     }
@@ -212,7 +213,7 @@ pub(super) async fn changes(
     Ok(Changes {
         experiment: experiment.id,
         experiment_name: name.clone(),
-        new_name: given(asked.new_name.as_ref()).map(str::to_owned),
+        new_name: non_blank(asked.new_name.as_ref()).map(str::to_owned),
         description: asked.description.as_ref().map(|description| description.trim().to_owned()),
         tags: asked.tags.as_ref().map(|tags| with_marks(tags, &experiment.tags)),
         payloads: match &asked.payloads {
@@ -225,11 +226,11 @@ pub(super) async fn changes(
         group,
         consistency,
         condition_order: order,
-        post_rule: match given(asked.post_rule.as_ref()) {
+        post_rule: match non_blank(asked.post_rule.as_ref()) {
             Some(rule) => Some(choices::post_rule(rule, name, &codes)?),
             None => None,
         },
-        filter_mode: choices::choice("filter mode", given(asked.filter_mode.as_ref()), &choices::FILTER_MODES)?,
+        filter_mode: choices::choice("filter mode", non_blank(asked.filter_mode.as_ref()), &choices::FILTER_MODES)?,
         ends_after_users: ending.map(|ending| ending.user_count.unwrap_or_default()),
         ends_after_groups: ending.map(|ending| ending.group_count.unwrap_or_default()),
         end_on: end_on(asked, experiment, now)?,
@@ -249,8 +250,12 @@ pub(super) async fn changes(
 }
 
 /// Returns the end: not before the start.
-fn end_on(asked: &Given, experiment: &View, now: Timestamp) -> Result<Option<String>, PrepareError> {
-    let end = given(asked.end_on.as_ref()).map(|given| moment::moment(given, now)).transpose()?;
+fn end_on(
+    asked: &UpdateExperimentParameters,
+    experiment: &View,
+    now: Timestamp,
+) -> Result<Option<String>, PrepareError> {
+    let end = non_blank(asked.end_on.as_ref()).map(|given| moment::moment(given, now)).transpose()?;
     let at = |moment: &Option<String>| moment.as_deref().and_then(|moment| moment.parse::<jiff::Timestamp>().ok());
     let start = at(&experiment.start_on).filter(|_| experiment.state == Status::Scheduled);
     match at(&end).zip(start) {
@@ -262,14 +267,14 @@ fn end_on(asked: &Given, experiment: &View, now: Timestamp) -> Result<Option<Str
 }
 
 fn conditions(
-    asked: &Given,
+    asked: &UpdateExperimentParameters,
     experiment: &View,
     known: &ContextMetadata,
 ) -> Result<Option<Vec<PlannedCondition>>, PrepareError> {
     if experiment.is_factorial() {
         let codes: Vec<_> = experiment.conditions.iter().map(|c| c.condition_code.clone()).collect();
         let asked = asked.conditions.iter().flat_map(OneOrMany::all).map(|condition| match condition {
-            GivenCondition::Words(words) if lookup::pick(&codes, &words).is_some() => words,
+            ConditionInput::Words(words) if lookup::pick(&codes, &words).is_some() => words,
             condition => condition.parts().0,
         });
         if let Some(new) = asked.into_iter().find(|code| lookup::pick(&codes, code).is_none()) {
@@ -289,7 +294,7 @@ fn conditions(
         }
         (None, Some(weights)) => {
             let codes = experiment.conditions.iter();
-            let codes = codes.map(|c| GivenCondition::Parts { code: c.condition_code.clone(), weight: None });
+            let codes = codes.map(|c| ConditionInput::Parts { code: c.condition_code.clone(), weight: None });
             design::conditions(&OneOrMany::Many(codes.collect()), Some(weights), &[])?
         }
         (None, None) => return Ok(None),
@@ -304,7 +309,7 @@ fn conditions(
 
 /// Returns the new points. A point keeps its rule for people who were there before unless another is given.
 fn points(
-    asked: &Given,
+    asked: &UpdateExperimentParameters,
     experiment: &View,
     known: &ContextMetadata,
 ) -> Result<Option<Vec<PlannedPoint>>, PrepareError> {
@@ -312,11 +317,11 @@ fn points(
         (Some(points), _) => design::points(points, experiment.context(), known)?,
         (None, Some(_)) => {
             let now = experiment.decision_points.iter().cloned();
-            now.map(|p| MeantPoint { site: p.site, target: p.target.unwrap_or_default(), excludes: None }).collect()
+            now.map(|p| ResolvedPoint { site: p.site, target: p.target.unwrap_or_default(), excludes: None }).collect()
         }
         (None, None) => return Ok(None),
     };
-    let planned = meant.into_iter().map(|MeantPoint { site, target, excludes }| {
+    let planned = meant.into_iter().map(|ResolvedPoint { site, target, excludes }| {
         let same = |p: &&crate::upgrade::experiment::DecisionPoint| {
             p.site == site && p.target.as_deref().unwrap_or_default() == target
         };
@@ -336,14 +341,14 @@ fn points(
 
 /// Returns the new payload of every condition at every point.
 fn payloads(
-    given: &[GivenPayload],
+    given: &[PayloadInput],
     experiment: &View,
     codes: &[String],
     places: &[String],
-) -> Result<Vec<GivenPayload>, PrepareError> {
+) -> Result<Vec<PayloadInput>, PrepareError> {
     let new = design::payloads(given, &experiment.name, codes, places)?;
     let old = fields::payloads(experiment);
-    let is_at = |p: &&GivenPayload, code: &String, place: &String| {
+    let is_at = |p: &&PayloadInput, code: &String, place: &String| {
         p.condition == *code && p.decision_point.as_ref() == Some(place)
     };
     let pairs = codes.iter().flat_map(|code| places.iter().map(move |place| (code, place)));
@@ -356,24 +361,24 @@ fn payloads(
 
 /// Returns the new members of a list; `None` if the request does not change it.
 fn members(
-    (whole, more, fewer): (&Option<GivenMembers>, &Option<GivenMembers>, &Option<GivenMembers>),
+    (whole, more, fewer): (&Option<MembersInput>, &Option<MembersInput>, &Option<MembersInput>),
     side: Side,
     experiment: &View,
     known: &ContextMetadata,
 ) -> Result<Option<Members>, PrepareError> {
-    let meant = |given: &GivenMembers| lists::meant(given, &known.group_types, experiment.context());
+    let parse = |given: &MembersInput| lists::parse(given, &known.group_types, experiment.context());
     if whole.is_none() && more.is_none() && fewer.is_none() {
         return Ok(None);
     }
     let mut members = match whole {
-        Some(whole) => meant(whole)?,
-        None => lists::on(experiment.lists(side)),
+        Some(whole) => parse(whole)?,
+        None => lists::members_of(experiment.lists(side)),
     };
     if let Some(more) = more {
-        members = lists::with(members, meant(more)?);
+        members = lists::added(members, parse(more)?);
     }
     if let Some(fewer) = fewer {
-        members = lists::without(members, &meant(fewer)?);
+        members = lists::removed(members, &parse(fewer)?);
     }
     Ok(Some(members))
 }
