@@ -24,7 +24,7 @@ use countersign_model::{
     anthropic::{self, AnthropicModel},
 };
 use countersign_slack::client::SlackClient;
-use countersign_standing::{self as standing, StandingApprovals, book::Book};
+use countersign_standing::{self as standing, StandingApprovals, register::GrantRegister};
 use countersign_store::{redis::RedisStore, sqlite::SqliteStore};
 use countersign_understanding::{RulesModel, book::Book as Phrases};
 use secrecy::{ExposeSecret, SecretString};
@@ -109,9 +109,9 @@ pub fn with_standing_approvals(
     store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
     entitled: Arc<dyn Entitled>,
-) -> anyhow::Result<(Registry, Arc<Book>)> {
+) -> anyhow::Result<(Registry, Arc<GrantRegister>)> {
     let allowances = Allowances::new(all.iter().flat_map(|capability| capability.allowances()));
-    let book = Arc::new(Book::new(store, clock.clone(), entitled, allowances));
+    let book = Arc::new(GrantRegister::new(store, clock.clone(), entitled, allowances));
     all.push(Arc::new(StandingApprovals::new(book.clone(), all.clone(), clock)));
     Ok((registry(config, all)?, book))
 }

@@ -19,7 +19,7 @@ use countersign_graph::{
     keyring::{KeyId, Keyring},
     store::{ActionFilter, Store},
 };
-use countersign_standing::book;
+use countersign_standing::register;
 use countersign_store::sealed::{Scope, SealedStore};
 use secrecy::ExposeSecret as _;
 use serde_json::json;
@@ -45,7 +45,7 @@ const LOOKED_AT: usize = 10_000;
 const BYTES: usize = 32;
 
 /// The entries of the store that are sealed in addition to records.
-const SCOPE: Scope = Scope { harmless: interaction::decides_nothing, registers: &[book::KEY] };
+const SCOPE: Scope = Scope { harmless: interaction::decides_nothing, registers: &[register::KEY] };
 
 /// Keys, and their origin.
 #[derive(Debug)]

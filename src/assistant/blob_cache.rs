@@ -2,7 +2,7 @@
 //! them.
 //!
 //! A list of everything or the vocabulary of all contexts would be saved with every step of every thread that asked.
-//! [`put_away`] takes such answers out of a state before it is saved, [`take_back`] puts them back before it is worked
+//! [`offload`] takes such answers out of a state before it is saved, [`restore`] puts them back before it is worked
 //! on. An answer that cannot be put in the blob cache stays in the state.
 
 use std::time::Duration;
@@ -10,7 +10,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use serde_json::{Value, json};
 
-use super::{context::LONGEST_ENTRY, replies, state::AgentState};
+use super::{context::MAX_ENTRY_BYTES, replies, state::AgentState};
 
 /// The shortest time for which a blob is kept.
 pub const KEPT: Duration = Duration::from_secs(24 * 3600);
@@ -47,21 +47,21 @@ pub(super) async fn get(blobs: &dyn BlobCache, name: &str) -> Option<Value> {
 }
 
 /// Moves the large answers of the turn to the blob cache.
-pub(super) async fn put_away(blobs: &dyn BlobCache, state: &mut AgentState) {
+pub(super) async fn offload(blobs: &dyn BlobCache, state: &mut AgentState) {
     let now = state.turn.at;
     for (key, answer) in &mut state.turn.gathered {
         let bytes = answer.to_string();
-        if bytes.len() <= LONGEST_ENTRY || name_of(answer).is_some() {
+        if bytes.len() <= MAX_ENTRY_BYTES || name_of(answer).is_some() {
             continue;
         }
         let Some(name) = blobs.put(bytes.as_bytes()).await else { continue };
-        state.context.is_cached(key, &name, now);
+        state.context.move_to_cache(key, &name, now);
         *answer = json!({ "on_shelf": name });
     }
 }
 
 /// Puts the answers back into the state. An answer that is gone has to be asked for again.
-pub(super) async fn take_back(blobs: &dyn BlobCache, state: &mut AgentState) {
+pub(super) async fn restore(blobs: &dyn BlobCache, state: &mut AgentState) {
     let names: Vec<(String, String)> = state
         .turn
         .gathered

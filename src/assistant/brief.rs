@@ -1,15 +1,15 @@
 //! Schemas in the form that a language model is sent: the same names and meanings in fewer words.
 //!
-//! An action accepts its parameters in many forms, for people say things in many. A model needs one form of each, the
+//! An action accepts its parameters in many forms, as people phrase them in many ways. A model needs one form of each, the
 //! plainest, which the action accepts as well. The result is small enough to be sent with each request, and plain
 //! enough that most providers can hold a model to it.
 
 use serde_json::{Map, Value, json};
 
 /// The number of optional members in all schemas that one request holds a model to.
-const OPTIONAL: usize = 24;
+const MAX_OPTIONAL_MEMBERS: usize = 24;
 /// The number of tools that one request holds a model to.
-const TOOLS: usize = 20;
+const MAX_STRICT_TOOLS: usize = 20;
 
 /// Returns the brief schema of the arguments of a tool.
 pub(super) fn brief(schema: &Value) -> Value {
@@ -31,19 +31,19 @@ fn shortened(schema: &Value) -> Value {
     if ["$ref", "oneOf", "allOf"].iter().any(|other| members.contains_key(*other)) {
         return schema.clone();
     }
-    let said = members.get("description").and_then(Value::as_str).map(in_one_line);
+    let description = members.get("description").and_then(Value::as_str).map(in_one_line);
     if members.contains_key("anyOf") {
         let mut brief = plainest(schema).map_or_else(|| json!({}), shortened);
-        if let (Some(said), Some(brief)) = (said, brief.as_object_mut())
+        if let (Some(description), Some(brief)) = (description, brief.as_object_mut())
             && (!brief.contains_key("description") || brief["type"] != "string")
         {
-            brief.insert("description".to_owned(), said.into());
+            brief.insert("description".to_owned(), description.into());
         }
         return brief;
     }
     let mut brief = Map::new();
-    if let Some(said) = said {
-        brief.insert("description".to_owned(), said.into());
+    if let Some(description) = description {
+        brief.insert("description".to_owned(), description.into());
     }
     let kind = match &members.get("type") {
         Some(Value::Array(kinds)) => kinds.iter().find(|kind| *kind != "null").cloned(),
@@ -99,11 +99,11 @@ pub(super) struct Strictness {
 impl Strictness {
     /// Returns the strictness of a whole request.
     pub(super) fn new() -> Self {
-        Self { tools: TOOLS, optional: OPTIONAL }
+        Self { tools: MAX_STRICT_TOOLS, optional: MAX_OPTIONAL_MEMBERS }
     }
 
     /// Returns true if a model can be held to this schema in addition to those before it.
-    pub(super) fn admits(&mut self, schema: &Value) -> bool {
+    pub(super) fn admit(&mut self, schema: &Value) -> bool {
         let Some(optional) = optional_members(schema) else { return false };
         let fits = self.tools > 0 && optional <= self.optional;
         if fits {
@@ -188,10 +188,10 @@ mod tests {
         let closed =
             |properties: Value| json!({ "type": "object", "properties": properties, "additionalProperties": false });
         let mut strictness = Strictness::new();
-        assert!(strictness.admits(&closed(json!({ "a": { "type": "string" } }))));
-        assert!(!strictness.admits(&closed(json!({ "a": {} }))), "of any kind");
-        assert!(!strictness.admits(&closed(json!({ "a": { "type": "object" } }))), "open");
+        assert!(strictness.admit(&closed(json!({ "a": { "type": "string" } }))));
+        assert!(!strictness.admit(&closed(json!({ "a": {} }))), "of any kind");
+        assert!(!strictness.admit(&closed(json!({ "a": { "type": "object" } }))), "open");
         let many: Map<String, Value> = (0..24).map(|n| (format!("p{n}"), json!({ "type": "string" }))).collect();
-        assert!(!strictness.admits(&closed(many.into())), "too many may be left out");
+        assert!(!strictness.admit(&closed(many.into())), "too many may be left out");
     }
 }

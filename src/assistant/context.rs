@@ -12,12 +12,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 /// The number of entries that are kept.
-pub const KEPT_ENTRIES: usize = 8;
+pub const MAX_ENTRIES: usize = 8;
 /// The longest entry, in bytes of JSON; see [`shortened`].
-pub const LONGEST_ENTRY: usize = 2_000;
+pub const MAX_ENTRY_BYTES: usize = 2_000;
 
 /// The time for which an answer is used again.
-pub const FRESH: Duration = Duration::from_secs(120);
+pub const MAX_AGE: Duration = Duration::from_secs(120);
 
 /// Entries by type and key.
 pub type Entries = BTreeMap<String, BTreeMap<String, Value>>;
@@ -50,7 +50,7 @@ pub enum Fresh {
 }
 
 impl ContextData {
-    /// Merges one entry and forgets the oldest beyond [`KEPT_ENTRIES`].
+    /// Merges one entry and forgets the oldest beyond [`MAX_ENTRIES`].
     pub fn learn(&mut self, kind: &str, key: &str, value: &Value, now: Timestamp) {
         let kept = shortened(value);
         self.cached.remove(key);
@@ -63,7 +63,7 @@ impl ContextData {
         let place = (kind.to_owned(), key.to_owned());
         self.order.retain(|known| *known != place);
         self.order.push(place);
-        while self.order.len() > KEPT_ENTRIES {
+        while self.order.len() > MAX_ENTRIES {
             let (kind, key) = self.order.remove(0);
             self.read_at.remove(&key);
             self.cached.remove(&key);
@@ -77,14 +77,14 @@ impl ContextData {
     }
 
     /// Notes that the whole of the entry that was learnt last under this key is cached under `name`.
-    pub fn is_cached(&mut self, key: &str, name: &str, now: Timestamp) {
+    pub fn move_to_cache(&mut self, key: &str, name: &str, now: Timestamp) {
         if self.order.iter().any(|(_, known)| known == key) {
             self.cached.insert(key.to_owned(), name.to_owned());
             self.read_at.insert(key.to_owned(), now);
         }
     }
 
-    /// Returns an entry that was read at most [`FRESH`] ago and that nothing here has changed since, with the time of
+    /// Returns an entry that was read at most [`MAX_AGE`] ago and that nothing here has changed since, with the time of
     /// reading.
     pub fn fresh(&self, kind: &str, key: &str, now: Timestamp) -> Option<(Fresh, Timestamp)> {
         let read_at = *self.read_at.get(key)?;
@@ -93,11 +93,11 @@ impl ContextData {
             Some(name) => Fresh::Cached(name.clone()),
             None => Fresh::Here(entry.clone()),
         };
-        (now.since(read_at) <= FRESH).then_some((entry, read_at))
+        (now.since(read_at) <= MAX_AGE).then_some((entry, read_at))
     }
 
     /// Notes that something was changed: all entries have to be read again.
-    pub fn outdated(&mut self) {
+    pub fn mark_outdated(&mut self) {
         self.read_at.clear();
     }
 
@@ -114,9 +114,9 @@ pub fn merge(stored: &mut Entries, update: Entries) {
     }
 }
 
-/// Shortens a value to [`LONGEST_ENTRY`], with a note of how much was left out.
+/// Shortens a value to [`MAX_ENTRY_BYTES`], with a note of how much was left out.
 pub fn shortened(value: &Value) -> Value {
-    shortened_to(value, LONGEST_ENTRY)
+    shortened_to(value, MAX_ENTRY_BYTES)
 }
 
 /// Shortens a value to `longest` bytes of JSON. A long list keeps its first items, an object its shape: its longest
@@ -228,7 +228,7 @@ mod tests {
         #[test]
         fn an_entry_is_never_longer_than_allowed(text in ".{0,1500}", items in prop::collection::vec(".{0,40}", 0..60)) {
             for value in [json!(text), json!({ "a": text, "b": items }), json!(items)] {
-                prop_assert!(shortened(&value).to_string().len() <= LONGEST_ENTRY);
+                prop_assert!(shortened(&value).to_string().len() <= MAX_ENTRY_BYTES);
             }
         }
     }
@@ -237,22 +237,22 @@ mod tests {
     fn only_a_whole_and_recent_entry_is_fresh() {
         let mut context = ContextData::default();
         context.learn("DETAILS", "short", &json!(1), Timestamp(0));
-        context.learn("DETAILS", "long", &json!("x".repeat(LONGEST_ENTRY)), Timestamp(0));
+        context.learn("DETAILS", "long", &json!("x".repeat(MAX_ENTRY_BYTES)), Timestamp(0));
         let fresh = |context: &ContextData, key, at| context.fresh("DETAILS", key, Timestamp(at)).is_some();
         assert!(fresh(&context, "short", 120_000));
         assert!(!fresh(&context, "short", 120_001));
         assert!(!fresh(&context, "long", 0), "it was shortened");
-        context.is_cached("long", "a name", Timestamp(0));
+        context.move_to_cache("long", "a name", Timestamp(0));
         let long = context.fresh("DETAILS", "long", Timestamp(0));
         assert_eq!(long, Some((Fresh::Cached("a name".into()), Timestamp(0))));
-        context.outdated();
+        context.mark_outdated();
         assert!(!fresh(&context, "short", 0));
     }
 
     #[test]
     fn the_oldest_entry_is_forgotten_first() {
         let mut context = ContextData::default();
-        for key in 0..KEPT_ENTRIES {
+        for key in 0..MAX_ENTRIES {
             context.learn("DETAILS", &key.to_string(), &json!(key), Timestamp(0));
         }
         context.learn("DETAILS", "0", &json!("again"), Timestamp(0));

@@ -21,7 +21,7 @@ const COMPILED_SCHEMAS: usize = 256;
 /// # Errors
 ///
 /// In words for the model, if they are no object or do not fit `schema`.
-pub(super) fn checked(input: &Value, schema: &Value) -> Result<Value, String> {
+pub(super) fn validate(input: &Value, schema: &Value) -> Result<Value, String> {
     let arguments = match input {
         Value::Null => Map::new(),
         Value::Object(members) => {
@@ -58,13 +58,13 @@ fn validator(schema: &Value) -> Result<Arc<Validator>, String> {
     Ok(new)
 }
 
-/// Reads the arguments of a call as a type, after [`checked`].
+/// Reads the arguments of a call as a type, after [`validate`].
 ///
 /// # Errors
 ///
 /// In words for the model.
-pub(super) fn parsed<T: DeserializeOwned>(input: &Value, schema: &Value) -> Result<T, String> {
-    serde_json::from_value(checked(input, schema)?).map_err(|error| error.to_string())
+pub(super) fn parse<T: DeserializeOwned>(input: &Value, schema: &Value) -> Result<T, String> {
+    serde_json::from_value(validate(input, schema)?).map_err(|error| error.to_string())
 }
 
 /// One call of a response.
@@ -113,7 +113,7 @@ mod tests {
             "properties": { "experiment": { "type": "string" }, "limit": { "type": "integer" } },
             "required": ["experiment"],
         });
-        let check = |input: Value| checked(&input, &schema);
+        let check = |input: Value| validate(&input, &schema);
         assert_eq!(check(json!({ "experiment": "A", "limit": null })), Ok(json!({ "experiment": "A" })));
         assert!(check(json!({ "experiment": 7 })).unwrap_err().contains("/experiment"));
         assert!(check(json!(null)).unwrap_err().contains("experiment"));

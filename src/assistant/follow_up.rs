@@ -11,13 +11,13 @@ use countersign_graph::{
 };
 use countersign_understanding::{
     book::Book,
-    situation::{Situation, TurnedDown},
+    situation::{RejectedChange, Situation},
 };
 
 use super::{outcomes, state::AgentState};
 
-/// Remembers the follow-up, and words it.
-pub(super) fn heard(
+/// Adds the follow-up to the state, and returns the reply to it.
+pub(super) fn record_follow_up(
     book: &Book,
     state: &mut AgentState,
     record: &ActionRecord,
@@ -25,25 +25,25 @@ pub(super) fn heard(
     by: &UserId,
     now: Timestamp,
 ) -> Reply {
-    state.context.outdated();
+    state.context.mark_outdated();
     state.log.add(record, outcomes::log_line(record), now);
     let reply = match follow_up {
         ActionFollowUp::Explained => {
-            state.keep_turned_down(record);
-            explained(book, record, by, state.turned_down.as_ref())
+            state.keep_rejected(record);
+            explanation_reply(book, record, by, state.turned_down.as_ref())
         }
-        ActionFollowUp::CheckAgain => checked(record, by),
-        ActionFollowUp::SaidDone => said_done(record),
-        ActionFollowUp::Settled => given_up(record, by),
-        ActionFollowUp::CameLate => came_late(record, by),
+        ActionFollowUp::CheckAgain => recheck_reply(record, by),
+        ActionFollowUp::SaidDone => marked_done_reply(record),
+        ActionFollowUp::Settled => abandoned_reply(record, by),
+        ActionFollowUp::CameLate => late_reply(record, by),
     };
-    state.conversation.bot_said(state.turn.number, &reply.words());
+    state.conversation.add_bot_message(state.turn.number, &reply.words());
     reply
 }
 
 /// Gives the reason of a rejection. If the reason says what would be right, one press asks for that; for a card that
 /// has a form, what else can be done was said when it was turned down.
-fn explained(book: &Book, record: &ActionRecord, by: &UserId, turned_down: Option<&TurnedDown>) -> Reply {
+fn explanation_reply(book: &Book, record: &ActionRecord, by: &UserId, turned_down: Option<&RejectedChange>) -> Reply {
     let reason = outcomes::reason_of(record).unwrap_or_default();
     let text = Text::new().person(record.requested_by.clone()).plain(", ").person(by.clone());
     let reply = Reply::text(text.plain(" says why this was turned down: ").bold(record.act()))
@@ -58,7 +58,7 @@ fn explained(book: &Book, record: &ActionRecord, by: &UserId, turned_down: Optio
 
 /// Gives the result of a second look. If the result is known now, the people who read that it was unknown are
 /// addressed, too.
-fn checked(record: &ActionRecord, by: &UserId) -> Reply {
+fn recheck_reply(record: &ActionRecord, by: &UserId) -> Reply {
     let to = Text::new().person(by.clone()).plain(" ");
     let about = || Text::new().bold(record.act()).plain(": ");
     let told = record.outcome.as_ref().map(|outcome| outcome.summary().clone()).unwrap_or_default();
@@ -76,19 +76,19 @@ fn checked(record: &ActionRecord, by: &UserId) -> Reply {
 }
 
 /// Replies that a person says that the action happened, and reading it back does not confirm that.
-fn said_done(record: &ActionRecord) -> Reply {
+fn marked_done_reply(record: &ActionRecord) -> Reply {
     let told = record.outcome.as_ref().map(|outcome| outcome.summary().clone()).unwrap_or_default();
     Reply::text(Text::new().bold(record.act()).plain(": ").join(told))
 }
 
 /// Replies that a person gave the action up.
-fn given_up(record: &ActionRecord, by: &UserId) -> Reply {
+fn abandoned_reply(record: &ActionRecord, by: &UserId) -> Reply {
     let text = Text::new().person(by.clone()).plain(" gave up ").bold(record.act());
     Reply::text(text.plain("; whether it happened is not known. I will not try it again by myself."))
 }
 
 /// Replies that a person said that the action happened, after another person had settled it.
-fn came_late(record: &ActionRecord, by: &UserId) -> Reply {
+fn late_reply(record: &ActionRecord, by: &UserId) -> Reply {
     let text = Text::new().person(by.clone()).plain(" ").bold(record.act());
     Reply::text(match &record.settled {
         Some(settled) if settled.by != *by => text

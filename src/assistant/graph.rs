@@ -11,7 +11,7 @@ use super::{
     blob_cache::BlobCache,
     model_with_fallback::ModelWithFallback,
     nodes::{analyze::Analyze, clarify::Clarify, confirm::Confirm, gather::Gather, respond::Respond, round::Rounds},
-    state::{AgentState, Hears},
+    state::{AgentState, ChatListener},
     view::Prompts,
 };
 
@@ -30,7 +30,7 @@ pub fn chat_graph(
     let model = ModelWithFallback::new(model, fallback);
     let prompts = Prompts::new(&registry);
     let rounds = Rounds::new(registry.clone(), blobs.clone(), prompts.clone());
-    Graph::builder(CHAT, Analyze::NAME, Hears(registry.book.clone()))
+    Graph::builder(CHAT, Analyze::NAME, ChatListener(registry.book.clone()))
         .node(Analyze::new(model.clone(), registry.clone(), rounds.clone()))
         .node(Clarify::new(registry.clone()))
         .node(Gather::new(model.clone(), rounds))

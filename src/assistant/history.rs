@@ -8,27 +8,27 @@ use countersign_model::{Message, Role};
 use serde::{Deserialize, Serialize};
 
 /// The number of messages that are kept.
-pub const KEPT_LINES: usize = 12;
+pub const MAX_LINES: usize = 12;
 /// The longest message kept, in characters.
-pub const LONGEST_LINE: usize = 600;
+pub const MAX_LINE_LENGTH: usize = 600;
 /// The number of older turns that are kept as one line each.
-pub const KEPT_SUMMARIES: usize = 5;
+pub const MAX_SUMMARIES: usize = 5;
 /// The longest of those lines, in characters.
-pub const LONGEST_SUMMARY: usize = 120;
+pub const MAX_SUMMARY_LENGTH: usize = 120;
 
 /// The newest messages and a summary of older ones.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct History {
     /// The newest messages, newest last.
-    pub lines: Vec<Line>,
+    pub lines: Vec<HistoryMessage>,
     /// A line about each older turn, newest last.
     pub summary: Vec<String>,
 }
 
 /// One message.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Line {
+pub struct HistoryMessage {
     /// The turn it belongs to.
     pub turn: u64,
     /// The person who said it; `None`: the bot.
@@ -40,25 +40,25 @@ pub struct Line {
 
 impl History {
     /// Adds a person's message.
-    pub fn person_said(&mut self, turn: u64, by: &UserId, text: &str) {
-        self.push(Line { turn, by: Some(by.clone()), text: shorten(text, LONGEST_LINE) });
+    pub fn add_person_message(&mut self, turn: u64, by: &UserId, text: &str) {
+        self.push(HistoryMessage { turn, by: Some(by.clone()), text: shorten(text, MAX_LINE_LENGTH) });
     }
 
     /// Adds a reply of the bot.
-    pub fn bot_said(&mut self, turn: u64, text: &str) {
-        self.push(Line { turn, by: None, text: shorten(text, LONGEST_LINE) });
+    pub fn add_bot_message(&mut self, turn: u64, text: &str) {
+        self.push(HistoryMessage { turn, by: None, text: shorten(text, MAX_LINE_LENGTH) });
     }
 
-    fn push(&mut self, line: Line) {
+    fn push(&mut self, line: HistoryMessage) {
         self.lines.push(line);
-        while self.lines.len() > KEPT_LINES {
+        while self.lines.len() > MAX_LINES {
             let old = self.lines.remove(0);
             if old.by.is_some() {
-                self.summary.push(shorten(&one_line(&old.text), LONGEST_SUMMARY));
+                self.summary.push(shorten(&one_line(&old.text), MAX_SUMMARY_LENGTH));
             }
         }
-        if self.summary.len() > KEPT_SUMMARIES {
-            self.summary.drain(..self.summary.len() - KEPT_SUMMARIES);
+        if self.summary.len() > MAX_SUMMARIES {
+            self.summary.drain(..self.summary.len() - MAX_SUMMARIES);
         }
     }
 
@@ -105,8 +105,8 @@ mod tests {
     fn talk(turns: u64) -> History {
         let mut history = History::default();
         for turn in 1..=turns {
-            history.person_said(turn, &"ana".into(), &format!("question {turn}"));
-            history.bot_said(turn, &format!("answer {turn}"));
+            history.add_person_message(turn, &"ana".into(), &format!("question {turn}"));
+            history.add_bot_message(turn, &format!("answer {turn}"));
         }
         history
     }
@@ -114,17 +114,17 @@ mod tests {
     #[test]
     fn old_turns_become_one_line_each() {
         let history = talk(9);
-        assert_eq!(history.lines.len(), KEPT_LINES);
+        assert_eq!(history.lines.len(), MAX_LINES);
         assert_eq!(history.lines[0].text, "question 4");
         assert_eq!(history.summary, ["question 1", "question 2", "question 3"]);
-        assert_eq!(talk(600).summary.len(), KEPT_SUMMARIES);
+        assert_eq!(talk(600).summary.len(), MAX_SUMMARIES);
     }
 
     #[test]
     fn a_model_sees_alternating_speakers_beginning_with_a_person() {
         let mut history = talk(7);
         history.lines.remove(0); // begins with an answer now
-        history.bot_said(7, "and one more thing");
+        history.add_bot_message(7, "and one more thing");
         let messages = history.before(8);
         let roles: Vec<_> = messages.iter().map(|message| message.role).collect();
         assert_eq!(roles[0], Role::User);

@@ -47,4 +47,4 @@ pub mod state;
 mod tools;
 mod view;
 
-pub use countersign_understanding::{lets_go, spared};
+pub use countersign_understanding::{forbidden_change, is_cancellation};

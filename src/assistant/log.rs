@@ -12,9 +12,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// The number of entries that are kept.
-pub const KEPT: usize = 40;
+pub const MAX_ENTRIES: usize = 40;
 /// The number of the newest entries that can be undone, or tried again.
-const FOLLOWED_UP: usize = 5;
+const MAX_WITH_FOLLOW_UP: usize = 5;
 
 /// The newest entries, and the number of those before them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -23,12 +23,12 @@ pub struct Log {
     /// The number of older entries that were dropped.
     pub earlier: u64,
     /// The newest entries, newest last.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<LogEntry>,
 }
 
 /// One change that was asked for, and its outcome.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Entry {
+pub struct LogEntry {
     /// The id of its record.
     pub id: ActionId,
     /// The name of the action.
@@ -66,7 +66,7 @@ impl Log {
             _ => record.approved_by(),
         };
         self.entries.retain(|entry| entry.id != record.id);
-        self.entries.push(Entry {
+        self.entries.push(LogEntry {
             id: record.id.clone(),
             action: record.name.clone(),
             at: now,
@@ -78,16 +78,16 @@ impl Log {
             again: matches!(record.status, Status::Failed | Status::Expired).then(|| record.parameters.clone()),
             undo: if record.status == Status::Done { record.undo.clone() } else { None },
         });
-        let over = self.entries.len().saturating_sub(KEPT);
+        let over = self.entries.len().saturating_sub(MAX_ENTRIES);
         self.entries.drain(..over);
         self.earlier += over as u64;
-        // What follows up a change was worked out from what was true then: only the newest are kept.
-        let old = self.entries.len().saturating_sub(FOLLOWED_UP);
+        // Follow-ups were worked out from the state at that time, so only the newest are kept.
+        let old = self.entries.len().saturating_sub(MAX_WITH_FOLLOW_UP);
         self.entries[..old].iter_mut().for_each(|entry| (entry.undo, entry.again) = (None, None));
     }
 
     /// Returns the changes that were carried out or tried, without those that were only asked for.
-    pub fn done(&self) -> impl Iterator<Item = &Entry> {
+    pub fn carried_out(&self) -> impl Iterator<Item = &LogEntry> {
         self.entries.iter().filter(|entry| entry.status.has_outcome())
     }
 }

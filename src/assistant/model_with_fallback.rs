@@ -35,7 +35,7 @@ impl ModelWithFallback {
         request: &Request,
     ) -> Result<Response, NodeError> {
         if !state.turn.without_model {
-            match self.model.respond(&self.told(request)).await {
+            match self.model.respond(&self.for_model(request)).await {
                 Ok(response) => {
                     if self.model.is_remote() {
                         usage.add(&response);
@@ -51,7 +51,7 @@ impl ModelWithFallback {
                             error!("The language model cannot be used: {}", countersign_core::cause::chain(&reason));
                         }
                     }
-                    self.give_up(state);
+                    self.continue_without_model(state);
                     return self.without_model(&Request { exchange: Vec::new(), ..request.clone() }).await;
                 }
             }
@@ -61,7 +61,7 @@ impl ModelWithFallback {
 
     /// Returns the request as the model is sent it: a language model finds names itself, and each word of the situation
     /// costs.
-    fn told<'a>(&self, request: &'a Request) -> Cow<'a, Request> {
+    fn for_model<'a>(&self, request: &'a Request) -> Cow<'a, Request> {
         match (self.model.is_remote(), request.situation.get("names")) {
             (true, Some(_)) => {
                 let mut told = request.clone();
@@ -80,14 +80,14 @@ impl ModelWithFallback {
     }
 
     /// Goes on without the language model for the rest of the turn.
-    pub(super) fn give_up(&self, state: &mut AgentState) {
+    pub(super) fn continue_without_model(&self, state: &mut AgentState) {
         state.turn.without_model = true;
         state.turn.exchange.clear();
         state.turn.change = None;
     }
 
     /// Returns true if a language model takes part in this turn: it finds words for anything, the grammar does not.
-    pub(super) fn finds_words(&self, state: &AgentState) -> bool {
+    pub(super) fn has_language_model(&self, state: &AgentState) -> bool {
         !state.turn.without_model && self.model.is_remote()
     }
 }

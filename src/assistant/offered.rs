@@ -32,11 +32,11 @@ const ORDINALS: &[&[&str]] = &[
     &["fifth", "5", "5th", "#5"],
 ];
 /// The largest number of words in a pick; a longer message stands for itself.
-const MOST_WORDS: usize = 8;
+const MAX_WORDS: usize = 8;
 
 /// Returns the choice that these words pick, if they plainly pick one. Words of the question that are in no label do
 /// not count: “the running document” where documents were asked about.
-pub(super) fn picked<'a>(choices: &'a [Choice], question: Option<&str>, said: &str) -> Option<&'a Choice> {
+pub(super) fn picked_choice<'a>(choices: &'a [Choice], question: Option<&str>, said: &str) -> Option<&'a Choice> {
     let said = said.trim().trim_end_matches(['.', '!', '…']).to_lowercase().replace('’', "'");
     if choices.is_empty() || said.ends_with('?') {
         return None;
@@ -50,11 +50,11 @@ pub(super) fn picked<'a>(choices: &'a [Choice], question: Option<&str>, said: &s
     let in_label =
         |word: &str| choices.iter().any(|choice| words_of(&choice.label.to_lowercase()).iter().any(|own| own == word));
     let says_nothing = |word: &str| SMALL.contains(&word) || (of_question(word) && !in_label(word));
-    let telling: Vec<&str> = all.iter().map(String::as_str).filter(|word| !says_nothing(word)).collect();
-    if telling.is_empty() || all.len() > MOST_WORDS {
+    let meaningful: Vec<&str> = all.iter().map(String::as_str).filter(|word| !says_nothing(word)).collect();
+    if meaningful.is_empty() || all.len() > MAX_WORDS {
         return None;
     }
-    if let [word] = telling.as_slice() {
+    if let [word] = meaningful.as_slice() {
         if *word == "last" {
             return choices.last();
         }
@@ -63,12 +63,12 @@ pub(super) fn picked<'a>(choices: &'a [Choice], question: Option<&str>, said: &s
         }
     }
     let label = |choice: &&Choice| words_of(&choice.label.to_lowercase());
-    let mut same = choices.iter().filter(|choice| label(choice) == telling);
+    let mut same = choices.iter().filter(|choice| label(choice) == meaningful);
     let same = same.next().filter(|_| same.next().is_none());
     same.or_else(|| {
         let has = |choice: &&Choice| {
             let label = label(choice);
-            telling.iter().all(|word| label.iter().any(|own| own == word))
+            meaningful.iter().all(|word| label.iter().any(|own| own == word))
         };
         let mut fitting = choices.iter().filter(has);
         fitting.next().filter(|_| fitting.next().is_none())
@@ -92,7 +92,7 @@ mod tests {
 
     fn pick(labels: &[&str], said: &str) -> Option<usize> {
         let choices: Vec<_> = labels.iter().map(|label| choice(label)).collect();
-        let found = picked(&choices, Some("There are several experiments. Which one do you mean?"), said)?;
+        let found = picked_choice(&choices, Some("There are several experiments. Which one do you mean?"), said)?;
         choices.iter().position(|choice| choice == found)
     }
 

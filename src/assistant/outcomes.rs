@@ -10,26 +10,26 @@ use serde_json::{Value, json};
 
 use super::{
     log::Log,
-    plan::{Plan, in_order},
+    plan::{Plan, requests_in_words},
 };
 
 /// The number of entries that are listed.
-const LISTED: usize = 15;
+const MAX_LISTED: usize = 15;
 
 /// Returns the reply to the end of an action, whatever it is.
 pub fn outcome(registry: &Registry, record: &ActionRecord) -> Reply {
     let subject = subject(registry, record);
-    let reply = told(record, subject.as_deref());
+    let reply = outcome_reply(record, subject.as_deref());
     let steps = registry.of_action(&record.name).map(|capability| capability.next_steps(record)).unwrap_or_default();
     steps.into_iter().fold(reply, |reply, step| reply.choice(step.label, step.says))
 }
 
 /// Returns the outcome, without what comes next.
-fn told(record: &ActionRecord, subject: Option<&str>) -> Reply {
+fn outcome_reply(record: &ActionRecord, subject: Option<&str>) -> Reply {
     let to = || Text::new().person(record.requested_by.clone()).plain(" ");
     match record.status {
         Status::Done => {
-            let text = to().join(done(record, subject));
+            let text = to().join(carried_out(record, subject));
             let goes_on = subject.is_some() && summary(record).words() == record.card.done;
             Reply::text(if goes_on { text.plain(" What next?") } else { text })
         }
@@ -82,9 +82,9 @@ pub fn done_so_far(registry: &Registry, record: &ActionRecord, plan: &Plan) -> R
     let subject = subject(registry, record);
     let to = Text::new().person(record.requested_by.clone()).plain(" ");
     Reply::text(
-        to.join(done(record, subject.as_deref()))
+        to.join(carried_out(record, subject.as_deref()))
             .plain(" Next: ")
-            .plain(in_order(plan.ahead.get(..1).unwrap_or_default())),
+            .plain(requests_in_words(plan.ahead.get(..1).unwrap_or_default())),
     )
 }
 
@@ -105,7 +105,7 @@ pub fn everyone_and(by: &UserId, record: &ActionRecord) -> Text {
 }
 
 /// Says that it is done, and who approved: the card above says what. If the platform answered, its answer is given.
-fn done(record: &ActionRecord, subject: Option<&str>) -> Text {
+fn carried_out(record: &ActionRecord, subject: Option<&str>) -> Text {
     let told = summary(record);
     if told.words() != record.card.done {
         return match approved_by_others(record) {
@@ -218,13 +218,13 @@ pub fn subject(registry: &Registry, record: &ActionRecord) -> Option<String> {
 
 /// Returns the list of what was done in this thread: when, and who approved.
 pub fn accomplished(registry: &Registry, log: &Log) -> Reply {
-    let done: Vec<_> = log.done().collect();
+    let done: Vec<_> = log.carried_out().collect();
     if done.is_empty() {
         let first = registry.suggestions().next();
         return Reply::text("Nothing was changed in this thread so far.").choices(first);
     }
-    let older = done.len().saturating_sub(LISTED) as u64 + log.earlier;
-    let points = done.iter().rev().take(LISTED).rev().map(|entry| {
+    let older = done.len().saturating_sub(MAX_LISTED) as u64 + log.earlier;
+    let points = done.iter().rev().take(MAX_LISTED).rev().map(|entry| {
         let mark = match entry.status {
             Status::Done if entry.cut_short => "⏹ ",
             Status::Done => "✅ ",
@@ -267,7 +267,7 @@ pub fn log_as_data(log: &Log) -> Value {
         .entries
         .iter()
         .rev()
-        .take(LISTED)
+        .take(MAX_LISTED)
         .rev()
         .map(|entry| {
             json!({

@@ -16,12 +16,12 @@ use super::{
     state::{AgentState, Turn},
 };
 
-/// The number of requests of one message that are done.
-pub const MOST_STEPS: usize = 8;
-/// The number of plans that wait at a time.
-const KEPT: usize = 6;
+/// The maximum number of requests of one message that are carried out.
+pub const MAX_STEPS: usize = 8;
+/// The maximum number of plans that wait at a time.
+const MAX_PLANS: usize = 6;
 /// The longest request or result that is kept, in characters.
-const LONGEST: usize = 300;
+const MAX_TEXT_LENGTH: usize = 300;
 
 /// The requests of one message, and the progress with them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -39,7 +39,7 @@ pub struct Plan {
     pub step_results: Vec<StepResult>,
     /// The requests after it, in order.
     pub ahead: Vec<String>,
-    /// The number of requests in the message beyond [`MOST_STEPS`].
+    /// The number of requests in the message beyond [`MAX_STEPS`].
     pub left_out: usize,
 }
 
@@ -75,7 +75,7 @@ impl Plan {
 }
 
 /// Lists requests in one line.
-pub fn in_order(requests: &[String]) -> String {
+pub fn requests_in_words(requests: &[String]) -> String {
     let requests: Vec<_> = requests.iter().map(|request| shorten(request, 120)).collect();
     let words = requests.join("; ");
     if words.ends_with(['.', '!', '?', '…']) { words } else { format!("{words}.") }
@@ -94,13 +94,13 @@ impl AgentState {
     }
 
     /// Returns true if another request follows the one in hand.
-    pub fn goes_on(&self) -> bool {
+    pub fn has_next_step(&self) -> bool {
         self.plan().is_some_and(|plan| !plan.ahead.is_empty())
     }
 
     /// Begins a plan: the first of these requests is the one in hand from now on.
     pub fn begin_plan(&mut self, steps: &[String]) {
-        let mut ahead = steps.iter().take(MOST_STEPS).map(|step| shorten(step, super::state::LONGEST_MESSAGE));
+        let mut ahead = steps.iter().take(MAX_STEPS).map(|step| shorten(step, super::state::MAX_MESSAGE_LENGTH));
         let Some(first) = ahead.next() else { return };
         let ahead: Vec<String> = ahead.collect();
         self.turn.said = first;
@@ -110,10 +110,10 @@ impl AgentState {
             step_counter: 1,
             total_steps: 1 + ahead.len(),
             ahead,
-            left_out: steps.len().saturating_sub(MOST_STEPS),
+            left_out: steps.len().saturating_sub(MAX_STEPS),
             ..Plan::default()
         });
-        let over = self.plans.len().saturating_sub(KEPT);
+        let over = self.plans.len().saturating_sub(MAX_PLANS);
         self.plans.drain(..over);
     }
 
@@ -142,13 +142,17 @@ impl AgentState {
 
     /// Notes the result of the step in hand and takes up the next one, if there is one.
     pub fn next_step(&mut self, result: &str, now: Timestamp) {
-        let request = shorten(&self.turn.said, LONGEST);
+        let request = shorten(&self.turn.said, MAX_TEXT_LENGTH);
         let Some(plan) = self.plan_mut().filter(|plan| !plan.ahead.is_empty()) else { return };
         plan.waits_for = WaitsFor::Nothing;
-        plan.step_results.push(StepResult { step: plan.step_counter, request, result: shorten(result, LONGEST) });
+        plan.step_results.push(StepResult {
+            step: plan.step_counter,
+            request,
+            result: shorten(result, MAX_TEXT_LENGTH),
+        });
         let said = plan.ahead.remove(0);
         plan.step_counter += 1;
-        // After a card others may have spoken: what is done now comes after that.
+        // Others may have written after the card: this step then belongs to a newer turn.
         let newest = self.newest_turn();
         let number = if newest > self.turn.number { newest + 1 } else { self.turn.number };
         if let Some(plan) = self.plan_mut() {
@@ -166,7 +170,7 @@ impl AgentState {
 
     /// Removes the plans of other turns whose question is no longer open, or that broke off; returns the requests that
     /// were ahead.
-    pub fn left_behind(&mut self) -> Vec<String> {
+    pub fn drop_abandoned_plans(&mut self) -> Vec<String> {
         let (number, newest) = (self.turn.number, self.draft_turn);
         let asked = self.draft.is_some();
         let is_over = |plan: &mut Plan| {

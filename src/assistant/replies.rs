@@ -17,27 +17,27 @@ use serde_json::Value;
 use super::{
     history::shorten,
     outcomes,
-    plan::{MOST_STEPS, Plan, in_order},
-    state::{AgentState, Read},
+    plan::{MAX_STEPS, Plan, requests_in_words},
+    state::{AgentState, ToolRead},
     tools,
 };
 
 /// The number of answers that are offered as buttons.
-const BUTTONS: usize = 5;
+const MAX_BUTTONS: usize = 5;
 /// Says that the grammar took the place of the language model.
 pub const WITHOUT_MODEL: &str = "I worked without my language model this time, so I may have missed some nuance.";
 /// The longest label of a button, in characters.
-const LABEL: usize = 60;
+const MAX_LABEL_LENGTH: usize = 60;
 
 /// The number of examples that are shown to a person who was not understood.
-const EXAMPLES: usize = 4;
+const MAX_EXAMPLES: usize = 4;
 
 /// Suggestions of what to say, when nothing was understood.
 pub fn examples(registry: &Registry) -> Reply {
-    let says = registry.invitations().take(EXAMPLES).map(|(_, says)| Text::new().italic(says));
+    let says = registry.invitations().take(MAX_EXAMPLES).map(|(_, says)| Text::new().italic(says));
     registry
         .suggestions()
-        .take(EXAMPLES / 2)
+        .take(MAX_EXAMPLES / 2)
         .fold(
             Reply::text("I'm not sure what you would like. Here are a few things you can say:")
                 .and(Part::List(says.collect())),
@@ -52,7 +52,7 @@ pub fn not_understood() -> Reply {
 }
 
 /// Asks one question, with the possible meanings as buttons.
-pub fn which(question: &str, options: &[String]) -> Reply {
+pub fn ask_which(question: &str, options: &[String]) -> Reply {
     let question = match (question.trim(), options) {
         ("", [only]) => Text::new().plain("Did you mean “").plain(only).plain("”?"),
         ("", _) => Text::from("What do you mean?"),
@@ -62,7 +62,10 @@ pub fn which(question: &str, options: &[String]) -> Reply {
 }
 
 fn buttons(reply: Reply, options: &[String]) -> Reply {
-    options.iter().take(BUTTONS).fold(reply, |reply, option| reply.choice(shorten(option, LABEL), option))
+    options
+        .iter()
+        .take(MAX_BUTTONS)
+        .fold(reply, |reply, option| reply.choice(shorten(option, MAX_LABEL_LENGTH), option))
 }
 
 /// Makes the buttons repeat all of the request in its own words, with the chosen thing in place of the name that does
@@ -96,7 +99,7 @@ pub fn with_whole_requests(mut reply: Reply, said: &str, asked: Option<&str>) ->
 /// Asks for what a change lacks.
 pub fn ask_for(change: &Draft, missing: &MissingParameter, how_many: usize) -> Reply {
     let reply = buttons(Reply::text(missing.question.as_str()), &missing.options);
-    let reply = match missing.options.len() > BUTTONS {
+    let reply = match missing.options.len() > MAX_BUTTONS {
         true => reply.hint(Text::new().plain("Possible: ").plain(shorten(&missing.options.join(", "), 400))),
         false => reply,
     };
@@ -120,7 +123,7 @@ pub fn still_waiting(registry: &Registry, draft: &Draft) -> Reply {
 }
 
 /// Puts above the answer which of several requests it is for.
-pub fn at_place(mut reply: Reply, plan: Option<&Plan>) -> Reply {
+pub fn with_plan_place(mut reply: Reply, plan: Option<&Plan>) -> Reply {
     if let Some(plan) = plan {
         reply.parts.insert(0, Part::Note(plan.place().into()));
     }
@@ -128,10 +131,10 @@ pub fn at_place(mut reply: Reply, plan: Option<&Plan>) -> Reply {
 }
 
 /// Returns the place of a card among several requests, and what follows when it is approved.
-pub fn of_plan(plan: &Plan) -> Text {
+pub fn plan_note(plan: &Plan) -> Text {
     match plan.ahead.as_slice() {
         [] => format!("{}.", plan.place()).into(),
-        ahead => format!("{}. When it is done: {}", plan.place(), in_order(ahead)).into(),
+        ahead => format!("{}. When it is done: {}", plan.place(), requests_in_words(ahead)).into(),
     }
 }
 
@@ -153,10 +156,10 @@ pub fn takes_back(done: &Text, at: Timestamp) -> Text {
 }
 
 /// Adds the requests that follow once the question is answered.
-pub fn then(reply: Reply, ahead: &[String]) -> Reply {
+pub fn with_next_steps(reply: Reply, ahead: &[String]) -> Reply {
     match ahead {
         [] => reply,
-        ahead => reply.hint(format!("After that: {}", in_order(ahead))),
+        ahead => reply.hint(format!("After that: {}", requests_in_words(ahead))),
     }
 }
 
@@ -164,7 +167,7 @@ pub fn then(reply: Reply, ahead: &[String]) -> Reply {
 pub fn not_gone_on_to(reply: Reply, undone: &[String]) -> Reply {
     match undone {
         [] => reply,
-        undone => reply.and(Part::Text(format!("I did not go on to: {}", in_order(undone)).into())),
+        undone => reply.and(Part::Text(format!("I did not go on to: {}", requests_in_words(undone)).into())),
     }
 }
 
@@ -173,7 +176,7 @@ pub fn left_behind(reply: Reply, undone: &[String]) -> Reply {
     match undone {
         [] => reply,
         undone => reply.and(Part::Text(
-            format!("What was to follow your earlier request is not done: {}", in_order(undone)).into(),
+            format!("What was to follow your earlier request is not done: {}", requests_in_words(undone)).into(),
         )),
     }
 }
@@ -182,7 +185,7 @@ pub fn left_behind(reply: Reply, undone: &[String]) -> Reply {
 pub fn left_out(reply: Reply, how_many: usize) -> Reply {
     match how_many {
         0 => reply,
-        n => reply.hint(format!("I do up to {MOST_STEPS} requests of a message, so I left out the last {n}.")),
+        n => reply.hint(format!("I do up to {MAX_STEPS} requests of a message, so I left out the last {n}.")),
     }
 }
 
@@ -311,13 +314,13 @@ pub fn without_model(reply: Reply) -> Reply {
 pub fn results(registry: &Registry, state: &AgentState) -> Option<Reply> {
     let mut whole: Option<Reply> = None;
     for read in &state.turn.reads {
-        let Some(part) = of_tool(registry, state, read) else { continue };
+        let Some(part) = tool_reply(registry, state, read) else { continue };
         whole = Some(match whole {
             None => part,
             Some(mut whole) => {
                 whole.parts.extend(part.parts);
                 whole.choices.extend(part.choices);
-                whole.choices.truncate(BUTTONS);
+                whole.choices.truncate(MAX_BUTTONS);
                 whole.files.extend(part.files);
                 whole
             }
@@ -327,7 +330,7 @@ pub fn results(registry: &Registry, state: &AgentState) -> Option<Reply> {
 }
 
 /// Returns one tool's answer, in the form its capability gives it.
-pub fn of_tool(registry: &Registry, state: &AgentState, read: &Read) -> Option<Reply> {
+pub fn tool_reply(registry: &Registry, state: &AgentState, read: &ToolRead) -> Option<Reply> {
     if let Some(failed) = &read.failed {
         return Some(failed.clone());
     }

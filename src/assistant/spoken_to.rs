@@ -7,12 +7,12 @@
 
 use countersign_core::ids::UserId;
 use countersign_graph::action::ActionRecord;
-use countersign_understanding::{self as understanding, Meaning, book::Book, situation::Asked};
+use countersign_understanding::{self as understanding, Meaning, book::Book, situation::DraftQuestion};
 
 use super::{offered, state::AgentState, view};
 
 /// The largest number of words in an answer, even by a person who is alone with the bot.
-const MOST_WORDS: usize = 8;
+const MAX_WORDS: usize = 8;
 
 /// Numbers that are written out.
 const NUMBERS: &[&str] = &[
@@ -21,7 +21,7 @@ const NUMBERS: &[&str] = &[
 ];
 
 /// The number of people who wrote in the thread that are remembered: more than one is company.
-const SPEAKERS: usize = 3;
+const MAX_SPEAKERS: usize = 3;
 
 /// Words of a person who talks with other people, or about the matter.
 const TALK: &[&str] = &[
@@ -205,7 +205,7 @@ impl AgentState {
     /// Notes that a person wrote in the thread; `to_another`: to another person.
     pub(super) fn note_presence(&mut self, by: &UserId, to_another: bool) {
         self.in_company |= to_another;
-        if self.speakers.len() < SPEAKERS && !self.speakers.contains(by) {
+        if self.speakers.len() < MAX_SPEAKERS && !self.speakers.contains(by) {
             self.speakers.push(by.clone());
         }
     }
@@ -226,12 +226,11 @@ impl AgentState {
         }
         let asks = text.trim_end().ends_with('?');
         // Nobody else is there to be answered: what cannot be the answer is asked for once more.
-        if asked_of == Some(by) && self.waits_for_an_answer() && !asks && words.len() <= MOST_WORDS && !is_talk(&words)
-        {
+        if asked_of == Some(by) && self.waits_for_an_answer() && !asks && words.len() <= MAX_WORDS && !is_talk(&words) {
             return true;
         }
         let waits = !open.is_empty() || self.draft.is_some() || !self.offered.is_empty();
-        match book.meaning(&view::heard(self, by, text, open)) {
+        match book.meaning(&view::situation_for_message(self, by, text, open)) {
             Meaning::Request | Meaning::Agreement => true,
             Meaning::Correction => !self.waits_for_an_answer() && (!open.is_empty() || !is_talk(&words)),
             Meaning::Drop => waits,
@@ -253,12 +252,12 @@ impl AgentState {
             return false;
         }
         if !self.offered.is_empty()
-            && offered::picked(&self.offered, self.turn.final_response.as_deref(), text).is_some()
+            && offered::picked_choice(&self.offered, self.turn.final_response.as_deref(), text).is_some()
         {
             return true;
         }
         let Some(draft) = &self.draft else { return false };
-        if understanding::lets_go(text) || understanding::ends_draft(text) {
+        if understanding::is_cancellation(text) || understanding::ends_draft(text) {
             return true;
         }
         let rest = without_beginning(words);
@@ -270,12 +269,12 @@ impl AgentState {
         if asked.options.iter().any(|option| lower(option).join(" ") == plain) {
             return true;
         }
-        fits(asked, text, rest)
+        is_possible_answer(asked, text, rest)
     }
 }
 
 /// Returns true if words have the form of the answer to a question.
-fn fits(asked: &Asked, text: &str, words: &[String]) -> bool {
+fn is_possible_answer(asked: &DraftQuestion, text: &str, words: &[String]) -> bool {
     let has = |list: &[&str]| words.iter().any(|word| list.contains(&word.as_str()));
     let digits = words.iter().any(|word| word.contains(|c: char| c.is_ascii_digit()));
     let most = |count: usize| !words.is_empty() && words.len() <= count;
@@ -368,10 +367,10 @@ mod tests {
         state.turn.by = Some("ana".into());
         state.keep_draft(Draft {
             action: "create_experiment".to_owned(),
-            asked: Some(Asked {
+            asked: Some(DraftQuestion {
                 parameter: parameter.to_owned(),
                 options: options.iter().map(|option| (*option).to_owned()).collect(),
-                ..Asked::default()
+                ..DraftQuestion::default()
             }),
             ..Draft::default()
         });

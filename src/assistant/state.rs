@@ -6,7 +6,7 @@
 //! | `conversation_history` | [`AgentState::conversation`] | the thread, the newest messages; older ones as a line each |
 //! | `current_state` | [`Turn::phase`] (`ANALYZING`, `GATHERING_INFO`, `CONFIRMING`, `RESPONDING`); `EXECUTING` is the engine's [`countersign_graph::checkpoint::Cursor::Performing`] | the turn |
 //! | `intent_type`, `capability`, `confidence`, `user_request_summary` | [`Turn::analysis`] | the turn |
-//! | `step_counter`, `total_steps`, `step_results` | [`AgentState::plans`]: [`Plan::step_counter`] and its neighbours | from the message with several requests to the end of the last one, at most [`super::plan::MOST_STEPS`] |
+//! | `step_counter`, `total_steps`, `step_results` | [`AgentState::plans`]: [`Plan::step_counter`] and its neighbours | from the message with several requests to the end of the last one, at most [`super::plan::MAX_STEPS`] |
 //! | `action_needed`, `action_params` | [`Turn::change`], set by the tool `propose_<action>`; while something is missing also [`AgentState::draft`] | the turn; a draft until it is complete, dropped or forgotten |
 //! | `missing_params` | [`Turn::missing`], and the one that was asked for in [`Draft::asked`] | the turn; the draft |
 //! | `context_metadata` and the lists that were read | [`AgentState::context`], by type: the tool's name in capitals, such as `CONTEXT_METADATA` | the thread, the newest |
@@ -40,7 +40,7 @@ use countersign_model::Message;
 use countersign_understanding::{
     book::Book,
     lexicon::Mention,
-    situation::{Analysis, Draft, TurnedDown},
+    situation::{Analysis, Draft, RejectedChange},
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -54,10 +54,10 @@ use super::{
 };
 
 /// The longest message a turn works with, in characters.
-pub const LONGEST_MESSAGE: usize = 4_000;
+pub const MAX_MESSAGE_LENGTH: usize = 4_000;
 /// The number of turns for which a question about a draft stays open, and a change that was turned down can be
 /// corrected.
-pub const DRAFT_TURNS: u64 = 4;
+pub const MAX_DRAFT_TURNS: u64 = 4;
 
 /// Buttons that answer no question, in addition to the registry's suggestions.
 const NO_ANSWERS: &[&str] = &["never mind", "what can you do?", "what concepts can you explain?"];
@@ -85,7 +85,7 @@ pub struct AgentState {
     /// The change that was turned down last, until anything else is asked for: the person can say what should be
     /// different.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub turned_down: Option<TurnedDown>,
+    pub turned_down: Option<RejectedChange>,
     /// The turn in which it was turned down.
     #[serde(skip_serializing_if = "is_zero")]
     pub turned_down_turn: u64,
@@ -119,7 +119,7 @@ pub struct AgentState {
 pub struct Turn {
     /// Counts the messages of the thread.
     pub number: u64,
-    /// The message, within [`LONGEST_MESSAGE`].
+    /// The message, within [`MAX_MESSAGE_LENGTH`].
     pub said: String,
     /// The person who wrote it.
     pub by: Option<UserId>,
@@ -145,7 +145,7 @@ pub struct Turn {
     /// The answers of tools, by key, in the order of [`Self::reads`].
     pub gathered: BTreeMap<String, Value>,
     /// The calls of reading tools, in order.
-    pub reads: Vec<Read>,
+    pub reads: Vec<ToolRead>,
     /// The problems of the turn.
     pub errors: Vec<Problem>,
     /// The families whose tools a model asked for.
@@ -201,7 +201,7 @@ pub enum Phase {
 
 /// One call of a reading tool.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Read {
+pub struct ToolRead {
     /// The name of the tool.
     pub tool: String,
     /// The arguments.
@@ -228,13 +228,13 @@ pub struct Problem {
 impl State for AgentState {
     fn begin_turn(&mut self, said: &Said) {
         let number = self.turn.number.max(self.newest_turn()) + 1;
-        let text = shorten(said.text.trim(), LONGEST_MESSAGE);
-        self.conversation.person_said(number, &said.by, &text);
-        if self.draft.is_some() && number > self.draft_turn + DRAFT_TURNS {
+        let text = shorten(said.text.trim(), MAX_MESSAGE_LENGTH);
+        self.conversation.add_person_message(number, &said.by, &text);
+        if self.draft.is_some() && number > self.draft_turn + MAX_DRAFT_TURNS {
             self.draft = None;
         }
         let offered = std::mem::take(&mut self.offered);
-        let text = offered::picked(&offered, self.turn.final_response.as_deref(), &text)
+        let text = offered::picked_choice(&offered, self.turn.final_response.as_deref(), &text)
             .map_or(text, |choice| choice.says.clone());
         self.turn = Turn { number, said: text, by: Some(said.by.clone()), at: said.at, ..Turn::default() };
         if let Some(ActionRequest { action, parameters: Value::Object(params) }) = said.request.clone() {
@@ -268,9 +268,9 @@ impl State for AgentState {
 }
 
 /// The listener of a thread, which runs no node; with the phrases that are understood.
-pub(super) struct Hears(pub(super) Arc<Book>);
+pub(super) struct ChatListener(pub(super) Arc<Book>);
 
-impl Listener<AgentState> for Hears {
+impl Listener<AgentState> for ChatListener {
     fn is_meant(&self, state: &AgentState, by: &UserId, text: &str, open: &[ActionRecord]) -> bool {
         state.is_spoken_to(&self.0, by, text, open)
     }
@@ -283,7 +283,7 @@ impl Listener<AgentState> for Hears {
         by: &UserId,
         now: Timestamp,
     ) -> Reply {
-        super::follow_up::heard(&self.0, state, record, follow_up, by, now)
+        super::follow_up::record_follow_up(&self.0, state, record, follow_up, by, now)
     }
 }
 
@@ -301,10 +301,10 @@ impl AgentState {
     }
 
     /// Keeps a change that was turned down, so that saying what should be different is enough.
-    pub(super) fn keep_turned_down(&mut self, record: &ActionRecord) {
+    pub(super) fn keep_rejected(&mut self, record: &ActionRecord) {
         let Value::Object(params) = record.parameters.clone() else { return };
         let change = Draft { action: record.name.clone(), params, asked: None };
-        self.turned_down = Some(TurnedDown { change, reason: outcomes::reason_of(record).map(str::to_owned) });
+        self.turned_down = Some(RejectedChange { change, reason: outcomes::reason_of(record).map(str::to_owned) });
         self.turned_down_turn = self.newest_turn();
     }
 
@@ -326,8 +326,8 @@ impl AgentState {
     /// Remembers the words of a reply, for the models of later turns.
     pub fn remember_reply(&mut self, reply: &Reply) {
         let words = reply.words();
-        self.conversation.bot_said(self.turn.number, &words);
-        self.turn.final_response = Some(shorten(&words, super::history::LONGEST_LINE));
+        self.conversation.add_bot_message(self.turn.number, &words);
+        self.turn.final_response = Some(shorten(&words, super::history::MAX_LINE_LENGTH));
     }
 
     /// Notes a problem.
@@ -339,7 +339,7 @@ impl AgentState {
 
     /// Asks for a missing parameter: the question becomes part of the draft.
     pub fn ask_for(&mut self, mut draft: Draft, missing: &MissingParameter) {
-        draft.asked = Some(countersign_understanding::situation::Asked {
+        draft.asked = Some(countersign_understanding::situation::DraftQuestion {
             parameter: missing.name.clone(),
             question: missing.question.clone(),
             options: missing.options.iter().take(10).cloned().collect(),

@@ -40,13 +40,13 @@ pub(super) const ERRORS: &str = "get_errors";
 /// The capability of requests that nothing here serves.
 pub(super) const UNSUPPORTED: &str = "unsupported";
 /// The largest size of all tools of a request together, in bytes of JSON: 3,000 tokens of four.
-pub(super) const LARGEST_OFFER: usize = 12_000;
+pub(super) const MAX_OFFER_BYTES: usize = 12_000;
 
 fn spec(name: &str, description: &str, input_schema: Value) -> ToolSpec {
     ToolSpec { name: name.to_owned(), description: description.to_owned(), input_schema, strict: false }
 }
 
-fn nothing() -> Value {
+fn no_arguments() -> Value {
     json!({ "type": "object", "properties": {}, "additionalProperties": false })
 }
 
@@ -60,12 +60,12 @@ pub(super) fn size(spec: &ToolSpec) -> usize {
 }
 
 /// Returns the action that a tool proposes, going by its name.
-pub(super) fn proposed(tool: &str) -> Option<&str> {
+pub(super) fn proposed_action(tool: &str) -> Option<&str> {
     tool.strip_prefix(PROPOSE)
 }
 
 /// The key of an offer: tools and actions by name, and true if a change is in hand.
-type Choice = (BTreeSet<&'static str>, bool);
+type OfferKey = (BTreeSet<&'static str>, bool);
 
 /// All tools there are, and which of them belong together.
 pub(super) struct Kit {
@@ -73,7 +73,7 @@ pub(super) struct Kit {
     analysis: ToolSpec,
     /// Tools and actions as a model sees them, by their own names.
     specs: HashMap<&'static str, ToolSpec>,
-    known: Mutex<HashMap<Choice, Arc<[ToolSpec]>>>,
+    offers: Mutex<HashMap<OfferKey, Arc<[ToolSpec]>>>,
 }
 
 impl Kit {
@@ -90,7 +90,7 @@ impl Kit {
         });
         let specs = tools.chain(actions).collect();
         let analysis = analysis(&registry.families);
-        Self { registry, analysis, specs, known: Mutex::default() }
+        Self { registry, analysis, specs, offers: Mutex::default() }
     }
 
     /// Returns the tool by which a model says that a request is unclear, several, or none.
@@ -113,7 +113,7 @@ impl Kit {
         for family in families {
             names.extend(self.registry.families_called(family).flat_map(Family::names));
         }
-        let mut left = LARGEST_OFFER.saturating_sub(self.own(in_hand).map(size).sum());
+        let mut left = MAX_OFFER_BYTES.saturating_sub(self.own(in_hand).map(size).sum());
         let mut chosen = BTreeSet::new();
         for name in names {
             let Some(spec) = self.specs.get(name).filter(|_| !chosen.contains(name)) else { continue };
@@ -124,11 +124,11 @@ impl Kit {
             }
         }
         let key = (chosen, in_hand);
-        let mut known = self.known.lock().expect("nothing panics while it is held");
+        let mut known = self.offers.lock().expect("nothing panics while it is held");
         if let Some(tools) = known.get(&key) {
             return Arc::clone(tools);
         }
-        let tools = self.put_together(&key.0, in_hand);
+        let tools = self.build_offer(&key.0, in_hand);
         if known.len() < 256 {
             known.insert(key, Arc::clone(&tools));
         }
@@ -136,7 +136,7 @@ impl Kit {
     }
 
     /// Returns the graph's own tools, then the chosen ones in the order of their families.
-    fn put_together(&self, chosen: &BTreeSet<&'static str>, in_hand: bool) -> Arc<[ToolSpec]> {
+    fn build_offer(&self, chosen: &BTreeSet<&'static str>, in_hand: bool) -> Arc<[ToolSpec]> {
         let mut tools: Vec<ToolSpec> = self.own(in_hand).cloned().collect();
         let mut told = BTreeSet::new();
         for name in self.registry.families.iter().flat_map(Family::names) {
@@ -145,9 +145,10 @@ impl Kit {
             }
         }
         let mut strictness = Strictness::new();
-        let (proposals, others): (Vec<_>, Vec<_>) = tools.iter_mut().partition(|tool| proposed(&tool.name).is_some());
+        let (proposals, others): (Vec<_>, Vec<_>) =
+            tools.iter_mut().partition(|tool| proposed_action(&tool.name).is_some());
         for tool in proposals.into_iter().chain(others) {
-            tool.strict = strictness.admits(&tool.input_schema);
+            tool.strict = strictness.admit(&tool.input_schema);
         }
         tools.into()
     }
@@ -166,7 +167,7 @@ impl Kit {
     /// Returns the capability that a request needs, in the wide words of the state, by a tool or an action that was
     /// called.
     pub(super) fn capability_of(&self, call: &str) -> Option<&'static str> {
-        self.registry.family_of(proposed(call).unwrap_or(call)).map(|family| family.within)
+        self.registry.family_of(proposed_action(call).unwrap_or(call)).map(|family| family.within)
     }
 
     /// Returns the families of these tools and actions.
@@ -178,7 +179,7 @@ impl Kit {
     }
 
     /// Returns the families that are offered when nothing is known of a request.
-    pub(super) fn often(&self) -> Vec<&'static str> {
+    pub(super) fn common_families(&self) -> Vec<&'static str> {
         self.registry.families.iter().filter(|family| family.often).map(|family| family.name).collect()
     }
 
@@ -249,7 +250,7 @@ fn analysis(families: &[Family]) -> ToolSpec {
 fn always() -> &'static [ToolSpec] {
     static TOOLS: LazyLock<Vec<ToolSpec>> = LazyLock::new(|| {
         vec![
-            spec(EXECUTION_LOG, "Read what was done in this thread, when, and who approved it.", nothing()),
+            spec(EXECUTION_LOG, "Read what was done in this thread, when, and who approved it.", no_arguments()),
             next_steps(),
         ]
     });
@@ -296,7 +297,7 @@ fn continuing() -> &'static [ToolSpec] {
                     "additionalProperties": false,
                 }),
             ),
-            spec(DROP_DRAFT, "Give up the draft: the person no longer wants it.", nothing()),
+            spec(DROP_DRAFT, "Give up the draft: the person no longer wants it.", no_arguments()),
         ]
     });
     &TOOLS
@@ -330,8 +331,9 @@ fn next_steps() -> ToolSpec {
 
 /// Returns the tools of `respond`: they read back what is known, and offer buttons.
 pub(super) fn responding(registry: &Registry) -> Vec<ToolSpec> {
-    let back =
-        |name: &str, what: &str| spec(name, &format!("Read back {what}. Nothing is asked of the platform."), nothing());
+    let back = |name: &str, what: &str| {
+        spec(name, &format!("Read back {what}. Nothing is asked of the platform."), no_arguments())
+    };
     let read = registry.tools.values().filter_map(|tool| Some(back(tool.name(), tool.read_back()?)));
     let own = [
         back(ALL_GATHERED, "everything that was gathered in this turn"),

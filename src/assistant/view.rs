@@ -14,14 +14,14 @@ use serde_json::Value;
 use super::{
     context::shortened_to,
     history::shorten,
-    log::Entry,
-    state::{AgentState, DRAFT_TURNS, LONGEST_MESSAGE},
+    log::LogEntry,
+    state::{AgentState, MAX_DRAFT_TURNS, MAX_MESSAGE_LENGTH},
 };
 
 /// The number of the newest changes that a model is shown.
 const RECENT_CHANGES: usize = 4;
 /// The longest result shown in the situation, in bytes of JSON.
-const LONGEST_RESULT: usize = 6_000;
+const MAX_RESULT_BYTES: usize = 6_000;
 
 /// The standing instructions of a language model: who it is, what each capability is about, and what is to be done.
 #[derive(Clone, Debug)]
@@ -51,7 +51,7 @@ impl Prompts {
 pub(super) fn situation(state: &AgentState, context: &Context) -> Situation {
     let turn = &state.turn;
     Situation {
-        said: shorten(&turn.said, LONGEST_MESSAGE),
+        said: shorten(&turn.said, MAX_MESSAGE_LENGTH),
         by: turn.by.as_ref().map(ToString::to_string).unwrap_or_default(),
         today: turn.at.to_string().chars().take(10).collect(),
         names: turn.names.clone(),
@@ -59,7 +59,7 @@ pub(super) fn situation(state: &AgentState, context: &Context) -> Situation {
         analysis: turn.analysis.clone(),
         draft: state.draft.clone(),
         on_card: on_card(state, context),
-        turned_down: state.turned_down.clone().filter(|_| turn.number <= state.turned_down_turn + DRAFT_TURNS),
+        turned_down: state.turned_down.clone().filter(|_| turn.number <= state.turned_down_turn + MAX_DRAFT_TURNS),
         last_subject: state.last_subject.clone(),
         open_cards: context.open.iter().rev().take(5).rev().map(open_card).collect(),
         recent_changes: recent_changes(state),
@@ -69,15 +69,15 @@ pub(super) fn situation(state: &AgentState, context: &Context) -> Situation {
 }
 
 /// Returns the situation if these words were the next message.
-pub(super) fn heard(state: &AgentState, by: &UserId, text: &str, open: &[ActionRecord]) -> Situation {
+pub(super) fn situation_for_message(state: &AgentState, by: &UserId, text: &str, open: &[ActionRecord]) -> Situation {
     let number = state.newest_turn() + 1;
     Situation {
-        said: shorten(text, LONGEST_MESSAGE),
+        said: shorten(text, MAX_MESSAGE_LENGTH),
         by: by.to_string(),
         today: state.turn.at.to_string().chars().take(10).collect(),
         draft: state.draft.clone(),
         on_card: state.on_card.clone().filter(|change| open.iter().any(|card| card.name == change.action)),
-        turned_down: state.turned_down.clone().filter(|_| number <= state.turned_down_turn + DRAFT_TURNS),
+        turned_down: state.turned_down.clone().filter(|_| number <= state.turned_down_turn + MAX_DRAFT_TURNS),
         last_subject: state.last_subject.clone(),
         open_cards: open.iter().rev().take(5).rev().map(open_card).collect(),
         recent_changes: recent_changes(state),
@@ -89,7 +89,7 @@ pub(super) fn heard(state: &AgentState, by: &UserId, text: &str, open: &[ActionR
 /// day by now.
 fn on_card(state: &AgentState, context: &Context) -> Option<Draft> {
     let mut change = state.on_card.clone()?;
-    let open = corrected(&change.action, context)?;
+    let open = card_to_correct(&change.action, context)?;
     for (key, value) in &mut change.params {
         if ["start_on", "end_on"].contains(&key.as_str())
             && let Some(shown) = open.parameters[key.as_str()].as_str()
@@ -101,7 +101,7 @@ fn on_card(state: &AgentState, context: &Context) -> Option<Draft> {
 }
 
 /// Returns the newest open card of this action, which a correction is about.
-pub(super) fn corrected<'a>(action: &str, context: &'a Context) -> Option<&'a ActionRecord> {
+pub(super) fn card_to_correct<'a>(action: &str, context: &'a Context) -> Option<&'a ActionRecord> {
     context.open.iter().filter(|open| open.name == action).max_by_key(|open| open.requested_at)
 }
 
@@ -120,7 +120,7 @@ fn recent_changes(state: &AgentState) -> Vec<RecentChange> {
         params: parameters.as_object().cloned().unwrap_or_default(),
         asked: None,
     };
-    let told = |entry: &&Entry| entry.again.is_some() || entry.status.has_outcome();
+    let told = |entry: &&LogEntry| entry.again.is_some() || entry.status.has_outcome();
     let entries: Vec<_> = state.log.entries.iter().filter(told).collect();
     let newest = entries.iter().skip(entries.len().saturating_sub(RECENT_CHANGES));
     newest
@@ -167,5 +167,5 @@ pub(super) fn request(
 }
 
 fn results(state: &AgentState) -> BTreeMap<String, Value> {
-    state.turn.gathered.iter().map(|(key, value)| (key.clone(), shortened_to(value, LONGEST_RESULT))).collect()
+    state.turn.gathered.iter().map(|(key, value)| (key.clone(), shortened_to(value, MAX_RESULT_BYTES))).collect()
 }

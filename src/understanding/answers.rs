@@ -5,8 +5,8 @@ use serde_json::Map;
 use super::{
     book::Book,
     situation::{Draft, RecentChange, Situation},
-    user_request::{Talk, Understood, UserRequest},
-    words::{self, Word, after, lower, plainly, skip, text},
+    user_request::{Interpretation, Talk, UserRequest},
+    words::{self, Word, after, lower, skip, strip_objection, text},
 };
 
 /// Phrases that let go of any request.
@@ -32,32 +32,32 @@ const STOP: &str = "stop that|stop this|stop it";
 const ENDS_DRAFT: &str = "stop|stop it|stop that|abort|quit|exit|no thanks|no thank you|none|none of them|no|delete it";
 
 /// Returns true if these words are one of the phrases.
-fn listed(phrases: &str, plain: &str) -> bool {
+fn is_one_of(phrases: &str, plain: &str) -> bool {
     phrases.split('|').any(|phrase| phrase == plain)
 }
 
 /// Returns true if a whole message lets go of its author's request: “never mind”, “hold on, cancel that please”. A
 /// question does so only where it is a request: “can you cancel that?”
-pub fn lets_go(said: &str) -> bool {
+pub fn is_cancellation(said: &str) -> bool {
     let all = words::words(said);
     let is_request = |pair: &[Word]| pair[0].any(&["can", "could", "will"]) && pair[1].any(&["you", "u"]);
     if said.trim_end().ends_with('?') && !all.windows(2).any(is_request) || all.iter().any(|word| word.quoted) {
         return false;
     }
-    let (waits, rest) = after_wait(words::polite(&all));
+    let (waits, rest) = without_hesitation(words::strip_politeness(&all));
     let plain = lower(rest);
-    [NEVER_MIND, CANCEL, WITHDRAW].iter().any(|list| listed(list, &plain)) || waits && listed(STOP, &plain)
+    [NEVER_MIND, CANCEL, WITHDRAW].iter().any(|list| is_one_of(list, &plain)) || waits && is_one_of(STOP, &plain)
 }
 
 /// Returns true if a whole message ends the questions about a change: “stop that”, “no thanks”.
 pub fn ends_draft(said: &str) -> bool {
     let all = words::words(said);
-    listed(ENDS_DRAFT, &lower(words::polite(&all)))
+    is_one_of(ENDS_DRAFT, &lower(words::strip_politeness(&all)))
 }
 
 /// A change that is not to be made: “don't start it”, “no, do not delete Math Hints”.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Spared {
+pub struct ForbiddenChange {
     /// The verb.
     pub verb: String,
     /// The name of the thing; `None` for “it” and the like.
@@ -65,50 +65,50 @@ pub struct Spared {
 }
 
 /// Returns the change that a whole message forbids.
-pub fn spared(said: &str) -> Option<Spared> {
+pub fn forbidden_change(said: &str) -> Option<ForbiddenChange> {
     const VERBS: &[&str] =
         &["start", "stop", "pause", "resume", "delete", "archive", "schedule", "create", "change", "rename", "move"];
     let all = words::words(said);
     if said.trim_end().ends_with('?') {
         return None;
     }
-    let (_, rest) = after_wait(words::polite(&all));
+    let (_, rest) = without_hesitation(words::strip_politeness(&all));
     let (verb, about) = after(rest, "don't|dont|not|never")?.split_first()?;
     let about = skip(about, "the");
     let name = match lower(about).as_str() {
         "" | "it" | "that" | "this" | "that one" | "this one" => None,
         _ => Some(text(about)),
     };
-    verb.any(VERBS).then(|| Spared { verb: verb.lower.clone(), name })
+    verb.any(VERBS).then(|| ForbiddenChange { verb: verb.lower.clone(), name })
 }
 
 /// Returns true if a message takes back an earlier request: “no, Running Test”, “actually …”, “… instead”.
-pub fn says_no(said: &str) -> bool {
+pub fn is_retraction(said: &str) -> bool {
     const OPENINGS: &str = "no|nope|actually|oops|oh no|sorry|wait|i meant|i mean|rather|my mistake|hold on|hang on";
     let all = words::words(said);
-    let words = words::polite(&all);
+    let words = words::strip_politeness(&all);
     after(words, OPENINGS).is_some() || words.last().is_some_and(|last| last.is("instead"))
 }
 
 /// Returns the words after “hold on” and the like, and true if there were any such words.
-fn after_wait(words: &[Word]) -> (bool, &[Word]) {
+fn without_hesitation(words: &[Word]) -> (bool, &[Word]) {
     const OPENINGS: &str = "hold on|hang on|wait a moment|wait a minute|wait a second|wait a sec|wait|one moment|\
         just a moment|stop ,|oh no|oh|oops|sorry|no|actually|my mistake|on second thought|on second thoughts|,";
     let mut rest = words;
     while let Some(left) = after(rest, OPENINGS).filter(|left| !left.is_empty()) {
-        rest = words::polite(left);
+        rest = words::strip_politeness(left);
     }
     (rest.len() < words.len(), rest)
 }
 
 /// Reads “never mind”. With nothing to let go of but cards, the reply says how those are decided.
-pub(crate) fn drop(words: &[Word], situation: &Situation) -> Option<Understood> {
-    let (waits, rest) = after_wait(words);
+pub(crate) fn cancellation(words: &[Word], situation: &Situation) -> Option<Interpretation> {
+    let (waits, rest) = without_hesitation(words);
     let (whole, plain) = (lower(words), lower(rest));
-    let always = listed(NEVER_MIND, &plain) || twice(rest);
-    let cancels = listed(CANCEL, &plain);
-    let holds_up = listed(WITHDRAW, &plain) || waits && listed(STOP, &plain);
-    let of_draft = cancels || holds_up || listed(ENDS_DRAFT, &whole);
+    let always = is_one_of(NEVER_MIND, &plain) || is_repeated_cancellation(rest);
+    let cancels = is_one_of(CANCEL, &plain);
+    let holds_up = is_one_of(WITHDRAW, &plain) || waits && is_one_of(STOP, &plain);
+    let of_draft = cancels || holds_up || is_one_of(ENDS_DRAFT, &whole);
     let nothing_but_cards = || match situation.open_cards.as_slice() {
         [] => UserRequest::Drop,
         _ => UserRequest::Talk(Talk::CardWaits),
@@ -118,9 +118,10 @@ pub(crate) fn drop(words: &[Word], situation: &Situation) -> Option<Understood> 
         (true, _, false) => Some(nothing_but_cards().into()),
         (_, true, false) if holds_up && !situation.open_cards.is_empty() => Some(nothing_but_cards().into()),
         (_, true, false) if cancels => Some(match &situation.last_subject {
-            Some(name) if situation.open_cards.is_empty() => {
-                Understood::unclear("What should I cancel?", vec![format!("cancel “{name}”"), "never mind".to_owned()])
-            }
+            Some(name) if situation.open_cards.is_empty() => Interpretation::unclear(
+                "What should I cancel?",
+                vec![format!("cancel “{name}”"), "never mind".to_owned()],
+            ),
             _ => nothing_but_cards().into(),
         }),
         _ => None,
@@ -128,14 +129,14 @@ pub(crate) fn drop(words: &[Word], situation: &Situation) -> Option<Understood> 
 }
 
 /// Returns true if the words let go in several ways at once: “nvm, scrap that”.
-fn twice(words: &[Word]) -> bool {
+fn is_repeated_cancellation(words: &[Word]) -> bool {
     let parts: Vec<String> = words.split(|word| word.is(",")).map(lower).filter(|part| !part.is_empty()).collect();
-    let lets_go = |part: String| listed(NEVER_MIND, &part) || listed(CANCEL, &part);
+    let lets_go = |part: String| is_one_of(NEVER_MIND, &part) || is_one_of(CANCEL, &part);
     parts.len() > 1 && parts.into_iter().all(lets_go)
 }
 
 /// Reads one of the answers that were offered.
-pub(crate) fn offered(book: &Book, words: &[Word], situation: &Situation) -> Option<Understood> {
+pub(crate) fn offered_answer(book: &Book, words: &[Word], situation: &Situation) -> Option<Interpretation> {
     let draft = situation.draft.as_ref()?;
     let asked = draft.asked.as_ref()?;
     let said = text(words).to_lowercase();
@@ -145,32 +146,33 @@ pub(crate) fn offered(book: &Book, words: &[Word], situation: &Situation) -> Opt
 }
 
 /// Reports a correction that fits no field.
-pub(crate) fn unclear_correction(words: &[Word], situation: &Situation) -> Option<Understood> {
+pub(crate) fn unclear_correction(words: &[Word], situation: &Situation) -> Option<Interpretation> {
     let draft = situation.in_hand()?;
-    let plain = plainly(words);
+    let plain = strip_objection(words);
     let said = after(plain, "use|make it|change it to|change that to|rather|instead use").unwrap_or(plain);
-    (draft.asked.is_none() && said.len() < words.len() && !said.is_empty()).then(|| Understood::all_but(&text(said)))
+    (draft.asked.is_none() && said.len() < words.len() && !said.is_empty())
+        .then(|| Interpretation::partly_unclear(&text(said)))
 }
 
 /// Reads “undo” and “try again”, perhaps with the change that is meant.
-pub(crate) fn undo(words: &[Word], situation: &Situation) -> Option<Understood> {
+pub(crate) fn undo_or_retry(words: &[Word], situation: &Situation) -> Option<Interpretation> {
     if let Some(which) = after(words, "undo|revert|take back|put back|roll back|rollback") {
-        return Some(recent(which, situation, |change| change.undo.as_ref(), Talk::NothingToUndo));
+        return Some(follow_up_of_recent(which, situation, |change| change.undo.as_ref(), Talk::NothingToUndo));
     }
     let which = match words {
         [word] if word.any(&["try", "retry", "repeat", "ask"]) => &[], // “again” at the end is gone already
         _ => after(words, "try again|ask again|try it again|try that again|retry|repeat|try it|try that")?,
     };
-    Some(recent(which, situation, |change| change.again.as_ref(), Talk::NothingToRepeat))
+    Some(follow_up_of_recent(which, situation, |change| change.again.as_ref(), Talk::NothingToRepeat))
 }
 
 /// Returns the follow-up of the newest recent change that has one, or of the change that is named.
-fn recent(
+fn follow_up_of_recent(
     which: &[Word],
     situation: &Situation,
     follow_up: impl Fn(&RecentChange) -> Option<&Draft>,
     nothing: Talk,
-) -> Understood {
+) -> Interpretation {
     const POINTING: &[&str] =
         &["", "that", "it", "this", "the last change", "the change", "last", "that change", "the last one"];
     let wanted = lower(which);

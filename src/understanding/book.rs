@@ -12,27 +12,27 @@ use super::{
     answers, doubts,
     intents::{self, Reading, declined},
     left_out::left_out,
-    lines::{Asks, Lines},
-    phrases::{Heard, Phrases},
+    lines::{CallKind, Lines},
+    phrases::{Phrases, Utterance},
     situation::Situation,
     talk,
-    user_request::{Talk, Understood, UserRequest},
-    words::{Word, after, lower, polite, respell, text, words, words_with},
+    user_request::{Interpretation, Talk, UserRequest},
+    words::{Word, after, lower, respell, strip_politeness, text, words, words_with},
 };
 
 /// The confidence that a thing is asked about which is only mentioned.
-pub(super) const MENTIONED: f64 = 0.75;
+pub(super) const MENTION_CONFIDENCE: f64 = 0.75;
 
 /// Verbs that bring back a change that was described before: its words are not all in this sentence.
-const BRINGS_BACK: &str = "undo|revert|take back|put back|roll back|rollback|try|retry|repeat|ask again|ask";
+const REPEAT_VERBS: &str = "undo|revert|take back|put back|roll back|rollback|try|retry|repeat|ask again|ask";
 
 /// The longest message that can be a phrase. Reading one costs more than its length.
-pub(super) const MOST_WORDS: usize = 250;
+pub(super) const MAX_WORDS: usize = 250;
 
 /// The phrases of all capabilities.
 #[derive(Default)]
 pub struct Book {
-    chapters: Vec<Chapter>,
+    capabilities: Vec<CapabilityPhrases>,
     /// The family of each tool and action; a family is offered to language models as a whole.
     families: HashMap<String, String>,
     /// The first family with actions: questions about changes in general belong to it.
@@ -42,7 +42,7 @@ pub struct Book {
 }
 
 /// The phrases of one capability.
-struct Chapter {
+struct CapabilityPhrases {
     /// The name of the capability.
     owner: &'static str,
     phrases: &'static dyn Phrases,
@@ -51,7 +51,7 @@ struct Chapter {
 
 impl fmt::Debug for Book {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list().entries(self.chapters.iter().map(|chapter| chapter.owner)).finish()
+        f.debug_list().entries(self.capabilities.iter().map(|capability| capability.owner)).finish()
     }
 }
 
@@ -63,7 +63,7 @@ impl Book {
     /// Fails with the first line that cannot be read, and the reason.
     pub fn with(mut self, owner: &'static str, phrases: &'static dyn Phrases) -> Result<Self, String> {
         let lines = Lines::read(phrases.lines())?;
-        self.chapters.push(Chapter { owner, phrases, lines });
+        self.capabilities.push(CapabilityPhrases { owner, phrases, lines });
         Ok(self)
     }
 
@@ -84,12 +84,12 @@ impl Book {
 
     /// Returns the tools (`false`) and actions (`true`) that lines lead to.
     pub fn leads_to(&self) -> impl Iterator<Item = (&str, bool)> {
-        let lines = self.chapters.iter().flat_map(|chapter| chapter.lines.calls());
-        lines.filter(|call| call.asks != Asks::Talk).map(|call| (call.name.as_str(), call.asks == Asks::Change))
+        let lines = self.capabilities.iter().flat_map(|capability| capability.lines.calls());
+        lines.filter(|call| call.kind != CallKind::Talk).map(|call| (call.name.as_str(), call.kind == CallKind::Change))
     }
 
     pub(super) fn phrases(&self) -> impl Iterator<Item = &'static dyn Phrases> {
-        self.chapters.iter().map(|chapter| chapter.phrases)
+        self.capabilities.iter().map(|capability| capability.phrases)
     }
 
     /// Returns the names of the outside systems.
@@ -105,7 +105,7 @@ impl Book {
                 self.families.values().find(|family| *family == "terminology").map(String::as_str)
             }
             UserRequest::Talk(Talk::NothingDone(_)) => self.changes.as_deref(),
-            UserRequest::Read { tool, .. } if tool == talk::LOG => self.changes.as_deref(),
+            UserRequest::Read { tool, .. } if tool == talk::EXECUTION_LOG => self.changes.as_deref(),
             UserRequest::Unclear { options, .. } if !options.is_empty() => self.changes.as_deref(),
             UserRequest::Read { tool, .. } => of(tool),
             UserRequest::Change { action, .. } => of(action),
@@ -126,55 +126,60 @@ impl Book {
     }
 
     /// Returns the request that a message expresses.
-    pub fn understand(&self, situation: &Situation) -> Understood {
+    pub fn understand(&self, situation: &Situation) -> Interpretation {
         let typed = self.words(&situation.said, None);
-        let plain = polite(&typed);
-        if plain.is_empty() || plain.len() > MOST_WORDS {
-            return Understood::nothing();
+        let plain = strip_politeness(&typed);
+        if plain.is_empty() || plain.len() > MAX_WORDS {
+            return Interpretation::nothing();
         }
-        let asks = situation.said.trim_end().ends_with('?');
+        let is_question = situation.said.trim_end().ends_with('?');
         const NEW: &[&str] = &["create", "make", "set", "build", "add", "new", "design", "draft", "creat"];
         let in_hand = situation.in_hand().is_some() || situation.draft.is_some();
         if !situation.names.is_empty() && (in_hand || plain[0].any(NEW)) {
-            // A new name, an answer or a correction may hold a name that exists: these are read as they stand.
-            let heard = Heard { words: plain, situation, asks };
-            let found = self.leads(heard).unwrap_or_else(|| self.requested(&typed, heard));
+            // A new name, an answer or a correction may contain an existing name, so it is read without names first.
+            let utterance = Utterance { words: plain, situation, is_question };
+            let found = self.before_requests(utterance).unwrap_or_else(|| self.read_by_position(&typed, utterance));
             let makes_new = |action: &str| self.phrases().any(|phrases| phrases.makes_new(action));
             let creates = matches!(&found.user_request, UserRequest::Change { action, .. } if makes_new(action));
             if creates
                 || matches!(found.user_request, UserRequest::Update(_) | UserRequest::Drop | UserRequest::Talk(_))
             {
-                return self.whole(found, heard);
+                return self.report_left_out(found, utterance);
             }
         }
         let all = self.words(&situation.said, Some(situation));
-        let heard = Heard { words: polite(&all), situation, asks };
-        let lead = self.leads(heard);
-        let read = if lead.is_some() { Vec::new() } else { self.by_rows(heard) };
+        let utterance = Utterance { words: strip_politeness(&all), situation, is_question };
+        let lead = self.before_requests(utterance);
+        let read = if lead.is_some() { Vec::new() } else { self.read_unordered(utterance) };
         match read.as_slice() {
             [(_, Reading::Whole(user_request))] => return user_request.clone().into(),
-            [(one, Reading::Whole(_)), (other, Reading::Whole(_)), ..] => return self.which(heard, &[one, other]),
+            [(one, Reading::Whole(_)), (other, Reading::Whole(_)), ..] => {
+                return self.ask_which_is_meant(utterance, &[one, other]);
+            }
             _ => {}
         }
-        let found = self.whole(lead.unwrap_or_else(|| self.requested(&all, heard)), heard);
+        let found = self.report_left_out(lead.unwrap_or_else(|| self.read_by_position(&all, utterance)), utterance);
         match read.into_iter().next() {
-            Some((_, Reading::Partly { left, used, follows, .. })) if self.gives_way(&found, heard) => {
+            Some((_, Reading::Partly { left, used, follows, .. })) if self.is_worse_than_partial(&found, utterance) => {
                 declined(&left, &used, follows)
             }
-            _ if is_nothing(&found) && situation.draft.is_none() => {
-                let mentioned = self.phrases().find_map(|phrases| phrases.mentioned(heard));
-                mentioned.map_or(found, |user_request| Understood { confidence: MENTIONED, ..user_request.into() })
+            _ if is_not_understood(&found) && situation.draft.is_none() => {
+                let mentioned = self.phrases().find_map(|phrases| phrases.mentioned(utterance));
+                mentioned.map_or(found, |user_request| Interpretation {
+                    confidence: MENTION_CONFIDENCE,
+                    ..user_request.into()
+                })
             }
             _ => found,
         }
     }
 
     /// Reads a sentence by the lines without an order of each capability: the whole readings, else the nearest one.
-    fn by_rows(&self, heard: Heard<'_>) -> Vec<(&'static dyn Phrases, Reading)> {
+    fn read_unordered(&self, utterance: Utterance<'_>) -> Vec<(&'static dyn Phrases, Reading)> {
         let mut whole = Vec::new();
         let mut partly: Option<(usize, &'static dyn Phrases, Reading)> = None;
-        for Chapter { phrases, owner, lines } in &self.chapters {
-            for reading in intents::read(heard, (*phrases, owner), lines.intents()) {
+        for CapabilityPhrases { phrases, owner, lines } in &self.capabilities {
+            for reading in intents::read(utterance, *phrases, owner, lines.intents()) {
                 match &reading {
                     Reading::Whole(_) => whole.push((*phrases, reading)),
                     Reading::Partly { left, .. } => {
@@ -193,28 +198,28 @@ impl Book {
     }
 
     /// Asks the person which of two capabilities is meant, with whole requests as options.
-    fn which(&self, heard: Heard<'_>, between: &[&&'static dyn Phrases]) -> Understood {
-        let options = between.iter().map(|phrases| intents::told_with(heard.words, phrases.things()[0]));
-        Understood::unclear("Which of these do you mean?", options.collect())
+    fn ask_which_is_meant(&self, utterance: Utterance<'_>, between: &[&&'static dyn Phrases]) -> Interpretation {
+        let options = between.iter().map(|phrases| intents::request_naming(utterance.words, phrases.things()[0]));
+        Interpretation::unclear("Which of these do you mean?", options.collect())
     }
 
     /// Reads words that go before requests: “never mind”, an offered answer, “don't”, “should I”, a correction.
-    fn leads(&self, heard: Heard<'_>) -> Option<Understood> {
-        let Heard { words, situation, .. } = heard;
-        answers::drop(words, situation)
-            .or_else(|| answers::offered(self, words, situation))
-            .or_else(|| doubts::refusal(self, heard))
-            .or_else(|| doubts::whether(self, heard))
-            .or_else(|| self.phrases().find_map(|phrases| phrases.correction(heard)))
-            .or_else(|| self.by_lines(heard, true))
+    fn before_requests(&self, utterance: Utterance<'_>) -> Option<Interpretation> {
+        let Utterance { words, situation, .. } = utterance;
+        answers::cancellation(words, situation)
+            .or_else(|| answers::offered_answer(self, words, situation))
+            .or_else(|| doubts::refusal(self, utterance))
+            .or_else(|| doubts::considered_subject(self, utterance))
+            .or_else(|| self.phrases().find_map(|phrases| phrases.correction(utterance)))
+            .or_else(|| self.match_lines(utterance, true))
             .or_else(|| self.unsupported(words))
     }
 
     /// Returns a change that was read by position, or a choice of changes, if it holds everything that was said; else
     /// reports the words that are left out.
-    fn whole(&self, found: Understood, heard: Heard<'_>) -> Understood {
+    fn report_left_out(&self, found: Interpretation, utterance: Utterance<'_>) -> Interpretation {
         let holds = match &found.user_request {
-            UserRequest::Change { params, .. } if !found.is_whole && after(heard.words, BRINGS_BACK).is_none() => {
+            UserRequest::Change { params, .. } if !found.is_whole && after(utterance.words, REPEAT_VERBS).is_none() => {
                 Value::Object(params.clone()).to_string().replace('_', " ")
             }
             // A button repeats all of the request, or there is none.
@@ -223,7 +228,7 @@ impl Book {
             }
             _ => return found,
         };
-        match left_out(&heard.situation.said, &holds).first() {
+        match left_out(&utterance.situation.said, &holds).first() {
             Some(left) => declined(left, "", false),
             None => found,
         }
@@ -231,8 +236,8 @@ impl Book {
 
     /// Returns true if a reading by position is worse than a change with words left over: it only shows something, or
     /// does not hold the thing that is named.
-    fn gives_way(&self, found: &Understood, heard: Heard<'_>) -> bool {
-        let named = heard.words.iter().find(|word| word.quoted && word.kind.is_some());
+    fn is_worse_than_partial(&self, found: &Interpretation, utterance: Utterance<'_>) -> bool {
+        let named = utterance.words.iter().find(|word| word.quoted && word.kind.is_some());
         let holds = |arguments: &Map<String, Value>, name: &Word| arguments.values().any(|value| *value == name.text);
         match &found.user_request {
             UserRequest::Unclear { .. } => true,
@@ -242,60 +247,61 @@ impl Book {
     }
 
     /// Reads words by position, where none of those that go before requests fit.
-    fn requested(&self, all: &[Word], heard: Heard<'_>) -> Understood {
-        let Heard { words, situation, .. } = heard;
+    fn read_by_position(&self, all: &[Word], utterance: Utterance<'_>) -> Interpretation {
+        let Utterance { words, situation, .. } = utterance;
         self.phrases()
-            .find_map(|phrases| phrases.first(heard))
-            .or_else(|| self.request(all, heard))
-            .or_else(|| self.phrases().find_map(|phrases| phrases.answer(heard)))
-            .or_else(|| self.respelt(heard))
+            .find_map(|phrases| phrases.first(utterance))
+            .or_else(|| self.whole_request(all, utterance))
+            .or_else(|| self.phrases().find_map(|phrases| phrases.answer(utterance)))
+            .or_else(|| self.with_corrected_verb(utterance))
             .or_else(|| answers::unclear_correction(words, situation))
             .or_else(|| (situation.said.trim() == "?").then(|| UserRequest::Talk(Talk::Help).into()))
-            .unwrap_or_else(Understood::nothing)
+            .unwrap_or_else(Interpretation::nothing)
     }
 
     /// Reads the words by the lines. `names_only`: only requests about something whose name is known.
-    fn by_lines(&self, heard: Heard<'_>, names_only: bool) -> Option<Understood> {
-        let fits = self.chapters.iter().filter_map(|chapter| {
-            let fit = chapter.lines.fit(heard, (chapter.phrases, chapter.owner), names_only)?;
-            Some((fit.cost, chapter.phrases, chapter.phrases.settled(fit.call.user_request())))
+    fn match_lines(&self, utterance: Utterance<'_>, names_only: bool) -> Option<Interpretation> {
+        let fits = self.capabilities.iter().filter_map(|capability| {
+            let fit = capability.lines.fit(utterance, capability.phrases, capability.owner, names_only)?;
+            Some((fit.cost, capability.phrases, capability.phrases.finish_request(fit.call.user_request())))
         });
         let fits: Vec<_> = fits.collect();
         let least = fits.iter().map(|(cost, ..)| *cost).min()?;
         let mut best = fits.into_iter().filter(|(cost, ..)| *cost == least);
         let (_, phrases, user_request) = best.next()?;
-        let named = heard.words.iter().any(|word| word.quoted);
+        let named = utterance.words.iter().any(|word| word.quoted);
         match best.next() {
-            Some((_, other, _)) if named => Some(self.which(heard, &[&phrases, &other])),
-            _ => Some(Understood { is_whole: true, ..user_request.into() }),
+            Some((_, other, _)) if named => Some(self.ask_which_is_meant(utterance, &[&phrases, &other])),
+            _ => Some(Interpretation { is_whole: true, ..user_request.into() }),
         }
     }
 
     /// Recognises requests that people make of bots and this one cannot do.
-    fn unsupported(&self, words: &[Word]) -> Option<Understood> {
-        let rest =
-            after(words, talk::NEVER).or_else(|| self.phrases().find_map(|phrases| after(words, phrases.never())))?;
+    fn unsupported(&self, words: &[Word]) -> Option<Interpretation> {
+        let rest = after(words, talk::UNSUPPORTED_REQUESTS)
+            .or_else(|| self.phrases().find_map(|phrases| after(words, phrases.unsupported_requests())))?;
         // “Play” alone may be the name of something.
         let says_something = !rest.is_empty() || lower(words).contains(' ');
         let about = after(words, "shut down").is_some() && rest.iter().any(|word| word.kind.is_some());
-        (says_something && !about).then(|| Understood { confidence: 0.9, ..UserRequest::Unsupported.into() })
+        (says_something && !about).then(|| Interpretation { confidence: 0.9, ..UserRequest::Unsupported.into() })
     }
 
     /// Reads the words with the first one corrected, if it is one typing mistake away from a verb.
-    fn respelt(&self, heard: Heard<'_>) -> Option<Understood> {
+    fn with_corrected_verb(&self, utterance: Utterance<'_>) -> Option<Interpretation> {
         const FIRST: &str = "create delete update change rename remove list show explain describe simulate initialize find \
             what which test enroll schedule archive cancel start stop";
-        let (first, rest) = heard.words.split_first()?;
+        let (first, rest) = utterance.words.split_first()?;
         if first.quoted || first.lower.len() < 4 || rest.is_empty() {
             return None;
         }
         let meant = FIRST.split(' ').find(|meant| strsim::damerau_levenshtein(meant, &first.lower) == 1)?;
-        let mut respelt = heard.words.to_vec();
+        let mut respelt = utterance.words.to_vec();
         meant.clone_into(&mut respelt[0].lower);
-        let heard = Heard { words: &respelt, ..heard };
-        let found = self.by_lines(heard, true).or_else(|| self.phrases().find_map(|phrases| phrases.first(heard)));
-        let found = found.or_else(|| self.request(&respelt, heard))?;
-        Some(Understood { confidence: found.confidence.min(0.8), ..found })
+        let utterance = Utterance { words: &respelt, ..utterance };
+        let found =
+            self.match_lines(utterance, true).or_else(|| self.phrases().find_map(|phrases| phrases.first(utterance)));
+        let found = found.or_else(|| self.whole_request(&respelt, utterance))?;
+        Some(Interpretation { confidence: found.confidence.min(0.8), ..found })
     }
 
     /// Returns the value of a parameter, as it is written in these words.
@@ -304,39 +310,39 @@ impl Book {
     }
 
     /// Reads a change by position.
-    pub(super) fn change(&self, heard: Heard<'_>) -> Option<Understood> {
-        self.by_lines(heard, false).or_else(|| self.phrases().find_map(|phrases| phrases.change(heard)))
+    pub(super) fn change(&self, utterance: Utterance<'_>) -> Option<Interpretation> {
+        self.match_lines(utterance, false).or_else(|| self.phrases().find_map(|phrases| phrases.change(utterance)))
     }
 
     /// Reads a whole request. While a question is open, a bare name is more likely its answer than a request to see
     /// something.
-    fn request(&self, all: &[Word], heard: Heard<'_>) -> Option<Understood> {
-        let Heard { words, situation, asks } = heard;
+    fn whole_request(&self, all: &[Word], utterance: Utterance<'_>) -> Option<Interpretation> {
+        let Utterance { words, situation, is_question } = utterance;
         let found = talk::talk(all)
             .or_else(|| talk::talk(words))
-            .map(Understood::from)
-            .or_else(|| self.phrases().find_map(|phrases| phrases.question(heard)))
-            .or_else(|| answers::undo(words, situation))
-            .or_else(|| self.by_lines(heard, false))
-            .or_else(|| self.phrases().find_map(|phrases| phrases.change(heard)))?;
+            .map(Interpretation::from)
+            .or_else(|| self.phrases().find_map(|phrases| phrases.question(utterance)))
+            .or_else(|| answers::undo_or_retry(words, situation))
+            .or_else(|| self.match_lines(utterance, false))
+            .or_else(|| self.phrases().find_map(|phrases| phrases.change(utterance)))?;
         let waiting = situation.draft.as_ref().is_some_and(|draft| draft.asked.is_some());
         match found.user_request {
             UserRequest::Talk(Talk::NothingAsked)
-                if waiting && situation.open_cards.is_empty() && talk::not_yet(&lower(words)) =>
+                if waiting && situation.open_cards.is_empty() && talk::is_postponement(&lower(words)) =>
             {
-                Some(Understood::nothing()) // no answer either: the question stands
+                Some(Interpretation::nothing()) // not an answer either: the question stays open
             }
             UserRequest::Talk(Talk::NothingAsked) if waiting => None,
             UserRequest::Talk(Talk::NothingAsked) if !situation.open_cards.is_empty() => {
                 Some(UserRequest::Talk(Talk::CardWaits).into())
             }
-            UserRequest::Term { .. } if waiting && !asks && words.len() == 1 => None,
+            UserRequest::Term { .. } if waiting && !is_question && words.len() == 1 => None,
             _ => Some(found),
         }
     }
 }
 
 /// Returns true if nothing was understood, and nothing is to be asked about it.
-fn is_nothing(found: &Understood) -> bool {
+fn is_not_understood(found: &Interpretation) -> bool {
     matches!(&found.user_request, UserRequest::Unclear { question, options } if options.is_empty() && question.is_empty())
 }

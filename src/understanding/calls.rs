@@ -7,11 +7,11 @@ use super::{
     book::Book,
     situation::{IntentType, Situation},
     steps, talk,
-    user_request::{Understood, UserRequest},
+    user_request::{Interpretation, UserRequest},
 };
 
 /// The confidence from which on a request is acted on.
-const SURE: f64 = 0.7;
+const MIN_CONFIDENCE: f64 = 0.7;
 
 /// A guess from words alone which tools to offer to a model.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,17 +56,17 @@ fn hint_of(user_request: &UserRequest) -> Hint {
 
 /// Answers a request to the model.
 pub(super) fn answer(book: &Book, request: &Request, situation: &Situation) -> Response {
-    let understood = book.understand(situation);
+    let interpretation = book.understand(situation);
     let mut content = Vec::new();
     match request.purpose {
-        Purpose::Analyze if is_clear(book, request, &understood, situation) => {
-            gather(&mut content, understood.user_request)
+        Purpose::Analyze if is_clear(book, request, &interpretation, situation) => {
+            gather(&mut content, interpretation.user_request)
         }
-        Purpose::Analyze => analyze(book, &mut content, &understood, situation),
-        Purpose::Gather => gather(&mut content, understood.user_request),
-        Purpose::Respond => respond(book, &mut content, understood.user_request, situation),
+        Purpose::Analyze => analyze(book, &mut content, &interpretation, situation),
+        Purpose::Gather => gather(&mut content, interpretation.user_request),
+        Purpose::Respond => respond(book, &mut content, interpretation.user_request, situation),
     }
-    // One pass is enough for the grammar, so it never waits for the results of its calls.
+    // The phrases need one pass only, and never the results of their calls.
     Response {
         content,
         stop_reason: "end_turn".to_owned(),
@@ -75,9 +75,9 @@ pub(super) fn answer(book: &Book, request: &Request, situation: &Situation) -> R
 }
 
 /// Returns true if the message is one request, and the request offers the tool that serves it.
-fn is_clear(book: &Book, request: &Request, understood: &Understood, situation: &Situation) -> bool {
+fn is_clear(book: &Book, request: &Request, interpretation: &Interpretation, situation: &Situation) -> bool {
     let offered = |name: &str| request.tools.iter().any(|tool| tool.name == name);
-    let serves = match &understood.user_request {
+    let serves = match &interpretation.user_request {
         UserRequest::Read { tool, .. } => offered(tool),
         UserRequest::Change { action, .. } => offered(&proposal(action)),
         UserRequest::Update(_) => offered("update_action_params"),
@@ -86,7 +86,7 @@ fn is_clear(book: &Book, request: &Request, understood: &Understood, situation: 
             false
         }
     };
-    serves && understood.confidence >= SURE && steps::steps(book, situation).is_empty()
+    serves && interpretation.confidence >= MIN_CONFIDENCE && steps::steps(book, situation).is_empty()
 }
 
 /// Returns the name of the tool that proposes an action.
@@ -95,10 +95,10 @@ fn proposal(action: &str) -> String {
 }
 
 /// Adds the analysis of the words, and for talk the reply.
-fn analyze(book: &Book, content: &mut Vec<Block>, understood: &Understood, situation: &Situation) {
-    let mut analysis = analysis(book, understood, situation);
-    let (answer, next) = match &understood.user_request {
-        UserRequest::Talk(talk) => talk::say(book, *talk, situation),
+fn analyze(book: &Book, content: &mut Vec<Block>, interpretation: &Interpretation, situation: &Situation) {
+    let mut analysis = analysis(book, interpretation, situation);
+    let (answer, next) = match &interpretation.user_request {
+        UserRequest::Talk(talk) => talk::reply_to(book, *talk, situation),
         UserRequest::Term { meaning, .. } => ((*meaning).to_owned(), Vec::new()),
         _ => (String::new(), Vec::new()),
     };
@@ -122,8 +122,8 @@ fn call(content: &mut Vec<Block>, name: &str, input: Value) {
     content.push(KnownBlock::ToolUse { id, name: name.to_owned(), input }.into());
 }
 
-fn analysis(book: &Book, understood: &Understood, situation: &Situation) -> Value {
-    let intent = match &understood.user_request {
+fn analysis(book: &Book, interpretation: &Interpretation, situation: &Situation) -> Value {
+    let intent = match &interpretation.user_request {
         UserRequest::Talk(_) | UserRequest::Term { .. } | UserRequest::Unclear { .. } | UserRequest::Unsupported => {
             IntentType::DirectAnswer
         }
@@ -133,18 +133,18 @@ fn analysis(book: &Book, understood: &Understood, situation: &Situation) -> Valu
     };
     let mut analysis = json!({
         "intent_type": intent,
-        "confidence": understood.confidence,
+        "confidence": interpretation.confidence,
         "user_request_summary": situation.said.trim(),
-        "reasoning": reason(&understood.user_request),
+        "reasoning": reason(&interpretation.user_request),
     });
-    if let Some(capability) = book.family_of(&understood.user_request, situation) {
+    if let Some(capability) = book.family_of(&interpretation.user_request, situation) {
         analysis["capability"] = json!(capability);
     }
     let steps = steps::steps(book, situation);
     if !steps.is_empty() {
         analysis["steps"] = json!(steps);
     }
-    if let UserRequest::Unclear { question, options } = &understood.user_request {
+    if let UserRequest::Unclear { question, options } = &interpretation.user_request {
         analysis["question"] = json!(question);
         analysis["options"] = json!(options);
     }
@@ -184,7 +184,7 @@ fn update(content: &mut Vec<Block>, params: Map<String, Value>) {
 
 fn respond(book: &Book, content: &mut Vec<Block>, user_request: UserRequest, situation: &Situation) {
     let (words, steps) = match user_request {
-        UserRequest::Talk(talk) => talk::say(book, talk, situation),
+        UserRequest::Talk(talk) => talk::reply_to(book, talk, situation),
         UserRequest::Term { meaning, .. } => (meaning.to_owned(), Vec::new()),
         UserRequest::Read { .. }
         | UserRequest::Change { .. }

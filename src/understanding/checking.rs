@@ -5,12 +5,12 @@ use serde_json::json;
 use super::{
     book::Book,
     situation::Situation,
-    user_request::{Understood, UserRequest},
+    user_request::{Interpretation, UserRequest},
 };
 
 /// Returns the meaning in one line.
-fn line(understood: &Understood) -> String {
-    match &understood.user_request {
+fn line(interpretation: &Interpretation) -> String {
+    match &interpretation.user_request {
         UserRequest::Talk(talk) => format!("talk {talk:?}").to_lowercase(),
         UserRequest::Term { name, .. } => format!("term {name}"),
         UserRequest::Read { tool, arguments } if arguments.is_empty() => format!("read {tool}"),

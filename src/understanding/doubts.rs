@@ -2,44 +2,44 @@
 
 use super::{
     book::Book,
-    phrases::Heard,
-    user_request::{Talk, Understood, UserRequest},
+    phrases::Utterance,
+    user_request::{Interpretation, Talk, UserRequest},
     words::{after, as_typed, skip},
 };
 
 /// Reads “don't start X”: a draft of that change is let go; otherwise nothing was asked for.
-pub(super) fn refusal(book: &Book, heard: Heard<'_>) -> Option<Understood> {
-    let words = skip(heard.words, "no ,|no|wait ,|wait|stop ,|actually ,|actually|sorry ,|sorry");
+pub(super) fn refusal(book: &Book, utterance: Utterance<'_>) -> Option<Interpretation> {
+    let words = skip(utterance.words, "no ,|no|wait ,|wait|stop ,|actually ,|actually|sorry ,|sorry");
     let rest = after(
         words,
         "don't|dont|do not|not|better not|we should not|we shouldn't|you should not|you shouldn't|i don't want to|\
          we don't want to|i don't want you to|no need to",
     )?;
-    let found = book.change(Heard { words: rest, ..heard })?;
+    let found = book.change(Utterance { words: rest, ..utterance })?;
     let (action, done) = match &found.user_request {
         UserRequest::Change { action, params } => (
             action.as_str(),
-            book.phrases().map(|phrases| phrases.not_done(action, params)).next().unwrap_or("changed"),
+            book.phrases().map(|phrases| phrases.past_participle(action, params)).next().unwrap_or("changed"),
         ),
         UserRequest::Unclear { .. } => ("", "ended"),
         _ => return None,
     };
-    let drafted = heard.situation.draft.as_ref().is_some_and(|draft| draft.action == action);
+    let drafted = utterance.situation.draft.as_ref().is_some_and(|draft| draft.action == action);
     Some(if drafted { UserRequest::Drop } else { UserRequest::Talk(Talk::NothingDone(done)) }.into())
 }
 
 /// Reads “should I start X?”: the bot does not advise, it shows the thing.
-pub(super) fn whether(book: &Book, heard: Heard<'_>) -> Option<Understood> {
-    let UserRequest::Change { params, .. } = considered(book, heard)? else { return None };
-    book.phrases().find_map(|phrases| phrases.shown(phrases.about(&params))).map(Understood::from)
+pub(super) fn considered_subject(book: &Book, utterance: Utterance<'_>) -> Option<Interpretation> {
+    let UserRequest::Change { params, .. } = considered_change(book, utterance)? else { return None };
+    book.phrases().find_map(|phrases| phrases.show_request(phrases.about(&params))).map(Interpretation::from)
 }
 
 /// Returns a request for the change that is only considered, if there is one.
-pub(super) fn request(book: &Book, heard: Heard<'_>) -> Option<String> {
-    let UserRequest::Change { action, params } = considered(book, heard)? else { return None };
+pub(super) fn considered_request(book: &Book, utterance: Utterance<'_>) -> Option<String> {
+    let UserRequest::Change { action, params } = considered_change(book, utterance)? else { return None };
     book.phrases()
         .find_map(|phrases| phrases.request(&action, &params))
-        .or_else(|| Some(as_typed(after(heard.words, ASKING)?)))
+        .or_else(|| Some(as_typed(after(utterance.words, ASKING)?)))
 }
 
 const ASKING: &str = "should i|should we|shall i|shall we|should you|is it safe to|is it ok to|is it okay to|\
@@ -47,7 +47,7 @@ const ASKING: &str = "should i|should we|shall i|shall we|should you|is it safe 
     i wonder whether to|i wonder if i should|i wonder if we should";
 
 /// Returns the change that is only considered.
-fn considered(book: &Book, heard: Heard<'_>) -> Option<UserRequest> {
-    let rest = after(heard.words, ASKING)?;
-    Some(book.change(Heard { words: rest, ..heard })?.user_request)
+fn considered_change(book: &Book, utterance: Utterance<'_>) -> Option<UserRequest> {
+    let rest = after(utterance.words, ASKING)?;
+    Some(book.change(Utterance { words: rest, ..utterance })?.user_request)
 }

@@ -8,10 +8,10 @@
 use serde_json::Value;
 
 use super::{
-    lines::{Call, Part, parts},
-    phrases::{Heard, Phrases},
-    slots::{self, LIMITING, SMALL, Slot, cut},
-    user_request::{Understood, UserRequest},
+    lines::{Call, PatternPart, parts},
+    phrases::{Phrases, Utterance},
+    slots::{LIMITING, SMALL, SentencePart, Slot, sentence_parts},
+    user_request::{Interpretation, UserRequest},
     words::{Word, as_typed},
 };
 
@@ -20,17 +20,17 @@ use super::{
 pub(super) struct Intent {
     /// The tool or action that the line asks for.
     call: Call,
-    /// Verbs in three forms ([`asks_by`]), or whole phrases without their small words.
+    /// Verbs in three forms ([`words_used_by`]), or whole phrases without their small words.
     verbs: Vec<String>,
     /// Other words that may stand with the verb.
     nouns: Vec<String>,
     /// The values that it takes.
-    places: Vec<Place>,
+    slots: Vec<ValueSlot>,
 }
 
 /// A place for a value.
 #[derive(Clone, Debug)]
-struct Place {
+struct ValueSlot {
     /// The values that may stand there: the parameter and the kind of each.
     one_of: Vec<(String, String)>,
     /// True if one of them has to be there.
@@ -42,29 +42,29 @@ impl Intent {
     pub(super) fn read(call: &Call, written: &str) -> Option<Self> {
         let (verbs, mut rest) = written.split_once(": ")?;
         let verbs = verbs.split('|').map(|verb| verb.trim().to_owned()).collect();
-        let mut intent = Self { call: call.clone(), verbs, nouns: Vec::new(), places: Vec::new() };
+        let mut intent = Self { call: call.clone(), verbs, nouns: Vec::new(), slots: Vec::new() };
         for part in parts(&mut rest)? {
             let (is_needed, several) = match part {
-                Part::OneOf(several) => (!several.iter().any(Vec::is_empty), several),
+                PatternPart::OneOf(several) => (!several.iter().any(Vec::is_empty), several),
                 one => (true, vec![vec![one]]),
             };
             let mut one_of = Vec::new();
             for one in several.into_iter().flatten() {
                 match one {
-                    Part::Slot { name, kind } => one_of.push((name, kind)),
-                    Part::Word(noun) => intent.nouns.push(noun),
-                    Part::OneOf(_) => return None,
+                    PatternPart::Slot { name, kind } => one_of.push((name, kind)),
+                    PatternPart::Word(noun) => intent.nouns.push(noun),
+                    PatternPart::OneOf(_) => return None,
                 }
             }
             if !one_of.is_empty() {
-                intent.places.push(Place { one_of, is_needed });
+                intent.slots.push(ValueSlot { one_of, is_needed });
             }
         }
         rest.is_empty().then_some(intent)
     }
 }
 
-impl Place {
+impl ValueSlot {
     /// Returns the parameter that a slot fills and its value, if the slot can stand here.
     fn takes(&self, slot: &Slot) -> Option<(&str, Value)> {
         self.one_of.iter().find_map(|(name, kind)| Some((name.as_str(), value(kind, slot)?)))
@@ -74,7 +74,7 @@ impl Place {
 /// Returns the value of a slot, if it is of this kind.
 fn value(kind: &str, slot: &Slot) -> Option<Value> {
     Some(match (kind, slot) {
-        ("subject", Slot::Back(name)) => name.as_str().into(),
+        ("subject", Slot::Pronoun(name)) => name.as_str().into(),
         ("subject", Slot::Subjects(names)) if names.len() == 1 => names[0].as_str().into(),
         ("subjects", Slot::Subjects(names)) if names.len() > 1 => names.clone().into(),
         ("moment", Slot::Moment { when, until: false }) | ("until", Slot::Moment { when, until: true }) => {
@@ -106,26 +106,26 @@ pub enum Reading {
 
 /// Reads a sentence by these lines of a capability: the first whole reading, else the one with the fewest words left
 /// over.
-pub(super) fn read(heard: Heard<'_>, (phrases, owner): (&dyn Phrases, &str), intents: &[Intent]) -> Vec<Reading> {
+pub(super) fn read(utterance: Utterance<'_>, phrases: &dyn Phrases, owner: &str, intents: &[Intent]) -> Vec<Reading> {
     const QUESTIONS: &[&str] =
         &["is", "are", "was", "were", "has", "did", "does", "what", "which", "who", "when", "why", "how", "where"];
-    let Heard { words, situation: _, asks } = heard;
+    let Utterance { words, situation: _, is_question } = utterance;
     if words.first().is_some_and(|first| first.any(QUESTIONS))
-        || words.iter().any(|word| heard.is_of_another(word, owner))
+        || words.iter().any(|word| utterance.is_of_another(word, owner))
     {
         return Vec::new();
     }
-    let parts = cut(heard, phrases, owner);
+    let parts = sentence_parts(utterance, phrases, owner);
     let mut whole: Vec<UserRequest> = Vec::new();
     let mut partly: Option<(usize, Reading)> = None;
     for intent in intents {
-        let Some((user_request, left)) = fit(intent, &parts, asks, phrases) else { continue };
+        let Some((user_request, left)) = fit(intent, &parts, is_question, phrases) else { continue };
         if left.is_empty() {
             if !whole.contains(&user_request) {
                 whole.push(user_request);
             }
         } else if partly.as_ref().is_none_or(|(fewest, _)| left.len() < *fewest) {
-            let (text, used) = told(&parts, &left);
+            let (text, used) = left_and_used(&parts, &left);
             let follows = parts[..left[0]].iter().any(|part| part.slot.is_some());
             partly = Some((left.len(), Reading::Partly { left: text, used, follows }));
         }
@@ -137,7 +137,7 @@ pub(super) fn read(heard: Heard<'_>, (phrases, owner): (&dyn Phrases, &str), int
 }
 
 /// Returns the request as typed, with the word for its thing before the name: `archive the document “Plan”`.
-pub(super) fn told_with(words: &[Word], thing: &str) -> String {
+pub(super) fn request_naming(words: &[Word], thing: &str) -> String {
     let named = |word: &Word| match word.quoted {
         true => format!("the {thing} “{}”", word.text),
         false => word.text.clone(),
@@ -146,17 +146,17 @@ pub(super) fn told_with(words: &[Word], thing: &str) -> String {
 }
 
 /// Returns the reply that a request is not carried out without its restriction.
-pub fn declined(left: &str, used: &str, follows: bool) -> Understood {
+pub fn declined(left: &str, used: &str, follows: bool) -> Interpretation {
     let left = left.strip_prefix("but ").unwrap_or(left);
     // “Mind stopping X” is no verb that goes with “I can”.
     match follows && used.split_whitespace().count() > 1 && !used.starts_with("mind ") {
-        true => Understood::unclear(
+        true => Interpretation::unclear(
             format!(
                 "I can {used}, but not “{left}”. Nothing was changed. Ask again without it, or put it another way."
             ),
             Vec::new(),
         ),
-        false => Understood::unclear(
+        false => Interpretation::unclear(
             format!("I couldn't make sense of “{left}” in that. Nothing was changed. Please put it another way."),
             Vec::new(),
         ),
@@ -164,16 +164,21 @@ pub fn declined(left: &str, used: &str, follows: bool) -> Understood {
 }
 
 /// Reads the parts by a line. Returns the request, and the indices of the parts that are left over.
-fn fit(intent: &Intent, parts: &[slots::Part], asks: bool, phrases: &dyn Phrases) -> Option<(UserRequest, Vec<usize>)> {
+fn fit(
+    intent: &Intent,
+    parts: &[SentencePart],
+    is_question: bool,
+    phrases: &dyn Phrases,
+) -> Option<(UserRequest, Vec<usize>)> {
     let mut call = intent.call.clone();
-    let mut open: Vec<&Place> = intent.places.iter().collect();
+    let mut open: Vec<&ValueSlot> = intent.slots.iter().collect();
     let mut over = Vec::new();
     let mut said: Vec<(usize, &str)> = Vec::new();
     for (at, part) in parts.iter().enumerate() {
         match &part.slot {
             Some(slot) => match open.iter().enumerate().find_map(|(at, place)| Some((at, place.takes(slot)?))) {
                 Some((filled, (name, value))) => {
-                    call.given.insert(name.to_owned(), value);
+                    call.arguments.insert(name.to_owned(), value);
                     open.remove(filled);
                 }
                 None => over.push(at),
@@ -189,8 +194,11 @@ fn fit(intent: &Intent, parts: &[slots::Part], asks: bool, phrases: &dyn Phrases
         said.iter().copied().filter(|(_, word)| !SMALL.contains(word) && !phrases.things().contains(word)).collect();
     let bare: Vec<(usize, &str)> =
         plain.iter().copied().filter(|(_, word)| !intent.nouns.iter().any(|noun| noun == word)).collect();
-    let used =
-        intent.verbs.iter().filter_map(|verb| asks_by(&bare, verb, asks).max(asks_by(&plain, verb, asks))).max()?;
+    let used = intent
+        .verbs
+        .iter()
+        .filter_map(|verb| words_used_by(&bare, verb, is_question).max(words_used_by(&plain, verb, is_question)))
+        .max()?;
     let words = if bare.len() >= used { &bare } else { &plain };
     over.extend(words.iter().skip(used).map(|(at, _)| *at));
     over.sort_unstable();
@@ -198,7 +206,7 @@ fn fit(intent: &Intent, parts: &[slots::Part], asks: bool, phrases: &dyn Phrases
 }
 
 /// Returns the number of words in a phrase, if these words begin with it.
-fn begins(words: &[(usize, &str)], frame: &str, verb: &str) -> Option<usize> {
+fn phrase_length(words: &[(usize, &str)], frame: &str, verb: &str) -> Option<usize> {
     let mut count = 0;
     for wanted in frame.split(' ').chain(verb.split(' ')).filter(|word| !word.is_empty()) {
         if words.get(count)?.1 != wanted {
@@ -209,8 +217,8 @@ fn begins(words: &[(usize, &str)], frame: &str, verb: &str) -> Option<usize> {
     Some(count)
 }
 
-/// Words that may stand before a verb; [`DOING`] before its form in -ing, [`DONE`] before its participle.
-const DOES: &[&str] = &[
+/// Words that may stand before a verb; [`BEFORE_ING`] before its form in -ing, [`BEFORE_PARTICIPLE`] before its participle.
+const BEFORE_BASE: &[&str] = &[
     "we should",
     "we can",
     "we could",
@@ -225,8 +233,8 @@ const DOES: &[&str] = &[
     "needs",
     "has",
 ];
-const DOING: &[&str] = &["mind", "would you mind", "do you mind"];
-const DONE: &[&str] = &[
+const BEFORE_ING: &[&str] = &["mind", "would you mind", "do you mind"];
+const BEFORE_PARTICIPLE: &[&str] = &[
     "should be",
     "can be",
     "may be",
@@ -248,23 +256,24 @@ const DONE: &[&str] = &[
 /// Returns the number of words that ask for something with this verb. `start/starting/started`: “start X”, “would you
 /// mind starting X”, “X should be started”. In a question, a statement that something may or should be so is no
 /// request.
-fn asks_by(words: &[(usize, &str)], verb: &str, asks: bool) -> Option<usize> {
+fn words_used_by(words: &[(usize, &str)], verb: &str, is_question: bool) -> Option<usize> {
     let mut of = verb.split('/');
     let base = of.next().unwrap_or_default();
-    let plainly = begins(words, "", base);
+    let plainly = phrase_length(words, "", base);
     let (Some(doing), Some(done)) = (of.next(), of.next()) else { return plainly };
-    let framed = |frames: &[&str], verb: &str| frames.iter().filter_map(|frame| begins(words, frame, verb)).max();
-    let states = || framed(DOES, base).max(framed(DONE, done));
-    plainly.max(framed(DOING, doing)).max(if asks { None } else { states() })
+    let framed =
+        |frames: &[&str], verb: &str| frames.iter().filter_map(|frame| phrase_length(words, frame, verb)).max();
+    let states = || framed(BEFORE_BASE, base).max(framed(BEFORE_PARTICIPLE, done));
+    plainly.max(framed(BEFORE_ING, doing)).max(if is_question { None } else { states() })
 }
 
 /// Returns the words left over and the words used, as typed. A slot behind a limiting word that is left over belongs to
 /// it, and so do the small words between.
-fn told(parts: &[slots::Part], left: &[usize]) -> (String, String) {
-    let small = |part: &slots::Part| part.slot.is_none() && SMALL.contains(&part.lower());
+fn left_and_used(parts: &[SentencePart], left: &[usize]) -> (String, String) {
+    let small = |part: &SentencePart| part.slot.is_none() && SMALL.contains(&part.lower());
     let mut over: Vec<bool> = (0..parts.len()).map(|at| left.contains(&at)).collect();
     for at in 1..parts.len() {
-        let limits = |part: &slots::Part| part.slot.is_none() && LIMITING.contains(&part.lower());
+        let limits = |part: &SentencePart| part.slot.is_none() && LIMITING.contains(&part.lower());
         let follows = over[at - 1] && (small(&parts[at]) || parts[at].slot.is_some() && limits(&parts[at - 1]));
         over[at] |= follows;
     }

@@ -10,9 +10,9 @@ use std::collections::BTreeSet;
 use countersign_core::clock::{MONTHS, WEEKDAYS};
 
 /// The maximum number of pieces that are returned.
-const MOST: usize = 4;
+const MAX_PIECES: usize = 4;
 /// The maximum length of a restriction, in words.
-const REACH: usize = 8;
+const MAX_RESTRICTION_WORDS: usize = 8;
 
 /// Words for a time that are neither weekdays nor months; held by any date.
 const MOMENTS: &[&str] = &[
@@ -34,7 +34,7 @@ const MOMENTS: &[&str] = &[
     "months",
 ];
 /// Words that restrict; held if the words after them are held.
-const RESTRICTS: &[&str] = &[
+const RESTRICTIONS: &[&str] = &[
     "only",
     "except",
     "excluding",
@@ -51,7 +51,7 @@ const RESTRICTS: &[&str] = &[
 /// Words for a manner or an amount; held only by the same word.
 const MANNERS: &[&str] = &["twice", "slowly", "gradually", "temporarily", "partly", "partially", "half", "secretly"];
 /// Words that make a change depend on something; held only by the same phrase.
-const DEPENDS: &[&str] = &["if", "unless", "provided"];
+const CONDITIONALS: &[&str] = &["if", "unless", "provided"];
 /// Words that follow a merely polite “if”.
 const POLITE: &[&str] = &[
     "you can",
@@ -103,48 +103,50 @@ struct Word<'a> {
     ends: bool,
 }
 
-/// The text, words and dates of `told`, in lower case.
-struct Told {
+/// The text, words and dates of `proposal`, in lower case.
+struct ProposalText {
     text: String,
     words: BTreeSet<String>,
     dates: Vec<(i64, usize, i64)>,
 }
 
-/// Returns the pieces of `said` that appear nowhere in `told` (parameters and card of a change, or the requests that a
+/// Returns the pieces of `said` that appear nowhere in `proposal` (parameters and card of a change, or the requests that a
 /// message was divided into), in the order of the message, as they were written.
-pub fn left_out(said: &str, told: &str) -> Vec<String> {
+pub fn left_out(said: &str, proposal: &str) -> Vec<String> {
     let words = words(said);
-    let told = Told::of(told);
+    let proposal = ProposalText::of(proposal);
     let mut missing = vec![false; words.len()];
     let mut mark = |from: usize, to: usize| missing[from..to].iter_mut().for_each(|word| *word = true);
     for (at, word) in words.iter().enumerate() {
         let lower = word.lower.as_str();
-        if DEPENDS.contains(&lower) && !is_polite(&words[at + 1..]) {
-            let to = reach(&words, at);
-            if !told.holds_phrase(&words[at..to]) {
+        if CONDITIONALS.contains(&lower) && !is_polite(&words[at + 1..]) {
+            let to = restriction_end(&words, at);
+            if !proposal.holds_phrase(&words[at..to]) {
                 mark(at, to);
             }
         }
-        if RESTRICTS.contains(&lower) || (lower == "but" && words.get(at + 1).is_some_and(|next| next.lower == "not")) {
-            let to = reach(&words, at);
+        if RESTRICTIONS.contains(&lower)
+            || (lower == "but" && words.get(at + 1).is_some_and(|next| next.lower == "not"))
+        {
+            let to = restriction_end(&words, at);
             let carries = |at: &usize| {
                 let lower = words[*at].lower.as_str();
-                !EMPTY.contains(&lower) && !RESTRICTS.contains(&lower)
+                !EMPTY.contains(&lower) && !RESTRICTIONS.contains(&lower)
             };
             let mut carried = (at..to).filter(carries).peekable();
-            if carried.peek().is_some() && !carried.all(|at| told.holds(&words, at)) {
+            if carried.peek().is_some() && !carried.all(|at| proposal.holds(&words, at)) {
                 mark(at, to);
             }
         }
-        if MANNERS.contains(&lower) && !told.holds_word(lower) {
-            let to = if lower == "half" { reach(&words, at) } else { at + 1 };
+        if MANNERS.contains(&lower) && !proposal.holds_word(lower) {
+            let to = if lower == "half" { restriction_end(&words, at) } else { at + 1 };
             mark(at, to);
         }
         if lower == "as" && words.get(at + 1).is_some_and(|next| next.lower == "long") {
-            mark(at, reach(&words, at));
+            mark(at, restriction_end(&words, at));
         }
         let is_number = is_number(&said[word.from..word.to]);
-        if (is_number && !told.holds_number(&word.lower)) || told.lacks_moment(&words, at) {
+        if (is_number && !proposal.holds_number(&word.lower)) || proposal.lacks_moment(&words, at) {
             let counted = at > 0 && !is_number && super::dates::number_word(&words[at - 1].lower).is_some();
             let from = at - usize::from(counted);
             let begins = from > 0 && BEFORE.contains(&words[from - 1].lower.as_str()) && !words[from - 1].ends;
@@ -154,7 +156,7 @@ pub fn left_out(said: &str, told: &str) -> Vec<String> {
         }
     }
     for (from, to) in names(&words, said) {
-        if !told.holds_name(&words[from..to]) {
+        if !proposal.holds_name(&words[from..to]) {
             mark(from, to);
         }
     }
@@ -189,9 +191,9 @@ fn is_number(written: &str) -> bool {
 }
 
 /// Returns the index after the last word of a restriction that begins at `at`.
-fn reach(words: &[Word<'_>], at: usize) -> usize {
+fn restriction_end(words: &[Word<'_>], at: usize) -> usize {
     let mut to = at + 1;
-    while to < words.len().min(at + REACH) && !words[to - 1].ends && words[to].lower != "then" {
+    while to < words.len().min(at + MAX_RESTRICTION_WORDS) && !words[to - 1].ends && words[to].lower != "then" {
         to += 1;
     }
     to
@@ -241,9 +243,9 @@ fn names(words: &[Word<'_>], said: &str) -> Vec<(usize, usize)> {
     names
 }
 
-impl Told {
-    fn of(told: &str) -> Self {
-        let text = told.to_lowercase();
+impl ProposalText {
+    fn of(proposal: &str) -> Self {
+        let text = proposal.to_lowercase();
         let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).map(str::to_owned);
         Self { words: words.collect(), dates: dates(&text), text }
     }
@@ -287,7 +289,7 @@ impl Told {
             return self.holds_plain(&hour);
         }
         if word.split('x').count() == 2 && word.split('x').all(|part| part.parse::<u8>().is_ok()) {
-            return true; // the shape of a design, such as 2x2: its parts say it again
+            return true; // the shape of a design, such as 2x2; its parts are checked on their own
         }
         let ordinal = ["st", "nd", "rd", "th"].iter().find_map(|suffix| word.strip_suffix(suffix));
         let ordinal = ordinal.filter(|digits| digits.chars().all(|c| c.is_ascii_digit()));
@@ -302,7 +304,7 @@ impl Told {
             || !part.chars().any(|c| c.is_ascii_digit())
     }
 
-    /// Returns true if the word at this place is a time, and nothing here holds it.
+    /// Returns true if the word at this place is a time that appears nowhere here.
     fn lacks_moment(&self, words: &[Word<'_>], at: usize) -> bool {
         let word = words[at].lower.as_str();
         if self.words.contains(word) {
@@ -326,7 +328,7 @@ impl Told {
     }
 
     fn holds_name(&self, words: &[Word<'_>]) -> bool {
-        // One strange word may be a misspelt one.
+        // One unknown word may be a typing mistake.
         let strange = words.iter().filter(|word| !self.holds_word(&word.lower)).count();
         self.holds_phrase(words) || strange == 0 || (strange == 1 && words.len() > 1)
     }
@@ -356,7 +358,7 @@ fn weekday((year, month, day): (i64, usize, i64)) -> usize {
 fn pieces(said: &str, words: &[Word<'_>], missing: &[bool]) -> Vec<String> {
     let mut pieces = Vec::new();
     let mut at = 0;
-    while at < words.len() && pieces.len() < MOST {
+    while at < words.len() && pieces.len() < MAX_PIECES {
         let run = missing[at..].iter().take_while(|missing| **missing).count();
         if run > 0 {
             let piece = &said[words[at].from..words[at + run - 1].to];
@@ -373,8 +375,8 @@ mod tests {
     use super::*;
 
     fn check(rows: &[(&str, &str, &[&str])]) {
-        for (said, told, missing) in rows {
-            assert_eq!(left_out(said, told), *missing, "{said}");
+        for (said, proposal, missing) in rows {
+            assert_eq!(left_out(said, proposal), *missing, "{said}");
         }
     }
 

@@ -48,11 +48,11 @@ pub struct Mention {
 }
 
 /// The maximum number of typing mistakes in a whole name.
-const SLIPS: usize = 2;
+const MAX_TYPOS: usize = 2;
 /// The length in letters of the shortest word in which a mistake is recognised; in shorter ones it makes another word.
-const SHORTEST: usize = 4;
+const MIN_TYPO_LENGTH: usize = 4;
 /// The maximum number of names that are found in a message.
-const MOST: usize = 40;
+const MAX_MENTIONS: usize = 40;
 
 /// A snapshot of all names.
 #[derive(Clone, Debug, Default)]
@@ -70,12 +70,12 @@ impl Names {
         let mut names = Self::default();
         let mut indexed: HashSet<String> = HashSet::new();
         for name in all {
-            let words: Vec<String> = pieces(&name.name).into_iter().map(|piece| piece.folded).collect();
+            let words: Vec<String> = tokenize(&name.name).into_iter().map(|token| token.folded).collect();
             let Some(first) = words.first() else { continue };
             names.by_first.entry(first.clone()).or_default().push(names.all.len());
-            for word in words.iter().filter(|word| word.chars().count() >= SHORTEST) {
+            for word in words.iter().filter(|word| word.chars().count() >= MIN_TYPO_LENGTH) {
                 if indexed.insert(word.clone()) {
-                    for shorter in without_one(word) {
+                    for shorter in one_letter_deletions(word) {
                         names.near.entry(shorter).or_default().push(word.clone());
                     }
                 }
@@ -98,10 +98,10 @@ impl Names {
 
     /// Returns the names in a message, in order. No two of the same kind overlap.
     pub fn find(&self, message: &str) -> Vec<Mention> {
-        let pieces = pieces(message);
+        let tokens = tokenize(message);
         let mut found: Vec<(usize, usize, Mention)> = Vec::new();
-        for at in 0..pieces.len() {
-            self.at(message, &pieces, at, &mut found);
+        for at in 0..tokens.len() {
+            self.collect_at(message, &tokens, at, &mut found);
         }
         // Longest first, exactly written before similar; what overlaps one of its kind that is kept is dropped.
         found.sort_by_key(|(start, end, mention)| (mention.unsure, std::cmp::Reverse(end - start), *start));
@@ -110,7 +110,7 @@ impl Names {
             let clashes = |other: &(usize, usize, Mention)| {
                 (mention.unsure || other.2.kind == mention.kind) && start < other.1 && other.0 < end
             };
-            if kept.len() < MOST && !kept.iter().any(clashes) {
+            if kept.len() < MAX_MENTIONS && !kept.iter().any(clashes) {
                 kept.push((start, end, mention));
             }
         }
@@ -118,39 +118,40 @@ impl Names {
         kept.into_iter().map(|(.., mention)| mention).collect()
     }
 
-    /// Adds to `found` the names that begin at a piece.
-    fn at(&self, message: &str, pieces: &[Piece], at: usize, found: &mut Vec<(usize, usize, Mention)>) {
-        let first = &pieces[at];
+    /// Adds to `found` the names that begin at a token.
+    fn collect_at(&self, message: &str, tokens: &[Token], at: usize, found: &mut Vec<(usize, usize, Mention)>) {
+        let first = &tokens[at];
         for place in self.by_first.get(&first.folded).into_iter().flatten().copied() {
-            if let Some((end, slips)) = fits(&self.words[place], &pieces[at..], 0) {
-                self.note(message, &pieces[at..at + self.words[place].len()], end, place, slips > 0, found);
+            if let Some((end, slips)) = match_words(&self.words[place], &tokens[at..], 0) {
+                self.push_mention(message, &tokens[at..at + self.words[place].len()], end, place, slips > 0, found);
             }
         }
-        let near = self.near_words(&first.folded);
+        let near = self.similar_words(&first.folded);
         let exact = std::iter::once((&first.folded, 0)).filter(|(word, _)| self.by_first.contains_key(*word));
         for (word, slips) in exact.chain(near.iter().map(|word| (*word, 1))) {
             for place in self.by_first.get(word).into_iter().flatten().copied() {
-                let Some((end, more)) = fits(&self.words[place][1..], &pieces[at + 1..], SLIPS - slips) else {
+                let Some((end, more)) = match_words(&self.words[place][1..], &tokens[at + 1..], MAX_TYPOS - slips)
+                else {
                     if self.words[place].len() == 1 && slips > 0 {
-                        self.note(message, &pieces[at..=at], first.end, place, true, found);
+                        self.push_mention(message, &tokens[at..=at], first.end, place, true, found);
                     }
                     continue;
                 };
                 if slips + more > 0 {
                     let end = if self.words[place].len() == 1 { first.end } else { end };
-                    self.note(message, &pieces[at..at + self.words[place].len()], end, place, true, found);
+                    self.push_mention(message, &tokens[at..at + self.words[place].len()], end, place, true, found);
                 }
             }
         }
     }
 
     /// Returns the words of names that are one typing mistake away.
-    fn near_words(&self, word: &str) -> Vec<&String> {
-        if word.chars().count() < SHORTEST {
+    fn similar_words(&self, word: &str) -> Vec<&String> {
+        if word.chars().count() < MIN_TYPO_LENGTH {
             return Vec::new();
         }
         let mut near: Vec<&String> = Vec::new();
-        let shorter = without_one(word);
+        let shorter = one_letter_deletions(word);
         for key in shorter.iter().chain([&word.to_owned()]) {
             near.extend(self.near.get(key).into_iter().flatten());
         }
@@ -160,17 +161,17 @@ impl Names {
         near
     }
 
-    fn note(
+    fn push_mention(
         &self,
         message: &str,
-        pieces: &[Piece],
+        tokens: &[Token],
         end: usize,
         place: usize,
         unsure: bool,
         found: &mut Vec<(usize, usize, Mention)>,
     ) {
-        let (first, last) = (&pieces[0], &pieces[pieces.len() - 1]);
-        // In quotes stands one name, or none.
+        let (first, last) = (&tokens[0], &tokens[tokens.len() - 1]);
+        // A quotation is one whole name, or none.
         let quotes_fit = first.quote == last.quote
             && first.quote.is_none_or(|quote| first.opens && last.closes && quote == last.quote.unwrap_or(quote));
         if !quotes_fit {
@@ -178,7 +179,7 @@ impl Names {
         }
         let said = &message[first.start..end];
         let name = &self.all[place];
-        // Of twins in other letters the one that is written exactly so is meant; else it is for the platform to ask.
+        // Of two names that differ in case only, the exact one counts; if neither is exact, the platform asks.
         let twin = found.iter().position(|(start, until, other)| {
             (*start, *until) == (first.start, end) && other.kind == name.kind && !other.unsure
         });
@@ -188,7 +189,7 @@ impl Names {
             None => {}
         }
         let in_quotes = first.quote.is_some();
-        if !in_quotes && pieces.len() == 1 && is_ordinary(message, first, name, unsure) {
+        if !in_quotes && tokens.len() == 1 && is_ordinary(message, first, name, unsure) {
             return;
         }
         let mention = Mention {
@@ -205,43 +206,42 @@ impl Names {
 
 /// Returns true if a word is more likely an ordinary word than a name: “start”, “test”, a number. Written with the
 /// capital letters of the name in the middle of a sentence, it is the name.
-fn is_ordinary(message: &str, piece: &Piece, name: &Name, unsure: bool) -> bool {
+fn is_ordinary(message: &str, token: &Token, name: &Name, unsure: bool) -> bool {
     const ORDINARY: &str = "start stop pause resume cancel archive delete create change set make test tests list show \
         study context contexts condition conditions weight weights site target user users group \
         groups class classes school tag tags status running paused stopped draft scheduled archived cancelled completed \
         inactive new all the a it this that one what which how who help name names description end begin run now today \
         tomorrow day week month control individual random balance consistency and or not for with hint hints me first last";
-    let said = &message[piece.start..piece.end];
+    let said = &message[token.start..token.end];
     let number = said.chars().all(|c| c.is_ascii_digit());
-    let few = piece.folded.chars().count() < if unsure { 6 } else { 2 };
-    let is_kind = piece.folded.strip_suffix('s').unwrap_or(&piece.folded) == name.kind;
-    let common = is_kind || ORDINARY.split_whitespace().any(|word| word == piece.folded);
+    let few = token.folded.chars().count() < if unsure { 6 } else { 2 };
+    let is_kind = token.folded.strip_suffix('s').unwrap_or(&token.folded) == name.kind;
+    let common = is_kind || ORDINARY.split_whitespace().any(|word| word == token.folded);
     let capital =
-        said == name.name && said.chars().any(char::is_uppercase) && !message[..piece.start].trim().is_empty();
+        said == name.name && said.chars().any(char::is_uppercase) && !message[..token.start].trim().is_empty();
     number || few && !stands_alone(said.chars().next().unwrap_or('a')) || common && (unsure || !capital)
 }
 
-/// Returns the end of the last word and the number of typing mistakes, if the pieces begin with these words.
-fn fits(words: &[String], pieces: &[Piece], slips: usize) -> Option<(usize, usize)> {
+/// Returns the end of the last word and the number of typing mistakes, if the tokens begin with these words.
+fn match_words(words: &[String], tokens: &[Token], slips: usize) -> Option<(usize, usize)> {
     let mut made = 0;
     let mut end = 0;
-    if pieces.len() < words.len() {
+    if tokens.len() < words.len() {
         return None;
     }
     for (at, word) in words.iter().enumerate() {
-        let piece = &pieces[at];
-        end = piece.end;
-        if piece.folded == *word {
+        let token = &tokens[at];
+        end = token.end;
+        if token.folded == *word {
             continue;
         }
-        // `Math Hints's` ends with a mark of whose it is.
-        if let Some((stem, stem_end)) = piece.stem.as_ref().filter(|(stem, _)| at + 1 == words.len() && stem == word) {
-            let _ = stem;
+        // `Math Hints's`: the name with a possessive.
+        if let Some((_, stem_end)) = token.stem.as_ref().filter(|(stem, _)| at + 1 == words.len() && stem == word) {
             end = *stem_end;
             continue;
         }
-        let long = word.chars().count() >= SHORTEST && piece.folded.chars().count() >= SHORTEST;
-        if made < slips && long && strsim::damerau_levenshtein(word, &piece.folded) == 1 {
+        let long = word.chars().count() >= MIN_TYPO_LENGTH && token.folded.chars().count() >= MIN_TYPO_LENGTH;
+        if made < slips && long && strsim::damerau_levenshtein(word, &token.folded) == 1 {
             made += 1;
             continue;
         }
@@ -251,14 +251,14 @@ fn fits(words: &[String], pieces: &[Piece], slips: usize) -> Option<(usize, usiz
 }
 
 /// Returns the forms of a word that lack one of its letters.
-fn without_one(word: &str) -> Vec<String> {
+fn one_letter_deletions(word: &str) -> Vec<String> {
     let starts: Vec<(usize, char)> = word.char_indices().collect();
     starts.iter().map(|(at, letter)| format!("{}{}", &word[..*at], &word[at + letter.len_utf8()..])).collect()
 }
 
 /// A word of a message or a name, in the form in which words are compared.
 #[derive(Clone, Debug)]
-struct Piece {
+struct Token {
     folded: String,
     /// The word without a possessive `'s`, and the byte where it then ends.
     stem: Option<(String, usize)>,
@@ -271,15 +271,15 @@ struct Piece {
 }
 
 /// Divides a text into words: runs of letters and digits; a sign that is no punctuation is a word of its own.
-fn pieces(text: &str) -> Vec<Piece> {
-    let mut found: Vec<Piece> = Vec::new();
+fn tokenize(text: &str) -> Vec<Token> {
+    let mut found: Vec<Token> = Vec::new();
     let quotes = quotes(text);
     let mut run: Option<usize> = None;
     let mut push = |start: usize, end: usize| {
         let written = &text[start..end];
         let stem = written.strip_suffix("'s").or_else(|| written.strip_suffix("’s"));
         let quote = quotes.iter().position(|(from, to)| (*from..*to).contains(&start));
-        found.push(Piece {
+        found.push(Token {
             folded: fold_word(written),
             stem: stem.map(|stem| (fold_word(stem), start + stem.len())),
             start,
@@ -347,7 +347,7 @@ fn quotes(text: &str) -> Vec<(usize, usize)> {
 /// Returns a text in the form in which names are compared: lower case, without accents, apostrophes and punctuation,
 /// single blanks.
 pub fn fold(text: &str) -> String {
-    pieces(text).into_iter().map(|piece| piece.folded).collect::<Vec<_>>().join(" ")
+    tokenize(text).into_iter().map(|token| token.folded).collect::<Vec<_>>().join(" ")
 }
 
 fn fold_word(word: &str) -> String {

@@ -48,16 +48,16 @@ use countersign_model::{Error, Model, Request, Response};
 use serde_json::Value;
 
 pub use self::{
-    answers::{Spared, ends_draft, lets_go, says_no, spared},
+    answers::{ForbiddenChange, ends_draft, forbidden_change, is_cancellation, is_retraction},
     calls::Hint,
     left_out::left_out,
 };
 use self::{
-    book::{Book, MENTIONED},
-    phrases::Heard,
+    book::{Book, MENTION_CONFIDENCE},
+    phrases::Utterance,
     situation::Situation,
     user_request::{Talk, UserRequest},
-    words::polite,
+    words::strip_politeness,
 };
 
 /// A [`Model`] that answers from the phrases of a [`Book`].
@@ -117,9 +117,9 @@ impl Book {
     /// Returns true if the meaning of these words depends on the existing names: they ask for a change, for something
     /// by its name, or are not understood otherwise.
     pub fn wants_names(&self, situation: &Situation) -> bool {
-        let understood = self.understand(situation);
-        match &understood.user_request {
-            _ if understood.confidence <= MENTIONED => true,
+        let interpretation = self.understand(situation);
+        match &interpretation.user_request {
+            _ if interpretation.confidence <= MENTION_CONFIDENCE => true,
             user_request @ UserRequest::Read { .. } => self.phrases().any(|phrases| phrases.only_shows(user_request)),
             UserRequest::Change { .. } | UserRequest::Unclear { .. } => true,
             UserRequest::Talk(_)
@@ -140,10 +140,10 @@ impl Book {
         if !steps::steps(self, situation).is_empty() {
             return Meaning::Request;
         }
-        let understood = self.understand(situation);
-        match understood.user_request {
+        let interpretation = self.understand(situation);
+        match interpretation.user_request {
             UserRequest::Unclear { options, .. } if !options.is_empty() => Meaning::Request,
-            _ if understood.confidence < 0.7 => Meaning::Nothing,
+            _ if interpretation.confidence < 0.7 => Meaning::Nothing,
             UserRequest::Read { .. }
             | UserRequest::Change { .. }
             | UserRequest::Unsupported
@@ -162,7 +162,7 @@ impl Book {
     /// Returns true if words are parts of a description and nothing else: “weights 60/40, in assign-prog”.
     pub fn only_parts(&self, said: &str) -> bool {
         let words = self.words(said, None);
-        self.phrases().any(|phrases| phrases.only_parts(polite(&words)))
+        self.phrases().any(|phrases| phrases.only_parts(strip_politeness(&words)))
     }
 
     /// Returns the family of the tool or action that these words ask for, as far as the phrases can tell.
@@ -173,7 +173,7 @@ impl Book {
     /// Returns a request for the change that these words only consider, as in “should I start Math Hints?”
     pub fn considered_request(&self, situation: &Situation) -> Option<String> {
         let words = self.words(&situation.said, None);
-        doubts::request(self, Heard { words: polite(&words), situation, asks: true })
+        doubts::considered_request(self, Utterance { words: strip_politeness(&words), situation, is_question: true })
     }
 
     /// Returns true if these words, said about a change in hand, correct it or ask for another one.
@@ -183,7 +183,7 @@ impl Book {
 
     /// Returns buttons with first requests: the label, and the words that are said when it is pressed.
     pub fn first_steps(&self) -> Vec<(&'static str, &'static str)> {
-        talk::first(self)
+        talk::first_steps(self)
     }
 
     /// Returns the reply to words that agree while a card is open without deciding anything, that decline a change, or
@@ -192,7 +192,7 @@ impl Book {
     pub fn without_a_request(&self, situation: &Situation) -> Option<String> {
         match self.understand(situation).user_request {
             UserRequest::Talk(talk @ (Talk::CardWaits | Talk::NothingDone(_))) => {
-                Some(talk::say(self, talk, situation).0)
+                Some(talk::reply_to(self, talk, situation).0)
             }
             UserRequest::Term { meaning, .. } => Some(meaning.to_owned()),
             _ => None,

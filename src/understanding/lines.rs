@@ -32,17 +32,17 @@ use std::{
 
 use serde_json::{Map, Value};
 
-pub use self::things::{Named, longest_name, points_back, thing};
-pub use self::written::{Asks, Call};
-pub(super) use self::written::{Part, parts};
+pub use self::things::{ThingReference, longest_name, points_back, thing};
+pub use self::written::{Call, CallKind};
+pub(super) use self::written::{PatternPart, parts};
 use self::{
     things::LEADING,
-    written::{begins, call},
+    written::{beginnings, call},
 };
 use super::{
     dates,
     intents::Intent,
-    phrases::{Heard, Phrases},
+    phrases::{Phrases, Utterance},
     slots::LIMITING,
     user_request::UserRequest,
     words::{Word, sentence, text},
@@ -50,18 +50,18 @@ use super::{
 
 /// A line with an order.
 #[derive(Clone, Debug)]
-struct Line {
+struct OrderedLine {
     /// The index of the call that the line asks for.
     asks_for: usize,
-    parts: Vec<Part>,
+    parts: Vec<PatternPart>,
 }
 
 impl Call {
     /// Returns the call as a request.
     pub(crate) fn user_request(self) -> UserRequest {
-        match self.asks {
-            Asks::Change => UserRequest::Change { action: self.name, params: self.given },
-            Asks::Read | Asks::Talk => UserRequest::Read { tool: self.name, arguments: self.given },
+        match self.kind {
+            CallKind::Change => UserRequest::Change { action: self.name, params: self.arguments },
+            CallKind::Read | CallKind::Talk => UserRequest::Read { tool: self.name, arguments: self.arguments },
         }
     }
 }
@@ -70,7 +70,7 @@ impl Call {
 #[derive(Clone, Debug, Default)]
 pub struct Lines {
     calls: Vec<Call>,
-    lines: Vec<Line>,
+    lines: Vec<OrderedLine>,
     intents: Vec<Intent>,
     /// The lines by the words that they can begin with.
     by_first: HashMap<String, Vec<usize>>,
@@ -144,16 +144,15 @@ impl Lines {
         let mut lines = Self::default();
         let mut named: Vec<(&str, String)> = Vec::new();
         for line in written.lines().filter(|line| !line.trim().is_empty() && !line.starts_with('#')) {
-            let stands_for = |line: &str| {
-                named.iter().fold(line.to_owned(), |line, (name, stands_for)| line.replace(name, stands_for))
-            };
+            let expand =
+                |line: &str| named.iter().fold(line.to_owned(), |line, (name, expand)| line.replace(name, expand));
             if let Some((name, written)) = line.split_once(" = ").filter(|_| line.starts_with('$')) {
-                let written = stands_for(written);
+                let written = expand(written);
                 let longer = named.partition_point(|(other, _): &(&str, String)| other.len() >= name.len());
                 named.insert(longer, (name, written));
                 continue;
             }
-            let line = &*stands_for(line);
+            let line = &*expand(line);
             if !line.starts_with(' ') {
                 lines.calls.push(
                     call(line)
@@ -171,7 +170,7 @@ impl Lines {
             let parts = parts(&mut rest).filter(|parts| rest.is_empty() && !parts.is_empty());
             let parts = parts.ok_or_else(|| format!("“{}”: brackets do not fit together", line.trim()))?;
             let mut firsts = Vec::new();
-            let ways = begins(&parts, &mut firsts);
+            let ways = beginnings(&parts, &mut firsts);
             if ways.by_value || ways.may_be_empty {
                 lines.open.push(lines.lines.len());
             }
@@ -180,7 +179,7 @@ impl Lines {
             for first in firsts {
                 lines.by_first.entry(first).or_default().push(lines.lines.len());
             }
-            lines.lines.push(Line { asks_for, parts });
+            lines.lines.push(OrderedLine { asks_for, parts });
         }
         Ok(lines)
     }
@@ -199,33 +198,36 @@ impl Lines {
     /// “it”.
     pub(crate) fn fit<'a>(
         &'a self,
-        heard: Heard<'a>,
-        chapter: (&'a dyn Phrases, &'a str),
+        utterance: Utterance<'a>,
+        phrases: &'a dyn Phrases,
+        owner: &'a str,
         names_only: bool,
     ) -> Option<Fit> {
-        self.best(heard, chapter, names_only, true)
+        self.best(utterance, phrases, owner, names_only, true)
     }
 
     /// Returns the values in the longest beginning of these words that fits a line, and the number of words in it.
     pub fn begin<'a>(
         &'a self,
-        heard: Heard<'a>,
-        chapter: (&'a dyn Phrases, &'a str),
+        utterance: Utterance<'a>,
+        phrases: &'a dyn Phrases,
+        owner: &'a str,
     ) -> Option<(Map<String, Value>, usize)> {
-        let found = self.best(heard, chapter, false, false)?;
-        Some((found.call.given, heard.words.len() - found.cost))
+        let found = self.best(utterance, phrases, owner, false, false)?;
+        Some((found.call.arguments, utterance.words.len() - found.cost))
     }
 
     /// Returns the best reading of all words (`is_whole`), or of most of them from the first on; its cost is then the
     /// number of words left.
     fn best<'a>(
         &'a self,
-        heard: Heard<'a>,
-        chapter: (&'a dyn Phrases, &'a str),
+        utterance: Utterance<'a>,
+        phrases: &'a dyn Phrases,
+        owner: &'a str,
         names_only: bool,
         is_whole: bool,
     ) -> Option<Fit> {
-        let words = heard.words;
+        let words = utterance.words;
         let anywhere = if is_whole { ANYWHERE } else { &ANYWHERE[..1] };
         let small: Vec<bool> = words.iter().map(|word| word.any(anywhere)).collect();
         let first = (0..words.len()).find(|at| !small[*at]).into_iter().chain([0]);
@@ -238,16 +240,15 @@ impl Lines {
             return None;
         }
         let said: HashSet<&str> = words.iter().filter(|word| !word.quoted).map(|word| word.lower.as_str()).collect();
-        let (phrases, owner) = chapter;
-        let mut reading = Reading {
-            heard,
+        let mut reading = Matcher {
+            utterance,
             phrases,
             owner,
             names_only,
             is_whole,
             small,
             seen: HashMap::new(),
-            given: Vec::new(),
+            arguments: Vec::new(),
             cost: 0,
             best: None,
         };
@@ -257,26 +258,26 @@ impl Lines {
                 continue;
             }
             reading.best = None;
-            reading.go(0, &Rest { parts: &line.parts, then: None });
-            let Some((given, cost)) = reading.best.take() else { continue };
+            reading.advance(0, &Rest { parts: &line.parts, then: None });
+            let Some((arguments, cost)) = reading.best.take() else { continue };
             if best.as_ref().is_none_or(|best| cost < best.cost) {
                 let call = &self.calls[line.asks_for];
-                let mut all = call.given.clone();
-                for (name, value) in given {
+                let mut all = call.arguments.clone();
+                for (name, value) in arguments {
                     match (name, value) {
                         ("*", Value::Object(several)) => all.extend(several),
                         ("_", _) | (_, Value::Null) => {}
                         (name, value) => drop(all.insert(name.to_owned(), value)),
                     }
                 }
-                best = Some(Fit { call: Call { given: all, ..call.clone() }, cost });
+                best = Some(Fit { call: Call { arguments: all, ..call.clone() }, cost });
             }
         }
         best
     }
 }
 
-impl Part {
+impl PatternPart {
     /// Returns true if a request with these words can hold this part: the words that the part needs are there.
     fn may_be_in(&self, said: &HashSet<&str>) -> bool {
         match self {
@@ -290,13 +291,13 @@ impl Part {
 /// The parts of a line that are still to be read.
 #[derive(Clone, Copy)]
 struct Rest<'r, 'a> {
-    parts: &'a [Part],
+    parts: &'a [PatternPart],
     then: Option<&'r Rest<'r, 'a>>,
 }
 
 /// A request that is compared with lines.
-struct Reading<'a> {
-    heard: Heard<'a>,
+struct Matcher<'a> {
+    utterance: Utterance<'a>,
     phrases: &'a dyn Phrases,
     /// The capability of the lines.
     owner: &'a str,
@@ -306,38 +307,38 @@ struct Reading<'a> {
     small: Vec<bool>,
     /// The values that were found, by kind and the index of their first word.
     seen: HashMap<(&'a str, usize), Rc<[Candidate]>>,
-    given: Vec<(&'a str, Value)>,
+    arguments: Vec<(&'a str, Value)>,
     cost: usize,
     best: Option<(Vec<(&'a str, Value)>, usize)>,
 }
 
-impl<'a> Reading<'a> {
+impl<'a> Matcher<'a> {
     /// Reads on from this word with the rest of a line, and keeps the best way to the end of the words.
-    fn go(&mut self, at: usize, rest: &Rest<'_, 'a>) {
+    fn advance(&mut self, at: usize, rest: &Rest<'_, 'a>) {
         let Rest { parts, then } = *rest;
-        let words = self.heard.words;
+        let words = self.utterance.words;
         let Some((part, parts)) = parts.split_first() else {
             return match then {
-                Some(then) => self.go(at, then),
-                None => self.ends(at),
+                Some(then) => self.advance(at, then),
+                None => self.finish(at),
             };
         };
         if self.small.get(at) == Some(&true) {
-            self.go(at + 1, rest);
+            self.advance(at + 1, rest);
         }
         match part {
-            Part::Word(word) => {
+            PatternPart::Word(word) => {
                 if words.get(at).is_some_and(|first| is_word(first, word)) {
-                    self.go(at + 1, &Rest { parts, then });
+                    self.advance(at + 1, &Rest { parts, then });
                 }
             }
-            Part::OneOf(several) => {
+            PatternPart::OneOf(several) => {
                 let after = Rest { parts, then };
                 for one in several {
-                    self.go(at, &Rest { parts: one, then: Some(&after) });
+                    self.advance(at, &Rest { parts: one, then: Some(&after) });
                 }
             }
-            Part::Slot { name, kind } => {
+            PatternPart::Slot { name, kind } => {
                 let found = match self.seen.get(&(kind.as_str(), at)) {
                     Some(found) => found.clone(),
                     None => {
@@ -351,28 +352,28 @@ impl<'a> Reading<'a> {
                     if worse {
                         continue;
                     }
-                    self.given.push((name, value.clone()));
+                    self.arguments.push((name, value.clone()));
                     self.cost += cost;
-                    self.go(at + taken, &Rest { parts, then });
+                    self.advance(at + taken, &Rest { parts, then });
                     self.cost -= cost;
-                    self.given.pop();
+                    self.arguments.pop();
                 }
             }
         }
     }
 
     /// Keeps the way to the end of a line, if it is the best and only words that may stand anywhere are left.
-    fn ends(&mut self, at: usize) {
+    fn finish(&mut self, at: usize) {
         let is_end = !self.is_whole || self.small[at..].iter().all(|small| *small);
         let cost = if self.is_whole { self.cost } else { self.small.len() - at };
         if is_end && self.best.as_ref().is_none_or(|(_, best)| cost < *best) {
-            self.best = Some((self.given.clone(), cost));
+            self.best = Some((self.arguments.clone(), cost));
         }
     }
 
     /// Returns the values that can stand at the beginning of these words.
     fn values(&self, kind: &str, words: &[Word]) -> Vec<Candidate> {
-        let heard = Heard { words, ..self.heard };
+        let utterance = Utterance { words, ..self.utterance };
         let first = words.first();
         match kind {
             "thing" => self.things(words),
@@ -380,7 +381,7 @@ impl<'a> Reading<'a> {
                 let back = self.subject().map(|name| Candidate::known(name, 0));
                 self.things(words).into_iter().filter(|found| !found.value.is_null()).chain(back).collect()
             }
-            // What is not named is what was talked about.
+            // Without a name, the thing that was talked about is meant.
             "thing?" => {
                 let back = self.subject().map_or(Value::Null, Value::from);
                 self.things(words).into_iter().chain([Candidate::known(back, 0)]).collect()
@@ -390,7 +391,7 @@ impl<'a> Reading<'a> {
                 fits.map(|first| Candidate::taken(first.text.clone(), 1)).into_iter().collect()
             }
             "text" => {
-                let most = words.len().min(LONGEST);
+                let most = words.len().min(MAX_VALUE_WORDS);
                 (1..=most).map(|length| Candidate::taken(text(&words[..length]), length)).collect()
             }
             "rest" if !words.is_empty() => vec![Candidate::taken(sentence(words), words.len())],
@@ -402,18 +403,18 @@ impl<'a> Reading<'a> {
                 first.and_then(number).map(|number| Candidate::known(number, 1)).into_iter().collect()
             }
             "when" => {
-                let found = dates::moment(words, &heard.situation.today);
+                let found = dates::moment(words, &utterance.situation.today);
                 found.map(|(when, _, rest)| Candidate::known(when, words.len() - rest.len())).into_iter().collect()
             }
-            kind => self.phrases.slot(kind, heard),
+            kind => self.phrases.slot(kind, utterance),
         }
     }
 
     /// Returns the meaning of “it”, if that may be a thing of this capability.
     fn subject(&self) -> Option<&'a str> {
         match self.phrases.about_others() {
-            true => self.heard.situation.last_subject.as_deref(),
-            false => self.heard.subject_of(self.owner),
+            true => self.utterance.situation.last_subject.as_deref(),
+            false => self.utterance.subject_of(self.owner),
         }
     }
 
@@ -421,8 +422,8 @@ impl<'a> Reading<'a> {
     /// quotes, “it”, or words that may be a name.
     fn things(&self, words: &[Word]) -> Vec<Candidate> {
         let quoted = words.iter().position(|word| word.quoted);
-        let most = quoted.map_or(words.len().min(LONGEST), |at| (at + 2).min(words.len()));
-        let situation = self.heard.situation;
+        let most = quoted.map_or(words.len().min(MAX_VALUE_WORDS), |at| (at + 2).min(words.len()));
+        let situation = self.utterance.situation;
         let longest = longest_name(&words[..quoted.unwrap_or(most)], &situation.today);
         let mut found = Vec::new();
         for length in 1..=most {
@@ -432,7 +433,7 @@ impl<'a> Reading<'a> {
             if named && !leads.iter().all(|word| word.any(LEADING) || word.any(self.phrases.things())) {
                 continue;
             }
-            let foreign = |word: &Word| !self.phrases.about_others() && self.heard.is_of_another(word, self.owner);
+            let foreign = |word: &Word| !self.phrases.about_others() && self.utterance.is_of_another(word, self.owner);
             if span.iter().any(foreign) {
                 continue;
             }
@@ -443,11 +444,13 @@ impl<'a> Reading<'a> {
                 continue;
             }
             match thing(span, situation, self.phrases) {
-                Named::Name(name) if named => found.push(Candidate::known(name, length)),
-                Named::Back(name) if name.is_some() && self.subject().is_none() => {}
-                Named::Back(name) => found.push(Candidate::known(name.map_or(Value::Null, Value::from), length)),
-                Named::Name(name) if length <= longest => found.push(Candidate::taken(name, length)),
-                Named::Name(_) | Named::Nothing => {}
+                ThingReference::Name(name) if named => found.push(Candidate::known(name, length)),
+                ThingReference::Pronoun(name) if name.is_some() && self.subject().is_none() => {}
+                ThingReference::Pronoun(name) => {
+                    found.push(Candidate::known(name.map_or(Value::Null, Value::from), length))
+                }
+                ThingReference::Name(name) if length <= longest => found.push(Candidate::taken(name, length)),
+                ThingReference::Name(_) | ThingReference::Nothing => {}
             }
         }
         found
@@ -460,7 +463,7 @@ fn is_word(said: &Word, word: &str) -> bool {
 }
 
 /// The longest value without quotes, in words.
-const LONGEST: usize = 12;
+const MAX_VALUE_WORDS: usize = 12;
 
 #[cfg(test)]
 mod tests {
@@ -469,9 +472,9 @@ mod tests {
         *,
     };
 
-    struct OfDocuments;
+    struct DocumentPhrases;
 
-    impl Phrases for OfDocuments {
+    impl Phrases for DocumentPhrases {
         fn things(&self) -> &'static [&'static str] {
             &["document", "documents"]
         }
@@ -486,8 +489,10 @@ mod tests {
         let lines = Lines::read(WRITTEN).unwrap();
         let begin = |said: &str| {
             let (words, situation) = (words(said), Situation::default());
-            let heard = Heard { words: &words, situation: &situation, asks: false };
-            lines.begin(heard, (&OfDocuments, "")).map(|(given, taken)| (Value::Object(given).to_string(), taken))
+            let utterance = Utterance { words: &words, situation: &situation, is_question: false };
+            lines
+                .begin(utterance, &DocumentPhrases, "")
+                .map(|(arguments, taken)| (Value::Object(arguments).to_string(), taken))
         };
         assert_eq!(begin("paint red, then go"), Some((r#"{"colour":"red"}"#.to_owned(), 2)));
         assert_eq!(begin("paint red and blue now"), Some((r#"{"colour":"red","other":"blue"}"#.to_owned(), 4)));
@@ -499,8 +504,8 @@ mod tests {
         let lines = Lines::read(WRITTEN).unwrap();
         let read = |said: &str| {
             let (words, situation) = (words(said), Situation::default());
-            let heard = Heard { words: &words, situation: &situation, asks: false };
-            match intents::read(heard, (&OfDocuments, ""), lines.intents()).as_slice() {
+            let utterance = Utterance { words: &words, situation: &situation, is_question: false };
+            match intents::read(utterance, &DocumentPhrases, "", lines.intents()).as_slice() {
                 [intents::Reading::Whole(UserRequest::Change { params, .. })] => {
                     Value::Object(params.clone()).to_string()
                 }

@@ -5,22 +5,22 @@ use serde_json::{Map, Value};
 use super::{
     lines::Candidate,
     situation::Situation,
-    user_request::{Understood, UserRequest},
+    user_request::{Interpretation, UserRequest},
     words::{Word, text},
 };
 
 /// A message, or a part of one, to be read.
 #[derive(Clone, Copy, Debug)]
-pub struct Heard<'a> {
+pub struct Utterance<'a> {
     /// The words, without politeness.
     pub words: &'a [Word],
     /// The situation in which they were said.
     pub situation: &'a Situation,
     /// True if the message ends with a question mark.
-    pub asks: bool,
+    pub is_question: bool,
 }
 
-impl<'h> Heard<'h> {
+impl<'h> Utterance<'h> {
     /// Returns true if this word names a thing of another capability alone.
     pub(crate) fn is_of_another(&self, word: &Word, owner: &str) -> bool {
         word.owner.as_deref().is_some_and(|of| of != owner)
@@ -64,49 +64,49 @@ pub trait Phrases: Send + Sync {
     }
 
     /// Returns the values of a kind of its own that can stand at the beginning of these words.
-    fn slot(&self, kind: &str, heard: Heard<'_>) -> Vec<Candidate> {
-        let _ = (kind, heard);
+    fn slot(&self, kind: &str, utterance: Utterance<'_>) -> Vec<Candidate> {
+        let _ = (kind, utterance);
         Vec::new()
     }
 
     /// Returns the request of a line, changed if it depends on the values of the line.
-    fn settled(&self, user_request: UserRequest) -> UserRequest {
+    fn finish_request(&self, user_request: UserRequest) -> UserRequest {
         user_request
     }
 
     /// Reads words before all requests: those that only look like one of them.
-    fn first(&self, heard: Heard<'_>) -> Option<Understood> {
-        let _ = heard;
+    fn first(&self, utterance: Utterance<'_>) -> Option<Interpretation> {
+        let _ = utterance;
         None
     }
 
     /// Reads a change by position.
-    fn change(&self, heard: Heard<'_>) -> Option<Understood> {
-        let _ = heard;
+    fn change(&self, utterance: Utterance<'_>) -> Option<Interpretation> {
+        let _ = utterance;
         None
     }
 
     /// Reads a question by position.
-    fn question(&self, heard: Heard<'_>) -> Option<Understood> {
-        let _ = heard;
+    fn question(&self, utterance: Utterance<'_>) -> Option<Interpretation> {
+        let _ = utterance;
         None
     }
 
     /// Reads a question by the things that it mentions, if nothing else fits.
-    fn mentioned(&self, heard: Heard<'_>) -> Option<UserRequest> {
-        let _ = heard;
+    fn mentioned(&self, utterance: Utterance<'_>) -> Option<UserRequest> {
+        let _ = utterance;
         None
     }
 
     /// Reads a correction of the draft, or of the change on a card.
-    fn correction(&self, heard: Heard<'_>) -> Option<Understood> {
-        let _ = heard;
+    fn correction(&self, utterance: Utterance<'_>) -> Option<Interpretation> {
+        let _ = utterance;
         None
     }
 
     /// Reads the answer to an open question about one of its changes.
-    fn answer(&self, heard: Heard<'_>) -> Option<Understood> {
-        let _ = heard;
+    fn answer(&self, utterance: Utterance<'_>) -> Option<Interpretation> {
+        let _ = utterance;
         None
     }
 
@@ -129,7 +129,7 @@ pub trait Phrases: Send + Sync {
     }
 
     /// Returns the request that shows the thing of this name, or all things for `None`.
-    fn shown(&self, name: Option<String>) -> Option<UserRequest> {
+    fn show_request(&self, name: Option<String>) -> Option<UserRequest> {
         let _ = name;
         None
     }
@@ -147,7 +147,7 @@ pub trait Phrases: Send + Sync {
     }
 
     /// Returns the participle for a change that was not made: “started”.
-    fn not_done(&self, action: &str, params: &Map<String, Value>) -> &'static str {
+    fn past_participle(&self, action: &str, params: &Map<String, Value>) -> &'static str {
         let _ = (action, params);
         "changed"
     }
@@ -159,7 +159,7 @@ pub trait Phrases: Send + Sync {
     }
 
     /// Returns phrases for requests that cannot be served, separated by `|`.
-    fn never(&self) -> &'static str {
+    fn unsupported_requests(&self) -> &'static str {
         ""
     }
 
@@ -169,7 +169,7 @@ pub trait Phrases: Send + Sync {
     }
 
     /// Returns the simplest requests, in italics, for a reply to words that were not understood.
-    fn simple(&self) -> &'static str {
+    fn simplest_requests(&self) -> &'static str {
         ""
     }
 

@@ -37,7 +37,7 @@ pub struct Situation {
     pub on_card: Option<Draft>,
     /// The last request, if it was rejected and nothing was asked for since: a correction asks for it once more.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub turned_down: Option<TurnedDown>,
+    pub turned_down: Option<RejectedChange>,
     /// The name of the thing that “it” means.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_subject: Option<String>,
@@ -69,7 +69,7 @@ impl Situation {
 
 /// A change that a person rejected.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct TurnedDown {
+pub struct RejectedChange {
     /// The change.
     pub change: Draft,
     /// The reason, in the words of the person who rejected it.
@@ -139,12 +139,12 @@ pub struct Draft {
     pub params: Map<String, Value>,
     /// The question that was asked last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub asked: Option<Asked>,
+    pub asked: Option<DraftQuestion>,
 }
 
 /// The question whose answer a draft waits for.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Asked {
+pub struct DraftQuestion {
     /// The parameter that is asked for.
     pub parameter: String,
     /// The words of the question.

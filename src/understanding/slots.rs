@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use super::{
     dates::{moment, number_word},
-    phrases::{Heard, Phrases},
+    phrases::{Phrases, Utterance},
     words::{Word, after, skip, text},
 };
 
@@ -15,7 +15,7 @@ pub enum Slot {
     /// The names of the things that the sentence is about, as typed.
     Subjects(Vec<String>),
     /// “It”: the thing that was talked about.
-    Back(String),
+    Pronoun(String),
     /// A time.
     Moment {
         /// The time in words that the capability reads.
@@ -44,14 +44,14 @@ pub enum Slot {
 
 /// A part of a sentence: a slot, or one word.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Part {
+pub struct SentencePart {
     /// The value; `None` for a plain word.
     pub slot: Option<Slot>,
     /// The words of the part.
     pub words: Vec<Word>,
 }
 
-impl Part {
+impl SentencePart {
     /// Returns the first word in lower case.
     pub fn lower(&self) -> &str {
         &self.words[0].lower
@@ -79,9 +79,9 @@ pub const LIMITING: &[&str] = &[
 ];
 
 /// Divides a sentence into its parts, without politeness.
-pub fn cut(heard: Heard<'_>, phrases: &dyn Phrases, owner: &str) -> Vec<Part> {
-    let Heard { words, situation, .. } = heard;
-    let mut parts: Vec<Part> = Vec::new();
+pub fn sentence_parts(utterance: Utterance<'_>, phrases: &dyn Phrases, owner: &str) -> Vec<SentencePart> {
+    let Utterance { words, situation, .. } = utterance;
+    let mut parts: Vec<SentencePart> = Vec::new();
     let mut rest = words;
     while let Some((first, others)) = rest.split_first() {
         if let Some(left) = filler(rest, parts.is_empty()) {
@@ -89,7 +89,7 @@ pub fn cut(heard: Heard<'_>, phrases: &dyn Phrases, owner: &str) -> Vec<Part> {
             continue;
         }
         let found = subjects(rest, phrases)
-            .or_else(|| back(rest, heard.subject_of(owner), phrases))
+            .or_else(|| pronoun(rest, utterance.subject_of(owner), phrases))
             .or_else(|| {
                 let (when, until, left) = moment(rest, &situation.today)?;
                 Some((Slot::Moment { when, until }, left))
@@ -97,9 +97,9 @@ pub fn cut(heard: Heard<'_>, phrases: &dyn Phrases, owner: &str) -> Vec<Part> {
             .or_else(|| weights(rest))
             .or_else(|| count(rest))
             .or_else(|| members(rest, phrases))
-            .or_else(|| known(rest))
+            .or_else(|| known_name(rest))
             .or_else(|| group_type(rest, phrases))
-            .or_else(|| place(rest));
+            .or_else(|| point_slot(rest));
         let (slot, left) = match found {
             Some((slot, left)) => (Some(slot), left),
             None => (None, others),
@@ -108,7 +108,7 @@ pub fn cut(heard: Heard<'_>, phrases: &dyn Phrases, owner: &str) -> Vec<Part> {
             Some(_) => rest[..rest.len() - left.len()].to_vec(),
             None => vec![first.clone()],
         };
-        parts.push(Part { slot, words: taken });
+        parts.push(SentencePart { slot, words: taken });
         rest = left;
     }
     parts
@@ -121,7 +121,7 @@ fn filler(words: &[Word], first: bool) -> Option<&[Word]> {
             words[0].is("today") && left.first().is_some_and(|next| next.any(&["at", "before", "after", "until"]));
         return (!dated).then_some(left);
     }
-    // `…, we have enough data`: why, to the end.
+    // `…, we have enough data`: a reason, up to the end of the sentence.
     const OPENS: &str = "because|, we have|, we are|, we|, it is|, it|, they|, i|, that is|, looks|, as we|, enough";
     let reason = after(words, OPENS)?;
     let says_why =
@@ -129,10 +129,10 @@ fn filler(words: &[Word], first: bool) -> Option<&[Word]> {
     (!first && says_why && reason.len() > 1).then_some(&[])
 }
 
-type Found<'a> = Option<(Slot, &'a [Word])>;
+type SlotMatch<'a> = Option<(Slot, &'a [Word])>;
 
 /// Reads `the “Plan” document`, `both A and B`, `“A”, “B” and “C”`.
-fn subjects<'a>(words: &'a [Word], phrases: &dyn Phrases) -> Found<'a> {
+fn subjects<'a>(words: &'a [Word], phrases: &dyn Phrases) -> SlotMatch<'a> {
     let one = |words: &[Word]| -> Option<(String, usize)> {
         let start = skip_things(skip(words, "the one called|the one named|the|our|my"), phrases);
         let (first, rest) = start.split_first()?;
@@ -157,13 +157,13 @@ fn subjects<'a>(words: &'a [Word], phrases: &dyn Phrases) -> Found<'a> {
 }
 
 /// Reads “it”, if something was talked about.
-fn back<'a>(words: &'a [Word], subject: Option<&str>, phrases: &dyn Phrases) -> Found<'a> {
+fn pronoun<'a>(words: &'a [Word], subject: Option<&str>, phrases: &dyn Phrases) -> SlotMatch<'a> {
     let name = subject?.to_owned();
     let thing =
         |words: &'a [Word]| words.split_first().filter(|(first, _)| first.any(phrases.things())).map(|(_, rest)| rest);
     let rest =
         after(words, "the same one|that one|this one|it").or_else(|| thing(after(words, "the same|that|this|the")?))?;
-    Some((Slot::Back(name), rest))
+    Some((Slot::Pronoun(name), rest))
 }
 
 /// Returns the words without a leading word for a thing of the capability.
@@ -175,7 +175,7 @@ fn skip_things<'a>(words: &'a [Word], phrases: &dyn Phrases) -> &'a [Word] {
 }
 
 /// Reads `70/30`, `25% control and 75% variant`, `control 30% and variant 70%`.
-fn weights(words: &[Word]) -> Found<'_> {
+fn weights(words: &[Word]) -> SlotMatch<'_> {
     let start = skip(words, "to|at|with|as|,");
     let (first, rest) = start.split_first()?;
     if !first.quoted
@@ -215,7 +215,7 @@ fn share(words: &[Word]) -> Option<(String, f64, &[Word])> {
 }
 
 /// Reads `200 users`, `ten groups`.
-fn count(words: &[Word]) -> Found<'_> {
+fn count(words: &[Word]) -> SlotMatch<'_> {
     let (first, rest) = skip(words, "with|using|to|at|of").split_first()?;
     let number = first.lower.replace(',', "").parse::<u64>().ok().or_else(|| number_word(&first.lower));
     let number = number.filter(|_| !first.quoted)?;
@@ -230,7 +230,7 @@ fn count(words: &[Word]) -> Found<'_> {
 }
 
 /// Reads `students u17 and u18`, `class 5B`.
-fn members<'a>(words: &'a [Word], phrases: &dyn Phrases) -> Found<'a> {
+fn members<'a>(words: &'a [Word], phrases: &dyn Phrases) -> SlotMatch<'a> {
     const PEOPLE: &str = "the students|the users|the user|the student|the participants|students|users|user|student|participants|participant|learners|learner";
     let is_id = |word: &Word| {
         let digits = word.text.ends_with(|c: char| c.is_ascii_digit());
@@ -269,7 +269,7 @@ fn members<'a>(words: &'a [Word], phrases: &dyn Phrases) -> Found<'a> {
 }
 
 /// Reads another existing name: `in mathstream`.
-fn known(words: &[Word]) -> Found<'_> {
+fn known_name(words: &[Word]) -> SlotMatch<'_> {
     let start = skip(words, "in the context|in context|for the context|in the|in|for|within|the context|context");
     let (first, rest) = start.split_first()?;
     let kind = first.kind.clone().filter(|_| !first.quoted)?;
@@ -278,7 +278,7 @@ fn known(words: &[Word]) -> Found<'_> {
 }
 
 /// Reads `by class`, `per school`.
-fn group_type<'a>(words: &'a [Word], phrases: &dyn Phrases) -> Found<'a> {
+fn group_type<'a>(words: &'a [Word], phrases: &dyn Phrases) -> SlotMatch<'a> {
     const AS_UNIT: &str =
         "as the assignment unit|as assignment unit|as the unit of assignment|as unit of assignment|as the unit";
     let unit = words.split_first().and_then(|(_, rest)| after(rest, AS_UNIT));
@@ -292,7 +292,7 @@ fn group_type<'a>(words: &'a [Word], phrases: &dyn Phrases) -> Found<'a> {
 }
 
 /// Reads `SelectSection/area_model`.
-fn place(words: &[Word]) -> Found<'_> {
+fn point_slot(words: &[Word]) -> SlotMatch<'_> {
     let (first, rest) = skip(words, "at|on").split_first()?;
     let point = (!first.quoted).then(|| point(&first.text)).flatten()?;
     Some((Slot::Point(point), rest))

@@ -5,23 +5,23 @@
 //! in lower case: `show Stop and Go` is one name.
 
 use super::{
-    book::{Book, MENTIONED, MOST_WORDS},
+    book::{Book, MAX_WORDS, MENTION_CONFIDENCE},
     lexicon::Mention,
-    phrases::Heard,
+    phrases::Utterance,
     situation::Situation,
-    slots::{Slot, cut},
-    user_request::{Understood, UserRequest},
+    slots::{Slot, sentence_parts},
+    user_request::{Interpretation, UserRequest},
     words::{self, Word, lower, skip, text, words, words_with},
 };
 
-/// The maximum number of pieces of a message; one with more is not divided.
-const MOST_PLACES: usize = 24;
+/// The maximum number of segments of a message; one with more is not divided.
+const MAX_SEGMENTS: usize = 24;
 /// The confidence below which a part is no request.
-const SURE: f64 = 0.7;
+const MIN_CONFIDENCE: f64 = 0.7;
 
 /// A part of a message by bytes; `clearly` if the divider before it clearly divides.
 #[derive(Clone, Copy, Debug)]
-struct Piece {
+struct Segment {
     start: usize,
     end: usize,
     clearly: bool,
@@ -31,7 +31,7 @@ struct Piece {
 pub(super) fn steps(book: &Book, situation: &Situation) -> Vec<String> {
     let said = situation.said.trim();
     let typed = words(said);
-    if typed.len() > MOST_WORDS {
+    if typed.len() > MAX_WORDS {
         return Vec::new();
     }
     let first = lower(&typed);
@@ -39,15 +39,15 @@ pub(super) fn steps(book: &Book, situation: &Situation) -> Vec<String> {
     let asked = situation.draft.as_ref().and_then(|draft| draft.asked.as_ref());
     let anything_goes = asked.is_some_and(|asked| matches!(asked.parameter.as_str(), "name" | "description"));
     let with_names = words_with(said, &situation.names);
-    if let Some(shown) = several(book, words::polite(&with_names), situation) {
+    if let Some(shown) = several(book, words::strip_politeness(&with_names), situation) {
         return shown;
     }
-    let pieces = pieces(said, &situation.names);
-    if pieces.len() < 2 || follows_up || anything_goes {
+    let segments = segments(said, &situation.names);
+    if segments.len() < 2 || follows_up || anything_goes {
         return Vec::new();
     }
-    let found = divide(book, said, &pieces, situation).unwrap_or_default();
-    let mut requests: Vec<Understood> = found.iter().map(|part| understood(book, part, situation, false)).collect();
+    let found = divide(book, said, &segments, situation).unwrap_or_default();
+    let mut requests: Vec<Interpretation> = found.iter().map(|part| interpret(book, part, situation, false)).collect();
     requests.dedup();
     if requests.len() < 2 { Vec::new() } else { found }
 }
@@ -55,8 +55,10 @@ pub(super) fn steps(book: &Book, situation: &Situation) -> Vec<String> {
 /// Reads `show A and B` as one request for each name.
 fn several(book: &Book, words: &[Word], situation: &Situation) -> Option<Vec<String>> {
     let shown = skip(words, "show me|show us|show|tell me about|display|describe|details of|compare");
-    let parts =
-        book.phrases().next().map(|phrases| cut(Heard { words: shown, situation, asks: false }, phrases, ""))?;
+    let parts = book
+        .phrases()
+        .next()
+        .map(|phrases| sentence_parts(Utterance { words: shown, situation, is_question: false }, phrases, ""))?;
     let verb = text(&words[..1]).to_lowercase();
     let [only] = parts.as_slice() else { return None };
     match &only.slot {
@@ -70,16 +72,16 @@ fn several(book: &Book, words: &[Word], situation: &Situation) -> Option<Vec<Str
 }
 
 /// Returns the division into the most parts of which each is a request.
-fn divide(book: &Book, said: &str, pieces: &[Piece], situation: &Situation) -> Option<Vec<String>> {
-    let count = pieces.len();
+fn divide(book: &Book, said: &str, segments: &[Segment], situation: &Situation) -> Option<Vec<String>> {
+    let count = segments.len();
     let mut best: Vec<Option<Vec<String>>> = vec![None; count + 1];
     best[count] = Some(Vec::new());
     for from in (0..count).rev() {
         for to in (from + 1..=count).rev() {
             let Some(rest) = &best[to] else { continue };
-            let part = said[pieces[from].start..pieces[to - 1].end].trim();
+            let part = said[segments[from].start..segments[to - 1].end].trim();
             let more = best[from].as_ref().is_none_or(|known| known.len() < rest.len() + 1);
-            if more && is_request(book, part, from, said, pieces, situation) {
+            if more && is_request(book, part, from, said, segments, situation) {
                 best[from] = Some(std::iter::once(part.to_owned()).chain(rest.iter().cloned()).collect());
             }
         }
@@ -87,24 +89,24 @@ fn divide(book: &Book, said: &str, pieces: &[Piece], situation: &Situation) -> O
     best.swap_remove(0)
 }
 
-/// Returns true if this part, which begins at the piece `from`, is a request of its own.
-fn is_request(book: &Book, part: &str, from: usize, said: &str, pieces: &[Piece], situation: &Situation) -> bool {
-    let piece = pieces[from];
+/// Returns true if this part, which begins at the segment `from`, is a request on its own.
+fn is_request(book: &Book, part: &str, from: usize, said: &str, segments: &[Segment], situation: &Situation) -> bool {
+    let segment = segments[from];
     let lower_case = part.chars().next().is_some_and(|first| !first.is_uppercase());
-    if from > 0 && !piece.clearly && (!lower_case || is_listed(book, part, &said[..piece.end], situation)) {
+    if from > 0 && !segment.clearly && (!lower_case || is_listed(book, part, &said[..segment.end], situation)) {
         return false;
     }
     // “Show it, in detail”: more of the same.
     if from > 0 && words(part).first().is_some_and(|first| first.any(&["in", "as", "with", "for", "at", "on", "by"])) {
         return false;
     }
-    if from > 0 && is_of_pair(part, &said[..piece.start]) {
+    if from > 0 && is_of_pair(part, &said[..segment.start]) {
         return false;
     }
-    let Understood { user_request, confidence, .. } = understood(book, part, situation, from == 0);
-    let sure = confidence >= SURE;
+    let Interpretation { user_request, confidence, .. } = interpret(book, part, situation, from == 0);
+    let sure = confidence >= MIN_CONFIDENCE;
     match user_request {
-        UserRequest::Read { .. } | UserRequest::Term { .. } => sure && confidence > MENTIONED,
+        UserRequest::Read { .. } | UserRequest::Term { .. } => sure && confidence > MENTION_CONFIDENCE,
         UserRequest::Change { .. } => sure && words(part).len() > 1,
         UserRequest::Update(_) => sure && from == 0,
         UserRequest::Unclear { options, .. } => !options.is_empty(),
@@ -113,7 +115,7 @@ fn is_request(book: &Book, part: &str, from: usize, said: &str, pieces: &[Piece]
 }
 
 /// Returns the request of a part. Later parts may say “it”, and answer no question.
-fn understood(book: &Book, part: &str, situation: &Situation, first: bool) -> Understood {
+fn interpret(book: &Book, part: &str, situation: &Situation, first: bool) -> Interpretation {
     let said = part.to_owned();
     book.understand(&match first {
         true => Situation { said, ..situation.clone() },
@@ -151,7 +153,7 @@ fn is_listed(book: &Book, part: &str, before: &str, situation: &Situation) -> bo
 }
 
 /// Phrases between requests that clearly divide them.
-const CLEARLY: &[&str] = &[
+const CLEAR_DIVIDERS: &[&str] = &[
     "and then",
     "and after that",
     "after that",
@@ -189,18 +191,18 @@ const OPENINGS: &[&str] = &[
 
 /// Divides a message wherever it may be divided: at ends of lines and sentences, semicolons, commas, numbers of a list,
 /// “then” and “and”.
-fn pieces(said: &str, names: &[Mention]) -> Vec<Piece> {
-    let mut found: Vec<Piece> = Vec::new();
+fn segments(said: &str, names: &[Mention]) -> Vec<Segment> {
+    let mut found: Vec<Segment> = Vec::new();
     let (mut start, mut clearly) = (0, true);
     let mut at = 0;
     let mut push = |start: usize, end: usize, clearly: bool| {
         let begin = opening(said, start, end);
         let text = said[begin..end].trim_matches(|c: char| c.is_whitespace() || c == ',' || c == ';');
         if text.is_empty() {
-            return clearly; // what divides here counts for the next piece
+            return clearly; // this divider belongs to the next segment
         }
         let begin = begin + said[begin..end].find(text).unwrap_or(0);
-        found.push(Piece { start: begin, end: begin + text.len(), clearly });
+        found.push(Segment { start: begin, end: begin + text.len(), clearly });
         false
     };
     let mut numbers = 0;
@@ -237,7 +239,7 @@ fn pieces(said: &str, names: &[Mention]) -> Vec<Piece> {
     if found.len() > 2 && said[found[0].start..found[0].end].ends_with(':') {
         found.remove(0);
     }
-    if found.len() > MOST_PLACES { Vec::new() } else { found }
+    if found.len() > MAX_SEGMENTS { Vec::new() } else { found }
 }
 
 /// Returns the length of the divider at this place in bytes, true if it divides clearly, and the last number of a list
@@ -274,19 +276,19 @@ fn divider(said: &str, at: usize, numbers: u32) -> Option<(usize, bool, u32)> {
     if !begins_word {
         return None;
     }
-    match CLEARLY.iter().find(word) {
+    match CLEAR_DIVIDERS.iter().find(word) {
         Some(phrase) => Some((phrase.len(), true, numbers)),
         None => (["and"].iter().find(word)).map(|phrase| (phrase.len(), false, numbers)),
     }
 }
 
-/// Returns the byte where a piece begins, after “first”, “then” and the like.
+/// Returns the byte where a segment begins, after “first”, “then” and the like.
 fn opening(said: &str, start: usize, end: usize) -> usize {
     let mut begin = start;
     loop {
-        let piece = &said[begin..end];
-        let plain = piece.trim_start_matches(|c: char| c.is_whitespace() || c == ',' || c == ':');
-        let begins = begin + piece.len() - plain.len();
+        let segment = &said[begin..end];
+        let plain = segment.trim_start_matches(|c: char| c.is_whitespace() || c == ',' || c == ':');
+        let begins = begin + segment.len() - plain.len();
         let opened = OPENINGS.iter().find(|phrase| {
             let text = plain.get(..phrase.len());
             let follows = plain.get(phrase.len()..).and_then(|rest| rest.chars().next());

@@ -7,7 +7,7 @@ use serde_json::Map;
 use super::{
     book::Book,
     lines::Lines,
-    phrases::{Heard, Phrases},
+    phrases::{Phrases, Utterance},
     situation::{OpenCard, Situation},
     user_request::{Talk, UserRequest},
     words::{Word, is_sign, lower, without_last},
@@ -17,7 +17,7 @@ use super::{
 pub(super) type Steps = Vec<(&'static str, &'static str)>;
 
 /// Phrases for requests that people make of every bot, separated by `|`.
-pub(super) const NEVER: &str = "send an email|send a mail|send an e-mail|send a message|send me an email|email|e-mail|mail|\
+pub(super) const UNSUPPORTED_REQUESTS: &str = "send an email|send a mail|send an e-mail|send a message|send me an email|email|e-mail|mail|\
     remind me|set a reminder|book|order|translate|tell me a joke|tell a joke|sing|play|write me|write a|write an|write some|\
     write code|what is the weather|what will the weather|how is the weather|what time is it|what day is it|what is the time|\
     restart the server|stop the server|shut down|deploy|post in|post to|invite|give access to|grant access|grant permission|order pizza|google|\
@@ -29,9 +29,9 @@ const LINES: &str = include_str!("talk.txt");
 static TALK: LazyLock<Lines> = LazyLock::new(|| Lines::read(LINES).expect("the lines of talk can be read"));
 
 /// The phrases of talk, which has no things.
-struct Nothing;
+struct NoPhrases;
 
-impl Phrases for Nothing {
+impl Phrases for NoPhrases {
     fn things(&self) -> &'static [&'static str] {
         &[]
     }
@@ -42,15 +42,16 @@ pub(super) fn talk(words: &[Word]) -> Option<UserRequest> {
     let said: Vec<Word> = words.iter().filter(|word| words.len() == 1 || !is_sign(word)).cloned().collect();
     let plain = lower(&said);
     const THUMBS: &[&str] = &["👍", ":+1", ":thumbsup", "✅", ":white_check_mark", ":ok_hand", "👌", "👎", ":-1"];
-    if THUMBS.iter().any(|thumb| plain.starts_with(thumb)) || not_yet(&plain) {
+    if THUMBS.iter().any(|thumb| plain.starts_with(thumb)) || is_postponement(&plain) {
         return Some(UserRequest::Talk(Talk::NothingAsked));
     }
     let log = without_last(&said, &["so", "far", "yet", "here", "today", "together", "in", "this", "thread"]);
     let situation = Situation::default();
-    let fit = |words: &[Word]| TALK.fit(Heard { words, situation: &situation, asks: false }, (&Nothing, ""), true);
-    let fit = fit(&said).or_else(|| fit(log).filter(|fit| fit.call.name == LOG))?;
+    let fit =
+        |words: &[Word]| TALK.fit(Utterance { words, situation: &situation, is_question: false }, &NoPhrases, "", true);
+    let fit = fit(&said).or_else(|| fit(log).filter(|fit| fit.call.name == EXECUTION_LOG))?;
     Some(match fit.call.name.as_str() {
-        // Only few of these words decide about a card: that is for approvals to know.
+        // Whether these words decide a card is a matter of approvals.
         "agreement" => UserRequest::Talk(Talk::NothingAsked),
         "greeting" => UserRequest::Talk(Talk::Greeting),
         "thanks" => UserRequest::Talk(Talk::Thanks),
@@ -62,25 +63,25 @@ pub(super) fn talk(words: &[Word]) -> Option<UserRequest> {
 }
 
 /// The tool that lists the changes made in a thread.
-pub(super) const LOG: &str = "get_execution_log";
+pub(super) const EXECUTION_LOG: &str = "get_execution_log";
 
 /// Returns buttons with first requests.
-pub(super) fn first(book: &Book) -> Steps {
+pub(super) fn first_steps(book: &Book) -> Steps {
     let of = |phrases: &'static dyn Phrases| phrases.first_steps().split_last().map_or(&[][..], |(_, first)| first);
-    book.phrases().flat_map(of).copied().take(3).chain([WHAT]).collect()
+    book.phrases().flat_map(of).copied().take(3).chain([WHAT_CAN_YOU_DO]).collect()
 }
 
-const WHAT: (&str, &str) = ("What can you do?", "what can you do?");
+const WHAT_CAN_YOU_DO: (&str, &str) = ("What can you do?", "what can you do?");
 
 /// Returns the reply to talk, and the buttons below it.
-pub(super) fn say(book: &Book, talk: Talk, situation: &Situation) -> (String, Steps) {
+pub(super) fn reply_to(book: &Book, talk: Talk, situation: &Situation) -> (String, Steps) {
     let steps = || book.phrases().flat_map(|phrases| phrases.first_steps().iter().copied());
     match talk {
         Talk::Greeting => {
             let things: Vec<_> =
                 book.phrases().map(|phrases| phrases.greeting()).filter(|things| !things.is_empty()).collect();
-            let asks = format!("Hello! Ask me about your {}, or tell me what to change.", things.join(" and "));
-            (asks, first(book))
+            let is_question = format!("Hello! Ask me about your {}, or tell me what to change.", things.join(" and "));
+            (is_question, first_steps(book))
         }
         Talk::Thanks => ("You're welcome.".to_owned(), Vec::new()),
         Talk::Help => (help(book), steps().take(2).chain(steps().last()).collect()),
@@ -95,7 +96,7 @@ pub(super) fn say(book: &Book, talk: Talk, situation: &Situation) -> (String, St
         }
         Talk::NothingAsked => (
             "I have no open question here. If you mean a card, please press its button.".to_owned(),
-            steps().take(1).chain([WHAT]).collect(),
+            steps().take(1).chain([WHAT_CAN_YOU_DO]).collect(),
         ),
         Talk::NothingDone(what) => {
             let so_far = if situation.recent_changes.is_empty() { "" } else { " What was done here before stays." };
@@ -118,7 +119,7 @@ fn help(book: &Book) -> String {
 }
 
 /// Returns true if the words put off a decision.
-pub(super) fn not_yet(plain: &str) -> bool {
+pub(super) fn is_postponement(plain: &str) -> bool {
     const ALONE: &[&str] = &[
         "not yet",
         "later",
@@ -138,7 +139,7 @@ pub(super) fn not_yet(plain: &str) -> bool {
 
 /// Returns the reply to words that fit no phrase.
 pub(super) fn lost(book: &Book) -> String {
-    let simple = book.phrases().map(|phrases| phrases.simple()).filter(|simple| !simple.is_empty());
+    let simple = book.phrases().map(|phrases| phrases.simplest_requests()).filter(|simple| !simple.is_empty());
     let simple: Vec<&str> = simple.chain(["*what can you do?*"]).collect();
     format!("I could not make sense of that without my language model. Simple phrases work: {}", simple.join(", "))
 }

@@ -70,7 +70,7 @@ pub enum Talk {
 
 /// A request, and the confidence that it is meant.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Understood {
+pub struct Interpretation {
     /// The request.
     pub user_request: UserRequest,
     /// The confidence, from 0 to 1.
@@ -79,7 +79,7 @@ pub struct Understood {
     pub is_whole: bool,
 }
 
-impl Understood {
+impl Interpretation {
     /// Returns the result for words that are not understood at all.
     pub fn nothing() -> Self {
         Self {
@@ -99,12 +99,12 @@ impl Understood {
     }
 
     /// Returns the result for a message of which these words are not understood.
-    pub fn all_but(words: &str) -> Self {
+    pub fn partly_unclear(words: &str) -> Self {
         Self::unclear(format!("I did not understand “{words}”. Please say it in other words."), Vec::new())
     }
 }
 
-impl From<UserRequest> for Understood {
+impl From<UserRequest> for Interpretation {
     fn from(user_request: UserRequest) -> Self {
         Self { user_request, confidence: 0.95, is_whole: false }
     }

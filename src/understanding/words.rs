@@ -267,7 +267,7 @@ pub fn lower(words: &[Word]) -> String {
 }
 
 /// Returns the words without greetings and politeness around them.
-pub fn polite(mut words: &[Word]) -> &[Word] {
+pub fn strip_politeness(mut words: &[Word]) -> &[Word] {
     const BEFORE: &str = "please|pls|plz|hey there|hi there|hey|hi|hello|yo|hm|hmm|um|uh|ok|okay|so|now|then|and|well|also|countersign|bot|\
         is it possible to|would it be possible to|would you be able to|are you able to|i was wondering if you could|would you be so kind as to|\
         can you|could you|would you|will you|can u|could u|would u|will u|\
@@ -334,7 +334,7 @@ fn without_thanks(words: &[Word]) -> Option<&[Word]> {
 }
 
 /// Returns the words without “no”, “wait” and the like in front.
-pub fn plainly(mut words: &[Word]) -> &[Word] {
+pub fn strip_objection(mut words: &[Word]) -> &[Word] {
     while let Some(rest) = after(words, "no|wait|actually|sorry|oh|hm|,") {
         words = rest;
     }

@@ -26,7 +26,7 @@ use super::{
 };
 
 /// The number of attempts of a model at an answer that can be read.
-const TRIES: usize = 2;
+const MAX_TRIES: usize = 2;
 
 /// The first node of every turn.
 pub(in super::super) struct Analyze {
@@ -36,7 +36,7 @@ pub(in super::super) struct Analyze {
 }
 
 /// The first response of a model that can be used.
-struct Heard {
+struct FirstResponse {
     response: Response,
     analysis: Option<Analysis>,
 }
@@ -58,33 +58,33 @@ impl Analyze {
             state.turn.names = self.registry.names_in(&state.turn.said);
             let subject = state.last_subject.as_deref().map(|subject| self.registry.names_in(subject));
             let known = |name: &Mention| Some(name.name.as_str()) == state.last_subject.as_deref() && name.subject;
-            state.turn.names.extend(subject.into_iter().flatten().filter(known)); // whose “it” is
+            state.turn.names.extend(subject.into_iter().flatten().filter(known)); // the referent of “it”
         }
     }
 
-    /// Asks the model, at most [`TRIES`] times, then the grammar.
+    /// Asks the model, at most [`MAX_TRIES`] times, then the grammar.
     async fn first_round(
         &self,
         state: &mut AgentState,
         context: &Context,
         usage: &mut StepUsage,
         situation: &Situation,
-    ) -> Result<Heard, NodeError> {
+    ) -> Result<FirstResponse, NodeError> {
         let offered = self.rounds.offered(state, situation);
         let mut request =
             view::request(self.rounds.prompts(), Purpose::Analyze, state, context, offered, ToolChoice::Any);
-        for _ in 0..TRIES {
+        for _ in 0..MAX_TRIES {
             let response = self.model.ask(state, usage, &request).await?;
             let calls = exchange::calls(&response);
             match self.rounds.analysis(&response) {
-                Ok(analysis) if !calls.is_empty() => return Ok(Heard { response, analysis }),
-                // It was told to call and did not. Words alone are an answer only to what asks for nothing.
-                Ok(_) => match talk(&self.registry.book, &response, situation) {
-                    Some(analysis) => return Ok(Heard { response, analysis: Some(analysis) }),
+                Ok(analysis) if !calls.is_empty() => return Ok(FirstResponse { response, analysis }),
+                // The model had to call a tool and did not. Its words count only if the message requests nothing.
+                Ok(_) => match direct_answer(&self.registry.book, &response, situation) {
+                    Some(analysis) => return Ok(FirstResponse { response, analysis: Some(analysis) }),
                     None => break,
                 },
                 Err(_) if calls.iter().any(|call| call.name != tools::ANALYZE) => {
-                    return Ok(Heard { response, analysis: None });
+                    return Ok(FirstResponse { response, analysis: None });
                 }
                 Err(mistake) => {
                     let results = calls.iter().map(|call| exchange::result(call, Err(mistake.clone()))).collect();
@@ -92,7 +92,7 @@ impl Analyze {
                 }
             }
         }
-        self.model.give_up(state);
+        self.model.continue_without_model(state);
         request.exchange.clear();
         let response = self.model.ask(state, usage, &request).await?;
         let analysis = match self.rounds.analysis(&response) {
@@ -105,12 +105,12 @@ impl Analyze {
                 ..Analysis::default()
             }),
         };
-        Ok(Heard { response, analysis })
+        Ok(FirstResponse { response, analysis })
     }
 }
 
 /// Returns a direct answer in a model's words, if the person's words ask for nothing that is known.
-fn talk(book: &Book, response: &Response, situation: &Situation) -> Option<Analysis> {
+fn direct_answer(book: &Book, response: &Response, situation: &Situation) -> Option<Analysis> {
     let answer = response.text().trim().to_owned();
     let is_talk = !answer.is_empty() && !matches!(book.hint(situation), Hint::Calls(_));
     is_talk.then(|| Analysis {
@@ -154,8 +154,12 @@ impl Node<AgentState> for Analyze {
             return Ok(Step::go(state, Respond::NAME));
         }
         let mut usage = StepUsage::default();
-        let Heard { response, analysis } = self.first_round(&mut state, context, &mut usage, &situation).await?;
-        let finds_words = self.model.finds_words(&state);
-        Ok(self.rounds.take(Round { state, context, usage, response, analysis, finds_words, is_first: true }).await)
+        let FirstResponse { response, analysis } =
+            self.first_round(&mut state, context, &mut usage, &situation).await?;
+        let has_language_model = self.model.has_language_model(&state);
+        Ok(self
+            .rounds
+            .process(Round { state, context, usage, response, analysis, has_language_model, is_first: true })
+            .await)
     }
 }

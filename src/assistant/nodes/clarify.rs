@@ -42,7 +42,7 @@ impl Node<AgentState> for Clarify {
         state.turn.phase = Phase::Responding;
         let reply = match (&state.turn.analysis, &state.draft) {
             (Some(analysis), _) if !analysis.question.is_empty() || !analysis.options.is_empty() => {
-                replies::which(&analysis.question, &analysis.options)
+                replies::ask_which(&analysis.question, &analysis.options)
             }
             (_, Some(draft)) => replies::still_waiting(&self.registry, draft),
             _ if !context.open.is_empty() => replies::not_understood(),

@@ -15,24 +15,24 @@ use super::{
 pub(super) fn close(mut state: AgentState, reply: Reply, usage: StepUsage) -> Step<AgentState> {
     let undone = state.drop_plan().map(|plan| plan.ahead).unwrap_or_default();
     let reply = replies::not_gone_on_to(reply, &undone);
-    let reply = replies::left_behind(reply, &state.left_behind());
+    let reply = replies::left_behind(reply, &state.drop_abandoned_plans());
     end(state, reply, usage)
 }
 
 /// Asks for what a change lacks and ends the run. The requests that follow wait for the answer.
 pub(super) fn ask(mut state: AgentState, reply: Reply, usage: StepUsage) -> Step<AgentState> {
-    let mut reply = replies::left_behind(reply, &state.left_behind());
+    let mut reply = replies::left_behind(reply, &state.drop_abandoned_plans());
     if let Some(plan) = state.plan_mut() {
         plan.waits_for = WaitsFor::Answer;
-        reply = replies::then(reply, &plan.ahead);
+        reply = replies::with_next_steps(reply, &plan.ahead);
     }
     end(state, reply, usage)
 }
 
 /// Says `reply`, which settles the step in hand, and goes on with the next one if there is one.
 pub(super) fn go_on(mut state: AgentState, reply: Reply, usage: StepUsage, now: Timestamp) -> Step<AgentState> {
-    let mut reply = replies::left_behind(reply, &state.left_behind());
-    if state.goes_on() {
+    let mut reply = replies::left_behind(reply, &state.drop_abandoned_plans());
+    if state.has_next_step() {
         reply.rates = None; // only the last answer is asked about
         state.remember_reply(&reply);
         state.next_step(&reply.words(), now);

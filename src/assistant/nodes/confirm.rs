@@ -44,7 +44,7 @@ fn is_same(open: &ActionRecord, action: &str, proposal: &Proposal) -> bool {
 }
 
 /// The fate of a card that was open when a person asked for something else instead.
-enum Replaced<'a> {
+enum CardToReplace<'a> {
     /// The same person asked for it: the new card takes its place.
     Own(&'a ActionRecord),
     /// Another person asked for it, or it is one of several: it stays.
@@ -54,22 +54,22 @@ enum Replaced<'a> {
 }
 
 /// Finds the card that “no, Running Test instead” is about.
-fn replaced<'a>(turn: &Turn, change: &Draft, by: &UserId, context: &'a Context) -> Replaced<'a> {
+fn card_to_replace<'a>(turn: &Turn, change: &Draft, by: &UserId, context: &'a Context) -> CardToReplace<'a> {
     let own: Vec<_> = context.open.iter().filter(|open| open.requested_by == *by).collect();
     match (turn.corrects, own.as_slice(), context.open.as_slice()) {
-        (true, ..) => match view::corrected(&change.action, context) {
-            Some(open) if open.requested_by == *by => Replaced::Own(open),
-            open => open.map_or(Replaced::Nothing, Replaced::Stays),
+        (true, ..) => match view::card_to_correct(&change.action, context) {
+            Some(open) if open.requested_by == *by => CardToReplace::Own(open),
+            open => open.map_or(CardToReplace::Nothing, CardToReplace::Stays),
         },
-        (false, ..) if !understanding::says_no(&turn.said) => Replaced::Nothing,
-        (false, [only], _) => Replaced::Own(only),
-        (false, _, [newest, ..]) => Replaced::Stays(newest),
-        (false, _, []) => Replaced::Nothing,
+        (false, ..) if !understanding::is_retraction(&turn.said) => CardToReplace::Nothing,
+        (false, [only], _) => CardToReplace::Own(only),
+        (false, _, [newest, ..]) => CardToReplace::Stays(newest),
+        (false, _, []) => CardToReplace::Nothing,
     }
 }
 
 /// Returns a note of what this change takes back, if it is the undo of another one.
-fn taken_back(log: &Log, change: &Draft) -> Option<Text> {
+fn undo_note(log: &Log, change: &Draft) -> Option<Text> {
     let undone = log.entries.iter().rev().find(|entry| {
         entry.undo.as_ref().is_some_and(|undo| {
             undo.name == change.action && undo.parameters.as_object().is_some_and(|params| *params == change.params)
@@ -98,11 +98,11 @@ impl Node<AgentState> for Confirm {
             let reply = replies::card_is_open(&open.card.title, &open.card.approve, &open.card.reject);
             return Ok(close(state, reply, StepUsage::default()));
         }
-        proposal.card.notes.extend(taken_back(&state.log, &change));
-        let replaces = match replaced(&state.turn, &change, &by, context) {
-            Replaced::Own(open) => Some(open.id.clone()),
-            Replaced::Nothing => None,
-            Replaced::Stays(open) => {
+        proposal.card.notes.extend(undo_note(&state.log, &change));
+        let replaces = match card_to_replace(&state.turn, &change, &by, context) {
+            CardToReplace::Own(open) => Some(open.id.clone()),
+            CardToReplace::Nothing => None,
+            CardToReplace::Stays(open) => {
                 if !open.scope.shares_target_with(&proposal.scope) {
                     proposal.card.notes.push(replies::stays_open(open));
                 }
@@ -113,16 +113,16 @@ impl Node<AgentState> for Confirm {
         turn.phase = Phase::Confirming;
         if turn.without_model {
             proposal.card.notes.push(Text::from(replies::WITHOUT_MODEL));
-            turn.without_model = false; // it is said; how it ends is told by code
+            turn.without_model = false; // the card says so, and the outcome needs no model
         }
         let turn_number = turn.number;
         state.on_card_turn = turn_number;
-        let undone = state.left_behind();
+        let undone = state.drop_abandoned_plans();
         if let Some(plan) = state.plan_mut() {
             plan.waits_for = WaitsFor::Card;
-            proposal.card.notes.push(replies::of_plan(plan));
+            proposal.card.notes.push(replies::plan_note(plan));
         }
-        state.conversation.bot_said(turn_number, &format!("(asked on a card: {})", proposal.card.title));
+        state.conversation.add_bot_message(turn_number, &format!("(asked on a card: {})", proposal.card.title));
         let ask =
             Step::ask(state, Ask { action: change.action, proposal, requested_by: by, replaces, then: Respond::NAME });
         Ok(match undone.is_empty() {

@@ -62,16 +62,19 @@ impl Node<AgentState> for Gather {
             let reader = Reader::in_thread(state.turn.by.clone(), &context.thread);
             return Ok(self.rounds.prepare(state, change, usage, &reader, "").await);
         }
-        let finds_words = self.model.finds_words(&state);
-        if let Some(response) = round::put_off_before(&mut state, finds_words) {
-            let round = Round { state, context, usage, response, analysis: None, finds_words, is_first: false };
-            return Ok(self.rounds.take(round).await);
+        let has_language_model = self.model.has_language_model(&state);
+        if let Some(response) = round::take_deferred_calls(&mut state, has_language_model) {
+            let round = Round { state, context, usage, response, analysis: None, has_language_model, is_first: false };
+            return Ok(self.rounds.process(round).await);
         }
         let offered = self.rounds.offered(&state, &view::situation(&state, context));
         let request = view::request(self.rounds.prompts(), Purpose::Gather, &state, context, offered, ToolChoice::Auto);
         let response = self.model.ask(&mut state, &mut usage, &request).await?;
-        let finds_words = self.model.finds_words(&state);
+        let has_language_model = self.model.has_language_model(&state);
         let analysis = self.rounds.analysis(&response).unwrap_or_default();
-        Ok(self.rounds.take(Round { state, context, usage, response, analysis, finds_words, is_first: false }).await)
+        Ok(self
+            .rounds
+            .process(Round { state, context, usage, response, analysis, has_language_model, is_first: false })
+            .await)
     }
 }

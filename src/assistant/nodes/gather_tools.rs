@@ -15,20 +15,20 @@ use super::super::{
     context::{Fresh, shortened_to},
     exchange::{self, Call},
     numbers, outcomes, replies,
-    state::{AgentState, Read},
+    state::{AgentState, ToolRead},
     tools::{self, Kit},
 };
 
 /// The number of reads in one turn.
-const READS: usize = 12;
+const MAX_READS: usize = 12;
 /// The longest result that is kept for the answer, in bytes of JSON.
-const LONGEST_RESULT: usize = 100_000;
+const MAX_RESULT_BYTES: usize = 100_000;
 /// The longest result that goes back to the model, in bytes of JSON.
-const LONGEST_TOLD: usize = 8_000;
+const MAX_RESULT_FOR_MODEL: usize = 8_000;
 
 /// The effects of the calls of one round.
 #[derive(Debug, Default)]
-pub(super) struct Heard {
+pub(super) struct RoundEffects {
     /// Parameters were given.
     pub(super) parameters: bool,
     /// Something is being read.
@@ -37,14 +37,14 @@ pub(super) struct Heard {
     pub(super) dropped: bool,
     /// A call was refused.
     pub(super) mistaken: bool,
-    /// Something was said of a change that it cannot take.
+    /// A parameter was given that the change does not have.
     pub(super) foreign: bool,
     /// Words were given where a number is needed.
     pub(super) no_number: bool,
 }
 
 /// The work that one call needs.
-pub(super) enum Planned {
+pub(super) enum PlannedCall {
     /// The call is settled already.
     Settled(Result<String, String>),
     /// The call reads.
@@ -63,7 +63,7 @@ pub(super) enum ToolAnswer {
     Known { tool: Arc<dyn Tool>, arguments: Value, key: String, value: Value, read_at: Timestamp },
 }
 
-impl Planned {
+impl PlannedCall {
     /// Calls the tool, if there is anything to read.
     pub(super) async fn run(self, blobs: &dyn BlobCache, reader: &Reader) -> ToolAnswer {
         let (tool, arguments, key) = match self {
@@ -102,11 +102,11 @@ struct AddError {
     message: String,
 }
 
-/// Returns the place of a call among those of its round, whatever the order in which a model made them: proposals, then
-/// their updates, then everything else.
-pub(super) fn rank(call: &Call) -> u8 {
+/// Returns the rank of a call among those of its round, in whatever order the model made them: proposals, then their
+/// updates, then everything else.
+pub(super) fn call_order(call: &Call) -> u8 {
     match call.name.as_str() {
-        name if tools::proposed(name).is_some() => 0,
+        name if tools::proposed_action(name).is_some() => 0,
         tools::UPDATE_PARAMS => 1,
         _ => 2,
     }
@@ -114,14 +114,14 @@ pub(super) fn rank(call: &Call) -> u8 {
 
 /// Returns true if a round proposes more than one change.
 pub(super) fn several_changes(calls: &[Call]) -> bool {
-    let mut proposals = calls.iter().filter(|call| tools::proposed(&call.name).is_some());
+    let mut proposals = calls.iter().filter(|call| tools::proposed_action(&call.name).is_some());
     let Some(first) = proposals.next() else { return false };
     proposals.any(|other| (&other.name, &other.input) != (&first.name, &first.input))
 }
 
-/// The surroundings in which the calls of a round are taken up.
+/// The context in which the calls of a round are handled.
 #[derive(Clone, Copy)]
-pub(super) struct Hearing<'a> {
+pub(super) struct CallContext<'a> {
     /// The tools and actions.
     pub(super) registry: &'a Registry,
     /// The graph's own tools.
@@ -132,32 +132,38 @@ pub(super) struct Hearing<'a> {
     pub(super) several: bool,
 }
 
-impl Hearing<'_> {
-    /// Takes one call up. Everything but reading is settled here.
-    pub(super) fn hear(self, state: &mut AgentState, heard: &mut Heard, call: &Call) -> Planned {
+impl CallContext<'_> {
+    /// Handles one call. Everything except reading is done here.
+    pub(super) fn handle(self, state: &mut AgentState, effects: &mut RoundEffects, call: &Call) -> PlannedCall {
         let outcome = match call.name.as_str() {
             tools::EXECUTION_LOG => Ok(read_log(state)),
             tools::ANALYZE => Ok("noted".to_owned()),
             tools::NEXT_STEPS => Ok("shown with the answer".to_owned()),
-            name => match (tools::proposed(name), self.registry.tools.get(name)) {
-                (Some(action), _) => self.propose(state, heard, action, &call.input),
+            name => match (tools::proposed_action(name), self.registry.tools.get(name)) {
+                (Some(action), _) => self.propose(state, effects, action, &call.input),
                 (None, Some(tool)) => match plan_read(state, tool, &call.input) {
                     Ok(planned) => {
-                        heard.read = true;
+                        effects.read = true;
                         return planned;
                     }
                     Err(mistake) => Err(mistake),
                 },
-                (None, None) => self.set(state, heard, call),
+                (None, None) => self.set(state, effects, call),
             },
         };
-        heard.mistaken |= outcome.is_err();
-        Planned::Settled(outcome)
+        effects.mistaken |= outcome.is_err();
+        PlannedCall::Settled(outcome)
     }
 
     /// Proposes a change, with all that is known of it. Problems with its parameters are reported to the model; if it
     /// leaves them so, to the person.
-    fn propose(self, state: &mut AgentState, heard: &mut Heard, action: &str, input: &Value) -> Result<String, String> {
+    fn propose(
+        self,
+        state: &mut AgentState,
+        effects: &mut RoundEffects,
+        action: &str,
+        input: &Value,
+    ) -> Result<String, String> {
         let Some(kind) = self.registry.actions.get(action) else {
             return Err(format!("there is no change `{}`", shorten_name(action)));
         };
@@ -175,7 +181,7 @@ impl Hearing<'_> {
         let is_stored = as_stored
             .into_iter()
             .any(|draft| draft.action == action && given.iter().all(|(k, v)| draft.params.get(k) == Some(v)));
-        let foreign = given.keys().find(|key| !is_stored && !takes(self.registry, action, key));
+        let foreign = given.keys().find(|key| !is_stored && !has_parameter(self.registry, action, key));
         if let Some(foreign) = foreign {
             return Err(format!("`{action}` has no parameter `{}`", shorten_name(foreign)));
         }
@@ -188,7 +194,7 @@ impl Hearing<'_> {
         let params: Map<String, Value> = given.iter().filter(|(_, value)| !value.is_null()).map(counted).collect();
         let fits = match is_stored {
             true => Ok(Value::Null),
-            false => exchange::checked(&Value::Object(params.clone()), &schema),
+            false => exchange::validate(&Value::Object(params.clone()), &schema),
         };
         let known = state.turn.change.take().or_else(|| state.draft.clone()).filter(|draft| draft.action == action);
         let asked = known.and_then(|draft| draft.asked);
@@ -197,26 +203,26 @@ impl Hearing<'_> {
             state.take_up_plan(state.draft_turn);
         }
         state.turn.change = Some(change);
-        heard.parameters = true;
+        effects.parameters = true;
         fits.map(|_| "noted".to_owned())
     }
 
     /// Runs a tool of the graph itself.
-    fn set(self, state: &mut AgentState, heard: &mut Heard, call: &Call) -> Result<String, String> {
+    fn set(self, state: &mut AgentState, effects: &mut RoundEffects, call: &Call) -> Result<String, String> {
         let unknown = || format!("there is no tool `{}`", shorten_name(&call.name));
         let schema = &self.kit.own_tool(&call.name).ok_or_else(unknown)?.input_schema;
         match call.name.as_str() {
             tools::UPDATE_PARAMS => {
-                let UpdateParam { key, value } = exchange::parsed(&call.input, schema)?;
-                self.update(state, heard, key, value)
+                let UpdateParam { key, value } = exchange::parse(&call.input, schema)?;
+                self.update(state, effects, key, value)
             }
             tools::SET_MISSING => {
-                let SetMissing { missing_params } = exchange::parsed(&call.input, schema)?;
+                let SetMissing { missing_params } = exchange::parse(&call.input, schema)?;
                 state.turn.missing = missing_params.into_iter().take(20).collect();
                 Ok("noted; the person will be asked".to_owned())
             }
             tools::ADD_ERROR => {
-                let AddError { error_type, message } = exchange::parsed(&call.input, schema)?;
+                let AddError { error_type, message } = exchange::parse(&call.input, schema)?;
                 state.note_problem(&error_type, &message);
                 Ok("noted".to_owned())
             }
@@ -226,7 +232,7 @@ impl Hearing<'_> {
                 Err("there is no draft, and about a card only people decide".to_owned())
             }
             tools::DROP_DRAFT => {
-                heard.dropped = true;
+                effects.dropped = true;
                 state.draft = None;
                 state.turn.change = None;
                 Ok("dropped".to_owned())
@@ -236,7 +242,13 @@ impl Hearing<'_> {
     }
 
     /// Updates one parameter of the change in hand.
-    fn update(self, state: &mut AgentState, heard: &mut Heard, key: String, value: Value) -> Result<String, String> {
+    fn update(
+        self,
+        state: &mut AgentState,
+        effects: &mut RoundEffects,
+        key: String,
+        value: Value,
+    ) -> Result<String, String> {
         if state.turn.change.is_none() {
             let (earlier, of_turn) = match &state.draft {
                 Some(draft) => (Some(draft.clone()), state.draft_turn),
@@ -247,8 +259,8 @@ impl Hearing<'_> {
             state.take_up_plan(of_turn);
         }
         if let Some(change) = &mut state.turn.change {
-            if !takes(self.registry, &change.action, &key) {
-                heard.foreign = true;
+            if !has_parameter(self.registry, &change.action, &key) {
+                effects.foreign = true;
                 return Err(format!("`{}` has no parameter `{}`", change.action, shorten_name(&key)));
             }
             let schema = &schema_of(self.registry, &change.action)["properties"][key.as_str()];
@@ -256,7 +268,7 @@ impl Hearing<'_> {
                 Some(said) if numbers::is_count(schema) => match numbers::count(said) {
                     Some(number) => number.into(),
                     None => {
-                        heard.no_number = true;
+                        effects.no_number = true;
                         return Err(format!("`{key}` has to be a whole number"));
                     }
                 },
@@ -264,14 +276,14 @@ impl Hearing<'_> {
             };
             change.params.insert(key, value);
         }
-        heard.parameters = true;
+        effects.parameters = true;
         Ok("noted".to_owned())
     }
 }
 
 /// Reads the log of this thread, without asking any platform.
 fn read_log(state: &mut AgentState) -> String {
-    let read = Read {
+    let read = ToolRead {
         tool: tools::EXECUTION_LOG.to_owned(),
         arguments: Value::Object(Map::new()),
         key: "execution_log".to_owned(),
@@ -284,34 +296,34 @@ fn read_log(state: &mut AgentState) -> String {
     log.to_string()
 }
 
-fn plan_read(state: &mut AgentState, tool: &Arc<dyn Tool>, input: &Value) -> Result<Planned, String> {
-    let arguments = exchange::checked(input, &tool.schema())?;
-    let key = key_of(tool.name(), &arguments);
+fn plan_read(state: &mut AgentState, tool: &Arc<dyn Tool>, input: &Value) -> Result<PlannedCall, String> {
+    let arguments = exchange::validate(input, &tool.schema())?;
+    let key = entry_key(tool.name(), &arguments);
     if let Some(known) = state.turn.gathered.get(&key) {
-        return Ok(Planned::Settled(Ok(shortened_to(known, LONGEST_TOLD).to_string())));
+        return Ok(PlannedCall::Settled(Ok(shortened_to(known, MAX_RESULT_FOR_MODEL).to_string())));
     }
-    if let Some((entry, read_at)) = known_from_before(state, &**tool, &key) {
-        return Ok(Planned::Known { entry, read_at, tool: Arc::clone(tool), arguments, key });
+    if let Some((entry, read_at)) = cached_answer(state, &**tool, &key) {
+        return Ok(PlannedCall::Known { entry, read_at, tool: Arc::clone(tool), arguments, key });
     }
-    if state.turn.reads.len() >= READS {
+    if state.turn.reads.len() >= MAX_READS {
         return Err("enough was read in this turn; answer with what is there".to_owned());
     }
-    Ok(Planned::Reading { tool: Arc::clone(tool), arguments, key })
+    Ok(PlannedCall::Reading { tool: Arc::clone(tool), arguments, key })
 }
 
 /// Returns an answer that was read in this thread a moment ago, unless the person asks to look again.
-fn known_from_before(state: &AgentState, tool: &dyn Tool, key: &str) -> Option<(Fresh, Timestamp)> {
+fn cached_answer(state: &AgentState, tool: &dyn Tool, key: &str) -> Option<(Fresh, Timestamp)> {
     const AGAIN: [&str; 9] = ["again", "refresh", "reload", "now", "current", "currently", "latest", "still", "moment"];
     let said = state.turn.said.to_lowercase();
     let looks_again = said.split(|c: char| !c.is_alphanumeric()).any(|word| AGAIN.contains(&word));
     if looks_again || !tool.may_be_repeated() {
         return None;
     }
-    state.context.fresh(&kind_of(tool.name()), key, state.turn.at)
+    state.context.fresh(&entry_kind(tool.name()), key, state.turn.at)
 }
 
 /// Returns the type under which a tool's answers are kept.
-pub(super) fn kind_of(tool: &str) -> String {
+pub(super) fn entry_kind(tool: &str) -> String {
     tool.trim_start_matches("get_").to_uppercase()
 }
 
@@ -323,7 +335,7 @@ fn remember_subject(state: &mut AgentState, tool: &dyn Tool, arguments: &Value, 
 }
 
 /// Returns true if an action has such a parameter. Any other would be dropped without notice.
-fn takes(registry: &Registry, action: &str, key: &str) -> bool {
+fn has_parameter(registry: &Registry, action: &str, key: &str) -> bool {
     schema_of(registry, action)["properties"].as_object().is_none_or(|known| known.contains_key(key))
 }
 
@@ -337,28 +349,28 @@ fn shorten_name(name: &str) -> String {
 }
 
 /// Keeps the answer of a call, and returns its result for the model.
-pub(super) fn keep(state: &mut AgentState, call: &Call, answer: ToolAnswer) -> Block {
+pub(super) fn keep_answer(state: &mut AgentState, call: &Call, answer: ToolAnswer) -> Block {
     let (tool, arguments, key, result) = match answer {
         ToolAnswer::Settled(outcome) => return exchange::result(call, outcome),
         ToolAnswer::Read { tool, arguments, key, result } => (tool, arguments, key, result),
         ToolAnswer::Known { tool, arguments, key, value, read_at } => {
-            let mut told = shortened_to(&value, LONGEST_TOLD);
+            let mut told = shortened_to(&value, MAX_RESULT_FOR_MODEL);
             if let Some(told) = told.as_object_mut() {
                 told.insert("read_seconds_ago".to_owned(), state.turn.at.since(read_at).as_secs().into());
             }
             remember_subject(state, &*tool, &arguments, &value);
             state.turn.gathered.insert(key.clone(), value);
             let read_at = Some(read_at);
-            state.turn.reads.push(Read { tool: tool.name().to_owned(), arguments, key, failed: None, read_at });
+            state.turn.reads.push(ToolRead { tool: tool.name().to_owned(), arguments, key, failed: None, read_at });
             return exchange::result(call, Ok(told.to_string()));
         }
     };
     let (failed, told) = match result {
         Ok(value) => {
             remember_subject(state, &*tool, &arguments, &value);
-            state.context.learn(&kind_of(tool.name()), &key, &value, state.turn.at);
-            let kept = shortened_to(&value, LONGEST_RESULT);
-            let told = shortened_to(&kept, LONGEST_TOLD).to_string();
+            state.context.learn(&entry_kind(tool.name()), &key, &value, state.turn.at);
+            let kept = shortened_to(&value, MAX_RESULT_BYTES);
+            let told = shortened_to(&kept, MAX_RESULT_FOR_MODEL).to_string();
             state.turn.gathered.insert(key.clone(), kept);
             (None, Ok(told))
         }
@@ -369,13 +381,13 @@ pub(super) fn keep(state: &mut AgentState, call: &Call, answer: ToolAnswer) -> B
             (Some(reply), Err(words))
         }
     };
-    state.turn.reads.push(Read { tool: tool.name().to_owned(), arguments, key, failed, read_at: None });
+    state.turn.reads.push(ToolRead { tool: tool.name().to_owned(), arguments, key, failed, read_at: None });
     exchange::result(call, told)
 }
 
 /// Returns the key under which a tool's answer is kept: the tool without `get_`, and its arguments. The form and page
 /// of the answer make no difference, except for raw data.
-pub(super) fn key_of(tool: &str, arguments: &Value) -> String {
+pub(super) fn entry_key(tool: &str, arguments: &Value) -> String {
     let mut key = tool.trim_start_matches("get_").to_owned();
     if let (Some(stem), Some(context)) = (key.strip_suffix("context"), arguments["context"].as_str()) {
         return format!("{stem}{}", super::super::history::shorten(context, 80)); // `conditions_for_assign-prog`

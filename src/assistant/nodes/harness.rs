@@ -377,7 +377,7 @@ impl Harness {
     }
 
     /// Goes on with the turn at this node, as after a restart.
-    pub(super) async fn goes_on(&mut self, node: &'static str) -> Told {
+    pub(super) async fn has_next_step(&mut self, node: &'static str) -> Told {
         self.follow(node, None).await
     }
 

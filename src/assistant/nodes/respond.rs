@@ -20,17 +20,17 @@ use super::{
         exchange::{self, Call},
         model_with_fallback::{ModelWithFallback, StepUsage},
         outcomes, replies,
-        state::{AgentState, Phase, Read},
+        state::{AgentState, Phase, ToolRead},
         tools,
         view::{self, Prompts},
     },
     analyze::Analyze,
     close::{close, go_on},
-    gather_tools::kind_of,
+    gather_tools::entry_kind,
 };
 
 /// The number of times the model is asked in one turn.
-const ROUNDS: usize = 3;
+const MAX_ROUNDS: usize = 3;
 
 /// Replies with the outcome of the turn.
 pub(in super::super) struct Respond {
@@ -57,7 +57,7 @@ impl Respond {
     }
 
     /// Lets a model put the answer into words.
-    async fn worded(
+    async fn reply_in_words(
         &self,
         state: &mut AgentState,
         context: &Context,
@@ -66,7 +66,7 @@ impl Respond {
         let mut request =
             view::request(&self.prompts, Purpose::Respond, state, context, self.tools.clone(), ToolChoice::Auto);
         let mut choices = Vec::new();
-        for _ in 0..ROUNDS {
+        for _ in 0..MAX_ROUNDS {
             let response = self.model.ask(state, usage, &request).await?;
             if state.turn.without_model {
                 request.exchange.clear();
@@ -100,13 +100,13 @@ fn read_back(
 ) -> Result<String, String> {
     let spec = specs.iter().find(|spec| spec.name == call.name);
     let spec = spec.ok_or_else(|| format!("there is no tool `{}`", call.name.chars().take(60).collect::<String>()))?;
-    exchange::checked(&call.input, &spec.input_schema)?;
+    exchange::validate(&call.input, &spec.input_schema)?;
     let known = |kind: &str| match state.context.of(kind) {
         Some(entries) => json!(entries),
         None => json!("nothing was gathered"),
     };
     let answer = match call.name.as_str() {
-        name if registry.tools.get(name).is_some_and(|tool| tool.read_back().is_some()) => known(&kind_of(name)),
+        name if registry.tools.get(name).is_some_and(|tool| tool.read_back().is_some()) => known(&entry_kind(name)),
         tools::ALL_GATHERED => super::super::context::shortened_to(&json!(state.turn.gathered), 16_000),
         tools::EXECUTION_LOG => outcomes::log_as_data(&state.log),
         tools::ERRORS => json!(state.turn.errors),
@@ -137,13 +137,13 @@ pub(super) fn is_documented(book: &Book, state: &AgentState, situation: &Situati
 }
 
 /// Remembers the outcome of an action, and says it.
-fn ended(registry: &Registry, state: &mut AgentState, record: &ActionRecord, context: &Context) -> Reply {
+fn closing_reply(registry: &Registry, state: &mut AgentState, record: &ActionRecord, context: &Context) -> Reply {
     let reply = match state.plan().filter(|plan| !plan.ahead.is_empty()) {
         Some(plan) if record.status == Status::Done => outcomes::done_so_far(registry, record, plan),
         _ => outcomes::outcome(registry, record),
     };
-    state.context.outdated();
-    state.offered.clear(); // something else was said since
+    state.context.mark_outdated();
+    state.offered.clear(); // the offer is no longer the last message
     state.log.add(record, outcomes::log_line(record), context.now);
     if let Some(subject) = outcomes::subject(registry, record) {
         state.last_subject = Some(subject);
@@ -152,7 +152,7 @@ fn ended(registry: &Registry, state: &mut AgentState, record: &ActionRecord, con
         state.on_card = None;
     }
     if record.status == Status::Rejected {
-        state.keep_turned_down(record);
+        state.keep_rejected(record);
     }
     reply
 }
@@ -163,7 +163,7 @@ fn is_unsupported(state: &AgentState) -> bool {
 }
 
 /// Returns the answer that needs no model: a failure, or a tool's answer to a documented question.
-fn settled(registry: &Registry, state: &AgentState, finds_words: bool, context: &Context) -> Option<Reply> {
+fn settle(registry: &Registry, state: &AgentState, has_language_model: bool, context: &Context) -> Option<Reply> {
     let turn = &state.turn;
     if !turn.reads.is_empty() && turn.gathered.is_empty() {
         return turn.reads.iter().find_map(|read| read.failed.clone());
@@ -173,13 +173,13 @@ fn settled(registry: &Registry, state: &AgentState, finds_words: bool, context: 
         ([], _) => registry.book.without_a_request(&situation).map(Reply::markdown),
         // The words say which part was asked for, even where the model's call asked for everything.
         ([read], Some((tool, arguments))) if read.tool == tool => {
-            let reply = replies::of_tool(registry, state, &Read { arguments, ..read.clone() })?;
+            let reply = replies::tool_reply(registry, state, &ToolRead { arguments, ..read.clone() })?;
             Some(match registry.book.considered_request(&situation).filter(|_| read.failed.is_none()) {
                 Some(request) => replies::for_you_to_decide(reply, &request),
                 None => reply,
             })
         }
-        _ if finds_words => None,
+        _ if has_language_model => None,
         _ => replies::results(registry, state),
     }
 }
@@ -208,12 +208,12 @@ impl Node<AgentState> for Respond {
 
     async fn run(&self, mut state: AgentState, context: &Context) -> Result<Step<AgentState>, NodeError> {
         state.turn.phase = Phase::Responding;
-        blob_cache::take_back(&*self.blobs, &mut state).await;
+        blob_cache::restore(&*self.blobs, &mut state).await;
         let mut usage = StepUsage::default();
         let mut answers = !state.turn.reads.is_empty();
         let reply = match &context.ended {
             Some(record) => {
-                let reply = ended(&self.registry, &mut state, record, context);
+                let reply = closing_reply(&self.registry, &mut state, record, context);
                 let reply = match self.registry.actions.get(record.name.as_str()) {
                     Some(action) => action.report(record, reply),
                     None => reply,
@@ -224,24 +224,24 @@ impl Node<AgentState> for Respond {
                 });
             }
             None if is_unsupported(&state) => replies::unsupported(&self.registry),
-            None => match settled(&self.registry, &state, self.model.finds_words(&state), context) {
+            None => match settle(&self.registry, &state, self.model.has_language_model(&state), context) {
                 Some(reply) => reply,
                 None => {
                     let reply = match state.turn.reply.take() {
                         Some(reply) => reply,
-                        None => self.worded(&mut state, context, &mut usage).await?,
+                        None => self.reply_in_words(&mut state, context, &mut usage).await?,
                     };
                     let asks = reply.words().trim_end().ends_with('?');
-                    answers = !asks && (answers || self.model.finds_words(&state));
+                    answers = !asks && (answers || self.model.has_language_model(&state));
                     with_files(&self.registry, &state, reply)
                 }
             },
         };
         if !state.turn.reads.is_empty() && state.turn.reads.iter().all(|read| read.failed.is_some()) {
             state.remember_offer(&self.registry, &reply);
-            return Ok(close(state, reply, usage)); // what comes next may need what could not be read
+            return Ok(close(state, reply, usage)); // the next step may need what could not be read
         }
-        let reply = replies::at_place(reply, state.plan());
+        let reply = replies::with_plan_place(reply, state.plan());
         let reply = if answers { reply.rated(&context.run) } else { reply };
         Ok(go_on(state, reply, usage, context.now))
     }

@@ -34,17 +34,17 @@ use super::{
     close::{ask, close},
     confirm::Confirm,
     gather::Gather,
-    gather_tools::{self, Heard},
+    gather_tools::{self, RoundEffects},
     respond::{self, Respond},
 };
 
 /// The number of times the model is asked in one turn.
-pub(super) const ROUNDS: u32 = 5;
+pub(super) const MAX_ROUNDS: u32 = 5;
 /// The confidence below which the person is asked.
-const SURE: f64 = 0.7;
+const MIN_CONFIDENCE: f64 = 0.7;
 
-/// The number of unused pieces of the message that are kept with a draft.
-const MOST_UNHEARD: usize = 6;
+/// The maximum number of unused pieces of a message that are kept with a draft.
+const MAX_UNHEARD: usize = 6;
 
 /// The dependencies of a round.
 #[derive(Clone)]
@@ -68,22 +68,22 @@ pub(super) struct Round<'a> {
     /// The analysis of the request, if the model gave one.
     pub(super) analysis: Option<Analysis>,
     /// True if a language model takes part: it finds words, and sees the results of its calls.
-    pub(super) finds_words: bool,
+    pub(super) has_language_model: bool,
     /// True if it is the first of the message: its calls are done in a step of their own.
     pub(super) is_first: bool,
 }
 
 /// Keeps the calls of the first round, so that they are saved before anything is read.
-fn put_off(round: Round<'_>) -> Step<AgentState> {
+fn defer_calls(round: Round<'_>) -> Step<AgentState> {
     let Round { mut state, usage, response, .. } = round;
     state.turn.exchange.push(Message { role: Role::Assistant, content: response.content });
     Step::go(state, Gather::NAME).cost(usage.total())
 }
 
 /// Returns the calls of the first round that are not done yet.
-pub(super) fn put_off_before(state: &mut AgentState, finds_words: bool) -> Option<Response> {
+pub(super) fn take_deferred_calls(state: &mut AgentState, has_language_model: bool) -> Option<Response> {
     let Message { content, .. } = state.turn.exchange.pop_if(|last| last.role == Role::Assistant)?;
-    let stop_reason = if finds_words { "tool_use" } else { "end_turn" };
+    let stop_reason = if has_language_model { "tool_use" } else { "end_turn" };
     Some(Response { content, stop_reason: stop_reason.to_owned(), usage: Usage::default() })
 }
 
@@ -113,7 +113,7 @@ impl Rounds {
             families.extend(named_before);
         }
         if families.is_empty() && self.registry.book.hint(situation) != Hint::Talk {
-            families.extend(self.kit.often());
+            families.extend(self.kit.common_families());
         }
         self.kit.offered(families, &first, situation.in_hand().is_some())
     }
@@ -132,9 +132,9 @@ impl Rounds {
             if let Some(given) = input.as_object_mut()
                 && given.get("capability").is_some_and(|name| known.is_some_and(|known| !known.contains(name)))
             {
-                given.remove("capability"); // what nobody brings tells nothing
+                given.remove("capability"); // no capability has this name
             }
-            match exchange::parsed::<Analysis>(&input, schema) {
+            match exchange::parse::<Analysis>(&input, schema) {
                 Ok(analysis) => return Ok(Some(analysis)),
                 Err(mistake) => outcome = Err(mistake),
             }
@@ -143,23 +143,23 @@ impl Rounds {
     }
 
     /// Takes a round up and returns the step it leads to.
-    pub(super) async fn take(&self, mut round: Round<'_>) -> Step<AgentState> {
+    pub(super) async fn process(&self, mut round: Round<'_>) -> Step<AgentState> {
         let calls = exchange::calls(&round.response);
         let works = calls.iter().any(|call| ![tools::ANALYZE, tools::NEXT_STEPS].contains(&call.name.as_str()));
         if let Some(analysis) = round.analysis.take() {
             let steps = if round.state.plan().is_none() { analysis.steps.clone() } else { Vec::new() };
             let is_clear = analysis.intent_type == IntentType::NeedsInfo
-                && analysis.confidence >= SURE
+                && analysis.confidence >= MIN_CONFIDENCE
                 && analysis.capability.as_deref() != Some(tools::UNSUPPORTED)
                 && steps.len() < 2;
-            if steps.len() > 1 && round.finds_words {
+            if steps.len() > 1 && round.has_language_model {
                 let lost = understanding::left_out(&round.state.turn.said, &steps.join("\n"));
                 if !lost.is_empty() {
                     return self.ask_for_whole_steps(round, analysis, &calls, &lost);
                 }
             }
             if !(works && is_clear) {
-                return self.told(round, analysis, &calls, steps);
+                return self.follow_analysis(round, analysis, &calls, steps);
             }
             self.note_analysis(&mut round, analysis);
         }
@@ -168,9 +168,9 @@ impl Rounds {
             round.state.turn.analysis = Some(analysis);
         }
         if round.is_first {
-            return put_off(round);
+            return defer_calls(round);
         }
-        self.work(round, calls).await
+        self.run_calls(round, calls).await
     }
 
     /// Asks about several requests that leave out a part of the message: first the model, to correct them once, then
@@ -220,7 +220,13 @@ impl Rounds {
     }
 
     /// Follows the analysis that the model gave.
-    fn told(&self, mut round: Round<'_>, analysis: Analysis, calls: &[Call], steps: Vec<String>) -> Step<AgentState> {
+    fn follow_analysis(
+        &self,
+        mut round: Round<'_>,
+        analysis: Analysis,
+        calls: &[Call],
+        steps: Vec<String>,
+    ) -> Step<AgentState> {
         if steps.len() > 1 {
             round.state.begin_plan(&steps);
             round.state.turn.families.clear();
@@ -234,7 +240,7 @@ impl Rounds {
         let capability = state.turn.analysis.as_ref().and_then(|analysis| analysis.capability.as_deref());
         let next = match intent {
             _ if capability == Some(tools::UNSUPPORTED) => Respond::NAME,
-            _ if confidence < SURE => Clarify::NAME,
+            _ if confidence < MIN_CONFIDENCE => Clarify::NAME,
             IntentType::DirectAnswer => {
                 if !answer.is_empty() {
                     let choices = calls.iter().flat_map(respond::next_steps).take(4).collect();
@@ -244,7 +250,7 @@ impl Rounds {
             }
             IntentType::NeedsInfo => {
                 state.turn.rounds += u32::from(!state.turn.exchange.is_empty());
-                if state.turn.rounds >= ROUNDS {
+                if state.turn.rounds >= MAX_ROUNDS {
                     return Step::go(state, Respond::NAME).cost(usage.total());
                 }
                 let known = "Here is what that needs; go on.";
@@ -257,59 +263,62 @@ impl Rounds {
     }
 
     /// Follows the calls of a model that went to work, or came to an end.
-    async fn work(&self, round: Round<'_>, calls: Vec<Call>) -> Step<AgentState> {
-        let Round { mut state, context, usage, response, finds_words, .. } = round;
+    async fn run_calls(&self, round: Round<'_>, calls: Vec<Call>) -> Step<AgentState> {
+        let Round { mut state, context, usage, response, has_language_model, .. } = round;
         state.turn.rounds += 1;
-        blob_cache::take_back(&*self.blobs, &mut state).await;
+        blob_cache::restore(&*self.blobs, &mut state).await;
         let reader = Reader::in_thread(state.turn.by.clone(), &context.thread);
         let situation = view::situation(&state, context);
 
-        let mut heard = Heard::default();
+        let mut effects = RoundEffects::default();
         let several = gather_tools::several_changes(&calls);
         let mut planned: Vec<_> = calls.iter().map(|_| None).collect();
         let mut order: Vec<usize> = (0..calls.len()).collect();
-        order.sort_by_key(|at| gather_tools::rank(&calls[*at])); // a change first, then what is said of it
+        order.sort_by_key(|at| gather_tools::call_order(&calls[*at])); // a change first, then what is said of it
         for at in order {
-            let heard = &mut heard;
+            let effects = &mut effects;
             let hearing =
-                gather_tools::Hearing { registry: &self.registry, kit: &self.kit, situation: &situation, several };
-            planned[at] = Some(hearing.hear(&mut state, heard, &calls[at]));
+                gather_tools::CallContext { registry: &self.registry, kit: &self.kit, situation: &situation, several };
+            planned[at] = Some(hearing.handle(&mut state, effects, &calls[at]));
         }
         let answers = join_all(planned.into_iter().flatten().map(|planned| planned.run(&*self.blobs, &reader))).await;
-        let results =
-            calls.iter().zip(answers).map(|(call, answer)| gather_tools::keep(&mut state, call, answer)).collect();
+        let results = calls
+            .iter()
+            .zip(answers)
+            .map(|(call, answer)| gather_tools::keep_answer(&mut state, call, answer))
+            .collect();
 
         let only_offers = calls.iter().all(|call| call.name == tools::NEXT_STEPS);
         let text = response.text().trim().to_owned();
         let said = only_offers && !text.is_empty();
-        let stopped = calls.is_empty() || said || response.stop_reason != "tool_use" || state.turn.rounds >= ROUNDS;
-        if said && finds_words && state.turn.change.is_none() {
+        let stopped = calls.is_empty() || said || response.stop_reason != "tool_use" || state.turn.rounds >= MAX_ROUNDS;
+        if said && has_language_model && state.turn.change.is_none() {
             let choices = calls.iter().flat_map(respond::next_steps).take(4).collect();
             state.turn.reply = Some(Reply { choices, ..Reply::markdown(text) });
         }
         if !calls.is_empty() {
             exchange::append(&mut state.turn.exchange, response, results);
         }
-        if heard.dropped {
+        if effects.dropped {
             return close(state, replies::dropped(!context.open.is_empty()), usage);
         }
-        if heard.foreign && stopped {
+        if effects.foreign && stopped {
             return close(state, replies::still_open(replies::no_part_of_it(), &context.open), usage);
         }
-        if heard.no_number && stopped {
+        if effects.no_number && stopped {
             let question =
                 state.draft.as_ref().and_then(|draft| draft.asked.as_ref()).map(|asked| asked.question.clone());
             state.draft_turn = state.turn.number;
             return ask(state, replies::needs_a_number(question.as_deref()), usage);
         }
-        let answered = !heard.mistaken
+        let answered = !effects.mistaken
             && state.turn.change.is_none()
             && respond::is_documented(&self.registry.book, &state, &situation);
-        blob_cache::put_away(&*self.blobs, &mut state).await;
-        let complete = heard.parameters && !heard.mistaken && !heard.read;
+        blob_cache::offload(&*self.blobs, &mut state).await;
+        let complete = effects.parameters && !effects.mistaken && !effects.read;
         match state.turn.change.clone() {
             Some(change) if complete || stopped => {
-                let said = if finds_words { state.turn.said.clone() } else { String::new() };
+                let said = if has_language_model { state.turn.said.clone() } else { String::new() };
                 self.prepare(state, change, usage, &reader, &said).await
             }
             _ if stopped || answered => Step::go(state, Respond::NAME).cost(usage.total()),
@@ -337,11 +346,11 @@ impl Rounds {
             let still =
                 before.iter().filter(|words| !understanding::left_out(words, &without_ids(told, words)).is_empty());
             let told = &without_ids(told, said);
-            still.cloned().chain(understanding::left_out(said, told)).take(MOST_UNHEARD).collect()
+            still.cloned().chain(understanding::left_out(said, told)).take(MAX_UNHEARD).collect()
         };
         match action.prepare_for(&parameters, reader).await {
             Ok(mut proposal) => {
-                let lost = unheard(&told_by(&change, &proposal));
+                let lost = unheard(&proposal_text(&change, &proposal));
                 if !lost.is_empty() {
                     proposal.card.warnings.push(replies::not_a_part(&lost));
                 }
@@ -397,7 +406,7 @@ impl Rounds {
 
 /// Returns all content of a proposal, in words: its parameters, as they were given and as they were worked out, and its
 /// card.
-fn told_by(change: &Draft, proposal: &Proposal) -> String {
+fn proposal_text(change: &Draft, proposal: &Proposal) -> String {
     let card = &proposal.card;
     let mut told = vec![change.action.clone(), Value::from(change.params.clone()).to_string()];
     told.push(proposal.parameters.to_string());
@@ -410,7 +419,7 @@ fn told_by(change: &Draft, proposal: &Proposal) -> String {
     told.join("\n")
 }
 
-/// Removes the ids that are not in `said` from `told`: in 32 digits there may be any number that was said.
+/// Removes the ids that are not in `said` from `follow_analysis`: in 32 digits there may be any number that was said.
 pub(super) fn without_ids(told: &str, said: &str) -> String {
     let in_word = |c: char| c.is_ascii_alphanumeric() || c == '-';
     let pieces = told.split_inclusive(|c: char| !in_word(c));

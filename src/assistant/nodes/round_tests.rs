@@ -10,7 +10,7 @@ use insta::assert_snapshot;
 use serde_json::{Value, json};
 
 use super::{
-    super::tools::{self, Kit, LARGEST_OFFER},
+    super::tools::{self, Kit, MAX_OFFER_BYTES},
     harness::{Fakes, Harness, Script, calls, experiments, finds, says},
 };
 use crate::state::AgentState;
@@ -245,7 +245,7 @@ async fn an_exchange_of_an_older_version_is_gone_on_with() {
     ]);
     let mut harness = Harness::with(script.clone());
     harness.state = serde_json::from_value::<AgentState>(saved).unwrap();
-    let told = harness.goes_on("gather").await;
+    let told = harness.has_next_step("gather").await;
     assert_eq!(results(&script, 1)[0], ("there is no tool `set_action_params`".to_owned(), true));
     assert!(told.read().ends_with("card: Start “Math Hints”?"), "{}", told.read());
     assert_eq!(harness.ends(Status::Expired, Vec::new(), None).await.way, ["respond"]);
@@ -259,9 +259,10 @@ fn what_any_single_request_needs_fits() {
     for family in &registry.families {
         for in_hand in [false, true] {
             let tools = kit.offered([family.name], &[], in_hand);
-            assert!(size(&tools) <= LARGEST_OFFER, "{}: {}", family.name, size(&tools));
+            assert!(size(&tools) <= MAX_OFFER_BYTES, "{}: {}", family.name, size(&tools));
             for name in family.names() {
-                let there = tools.iter().any(|tool| tool.name == name || tools::proposed(&tool.name) == Some(name));
+                let there =
+                    tools.iter().any(|tool| tool.name == name || tools::proposed_action(&tool.name) == Some(name));
                 assert!(there, "{} has no room for {name}", family.name);
             }
         }
@@ -270,8 +271,8 @@ fn what_any_single_request_needs_fits() {
         let first = [(*name).to_owned()];
         let families = kit.families_of(&first);
         let tools = kit.offered(families, &first, true);
-        let there = tools.iter().any(|tool| tool.name == *name || tools::proposed(&tool.name) == Some(name));
-        assert!(there && size(&tools) <= LARGEST_OFFER, "{name}");
+        let there = tools.iter().any(|tool| tool.name == *name || tools::proposed_action(&tool.name) == Some(name));
+        assert!(there && size(&tools) <= MAX_OFFER_BYTES, "{name}");
     }
     // A second capability adds next to nothing to a request that does not need it.
     let start = ["update_experiment_status".to_owned()];
@@ -282,6 +283,6 @@ fn what_any_single_request_needs_fits() {
     let kit_of_both = Kit::new(both);
     let beside = size(&kit_of_both.offered(kit_of_both.families_of(&start), &start, false));
     assert!(beside * 10 <= alone * 11, "{alone} bytes alone, {beside} beside another");
-    let often = kit.offered(kit.often(), &[], false);
+    let often = kit.offered(kit.common_families(), &[], false);
     assert!(size(&often) <= 9_000, "{}", size(&often));
 }

@@ -408,7 +408,7 @@ async fn a_model_that_never_stops_is_stopped() {
     let script = Script::of([finds("needs_info", 0.9), round(), round(), round(), round(), round(), says("Seven.")]);
     let mut harness = Harness::with(script.clone());
     let told = harness.says("count").await;
-    assert_eq!(script.calls(), 1 + super::round::ROUNDS as usize + 1);
+    assert_eq!(script.calls(), 1 + super::round::MAX_ROUNDS as usize + 1);
     assert_snapshot!(told.read(), @"Seven.");
 }
 

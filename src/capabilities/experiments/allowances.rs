@@ -77,7 +77,7 @@ pub(super) async fn place(client: &UpgradeClient, name: &str) -> Result<Allowanc
                 name: view.name.clone(),
                 context: Some(context),
                 facts: vec![Fact { label: "Enrolled".to_owned(), before: None, after: words.into() }],
-                // Where it cannot be read, somebody may be enrolled, and then the figures stay mixed.
+                // If the enrolment cannot be read, real users may be there.
                 in_use: enrolled.is_none_or(|users| users > 0),
             })
         }

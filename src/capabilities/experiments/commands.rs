@@ -47,7 +47,7 @@ pub(super) async fn answer(word: &str, rest: &str, facts: &Facts) -> Reply {
 async fn health(facts: &Facts) -> Reply {
     match facts.read(SERVICE.name, SERVICE.health, json!({}), deadline()).await {
         Ok(fact) if fact.fresh => facts.aged(answers::health_reply(&fact.answer), &fact, SERVICE.name),
-        Ok(fact) => answers::health_before(&fact.answer, &facts.age(&fact)),
+        Ok(fact) => answers::earlier_health_reply(&fact.answer, &facts.age(&fact)),
         Err(reply) => reply,
     }
 }
@@ -61,7 +61,7 @@ async fn list(filter: &str, facts: &Facts) -> Reply {
         None => match facts.read(SERVICE.name, "get_context_metadata", json!({}), until).await {
             Ok(contexts) if contexts.answer.get(filter).is_none() => {
                 if let Some(status) = rules::similar_status(filter) {
-                    return not_a_list(filter, status);
+                    return unknown_filter(filter, status);
                 }
                 let reply = contexts::contexts_reply(&contexts.answer, Some(filter));
                 return facts.aged(reply, &contexts, SERVICE.name);
@@ -81,12 +81,12 @@ async fn show(name: &str, facts: &Facts) -> Reply {
     let asked = json!({ "experiment_id": name });
     match facts.read(SERVICE.name, "get_experiment_details", asked, deadline()).await {
         Ok(fact) => facts.aged(details::details_reply(&fact.answer, Form::Normal), &fact, SERVICE.name),
-        Err(reply) => listed(reply),
+        Err(reply) => choices_as_list(reply),
     }
 }
 
 /// Lists the choices as text if they are ids: a private answer has no buttons.
-fn listed(mut reply: Reply) -> Reply {
+fn choices_as_list(mut reply: Reply) -> Reply {
     let ids = reply.choices.len() > 1 && reply.choices.iter().all(|choice| choice.label.contains(", id "));
     let labels = std::mem::take(&mut reply.choices).into_iter().map(|choice| choice.label.into()).collect();
     match ids {
@@ -96,7 +96,7 @@ fn listed(mut reply: Reply) -> Reply {
 }
 
 /// Refuses a word that is neither a context nor a status, but close to this status.
-fn not_a_list(asked: &str, status: &str) -> Reply {
+fn unknown_filter(asked: &str, status: &str) -> Reply {
     let asked: String = asked.chars().take(60).collect();
     let text = Text::from("There is no context or status ").code(asked);
     Reply::text(text.plain(". Did you mean ").code(format!("/upgrade list {status}")).plain("?"))

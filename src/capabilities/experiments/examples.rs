@@ -14,12 +14,12 @@ pub async fn of(client: &UpgradeClient, example: Example) -> Option<String> {
         Example::Contexts => {
             let contexts = client.context_metadata().await.ok()?;
             let names: Vec<_> = contexts.keys().map(|name| format!("`{name}`")).collect();
-            (!names.is_empty()).then(|| format!("The contexts here are {}.", few(&names)))
+            (!names.is_empty()).then(|| format!("The contexts here are {}.", join_words(&names)))
         }
         Example::GroupTypes => {
             let contexts = client.context_metadata().await.ok()?;
             let (name, known) = contexts.into_iter().find(|(_, known)| !known.group_types.is_empty())?;
-            Some(format!("The group types of `{name}` are {}.", few(&known.group_types)))
+            Some(format!("The group types of `{name}` are {}.", join_words(&known.group_types)))
         }
         Example::Experiment
         | Example::Conditions
@@ -31,19 +31,19 @@ pub async fn of(client: &UpgradeClient, example: Example) -> Option<String> {
             let mut all = client.all().await.ok()?.to_vec();
             // One that runs is the better example.
             all.sort_by_key(|view| view.state != Status::Enrolling);
-            among(&all, example)
+            from_experiments(&all, example)
         }
     }
 }
 
-fn among(all: &[View], example: Example) -> Option<String> {
+fn from_experiments(all: &[View], example: Example) -> Option<String> {
     let complete = || all.iter().find(|view| !view.conditions.is_empty() && !view.decision_points.is_empty());
     Some(match example {
         Example::Contexts | Example::GroupTypes => return None,
         Example::Experiment => {
             let view = complete()?;
             let codes: Vec<_> = view.conditions.iter().map(|condition| condition.condition_code.clone()).collect();
-            format!("For example, “{}” compares {} in `{}`.", view.name, few(&codes), view.context())
+            format!("For example, “{}” compares {} in `{}`.", view.name, join_words(&codes), view.context())
         }
         Example::Conditions => {
             let view = complete()?;
@@ -52,7 +52,7 @@ fn among(all: &[View], example: Example) -> Option<String> {
         Example::Points => {
             let view = complete()?;
             let points: Vec<_> = view.decision_points.iter().map(|point| format!("`{}`", point.words())).collect();
-            format!("For example, “{}” takes place at {}.", view.name, few(&points))
+            format!("For example, “{}” takes place at {}.", view.name, join_words(&points))
         }
         Example::Units => {
             let view = all.iter().find(|view| view.assignment_unit == "group").or(all.first())?;
@@ -75,7 +75,7 @@ fn among(all: &[View], example: Example) -> Option<String> {
                 counts.into_iter().map(|(status, count)| format!("{count} {}", status.web_name())).collect();
             match counts.is_empty() {
                 true => return None,
-                false => format!("Experiments here at the moment: {}.", few(&counts)),
+                false => format!("Experiments here at the moment: {}.", join_words(&counts)),
             }
         }
         Example::Tags => {
@@ -83,14 +83,14 @@ fn among(all: &[View], example: Example) -> Option<String> {
                 all.iter().flat_map(|view| &view.tags).collect::<BTreeSet<_>>().into_iter().cloned().collect();
             match tags.is_empty() {
                 true => return None,
-                false => format!("Tags in use here: {}.", few(&tags)),
+                false => format!("Tags in use here: {}.", join_words(&tags)),
             }
         }
     })
 }
 
 /// Joins words: `a, b and c`; those beyond [`MAX_NAMED`] are only counted.
-fn few(words: &[String]) -> String {
+fn join_words(words: &[String]) -> String {
     match words {
         [] => "none".to_owned(),
         [one] => one.clone(),

@@ -38,7 +38,7 @@ pub(super) async fn update(client: &UpgradeClient, given: &Value) -> Form {
     fields.extend(points(given, &contexts));
     fields.extend(design(given));
     fields.push(line(given, "/end_on", "Ends on").hint("Such as 2027-03-15 09:00 (UTC)."));
-    // What the request is about comes first.
+    // The subject of the request comes first.
     fields.sort_by_key(|field| given.pointer(&field.place).is_none());
     Form { fields }
 }

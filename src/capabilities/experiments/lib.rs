@@ -103,7 +103,7 @@ impl Capability for Experiments {
     }
 
     fn phrases(&self) -> Option<&'static dyn Phrases> {
-        Some(&phrases::OfExperiments)
+        Some(&phrases::ExperimentPhrases)
     }
 
     fn names(&self) -> Arc<Names> {

@@ -120,7 +120,7 @@ impl Statuses {
         (!named.is_empty()).then_some(Self { but, named })
     }
 
-    fn contain(&self, status: Status) -> bool {
+    fn contains(&self, status: Status) -> bool {
         self.named.contains(&status) != self.but
     }
 
@@ -136,7 +136,7 @@ impl ListArguments {
     /// # Errors
     ///
     /// The reply about an unknown status or time.
-    pub fn understood(&self, today: Date) -> Result<Filter<'_>, Reply> {
+    pub fn parse_filter(&self, today: Date) -> Result<Filter<'_>, Reply> {
         let status = self.status.as_deref().map(|words| {
             let known = ["inactive", "running", "paused", "cancelled", "archived"];
             Statuses::parse(words).ok_or_else(|| refusals::not_one_of("status", words, &known))
@@ -247,7 +247,7 @@ impl Filter<'_> {
         };
         let contains = |text: &str, words: &str| text.to_lowercase().contains(&words.to_lowercase());
         let ListArguments { context, tag, search, .. } = self.which;
-        self.status.as_ref().is_none_or(|statuses| statuses.contain(view.state))
+        self.status.as_ref().is_none_or(|statuses| statuses.contains(view.state))
             && context.as_deref().is_none_or(|context| view.context().eq_ignore_ascii_case(context))
             && tag.as_deref().is_none_or(|wanted| view.tags.iter().any(|tag| tag.eq_ignore_ascii_case(wanted)))
             && search.as_deref().is_none_or(|words| contains(&view.name, words) || contains(&view.description, words))
@@ -277,7 +277,7 @@ mod tests {
             experiment("gamma", "paused", "mathstream", "2026-10-01"),
         ];
         let which: ListArguments = serde_json::from_value(which).unwrap();
-        let filter = which.understood(Date::constant(2026, 11, 20)).unwrap();
+        let filter = which.parse_filter(Date::constant(2026, 11, 20)).unwrap();
         filter.of(&all).into_iter().map(|e| e.name.clone()).collect()
     }
 
@@ -299,7 +299,7 @@ mod tests {
     #[test]
     fn what_is_not_understood_is_not_ignored() {
         let which = ListArguments { created: Some("soon".into()), ..ListArguments::default() };
-        let refused = which.understood(Date::constant(2026, 11, 20)).unwrap_err();
+        let refused = which.parse_filter(Date::constant(2026, 11, 20)).unwrap_err();
         assert!(refused.words().starts_with("I do not understand “soon” as a time"), "{}", refused.words());
     }
 }

@@ -47,8 +47,8 @@ pub fn find(names: &[ExperimentName], asked: &str) -> LookupResult {
 fn by_short_id<'a>(names: &'a [ExperimentName], asked: &str) -> Option<&'a ExperimentName> {
     let short = asked.trim_end_matches('…');
     let short = short.strip_prefix("id ").unwrap_or(short);
-    let reads = short.len() >= 8 && short.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-');
-    let mut found = names.iter().filter(|named| reads && named.id.to_string().starts_with(short));
+    let is_short_id = short.len() >= 8 && short.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-');
+    let mut found = names.iter().filter(|named| is_short_id && named.id.to_string().starts_with(short));
     found.next().filter(|_| found.next().is_none())
 }
 

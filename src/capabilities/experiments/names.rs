@@ -49,7 +49,7 @@ pub(super) struct KnownNames {
     client: Arc<UpgradeClient>,
     clock: Arc<dyn Clock>,
     cache: Mutex<CachedNames>,
-    turn: tokio::sync::Mutex<()>,
+    refreshing: tokio::sync::Mutex<()>,
 }
 
 /// The names read last, and the times of the reads.
@@ -66,7 +66,7 @@ struct CachedNames {
 impl KnownNames {
     /// Starts with no names.
     pub(super) fn new(client: Arc<UpgradeClient>, clock: Arc<dyn Clock>) -> Self {
-        Self { client, clock, cache: Mutex::default(), turn: tokio::sync::Mutex::default() }
+        Self { client, clock, cache: Mutex::default(), refreshing: tokio::sync::Mutex::default() }
     }
 
     /// Returns the names as read last.
@@ -79,9 +79,9 @@ impl KnownNames {
         if self.is_fresh() {
             return;
         }
-        let _turn = self.turn.lock().await;
+        let _turn = self.refreshing.lock().await;
         if self.is_fresh() {
-            return; // somebody else has read them meanwhile
+            return; // another task has just read them
         }
         if tokio::time::timeout(READ_TIMEOUT, self.read()).await.is_err() {
             debug!("The platform did not tell its names in time");
@@ -142,20 +142,20 @@ fn name(kind: &str, name: &str) -> Name {
 /// Returns the names of the contexts and of the words in their vocabularies.
 fn vocabulary(contexts: &Contexts) -> Vec<Name> {
     let mut all = Vec::new();
-    for (context, knows) in contexts {
+    for (context, metadata) in contexts {
         all.push(name(CONTEXT, context));
-        all.extend(knows.conditions.iter().map(|condition| name(CONDITION, condition)));
-        all.extend(knows.group_types.iter().map(|kind| name(GROUP_TYPE, kind)));
-        all.extend(knows.sites.iter().filter(|site| is_no_word(site)).map(|site| name(SITE, site)));
-        all.extend(knows.targets.iter().filter(|target| is_no_word(target)).map(|target| name(TARGET, target)));
+        all.extend(metadata.conditions.iter().map(|condition| name(CONDITION, condition)));
+        all.extend(metadata.group_types.iter().map(|kind| name(GROUP_TYPE, kind)));
+        all.extend(metadata.sites.iter().filter(|site| is_distinctive(site)).map(|site| name(SITE, site)));
+        all.extend(metadata.targets.iter().filter(|target| is_distinctive(target)).map(|target| name(TARGET, target)));
     }
     all.sort_by(|a, b| (&a.kind, &a.name).cmp(&(&b.kind, &b.name)));
     all.dedup();
     all
 }
 
-/// Returns true for a name that is not an ordinary word: after the first letter it has a sign, a digit or a capital.
-fn is_no_word(name: &str) -> bool {
+/// Returns true for a name that is no ordinary word: after the first letter it has a sign, a digit or a capital.
+fn is_distinctive(name: &str) -> bool {
     name.chars().skip(1).any(|letter| !letter.is_lowercase())
 }
 
@@ -168,8 +168,8 @@ mod tests {
     fn sites_and_targets_are_values_and_words_are_words() {
         let of = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
         let sites = of(&["SelectSection", "chat"]);
-        let knows = ContextMetadata { sites, targets: of(&["area_model"]), ..ContextMetadata::default() };
-        let names = Names::new(vocabulary(&[("livehint-ai".to_owned(), knows)].into()));
+        let metadata = ContextMetadata { sites, targets: of(&["area_model"]), ..ContextMetadata::default() };
+        let names = Names::new(vocabulary(&[("livehint-ai".to_owned(), metadata)].into()));
         let found = |said: &str| {
             let found = names.find(said).into_iter().map(|mention| (mention.kind, mention.name, mention.subject));
             found.collect::<Vec<_>>()

@@ -39,7 +39,7 @@ pub async fn owner(
             return Err(access::refused(ErrorKind::Validation, reply));
         }
     }
-    // One that runs is meant before those that do not.
+    // A running experiment takes precedence over the others.
     if owners.iter().filter(|view| view.state == Status::Enrolling).count() == 1 {
         owners.retain(|view| view.state == Status::Enrolling);
     }

@@ -150,7 +150,7 @@ impl Tool for AllExperiments {
     async fn call(&self, arguments: &Value) -> Result<Value, ToolError> {
         let which: ListArguments = arguments_as(arguments)?;
         let filter = which
-            .understood(countersign_capabilities::moment::day(self.1.now()))
+            .parse_filter(countersign_capabilities::moment::day(self.1.now()))
             .map_err(|reply| ToolError { kind: ErrorKind::Validation, reply, transient: false })?;
         let all = self.0.all().await.map_err(|error| tool_error(&error))?;
         let found = filter.of(&all);

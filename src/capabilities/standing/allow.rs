@@ -20,8 +20,8 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::{
-    book::{Book, BookError},
     grant::{Bounds, Grant, GrantScope},
+    register::{GrantRegister, GrantRegisterError},
     replies, revoke,
 };
 
@@ -35,7 +35,7 @@ pub const COVERS: &str = "covers";
 const MAX_DAYS: i64 = 31;
 /// The action `grant_standing_approval`.
 pub struct AllowStanding {
-    book: Arc<Book>,
+    register: Arc<GrantRegister>,
     capabilities: Vec<Arc<dyn Capability>>,
     clock: Arc<dyn Clock>,
 }
@@ -82,14 +82,14 @@ impl ActionKind for AllowStanding {
         let asked: GrantParameters = parameters::parameters(parameters)?;
         let refuse = |reply| refused(ErrorKind::Validation, reply);
         let now = self.clock.now();
-        let until = non_blank(asked.until.as_ref()).map(|until| until_when(until, now)).transpose()?;
+        let until = non_blank(asked.until.as_ref()).map(|until| parse_end(until, now)).transpose()?;
         if until.is_some_and(|until| until.since(now) > Duration::from_secs(MAX_DAYS.unsigned_abs() * 24 * 3600)) {
             return Err(refuse(replies::too_long(MAX_DAYS)));
         }
         let mut lacking = Vec::new();
-        let all = self.book.allowances();
+        let all = self.register.allowances();
         let allowance = match non_blank(asked.what.as_ref()) {
-            Some(words) => Some(all.parse(words).ok_or_else(|| refuse(replies::not_that(words)))?),
+            Some(words) => Some(all.parse(words).ok_or_else(|| refuse(replies::unknown_kind(words)))?),
             None => {
                 let options = all.all().iter().map(|one| one.offered.to_owned()).collect();
                 lacking.push(missing("what", "What should be allowed without asking each time?", options));
@@ -98,7 +98,7 @@ impl ActionKind for AllowStanding {
         };
         let asks = allowance.or_else(|| all.all().first().copied()).ok_or_else(|| refuse(replies::nothing_here()))?;
         if non_blank(asked.within.as_ref()).is_none() {
-            let names = match self.of(asks) {
+            let names = match self.capability_of(asks) {
                 Some(capability) => capability.places().await,
                 None => Vec::new(),
             };
@@ -118,7 +118,7 @@ impl ActionKind for AllowStanding {
         let Some(limit) = u64::try_from(limit).ok().filter(|limit| (1..=allowance.most).contains(limit)) else {
             return Err(refuse(replies::amount_out_of_range(allowance, limit)));
         };
-        let capability = self.of(allowance).ok_or_else(|| refuse(replies::nothing_here()))?;
+        let capability = self.capability_of(allowance).ok_or_else(|| refuse(replies::nothing_here()))?;
         let place = capability.place(name).await?;
         let within = match &place.id {
             Some(id) => GrantScope::Thing { id: id.clone(), name: place.name.clone() },
@@ -162,12 +162,12 @@ impl ActionKind for AllowStanding {
             revoked: None,
             bounds,
         };
-        match self.book.add(&grant).await {
+        match self.register.add(&grant).await {
             Ok(()) => Performed::Ended(Outcome::Done {
-                result: json!({ "id": grant.bounds.id, "allows": grant.bounds.words(self.book.allowances()) }),
+                result: json!({ "id": grant.bounds.id, "allows": grant.bounds.words(self.register.allowances()) }),
                 summary: Text::from(record.card.done.as_str()),
             }),
-            Err(BookError::Full) => {
+            Err(GrantRegisterError::Full) => {
                 let summary = "There are too many standing approvals already. End one of them, then ask again.";
                 Performed::Ended(Outcome::Failed { error: ErrorKind::Execution, summary: Text::from(summary) })
             }
@@ -182,13 +182,13 @@ impl ActionKind for AllowStanding {
 }
 
 impl AllowStanding {
-    /// Creates the action for this book; the capabilities say what can be allowed, and in which places.
-    pub fn new(book: Arc<Book>, capabilities: Vec<Arc<dyn Capability>>, clock: Arc<dyn Clock>) -> Self {
-        Self { book, capabilities, clock }
+    /// Creates the action for this register; the capabilities say what can be allowed, and in which places.
+    pub fn new(register: Arc<GrantRegister>, capabilities: Vec<Arc<dyn Capability>>, clock: Arc<dyn Clock>) -> Self {
+        Self { register, capabilities, clock }
     }
 
     /// Returns the capability that declares this allowance.
-    fn of(&self, allowance: &Allowance) -> Option<&dyn Capability> {
+    fn capability_of(&self, allowance: &Allowance) -> Option<&dyn Capability> {
         let brings =
             |capability: &&Arc<dyn Capability>| capability.allowances().iter().any(|one| one.name == allowance.name);
         self.capabilities.iter().find(brings).map(|capability| &**capability)
@@ -196,10 +196,10 @@ impl AllowStanding {
 }
 
 /// Parses the end; a day without a time means 23:59.
-fn until_when(words: &str, now: Timestamp) -> Result<Timestamp, PrepareError> {
+fn parse_end(words: &str, now: Timestamp) -> Result<Timestamp, PrepareError> {
     let moment = moment::end_of(words, now)?;
     let moment: Option<jiff::Timestamp> = moment.parse().ok();
-    let unreadable = || refused(ErrorKind::Validation, replies::not_now());
+    let unreadable = || refused(ErrorKind::Validation, replies::unavailable());
     moment.map(|moment| Timestamp(moment.as_millisecond())).ok_or_else(unreadable)
 }
 

@@ -1,7 +1,7 @@
 //! Standing approvals: a bounded number of changes of one kind that need not wait for a person, until a certain moment.
 //!
 //! A standing approval is requested in words and granted by a card of its own, [`allow`]; [`revoke`] ends it, and
-//! [`list::ListStandingApprovals`] lists them. [`grant`] defines one and the changes it covers, [`book`] keeps all of
+//! [`list::ListStandingApprovals`] lists them. [`grant`] defines one and the changes it covers, [`register`] keeps all of
 //! them. The platform knows nothing of them: they take effect in our own store.
 //!
 //! It names no platform: the changes it can allow are those that the capabilities list as [`countersign_capabilities::Allowance`]s. Start reading at
@@ -12,10 +12,10 @@
 //! granted the approval.
 
 pub mod allow;
-pub mod book;
 pub mod grant;
 pub mod list;
 mod phrases;
+pub mod register;
 pub mod replies;
 pub mod revoke;
 
@@ -25,7 +25,7 @@ use countersign_core::clock::Clock;
 use countersign_graph::action::ActionKind;
 use countersign_understanding::phrases::Phrases;
 
-use self::book::Book;
+use self::register::GrantRegister;
 use countersign_capabilities::{Capability, Family, Tool};
 
 /// The names of the actions, for settings.
@@ -33,15 +33,15 @@ pub const ACTIONS: [&str; 2] = [allow::NAME, revoke::NAME];
 
 /// The capability of standing approvals.
 pub struct StandingApprovals {
-    book: Arc<Book>,
+    register: Arc<GrantRegister>,
     others: Vec<Arc<dyn Capability>>,
     clock: Arc<dyn Clock>,
 }
 
 impl StandingApprovals {
-    /// Creates the capability for this book and the changes of these other capabilities.
-    pub fn new(book: Arc<Book>, others: Vec<Arc<dyn Capability>>, clock: Arc<dyn Clock>) -> Self {
-        Self { book, others, clock }
+    /// Creates the capability for this register and the changes of these other capabilities.
+    pub fn new(register: Arc<GrantRegister>, others: Vec<Arc<dyn Capability>>, clock: Arc<dyn Clock>) -> Self {
+        Self { register, others, clock }
     }
 }
 
@@ -55,16 +55,16 @@ impl Capability for StandingApprovals {
     }
 
     fn phrases(&self) -> Option<&'static dyn Phrases> {
-        Some(&phrases::OfStandingApprovals)
+        Some(&phrases::StandingApprovalPhrases)
     }
 
     fn tools(&self) -> Vec<Arc<dyn Tool>> {
-        vec![Arc::new(list::ListStandingApprovals(self.book.clone()))]
+        vec![Arc::new(list::ListStandingApprovals(self.register.clone()))]
     }
 
     fn actions(&self) -> Vec<Arc<dyn ActionKind>> {
-        let allow = allow::AllowStanding::new(self.book.clone(), self.others.clone(), self.clock.clone());
-        vec![Arc::new(allow), Arc::new(revoke::RevokeStanding(self.book.clone()))]
+        let allow = allow::AllowStanding::new(self.register.clone(), self.others.clone(), self.clock.clone());
+        vec![Arc::new(allow), Arc::new(revoke::RevokeStanding(self.register.clone()))]
     }
 
     fn families(&self) -> Vec<Family> {

@@ -9,8 +9,8 @@ use countersign_graph::action::{ErrorKind, Reader};
 use serde_json::{Value, json};
 
 use super::{
-    book::Book,
     grant::{Grant, GrantStatus},
+    register::GrantRegister,
     replies,
 };
 
@@ -22,7 +22,7 @@ const MAX_ENDED: usize = 5;
 
 /// The tool `list_standing_approvals`.
 #[derive(Debug)]
-pub struct ListStandingApprovals(pub Arc<Book>);
+pub struct ListStandingApprovals(pub Arc<GrantRegister>);
 
 #[async_trait]
 impl Tool for ListStandingApprovals {
@@ -46,7 +46,7 @@ impl Tool for ListStandingApprovals {
     async fn call_for(&self, _: &Value, reader: &Reader) -> Result<Value, ToolError> {
         let all = self.0.all().await.map_err(|error| {
             tracing::warn!(error = countersign_core::cause::chain(&error), "The standing approvals cannot be read");
-            ToolError { kind: ErrorKind::Network, reply: replies::not_now(), transient: true }
+            ToolError { kind: ErrorKind::Network, reply: replies::unavailable(), transient: true }
         })?;
         Ok(list_for(self.0.allowances(), &all, reader, self.0.now()))
     }
@@ -60,14 +60,14 @@ impl Tool for ListStandingApprovals {
 /// counted.
 fn list_for(allowances: &Allowances, all: &[Grant], reader: &Reader, now: Timestamp) -> Value {
     let is_open = |grant: &Grant| grant.status(now) == GrantStatus::Open;
-    let (mut told, mut elsewhere) = (Vec::new(), 0);
+    let (mut visible, mut elsewhere) = (Vec::new(), 0);
     for grant in all.iter().filter(|grant| grant.is_visible_to(reader)) {
         match reader.alone || grant.is_in_conversation_of(reader) {
-            true => told.push(grant),
+            true => visible.push(grant),
             false => elsewhere += usize::from(is_open(grant)),
         }
     }
-    let (open, over): (Vec<_>, Vec<_>) = told.into_iter().partition(|grant| is_open(grant));
+    let (open, over): (Vec<_>, Vec<_>) = visible.into_iter().partition(|grant| is_open(grant));
     let line = |grant: &&Grant| {
         json!({
             "id": grant.bounds.id,
@@ -111,9 +111,9 @@ mod tests {
             alone,
         };
         let ids = |reader: &Reader| {
-            let told = list_for(&allowances(), &all, reader, NOW);
-            let ids: Vec<_> = told["open"].as_array().unwrap().iter().map(|one| one["id"].clone()).collect();
-            (ids, told["elsewhere"].clone())
+            let visible = list_for(&allowances(), &all, reader, NOW);
+            let ids: Vec<_> = visible["open"].as_array().unwrap().iter().map(|one| one["id"].clone()).collect();
+            (ids, visible["elsewhere"].clone())
         };
         assert_eq!(ids(&reader("cy", true)), (vec![json!("sa-1")], json!(0)), "none of theirs");
         assert_eq!(ids(&reader("ana", false)), (vec![json!("sa-1")], json!(1)), "others read along");

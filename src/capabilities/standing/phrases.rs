@@ -3,13 +3,13 @@
 
 use countersign_understanding::{
     lines::Candidate,
-    phrases::{Heard, Phrases},
+    phrases::{Phrases, Utterance},
 };
 
 /// The phrases about standing approvals.
-pub(super) struct OfStandingApprovals;
+pub(super) struct StandingApprovalPhrases;
 
-impl Phrases for OfStandingApprovals {
+impl Phrases for StandingApprovalPhrases {
     fn things(&self) -> &'static [&'static str] {
         &["approval", "approvals"]
     }
@@ -27,15 +27,15 @@ impl Phrases for OfStandingApprovals {
     }
 
     /// Returns the values of the kind `grant`: the id of a standing approval, such as `sa-1a2b3c`.
-    fn slot(&self, kind: &str, heard: Heard<'_>) -> Vec<Candidate> {
-        let first = heard.words.first().filter(|word| kind == "grant" && word.lower.starts_with("sa-"));
+    fn slot(&self, kind: &str, utterance: Utterance<'_>) -> Vec<Candidate> {
+        let first = utterance.words.first().filter(|word| kind == "grant" && word.lower.starts_with("sa-"));
         first.map(|word| Candidate::known(word.text.clone(), 1)).into_iter().collect()
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::OfStandingApprovals;
+    use super::StandingApprovalPhrases;
     use countersign_understanding::{book::Book, checking::check, situation::Situation};
 
     #[test]
@@ -43,7 +43,7 @@ mod tests {
         let simulate =
             r#"grant_standing_approval {"limit":200,"until":"Friday","what":"simulate","within":"Math Hints"}"#;
         check(
-            &Book::default().with("standing approvals", &OfStandingApprovals).unwrap(),
+            &Book::default().with("standing approvals", &StandingApprovalPhrases).unwrap(),
             &Situation::default(),
             &[
                 ("allow up to 200 simulated users in Math Hints until Friday", simulate),

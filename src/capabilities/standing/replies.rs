@@ -178,7 +178,7 @@ pub fn unknown(asked: &str, ids: &[String]) -> Reply {
 }
 
 /// Says that the standing approval is over already.
-pub fn over(granted: &Grant, now: Timestamp) -> Reply {
+pub fn already_ended(granted: &Grant, now: Timestamp) -> Reply {
     let text = Text::new().plain("The standing approval ").code(&granted.bounds.id);
     Reply::text(
         text.plain(format!(" is {} already, so there is nothing to end.", status_in_words(granted.status(now)))),
@@ -198,7 +198,7 @@ pub fn amount_out_of_range(allowance: &Allowance, asked: i64) -> Reply {
 }
 
 /// Says that this kind of change always needs an approval.
-pub fn not_that(asked: &str) -> Reply {
+pub fn unknown_kind(asked: &str) -> Reply {
     Reply::text(
         Text::new()
             .plain("I cannot do “")
@@ -209,7 +209,7 @@ pub fn not_that(asked: &str) -> Reply {
 }
 
 /// Says that the store does not answer.
-pub fn not_now() -> Reply {
+pub fn unavailable() -> Reply {
     Reply::text("I cannot get at my list of standing approvals at the moment, so nothing was changed.")
         .hint("Ask again in a minute.")
 }

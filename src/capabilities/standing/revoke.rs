@@ -13,8 +13,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::{
-    book::{Book, BookError},
     grant::{Grant, GrantStatus},
+    register::{GrantRegister, GrantRegisterError},
     replies,
 };
 
@@ -23,7 +23,7 @@ pub const NAME: &str = "revoke_standing_approval";
 
 /// The action `revoke_standing_approval`.
 #[derive(Debug)]
-pub struct RevokeStanding(pub Arc<Book>);
+pub struct RevokeStanding(pub Arc<GrantRegister>);
 
 /// What people give.
 #[derive(Deserialize, JsonSchema)]
@@ -64,7 +64,7 @@ impl ActionKind for RevokeStanding {
 
     async fn preconditions(&self, record: &ActionRecord) -> Result<Value, Outcome> {
         let id = record.parameters["id"].as_str().unwrap_or_default();
-        let all = self.0.all().await.map_err(|_| not_kept())?;
+        let all = self.0.all().await.map_err(|_| store_unavailable())?;
         let grant = all.iter().find(|grant| grant.bounds.id == id);
         Ok(json!({ "revoked": grant.is_none_or(|grant| grant.revoked.is_some()) }))
     }
@@ -78,7 +78,7 @@ impl ActionKind for RevokeStanding {
                 result: json!({ "id": id }),
                 summary: Text::from(record.card.done.as_str()),
             }),
-            Err(BookError::Unknown) => Performed::Ended(Outcome::Failed {
+            Err(GrantRegisterError::Unknown) => Performed::Ended(Outcome::Failed {
                 error: ErrorKind::NotFound,
                 summary: Text::from("There is no such standing approval any more, so there was nothing to end."),
             }),
@@ -93,19 +93,19 @@ impl ActionKind for RevokeStanding {
 }
 
 impl RevokeStanding {
-    /// Proposes to end one of the standing approvals that `told` accepts.
+    /// Proposes to end one of the standing approvals that `accepts` accepts.
     async fn propose(
         &self,
         parameters: &Value,
-        told: impl Fn(&Grant) -> bool + Send,
+        accepts: impl Fn(&Grant) -> bool + Send,
     ) -> Result<Proposal, PrepareError> {
         let asked: RevokeParameters = parameters::parameters(parameters)?;
         let mut all = self
             .0
             .all()
             .await
-            .map_err(|_| PrepareError::Unavailable { error: ErrorKind::Network, reply: replies::not_now() })?;
-        all.retain(told);
+            .map_err(|_| PrepareError::Unavailable { error: ErrorKind::Network, reply: replies::unavailable() })?;
+        all.retain(accepts);
         let now = self.0.now();
         let open: Vec<&Grant> = all.iter().filter(|grant| grant.status(now) == GrantStatus::Open).collect();
         let ids = || open.iter().map(|grant| grant.bounds.id.clone()).collect::<Vec<_>>();
@@ -133,7 +133,7 @@ impl RevokeStanding {
             }
         };
         if matches!(found.status(now), GrantStatus::Expired | GrantStatus::Revoked) {
-            return Err(refused(ErrorKind::Execution, replies::over(found, now)));
+            return Err(refused(ErrorKind::Execution, replies::already_ended(found, now)));
         }
         Ok(Proposal {
             parameters: json!(Revocation { id: found.bounds.id.clone() }),
@@ -146,6 +146,6 @@ impl RevokeStanding {
 }
 
 /// Returns the outcome if our own store does not answer: nothing was changed.
-pub(super) fn not_kept() -> Outcome {
-    Outcome::Failed { error: ErrorKind::Network, summary: Text::from(replies::not_now().words()) }
+pub(super) fn store_unavailable() -> Outcome {
+    Outcome::Failed { error: ErrorKind::Network, summary: Text::from(replies::unavailable().words()) }
 }

@@ -1,9 +1,9 @@
 //! The typed words that mean yes, no or never mind, and nothing more.
 //!
 //! The lists of yes and no are short on purpose: “sounds good to me I guess” is a message for the assistant, not a
-//! decision. A request can be let go of in more ways ([`lets_go`]): that changes nothing.
+//! decision. A request can be let go of in more ways ([`is_cancellation`]): that changes nothing.
 
-use countersign_assistant::{lets_go, spared};
+use countersign_assistant::{forbidden_change, is_cancellation};
 use countersign_core::ids::MessageTs;
 use countersign_graph::{action::ActionRecord, store::Posted};
 
@@ -20,7 +20,7 @@ pub fn typed(text: &str) -> Option<Pressed> {
         Some(Pressed::Approve)
     } else if NO.contains(&words.as_str()) {
         Some(Pressed::Reject)
-    } else if lets_go(text) || spared(text).is_some() {
+    } else if is_cancellation(text) || forbidden_change(text).is_some() {
         Some(Pressed::Withdraw)
     } else {
         None
@@ -68,9 +68,9 @@ pub fn unseen(posted: Option<&Posted>, said: &MessageTs, record: &ActionRecord) 
 /// Returns true if words that let go of a request are about this card: “don't delete Math Hints” is about no other one.
 pub fn is_about(text: &str, record: &ActionRecord) -> bool {
     let title = record.card.title.to_lowercase();
-    spared(text).is_none_or(|spared| {
-        title.split_whitespace().take(2).any(|word| word == spared.verb)
-            && spared.name.is_none_or(|name| {
+    forbidden_change(text).is_none_or(|forbidden| {
+        title.split_whitespace().take(2).any(|word| word == forbidden.verb)
+            && forbidden.name.is_none_or(|name| {
                 title.contains(&name.to_lowercase()) || title.contains(&without_kind(&name, record).to_lowercase())
             })
     })

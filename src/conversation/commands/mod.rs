@@ -210,7 +210,7 @@ impl Commands {
         match self.0.facts.read_for(standing::list::NAME, &json!({}), reader).await {
             Ok(answer) => standing::replies::plain_list_reply(&answer),
             Err(Some(reply)) => reply,
-            Err(None) => standing::replies::not_now(),
+            Err(None) => standing::replies::unavailable(),
         }
     }
 }

@@ -27,34 +27,34 @@ pub fn longest_name(words: &[Word], today: &str) -> usize {
 
 /// The thing that words name.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Named {
+pub enum ThingReference {
     /// A thing of this name, as typed.
     Name(String),
     /// “It”: the thing that was talked about; `None` if there was none.
-    Back(Option<String>),
+    Pronoun(Option<String>),
     /// Nothing.
     Nothing,
 }
 
-impl Named {
+impl ThingReference {
     /// Returns the name, or that of the thing that was talked about.
     pub fn name(self) -> Option<String> {
         match self {
             Self::Name(name) => Some(name),
-            Self::Back(name) => name,
+            Self::Pronoun(name) => name,
             Self::Nothing => None,
         }
     }
 }
 
 /// Returns the thing that these words name. Words around the name are dropped; a name in quotes is taken as it is.
-pub fn thing(words: &[Word], situation: &Situation, phrases: &dyn Phrases) -> Named {
+pub fn thing(words: &[Word], situation: &Situation, phrases: &dyn Phrases) -> ThingReference {
     let words = without_last(words, &[",", "please", "now", "again"]);
     if points_back(words, phrases) {
-        return Named::Back(situation.last_subject.clone());
+        return ThingReference::Pronoun(situation.last_subject.clone());
     }
     if let Some(quoted) = words.iter().find(|word| word.quoted) {
-        return Named::Name(quoted.text.clone());
+        return ThingReference::Name(quoted.text.clone());
     }
     let name = skip(words, "the|our|my|an|a");
     let name = match name.split_first() {
@@ -63,7 +63,7 @@ pub fn thing(words: &[Word], situation: &Situation, phrases: &dyn Phrases) -> Na
     };
     let name = text(if name.len() > 1 { without_last(name, phrases.things()) } else { name });
     let name = name.strip_suffix("'s").or_else(|| name.strip_suffix("’s")).unwrap_or(&name).to_owned();
-    if name.is_empty() { Named::Nothing } else { Named::Name(name) }
+    if name.is_empty() { ThingReference::Nothing } else { ThingReference::Name(name) }
 }
 
 /// Returns true if these words are “it” in some form.

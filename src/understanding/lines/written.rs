@@ -2,9 +2,9 @@
 
 use serde_json::{Map, Value};
 
-/// The kind of thing that a line asks for.
+/// The kind of call that a line asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Asks {
+pub enum CallKind {
     /// A tool.
     Read,
     /// An action.
@@ -16,30 +16,30 @@ pub enum Asks {
 /// The tool, action or talk that lines ask for.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Call {
-    /// The kind of thing.
-    pub asks: Asks,
+    /// The kind of call.
+    pub kind: CallKind,
     /// The name of the tool or action, or of the kind of talk.
     pub name: String,
     /// The values given to it.
-    pub given: Map<String, Value>,
+    pub arguments: Map<String, Value>,
 }
 
 /// A part of a line.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Part {
+pub(crate) enum PatternPart {
     /// This word.
     Word(String),
     /// One of several; an empty one may be left out.
-    OneOf(Vec<Vec<Part>>),
+    OneOf(Vec<Vec<PatternPart>>),
     /// A value.
     Slot { name: String, kind: String },
 }
 
 /// Reads `read name key=value key="two words"`, `change …` or `talk …`.
 pub(super) fn call(line: &str) -> Option<Call> {
-    let (kind, line) = line.split_once(' ')?;
+    let (keyword, line) = line.split_once(' ')?;
     let (name, mut rest) = line.trim_end().split_once(' ').unwrap_or((line.trim_end(), ""));
-    let mut given = Map::new();
+    let mut arguments = Map::new();
     loop {
         rest = rest.trim_start();
         let Some((key, after)) = rest.split_once('=') else { break };
@@ -48,20 +48,20 @@ pub(super) fn call(line: &str) -> Option<Call> {
             None => after.split_once(' ').unwrap_or((after, "")),
         };
         let plain = serde_json::from_str(value).ok().filter(|value: &Value| !value.is_object());
-        given.insert(key.to_owned(), plain.unwrap_or_else(|| value.into()));
+        arguments.insert(key.to_owned(), plain.unwrap_or_else(|| value.into()));
         rest = after;
     }
-    let asks = match kind {
-        "read" => Asks::Read,
-        "change" => Asks::Change,
-        "talk" => Asks::Talk,
+    let kind = match keyword {
+        "read" => CallKind::Read,
+        "change" => CallKind::Change,
+        "talk" => CallKind::Talk,
         _ => return None,
     };
-    (rest.is_empty() && !name.is_empty()).then(|| Call { asks, name: name.to_owned(), given })
+    (rest.is_empty() && !name.is_empty()).then(|| Call { kind, name: name.to_owned(), arguments })
 }
 
 /// Reads the parts of a line up to a closing bracket or `|`; `None` if brackets do not fit together.
-pub(crate) fn parts(rest: &mut &str) -> Option<Vec<Part>> {
+pub(crate) fn parts(rest: &mut &str) -> Option<Vec<PatternPart>> {
     let mut found = Vec::new();
     loop {
         *rest = rest.trim_start();
@@ -81,17 +81,17 @@ pub(crate) fn parts(rest: &mut &str) -> Option<Vec<Part>> {
                     }
                 }
                 *rest = &rest[1..];
-                found.push(Part::OneOf(several));
+                found.push(PatternPart::OneOf(several));
             }
             '<' => {
                 let (slot, after) = rest[1..].split_once('>')?;
                 let (name, kind) = slot.split_once(':').unwrap_or((slot, slot));
-                found.push(Part::Slot { name: name.to_owned(), kind: kind.to_owned() });
+                found.push(PatternPart::Slot { name: name.to_owned(), kind: kind.to_owned() });
                 *rest = after;
             }
             _ => {
                 let end = rest.find([' ', '(', ')', '[', ']', '|', '<', '/']).unwrap_or(rest.len());
-                found.push(Part::Word(rest[..end].to_owned()));
+                found.push(PatternPart::Word(rest[..end].to_owned()));
                 *rest = &rest[end..];
                 if rest.starts_with('/') {
                     // Other forms of the same verb: they count in lines without an order alone.
@@ -104,7 +104,7 @@ pub(crate) fn parts(rest: &mut &str) -> Option<Vec<Part>> {
 
 /// The ways other than words in which parts can begin.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Begins {
+pub(super) struct Beginnings {
     /// They can begin with a value.
     pub(super) by_value: bool,
     /// They may be left out.
@@ -112,23 +112,23 @@ pub(super) struct Begins {
 }
 
 /// Collects the words with which parts can begin, and returns the other ways.
-pub(super) fn begins(parts: &[Part], firsts: &mut Vec<String>) -> Begins {
+pub(super) fn beginnings(parts: &[PatternPart], firsts: &mut Vec<String>) -> Beginnings {
     let mut by_value = false;
     for part in parts {
         match part {
-            Part::Word(word) => {
+            PatternPart::Word(word) => {
                 firsts.push(word.clone());
-                return Begins { by_value, may_be_empty: false };
+                return Beginnings { by_value, may_be_empty: false };
             }
-            Part::Slot { .. } => return Begins { by_value: true, may_be_empty: false },
-            Part::OneOf(several) => {
-                let ways: Vec<Begins> = several.iter().map(|one| begins(one, firsts)).collect();
+            PatternPart::Slot { .. } => return Beginnings { by_value: true, may_be_empty: false },
+            PatternPart::OneOf(several) => {
+                let ways: Vec<Beginnings> = several.iter().map(|one| beginnings(one, firsts)).collect();
                 by_value |= ways.iter().any(|way| way.by_value);
                 if !ways.iter().any(|way| way.may_be_empty) {
-                    return Begins { by_value, may_be_empty: false };
+                    return Beginnings { by_value, may_be_empty: false };
                 }
             }
         }
     }
-    Begins { by_value, may_be_empty: true }
+    Beginnings { by_value, may_be_empty: true }
 }

@@ -17,8 +17,8 @@ use countersign::{
     },
     ids::{ThreadId, UserId},
     standing::{
-        book::{Book, BookError},
         grant::{Bounds, Grant, GrantScope},
+        register::{GrantRegister, GrantRegisterError},
     },
 };
 use serde_json::json;
@@ -203,8 +203,8 @@ pub(crate) async fn of_two_processes_none_spends_what_the_other_did(f: impl Fixt
         installed::capabilities(&settings, clock.clone()).unwrap()
     };
     let allowances = || Allowances::new(capabilities.iter().flat_map(|capability| capability.allowances()));
-    let books =
-        [0, 1].map(|_| Arc::new(Book::new(f.store().clone(), clock.clone(), Arc::new(Everybody), allowances())));
+    let books = [0, 1]
+        .map(|_| Arc::new(GrantRegister::new(f.store().clone(), clock.clone(), Arc::new(Everybody), allowances())));
     let mut asks = action(&thread(1), "spend", f.now());
     asks.name = "test_condition_balance".to_owned();
     asks.parameters = json!({ "place": { "experiment": "1" } });
@@ -247,7 +247,7 @@ pub(crate) async fn of_two_processes_none_spends_what_the_other_did(f: impl Fixt
     asks.slot = "turn:99".into();
     asks.scope = Scope::default().of_subject("Math Hints").measure("users", 5);
     assert_eq!(books[1].spend(&asks).await, Spent::Nothing { why: None }, "it is revoked");
-    assert!(matches!(books[1].revoke("sa-2", &"cy".into()).await, Err(BookError::Unknown)));
+    assert!(matches!(books[1].revoke("sa-2", &"cy".into()).await, Err(GrantRegisterError::Unknown)));
 }
 
 /// A thread with two steps, a record of two entries, and nothing left to do.

@@ -26,7 +26,7 @@ pub(super) fn differences_in_words(shown: &Value, found: &Value) -> Vec<Fact> {
             "rest" => facts.extend(other_field_differences(before, now)),
             "start_on" => facts.push(difference("Starts", time(before), time(now))),
             "updated_at" => facts.push(difference("Last changed", time(before), time(now))),
-            "version_number" => {} // says no more than the time does
+            "version_number" => {} // adds nothing to the time of the change
             _ => {
                 rest.0.insert(key.clone(), before.clone());
                 rest.1.insert(key.clone(), now.clone());

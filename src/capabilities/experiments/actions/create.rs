@@ -275,7 +275,7 @@ impl CreateExperiment {
             return Ok(Some(experiment));
         }
         if let Some(body) = afterwards {
-            window.is_open()?;
+            window.ensure_open()?;
             self.0.update(plan.id, &design::with_lists_for(version, body)).await?;
         }
         if !version.is_below_6_3() {

@@ -109,7 +109,7 @@ impl ActionKind for DeleteExperiment {
         };
         match self.0.delete(deletion.experiment).await {
             Ok(()) => Performed::Ended(done(record, result(&deletion))),
-            // Whoever else may have deleted it cannot be told from this request.
+            // A deletion by another person looks the same as one by this request.
             Err(error) => match is_gone(&self.0, deletion.experiment, &error).await {
                 true => {
                     Performed::Ended(failed(ErrorKind::NotFound, outcomes::gone_already(&deletion.experiment_name)))

@@ -163,13 +163,13 @@ pub(super) async fn settle(
                 let mut list = MemberList { list_type: Some(kind.clone()), ..MemberList::default() };
                 list.name = if kind == USERS { "people".to_owned() } else { kind.clone() };
                 add_members(&mut list, &kind, ids);
-                window.is_open()?;
+                window.ensure_open()?;
                 client.add_list(now.id, side, &list_body(&list, now.context())).await?;
             }
         }
     }
     for (before, after) in wanted.iter().filter(|(before, after)| *before != after) {
-        window.is_open()?;
+        window.ensure_open()?;
         if after.is_empty() {
             client.remove_list(now.id, side, &before.segment).await?;
         } else {

@@ -140,7 +140,7 @@ impl Window {
     }
 
     /// Returns an error if no further request may be sent.
-    fn is_open(&self) -> Result<(), Error> {
+    fn ensure_open(&self) -> Result<(), Error> {
         match tokio::time::Instant::now() < self.0 {
             true => Ok(()),
             false => Err(Error::NoAnswer { reason: "the platform is slow; the rest waits".to_owned() }),

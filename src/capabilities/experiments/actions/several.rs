@@ -201,7 +201,7 @@ pub(super) async fn perform(client: &UpgradeClient, record: &ActionRecord, sever
     let window = Window::open(client);
     let (mut changed, mut not, mut open) = (Vec::new(), Vec::new(), false);
     for named in &several.experiments {
-        if let Err(Error::NoAnswer { reason }) = window.is_open() {
+        if let Err(Error::NoAnswer { reason }) = window.ensure_open() {
             return Performed::NoAnswer { detail: reason };
         }
         let before = &record.preconditions["statuses"][named.id.to_string()];
@@ -219,7 +219,7 @@ pub(super) async fn perform(client: &UpgradeClient, record: &ActionRecord, sever
         match ended {
             Ok(()) => changed.push(named.name.as_str()),
             Err(Error::NoAnswer { reason }) => return Performed::NoAnswer { detail: reason },
-            // Whatever was answered, what is there is what counts.
+            // The present status counts, whatever the answer was.
             Err(error) => match client.single(named.id).await {
                 Ok(now) if now.view.state == several.status => changed.push(named.name.as_str()),
                 found => match error {

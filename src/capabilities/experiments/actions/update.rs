@@ -146,12 +146,12 @@ impl ActionKind for UpdateExperiment {
             }
             Err(error) => return not_sent(record, &error),
         };
-        // What is put back replaces everything, so it must be an edit of exactly what the card was made from.
+        // The request replaces the whole experiment, so it must be an edit of exactly the state on the card.
         if shown_state_of(record, &changes, &experiment.view) != record.preconditions
             && !changes.is_begun(&experiment.view, &record.preconditions["before"])
         {
             if record.sends > 1 {
-                // What changed it may be the request before this one.
+                // The change may be our own previous request.
                 return read_back(self, record, "it was changed meanwhile".to_owned()).await;
             }
             let summary = outcomes::changed_meanwhile(&changes.experiment_name);
@@ -195,7 +195,7 @@ impl ActionKind for UpdateExperiment {
     }
 
     fn recovery(&self) -> Recovery {
-        // What is sent is what there is to be, and it is sent only to what was shown.
+        // The request holds the complete new state, and is sent only while the experiment is as shown.
         Recovery::Probe { in_flight: Window::in_flight(&self.0), repeatable: true }
     }
 

@@ -8,12 +8,12 @@ use super::{
     moments,
     situation::{Draft, Situation},
     slots,
-    user_request::{Understood, UserRequest},
-    words::{Word, after, plainly, skip, text},
+    user_request::{Interpretation, UserRequest},
+    words::{Word, after, skip, strip_objection, text},
 };
 
 /// Reads a correction of the draft, or of the change on the card: “no, use mathstream”.
-pub(super) fn correction(words: &[Word], situation: &Situation) -> Option<Understood> {
+pub(super) fn correction(words: &[Word], situation: &Situation) -> Option<Interpretation> {
     let draft = situation.in_hand()?;
     if let Some(moment) = moments::correction(words, situation) {
         return Some(moment);
@@ -25,7 +25,7 @@ pub(super) fn correction(words: &[Word], situation: &Situation) -> Option<Unders
     const OPENINGS: &str = "no , use|no use|no , i meant|no i meant|no , i mean|no i mean|no , make it|no make it|no ,|no|actually , use|actually use|\
         actually , make it|actually make it|actually ,|actually|sorry ,|sorry|instead use|rather|i meant|i mean|make it|make that|use|change it to|change that to|let it be|\
         change|set|wait ,|wait|call it|name it";
-    let plain = plainly(words);
+    let plain = strip_objection(words);
     let creates = draft.action == "create_experiment";
     let renamed = after(plain, "call it|name it").or_else(|| after(plain, RENAME).filter(|_| creates));
     let rest = renamed.or_else(|| after(words, OPENINGS))?;
@@ -51,7 +51,7 @@ pub(super) fn correction(words: &[Word], situation: &Situation) -> Option<Unders
         // “Call it Bar and put it in mathstream”: more than a name.
         let more = found.rest.iter().any(|word| word.any(&["and", ",", "not", "put", "but"]));
         if renames && more {
-            return Some(Understood::all_but(&text(rest)));
+            return Some(Interpretation::partly_unclear(&text(rest)));
         }
         if !params.is_empty() && found.rest.len() > 3 {
             return None; // more than a correction
@@ -63,7 +63,7 @@ pub(super) fn correction(words: &[Word], situation: &Situation) -> Option<Unders
 }
 
 /// Reads weights that are suggested as better: `60/40 would be safer`, `it should be 60/40`.
-fn suggested(words: &[Word]) -> Option<Understood> {
+fn suggested(words: &[Word]) -> Option<Interpretation> {
     const BEFORE: &str = "i would prefer|i'd prefer|i prefer|i would rather have|i'd rather have|i would take|i'd take|\
         it should be|this should be|that should be|they should be|the weights should be|weights should be|should be|\
         better make it|better use|better to use|better|rather make it|rather use|rather|at most|at least|no more than|\
@@ -123,9 +123,9 @@ fn corrected(draft: &Draft, words: &[Word]) -> Option<String> {
 }
 
 /// Reads the answer to the open question; it may also hold other parameters.
-pub(super) fn answer(words: &[Word], situation: &Situation, asks: bool) -> Option<Understood> {
-    let Some(draft) = &situation.draft else { return of_card(words, situation, asks) };
-    let Some(asked) = &draft.asked else { return retold(words, draft, asks) };
+pub(super) fn answer(words: &[Word], situation: &Situation, is_question: bool) -> Option<Interpretation> {
+    let Some(draft) = &situation.draft else { return of_card(words, situation, is_question) };
+    let Some(asked) = &draft.asked else { return retold(words, draft, is_question) };
     let key = asked.parameter.as_str();
     let words = skip(
         words,
@@ -141,23 +141,24 @@ pub(super) fn answer(words: &[Word], situation: &Situation, asks: bool) -> Optio
     let mut params = found.params;
     if !found.rest.is_empty() && !params.contains_key(key) {
         let long = found.rest.len() > 6 && !matches!(key, "name" | "description" | "conditions" | "decision_points");
-        if asks || long {
+        if is_question || long {
             return None;
         }
         let key = rather(key, &found.rest);
         params.insert(key.to_owned(), field(key, &found.rest));
     }
-    if params.is_empty() || (asks && key != "description") {
+    if params.is_empty() || (is_question && key != "description") {
         return None;
     }
-    Some(Understood { confidence: 0.9, ..UserRequest::Update(params).into() })
+    Some(Interpretation { confidence: 0.9, ..UserRequest::Update(params).into() })
 }
 
 /// Reads parts of a description and nothing else, while a card is open or was just rejected: they correct its change.
-fn of_card(words: &[Word], situation: &Situation, asks: bool) -> Option<Understood> {
+fn of_card(words: &[Word], situation: &Situation, is_question: bool) -> Option<Interpretation> {
     situation.in_hand()?;
     let parts = clauses(words);
-    (parts.rest.is_empty() && !parts.params.is_empty() && !asks).then(|| UserRequest::Update(parts.params).into())
+    (parts.rest.is_empty() && !parts.params.is_empty() && !is_question)
+        .then(|| UserRequest::Update(parts.params).into())
 }
 
 /// Returns the parameter that an answer holds: the one asked for, unless it is plainly another.
@@ -182,7 +183,7 @@ fn plain_name(words: &[Word]) -> clauses::Clauses {
 }
 
 /// Reads words about a draft without an open question: a corrected part of it, or its misspelt name.
-fn retold(words: &[Word], draft: &Draft, asks: bool) -> Option<Understood> {
+fn retold(words: &[Word], draft: &Draft, is_question: bool) -> Option<Interpretation> {
     if let ([one], true) = (words, draft.params.contains_key("weights"))
         && let Some(weights) = slots::ratio(&one.text)
     {
@@ -195,16 +196,16 @@ fn retold(words: &[Word], draft: &Draft, asks: bool) -> Option<Understood> {
         return Some(update([("limit".to_owned(), one.text.clone().into())]));
     }
     let parts = clauses(words);
-    if parts.rest.is_empty() && !parts.params.is_empty() && !asks {
+    if parts.rest.is_empty() && !parts.params.is_empty() && !is_question {
         return Some(UserRequest::Update(parts.params).into());
     }
     let before = draft.params.get("experiment")?.as_str()?;
     let now = text(skip(words, "the|i meant|i mean"));
     let near = strsim::normalized_damerau_levenshtein(&before.to_lowercase(), &now.to_lowercase()) > 0.6
         || (now.len() > 3 && before.to_lowercase().contains(&now.to_lowercase()));
-    (near && !asks).then(|| update([("experiment".to_owned(), now.into())]))
+    (near && !is_question).then(|| update([("experiment".to_owned(), now.into())]))
 }
 
-fn update<const N: usize>(params: [(String, Value); N]) -> Understood {
+fn update<const N: usize>(params: [(String, Value); N]) -> Interpretation {
     UserRequest::Update(params.into_iter().collect()).into()
 }

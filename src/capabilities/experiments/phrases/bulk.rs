@@ -6,7 +6,7 @@ use super::{
     changes::left_over,
     lists,
     situation::Situation,
-    user_request::Understood,
+    user_request::Interpretation,
     words::{Word, after, skip},
 };
 
@@ -18,7 +18,7 @@ pub(super) fn several(words: &[Word]) -> Option<Vec<String>> {
 }
 
 /// Asks which one, for `delete all archived experiments`: experiments are deleted one by one.
-pub(super) fn deletion(all: &[Word], situation: &Situation) -> Option<Understood> {
+pub(super) fn deletion(all: &[Word], situation: &Situation) -> Option<Interpretation> {
     let words = after(all, "delete|remove|erase|destroy|get rid of")?;
     const THINGS: [&str; 5] = ["experiments", "studies", "ones", "tests", "everything"];
     let opened = skip(words, "all of|all|every|each|both|the|our|my|of the");
@@ -37,7 +37,7 @@ pub(super) fn deletion(all: &[Word], situation: &Situation) -> Option<Understood
             None => return left_over(all, words, &[], situation),
         },
     };
-    Some(Understood::unclear("I delete one experiment at a time. Which one?", options))
+    Some(Interpretation::unclear("I delete one experiment at a time. Which one?", options))
 }
 
 /// Reads `all completed experiments from May in mathstream` as an object with `status`, `month`, `tag` and `context`.

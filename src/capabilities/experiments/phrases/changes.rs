@@ -7,13 +7,13 @@ use countersign_understanding::{
 use serde_json::{Map, Value};
 
 use super::{
-    OfExperiments, bulk,
+    ExperimentPhrases, bulk,
     clauses::{self, clauses},
     design, factors,
     intents::declined,
     situation::Situation,
     slots,
-    user_request::{Understood, UserRequest},
+    user_request::{Interpretation, UserRequest},
     words::{Word, after, as_typed, lower, sentence, skip, text, without_last},
 };
 
@@ -23,7 +23,7 @@ pub(super) const STATUS: &str = "update_experiment_status";
 pub(super) const DELETE: &str = "delete_experiment";
 
 /// Reads a change by position. `words` are without politeness.
-pub(super) fn change(words: &[Word], situation: &Situation) -> Option<Understood> {
+pub(super) fn change(words: &[Word], situation: &Situation) -> Option<Interpretation> {
     create(words, situation)
         .or_else(|| set(words, situation))
         .or_else(|| update(words, situation))
@@ -39,8 +39,8 @@ fn update_of(
     params: Map<String, Value>,
     over: &[Word],
     situation: &Situation,
-) -> Understood {
-    let name = thing(about, situation, &OfExperiments).name();
+) -> Interpretation {
+    let name = thing(about, situation, &ExperimentPhrases).name();
     let named = name.map(|name| ("experiment".to_owned(), Value::from(name)));
     left_over(words, about, over, situation)
         .unwrap_or_else(|| checked(UPDATE, params.into_iter().chain(named).collect(), words))
@@ -48,7 +48,12 @@ fn update_of(
 
 /// Returns the reply to a request with words left over, beside the name in `about` or in `over`; `None` if there are
 /// none.
-pub(super) fn left_over(words: &[Word], about: &[Word], over: &[Word], situation: &Situation) -> Option<Understood> {
+pub(super) fn left_over(
+    words: &[Word],
+    about: &[Word],
+    over: &[Word],
+    situation: &Situation,
+) -> Option<Interpretation> {
     let around = |word: &Word| word.among("the our my an a called named experiment study ,");
     let beside: Vec<&Word> = match about.iter().position(|word| word.quoted) {
         Some(name) => (0..about.len()).filter(|at| *at != name && !around(&about[*at])).map(|at| &about[at]).collect(),
@@ -62,7 +67,7 @@ pub(super) fn left_over(words: &[Word], about: &[Word], over: &[Word], situation
 
 /// Returns the change, or a question if a name or condition without quotes holds words that say something else, such as
 /// “unless”.
-fn checked(action: &str, params: Map<String, Value>, words: &[Word]) -> Understood {
+fn checked(action: &str, params: Map<String, Value>, words: &[Word]) -> Interpretation {
     const ELSE: [&str; 14] = [
         "that", "which", "but", "only", "if", "until", "unless", "except", "without", "ends", "starting", "not",
         "once", "keep",
@@ -74,7 +79,7 @@ fn checked(action: &str, params: Map<String, Value>, words: &[Word]) -> Understo
     {
         let written: Vec<&str> = text.split(' ').collect();
         let several =
-            written.len() > 1 && written.last().is_some_and(|last| OfExperiments.things()[1..].contains(last));
+            written.len() > 1 && written.last().is_some_and(|last| ExperimentPhrases.things()[1..].contains(last));
         let says = written.iter().position(|word| ELSE.contains(word)).filter(|at| *at > 0 || written.len() > 1);
         if let Some(at) = says.or_else(|| several.then_some(0)) {
             return declined(&written[at..].join(" "), "", false); // also `create two experiments`
@@ -83,7 +88,7 @@ fn checked(action: &str, params: Map<String, Value>, words: &[Word]) -> Understo
     UserRequest::change(action, params).into()
 }
 
-fn create(words: &[Word], situation: &Situation) -> Option<Understood> {
+fn create(words: &[Word], situation: &Situation) -> Option<Interpretation> {
     if after(words, "make the|make it|make this|make that").is_some() {
         return None; // it is there already
     }
@@ -122,19 +127,19 @@ fn create(words: &[Word], situation: &Situation) -> Option<Understood> {
             return Some(UserRequest::Update(params).into());
         }
     }
-    // What opens a part and was not understood is no part of a name, either.
+    // Words that open a part and were not understood do not belong to a name either.
     const OPENS: &[&str] =
         &["starting", "ending", "until", "include", "exclude", "including", "excluding", "grouped", "excludeall"];
     const TELLS: &str =
         "that|which|where|to compare|comparing|to test|testing|with the same|like|similar to|where|whose|about";
     if front.first().is_some_and(|first| first.text == first.lower) && after(&front, TELLS).is_some() {
-        return Some(Understood::all_but(&text(&front)));
+        return Some(Interpretation::partly_unclear(&text(&front)));
     }
     if let Some(place) = (1..front.len()).find(|&i| front[i].any(OPENS) && front[i].text == front[i].lower) {
         beyond = front[place..].to_vec();
     }
     if !beyond.is_empty() {
-        return Some(Understood::all_but(&text(&beyond)));
+        return Some(Interpretation::partly_unclear(&text(&beyond)));
     }
     if !name.is_empty() {
         params.entry("name").or_insert_with(|| name.into());
@@ -178,7 +183,7 @@ pub(super) fn named_field(words: &[Word]) -> Option<(&'static str, &[Word])> {
 
 /// Reads `set the weights of X to 70/30`, `change the status of X to paused`, `set X to running`, `set X back to
 /// inactive`.
-fn set(words: &[Word], situation: &Situation) -> Option<Understood> {
+fn set(words: &[Word], situation: &Situation) -> Option<Interpretation> {
     let rest = after(words, "set|change|update|edit|modify|put|switch|make|adjust|move")?;
     let (about, to) = first_split(rest)?;
     let mut params = Map::new();
@@ -289,7 +294,7 @@ pub(super) fn field(key: &str, words: &[Word]) -> Value {
 }
 
 /// Reads `update X with weights 70/30`.
-fn update(words: &[Word], situation: &Situation) -> Option<Understood> {
+fn update(words: &[Word], situation: &Situation) -> Option<Interpretation> {
     let rest = after(words, "update|edit|modify|change|adjust")?;
     let rest = skip(rest, "the experiment|experiment");
     let end =
@@ -311,29 +316,29 @@ fn update(words: &[Word], situation: &Situation) -> Option<Understood> {
 }
 
 /// Asks which is meant, for “end” and “finish”, which could be either of two changes.
-fn ending(words: &[Word], situation: &Situation) -> Option<Understood> {
+fn ending(words: &[Word], situation: &Situation) -> Option<Interpretation> {
     let rest = after(words, "end|finish|conclude|close|terminate|complete|wrap up")?;
-    let name = thing(rest, situation, &OfExperiments).name()?;
+    let name = thing(rest, situation, &ExperimentPhrases).name()?;
     if let Some(left) = left_over(words, rest, &[], situation) {
         return Some(left);
     }
-    Some(Understood::unclear(
+    Some(Interpretation::unclear(
         "Do you want to pause it (nobody new, can be resumed) or cancel it for good?",
         vec![format!("pause “{name}”"), format!("cancel “{name}”")],
     ))
 }
 
 /// Asks which is meant, for `start and stop Math Hints`.
-fn either(words: &[Word], situation: &Situation) -> Option<Understood> {
+fn either(words: &[Word], situation: &Situation) -> Option<Interpretation> {
     const VERBS: &str = "start|begin|launch|run|resume|restart|stop|halt|pause|suspend|cancel|archive";
     let second = after(after(words, VERBS)?, "and|or").filter(|_| words[1].text == words[1].lower)?;
     let about = after(second, VERBS)?;
-    let name = thing(about, situation, &OfExperiments).name()?;
+    let name = thing(about, situation, &ExperimentPhrases).name()?;
     if let Some(left) = left_over(words, about, &[], situation) {
         return Some(left);
     }
     let options = [&words[0], &second[0]].map(|verb| format!("{} “{name}”", verb.lower)).to_vec();
-    Some(Understood::unclear("Which of the two should I do?", options))
+    Some(Interpretation::unclear("Which of the two should I do?", options))
 }
 
 /// Returns members as they are given: `u1`, `class 5B`.

@@ -5,14 +5,14 @@ use std::sync::LazyLock;
 use serde_json::{Map, Value, json};
 
 use super::{
-    OfExperiments,
+    ExperimentPhrases,
     design::{self, rare},
     situation::Situation,
     slots::{point, ratio},
     words::{Word, after, sentence, skip, text, without_last},
 };
 
-use countersign_understanding::{lines::Lines, phrases::Heard};
+use countersign_understanding::{lines::Lines, phrases::Utterance};
 
 /// The parameters found, and the words that belong to none of them.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -272,8 +272,11 @@ fn fixed(words: &[Word]) -> Taken<'_> {
     static PARTS: LazyLock<Lines> =
         LazyLock::new(|| Lines::read(include_str!("clauses.txt")).expect("the parts can be read"));
     let situation = Situation::default();
-    let (given, taken) =
-        PARTS.begin(Heard { words, situation: &situation, asks: false }, (&OfExperiments, super::OWNER))?;
+    let (given, taken) = PARTS.begin(
+        Utterance { words, situation: &situation, is_question: false },
+        &ExperimentPhrases,
+        super::OWNER,
+    )?;
     Some((given.into_iter().collect(), &words[taken..]))
 }
 

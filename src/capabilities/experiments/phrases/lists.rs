@@ -7,7 +7,7 @@
 use serde_json::{Map, Value, json};
 
 use super::{
-    user_request::{Understood, UserRequest},
+    user_request::{Interpretation, UserRequest},
     words::{Word, after, lower, skip, text},
 };
 
@@ -82,12 +82,12 @@ pub(super) fn all() -> UserRequest {
 }
 
 /// Reads a request for a list of experiments, or of their names.
-pub(super) fn list(words: &[Word]) -> Option<Understood> {
+pub(super) fn list(words: &[Word]) -> Option<Interpretation> {
     if words.iter().any(|word| word.quoted && word.kind.is_some()) {
         return None; // one of them is asked about
     }
     let plain = lower(words);
-    let asks = after(words, SHOWING).is_some()
+    let is_question = after(words, SHOWING).is_some()
         || after(words, ASKING).is_some()
         || after(
             words,
@@ -104,9 +104,9 @@ pub(super) fn list(words: &[Word]) -> Option<Understood> {
         || plain.contains("names of the experiments")
         || plain.contains("names of all");
     match place {
-        _ if names && (asks || words.len() == 2) => {}
+        _ if names && (is_question || words.len() == 2) => {}
         _ if names => return None,
-        Some(place) if asks || place == 0 || words[..place].iter().any(is_status) => {}
+        Some(place) if is_question || place == 0 || words[..place].iter().any(is_status) => {}
         None if matches!(
             plain.as_str(),
             "list"
@@ -168,7 +168,7 @@ enum WordUse {
 }
 
 /// Reads the arguments of the list, its limits and order; `Err` is a question about words that are not understood.
-fn clauses(words: &[Word], things: Option<usize>) -> Result<Map<String, Value>, Understood> {
+fn clauses(words: &[Word], things: Option<usize>) -> Result<Map<String, Value>, Interpretation> {
     let mut found = Map::new();
     let mut places: Vec<WordUse> =
         words.iter().map(|word| if is_small(word) { WordUse::Small } else { WordUse::Odd }).collect();
@@ -197,7 +197,7 @@ fn clauses(words: &[Word], things: Option<usize>) -> Result<Map<String, Value>, 
             places[at..at + length].fill(place);
             found.entry(key).or_insert(value);
         } else if after(rest, SORTED).is_some() {
-            return Err(Understood::unclear(
+            return Err(Interpretation::unclear(
                 "I can sort by name, status, or date.",
                 ["list experiments by name", "list experiments by status", "list experiments newest first"]
                     .map(str::to_owned)
@@ -213,7 +213,7 @@ fn clauses(words: &[Word], things: Option<usize>) -> Result<Map<String, Value>, 
         at += length;
     }
     if let Some(odd) = unknown_words(words, &places) {
-        return Err(Understood::unclear(
+        return Err(Interpretation::unclear(
             format!("I do not understand “{odd}” in this."),
             vec!["list experiments".to_owned(), "list running experiments".to_owned()],
         ));

@@ -32,9 +32,9 @@ mod values;
 use countersign_understanding::{
     intents,
     lines::Candidate,
-    phrases::{Heard, Phrases},
+    phrases::{Phrases, Utterance},
     situation, slots,
-    user_request::{self, Understood, UserRequest},
+    user_request::{self, Interpretation, UserRequest},
     words::{self, Word},
 };
 use serde_json::{Map, Value};
@@ -57,9 +57,9 @@ fn explain(term: &'static glossary::Term) -> UserRequest {
 const OWNER: &str = super::NAME;
 
 /// The phrases about experiments.
-pub struct OfExperiments;
+pub struct ExperimentPhrases;
 
-impl Phrases for OfExperiments {
+impl Phrases for ExperimentPhrases {
     fn things(&self) -> &'static [&'static str] {
         &["experiment", "experiments", "study", "studies"]
     }
@@ -87,11 +87,11 @@ impl Phrases for OfExperiments {
         include_str!("lines.txt")
     }
 
-    fn slot(&self, kind: &str, heard: Heard<'_>) -> Vec<Candidate> {
-        values::of(kind, heard)
+    fn slot(&self, kind: &str, utterance: Utterance<'_>) -> Vec<Candidate> {
+        values::of(kind, utterance)
     }
 
-    fn settled(&self, user_request: UserRequest) -> UserRequest {
+    fn finish_request(&self, user_request: UserRequest) -> UserRequest {
         match user_request {
             UserRequest::Read { tool, arguments } if tool == EXPLAIN && !arguments.contains_key("with") => {
                 let term = arguments.get("concept").and_then(Value::as_str).and_then(glossary::exactly);
@@ -105,28 +105,28 @@ impl Phrases for OfExperiments {
         }
     }
 
-    fn first(&self, heard: Heard<'_>) -> Option<Understood> {
-        bulk::deletion(heard.words, heard.situation)
+    fn first(&self, utterance: Utterance<'_>) -> Option<Interpretation> {
+        bulk::deletion(utterance.words, utterance.situation)
     }
 
-    fn change(&self, heard: Heard<'_>) -> Option<Understood> {
-        changes::change(heard.words, heard.situation)
+    fn change(&self, utterance: Utterance<'_>) -> Option<Interpretation> {
+        changes::change(utterance.words, utterance.situation)
     }
 
-    fn question(&self, heard: Heard<'_>) -> Option<Understood> {
-        lists::list(heard.words)
+    fn question(&self, utterance: Utterance<'_>) -> Option<Interpretation> {
+        lists::list(utterance.words)
     }
 
-    fn mentioned(&self, heard: Heard<'_>) -> Option<UserRequest> {
-        reads::read(heard.words, heard.situation, heard.asks)
+    fn mentioned(&self, utterance: Utterance<'_>) -> Option<UserRequest> {
+        reads::read(utterance.words, utterance.situation, utterance.is_question)
     }
 
-    fn correction(&self, heard: Heard<'_>) -> Option<Understood> {
-        answers::correction(heard.words, heard.situation)
+    fn correction(&self, utterance: Utterance<'_>) -> Option<Interpretation> {
+        answers::correction(utterance.words, utterance.situation)
     }
 
-    fn answer(&self, heard: Heard<'_>) -> Option<Understood> {
-        answers::answer(heard.words, heard.situation, heard.asks)
+    fn answer(&self, utterance: Utterance<'_>) -> Option<Interpretation> {
+        answers::answer(utterance.words, utterance.situation, utterance.is_question)
     }
 
     fn value(&self, parameter: &str, words: &[Word]) -> Value {
@@ -142,7 +142,7 @@ impl Phrases for OfExperiments {
         params.get("experiment").and_then(Value::as_str).map(str::to_owned)
     }
 
-    fn shown(&self, name: Option<String>) -> Option<UserRequest> {
+    fn show_request(&self, name: Option<String>) -> Option<UserRequest> {
         Some(match name {
             Some(name) => UserRequest::read(DETAILS, [("experiment_id", Some(name))]),
             None => lists::all(),
@@ -157,7 +157,7 @@ impl Phrases for OfExperiments {
         action == changes::CREATE
     }
 
-    fn not_done(&self, action: &str, params: &Map<String, Value>) -> &'static str {
+    fn past_participle(&self, action: &str, params: &Map<String, Value>) -> &'static str {
         match (action, params.get("status").and_then(Value::as_str)) {
             (changes::CREATE, _) => "created",
             (changes::DELETE, _) => "deleted",
@@ -184,7 +184,7 @@ impl Phrases for OfExperiments {
         Some(format!("{verb} {experiment}"))
     }
 
-    fn never(&self) -> &'static str {
+    fn unsupported_requests(&self) -> &'static str {
         "create a segment|delete the segment|create a feature flag|delete the feature flag|turn on the feature flag|\
          create a context|delete the context|add a context|create a user account|delete the user|delete user|delete all users|\
          restart upgrade|stop upgrade|upgrade the server|update upgrade|which condition is better|which condition wins|\
@@ -196,7 +196,7 @@ impl Phrases for OfExperiments {
         HELP
     }
 
-    fn simple(&self) -> &'static str {
+    fn simplest_requests(&self) -> &'static str {
         "*list experiments*, *show Math Hints*, *start Math Hints*"
     }
 
@@ -213,8 +213,9 @@ impl Phrases for OfExperiments {
 /// Returns a book of these phrases, with the families of their tools and actions.
 #[cfg(test)]
 pub(crate) fn book() -> countersign_understanding::book::Book {
-    let mut book =
-        countersign_understanding::book::Book::default().with("experiments", &OfExperiments).expect("they can be read");
+    let mut book = countersign_understanding::book::Book::default()
+        .with("experiments", &ExperimentPhrases)
+        .expect("they can be read");
     for family in super::families::all() {
         book.note_family(family.within, &family.tools, &family.actions);
     }

@@ -7,7 +7,7 @@ use super::{
     changes::STATUS,
     design::date,
     situation::{Draft, Situation},
-    user_request::{Understood, UserRequest},
+    user_request::{Interpretation, UserRequest},
     words::{self, Word, after, without_last},
 };
 
@@ -16,7 +16,7 @@ const MOMENTS: [&str; 3] = ["start_on", "end_on", "until"];
 
 /// Reads a day, a time or both, said about a change with a moment. A time alone keeps the day, a day alone keeps the
 /// time.
-pub(super) fn correction(words: &[Word], situation: &Situation) -> Option<Understood> {
+pub(super) fn correction(words: &[Word], situation: &Situation) -> Option<Interpretation> {
     const SAID_SO: &[&str] =
         &["no", "nope", "actually", "instead", "rather", "make", "change", "move", "wait", "sorry"];
     let draft = situation.in_hand().filter(|draft| draft.asked.is_none())?;

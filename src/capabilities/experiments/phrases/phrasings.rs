@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::{
-    situation::{Asked, Draft, Situation},
+    situation::{Draft, DraftQuestion, Situation},
     tests::{check, open_card, params},
 };
 
@@ -77,7 +77,7 @@ fn what_answers_another_question_is_taken() {
         draft: Some(Draft {
             action: "create_experiment".into(),
             params: params(json!({ "name": "Foo", "context": "assign-prog" })),
-            asked: Some(Asked { parameter: parameter.into(), ..Asked::default() }),
+            asked: Some(DraftQuestion { parameter: parameter.into(), ..DraftQuestion::default() }),
         }),
         ..Situation::default()
     };

@@ -1,12 +1,12 @@
 //! Questions by the things they mention: if no pattern fits, one named experiment and a word that asks are enough to
 //! show it, and one word of the glossary is enough to explain it. These never change anything.
 
-use countersign_understanding::phrases::Heard;
+use countersign_understanding::phrases::Utterance;
 
 use super::{
     DETAILS,
     situation::Situation,
-    slots::{Slot, cut},
+    slots::{Slot, sentence_parts},
     user_request::UserRequest,
     words::{Word, lower},
 };
@@ -21,21 +21,23 @@ const ASKING: &str = "what which who why when where how is are was were has have
 const POINTING: &[&str] = &["it", "its", "that", "this", "them", "they"];
 
 /// Reads a question by the one thing that it mentions.
-pub(super) fn read(words: &[Word], situation: &Situation, asks: bool) -> Option<UserRequest> {
-    let parts = cut(Heard { words, situation, asks: false }, &super::OfExperiments, super::OWNER);
+pub(super) fn read(words: &[Word], situation: &Situation, is_question: bool) -> Option<UserRequest> {
+    let parts =
+        sentence_parts(Utterance { words, situation, is_question: false }, &super::ExperimentPhrases, super::OWNER);
     let subjects: Vec<&Slot> = parts
         .iter()
         .filter_map(|part| part.slot.as_ref())
-        .filter(|slot| matches!(slot, Slot::Subjects(_) | Slot::Back(_)))
+        .filter(|slot| matches!(slot, Slot::Subjects(_) | Slot::Pronoun(_)))
         .collect();
     let first = words.iter().find(|word| !word.quoted && word.text != "," && word.text != "the")?;
     let asking = |word: &Word| word.among(ASKING);
-    let opens = asking(first) || words.first().is_some_and(|word| word.quoted) && asks && words.iter().any(asking);
+    let opens =
+        asking(first) || words.first().is_some_and(|word| word.quoted) && is_question && words.iter().any(asking);
     let opens = opens || words.iter().take(2).any(asking) || parts.len() == 1;
     match subjects.as_slice() {
         [Slot::Subjects(names)] if opens && names.len() == 1 => details(&names[0]),
-        [Slot::Back(name)] if opens => details(name),
-        [] if (opens || asks) && !words.iter().any(|word| word.any(POINTING)) => {
+        [Slot::Pronoun(name)] if opens => details(name),
+        [] if (opens || is_question) && !words.iter().any(|word| word.any(POINTING)) => {
             of_context(words).or_else(|| term(words))
         }
         _ => None,

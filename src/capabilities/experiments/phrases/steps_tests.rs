@@ -4,7 +4,7 @@ use countersign_understanding::book::Book;
 
 use super::{
     book,
-    situation::{Asked, Draft, Situation},
+    situation::{Draft, DraftQuestion, Situation},
 };
 
 fn steps(situation: &Situation) -> Vec<String> {
@@ -54,7 +54,7 @@ fn an_answer_may_bring_what_follows() {
         ..Situation::default()
     };
     assert_eq!(steps(&of_card), ["weights to 70/30", "start it"]);
-    let asked = Some(Asked { parameter: "context".into(), ..Asked::default() });
+    let asked = Some(DraftQuestion { parameter: "context".into(), ..DraftQuestion::default() });
     let of_draft = Situation {
         said: "assign-prog, and then start it".to_owned(),
         draft: Some(Draft { asked, ..draft }),

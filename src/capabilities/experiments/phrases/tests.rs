@@ -4,14 +4,14 @@ use serde_json::{Value, json};
 
 use super::{
     book,
-    situation::{Asked, Draft, OpenCard, RecentChange, Situation},
-    user_request::Understood,
+    situation::{Draft, DraftQuestion, OpenCard, RecentChange, Situation},
+    user_request::Interpretation,
 };
 
 use countersign_understanding::checking;
 
 /// Returns the request of a message, by the phrases about experiments.
-pub(super) fn understand(situation: &Situation) -> Understood {
+pub(super) fn understand(situation: &Situation) -> Interpretation {
     book().understand(situation)
 }
 
@@ -229,7 +229,7 @@ fn answers_to_an_open_question() {
         draft: Some(Draft {
             action: "create_experiment".into(),
             params: params(json!({ "name": "Foo" })),
-            asked: Some(Asked {
+            asked: Some(DraftQuestion {
                 parameter: asked.into(),
                 question: "Which?".into(),
                 options: if asked == "context" { vec!["assign-prog".into(), "mathstream".into()] } else { Vec::new() },
@@ -416,10 +416,10 @@ fn undo_finds_the_change_it_names() {
 proptest::proptest! {
     #[test]
     fn nothing_that_is_said_breaks_it(said in ".{0,200}", asked in "[a-z_]{0,12}") {
-        let draft = Draft { asked: Some(Asked { parameter: asked, ..Asked::default() }), ..Draft::default() };
+        let draft = Draft { asked: Some(DraftQuestion { parameter: asked, ..DraftQuestion::default() }), ..Draft::default() };
         for draft in [None, Some(draft)] {
-            let understood = understand(&Situation { said: said.clone(), draft, ..Situation::default() });
-            proptest::prop_assert!((0.0..=1.0).contains(&understood.confidence));
+            let interpretation = understand(&Situation { said: said.clone(), draft, ..Situation::default() });
+            proptest::prop_assert!((0.0..=1.0).contains(&interpretation.confidence));
         }
     }
 

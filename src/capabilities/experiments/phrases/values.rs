@@ -3,12 +3,12 @@
 use countersign_understanding::{
     dates::number_word,
     lines::{Candidate, points_back},
-    phrases::Heard,
+    phrases::Utterance,
 };
 use serde_json::{Map, Value, json};
 
 use super::{
-    OfExperiments, bulk,
+    ExperimentPhrases, bulk,
     changes::who_of,
     clauses, lists,
     slots::{LIMITING, point},
@@ -27,8 +27,8 @@ fn may_end(words: &[Word], length: usize) -> bool {
 }
 
 /// Returns the values of a kind at the beginning of these words.
-pub(super) fn of(kind: &str, heard: Heard<'_>) -> Vec<Candidate> {
-    let words = heard.words;
+pub(super) fn of(kind: &str, utterance: Utterance<'_>) -> Vec<Candidate> {
+    let words = utterance.words;
     let each = |most: usize, value: &dyn Fn(&[Word]) -> Option<Value>, known: bool| {
         let candidate = |length: usize| {
             let value = value(&words[..length])?;
@@ -38,7 +38,7 @@ pub(super) fn of(kind: &str, heard: Heard<'_>) -> Vec<Candidate> {
         lengths.filter_map(candidate).collect::<Vec<_>>()
     };
     match kind {
-        "alone" if heard.situation.last_subject.is_none() => vec![Candidate::known(Value::Null, 0)],
+        "alone" if utterance.situation.last_subject.is_none() => vec![Candidate::known(Value::Null, 0)],
         "context" => each(1, &|words| is_context(words).then(|| words[0].text.clone().into()), true),
         "known" => {
             let known = |word: &Word| word.kind.as_deref() == Some("context") || word.text.contains('-');
@@ -59,23 +59,25 @@ pub(super) fn of(kind: &str, heard: Heard<'_>) -> Vec<Candidate> {
         }
         "status" => each(1, &|words| status(&words[0]), true),
         "back" => {
-            let in_hand = heard.situation.in_hand().is_some();
-            let back = heard.situation.last_subject.clone().filter(|_| !in_hand);
+            let in_hand = utterance.situation.in_hand().is_some();
+            let back = utterance.situation.last_subject.clone().filter(|_| !in_hand);
             each(
                 1,
                 &|words| words[0].any(&["it", "this", "that"]).then(|| back.clone().map(Value::from)).flatten(),
                 true,
             )
         }
-        "term" => each(5, &|words| term(words, heard.words), true),
+        "term" => each(5, &|words| term(words, utterance.words), true),
         "plain" => each(
             5,
-            &|words| (words.len() == heard.words.len() && is_plain(words, heard)).then(|| text(words).into()),
+            &|words| (words.len() == utterance.words.len() && is_plain(words, utterance)).then(|| text(words).into()),
             false,
         ),
-        "name" => {
-            each(8, &|words| (words.len() == heard.words.len() && is_name(words)).then(|| text(words).into()), false)
-        }
+        "name" => each(
+            8,
+            &|words| (words.len() == utterance.words.len() && is_name(words)).then(|| text(words).into()),
+            false,
+        ),
         "point" => site_and_target(words).into_iter().collect(),
         "within" => each(8, &within, false),
         "groups" => each(MAX_LIST_WORDS, &|words| ids(words, false), true),
@@ -83,12 +85,12 @@ pub(super) fn of(kind: &str, heard: Heard<'_>) -> Vec<Candidate> {
         "group-kind" => each(2, &group_kind, true),
         "every" => each(
             MAX_LIST_WORDS,
-            &|words| (words.len() == heard.words.len()).then(|| bulk::every(words)).flatten(),
+            &|words| (words.len() == utterance.words.len()).then(|| bulk::every(words)).flatten(),
             true,
         ),
         "several" => each(
             MAX_LIST_WORDS,
-            &|words| (words.len() == heard.words.len()).then(|| bulk::several(words)).flatten().map(Value::from),
+            &|words| (words.len() == utterance.words.len()).then(|| bulk::several(words)).flatten().map(Value::from),
             true,
         ),
         "any" => each(1, &|words| Some(words[0].text.clone().into()), true),
@@ -102,7 +104,9 @@ pub(super) fn of(kind: &str, heard: Heard<'_>) -> Vec<Candidate> {
         "members" => each(MAX_LIST_WORDS, &|words| members(words), true),
         "tags-more" => each(MAX_LIST_WORDS, &|words| tags(words, '+'), true),
         "tags-less" => each(MAX_LIST_WORDS, &|words| tags(words, '-'), true),
-        "new-name" => each(40, &|words| (words.len() == heard.words.len()).then(|| new_name(words)).flatten(), true),
+        "new-name" => {
+            each(40, &|words| (words.len() == utterance.words.len()).then(|| new_name(words)).flatten(), true)
+        }
         _ => Vec::new(),
     }
 }
@@ -123,7 +127,7 @@ fn is_context(words: &[Word]) -> bool {
             && one.text == one.lower
             && one.text.contains(char::is_alphanumeric)
             && !lists::is_no_context(one)
-            && !points_back(words, &OfExperiments)
+            && !points_back(words, &ExperimentPhrases)
 }
 
 /// Reads a context, or an experiment by its whole name.
@@ -172,10 +176,10 @@ fn term(words: &[Word], all: &[Word]) -> Option<Value> {
 }
 
 /// Returns true for words that are no name: in lower case, and about nothing on the platform.
-fn is_plain(words: &[Word], heard: Heard<'_>) -> bool {
+fn is_plain(words: &[Word], utterance: Utterance<'_>) -> bool {
     const THEIRS: &str = "of in experiment study setup details detail context it its this that briefly";
     let plain = |word: &Word| !word.quoted && word.text.chars().all(|c| c.is_lowercase() || c == '-' || c == '\'');
-    let known = heard.situation.last_subject.as_ref().is_some_and(|name| name.to_lowercase() == lower(words));
+    let known = utterance.situation.last_subject.as_ref().is_some_and(|name| name.to_lowercase() == lower(words));
     let is_context = matches!(words, [one] if one.text.contains('-'));
     words.iter().all(plain) && !words.iter().any(|word| word.among(THEIRS)) && !known && !is_context
 }

@@ -37,7 +37,7 @@ pub fn health_reply(answer: &Value) -> Reply {
 }
 
 /// Says that the platform does not answer, and shows its last known answer, which is `ago` old.
-pub fn health_before(answer: &Value, ago: &str) -> Reply {
+pub fn earlier_health_reply(answer: &Value, ago: &str) -> Reply {
     let text = Text::from("UpGrade does not answer now. ");
     Reply::text(match Health::deserialize(answer) {
         Ok(Health { name, version }) => text
@@ -145,7 +145,7 @@ mod tests {
     fn health_is_one_sentence() {
         let answer = json!({ "name": "A/B Testing Backend", "version": "6.5.0" });
         assert_snapshot!(read(&health_reply(&answer)), @"UpGrade is running: A/B Testing Backend, version 6.5.0.");
-        assert_snapshot!(read(&health_before(&answer, "3 min ago")), @r"
+        assert_snapshot!(read(&earlier_health_reply(&answer, "3 min ago")), @r"
         UpGrade does not answer now. When I asked 3 min ago, it was running: A/B Testing Backend, version 6.5.0.
         Ask again in a minute, or tell whoever runs it.
         ");

@@ -18,7 +18,7 @@ pub fn changing(before: &Design, after: &Design) -> Option<Fact> {
     let (was, will) = (Split::of(before), Split::of(after));
     let (label_was, label_will) = (label(before, &was), label(after, &will));
     let after = words(after, &will)?;
-    // What is counted in users cannot be set beside what is counted in groups.
+    // Counts of users cannot be compared with counts of groups.
     let before = words(before, &was).filter(|_| label_was == label_will);
     (before.as_ref() != Some(&after)).then(|| Fact {
         label: label_will,

@@ -135,11 +135,11 @@ impl Test {
 /// The reason why a step was not made.
 enum StepError {
     /// A request was sent, and its outcome has to be read back later.
-    Open,
+    NoAnswer,
     /// The platform refuses or does not answer.
     Failed(Error),
     /// Another person changed the status.
-    Elsewhere,
+    StatusChanged,
 }
 
 impl From<Error> for StepError {
@@ -228,7 +228,7 @@ impl Batches for TestConsistency {
         };
         match made {
             Ok(()) => progress.next += 1,
-            Err(trouble) => return self.end_after_error(record, &test, &progress, trouble, interrupted).await,
+            Err(error) => return self.end_after_error(record, &test, &progress, error, interrupted).await,
         }
         match steps.get(progress.next) {
             Some(next) => Batch::Made(Progress {
@@ -268,15 +268,15 @@ impl TestConsistency {
         match self.status(id).await? {
             there if there == to => return Ok(()),
             there if before.is_some_and(|before| before.status() == there) => {}
-            _ => return Err(StepError::Elsewhere),
+            _ => return Err(StepError::StatusChanged),
         }
         let not_sent = |error: &Error| matches!(error, Error::Unavailable { .. });
         match simulated::again(not_sent, || self.0.set_state(id, to, None)).await {
             Ok(_) => Ok(()),
-            Err(Error::NoAnswer { .. }) => Err(StepError::Open),
+            Err(Error::NoAnswer { .. }) => Err(StepError::NoAnswer),
             // Whatever was answered, it may be there.
             Err(_) if self.status(id).await? == to => Ok(()),
-            Err(Error::Unclear { .. }) => Err(StepError::Open),
+            Err(Error::Unclear { .. }) => Err(StepError::NoAnswer),
             Err(error) => Err(error.into()),
         }
     }
@@ -285,10 +285,10 @@ impl TestConsistency {
         let everybody: Vec<_> =
             test.visitors_in(phase).map(|(visitor, who)| self.observe(test, phase, visitor, who)).collect();
         let observations = try_join_all(everybody).await?;
-        // What was seen counts only if the experiment was in this phase all the while.
+        // The observations count only if the experiment stayed in this phase throughout.
         match self.status(test.place.experiment).await? {
             status if status == phase.status() => Ok(observations),
-            _ => Err(StepError::Elsewhere),
+            _ => Err(StepError::StatusChanged),
         }
     }
 
@@ -317,7 +317,7 @@ impl TestConsistency {
             let code = observation.and_then(|observation| observation.got.as_deref());
             match simulated::mark(&self.0, &test.place, &who.user, code).await {
                 Ok(_) => {}
-                Err(Error::NoAnswer { .. } | Error::Unclear { .. }) => return Err(StepError::Open),
+                Err(Error::NoAnswer { .. } | Error::Unclear { .. }) => return Err(StepError::NoAnswer),
                 Err(error) => return Err(error.into()),
             }
         }
@@ -335,13 +335,13 @@ impl TestConsistency {
         record: &ActionRecord,
         test: &Test,
         progress: &TestProgress,
-        trouble: StepError,
+        error: StepError,
         interrupted: bool,
     ) -> Batch {
         let late = record.intent_at.is_some_and(|began| self.1.now() > began + MAX_DURATION);
-        let (kind, why) = match trouble {
-            StepError::Open if !late => return Batch::NotNow,
-            StepError::Open => (ErrorKind::Network, words::no_answer()),
+        let (kind, why) = match error {
+            StepError::NoAnswer if !late => return Batch::NotNow,
+            StepError::NoAnswer => (ErrorKind::Network, words::no_answer()),
             StepError::Failed(error) => {
                 let away = matches!(error, Error::Unavailable { .. } | Error::NoAnswer { .. });
                 if interrupted && away && !late {
@@ -349,7 +349,7 @@ impl TestConsistency {
                 }
                 (access::kind(&error), testing::trouble(&error))
             }
-            StepError::Elsewhere => (ErrorKind::Execution, words::changed_meanwhile()),
+            StepError::StatusChanged => (ErrorKind::Execution, words::changed_meanwhile()),
         };
         tracing::warn!(action.id = %record.id, "A test of consistency rules is broken off");
         let stands = self.status(test.place.experiment).await.ok();

@@ -1,7 +1,7 @@
 //! The condition that each visitor should get in each phase, by the consistency rule, *exclude if reached* and the
 //! post-experiment rule, as the platform was observed to apply them. Pure.
 //!
-//! The condition that a lot falls on is not predicted, only that there is one, and who has to get the same later.
+//! Which condition is drawn is not predicted, only that one is drawn, and who has to get the same one later.
 
 use serde::{Deserialize, Serialize};
 
@@ -126,7 +126,7 @@ pub fn visitors(by_group: bool, first: Phase, name: impl Fn(u32) -> String) -> V
             (Paused, Some('C')),
         ],
     };
-    // Of a group that nobody could join, one newcomer says it all.
+    // One newcomer is enough for a group that nobody could join before.
     let has_a_past = |group: Option<char>| group == Some('C') || group.is_none() || first < Paused;
     let all = all.iter().filter(|(arrives, group)| *arrives >= first && has_a_past(*group));
     all.zip(0..).map(|((arrives, group), nth)| Visitor { user: name(nth), arrives: *arrives, group: *group }).collect()
@@ -182,16 +182,16 @@ impl CheckedObservation {
 
 /// Compares the observations, in their order, with the rules.
 pub fn judge(rules: &Rules, visitors: &[Visitor], observations: &[Observation]) -> Vec<CheckedObservation> {
-    let draws = |observation: &Observation| &visitors[observation.visitor];
+    let visitor_of = |observation: &Observation| &visitors[observation.visitor];
     let mut judged = Vec::with_capacity(observations.len());
     for (nth, observation) in observations.iter().enumerate() {
-        let visitor = draws(observation);
-        // Whose lot it is: the group's, or the visitor's own.
-        let of_the_lot = |earlier: &&Observation| match rules.by_group {
-            true => draws(earlier).group == visitor.group,
+        let visitor = visitor_of(observation);
+        // A group draws once for all its members.
+        let same_draw = |earlier: &&Observation| match rules.by_group {
+            true => visitor_of(earlier).group == visitor.group,
             false => earlier.visitor == observation.visitor,
         };
-        let drawn = observations[..nth].iter().filter(of_the_lot).find_map(|earlier| earlier.got.clone());
+        let drawn = observations[..nth].iter().filter(same_draw).find_map(|earlier| earlier.got.clone());
         let expected = match expected(rules, visitors, visitor, observation.phase) {
             Expected::Drawn if drawn.is_some() => Expected::Same,
             expected => expected,
@@ -207,7 +207,7 @@ pub fn judge(rules: &Rules, visitors: &[Visitor], observations: &[Observation]) 
 
 fn expected(rules: &Rules, visitors: &[Visitor], visitor: &Visitor, phase: Phase) -> Expected {
     let with = |other: &Visitor| if rules.by_group { other.group == visitor.group } else { other == visitor };
-    // The lot is kept by those who were there while it ran, whoever of the group it was.
+    // A draw counts for the whole group if any member enrolled while the experiment ran.
     let enrolled = visitors.iter().any(|v| with(v) && v.arrives <= Phase::Running && !stays_out(rules, visitors, v));
     let out = stays_out(rules, visitors, visitor);
     match (phase, &rules.afterwards) {
@@ -215,7 +215,7 @@ fn expected(rules: &Rules, visitors: &[Visitor], visitor: &Visitor, phase: Phase
         (Phase::Running, _) if out => Expected::Nothing,
         (Phase::Running, _) => Expected::Drawn,
         (Phase::Paused, Afterwards::Default) => Expected::Nothing,
-        // A person who stays out gets the named condition all the same, if their group takes part.
+        // A person who stays out still gets the named condition if their group takes part.
         (Phase::Paused, Afterwards::Named(code)) if enrolled => Expected::Named(code.clone()),
         (Phase::Paused, Afterwards::Keep) if enrolled && !out => Expected::Same,
         (Phase::Paused, Afterwards::Named(_) | Afterwards::Keep) => Expected::Nothing,

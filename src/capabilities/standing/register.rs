@@ -1,6 +1,6 @@
-//! The book of standing approvals: one register of the store, changed by compare-and-set.
+//! The register of standing approvals: one register of the store, changed by compare-and-set.
 //!
-//! Every change reads the whole book, works out the next version and writes it if nothing else was faster; otherwise
+//! Every change reads the whole register, works out the next version and writes it if nothing else was faster; otherwise
 //! it tries again. Standing approvals are few, and two processes that spend at the same moment must not spend the
 //! same users twice.
 
@@ -27,36 +27,36 @@ use super::{
 /// The key of the register.
 pub const KEY: &str = "standing approvals";
 
-/// The number of tries of a change when others change the book at the same moment.
+/// The number of tries of a change when others change the register at the same moment.
 const MAX_TRIES: u32 = 20;
 
-/// The most standing approvals that the book holds; the oldest that are over go first.
+/// The most standing approvals that the register holds; the oldest that are over go first.
 const MAX_GRANTS: usize = 200;
 
 /// All standing approvals, in the store.
-pub struct Book {
+pub struct GrantRegister {
     store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
     entitled: Arc<dyn Entitled>,
     allowances: Allowances,
 }
 
-impl fmt::Debug for Book {
+impl fmt::Debug for GrantRegister {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Book")
+        f.write_str("GrantRegister")
     }
 }
 
-/// The reason why the book could not be changed.
+/// The reason why the register could not be changed.
 #[derive(Debug, thiserror::Error)]
-pub enum BookError {
+pub enum GrantRegisterError {
     /// The store failed.
     #[error(transparent)]
     Store(#[from] Error),
-    /// Others changed the book at every try.
+    /// Others changed the register at every try.
     #[error("the standing approvals are changed by others all the time")]
     Busy,
-    /// The book is full of standing approvals that can be used.
+    /// The register is full of standing approvals that can be used.
     #[error("there are {MAX_GRANTS} standing approvals that can be used")]
     Full,
     /// No standing approval has this name.
@@ -64,8 +64,8 @@ pub enum BookError {
     Unknown,
 }
 
-impl Book {
-    /// Opens the book in this store. Of the people who granted a standing approval, only those count who are
+impl GrantRegister {
+    /// Opens the register in this store. Of the people who granted a standing approval, only those count who are
     /// `entitled` to approve the changes it covers.
     pub fn new(
         store: Arc<dyn Store>,
@@ -99,8 +99,8 @@ impl Book {
     ///
     /// # Errors
     ///
-    /// [`BookError`].
-    pub async fn add(&self, grant: &Grant) -> Result<(), BookError> {
+    /// [`GrantRegisterError`].
+    pub async fn add(&self, grant: &Grant) -> Result<(), GrantRegisterError> {
         let now = self.clock.now();
         self.change(|grants| {
             if grants.iter().any(|other| other.bounds.id == grant.bounds.id) {
@@ -108,7 +108,7 @@ impl Book {
             }
             if grants.len() >= MAX_GRANTS {
                 let over = grants.iter().position(|other| other.status(now) != GrantStatus::Open);
-                grants.remove(over.ok_or(BookError::Full)?);
+                grants.remove(over.ok_or(GrantRegisterError::Full)?);
             }
             grants.push(grant.clone());
             Ok(Change::Written(()))
@@ -120,11 +120,11 @@ impl Book {
     ///
     /// # Errors
     ///
-    /// [`BookError::Unknown`], or an error of the store.
-    pub async fn revoke(&self, id: &str, by: &UserId) -> Result<Grant, BookError> {
+    /// [`GrantRegisterError::Unknown`], or an error of the store.
+    pub async fn revoke(&self, id: &str, by: &UserId) -> Result<Grant, GrantRegisterError> {
         let now = self.clock.now();
         self.change(|grants| {
-            let grant = grants.iter_mut().find(|grant| grant.bounds.id == id).ok_or(BookError::Unknown)?;
+            let grant = grants.iter_mut().find(|grant| grant.bounds.id == id).ok_or(GrantRegisterError::Unknown)?;
             if grant.revoked.is_some() {
                 return Ok(Change::Nothing(grant.clone()));
             }
@@ -134,11 +134,11 @@ impl Book {
         .await
     }
 
-    /// Changes the book, trying again while others are faster.
+    /// Changes the register, trying again while others are faster.
     async fn change<T>(
         &self,
-        mut change: impl FnMut(&mut Vec<Grant>) -> Result<Change<T>, BookError>,
-    ) -> Result<T, BookError> {
+        mut change: impl FnMut(&mut Vec<Grant>) -> Result<Change<T>, GrantRegisterError>,
+    ) -> Result<T, GrantRegisterError> {
         for _ in 0..MAX_TRIES {
             let (revision, mut grants) = read(self.store.register(KEY).await?)?;
             match change(&mut grants)? {
@@ -150,22 +150,22 @@ impl Book {
                 }
             }
         }
-        Err(BookError::Busy)
+        Err(GrantRegisterError::Busy)
     }
 }
 
-/// The result of a change of the book.
+/// The result of a change of the register.
 enum Change<T> {
     /// Nothing has to be written.
     Nothing(T),
-    /// The changed book has to be written.
+    /// The changed register has to be written.
     Written(T),
 }
 
 #[async_trait]
-impl StandingApprovals for Book {
+impl StandingApprovals for GrantRegister {
     async fn spend(&self, record: &ActionRecord) -> Spent {
-        // Then a person decides, as if there were none.
+        // Without an answer of the store a person decides, as if there were no standing approval.
         self.try_to_spend(record).await.unwrap_or_else(|error| {
             tracing::warn!(action.name = %record.name, error = countersign_core::cause::chain(&error), "Standing approvals cannot be asked");
             Spent::Nothing { why: None }
@@ -173,8 +173,8 @@ impl StandingApprovals for Book {
     }
 }
 
-impl Book {
-    async fn try_to_spend(&self, record: &ActionRecord) -> Result<Spent, BookError> {
+impl GrantRegister {
+    async fn try_to_spend(&self, record: &ActionRecord) -> Result<Spent, GrantRegisterError> {
         let now = self.clock.now();
         let allowances = &self.allowances;
         let mut granters = Vec::new();
@@ -186,7 +186,7 @@ impl Book {
         }
         granters.sort();
         granters.dedup();
-        // Looked up before the book is changed. Who grants one meanwhile does not count yet: a card is shown.
+        // Looked up before the register is changed: a person who grants one in between does not count yet.
         let entitled = self.entitled.who_may_approve(record, &granters).await;
         self.change(|grants| {
             let again = |grant: &&Grant| {
