@@ -5,7 +5,7 @@ use std::sync::Arc;
 use anyhow::{Context, bail};
 use async_trait::async_trait;
 use countersign_assistant::{
-    blob_cache::{BlobCache, KEPT},
+    blob_cache::{BlobCache, MIN_RETENTION},
     state::AgentState,
 };
 use countersign_capabilities::{Allowances, Capability, Registry};
@@ -198,7 +198,7 @@ pub struct StoreBlobCache(pub Arc<dyn Store>);
 #[async_trait]
 impl BlobCache for StoreBlobCache {
     async fn put(&self, bytes: &[u8]) -> Option<String> {
-        let put = self.0.put_blob(bytes, Some(KEPT)).await;
+        let put = self.0.put_blob(bytes, Some(MIN_RETENTION)).await;
         put.inspect_err(|error| {
             tracing::warn!(error = countersign_core::cause::chain(&error), "A large answer stays in its thread's state")
         })

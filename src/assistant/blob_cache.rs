@@ -13,12 +13,12 @@ use serde_json::{Value, json};
 use super::{context::MAX_ENTRY_BYTES, replies, state::AgentState};
 
 /// The shortest time for which a blob is kept.
-pub const KEPT: Duration = Duration::from_secs(24 * 3600);
+pub const MIN_RETENTION: Duration = Duration::from_secs(24 * 3600);
 
 /// The store of large answers.
 #[async_trait]
 pub trait BlobCache: Send + Sync {
-    /// Keeps bytes for [`KEPT`] at least, and returns the name under which they are found. `None` if that cannot be
+    /// Keeps bytes for [`MIN_RETENTION`] at least, and returns the name under which they are found. `None` if that cannot be
     /// done now.
     async fn put(&self, bytes: &[u8]) -> Option<String>;
 

@@ -29,7 +29,7 @@ fn outcome_reply(record: &ActionRecord, subject: Option<&str>) -> Reply {
     let to = || Text::new().person(record.requested_by.clone()).plain(" ");
     match record.status {
         Status::Done => {
-            let text = to().join(carried_out(record, subject));
+            let text = to().join(done_text(record, subject));
             let goes_on = subject.is_some() && summary(record).words() == record.card.done;
             Reply::text(if goes_on { text.plain(" What next?") } else { text })
         }
@@ -82,7 +82,7 @@ pub fn done_so_far(registry: &Registry, record: &ActionRecord, plan: &Plan) -> R
     let subject = subject(registry, record);
     let to = Text::new().person(record.requested_by.clone()).plain(" ");
     Reply::text(
-        to.join(carried_out(record, subject.as_deref()))
+        to.join(done_text(record, subject.as_deref()))
             .plain(" Next: ")
             .plain(requests_in_words(plan.ahead.get(..1).unwrap_or_default())),
     )
@@ -105,7 +105,7 @@ pub fn everyone_and(by: &UserId, record: &ActionRecord) -> Text {
 }
 
 /// Says that it is done, and who approved: the card above says what. If the platform answered, its answer is given.
-fn carried_out(record: &ActionRecord, subject: Option<&str>) -> Text {
+fn done_text(record: &ActionRecord, subject: Option<&str>) -> Text {
     let told = summary(record);
     if told.words() != record.card.done {
         return match approved_by_others(record) {

@@ -118,7 +118,7 @@ impl Facts {
     }
 
     /// Adds to `reply` the age of a fact read from `service`.
-    pub fn aged(&self, reply: Reply, fact: &Fact, service: &str) -> Reply {
+    pub fn with_age(&self, reply: Reply, fact: &Fact, service: &str) -> Reply {
         let age = self.age(fact);
         match fact.fresh {
             true => reply.hint(format!("Read from {service} {age}.")),

@@ -112,16 +112,16 @@ impl Registry {
             let mut there = BTreeSet::new();
             for tool in capability.tools() {
                 there.insert(tool.name());
-                registry.admits(tool.name(), &tool.schema(), &*capability)?;
+                registry.check_name(tool.name(), &tool.schema(), &*capability)?;
                 registry.tools.insert(tool.name(), tool);
             }
             for action in capability.actions() {
                 there.insert(action.name());
-                registry.admits(action.name(), &action.schema(), &*capability)?;
+                registry.check_name(action.name(), &action.schema(), &*capability)?;
                 registry.owners.insert(action.name(), registry.capabilities.len());
                 registry.actions.insert(action.name(), action);
             }
-            registry.admits_ways_of(&*capability)?;
+            registry.check_entry_points(&*capability)?;
             let families = capability.families();
             if let Some(name) = family::misnamed(&families, &there) {
                 return Err(RegistryError::Misnamed { name, capability: capability.name() });
@@ -217,7 +217,7 @@ impl Registry {
     }
 
     /// Checks the slash command and the shortcuts of a capability, which have to be new and to lead to an action.
-    fn admits_ways_of(&self, capability: &dyn Capability) -> Result<(), RegistryError> {
+    fn check_entry_points(&self, capability: &dyn Capability) -> Result<(), RegistryError> {
         let command = capability.command().map(|command| command.name);
         let taken =
             self.capabilities.iter().filter_map(|known| known.command()).any(|known| Some(known.name) == command);
@@ -235,7 +235,7 @@ impl Registry {
         Ok(())
     }
 
-    fn admits(&self, name: &'static str, schema: &Value, capability: &dyn Capability) -> Result<(), RegistryError> {
+    fn check_name(&self, name: &'static str, schema: &Value, capability: &dyn Capability) -> Result<(), RegistryError> {
         if self.tools.contains_key(name) || self.actions.contains_key(name) {
             return Err(RegistryError::Taken { name, capability: capability.name() });
         }

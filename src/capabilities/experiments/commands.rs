@@ -46,7 +46,7 @@ pub(super) async fn answer(word: &str, rest: &str, facts: &Facts) -> Reply {
 /// Answers with the health and version of the platform.
 async fn health(facts: &Facts) -> Reply {
     match facts.read(SERVICE.name, SERVICE.health, json!({}), deadline()).await {
-        Ok(fact) if fact.fresh => facts.aged(answers::health_reply(&fact.answer), &fact, SERVICE.name),
+        Ok(fact) if fact.fresh => facts.with_age(answers::health_reply(&fact.answer), &fact, SERVICE.name),
         Ok(fact) => answers::earlier_health_reply(&fact.answer, &facts.age(&fact)),
         Err(reply) => reply,
     }
@@ -64,14 +64,14 @@ async fn list(filter: &str, facts: &Facts) -> Reply {
                     return unknown_filter(filter, status);
                 }
                 let reply = contexts::contexts_reply(&contexts.answer, Some(filter));
-                return facts.aged(reply, &contexts, SERVICE.name);
+                return facts.with_age(reply, &contexts, SERVICE.name);
             }
             Ok(_) => ListArguments { context: Some(filter.to_owned()), ..ListArguments::default() },
             Err(reply) => return reply,
         },
     };
     match facts.read(SERVICE.name, "get_all_experiments", json!(which), until).await {
-        Ok(fact) => facts.aged(lists::list_reply(&fact.answer, &which), &fact, SERVICE.name),
+        Ok(fact) => facts.with_age(lists::list_reply(&fact.answer, &which), &fact, SERVICE.name),
         Err(reply) => reply,
     }
 }
@@ -80,7 +80,7 @@ async fn list(filter: &str, facts: &Facts) -> Reply {
 async fn show(name: &str, facts: &Facts) -> Reply {
     let asked = json!({ "experiment_id": name });
     match facts.read(SERVICE.name, "get_experiment_details", asked, deadline()).await {
-        Ok(fact) => facts.aged(details::details_reply(&fact.answer, Form::Normal), &fact, SERVICE.name),
+        Ok(fact) => facts.with_age(details::details_reply(&fact.answer, Form::Normal), &fact, SERVICE.name),
         Err(reply) => choices_as_list(reply),
     }
 }

@@ -111,9 +111,10 @@ impl ActionKind for DeleteExperiment {
             Ok(()) => Performed::Ended(done(record, result(&deletion))),
             // A deletion by another person looks the same as one by this request.
             Err(error) => match is_gone(&self.0, deletion.experiment, &error).await {
-                true => {
-                    Performed::Ended(failed(ErrorKind::NotFound, outcomes::gone_already(&deletion.experiment_name)))
-                }
+                true => Performed::Ended(failed(
+                    ErrorKind::NotFound,
+                    outcomes::not_found_for_deletion(&deletion.experiment_name),
+                )),
                 false => performed_with_error(self, record, error).await,
             },
         }

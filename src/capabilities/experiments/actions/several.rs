@@ -233,7 +233,7 @@ pub(super) async fn perform(client: &UpgradeClient, record: &ActionRecord, sever
             },
         }
     }
-    Performed::Ended(match (not.is_empty(), outcomes::each(past_participle(several.status), &changed, &not)) {
+    Performed::Ended(match (not.is_empty(), outcomes::bulk_summary(past_participle(several.status), &changed, &not)) {
         (true, _) => done(record, json!({ "experiments": several.experiments, "status": several.status })),
         (false, summary) if open => Outcome::Unknown { summary },
         (false, summary) => failed(ErrorKind::Execution, summary),

@@ -241,7 +241,7 @@ impl ActionKind for UpdateStatus {
             Err(error) => match is_gone(&self.0, change.experiment, &error).await {
                 true => Performed::Ended(failed(
                     ErrorKind::NotFound,
-                    outcomes::gone_at_the_request(&change.experiment_name),
+                    outcomes::not_found_for_change(&change.experiment_name),
                 )),
                 false => performed_with_error(self, record, error).await,
             },
@@ -268,9 +268,11 @@ impl ActionKind for UpdateStatus {
         match self.0.single(change.experiment).await {
             Ok(now) if is_there(&now.view) => Probed::Happened(done(record, result(&change))),
             Ok(now) if record.preconditions["status"] == json!(now.view.state) => Probed::DidNotHappen,
-            Ok(now) => Probed::Otherwise { evidence: outcomes::elsewhere(&now.view.name, &now.view.state.display()) },
+            Ok(now) => {
+                Probed::Otherwise { evidence: outcomes::other_status(&now.view.name, &now.view.state.display()) }
+            }
             Err(Error::NotFound { .. }) => {
-                Probed::Otherwise { evidence: outcomes::gone_meanwhile(&change.experiment_name) }
+                Probed::Otherwise { evidence: outcomes::gone_on_read_back(&change.experiment_name) }
             }
             Err(error) => cannot_read_back(&error),
         }

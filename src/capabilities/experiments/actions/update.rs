@@ -141,7 +141,7 @@ impl ActionKind for UpdateExperiment {
             Ok(experiment) => experiment,
             Err(Error::NotFound { .. }) => {
                 let name = &changes.experiment_name;
-                let gone = if record.sends > 1 { outcomes::gone_meanwhile(name) } else { outcomes::gone(name) };
+                let gone = if record.sends > 1 { outcomes::gone_on_read_back(name) } else { outcomes::gone(name) };
                 return Performed::Ended(failed(ErrorKind::NotFound, gone));
             }
             Err(error) => return not_sent(record, &error),
@@ -172,7 +172,7 @@ impl ActionKind for UpdateExperiment {
             match self.0.update(changes.experiment, &body).await {
                 Ok(experiment) => answered = Some(experiment),
                 Err(error) if is_gone(&self.0, changes.experiment, &error).await => {
-                    let summary = outcomes::gone_at_the_request(&changes.experiment_name);
+                    let summary = outcomes::not_found_for_change(&changes.experiment_name);
                     return Performed::Ended(failed(ErrorKind::NotFound, summary));
                 }
                 Err(error) => return performed_with_error(self, record, error).await,
@@ -208,7 +208,7 @@ impl ActionKind for UpdateExperiment {
         let now = match self.0.single(changes.experiment).await {
             Ok(experiment) => experiment.view,
             Err(Error::NotFound { .. }) => {
-                return Probed::Otherwise { evidence: outcomes::gone_meanwhile(&changes.experiment_name) };
+                return Probed::Otherwise { evidence: outcomes::gone_on_read_back(&changes.experiment_name) };
             }
             Err(error) => return cannot_read_back(&error),
         };

@@ -19,7 +19,7 @@ pub(super) fn correction(words: &[Word], situation: &Situation) -> Option<Interp
         return Some(moment);
     }
     let asked = draft.asked.as_ref().map(|asked| asked.parameter.as_str());
-    if let (None | Some("weights"), Some(suggested)) = (asked, suggested(words)) {
+    if let (None | Some("weights"), Some(suggested)) = (asked, suggested_weights(words)) {
         return Some(suggested);
     }
     const OPENINGS: &str = "no , use|no use|no , i meant|no i meant|no , i mean|no i mean|no , make it|no make it|no ,|no|actually , use|actually use|\
@@ -56,14 +56,14 @@ pub(super) fn correction(words: &[Word], situation: &Situation) -> Option<Interp
         if !params.is_empty() && found.rest.len() > 3 {
             return None; // more than a correction
         }
-        let key = if renames { name_key(draft) } else { corrected(draft, &found.rest)? };
+        let key = if renames { name_key(draft) } else { corrected_parameter(draft, &found.rest)? };
         params.entry(key.clone()).or_insert_with(|| field(&key, &found.rest));
     }
     (!params.is_empty()).then(|| UserRequest::Update(params).into())
 }
 
 /// Reads weights that are suggested as better: `60/40 would be safer`, `it should be 60/40`.
-fn suggested(words: &[Word]) -> Option<Interpretation> {
+fn suggested_weights(words: &[Word]) -> Option<Interpretation> {
     const BEFORE: &str = "i would prefer|i'd prefer|i prefer|i would rather have|i'd rather have|i would take|i'd take|\
         it should be|this should be|that should be|they should be|the weights should be|weights should be|should be|\
         better make it|better use|better to use|better|rather make it|rather use|rather|at most|at least|no more than|\
@@ -106,7 +106,7 @@ fn name_key(draft: &Draft) -> String {
 const RENAME: &str = "rename it to|rename it|rename this to|rename that to|rename to|change its name to";
 
 /// Returns the parameter that a bare value corrects: by the form of the words, then by the parameters of the draft.
-fn corrected(draft: &Draft, words: &[Word]) -> Option<String> {
+fn corrected_parameter(draft: &Draft, words: &[Word]) -> Option<String> {
     let has = |key: &str| draft.params.contains_key(key);
     let key = match words {
         [one] if slots::ratio(&one.text).is_some() => "weights",
@@ -124,8 +124,8 @@ fn corrected(draft: &Draft, words: &[Word]) -> Option<String> {
 
 /// Reads the answer to the open question; it may also hold other parameters.
 pub(super) fn answer(words: &[Word], situation: &Situation, is_question: bool) -> Option<Interpretation> {
-    let Some(draft) = &situation.draft else { return of_card(words, situation, is_question) };
-    let Some(asked) = &draft.asked else { return retold(words, draft, is_question) };
+    let Some(draft) = &situation.draft else { return card_correction(words, situation, is_question) };
+    let Some(asked) = &draft.asked else { return draft_correction(words, draft, is_question) };
     let key = asked.parameter.as_str();
     let words = skip(
         words,
@@ -144,7 +144,7 @@ pub(super) fn answer(words: &[Word], situation: &Situation, is_question: bool) -
         if is_question || long {
             return None;
         }
-        let key = rather(key, &found.rest);
+        let key = answered_parameter(key, &found.rest);
         params.insert(key.to_owned(), field(key, &found.rest));
     }
     if params.is_empty() || (is_question && key != "description") {
@@ -154,7 +154,7 @@ pub(super) fn answer(words: &[Word], situation: &Situation, is_question: bool) -
 }
 
 /// Reads parts of a description and nothing else, while a card is open or was just rejected: they correct its change.
-fn of_card(words: &[Word], situation: &Situation, is_question: bool) -> Option<Interpretation> {
+fn card_correction(words: &[Word], situation: &Situation, is_question: bool) -> Option<Interpretation> {
     situation.in_hand()?;
     let parts = clauses(words);
     (parts.rest.is_empty() && !parts.params.is_empty() && !is_question)
@@ -162,7 +162,7 @@ fn of_card(words: &[Word], situation: &Situation, is_question: bool) -> Option<I
 }
 
 /// Returns the parameter that an answer holds: the one asked for, unless it is plainly another.
-fn rather<'a>(asked: &'a str, words: &[Word]) -> &'a str {
+fn answered_parameter<'a>(asked: &'a str, words: &[Word]) -> &'a str {
     let slash = words.iter().any(|word| word.text.contains('/'));
     match (asked, words) {
         ("decision_points" | "conditions" | "context" | "weights", [one]) if one.is("individual") => "unit",
@@ -183,7 +183,7 @@ fn plain_name(words: &[Word]) -> clauses::Clauses {
 }
 
 /// Reads words about a draft without an open question: a corrected part of it, or its misspelt name.
-fn retold(words: &[Word], draft: &Draft, is_question: bool) -> Option<Interpretation> {
+fn draft_correction(words: &[Word], draft: &Draft, is_question: bool) -> Option<Interpretation> {
     if let ([one], true) = (words, draft.params.contains_key("weights"))
         && let Some(weights) = slots::ratio(&one.text)
     {

@@ -19,18 +19,18 @@ pub fn gone(name: &str) -> Text {
 }
 
 /// Says that the experiment disappeared while the outcome of its change was unknown.
-pub fn gone_meanwhile(name: &str) -> Text {
+pub fn gone_on_read_back(name: &str) -> Text {
     Text::new().plain("Reading back, “").bold(name).plain("” does not exist any more.")
 }
 
 /// Says that the experiment was read a moment before, but the platform could not find it to change it.
-pub fn gone_at_the_request(name: &str) -> Text {
+pub fn not_found_for_change(name: &str) -> Text {
     let text = Text::new().plain("“").bold(name).plain("” does not exist any more: ");
     text.plain("UpGrade could not find it to change it.")
 }
 
 /// Says that the experiment was read a moment before, but the platform could not find it to delete it.
-pub fn gone_already(name: &str) -> Text {
+pub fn not_found_for_deletion(name: &str) -> Text {
     let text =
         Text::new().plain("“").bold(name).plain("” no longer exists, but UpGrade did not find it to delete it. ");
     text.plain("Someone else may have deleted it.")
@@ -202,7 +202,7 @@ pub fn one_refused(error: &Error, unchanged: bool) -> Text {
 
 /// Returns the outcome of each of several: `past` is the participle of the change, and `not` gives the reason for
 /// the others.
-pub fn each(past: &str, changed: &[&str], not: &[(&str, Text)]) -> Text {
+pub fn bulk_summary(past: &str, changed: &[&str], not: &[(&str, Text)]) -> Text {
     let all = changed.len() + not.len();
     let mut text = match changed.len() {
         0 => Text::from(format!("None of {all} is known to be {}.", past.to_lowercase())),
@@ -256,7 +256,7 @@ pub fn update_words(name: &str, new_name: Option<&str>, things: &[&str]) -> (Str
 }
 
 /// Says that the status read back is neither the old nor the new one.
-pub fn elsewhere(name: &str, now: &str) -> Text {
+pub fn other_status(name: &str, now: &str) -> Text {
     Text::new().plain("Reading back, “").bold(name).plain(format!("” is {now}."))
 }
 
@@ -315,9 +315,9 @@ mod tests {
     fn every_failure_says_what_is_true_and_what_to_do() {
         let all = [
             gone("Math Hints"),
-            gone_meanwhile("Math Hints"),
-            gone_at_the_request("Math Hints"),
-            gone_already("Math Hints"),
+            gone_on_read_back("Math Hints"),
+            not_found_for_change("Math Hints"),
+            not_found_for_deletion("Math Hints"),
             unknown_user("student-9"),
             not_done(&Error::NotFound { reason: "Experiment not found!".into() }),
             not_done(&Error::Auth),
@@ -340,7 +340,7 @@ mod tests {
             unreadable_record(),
             cannot_read_back("no answer in time"),
             partly("Math Hints", &["description"], &["conditions"]),
-            elsewhere("Math Hints", "archived"),
+            other_status("Math Hints", "archived"),
         ];
         assert_snapshot!(all.map(|text| text.words()).join("\n"), @"
         “Math Hints” does not exist any more, so nothing was changed.

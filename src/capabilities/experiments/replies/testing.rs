@@ -145,7 +145,7 @@ pub fn got_nothing(journey: &Journey, view: Option<&View>) -> Text {
 }
 
 /// Says that no experiment has this point.
-pub fn nobody_there(site: &str, target: &str) -> Reply {
+pub fn no_experiment_at_point(site: &str, target: &str) -> Reply {
     let text = Text::from("No experiment has the decision point ").bold(super::outcomes::place(site, Some(target)));
     Reply::text(text.plain(", so a user would get nothing there.")).choice("List experiments", "list experiments")
 }
@@ -179,7 +179,7 @@ pub fn not_within_subjects(name: &str) -> Reply {
 }
 
 /// Says that the experiment has no decision point that a user could visit.
-pub fn nowhere(name: &str) -> Reply {
+pub fn no_visitable_point(name: &str) -> Reply {
     Reply::text(Text::from("“").bold(name).plain("” has no decision point with a target, so nobody can visit it."))
 }
 

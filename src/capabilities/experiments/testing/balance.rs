@@ -294,7 +294,7 @@ fn place(view: &View, users: u32) -> Result<VisitTarget, PrepareError> {
     }
     match points::first(view) {
         Some(point) => Ok(VisitTarget::of(view, point)),
-        None => refused(words::nowhere(&view.name)),
+        None => refused(words::no_visitable_point(&view.name)),
     }
 }
 

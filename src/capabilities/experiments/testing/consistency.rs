@@ -376,7 +376,7 @@ fn plan_test(view: &View) -> Result<Test, Reply> {
     if let (Phase::Before, Err(Objection::NotReady(problems))) = (first, rules::check(view, Status::Enrolling)) {
         return Err(refusals::not_ready(&view.name, &problems));
     }
-    let Some((site, target)) = points::first(view) else { return Err(testing::nowhere(&view.name)) };
+    let Some((site, target)) = points::first(view) else { return Err(testing::no_visitable_point(&view.name)) };
     let mut here = view.decision_points.iter().filter(|p| p.site == site && p.target.as_ref() == Some(&target));
     let early_stay_out = here.any(|point| point.exclude_if_reached);
     let Some(rules) = Rules::of(view, early_stay_out) else { return Err(words::unknown_rules(view)) };

@@ -106,7 +106,8 @@ impl ActionKind for SimulateJourney {
             (Some(name), _) => access::experiment(&self.0, name, says).await?.view,
             (None, Some((site, target))) => {
                 let owner = points::owner(&self.0, site, target, None, says).await?;
-                owner.ok_or_else(|| access::refused(ErrorKind::NotFound, words::nobody_there(site, target)))?
+                owner
+                    .ok_or_else(|| access::refused(ErrorKind::NotFound, words::no_experiment_at_point(site, target)))?
             }
             (None, None) => {
                 let question = "In which experiment, or at which decision point (site / target)?";
@@ -118,9 +119,8 @@ impl ActionKind for SimulateJourney {
         }
         let point = match point {
             Some((site, target)) => points::of(&view, site, target)?,
-            None => {
-                points::first(&view).ok_or_else(|| access::refused(ErrorKind::Execution, words::nowhere(&view.name)))?
-            }
+            None => points::first(&view)
+                .ok_or_else(|| access::refused(ErrorKind::Execution, words::no_visitable_point(&view.name)))?,
         };
         let journey = Journey {
             user,
