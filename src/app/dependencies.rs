@@ -12,7 +12,7 @@ use countersign_capabilities::{Allowances, Capability, Registry};
 use countersign_config::{Config, StoreKind};
 use countersign_conversation::{
     approvals::policy,
-    commands::settings::{self, Settings, Told},
+    commands::settings::{self, ActionPolicies, Settings},
 };
 use countersign_core::{
     clock::Clock,
@@ -169,14 +169,18 @@ pub fn told_settings(config: &Config, registry: &Registry) -> Settings {
         let told = registry.actions.iter().map(|(name, kind)| {
             let policy =
                 |irreversible| policy::policy_for(&config.approvals, &Matter { action: name, irreversible, scope });
-            Told { action: (*name).to_owned(), policy: policy(kind.irreversible()), irreversible: policy(true) }
+            ActionPolicies {
+                action: (*name).to_owned(),
+                policy: policy(kind.irreversible()),
+                irreversible: policy(true),
+            }
         });
         told.collect::<Vec<_>>()
     };
     let policies = within(&Scope::default());
     let contexts = config.approvals.contexts.keys().map(|context| {
         let there = within(&Scope::default().in_context(context.as_str()));
-        (context.clone(), settings::different(there, &policies))
+        (context.clone(), settings::differing(there, &policies))
     });
     let contexts = contexts.collect();
     let key = config.model.api_key.as_ref().filter(|key| !key.expose_secret().trim().is_empty());

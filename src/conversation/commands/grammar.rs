@@ -3,13 +3,13 @@
 use countersign_capabilities::{Command, OWN_COMMAND, Registry, Takes, Word};
 
 /// The similarity that two words need for one to be suggested in place of the other.
-const ALIKE: f64 = 0.72;
+const MIN_SIMILARITY: f64 = 0.72;
 
-/// A command as understood.
+/// A parsed command.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Asked {
+pub enum ParsedCommand {
     /// A word of a capability.
-    Of {
+    Capability {
         /// The index of the capability.
         capability: usize,
         /// The word.
@@ -33,25 +33,25 @@ pub enum Asked {
     Help,
 }
 
-/// The reasons why a line is not understood.
+/// The reasons why a command is not understood.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Wrong {
+pub enum CommandError {
     /// There is no such word; perhaps `nearest` was meant.
-    Unknown {
+    UnknownWord {
         /// The word as typed.
         word: String,
         /// The nearest known word.
-        nearest: Option<Known>,
+        nearest: Option<CommandWord>,
     },
     /// The word needs text after it.
-    Missing(Known),
+    MissingText(CommandWord),
     /// The word takes no text after it.
-    TooMuch(Known),
+    UnexpectedText(CommandWord),
 }
 
 /// A word, and the command that it belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Known {
+pub struct CommandWord {
     /// The command with its slash.
     pub command: &'static str,
     /// The word.
@@ -68,7 +68,7 @@ const PENDING: Word = word("pending", Takes::Nothing, "cards that wait for someb
 const HELP: Word = word("help", Takes::Nothing, "this list", "help");
 
 /// The words of the bot's own command.
-const OWN: Command = Command {
+const OWN_COMMAND_WORDS: Command = Command {
     name: OWN_COMMAND,
     words: &[
         PENDING,
@@ -86,65 +86,67 @@ const OWN: Command = Command {
     ],
 };
 /// The words that every capability's command has in addition to its own.
-const BESIDES: &[Word] = &[PENDING, HELP];
+const SHARED_WORDS: &[Word] = &[PENDING, HELP];
 
 /// Returns every word: those of the capabilities' commands first.
-pub fn words(registry: &Registry) -> Vec<Known> {
-    let theirs = registry.capabilities.iter().filter_map(|capability| capability.command());
-    let theirs = theirs
-        .flat_map(|command| command.words.iter().chain(BESIDES).map(move |word| Known { command: command.name, word }));
-    theirs.chain(OWN.words.iter().map(|word| Known { command: OWN.name, word })).collect()
+pub fn words(registry: &Registry) -> Vec<CommandWord> {
+    let of_capabilities = registry.capabilities.iter().filter_map(|capability| capability.command());
+    let of_capabilities = of_capabilities.flat_map(|command| {
+        command.words.iter().chain(SHARED_WORDS).map(move |word| CommandWord { command: command.name, word })
+    });
+    of_capabilities
+        .chain(OWN_COMMAND_WORDS.words.iter().map(|word| CommandWord { command: OWN_COMMAND_WORDS.name, word }))
+        .collect()
 }
 
-/// Reads a line.
+/// Parses the text after a command.
 ///
 /// # Errors
 ///
-/// [`Wrong`], which leads to a helpful reply.
-pub fn read(registry: &Registry, command: &str, text: &str) -> Result<Asked, Wrong> {
+/// [`CommandError`], which leads to a helpful reply.
+pub fn parse(registry: &Registry, command: &str, text: &str) -> Result<ParsedCommand, CommandError> {
     let text = text.trim();
     let (typed, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
     let (typed, rest) = (if typed.is_empty() { HELP.word } else { typed }, rest.trim());
     let lower = typed.to_lowercase();
     let words = words(registry);
     let Some(known) = words.iter().find(|known| known.command == command && known.word.word == lower) else {
-        return Err(Wrong::Unknown { word: typed.to_owned(), nearest: nearest(&words, command, &lower) });
+        return Err(CommandError::UnknownWord { word: typed.to_owned(), nearest: nearest(&words, command, &lower) });
     };
     match (known.word.takes, rest) {
         (Takes::Nothing, rest) if !rest.is_empty() && known.word.word != HELP.word => {
-            return Err(Wrong::TooMuch(*known));
+            return Err(CommandError::UnexpectedText(*known));
         }
-        (Takes::Required(_), "") => return Err(Wrong::Missing(*known)),
+        (Takes::Required(_), "") => return Err(CommandError::MissingText(*known)),
         _ => {}
     }
-    let is_theirs = !OWN.words.iter().chain(BESIDES).any(|own| own.word == known.word.word);
-    let of = registry
-        .capabilities
-        .iter()
-        .position(|capability| is_theirs && capability.command().is_some_and(|theirs| theirs.name == known.command));
-    if let Some(capability) = of {
-        return Ok(Asked::Of { capability, word: known.word.word, rest: rest.to_owned() });
+    let is_capability_word = !OWN_COMMAND_WORDS.words.iter().chain(SHARED_WORDS).any(|own| own.word == known.word.word);
+    let position = registry.capabilities.iter().position(|capability| {
+        is_capability_word && capability.command().is_some_and(|command| command.name == known.command)
+    });
+    if let Some(capability) = position {
+        return Ok(ParsedCommand::Capability { capability, word: known.word.word, rest: rest.to_owned() });
     }
     Ok(match known.word.word {
-        "pending" => Asked::Pending,
-        "runs" => Asked::Runs,
-        "mine" => Asked::Mine,
-        "standing" => Asked::Standing,
-        "notebook" => Asked::Notebook(Some(rest.to_owned()).filter(|rest| !rest.is_empty())),
-        "settings" => Asked::Settings,
-        _ => Asked::Help,
+        "pending" => ParsedCommand::Pending,
+        "runs" => ParsedCommand::Runs,
+        "mine" => ParsedCommand::Mine,
+        "standing" => ParsedCommand::Standing,
+        "notebook" => ParsedCommand::Notebook(Some(rest.to_owned()).filter(|rest| !rest.is_empty())),
+        "settings" => ParsedCommand::Settings,
+        _ => ParsedCommand::Help,
     })
 }
 
 /// Returns the word that was most likely meant, preferring one of the same command.
-fn nearest(words: &[Known], command: &str, typed: &str) -> Option<Known> {
-    let likeness = |known: &Known| {
-        let alike = strsim::jaro_winkler(known.word.word, typed);
-        if known.command == command { alike } else { alike - 0.05 }
+fn nearest(words: &[CommandWord], command: &str, typed: &str) -> Option<CommandWord> {
+    let similarity = |known: &CommandWord| {
+        let similarity = strsim::jaro_winkler(known.word.word, typed);
+        if known.command == command { similarity } else { similarity - 0.05 }
     };
-    let all = words.iter().map(|known| (likeness(known), known));
-    let (likeness, word) = all.max_by(|a, b| a.0.total_cmp(&b.0))?;
-    (likeness >= ALIKE).then_some(*word)
+    let all = words.iter().map(|known| (similarity(known), known));
+    let (similarity, word) = all.max_by(|a, b| a.0.total_cmp(&b.0))?;
+    (similarity >= MIN_SIMILARITY).then_some(*word)
 }
 
 #[cfg(test)]
@@ -189,14 +191,16 @@ mod tests {
         Registry::build(vec![Arc::new(Lists)]).unwrap()
     }
 
-    fn meant(command: &str, text: &str) -> String {
-        match read(&registry(), command, text) {
-            Ok(Asked::Of { word, rest, .. }) => format!("{word}({rest:?})"),
+    fn outcome_of(command: &str, text: &str) -> String {
+        match parse(&registry(), command, text) {
+            Ok(ParsedCommand::Capability { word, rest, .. }) => format!("{word}({rest:?})"),
             Ok(asked) => format!("{asked:?}"),
-            Err(Wrong::Unknown { nearest: Some(known), .. }) => format!("{} {}?", known.command, known.word.example),
-            Err(Wrong::Unknown { nearest: None, .. }) => "no idea".to_owned(),
-            Err(Wrong::Missing(known)) => format!("{} what?", known.word.word),
-            Err(Wrong::TooMuch(known)) => format!("{} alone", known.word.word),
+            Err(CommandError::UnknownWord { nearest: Some(known), .. }) => {
+                format!("{} {}?", known.command, known.word.example)
+            }
+            Err(CommandError::UnknownWord { nearest: None, .. }) => "no idea".to_owned(),
+            Err(CommandError::MissingText(known)) => format!("{} what?", known.word.word),
+            Err(CommandError::UnexpectedText(known)) => format!("{} alone", known.word.word),
         }
     }
 
@@ -221,14 +225,14 @@ mod tests {
             ("/countersign xyzzy", "no idea"),
         ] {
             let (command, text) = line.split_once(' ').unwrap_or((line, ""));
-            assert_eq!(meant(command, text), expected, "{line}");
+            assert_eq!(outcome_of(command, text), expected, "{line}");
         }
     }
 
     #[test]
     fn every_word_has_an_example_that_is_understood() {
         for known in words(&registry()) {
-            assert!(read(&registry(), known.command, known.word.example).is_ok(), "{known:?}");
+            assert!(parse(&registry(), known.command, known.word.example).is_ok(), "{known:?}");
         }
     }
 }

@@ -1,7 +1,7 @@
 //! “@bot status” and “@bot cancel”: commands for threads, where Slack allows none.
 //!
-//! A single word to the bot, so that no sentence is taken for it. While the assistant waits for an answer, “cancel” is
-//! about that, and so is “status” without a mention of the bot: both are for the assistant then.
+//! A command is a message of this one word, so that no sentence is taken for one. While the assistant waits for an
+//! answer, “cancel” is about its question, and so is “status” without a mention of the bot: both go to the assistant.
 
 use countersign_core::{
     clock::Timestamp,
@@ -16,17 +16,17 @@ use countersign_graph::{
 use serde::{Deserialize, Serialize};
 
 use super::{
-    records::{LOOKED_THROUGH, sight_of},
+    records::{MAX_DEAD_LETTERS, visibility_of},
     replies,
 };
 use crate::approvals::withdraw::withdraw;
 
-/// The number of a thread's actions that are read.
-const LOOKED_AT: usize = 20;
+/// The most actions of a thread that are read.
+const MAX_ACTIONS: usize = 20;
 
-/// A word to the bot in a thread that works like a command.
+/// A command typed in a thread, as it waits in the inbox.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Here {
+pub struct ThreadCommandRequest {
     /// The thread.
     pub thread: ThreadId,
     /// The person who wrote it.
@@ -35,106 +35,114 @@ pub struct Here {
     pub text: String,
     /// Slack's timestamp of the message.
     pub ts: MessageTs,
-    /// The order.
-    pub order: Order,
+    /// The command.
+    #[serde(rename = "order")]
+    pub command: ThreadCommand,
     /// True if the bot was mentioned; false in a direct message.
     pub mentioned: bool,
 }
 
-/// The orders that a thread takes.
+/// The commands that a thread takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Order {
+pub enum ThreadCommand {
     /// Report what is running or waiting.
     Status,
     /// Withdraw the person's own open requests.
     Cancel,
 }
 
-/// The outcomes of an order.
+/// The outcomes of a command in a thread.
 #[derive(Debug, PartialEq)]
 pub enum Outcome {
-    /// The order is answered.
+    /// The command is answered.
     Answered(Reply),
-    /// The order is answered, and something in the thread changed.
+    /// The command is answered, and something in the thread changed.
     Changed(Reply),
-    /// The order is for the assistant.
+    /// The message is for the assistant.
     Passed,
 }
 
-/// Returns the order that a whole message is, if it is one.
-pub fn meant(text: &str) -> Option<Order> {
-    match text.trim().trim_end_matches(['.', '!', '?']).to_lowercase().as_str() {
-        "status" => Some(Order::Status),
-        "cancel" => Some(Order::Cancel),
-        _ => None,
+impl ThreadCommand {
+    /// Returns the command that a message consists of, if it is one and nothing else.
+    pub fn parse(text: &str) -> Option<Self> {
+        match text.trim().trim_end_matches(['.', '!', '?']).to_lowercase().as_str() {
+            "status" => Some(Self::Status),
+            "cancel" => Some(Self::Cancel),
+            _ => None,
+        }
     }
 }
 
-/// Carries an order out.
+/// Carries a command out.
 ///
 /// # Errors
 ///
 /// If the store does not answer. Repeating it is harmless.
-pub async fn obey(
+pub async fn execute(
     store: &dyn Store,
     memories: &Memories,
-    here: &Here,
+    request: &ThreadCommandRequest,
     now: Timestamp,
     seq: Seq,
 ) -> Result<Outcome, Error> {
-    let asks = memories.read(store.load(&here.thread).await?).is_some_and(|memory| memory.is_drafting);
-    if asks && (here.order == Order::Cancel || !here.mentioned) {
-        pass_on(store, here, seq).await?;
+    let is_asking = memories.read(store.load(&request.thread).await?).is_some_and(|memory| memory.is_drafting);
+    if is_asking && (request.command == ThreadCommand::Cancel || !request.mentioned) {
+        pass_on(store, request, seq).await?;
         return Ok(Outcome::Passed);
     }
-    match here.order {
-        Order::Status => status(store, here, now, asks).await.map(Outcome::Answered),
-        Order::Cancel => cancel(store, here, now).await,
+    match request.command {
+        ThreadCommand::Status => status(store, request, now, is_asking).await.map(Outcome::Answered),
+        ThreadCommand::Cancel => cancel(store, request, now).await,
     }
 }
 
-async fn status(store: &dyn Store, here: &Here, now: Timestamp, asks: bool) -> Result<Reply, Error> {
-    let filter = ActionFilter { thread: Some(here.thread.clone()), statuses: Vec::new(), limit: LOOKED_AT };
+async fn status(
+    store: &dyn Store,
+    request: &ThreadCommandRequest,
+    now: Timestamp,
+    is_asking: bool,
+) -> Result<Reply, Error> {
+    let filter = ActionFilter { thread: Some(request.thread.clone()), statuses: Vec::new(), limit: MAX_ACTIONS };
     let records = store.actions(&filter).await?;
-    let (live, ended): (Vec<_>, Vec<_>) = records.iter().partition(|record| is_live(record.status));
-    let messages = store.dead_letters(LOOKED_THROUGH).await?;
+    let (open, ended): (Vec<_>, Vec<_>) = records.iter().partition(|record| is_open(record.status));
+    let messages = store.dead_letters(MAX_DEAD_LETTERS).await?;
     let mut lines = Vec::new();
-    for record in live {
+    for record in open {
         lines.push(match record.status {
-            Status::Pending => replies::waiting(record, sight_of(store, &messages, record, now).await?, now),
+            Status::Pending => replies::waiting(record, visibility_of(store, &messages, record, now).await?, now),
             _ => replies::run(record),
         });
     }
-    Ok(replies::status_here(lines, asks, ended.first().map(|record| replies::run(record))))
+    Ok(replies::thread_status(lines, is_asking, ended.first().map(|record| replies::run(record))))
 }
 
-async fn cancel(store: &dyn Store, here: &Here, now: Timestamp) -> Result<Outcome, Error> {
+async fn cancel(store: &dyn Store, request: &ThreadCommandRequest, now: Timestamp) -> Result<Outcome, Error> {
     let statuses = vec![Status::Pending, Status::Approved, Status::Intent];
-    let filter = ActionFilter { thread: Some(here.thread.clone()), statuses, limit: LOOKED_AT };
+    let filter = ActionFilter { thread: Some(request.thread.clone()), statuses, limit: MAX_ACTIONS };
     let mut own = store.actions(&filter).await?;
-    own.retain(|record| record.requested_by == here.by);
+    own.retain(|record| record.requested_by == request.by);
     let running = own.iter().any(|record| record.status != Status::Pending);
     let mut withdrawn = Vec::new();
     for record in own.iter().filter(|record| record.status == Status::Pending) {
-        if withdraw(store, record, &here.by, now).await? {
+        if withdraw(store, record, &request.by, now).await? {
             withdrawn.push(Text::new().bold(record.act()));
         }
     }
     let changed = !withdrawn.is_empty();
-    let reply = replies::cancelled_here(withdrawn, running);
+    let reply = replies::withdrawn_in_thread(withdrawn, running);
     Ok(if changed { Outcome::Changed(reply) } else { Outcome::Answered(reply) })
 }
 
-async fn pass_on(store: &dyn Store, here: &Here, seq: Seq) -> Result<(), Error> {
-    let mut changes = Changes::new(CommitId::fresh(), here.thread.clone());
-    let Here { by, text, ts, .. } = here.clone();
+async fn pass_on(store: &dyn Store, request: &ThreadCommandRequest, seq: Seq) -> Result<(), Error> {
+    let mut changes = Changes::new(CommitId::fresh(), request.thread.clone());
+    let ThreadCommandRequest { by, text, ts, .. } = request.clone();
     changes.messages.push(ThreadMessage::Said { by, text, ts, addressed: true, request: None });
     changes.inbox_acks.push(seq);
     store.apply(&changes).await
 }
 
-fn is_live(status: Status) -> bool {
+fn is_open(status: Status) -> bool {
     matches!(status, Status::Pending | Status::Approved | Status::Intent | Status::Unknown)
 }
 
@@ -143,11 +151,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_word_alone_is_an_order() {
-        assert_eq!(meant(" Status? "), Some(Order::Status));
-        assert_eq!(meant("cancel."), Some(Order::Cancel));
+    fn only_the_word_alone_is_a_command() {
+        assert_eq!(ThreadCommand::parse(" Status? "), Some(ThreadCommand::Status));
+        assert_eq!(ThreadCommand::parse("cancel."), Some(ThreadCommand::Cancel));
         for message in ["cancel Math Hints", "status of Math Hints", "what is the status", "cancelled", ""] {
-            assert_eq!(meant(message), None, "{message}");
+            assert_eq!(ThreadCommand::parse(message), None, "{message}");
         }
     }
 }

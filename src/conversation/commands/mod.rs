@@ -37,7 +37,7 @@ use countersign_standing as standing;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use self::{grammar::Asked, records::Records, settings::Settings};
+use self::{grammar::ParsedCommand, records::Records, settings::Settings};
 use crate::{
     approvals::groups::Groups,
     presentation::links::{self, Links},
@@ -89,20 +89,20 @@ pub struct CommandsDeps {
 }
 
 /// The number of a thread's actions that are searched for a request of the asker.
-const SEARCHED: usize = 200;
+const MAX_ACTIONS: usize = 200;
 
 /// The answer to a command.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Answered {
+pub struct CommandAnswer {
     /// The reply to the person.
     pub reply: Reply,
     /// The thread that got a message as well, if any.
-    pub spoke_in: Option<ThreadId>,
+    pub posted_in: Option<ThreadId>,
 }
 
-impl Answered {
+impl CommandAnswer {
     fn with(reply: Reply) -> Self {
-        Self { reply, spoke_in: None }
+        Self { reply, posted_in: None }
     }
 }
 
@@ -113,27 +113,29 @@ impl Commands {
     }
 
     /// Answers a command. Never fails: an error is the answer then.
-    pub async fn answer(&self, command: &Command) -> Answered {
+    pub async fn answer(&self, command: &Command) -> CommandAnswer {
         let deps = &self.0;
-        let asked = grammar::read(deps.facts.registry(), &command.command, &command.text);
-        if let Ok(Asked::Notebook(link)) = &asked {
+        let asked = grammar::parse(deps.facts.registry(), &command.command, &command.text);
+        if let Ok(ParsedCommand::Notebook(link)) = &asked {
             let answered = self.notebook_of(command, link.as_deref()).await;
-            return answered.unwrap_or_else(|error| Answered::with(replies::unavailable(&error)));
+            return answered.unwrap_or_else(|error| CommandAnswer::with(replies::unavailable(&error)));
         }
         let answer = match asked {
-            Ok(Asked::Of { capability, word, rest }) => {
+            Ok(ParsedCommand::Capability { capability, word, rest }) => {
                 let capability = &deps.facts.registry().capabilities[capability];
                 Ok(capability.answer(word, &rest, &deps.facts).await)
             }
-            Ok(Asked::Pending) => self.records().pending(&self.asker(command).await).await,
-            Ok(Asked::Runs) => self.records().runs(&self.asker(command).await).await,
-            Ok(Asked::Mine) => self.records().mine(&command.by).await,
-            Ok(Asked::Standing) => Ok(self.standing(&reader(command)).await),
-            Ok(Asked::Settings) => Ok(self.settings().await),
-            Ok(Asked::Help | Asked::Notebook(_)) => Ok(replies::help(deps.facts.registry(), &command.command)),
+            Ok(ParsedCommand::Pending) => self.records().pending(&self.asker(command).await).await,
+            Ok(ParsedCommand::Runs) => self.records().runs(&self.asker(command).await).await,
+            Ok(ParsedCommand::Mine) => self.records().mine(&command.by).await,
+            Ok(ParsedCommand::Standing) => Ok(self.standing(&reader(command)).await),
+            Ok(ParsedCommand::Settings) => Ok(self.settings().await),
+            Ok(ParsedCommand::Help | ParsedCommand::Notebook(_)) => {
+                Ok(replies::help(deps.facts.registry(), &command.command))
+            }
             Err(wrong) => Ok(replies::wrong(&command.command, &wrong)),
         };
-        Answered::with(answer.unwrap_or_else(|error: Error| replies::unavailable(&error)))
+        CommandAnswer::with(answer.unwrap_or_else(|error: Error| replies::unavailable(&error)))
     }
 
     /// Posts the notebook of a thread into that thread, where only its readers can read it, and returns the reply to
@@ -160,29 +162,29 @@ impl Commands {
     ///
     /// A file is posted into a thread only for its readers: the asker typed the command in its channel, or asked for a
     /// change in the thread.
-    async fn notebook_of(&self, command: &Command, link: Option<&str>) -> Result<Answered, Error> {
+    async fn notebook_of(&self, command: &Command, link: Option<&str>) -> Result<CommandAnswer, Error> {
         let own = [Label::AskedBy(command.by.clone())];
         let thread = match link.map(links::read) {
             Some(Some((channel, _, root))) => {
                 let thread = ThreadId { team: command.team.clone(), channel, root };
                 let is_here = thread.channel == command.channel;
-                let filter = ActionFilter { thread: Some(thread.clone()), statuses: Vec::new(), limit: SEARCHED };
+                let filter = ActionFilter { thread: Some(thread.clone()), statuses: Vec::new(), limit: MAX_ACTIONS };
                 let asked = async || -> Result<bool, Error> {
                     Ok(self.0.store.actions(&filter).await?.iter().any(|record| record.is_under(&own)))
                 };
                 if !is_here && !asked().await? {
-                    return Ok(Answered::with(replies::not_your_thread()));
+                    return Ok(CommandAnswer::with(replies::not_your_thread()));
                 }
                 thread
             }
-            Some(None) => return Ok(Answered::with(replies::no_link())),
+            Some(None) => return Ok(CommandAnswer::with(replies::no_link())),
             None => match self.0.store.actions_under(&own, &[], 1).await?.pop() {
                 Some(record) => record.thread,
-                None => return Ok(Answered::with(replies::no_thread())),
+                None => return Ok(CommandAnswer::with(replies::no_thread())),
             },
         };
         let reply = self.notebook(&command.by, &thread).await?;
-        Ok(Answered { reply, spoke_in: Some(thread) })
+        Ok(CommandAnswer { reply, posted_in: Some(thread) })
     }
 
     fn records(&self) -> Records<'_> {

@@ -13,7 +13,7 @@ use countersign_graph::{
     store::{DeadLetter, Error, Store},
 };
 
-use super::replies::{self, Sight};
+use super::replies::{self, CardVisibility};
 use crate::{
     approvals::named_now::Named,
     presentation::links::{Links, linked},
@@ -21,13 +21,13 @@ use crate::{
 };
 
 /// The number of actions that are listed; one more is read, to know whether that was all.
-const LISTED: usize = 15;
+const MAX_LISTED: usize = 15;
 
 /// The time after a request within which its card should be in the thread.
 const SHOWN_WITHIN: Duration = Duration::from_secs(60);
 
 /// The number of dead letters that are searched.
-pub(super) const LOOKED_THROUGH: usize = 1000;
+pub(super) const MAX_DEAD_LETTERS: usize = 1000;
 
 /// The reader of actions.
 pub struct Records<'a> {
@@ -44,41 +44,41 @@ pub struct Records<'a> {
 impl Records<'_> {
     /// Lists the cards that wait for a decision, as far as the asker may see them.
     pub async fn pending(&self, asker: &Asker) -> Result<Reply, Error> {
-        let found = self.store.actions_under(&asker.waiting(), &[Status::Pending], LISTED + 1).await?;
+        let found = self.store.actions_under(&asker.waiting(), &[Status::Pending], MAX_LISTED + 1).await?;
         let named = Named { user: &asker.by, groups: &asker.groups, is_named: asker.is_named };
         let mut found = named.with_those_of_now(self.store, self.policy_for, found).await?;
-        found.truncate(LISTED + 1);
-        let letters = self.store.dead_letters(LOOKED_THROUGH).await?;
+        found.truncate(MAX_LISTED + 1);
+        let letters = self.store.dead_letters(MAX_DEAD_LETTERS).await?;
         let mut lines = Vec::new();
-        for record in found.iter().take(LISTED) {
-            let sight = sight_of(self.store, &letters, record, self.now).await?;
-            let line = replies::waiting(record, sight, self.now);
-            lines.push(match sight {
-                Sight::Refused => line,
-                Sight::Shown | Sight::NotYet => self.with_link(record, line).await?,
+        for record in found.iter().take(MAX_LISTED) {
+            let visibility = visibility_of(self.store, &letters, record, self.now).await?;
+            let line = replies::waiting(record, visibility, self.now);
+            lines.push(match visibility {
+                CardVisibility::Refused => line,
+                CardVisibility::Shown | CardVisibility::NotYet => self.with_link(record, line).await?,
             });
         }
-        let reply = replies::pending(lines, found.len() > LISTED, self.now);
+        let reply = replies::pending(lines, found.len() > MAX_LISTED, self.now);
         Ok(undelivered::listed(reply, &letters, asker, &found, self.links))
     }
 
     /// Lists the latest changes, as far as the asker may see them.
     pub async fn runs(&self, asker: &Asker) -> Result<Reply, Error> {
-        let found = self.store.actions_under(&asker.done(), &[], LISTED + 1).await?;
+        let found = self.store.actions_under(&asker.done(), &[], MAX_LISTED + 1).await?;
         let lines = self.lines(&found, replies::run).await?;
-        Ok(replies::runs(lines, found.len() > LISTED, self.now))
+        Ok(replies::runs(lines, found.len() > MAX_LISTED, self.now))
     }
 
     /// Lists a person's own requests.
     pub async fn mine(&self, by: &UserId) -> Result<Reply, Error> {
-        let found = self.store.actions_under(&[Label::AskedBy(by.clone())], &[], LISTED + 1).await?;
+        let found = self.store.actions_under(&[Label::AskedBy(by.clone())], &[], MAX_LISTED + 1).await?;
         let lines = self.lines(&found, replies::own).await?;
-        Ok(replies::mine(lines, found.len() > LISTED, self.now))
+        Ok(replies::mine(lines, found.len() > MAX_LISTED, self.now))
     }
 
     async fn lines(&self, records: &[ActionRecord], line: impl Fn(&ActionRecord) -> Text) -> Result<Vec<Text>, Error> {
         let mut lines = Vec::new();
-        for record in records.iter().take(LISTED) {
+        for record in records.iter().take(MAX_LISTED) {
             lines.push(self.with_link(record, line(record)).await?);
         }
         Ok(lines)
@@ -95,16 +95,16 @@ impl Records<'_> {
 /// # Errors
 ///
 /// If the store does not answer.
-pub async fn sight_of(
+pub async fn visibility_of(
     store: &dyn Store,
     letters: &[DeadLetter],
     record: &ActionRecord,
     now: Timestamp,
-) -> Result<Sight, Error> {
+) -> Result<CardVisibility, Error> {
     if letters.iter().any(|letter| letter.fills(&record.thread, &record.slot)) {
-        return Ok(Sight::Refused);
+        return Ok(CardVisibility::Refused);
     }
     let is_due = record.requested_at + SHOWN_WITHIN <= now;
     let is_missing = is_due && store.posted(&record.thread, &record.slot).await?.is_none();
-    Ok(if is_missing { Sight::NotYet } else { Sight::Shown })
+    Ok(if is_missing { CardVisibility::NotYet } else { CardVisibility::Shown })
 }

@@ -13,14 +13,14 @@ use countersign_graph::{
 };
 
 use super::{
-    grammar::{self, Known, Wrong},
-    settings::{Settings, Told, by_policy},
+    grammar::{self, CommandError, CommandWord},
+    settings::{ActionPolicies, Settings, grouped_by_policy},
 };
 use crate::{presentation::links::linked, record::status::words};
 
 /// The visibility of an open action's card.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sight {
+pub enum CardVisibility {
     /// The card is in the thread, or was requested just now.
     Shown,
     /// The card is still to be sent.
@@ -30,16 +30,16 @@ pub enum Sight {
 }
 
 /// Returns the line of an open action: `Start “Math Hints” · asked by Ana · open until …`
-pub fn waiting(record: &ActionRecord, sight: Sight, now: Timestamp) -> Text {
+pub fn waiting(record: &ActionRecord, visibility: CardVisibility, now: Timestamp) -> Text {
     let line = Text::new().bold(record.act()).plain(" · asked by ").person(record.requested_by.clone());
     let line = match (record.policy.needed, record.approved_by().len()) {
         (needed, so_far) if needed > 1 => line.plain(format!(" · {so_far} of {needed} have approved")),
         _ => line,
     };
-    let line = match sight {
-        Sight::Shown => line,
-        Sight::NotYet => line.plain(" · its card is not in the thread yet"),
-        Sight::Refused => line.plain(" · its card could not be shown"),
+    let line = match visibility {
+        CardVisibility::Shown => line,
+        CardVisibility::NotYet => line.plain(" · its card is not in the thread yet"),
+        CardVisibility::Refused => line.plain(" · its card could not be shown"),
     };
     if now >= record.expires_at {
         line.plain(" · its time is over")
@@ -95,7 +95,7 @@ fn listed(title: &str, lines: Vec<Text>, more: bool, now: Timestamp) -> Reply {
 }
 
 /// Returns the line on an outside system: its name, its version and the age of both.
-fn said_of_itself(health: &Health, now: Timestamp) -> Text {
+fn health_line(health: &Health, now: Timestamp) -> Text {
     let Some(fact) = &health.fact else { return Text::from("does not answer at the moment") };
     let name = fact.answer["name"].as_str().unwrap_or(health.service.name);
     let version = fact.answer["version"].as_str().unwrap_or("unknown");
@@ -111,24 +111,30 @@ pub fn settings(settings: &Settings, services: &[Health], now: Timestamp) -> Rep
     };
     let mut reply = Reply::default()
         .and(Part::Heading("Who may decide here".to_owned()))
-        .and(Part::List(rules(&settings.policies)));
-    for (context, policies) in settings.contexts.iter().take(SHOWN).filter(|(_, policies)| !policies.is_empty()) {
+        .and(Part::List(policy_lines(&settings.policies)));
+    for (context, policies) in
+        settings.contexts.iter().take(MAX_SETTINGS_LISTED).filter(|(_, policies)| !policies.is_empty())
+    {
         let heading = Text::new().plain("What is different in ").code(context).plain(":");
-        reply = reply.and(Part::Text(heading)).and(Part::List(rules(policies)));
+        reply = reply.and(Part::Text(heading)).and(Part::List(policy_lines(policies)));
     }
-    if settings.contexts.len() > SHOWN {
+    if settings.contexts.len() > MAX_SETTINGS_LISTED {
         reply = reply.and(Part::Text(
-            format!("{} more contexts have rules of their own.", settings.contexts.len() - SHOWN).into(),
+            format!("{} more contexts have rules of their own.", settings.contexts.len() - MAX_SETTINGS_LISTED).into(),
         ));
     }
     if !settings.envelopes.is_empty() {
-        let lines =
-            settings.envelopes.iter().take(SHOWN).map(|(name, envelope)| agreed(name, envelope, settings.measures));
+        let lines = settings
+            .envelopes
+            .iter()
+            .take(MAX_SETTINGS_LISTED)
+            .map(|(name, envelope)| envelope_line(name, envelope, settings.measures));
         let how = "Outside of these limits two people have to approve, and the one who asked is neither:";
         reply = reply.and(Part::Text(how.into())).and(Part::List(lines.collect()));
-        if settings.envelopes.len() > SHOWN {
-            reply =
-                reply.and(Part::Text(format!("There are {} more of these.", settings.envelopes.len() - SHOWN).into()));
+        if settings.envelopes.len() > MAX_SETTINGS_LISTED {
+            reply = reply.and(Part::Text(
+                format!("There are {} more of these.", settings.envelopes.len() - MAX_SETTINGS_LISTED).into(),
+            ));
         }
     }
     let one = services.len() == 1;
@@ -137,7 +143,7 @@ pub fn settings(settings: &Settings, services: &[Health], now: Timestamp) -> Rep
         let to = if one { "the platform" } else { health.service.name };
         (format!("One call to {to} may take"), Text::from(time(health.service.timeout)))
     };
-    let platforms = services.iter().map(|health| (label(health), said_of_itself(health, now)));
+    let platforms = services.iter().map(|health| (label(health), health_line(health, now)));
     let facts = platforms
         .chain([
             ("Language model".to_owned(), model),
@@ -152,27 +158,29 @@ pub fn settings(settings: &Settings, services: &[Health], now: Timestamp) -> Rep
         .hint("These are settings of whoever runs me; nothing can be changed here.")
 }
 
-/// The number of contexts, and of envelopes, that are listed.
-const SHOWN: usize = 8;
+/// The most contexts, and the most envelopes, that are listed.
+const MAX_SETTINGS_LISTED: usize = 8;
 
 /// Returns one line for each policy: `By anyone in this channel: …`
-fn rules(policies: &[Told]) -> Vec<Text> {
-    let rules = by_policy(policies).into_iter().map(|(Told { policy, irreversible, .. }, actions)| {
-        let mut line = Text::new().plain("By ").join(policy.deciders()).plain(how_many(policy));
-        if policy.own_request && !irreversible.own_request && !policy.approvers.is_empty() {
-            line = line.plain(", but not by the person who asked where it cannot be undone");
-        }
-        if let Some(escalation) = &policy.escalation {
-            let after = time(std::time::Duration::from_millis(escalation.after_ms));
-            line = line.plain(", and after ").plain(after).plain(" by ").join(escalation.deciders()).plain(" as well");
-        }
-        line.plain(": ").join(codes(&actions))
-    });
-    rules.collect()
+fn policy_lines(policies: &[ActionPolicies]) -> Vec<Text> {
+    let lines =
+        grouped_by_policy(policies).into_iter().map(|(ActionPolicies { policy, irreversible, .. }, actions)| {
+            let mut line = Text::new().plain("By ").join(policy.deciders()).plain(how_many(policy));
+            if policy.own_request && !irreversible.own_request && !policy.approvers.is_empty() {
+                line = line.plain(", but not by the person who asked where it cannot be undone");
+            }
+            if let Some(escalation) = &policy.escalation {
+                let after = time(std::time::Duration::from_millis(escalation.after_ms));
+                line =
+                    line.plain(", and after ").plain(after).plain(" by ").join(escalation.deciders()).plain(" as well");
+            }
+            line.plain(": ").join(codes(&actions))
+        });
+    lines.collect()
 }
 
 /// Returns the line of an envelope: `pilot, for Math Hints: weights from 10 % to 90 %; …`
-fn agreed(name: &str, envelope: &Envelope, measures: &[&[Measure]]) -> Text {
+fn envelope_line(name: &str, envelope: &Envelope, measures: &[&[Measure]]) -> Text {
     let named: Vec<_> = envelope.contexts.iter().chain(&envelope.subjects).map(String::as_str).collect();
     let limits: Vec<_> =
         measures.iter().copied().flatten().filter_map(|measure| measure.told(&envelope.limits)).collect();
@@ -203,7 +211,7 @@ fn time(duration: std::time::Duration) -> String {
 /// Returns the reply with every word of a command.
 pub fn help(registry: &Registry, command: &str) -> Reply {
     let words = grammar::words(registry);
-    let lines = words.iter().filter(|known| known.command == command).map(|Known { word, .. }| {
+    let lines = words.iter().filter(|known| known.command == command).map(|CommandWord { word, .. }| {
         let takes = match word.takes {
             Takes::Nothing => String::new(),
             Takes::Optional(what) => format!(" [{what}]"),
@@ -216,36 +224,38 @@ pub fn help(registry: &Registry, command: &str) -> Reply {
         .hint("For everything else, mention me in a channel or write to me directly, in your own words. In a thread, where Slack allows no commands, mention me with “status” or “cancel”.")
 }
 
-/// The most characters of an unknown word that are repeated in the reply.
-const LONGEST_WORD: usize = 40;
+/// The most characters of an unknown word that the reply repeats.
+const MAX_WORD_CHARS: usize = 40;
 
 /// Returns the reply to a line that is not understood, with a suggestion.
-pub fn wrong(command: &str, wrong: &Wrong) -> Reply {
+pub fn wrong(command: &str, wrong: &CommandError) -> Reply {
     let (text, word) = match wrong {
-        Wrong::Unknown { word, nearest } => {
+        CommandError::UnknownWord { word, nearest } => {
             let word: String = match word.chars().count() {
-                0..=LONGEST_WORD => word.clone(),
-                _ => word.chars().take(LONGEST_WORD).chain(['…']).collect(),
+                0..=MAX_WORD_CHARS => word.clone(),
+                _ => word.chars().take(MAX_WORD_CHARS).chain(['…']).collect(),
             };
             let text = Text::from("I don't know ").code(format!("{command} {word}")).plain(".");
             match nearest {
-                Some(known) => (text.plain(" Did you mean ").code(full(known)).plain("?"), known),
+                Some(known) => (text.plain(" Did you mean ").code(full_name(known)).plain("?"), known),
                 None => return Reply::text(text).hint(Text::from("Try ").code(format!("{command} help")).plain(".")),
             }
         }
-        Wrong::Missing(known) => {
+        CommandError::MissingText(known) => {
             let what = match known.word.takes {
                 Takes::Required(what) | Takes::Optional(what) => what,
                 Takes::Nothing => "more",
             };
-            (Text::new().code(full(known)).plain(format!(" needs a {what} after it.")), known)
+            (Text::new().code(full_name(known)).plain(format!(" needs a {what} after it.")), known)
         }
-        Wrong::TooMuch(known) => (Text::new().code(full(known)).plain(" takes nothing after it."), known),
+        CommandError::UnexpectedText(known) => {
+            (Text::new().code(full_name(known)).plain(" takes nothing after it."), known)
+        }
     };
     Reply::text(text).hint(Text::from("For example: ").code(format!("{} {}", word.command, word.word.example)))
 }
 
-fn full(known: &Known) -> String {
+fn full_name(known: &CommandWord) -> String {
     format!("{} {}", known.command, known.word.word)
 }
 
@@ -289,15 +299,15 @@ pub fn unavailable(error: &Error) -> Reply {
 }
 
 /// Returns the reply on what is running or waiting in a thread.
-pub fn status_here(records: Vec<Text>, asks: bool, last: Option<Text>) -> Reply {
-    let reply = match (records.is_empty(), asks) {
+pub fn thread_status(records: Vec<Text>, is_asking: bool, last: Option<Text>) -> Reply {
+    let reply = match (records.is_empty(), is_asking) {
         (true, true) => {
             Reply::text("I am waiting for the answer to my last question here. Nothing else is running or waiting.")
         }
         (true, false) => Reply::text("Nothing is running or waiting in this thread."),
-        (false, asks) => {
+        (false, is_asking) => {
             let reply = Reply::text("In this thread:").and(Part::List(records));
-            if asks {
+            if is_asking {
                 reply.and(Part::Text("I am also waiting for the answer to my last question.".into()))
             } else {
                 reply
@@ -311,7 +321,7 @@ pub fn status_here(records: Vec<Text>, asks: bool, last: Option<Text>) -> Reply 
 }
 
 /// Returns the reply on the requests withdrawn in a thread.
-pub fn cancelled_here(withdrawn: Vec<Text>, running: bool) -> Reply {
+pub fn withdrawn_in_thread(withdrawn: Vec<Text>, running: bool) -> Reply {
     match (withdrawn.as_slice(), running) {
         ([], true) => Reply::text(
             "What you asked for here is being done already. The Stop button on its card ends it, where it can be ended.",

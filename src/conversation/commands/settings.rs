@@ -7,7 +7,7 @@ use countersign_graph::action::Policy;
 
 /// The policies of one kind of action.
 #[derive(Clone, Debug)]
-pub struct Told {
+pub struct ActionPolicies {
     /// The action's name.
     pub action: String,
     /// The policy for an action that can be undone.
@@ -20,9 +20,9 @@ pub struct Told {
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// The policies of each action.
-    pub policies: Vec<Told>,
+    pub policies: Vec<ActionPolicies>,
     /// The policies that differ in a context, by context.
-    pub contexts: BTreeMap<String, Vec<Told>>,
+    pub contexts: BTreeMap<String, Vec<ActionPolicies>>,
     /// The envelopes, by name.
     pub envelopes: BTreeMap<String, Envelope>,
     /// The measures that envelopes can limit.
@@ -37,24 +37,24 @@ pub struct Settings {
     pub step_timeout: Duration,
 }
 
-impl Told {
+impl ActionPolicies {
     /// Returns true if both would be described alike.
-    fn is_as(&self, other: &Self) -> bool {
-        let said = |told: &Self| {
-            let Policy { approvers, also, own_request, needed, escalation, apart, .. } = told.policy.clone();
-            (approvers, also, own_request, needed, escalation, apart, told.irreversible.own_request)
+    fn reads_like(&self, other: &Self) -> bool {
+        let shown = |policies: &Self| {
+            let Policy { approvers, also, own_request, needed, escalation, apart, .. } = policies.policy.clone();
+            (approvers, also, own_request, needed, escalation, apart, policies.irreversible.own_request)
         };
-        said(self) == said(other)
+        shown(self) == shown(other)
     }
 }
 
 /// Groups the policies, each with the actions it is for; the most common first.
-pub fn by_policy(policies: &[Told]) -> Vec<(&Told, Vec<&str>)> {
-    let mut grouped: Vec<(&Told, Vec<&str>)> = Vec::new();
-    for told in policies {
-        match grouped.iter_mut().find(|(known, _)| known.is_as(told)) {
-            Some((_, actions)) => actions.push(&told.action),
-            None => grouped.push((told, vec![&told.action])),
+pub fn grouped_by_policy(policies: &[ActionPolicies]) -> Vec<(&ActionPolicies, Vec<&str>)> {
+    let mut grouped: Vec<(&ActionPolicies, Vec<&str>)> = Vec::new();
+    for policies in policies {
+        match grouped.iter_mut().find(|(known, _)| known.reads_like(policies)) {
+            Some((_, actions)) => actions.push(&policies.action),
+            None => grouped.push((policies, vec![&policies.action])),
         }
     }
     grouped.sort_by_key(|(_, actions)| std::cmp::Reverse(actions.len()));
@@ -62,7 +62,9 @@ pub fn by_policy(policies: &[Told]) -> Vec<(&Told, Vec<&str>)> {
 }
 
 /// Returns the policies that differ from the usual ones.
-pub fn different(policies: Vec<Told>, usual: &[Told]) -> Vec<Told> {
-    let is_usual = |told: &Told| usual.iter().any(|usual| usual.action == told.action && usual.is_as(told));
-    policies.into_iter().filter(|told| !is_usual(told)).collect()
+pub fn differing(policies: Vec<ActionPolicies>, usual: &[ActionPolicies]) -> Vec<ActionPolicies> {
+    let is_usual = |policies: &ActionPolicies| {
+        usual.iter().any(|usual| usual.action == policies.action && usual.reads_like(policies))
+    };
+    policies.into_iter().filter(|policies| !is_usual(policies)).collect()
 }

@@ -33,7 +33,7 @@ use crate::{
     },
     commands::{
         self,
-        in_thread::{self, Here},
+        in_thread::{ThreadCommand, ThreadCommandRequest},
     },
     presentation::{
         modals::{self, reason},
@@ -119,10 +119,10 @@ impl Dispatch {
             let to = Destination::mailbox(thread, addressed, ThreadMessage::Overheard { by, ts });
             return self.store(to, dedup).await;
         }
-        if let (Some(order), true, true) = (in_thread::meant(&text), addressed, thread_ts.is_some()) {
+        if let (Some(command), true, true) = (ThreadCommand::parse(&text), addressed, thread_ts.is_some()) {
             let partition = thread.partition();
-            let here = Interaction::Here(Here { thread, by, text, ts, order, mentioned });
-            return self.put_in_inbox(partition, &here, dedup).await;
+            let request = ThreadCommandRequest { thread, by, text, ts, command, mentioned };
+            return self.put_in_inbox(partition, &Interaction::ThreadCommand(request), dedup).await;
         }
         let order = Order::typed(&text);
         if let Some(order) = order.filter(|order| thread_ts.is_some() || *order == Order::Notebook && addressed) {

@@ -42,8 +42,8 @@ use crate::{
         telling::Telling,
     },
     commands::{
-        Answered, Commands,
-        in_thread::{self, Here, Outcome},
+        CommandAnswer, Commands,
+        in_thread::{self, Outcome, ThreadCommandRequest},
     },
     presentation::{names::Names, render},
     record::{
@@ -224,7 +224,10 @@ impl Inbox {
         metrics::counter!("countersign_unhandled_total").increment(1);
         match serde_json::from_value(entry.entry.clone()) {
             Ok(Interaction::Click(click)) => drop(self.tell_clicker(&click, &undelivered::not_handled()).await),
-            Ok(Interaction::Typed(Typed { by, thread, .. }) | Interaction::Here(Here { by, thread, .. })) => {
+            Ok(
+                Interaction::Typed(Typed { by, thread, .. })
+                | Interaction::ThreadCommand(ThreadCommandRequest { by, thread, .. }),
+            ) => {
                 self.tell(&by, &thread.channel, Some(&thread.root), &undelivered::not_handled()).await;
             }
             Ok(Interaction::Command(command)) => {
@@ -248,7 +251,7 @@ impl Inbox {
         let answer = match &entry {
             Interaction::Click(click) => deps.approvals.on_click(click, claimed.seq).await?,
             Interaction::Typed(typed) => deps.approvals.on_typed(typed, claimed.seq).await?,
-            Interaction::Here(here) => self.obey(here, claimed.seq).await?,
+            Interaction::ThreadCommand(request) => self.execute(request, claimed.seq).await?,
             Interaction::Ask(shortcut) => self.open_window(shortcut).await,
             Interaction::Asked(asked) => self.ask(asked, claimed.seq).await?,
             Interaction::New { by, trigger_id, shortcut } => {
@@ -275,13 +278,13 @@ impl Inbox {
             }
             Interaction::Reason(reason) => deps.approvals.on_reason(reason, claimed.seq).await?,
             Interaction::Command(command) => {
-                let Answered { mut reply, spoke_in } = deps.commands.answer(command).await;
+                let CommandAnswer { mut reply, posted_in } = deps.commands.answer(command).await;
                 reply.choices.clear(); // a button would speak in a thread, and a private answer has none
                 let arrived = self.answers(&command.response_url, &reply).await;
                 if arrived == Arrived::Later && claimed.attempts < TOLD_WITHIN {
                     return Err(later("a private answer did not arrive"));
                 }
-                spoke_in.into_iter().for_each(|thread| deps.sender.flush(thread));
+                posted_in.into_iter().for_each(|thread| deps.sender.flush(thread));
                 InboxAnswer::Nothing
             }
             Interaction::Stop(stop) => {
@@ -420,16 +423,17 @@ impl Inbox {
         }
     }
 
-    /// Carries out an order given in a thread, and replies privately.
-    async fn obey(&self, here: &Here, seq: Seq) -> Result<InboxAnswer, Error> {
+    /// Carries out a command typed in a thread, and replies privately.
+    async fn execute(&self, request: &ThreadCommandRequest, seq: Seq) -> Result<InboxAnswer, Error> {
         let deps = &self.0;
-        let thread = here.thread.clone();
-        let (reply, changed) = match in_thread::obey(&*deps.store, &deps.memories, here, deps.clock.now(), seq).await? {
-            Outcome::Passed => return Ok(InboxAnswer::Passed(thread)),
-            Outcome::Answered(reply) => (reply, false),
-            Outcome::Changed(reply) => (reply, true),
-        };
-        self.tell(&here.by, &thread.channel, Some(&thread.root), &reply).await;
+        let thread = request.thread.clone();
+        let (reply, changed) =
+            match in_thread::execute(&*deps.store, &deps.memories, request, deps.clock.now(), seq).await? {
+                Outcome::Passed => return Ok(InboxAnswer::Passed(thread)),
+                Outcome::Answered(reply) => (reply, false),
+                Outcome::Changed(reply) => (reply, true),
+            };
+        self.tell(&request.by, &thread.channel, Some(&thread.root), &reply).await;
         if changed {
             deps.sender.flush(thread.clone());
             deps.workers.wake(thread);

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::{outbox::twins::Twins, stopping::Stop};
 use crate::{
     approvals::clicks::{Click, Reason, Typed},
-    commands::{Command, in_thread::Here},
+    commands::{Command, in_thread::ThreadCommandRequest},
     record::rating::Rated,
     surfaces::{
         creation::Wanted,
@@ -58,7 +58,8 @@ pub enum Interaction {
     /// The reason for a rejection.
     Reason(Reason),
     /// A “status” or “cancel” to the bot in a thread.
-    Here(Here),
+    #[serde(rename = "here")]
+    ThreadCommand(ThreadCommandRequest),
     /// The shortcut to ask about a message: the window has to be opened.
     Ask(Shortcut),
     /// The question asked in that window.

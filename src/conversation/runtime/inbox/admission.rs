@@ -12,7 +12,7 @@ use serde_json::json;
 use super::{Inbox, PATIENT, later, telling::report};
 use crate::{
     approvals::people::{Outside, Right},
-    commands::in_thread::Order,
+    commands::in_thread::ThreadCommand,
     presentation::modals,
     runtime::interaction::Interaction,
 };
@@ -27,8 +27,10 @@ struct Wanted<'a> {
 /// Returns the request of an entry; `None` for timers, and for entries that are checked with their card.
 fn wanted(entry: &Interaction) -> Option<Wanted<'_>> {
     let (by, right, thread) = match entry {
-        Interaction::Here(here) if here.order == Order::Cancel => (&here.by, Right::Decide, Some(&here.thread)),
-        Interaction::Here(here) => (&here.by, Right::Ask, Some(&here.thread)),
+        Interaction::ThreadCommand(request) if request.command == ThreadCommand::Cancel => {
+            (&request.by, Right::Decide, Some(&request.thread))
+        }
+        Interaction::ThreadCommand(request) => (&request.by, Right::Ask, Some(&request.thread)),
         Interaction::Ask(shortcut) | Interaction::Export(shortcut) => {
             (&shortcut.by, Right::Ask, Some(&shortcut.thread))
         }
@@ -107,7 +109,7 @@ impl Inbox {
             }
             Interaction::Asked(asked) => (asked.response_url.as_ref(), Some(&asked.thread)),
             Interaction::Rated(rated) => (rated.response_url.as_ref(), Some(&rated.thread)),
-            Interaction::Here(here) => (None, Some(&here.thread)),
+            Interaction::ThreadCommand(request) => (None, Some(&request.thread)),
             Interaction::Notebook { thread, .. } => (None, Some(thread)),
             Interaction::SendAgain(request) => {
                 self.tell_back(by, request.response_url.as_deref(), request.place(), reply).await;
