@@ -7,7 +7,7 @@ use countersign_assistant::{graph::chat_graph, model_health::WatchedModel};
 use countersign_capabilities::{Capability, Registry, facts::Facts};
 use countersign_config::{Config, SlackMode};
 use countersign_conversation::{
-    approvals::{self, groups::Groups, inbox::Approvals, people::People, policy, telling::Telling},
+    approvals::{self, groups::Groups, inbox::Approvals, notify::ApproverNotices, people::People, policy},
     commands::{self, Commands},
     presentation::{links::Links, names::Names, render},
     record::{
@@ -274,7 +274,7 @@ impl Bot {
             }),
             home: home.clone(),
             people,
-            telling: Telling::new(store.clone(), clock.clone(), groups.clone()),
+            approver_notices: ApproverNotices::new(store.clone(), clock.clone(), groups.clone()),
             names,
             clock: clock.clone(),
             stopping: Stopping::new(store.clone(), clock.clone(), groups),
@@ -366,7 +366,7 @@ impl Bot {
         let taken_in = timeout_at(deadline, taking_in).await;
         let quiet = async {
             let _ = tokio::join!(serving, sweeping); // a panic was noted
-            workers.drained().await;
+            workers.drain().await;
             tasks.wait().await;
         };
         if timeout_at(deadline, quiet).await.is_err() || taken_in.is_err() {

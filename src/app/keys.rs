@@ -45,7 +45,7 @@ const LOOKED_AT: usize = 10_000;
 const BYTES: usize = 32;
 
 /// The entries of the store that are sealed in addition to records.
-const SCOPE: Scope = Scope { harmless: interaction::decides_nothing, registers: &[register::KEY] };
+const SCOPE: Scope = Scope { harmless: interaction::is_card_timer, registers: &[register::KEY] };
 
 /// Keys, and their origin.
 #[derive(Debug)]

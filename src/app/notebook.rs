@@ -70,7 +70,8 @@ pub fn verify(file: &Path, last: Option<&str>) -> anyhow::Result<Vec<String>> {
         Some(folder) if folder != Path::new("") => folder,
         _ => Path::new("."),
     };
-    let (right, absent) = verify::beside(&verified.files, folder).with_context(|| format!("{name} is not whole"))?;
+    let (right, absent) =
+        verify::check_files(&verified.files, folder).with_context(|| format!("{name} is not whole"))?;
     Ok(said(&verified, &right, &absent, last.is_some()))
 }
 

@@ -7,7 +7,7 @@ use countersign::{
     config::Config,
     conversation::record::notebook::{
         Exported, Notebook, Redaction,
-        verify::{Break, beside, verify},
+        verify::{Fault, check_files, verify},
     },
     graph::store::{AuditDraft, AuditKind, Changes, Store},
     ids::{CommitId, ThreadId},
@@ -174,10 +174,10 @@ async fn what_was_exported_verifies() {
     let folder = tempfile::tempdir().unwrap();
     let markdown = folder.path().join(&exported.markdown.name);
     std::fs::write(&markdown, &exported.markdown.bytes).unwrap();
-    let (right, absent) = beside(&verified.files, folder.path()).unwrap();
+    let (right, absent) = check_files(&verified.files, folder.path()).unwrap();
     assert_eq!((right, absent.len()), (vec!["notebook.md".to_owned()], 1));
     std::fs::write(&markdown, "# Another story\n").unwrap();
-    assert!(beside(&verified.files, folder.path()).unwrap_err().wrong.contains("notebook.md lies beside it"));
+    assert!(check_files(&verified.files, folder.path()).unwrap_err().wrong.contains("notebook.md lies beside it"));
 }
 
 #[tokio::test]
@@ -190,13 +190,13 @@ async fn files_are_known_under_the_names_that_a_download_gave_them() {
     write("balance-1.png", &exported.figures[0].bytes);
     write("other.png", &vec![0; exported.figures[0].bytes.len()]);
     let chart = &exported.figures[0].name;
-    let (mut right, absent) = beside(&verified.files, folder.path()).unwrap();
+    let (mut right, absent) = check_files(&verified.files, folder.path()).unwrap();
     right.sort();
     assert_eq!(right, [format!("{chart} (as balance-1.png)"), "notebook.md (as notebook-6f71545e.md)".to_owned()]);
     assert!(absent.is_empty(), "{absent:?}");
     write("notebook-6f71545e.md", &exported.markdown.bytes[1..]);
     write("balance-1.png", &vec![0; exported.figures[0].bytes.len()]);
-    let (right, absent) = beside(&verified.files, folder.path()).unwrap();
+    let (right, absent) = check_files(&verified.files, folder.path()).unwrap();
     assert_eq!((right.len(), absent.len()), (0, 2), "what is in them is another thing");
 }
 
@@ -329,7 +329,7 @@ fn forged(whole: &[u8], from: &str, to: &str) -> Vec<u8> {
 }
 
 fn told(bytes: &[u8]) -> String {
-    let Break { line, seq, wrong, right: _ } = verify(bytes).expect_err("it is not whole");
+    let Fault { line, seq, wrong, right: _ } = verify(bytes).expect_err("it is not whole");
     let wrong = wrong.split_whitespace().map(|word| if word.len() == 64 { "‹hash›" } else { word });
     format!("{line} {seq:?} {}", wrong.collect::<Vec<_>>().join(" "))
 }

@@ -12,7 +12,8 @@ pub struct Click {
     /// The key in the button; anything that is not one of our keys stays text.
     pub key: String,
     /// The button.
-    pub pressed: Pressed,
+    #[serde(rename = "pressed")]
+    pub button: CardButton,
     /// The person who pressed it.
     pub by: UserId,
     /// True if Slack says that it was pressed in another workspace.
@@ -45,7 +46,7 @@ impl Click {
 /// The buttons of a card, and the answers that can only be typed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Pressed {
+pub enum CardButton {
     /// Approve the action.
     Approve,
     /// Reject the action.
@@ -72,12 +73,12 @@ pub enum Pressed {
     Abandon,
 }
 
-impl Pressed {
+impl CardButton {
     /// Returns the right that the press needs; `None` where the card's policy decides.
-    pub fn right(self) -> Option<Right> {
+    pub fn required_right(self) -> Option<Right> {
         match self {
             Self::Approve | Self::Reject | Self::Withdraw | Self::Edit | Self::MarkDone | Self::Abandon => None,
-            Self::Stop | Self::ShowAll | Self::Check => Some(Right::Take),
+            Self::Stop | Self::ShowAll | Self::Check => Some(Right::Participate),
             Self::Undo | Self::Again | Self::Change => Some(Right::Ask),
         }
     }
@@ -96,7 +97,7 @@ pub struct Reason {
 
 /// A typed yes, no or never mind.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Typed {
+pub struct TypedAnswer {
     /// The thread it was typed in.
     pub thread: ThreadId,
     /// The person who typed it.
@@ -106,7 +107,8 @@ pub struct Typed {
     /// Slack's timestamp of the message.
     pub ts: MessageTs,
     /// The meaning: approve, reject or withdraw.
-    pub means: Pressed,
+    #[serde(rename = "means")]
+    pub meaning: CardButton,
     /// True if it was addressed to the bot.
     pub addressed: bool,
 }

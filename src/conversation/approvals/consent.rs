@@ -7,21 +7,21 @@ use countersign_assistant::{forbidden_change, is_cancellation};
 use countersign_core::ids::MessageTs;
 use countersign_graph::{action::ActionRecord, store::Posted};
 
-use super::clicks::Pressed;
+use super::clicks::CardButton;
 
 const YES: &[&str] =
     &["yes", "y", "yes please", "yep", "approve", "approved", "confirm", "confirmed", "go ahead", "do it", "proceed"];
 const NO: &[&str] = &["no", "n", "nope", "reject", "rejected", "don't", "dont", "do not", "no thanks"];
 
 /// Returns the meaning of a whole message, if it is plainly one of the three.
-pub fn typed(text: &str) -> Option<Pressed> {
+pub fn parse(text: &str) -> Option<CardButton> {
     let words = text.trim().trim_end_matches(['.', '!']).to_lowercase().replace('’', "'");
     if YES.contains(&words.as_str()) {
-        Some(Pressed::Approve)
+        Some(CardButton::Approve)
     } else if NO.contains(&words.as_str()) {
-        Some(Pressed::Reject)
+        Some(CardButton::Reject)
     } else if is_cancellation(text) || forbidden_change(text).is_some() {
-        Some(Pressed::Withdraw)
+        Some(CardButton::Withdraw)
     } else {
         None
     }
@@ -29,7 +29,7 @@ pub fn typed(text: &str) -> Option<Pressed> {
 
 /// The reasons why a person who says yes cannot have read the card.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unseen {
+pub enum UnseenReason {
     /// The card is not known to be in the thread.
     NotShown,
     /// Its message is there, but its content is not known: a status line that will become the card, or a card of an
@@ -41,7 +41,7 @@ pub enum Unseen {
     Older,
 }
 
-impl Unseen {
+impl UnseenReason {
     /// Returns the word for the record.
     pub fn word(self) -> &'static str {
         match self {
@@ -55,12 +55,12 @@ impl Unseen {
 
 /// Returns the reason why a yes said at `said` cannot be about the request, given the message in the slot of its card;
 /// `None` if it can.
-pub fn unseen(posted: Option<&Posted>, said: &MessageTs, record: &ActionRecord) -> Option<Unseen> {
-    let Some(posted) = posted else { return Some(Unseen::NotShown) };
+pub fn unseen_reason(posted: Option<&Posted>, said: &MessageTs, record: &ActionRecord) -> Option<UnseenReason> {
+    let Some(posted) = posted else { return Some(UnseenReason::NotShown) };
     match posted.card.as_ref().filter(|shown| shown.approval == record.approval) {
-        None => Some(Unseen::Unsure),
-        Some(shown) if shown.since >= *said => Some(Unseen::Before),
-        Some(shown) if shown.digest != record.digest.short() => Some(Unseen::Older),
+        None => Some(UnseenReason::Unsure),
+        Some(shown) if shown.since >= *said => Some(UnseenReason::Before),
+        Some(shown) if shown.digest != record.digest.short() => Some(UnseenReason::Older),
         Some(_) => None,
     }
 }
@@ -122,7 +122,7 @@ mod tests {
             "no, don't start it",
             "actually don't delete Math Hints",
         ] {
-            assert_eq!(typed(message), Some(Pressed::Withdraw), "{message}");
+            assert_eq!(parse(message), Some(CardButton::Withdraw), "{message}");
         }
         for message in [
             "cancel the Math Hints experiment's end date",
@@ -152,16 +152,16 @@ mod tests {
             "hold on, is it running?",
             "no, use mathstream",
         ] {
-            assert_ne!(typed(message), Some(Pressed::Withdraw), "{message}");
+            assert_ne!(parse(message), Some(CardButton::Withdraw), "{message}");
         }
     }
 
     #[test]
     fn only_plain_words_count() {
-        assert_eq!(typed(" Yes! "), Some(Pressed::Approve));
-        assert_eq!(typed("Go ahead."), Some(Pressed::Approve));
-        assert_eq!(typed("don’t"), Some(Pressed::Reject));
-        assert_eq!(typed("Never mind."), Some(Pressed::Withdraw));
+        assert_eq!(parse(" Yes! "), Some(CardButton::Approve));
+        assert_eq!(parse("Go ahead."), Some(CardButton::Approve));
+        assert_eq!(parse("don’t"), Some(CardButton::Reject));
+        assert_eq!(parse("Never mind."), Some(CardButton::Withdraw));
         for message in [
             "cancel Math Hints",
             "stop it",
@@ -173,7 +173,7 @@ mod tests {
             "yes no",
             "approve Math Hints",
         ] {
-            assert_eq!(typed(message), None, "{message}");
+            assert_eq!(parse(message), None, "{message}");
         }
     }
 }

@@ -9,7 +9,7 @@ use serde_json::json;
 
 /// The ways to give a decision.
 #[derive(Clone, Copy, Debug)]
-pub enum How<'a> {
+pub enum DecisionMethod<'a> {
     /// By a button of the card.
     Button,
     /// By these words in the thread.
@@ -24,7 +24,7 @@ pub enum How<'a> {
 pub fn decide(
     record: &ActionRecord,
     decision: Decision,
-    how: Option<How<'_>>,
+    how: Option<DecisionMethod<'_>>,
     inbox: Option<Seq>,
 ) -> Result<(ActionRecord, Changes), IllegalMove> {
     let approvals = record.approved_by().len() + usize::from(decision.verdict == Verdict::Approved);
@@ -44,8 +44,8 @@ pub fn decide(
     let mut detail = json!({ "verdict": decision.verdict, "status": to, "digest": record.digest });
     match how {
         None => {}
-        Some(How::Button) => detail["how"] = json!("button"),
-        Some(How::Typed(words)) => detail["how"] = json!({ "typed": AuditDraft::words(words.trim()) }),
+        Some(DecisionMethod::Button) => detail["how"] = json!("button"),
+        Some(DecisionMethod::Typed(words)) => detail["how"] = json!({ "typed": AuditDraft::words(words.trim()) }),
     }
     changes.audit.push(record.event(AuditKind::Decided, decision.at, decision.by.clone(), detail));
     changes.outbox.push(decided.redrawn(decision.at));
@@ -67,7 +67,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::approvals::policy::{Denied, Person, may_approve, may_reject};
+    use crate::approvals::policy::{Denial, Person, may_approve, may_reject};
     use countersign_core::{clock::Timestamp, ids::UserId};
     use countersign_graph::action::{Approver, Edit};
 
@@ -108,8 +108,8 @@ mod tests {
         let mut record = open(1, true);
         record.policy.approvers.clear();
         let person = Person { in_channel: true, groups: vec!["S1".to_owned()], ..Person::default() };
-        assert_eq!(may_approve(&record, &"bo".into(), &person), Err(Denied::NotAnApprover));
-        assert_eq!(may_reject(&record, &"bo".into(), &person), Err(Denied::NotAnApprover));
+        assert_eq!(may_approve(&record, &"bo".into(), &person), Err(Denial::NotAnApprover));
+        assert_eq!(may_reject(&record, &"bo".into(), &person), Err(Denial::NotAnApprover));
         assert_eq!(may_reject(&record, &"ana".into(), &person), Ok(()), "who asked may always withdraw");
     }
 
@@ -121,7 +121,7 @@ mod tests {
         record.edits = vec![edit("bo")];
         let person = Person { in_channel: true, ..Person::default() };
         let (counted, _) = decide(&record, decision("ana", Verdict::Approved), None, None).unwrap();
-        assert_eq!(may_approve(&counted, &"bo".into(), &person), Err(Denied::OwnRequest));
+        assert_eq!(may_approve(&counted, &"bo".into(), &person), Err(Denial::OwnRequest));
         assert_eq!(may_approve(&counted, &"cy".into(), &person), Ok(()));
     }
 
@@ -131,7 +131,7 @@ mod tests {
         record.policy.approvers = vec![Approver::Group("S1".to_owned())];
         let member = Person { in_channel: false, groups: vec!["S1".to_owned()], ..Person::default() };
         assert_eq!(may_approve(&record, &"bo".into(), &member), Ok(()));
-        assert_eq!(may_approve(&record, &"bo".into(), &Person::default()), Err(Denied::NotAnApprover));
+        assert_eq!(may_approve(&record, &"bo".into(), &Person::default()), Err(Denial::NotAnApprover));
     }
 
     proptest! {

@@ -9,20 +9,20 @@ use countersign_config::{Envelope, Measure};
 use countersign_graph::action::{Policy, Scope};
 
 /// The number of people who have to approve a change outside.
-const NEEDED: u32 = 2;
+const APPROVALS_OUTSIDE: u32 = 2;
 
 /// Returns the policy of a change: the usual one inside, and outside two people of whom none asked for it.
-pub fn stricter(
+pub fn tightened(
     usual: Policy,
     envelopes: &BTreeMap<String, Envelope>,
     measures: &[&[Measure]],
     scope: &Scope,
 ) -> Policy {
-    match outside(envelopes, measures, scope) {
+    match violation_of(envelopes, measures, scope) {
         None => usual,
         Some(why) => Policy {
             own_request: false,
-            needed: usual.needed.max(NEEDED),
+            needed: usual.needed.max(APPROVALS_OUTSIDE),
             typed: false,
             because: Some(match &usual.because {
                 Some(also) => format!("{also}. {why}"),
@@ -35,10 +35,10 @@ pub fn stricter(
 
 /// Returns the reason why a change is outside: `outside the envelope pilot: 500 simulated users, at most 200`. `None`
 /// if it is inside.
-pub fn outside(envelopes: &BTreeMap<String, Envelope>, measures: &[&[Measure]], scope: &Scope) -> Option<String> {
-    let concerned = envelopes.iter().filter(|(_, envelope)| names(envelope, scope));
+pub fn violation_of(envelopes: &BTreeMap<String, Envelope>, measures: &[&[Measure]], scope: &Scope) -> Option<String> {
+    let concerned = envelopes.iter().filter(|(_, envelope)| applies_to(envelope, scope));
     let broken = concerned.filter_map(|(name, envelope)| {
-        let broken = broken(envelope, measures, scope);
+        let broken = exceeded_limits(envelope, measures, scope);
         (!broken.is_empty()).then(|| format!("outside the envelope {name}: {}", broken.join("; ")))
     });
     let broken: Vec<_> = broken.collect();
@@ -46,7 +46,7 @@ pub fn outside(envelopes: &BTreeMap<String, Envelope>, measures: &[&[Measure]], 
 }
 
 /// Returns true if the envelope names one of the change's subjects or contexts.
-fn names(envelope: &Envelope, scope: &Scope) -> bool {
+fn applies_to(envelope: &Envelope, scope: &Scope) -> bool {
     let among = |ours: &[String], theirs: &[String]| {
         ours.iter().any(|one| theirs.iter().any(|other| one.trim().to_lowercase() == other.trim().to_lowercase()))
     };
@@ -54,7 +54,7 @@ fn names(envelope: &Envelope, scope: &Scope) -> bool {
 }
 
 /// Returns each limit that does not hold.
-fn broken(envelope: &Envelope, measures: &[&[Measure]], scope: &Scope) -> Vec<String> {
+fn exceeded_limits(envelope: &Envelope, measures: &[&[Measure]], scope: &Scope) -> Vec<String> {
     let beyond = |measure: &Measure| {
         let values = scope.measures.get(measure.name).map(Vec::as_slice).unwrap_or_default();
         measure.beyond(&envelope.limits, values)
@@ -127,7 +127,7 @@ mod tests {
         ];
         for (measure, value, expected) in cases {
             let found =
-                outside(&pilot(limits.clone()), MEASURES, &about("math hints ").measure(measure, value.clone()));
+                violation_of(&pilot(limits.clone()), MEASURES, &about("math hints ").measure(measure, value.clone()));
             let expected = expected.map(|expected| format!("outside the envelope pilot: {expected}"));
             assert_eq!(found, expected, "{measure} {value}");
         }
@@ -146,13 +146,13 @@ mod tests {
             apart: None,
         };
         let all = pilot(limits(json!({ "most_users": 200 })));
-        let inside = stricter(usual.clone(), &all, MEASURES, &about("Math Hints").measure("users", 200));
+        let inside = tightened(usual.clone(), &all, MEASURES, &about("Math Hints").measure("users", 200));
         assert_eq!(inside, usual);
-        let outside = stricter(usual.clone(), &all, MEASURES, &about("Math Hints").measure("users", 500));
+        let outside = tightened(usual.clone(), &all, MEASURES, &about("Math Hints").measure("users", 500));
         let why = "outside the envelope pilot: 500 simulated users, at most 200";
         let expected = Policy { own_request: false, needed: 2, typed: false, because: Some(why.to_owned()), ..usual };
         assert_eq!(outside, expected);
-        let three = stricter(
+        let three = tightened(
             Policy { needed: 3, ..expected.clone() },
             &all,
             MEASURES,
@@ -166,16 +166,16 @@ mod tests {
         let limits = limits(json!({ "most_weight": 80, "most_users": 10 }));
         let scope = about("Math Hints").measure("weight", 10).measure("weight", 90).measure("users", 11);
         let told = "outside the envelope pilot: a weight of 90 %, at most 80 %; 11 simulated users, at most 10";
-        assert_eq!(outside(&pilot(limits), MEASURES, &scope).as_deref(), Some(told));
+        assert_eq!(violation_of(&pilot(limits), MEASURES, &scope).as_deref(), Some(told));
     }
 
     #[test]
     fn an_envelope_says_nothing_of_what_it_does_not_name() {
         let limits = limits(json!({ "most_users": 10 }));
         let users = |scope: Scope| scope.measure("users", 500);
-        assert_eq!(outside(&pilot(limits.clone()), MEASURES, &users(about("Other"))), None);
-        assert_eq!(outside(&BTreeMap::new(), MEASURES, &users(about("Math Hints"))), None);
-        assert_eq!(outside(&pilot(limits), MEASURES, &about("Math Hints")), None, "nothing that it limits");
+        assert_eq!(violation_of(&pilot(limits.clone()), MEASURES, &users(about("Other"))), None);
+        assert_eq!(violation_of(&BTreeMap::new(), MEASURES, &users(about("Math Hints"))), None);
+        assert_eq!(violation_of(&pilot(limits), MEASURES, &about("Math Hints")), None, "nothing that it limits");
     }
 
     #[test]
@@ -183,9 +183,9 @@ mod tests {
         let of_context = Envelope { contexts: vec!["ASSIGN-prog".to_owned()], ..limits(json!({ "most_users": 100 })) };
         let mut all = pilot(limits(json!({ "most_users": 200 })));
         all.insert("all of it".to_owned(), of_context);
-        let found = outside(&all, MEASURES, &about("Math Hints").measure("users", 150));
+        let found = violation_of(&all, MEASURES, &about("Math Hints").measure("users", 150));
         assert_eq!(found.as_deref(), Some("outside the envelope all of it: 150 simulated users, at most 100"));
-        let found = outside(&all, MEASURES, &about("Math Hints").measure("users", 500)).unwrap();
+        let found = violation_of(&all, MEASURES, &about("Math Hints").measure("users", 500)).unwrap();
         assert!(found.contains("all of it") && found.contains("pilot"), "{found}");
     }
 
@@ -194,6 +194,6 @@ mod tests {
         let limits = limits(json!({ "statuses": [] }));
         let scope = about("Other").of_subject("Math Hints").measure("status", "enrolling");
         let told = "outside the envelope pilot: status enrolling, allowed: none";
-        assert_eq!(outside(&pilot(limits), MEASURES, &scope).as_deref(), Some(told));
+        assert_eq!(violation_of(&pilot(limits), MEASURES, &scope).as_deref(), Some(told));
     }
 }

@@ -11,7 +11,7 @@ use countersign_graph::{
 use serde_json::json;
 
 use super::{
-    clicks::{Click, Pressed, Reason},
+    clicks::{CardButton, Click, Reason},
     inbox::{Approvals, InboxAnswer},
     people::Right,
     policy, replies,
@@ -20,34 +20,39 @@ use super::{
 impl Approvals {
     /// Asks for the undo of an action, or for the same again: a request of the person who pressed, with a card of its
     /// own.
-    pub(super) async fn ask_for(&self, record: &ActionRecord, click: &Click, seq: Seq) -> Result<InboxAnswer, Error> {
+    pub(super) async fn request_follow_up(
+        &self,
+        record: &ActionRecord,
+        click: &Click,
+        seq: Seq,
+    ) -> Result<InboxAnswer, Error> {
         if record.status == Status::Unknown
-            && let Some(told) = self.cannot_settle(record, click).await?
+            && let Some(reply) = self.settlement_refusal(record, click).await?
         {
-            return Ok(InboxAnswer::Refused(told));
+            return Ok(InboxAnswer::Refused(reply));
         }
-        let (request, text) = match (click.pressed, &record.undo) {
-            (Pressed::Undo, Some(undo)) if record.status == Status::Done => (
+        let (request, text) = match (click.button, &record.undo) {
+            (CardButton::Undo, Some(undo)) if record.status == Status::Done => (
                 ActionRequest { action: undo.name.clone(), parameters: undo.parameters.clone() },
                 format!("undo: {}", record.card.done.trim()),
             ),
-            (Pressed::Again, _) if record.follow_ups().iter().any(|f| matches!(f, FollowUp::Again(_))) => (
+            (CardButton::Again, _) if record.follow_ups().iter().any(|f| matches!(f, FollowUp::Again(_))) => (
                 ActionRequest { action: record.name.clone(), parameters: record.parameters.clone() },
                 format!("try again: {}", record.act()),
             ),
-            _ => return Ok(InboxAnswer::Refused(self.came_after(record).await)),
+            _ => return Ok(InboxAnswer::Refused(self.too_late_reply(record).await)),
         };
         let mut changes = Changes::new(CommitId::fresh(), record.thread.clone());
-        changes.messages.push(request_again(record, &click.by, request, text));
+        changes.messages.push(request_message(record, &click.by, request, text));
         changes.inbox_acks.push(seq);
         self.store.apply(&changes).await?;
-        Ok(InboxAnswer::Passed(record.thread.clone()))
+        Ok(InboxAnswer::PassedOn(record.thread.clone()))
     }
 
     /// Has the assistant check again if the action happened.
     pub(super) async fn check_again(&self, record: &ActionRecord, by: &UserId, seq: Seq) -> Result<InboxAnswer, Error> {
         if record.status != Status::Unknown {
-            return Ok(InboxAnswer::Refused(self.came_after(record).await));
+            return Ok(InboxAnswer::Refused(self.too_late_reply(record).await));
         }
         let mut changes = Changes::new(CommitId::fresh(), record.thread.clone());
         changes.inbox_acks.push(seq);
@@ -57,14 +62,14 @@ impl Approvals {
             follow_up: ActionFollowUp::CheckAgain,
         });
         self.store.apply(&changes).await?;
-        Ok(InboxAnswer::Passed(record.thread.clone()))
+        Ok(InboxAnswer::PassedOn(record.thread.clone()))
     }
 
     /// Records an approver's word that the action happened, by the current settings. It is read back before that
     /// counts.
-    pub(super) async fn say_done(&self, record: &ActionRecord, click: &Click, seq: Seq) -> Result<InboxAnswer, Error> {
-        if let Some(told) = self.cannot_settle(record, click).await? {
-            return Ok(InboxAnswer::Refused(told));
+    pub(super) async fn mark_done(&self, record: &ActionRecord, click: &Click, seq: Seq) -> Result<InboxAnswer, Error> {
+        if let Some(reply) = self.settlement_refusal(record, click).await? {
+            return Ok(InboxAnswer::Refused(reply));
         }
         let mut changes = Changes::new(CommitId::fresh(), record.thread.clone());
         changes.inbox_acks.push(seq);
@@ -74,13 +79,13 @@ impl Approvals {
             follow_up: ActionFollowUp::SaidDone,
         });
         self.store.apply(&changes).await?;
-        Ok(InboxAnswer::Passed(record.thread.clone()))
+        Ok(InboxAnswer::PassedOn(record.thread.clone()))
     }
 
     /// Abandons an action: for an approver, by the current settings, or the person who asked.
     pub(super) async fn abandon(&self, record: &ActionRecord, click: &Click, seq: Seq) -> Result<InboxAnswer, Error> {
-        if let Some(told) = self.cannot_settle(record, click).await? {
-            return Ok(InboxAnswer::Refused(told));
+        if let Some(reply) = self.settlement_refusal(record, click).await? {
+            return Ok(InboxAnswer::Refused(reply));
         }
         let (by, now) = (click.by.clone(), self.clock.now());
         let summary = Text::new().person(by.clone()).plain(" gave it up; whether it happened is not known.");
@@ -102,26 +107,26 @@ impl Approvals {
         match self.store.apply(&changes).await {
             Ok(()) => Ok(InboxAnswer::Counted(record.thread.clone())),
             Err(Error::ActionMoved { current: Some(current), .. }) => {
-                Ok(InboxAnswer::Refused(self.came_after(&current).await))
+                Ok(InboxAnswer::Refused(self.too_late_reply(&current).await))
             }
             Err(error) => Err(error),
         }
     }
 
     /// Returns the reason why a person may not settle an unknown outcome, or retry the action, by the current settings.
-    async fn cannot_settle(&self, record: &ActionRecord, click: &Click) -> Result<Option<Reply>, Error> {
+    async fn settlement_refusal(&self, record: &ActionRecord, click: &Click) -> Result<Option<Reply>, Error> {
         if record.status != Status::Unknown {
-            return Ok(Some(self.came_after(record).await));
+            return Ok(Some(self.too_late_reply(record).await));
         }
         let in_channel = click.channel.as_ref() == Some(&record.thread.channel);
-        let record = self.as_of_now(record.clone());
+        let record = self.with_current_policy(record.clone());
         let person = self.person(&record, &click.by, in_channel).await;
-        let allowed = match click.pressed {
-            Pressed::MarkDone => policy::may_settle(&record, &click.by, &person),
+        let allowed = match click.button {
+            CardButton::MarkDone => policy::may_settle(&record, &click.by, &person),
             _ => policy::may_reject(&record, &click.by, &person),
         };
         let Err(why) = allowed else { return Ok(None) };
-        self.refused(&record, &click.by, why.word()).await?;
+        self.record_refusal(&record, &click.by, why.word()).await?;
         Ok(Some(replies::may_not_settle(&record, &click.by, in_channel, why)))
     }
 
@@ -133,19 +138,19 @@ impl Approvals {
     pub async fn on_reason(&self, reason: &Reason, seq: Seq) -> Result<InboxAnswer, Error> {
         let words = reason.reason.trim();
         let Some(record) = self.store.action_by_approval(&reason.approval).await? else {
-            return Ok(InboxAnswer::Nothing);
+            return Ok(InboxAnswer::NoAnswer);
         };
         if let Err(outside) = self.people.may(&reason.by, Right::Decide).await {
-            self.refused(&record, &reason.by, outside.word()).await?;
-            return Ok(InboxAnswer::Nothing); // the rejection counted; it stands without a reason
+            self.record_refusal(&record, &reason.by, outside.word()).await?;
+            return Ok(InboxAnswer::NoAnswer); // the rejection counted; it stands without a reason
         }
         let mut explained = match record.moved(Status::Rejected) {
             Ok(explained) if record.status == Status::Rejected && !words.is_empty() => explained,
-            _ => return Ok(InboxAnswer::Nothing),
+            _ => return Ok(InboxAnswer::NoAnswer),
         };
         let theirs = explained.decisions.iter_mut().rev().find(|decision| decision.by.as_ref() == Some(&reason.by));
         let Some(Verdict::Rejected { reason: slot @ None }) = theirs.map(|decision| &mut decision.verdict) else {
-            return Ok(InboxAnswer::Nothing); // said already
+            return Ok(InboxAnswer::NoAnswer); // said already
         };
         *slot = Some(words.to_owned());
         let now = self.clock.now();
@@ -166,7 +171,12 @@ impl Approvals {
 }
 
 /// Returns a person's request, in the thread of a record.
-pub(super) fn request_again(record: &ActionRecord, by: &UserId, request: ActionRequest, text: String) -> ThreadMessage {
+pub(super) fn request_message(
+    record: &ActionRecord,
+    by: &UserId,
+    request: ActionRequest,
+    text: String,
+) -> ThreadMessage {
     let ts = record.thread.root.clone();
     ThreadMessage::Said { by: by.clone(), text, ts, addressed: true, request: Some(request) }
 }

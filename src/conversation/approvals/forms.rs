@@ -17,25 +17,25 @@ use serde_json::Value;
 
 use super::{
     clicks::Click,
-    follow_ups::request_again,
+    follow_ups::request_message,
     inbox::{Approvals, InboxAnswer},
     people::Right,
-    policy::{self, Denied},
+    policy::{self, Denial},
     replies,
 };
 use crate::presentation::modals::{
     self,
-    check::{self, Checked, Deadline},
+    check::{self, Deadline, FormCheck},
     form::{self, Frame},
     reason, show_all,
 };
 
 /// The time that reading a form's content may take.
-const FILLING: Duration = Duration::from_secs(8);
+const FORM_TIMEOUT: Duration = Duration::from_secs(8);
 
 /// The outcomes of a submitted window.
 #[derive(Debug)]
-pub enum Submitted {
+pub enum FormOutcome {
     /// The window closes, with this answer.
     Closed(InboxAnswer),
     /// The window stays, and shows this.
@@ -43,16 +43,16 @@ pub enum Submitted {
 }
 
 /// The reason why a form is not opened, or not saved.
-struct Shut {
+struct FormRefusal {
     /// The reply to the person.
-    told: Reply,
+    reply: Reply,
     /// True if a retry in a moment may succeed.
-    passes: bool,
+    is_temporary: bool,
 }
 
-impl From<Reply> for Shut {
-    fn from(told: Reply) -> Self {
-        Self { told, passes: false }
+impl From<Reply> for FormRefusal {
+    fn from(reply: Reply) -> Self {
+        Self { reply, is_temporary: false }
     }
 }
 
@@ -60,9 +60,9 @@ impl Approvals {
     /// Shows everything that the digest covers. Everyone who sees the card may see it.
     pub(super) async fn show_all(&self, record: &ActionRecord, click: &Click) -> Result<InboxAnswer, Error> {
         let Some(trigger) = &click.trigger_id else { return Ok(InboxAnswer::Refused(replies::not_opened())) };
-        let called = self.names.of_approvers([record]).await;
-        Ok(match self.slack.open_view(trigger, &show_all::draw(record, &called)).await {
-            Ok(_) => InboxAnswer::Nothing,
+        let resolved = self.names.of_approvers([record]).await;
+        Ok(match self.slack.open_view(trigger, &show_all::draw(record, &resolved)).await {
+            Ok(_) => InboxAnswer::NoAnswer,
             Err(error) => {
                 tracing::warn!(error = countersign_core::cause::chain(&error), "A window was not opened");
                 InboxAnswer::Refused(replies::not_opened())
@@ -72,7 +72,7 @@ impl Approvals {
 
     /// Asks for the reason of a rejection that counts. If the window cannot be opened, the rejection stands without
     /// one.
-    pub(super) fn ask_why(&self, record: &ActionRecord, click: &Click) {
+    pub(super) fn ask_for_reason(&self, record: &ActionRecord, click: &Click) {
         let Some(trigger) = click.trigger_id.clone().filter(|_| record.requested_by != click.by) else { return };
         let (slack, view) = (self.slack.clone(), reason::draw(record, &record.approval));
         self.tasks.spawn(async move {
@@ -95,19 +95,19 @@ impl Approvals {
     ) -> Result<InboxAnswer, Error> {
         if callback == modals::EDIT && record.status.is_open() && self.clock.now() >= record.expires_at {
             return Ok(match self.close_late(&record, &click.by).await? {
-                Ok(told) => told,
-                Err(moved_on) => InboxAnswer::Refused(self.came_after(&moved_on).await),
+                Ok(reply) => reply,
+                Err(current) => InboxAnswer::Refused(self.too_late_reply(&current).await),
             });
         }
         let shown = record;
-        let record = self.as_of_now(shown.clone());
+        let record = self.with_current_policy(shown.clone());
         let in_channel = click.channel.as_ref() == Some(&record.thread.channel);
-        if let Err(Shut { told, .. }) = self.may_open(&record, &click.by, in_channel, callback).await {
-            let is_redrawn = shown.status.is_open() && matches!(self.by_settings_of_now(&shown).await?, Ok((_, true)));
-            self.refused(&record, &click.by, "not to be edited").await?;
+        if let Err(FormRefusal { reply, .. }) = self.may_open(&record, &click.by, in_channel, callback).await {
+            let is_redrawn = shown.status.is_open() && matches!(self.update_policy(&shown).await?, Ok((_, true)));
+            self.record_refusal(&record, &click.by, "not to be edited").await?;
             return Ok(match is_redrawn {
-                true => InboxAnswer::Redrawn { thread: record.thread, told },
-                false => InboxAnswer::Refused(told),
+                true => InboxAnswer::Redrawn { thread: record.thread, reply },
+                false => InboxAnswer::Refused(reply),
             });
         }
         let (Some(trigger), Some(kind)) = (&click.trigger_id, self.actions.get(record.name.as_str())) else {
@@ -121,7 +121,7 @@ impl Approvals {
                 return Ok(InboxAnswer::Refused(replies::not_opened()));
             }
         };
-        let form = tokio::time::timeout(FILLING, kind.form(&record.parameters)).await;
+        let form = tokio::time::timeout(FORM_TIMEOUT, kind.form(&record.parameters)).await;
         let view = match form {
             Ok(Some(form)) => {
                 let intro = replies::form_intro(&record, callback == modals::EDIT);
@@ -129,37 +129,43 @@ impl Approvals {
                     Frame { title, submit: "Save", callback, metadata: record.approval.as_str(), intro: Some(&intro) };
                 form::draw(&form, &frame)
             }
-            _ => modals::saying(title, &replies::no_form()),
+            _ => modals::message_window(title, &replies::no_form()),
         };
         if let Err(error) = self.slack.update_view(&opened, None, &view).await {
             tracing::warn!(error = countersign_core::cause::chain(&error), "A window was not filled");
         }
-        Ok(InboxAnswer::Nothing)
+        Ok(InboxAnswer::NoAnswer)
     }
 
     /// Returns `Ok` if the form may be opened, or submitted.
-    async fn may_open(&self, record: &ActionRecord, by: &UserId, in_channel: bool, callback: &str) -> Result<(), Shut> {
+    async fn may_open(
+        &self,
+        record: &ActionRecord,
+        by: &UserId,
+        in_channel: bool,
+        callback: &str,
+    ) -> Result<(), FormRefusal> {
         if callback == modals::CHANGE {
             if let Err(outside) = self.people.may(by, Right::Ask).await {
-                return Err(Shut { told: outside.may_not_ask(), passes: outside.is_unknown() });
+                return Err(FormRefusal { reply: outside.may_not_ask(), is_temporary: outside.is_unknown() });
             }
             return match record.status {
                 Status::Rejected | Status::Cancelled => Ok(()),
-                _ => Err(self.came_after(record).await.into()),
+                _ => Err(self.too_late_reply(record).await.into()),
             };
         }
         if !record.status.is_open() || self.clock.now() >= record.expires_at {
-            return Err(self.came_after(record).await.into());
+            return Err(self.too_late_reply(record).await.into());
         }
         if !record.proof.holds() {
             return Err(replies::not_what_was_shown(&record.proof).into()); // a new version would be taken for ours
         }
         let person = self.person(record, by, in_channel).await;
-        policy::may_reject(record, by, &person).map_err(|why| Shut {
-            told: replies::denied(record, by, in_channel, why),
-            passes: match why {
-                Denied::Uncertain => true,
-                Denied::Outside(outside) => outside.is_unknown(),
+        policy::may_reject(record, by, &person).map_err(|why| FormRefusal {
+            reply: replies::denied(record, by, in_channel, why),
+            is_temporary: match why {
+                Denial::Uncertain => true,
+                Denial::Account(outside) => outside.is_unknown(),
                 _ => false,
             },
         })
@@ -170,41 +176,45 @@ impl Approvals {
     /// # Errors
     ///
     /// If the store does not answer: nothing is acknowledged, and Slack delivers it again.
-    pub async fn on_form(&self, view: &View, by: &UserId) -> Result<Submitted, Error> {
-        let deadline = Deadline::of_now();
+    pub async fn on_form(&self, view: &View, by: &UserId) -> Result<FormOutcome, Error> {
+        let deadline = Deadline::from_now();
         let record = match ApprovalId::try_from(view.private_metadata.clone()) {
             Ok(approval) => self.store.action_by_approval(&approval).await?,
             Err(_) => None,
         };
-        let say = |reply: &Reply| Ok(Submitted::Stays(modals::instead(&modals::saying("Nothing was saved", reply))));
-        let Some(record) = record.map(|record| self.as_of_now(record)) else { return say(&replies::not_known()) };
+        let not_saved = |reply: &Reply| {
+            Ok(FormOutcome::Stays(modals::replacement(&modals::message_window("Nothing was saved", reply))))
+        };
+        let Some(record) = record.map(|record| self.with_current_policy(record)) else {
+            return not_saved(&replies::not_known());
+        };
         if self.was_saved(&record, view).await? {
-            return Ok(Submitted::Closed(InboxAnswer::Counted(record.thread))); // sent twice
+            return Ok(FormOutcome::Closed(InboxAnswer::Counted(record.thread))); // sent twice
         }
-        if let Err(Shut { told, passes }) = self.may_open(&record, by, true, &view.callback_id).await {
-            let told = self.names.known().in_reply(told); // whoever sent it does not wait for names
-            return match passes {
-                true => Ok(Submitted::Stays(check::at_first_field(view, told.words()))),
-                false => say(&told),
+        if let Err(FormRefusal { reply, is_temporary }) = self.may_open(&record, by, true, &view.callback_id).await {
+            let reply = self.names.known().in_reply(reply); // whoever sent it does not wait for names
+            return match is_temporary {
+                true => Ok(FormOutcome::Stays(check::at_first_field(view, reply.words()))),
+                false => not_saved(&reply),
             };
         }
-        let Some(kind) = self.actions.get(record.name.as_str()) else { return say(&replies::no_form()) };
+        let Some(kind) = self.actions.get(record.name.as_str()) else { return not_saved(&replies::no_form()) };
         let checking = Box::pin(check::check(kind.as_ref(), &record.parameters, view, deadline));
         let (parameters, proposal) = match checking.await {
-            Checked::Fine(parameters, proposal) => (parameters, *proposal),
-            Checked::Unchecked(_) => return Ok(Submitted::Stays(check::too_slow(view))),
-            Checked::Wrong(stays) => return Ok(Submitted::Stays(stays)),
-            Checked::NoForm => return say(&replies::no_form()),
+            FormCheck::Valid(parameters, proposal) => (parameters, *proposal),
+            FormCheck::Unchecked(_) => return Ok(FormOutcome::Stays(check::too_slow(view))),
+            FormCheck::Invalid(stays) => return Ok(FormOutcome::Stays(stays)),
+            FormCheck::NoForm => return not_saved(&replies::no_form()),
         };
         if view.callback_id == modals::CHANGE {
             let text = format!("ask again, changed: {}", proposal.card.title.trim_end_matches('?'));
             let request = ActionRequest { action: record.name.clone(), parameters };
-            return self.ask_again(record, view, by, request, text).await.map(Submitted::Closed);
+            return self.ask_again(record, view, by, request, text).await.map(FormOutcome::Closed);
         }
         let irreversible = proposal.card.irreversible || kind.irreversible();
         let policy = (self.policy_for)(&Matter { action: kind.name(), irreversible, scope: &proposal.scope });
-        if let Some(told) = self.leaves_nobody(&record, &policy, by).await {
-            return Ok(Submitted::Stays(check::at_first_field(view, told.words())));
+        if let Some(reply) = self.too_few_approvers(&record, &policy, by).await {
+            return Ok(FormOutcome::Stays(check::at_first_field(view, reply.words())));
         }
         let edit = Edit {
             by: by.clone(),
@@ -214,21 +224,21 @@ impl Approvals {
             window: Some(view.id.clone()),
         };
         match self.replace(&record, kind.as_ref(), proposal, policy, edit).await? {
-            Err(moved_on) if !self.was_saved(&moved_on, view).await? => say(&self.came_after(&moved_on).await),
-            _ => Ok(Submitted::Closed(InboxAnswer::Counted(record.thread))),
+            Err(current) if !self.was_saved(&current, view).await? => not_saved(&self.too_late_reply(&current).await),
+            _ => Ok(FormOutcome::Closed(InboxAnswer::Counted(record.thread))),
         }
     }
 
     /// Returns the reply if too few people would be left who may approve the new values: those who asked or edited may
     /// not, or count as one. `None` where others may be there, or the number is not known.
-    async fn leaves_nobody(&self, record: &ActionRecord, policy: &Policy, by: &UserId) -> Option<Reply> {
+    async fn too_few_approvers(&self, record: &ActionRecord, policy: &Policy, by: &UserId) -> Option<Reply> {
         let mut named = Vec::new();
         for approver in policy.approvers.iter().chain(policy.escalation.iter().flat_map(|more| &more.approvers)) {
             match approver {
                 Approver::Channel => return None,
                 Approver::Requester => named.push(record.requested_by.clone()),
                 Approver::User(user) => named.push(user.clone()),
-                Approver::Group(group) => named.extend(self.groups.members_lately(group).await?),
+                Approver::Group(group) => named.extend(self.groups.recent_members(group).await?),
             }
         }
         let mut ours = vec![record.requested_by.clone(), by.clone()];
@@ -255,10 +265,10 @@ impl Approvals {
         text: String,
     ) -> Result<InboxAnswer, Error> {
         let thread = record.thread.clone();
-        let message = request_again(&record, by, request, text);
+        let message = request_message(&record, by, request, text);
         let to = Destination::mailbox(thread.clone(), true, message);
         self.store.ingest(&Delivery { to, dedup: vec![view.dedup()], at: self.clock.now() }).await?;
-        Ok(InboxAnswer::Passed(thread))
+        Ok(InboxAnswer::PassedOn(thread))
     }
 
     /// Puts a new version in the place of an open card. `Err` has the record as another person left it.

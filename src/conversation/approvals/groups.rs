@@ -29,13 +29,13 @@ use super::{
 
 /// The age of an answer on which a decision may rest: long enough for a burst of presses, short enough that a change of
 /// a group is seen.
-const FOR_A_DECISION: Duration = Duration::from_secs(10);
+const MAX_AGE_FOR_DECISION: Duration = Duration::from_secs(10);
 
 /// The age of an answer that may be shown to people.
-const FOR_A_LIST: Duration = Duration::from_secs(60);
+const MAX_AGE_FOR_LIST: Duration = Duration::from_secs(60);
 
 /// The time a person who pressed or looks waits for a group.
-const PATIENCE: Duration = Duration::from_secs(1);
+const LOOKUP_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The lookup of a workspace's user groups.
 #[derive(Clone)]
@@ -50,12 +50,12 @@ struct Inner {
     people: BTreeSet<UserId>,
     /// The accounts of the workspace's members.
     accounts: People,
-    known: Mutex<HashMap<String, Known>>,
+    known: Mutex<HashMap<String, CachedMembers>>,
 }
 
 /// The members of a group, and the time of asking.
 #[derive(Clone)]
-struct Known {
+struct CachedMembers {
     members: Vec<UserId>,
     asked: Timestamp,
 }
@@ -70,13 +70,15 @@ impl Groups {
     }
 
     /// Returns true if the settings name a person as an approver anywhere: as a user, or by one of `groups`.
-    pub fn names(&self, user: &UserId, groups: &[String]) -> bool {
+    pub fn names_approver(&self, user: &UserId, groups: &[String]) -> bool {
         !groups.is_empty() || self.0.people.contains(user)
     }
 
     /// Returns the groups that a person is in, for lists.
     pub async fn of(&self, user: &UserId) -> Vec<String> {
-        let looked_up = join_all(self.0.named.iter().map(|group| async move { (group, self.lately(group).await) }));
+        let looked_up = join_all(
+            self.0.named.iter().map(|group| async move { (group, self.recent_or_cached_members(group).await) }),
+        );
         let groups = looked_up.await.into_iter().filter(|(_, members)| members.contains(user));
         groups.map(|(group, _)| group.clone()).collect()
     }
@@ -89,8 +91,9 @@ impl Groups {
                 Approver::Channel | Approver::Requester | Approver::User(_) => None,
             });
         let named: BTreeSet<_> = named.collect();
-        let looked_up =
-            join_all(named.into_iter().map(|group| async move { (group, self.members(group, FOR_A_DECISION).await) }));
+        let looked_up = join_all(
+            named.into_iter().map(|group| async move { (group, self.members(group, MAX_AGE_FOR_DECISION).await) }),
+        );
         let (looked_up, account) = tokio::join!(looked_up, self.0.accounts.may(by, Right::Decide));
         let mut person = Person { in_channel, outside: account.err(), ..Person::default() };
         for (group, members) in looked_up {
@@ -111,37 +114,38 @@ impl Groups {
     pub async fn members_now(&self, group: &str) -> Result<Vec<UserId>, Error> {
         let asked = self.0.clock.now();
         let members = self.0.slack.usergroup_members(group).await?;
-        let known = Known { members: members.clone(), asked };
+        let known = CachedMembers { members: members.clone(), asked };
         self.0.known.lock().expect("no holder panics").insert(group.to_owned(), known);
         Ok(members)
     }
 
     /// Returns the members of a group for lists; `None` if they are not known.
-    pub async fn members_lately(&self, group: &str) -> Option<Vec<UserId>> {
-        self.members(group, FOR_A_LIST).await.ok()
+    pub async fn recent_members(&self, group: &str) -> Option<Vec<UserId>> {
+        self.members(group, MAX_AGE_FOR_LIST).await.ok()
     }
 
     /// Returns the members of a group, as Slack last gave them if it does not answer now; none if it never did.
-    async fn lately(&self, group: &str) -> Vec<UserId> {
-        match self.members(group, FOR_A_LIST).await {
+    async fn recent_or_cached_members(&self, group: &str) -> Vec<UserId> {
+        match self.members(group, MAX_AGE_FOR_LIST).await {
             Ok(members) => members,
-            Err(_) => self.known(group).map(|known| known.members).unwrap_or_default(),
+            Err(_) => self.cached(group).map(|known| known.members).unwrap_or_default(),
         }
     }
 
-    /// Returns the members of a group, from an answer no older than `good_for`.
-    async fn members(&self, group: &str, good_for: Duration) -> Result<Vec<UserId>, Error> {
+    /// Returns the members of a group, from an answer no older than `max_age`.
+    async fn members(&self, group: &str, max_age: Duration) -> Result<Vec<UserId>, Error> {
         let now = self.0.clock.now();
-        if let Some(known) = self.known(group).filter(|known| now.since(known.asked) < good_for) {
+        if let Some(known) = self.cached(group).filter(|known| now.since(known.asked) < max_age) {
             return Ok(known.members);
         }
-        let members = timeout(PATIENCE, self.members_now(group)).await.unwrap_or(Err(Error::NoAnswer("too slow")));
+        let members =
+            timeout(LOOKUP_TIMEOUT, self.members_now(group)).await.unwrap_or(Err(Error::NoAnswer("too slow")));
         members.inspect_err(|error| {
             tracing::warn!(error = countersign_core::cause::chain(&error), group, "Cannot look up a user group")
         })
     }
 
-    fn known(&self, group: &str) -> Option<Known> {
+    fn cached(&self, group: &str) -> Option<CachedMembers> {
         self.0.known.lock().expect("no holder panics").get(group).cloned()
     }
 }

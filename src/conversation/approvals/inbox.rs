@@ -20,18 +20,18 @@ use serde_json::json;
 use tokio_util::task::TaskTracker;
 
 use super::{
-    RACES,
-    clicks::{Click, Pressed},
-    decide::{How, decide},
+    MAX_RACES,
+    clicks::{CardButton, Click},
+    decide::{DecisionMethod, decide},
     groups::Groups,
-    people::{Outside, People, Right},
-    policy::{self, Denied, Person},
+    people::{AccountDenial, People, Right},
+    policy::{self, Denial, Person},
     replies,
 };
 use crate::presentation::{links::Links, modals, names::Names};
 
 /// The time after a decision at which its card is assumed to be drawn.
-const SETTLED: Duration = Duration::from_secs(10);
+const REDRAW_GRACE: Duration = Duration::from_secs(10);
 
 /// The outcomes of a click.
 #[derive(Debug, PartialEq)]
@@ -46,27 +46,27 @@ pub enum InboxAnswer {
         /// The thread of the card.
         thread: ThreadId,
         /// The reply to the person.
-        told: Reply,
+        reply: Reply,
     },
     /// Slack did not identify the person: the click is handled again. The reply is for the last failure.
     Unanswered {
         /// The action the click was on.
         record: Box<ActionRecord>,
         /// The reply to the person.
-        told: Reply,
+        reply: Reply,
     },
     /// The click was no decision: it is for the assistant, in this thread.
-    Passed(ThreadId),
+    PassedOn(ThreadId),
     /// The click needs no answer.
-    Nothing,
+    NoAnswer,
 }
 
 impl InboxAnswer {
     /// Returns the private reply to the person, if there is one.
-    pub fn told(&self) -> Option<&Reply> {
+    pub fn reply(&self) -> Option<&Reply> {
         match self {
-            Self::Refused(told) | Self::Redrawn { told, .. } => Some(told),
-            Self::Counted(_) | Self::Passed(_) | Self::Unanswered { .. } | Self::Nothing => None,
+            Self::Refused(reply) | Self::Redrawn { reply, .. } => Some(reply),
+            Self::Counted(_) | Self::PassedOn(_) | Self::Unanswered { .. } | Self::NoAnswer => None,
         }
     }
 }
@@ -162,58 +162,60 @@ impl Approvals {
             Err(error) => return Err(error),
         };
         if click.elsewhere {
-            self.refused(&record, &click.by, Outside::External.word()).await?;
-            return Ok(InboxAnswer::Refused(Outside::External.may_not_decide()));
+            self.record_refusal(&record, &click.by, AccountDenial::External.word()).await?;
+            return Ok(InboxAnswer::Refused(AccountDenial::External.may_not_decide()));
         }
-        if let Some(right) = click.pressed.right()
+        if let Some(right) = click.button.required_right()
             && let Err(outside) = self.people.may(&click.by, right).await
         {
-            let told = match right {
+            let reply = match right {
                 Right::Ask => outside.may_not_ask(),
-                Right::Decide | Right::Take => outside.may_not_decide(),
+                Right::Decide | Right::Participate => outside.may_not_decide(),
             };
-            if outside == Outside::Unanswered {
-                return Ok(InboxAnswer::Unanswered { record: Box::new(record), told });
+            if outside == AccountDenial::Unanswered {
+                return Ok(InboxAnswer::Unanswered { record: Box::new(record), reply });
             }
-            self.refused(&record, &click.by, outside.word()).await?;
-            return Ok(InboxAnswer::Refused(told));
+            self.record_refusal(&record, &click.by, outside.word()).await?;
+            return Ok(InboxAnswer::Refused(reply));
         }
         if self.is_copy(&record, click).await? {
-            self.refused(&record, &click.by, "copied").await?;
-            return Ok(InboxAnswer::Refused(replies::copied(self.took_away(&record, click).await)));
+            self.record_refusal(&record, &click.by, "copied").await?;
+            return Ok(InboxAnswer::Refused(replies::copied(self.delete_copy(&record, click).await)));
         }
-        match click.pressed {
-            Pressed::Approve | Pressed::Reject | Pressed::Withdraw => self.on_decision(record, click, seq).await,
-            Pressed::Stop => self.stop(&record, &click.by, seq).await,
-            Pressed::ShowAll => self.show_all(&record, click).await,
-            Pressed::Edit => self.open_form(record, click, modals::EDIT).await,
-            Pressed::Change => self.open_form(record, click, modals::CHANGE).await,
-            Pressed::Undo | Pressed::Again => self.ask_for(&record, click, seq).await,
-            Pressed::Check => self.check_again(&record, &click.by, seq).await,
-            Pressed::MarkDone => self.say_done(&record, click, seq).await,
-            Pressed::Abandon => self.abandon(&record, click, seq).await,
+        match click.button {
+            CardButton::Approve | CardButton::Reject | CardButton::Withdraw => {
+                self.on_decision(record, click, seq).await
+            }
+            CardButton::Stop => self.stop(&record, &click.by, seq).await,
+            CardButton::ShowAll => self.show_all(&record, click).await,
+            CardButton::Edit => self.open_form(record, click, modals::EDIT).await,
+            CardButton::Change => self.open_form(record, click, modals::CHANGE).await,
+            CardButton::Undo | CardButton::Again => self.request_follow_up(&record, click, seq).await,
+            CardButton::Check => self.check_again(&record, &click.by, seq).await,
+            CardButton::MarkDone => self.mark_done(&record, click, seq).await,
+            CardButton::Abandon => self.abandon(&record, click, seq).await,
         }
     }
 
     /// Handles a press that decides.
     async fn on_decision(&self, mut record: ActionRecord, click: &Click, seq: Seq) -> Result<InboxAnswer, Error> {
         let in_channel = click.channel.as_ref() == Some(&record.thread.channel);
-        for _ in 0..RACES {
-            match self.decide_once(&record, &click.by, (click.pressed, How::Button), in_channel, seq).await? {
+        for _ in 0..MAX_RACES {
+            match self.try_decide(&record, &click.by, (click.button, DecisionMethod::Button), in_channel, seq).await? {
                 Ok(answer) => {
-                    if click.pressed == Pressed::Reject && matches!(answer, InboxAnswer::Counted(_)) {
-                        self.ask_why(&record, click);
+                    if click.button == CardButton::Reject && matches!(answer, InboxAnswer::Counted(_)) {
+                        self.ask_for_reason(&record, click);
                     }
                     return Ok(answer);
                 }
-                Err(moved_on) => record = moved_on,
+                Err(current) => record = current,
             }
         }
-        Err(moved(record))
+        Err(lost_race(record))
     }
 
     /// Returns the reply to a person who comes after the decision.
-    pub(super) async fn came_after(&self, record: &ActionRecord) -> Reply {
+    pub(super) async fn too_late_reply(&self, record: &ActionRecord) -> Reply {
         let newer = match &record.replaced_by {
             Some(newer) => self.links.slot(&record.thread, &newer.slot).await.unwrap_or_default(),
             None => None,
@@ -223,9 +225,9 @@ impl Approvals {
 
     /// Returns the record with the current policy. A record that is not what was shown stays as it is: it will be
     /// refused.
-    pub(super) fn as_of_now(&self, record: ActionRecord) -> ActionRecord {
+    pub(super) fn with_current_policy(&self, record: ActionRecord) -> ActionRecord {
         let shown = record.policy.clone();
-        let mut known = policy::as_of_now(&self.policy_for, record);
+        let mut known = policy::with_current_policy(&self.policy_for, record);
         if known.policy != shown {
             self.keys.sign(&mut known);
         }
@@ -234,18 +236,18 @@ impl Approvals {
 
     /// Returns an open record with the current policy, and true if it changed just now: then it is saved and noted, and
     /// the card says so. `Err` has the record as another writer left it.
-    pub(super) async fn by_settings_of_now(
+    pub(super) async fn update_policy(
         &self,
         record: &ActionRecord,
     ) -> Result<Result<(ActionRecord, bool), ActionRecord>, Error> {
-        let known = self.as_of_now(record.clone());
+        let known = self.with_current_policy(record.clone());
         if known.digest == record.digest {
             return Ok(Ok((known, false)));
         }
         let now = self.clock.now();
         let known = known.moved(record.status).map_err(|error| Error::Corrupt { what: error.to_string() })?;
         let mut changes = Changes::new(CommitId::fresh(), record.thread.clone());
-        changes.audit.push(policy::changed(record, &known, now));
+        changes.audit.push(policy::change_event(record, &known, now));
         changes.outbox.push(known.redrawn(now));
         changes.actions.push(ActionChange { expected: Some(record.revision), record: known.clone() });
         match self.store.apply(&changes).await {
@@ -261,31 +263,31 @@ impl Approvals {
     }
 
     /// Decides, or returns the refusal. `Err` has the record as another writer left it.
-    pub(super) async fn decide_once(
+    pub(super) async fn try_decide(
         &self,
         record: &ActionRecord,
         by: &UserId,
-        (pressed, how): (Pressed, How<'_>),
+        (button, how): (CardButton, DecisionMethod<'_>),
         in_channel: bool,
         seq: Seq,
     ) -> Result<Result<InboxAnswer, ActionRecord>, Error> {
         let now = self.clock.now();
         if !record.status.is_open() {
-            self.refused(record, by, "late").await?;
-            return Ok(Ok(self.draw_again(record, self.came_after(record).await).await?));
+            self.record_refusal(record, by, "late").await?;
+            return Ok(Ok(self.redraw(record, self.too_late_reply(record).await).await?));
         }
         if now >= record.expires_at {
             return self.close_late(record, by).await;
         }
-        let (record, is_redrawn) = match self.by_settings_of_now(record).await? {
+        let (record, is_redrawn) = match self.update_policy(record).await? {
             Ok(known) => known,
-            Err(moved_on) => return Ok(Err(moved_on)),
+            Err(current) => return Ok(Err(current)),
         };
-        let refused = |told: Reply| match is_redrawn {
-            true => InboxAnswer::Redrawn { thread: record.thread.clone(), told },
-            false => InboxAnswer::Refused(told),
+        let refused = |reply: Reply| match is_redrawn {
+            true => InboxAnswer::Redrawn { thread: record.thread.clone(), reply },
+            false => InboxAnswer::Refused(reply),
         };
-        if pressed == Pressed::Approve && !record.proof.holds() {
+        if button == CardButton::Approve && !record.proof.holds() {
             match &record.proof {
                 Proof::KeyMissing(key) => {
                     tracing::error!(action.id = %record.id, %key, "The digest key of a card is missing, so it cannot be approved");
@@ -294,33 +296,33 @@ impl Approvals {
                     tracing::error!(action.id = %record.id, ?proof, "The stored action is not the one that was shown")
                 }
             }
-            self.refused(&record, by, "not what was shown").await?;
+            self.record_refusal(&record, by, "not what was shown").await?;
             return Ok(Ok(refused(replies::not_what_was_shown(&record.proof))));
         }
         let person = self.person(&record, by, in_channel).await;
-        let (allowed, verdict) = match pressed {
-            Pressed::Approve => (policy::may_approve(&record, by, &person), Verdict::Approved),
+        let (allowed, verdict) = match button {
+            CardButton::Approve => (policy::may_approve(&record, by, &person), Verdict::Approved),
             // The no of the person who asked is a change of mind, not a judgement.
-            Pressed::Reject if record.requested_by == *by => {
+            CardButton::Reject if record.requested_by == *by => {
                 (policy::may_withdraw(&record, by, &person), Verdict::Cancelled)
             }
-            Pressed::Reject | Pressed::Stop => {
+            CardButton::Reject | CardButton::Stop => {
                 (policy::may_reject(&record, by, &person), Verdict::Rejected { reason: None })
             }
             _ => (policy::may_withdraw(&record, by, &person), Verdict::Cancelled),
         };
         if let Err(why) = allowed {
-            if why == Denied::Outside(Outside::Unanswered) && !is_redrawn {
-                let told = replies::denied(&record, by, in_channel, why);
-                return Ok(Ok(InboxAnswer::Unanswered { record: Box::new(record), told }));
+            if why == Denial::Account(AccountDenial::Unanswered) && !is_redrawn {
+                let reply = replies::denied(&record, by, in_channel, why);
+                return Ok(Ok(InboxAnswer::Unanswered { record: Box::new(record), reply }));
             }
-            self.refused(&record, by, why.word()).await?;
+            self.record_refusal(&record, by, why.word()).await?;
             return Ok(Ok(refused(replies::denied(&record, by, in_channel, why))));
         }
         let decision = Decision { by: Some(by.clone()), at: now, verdict };
         Ok(match self.write(&record, decision, Some(how), Some(seq)).await? {
             Ok(_) => Ok(InboxAnswer::Counted(record.thread)),
-            Err(moved_on) => Err(moved_on),
+            Err(current) => Err(current),
         })
     }
 
@@ -335,10 +337,10 @@ impl Approvals {
         // The entry stays in the inbox until the person was told.
         match self.write(record, decision, None, None).await? {
             Ok(expired) => {
-                self.refused(&expired, by, "late").await?;
-                Ok(Ok(InboxAnswer::Redrawn { thread: expired.thread, told: replies::out_of_time() }))
+                self.record_refusal(&expired, by, "late").await?;
+                Ok(Ok(InboxAnswer::Redrawn { thread: expired.thread, reply: replies::out_of_time() }))
             }
-            Err(moved_on) => Ok(Err(moved_on)),
+            Err(current) => Ok(Err(current)),
         }
     }
 
@@ -346,7 +348,7 @@ impl Approvals {
     /// recorded where the action ends: it may be over before this arrives.
     async fn stop(&self, record: &ActionRecord, by: &UserId, seq: Seq) -> Result<InboxAnswer, Error> {
         if !matches!(record.status, Status::Approved | Status::Intent) {
-            return Ok(InboxAnswer::Refused(self.came_after(record).await));
+            return Ok(InboxAnswer::Refused(self.too_late_reply(record).await));
         }
         let mut changes = Changes::new(CommitId::fresh(), record.thread.clone());
         changes.inbox_acks.push(seq);
@@ -360,7 +362,7 @@ impl Approvals {
         &self,
         record: &ActionRecord,
         decision: Decision,
-        how: Option<How<'_>>,
+        how: Option<DecisionMethod<'_>>,
         seq: Option<Seq>,
     ) -> Result<Result<ActionRecord, ActionRecord>, Error> {
         let (decided, changes) = decide(record, decision, how, seq)
@@ -382,7 +384,7 @@ impl Approvals {
     }
 
     /// Deletes a second copy of a card in its own thread, where Slack took a post twice. Returns true if it is gone.
-    async fn took_away(&self, record: &ActionRecord, click: &Click) -> bool {
+    async fn delete_copy(&self, record: &ActionRecord, click: &Click) -> bool {
         let thread = &record.thread;
         let is_here = click.channel.as_ref() == Some(&thread.channel) && click.thread.as_ref() == Some(&thread.root);
         match click.message.as_ref().filter(|_| is_here) {
@@ -393,20 +395,20 @@ impl Approvals {
 
     /// Draws a card again that a person still finds buttons on, some time after it was decided: Slack may have refused
     /// the edit.
-    async fn draw_again(&self, record: &ActionRecord, told: Reply) -> Result<InboxAnswer, Error> {
+    async fn redraw(&self, record: &ActionRecord, reply: Reply) -> Result<InboxAnswer, Error> {
         let now = self.clock.now();
         let decided = record.decisions.last().map_or(record.requested_at, |decision| decision.at);
-        if now.since(decided) < SETTLED {
-            return Ok(InboxAnswer::Refused(told)); // the edit is on its way
+        if now.since(decided) < REDRAW_GRACE {
+            return Ok(InboxAnswer::Refused(reply)); // the edit is on its way
         }
         let mut changes = Changes::new(CommitId::fresh(), record.thread.clone());
         changes.outbox.push(record.to_be_redrawn(now));
         self.store.apply(&changes).await?;
-        Ok(InboxAnswer::Redrawn { thread: record.thread.clone(), told })
+        Ok(InboxAnswer::Redrawn { thread: record.thread.clone(), reply })
     }
 
     /// Records a click that did not count.
-    pub(super) async fn refused(&self, record: &ActionRecord, by: &UserId, why: &str) -> Result<(), Error> {
+    pub(super) async fn record_refusal(&self, record: &ActionRecord, by: &UserId, why: &str) -> Result<(), Error> {
         let mut changes = Changes::new(CommitId::fresh(), record.thread.clone());
         let event = record.event(AuditKind::ClickRefused, self.clock.now(), Some(by.clone()), json!({ "why": why }));
         changes.audit.push(event);
@@ -418,12 +420,12 @@ impl Approvals {
     /// # Errors
     ///
     /// If the store does not answer.
-    pub async fn on_unanswered(&self, record: &ActionRecord, by: &UserId) -> Result<(), Error> {
-        self.refused(record, by, Outside::Unanswered.word()).await
+    pub async fn record_unidentified(&self, record: &ActionRecord, by: &UserId) -> Result<(), Error> {
+        self.record_refusal(record, by, AccountDenial::Unanswered.word()).await
     }
 }
 
 /// Returns the error after losing every race to write: the entry is handled again.
-pub(super) fn moved(record: ActionRecord) -> Error {
+pub(super) fn lost_race(record: ActionRecord) -> Error {
     Error::ActionMoved { id: record.id.clone(), current: Some(Box::new(record)) }
 }

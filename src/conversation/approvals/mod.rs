@@ -8,7 +8,7 @@
 //! | [`decide`] | pure: a record and a decision give the changes to write |
 //! | [`inbox`] | joins them with the store: the first wins in one compare-and-set, everyone else gets a reply |
 //! | [`forms`] | windows that cards open |
-//! | [`telling`], [`named_now`] | tells approvers that a card waits; finds the cards that they may approve now |
+//! | [`notify`], [`named_approver`] | tells approvers that a card waits; finds the cards that they may approve now |
 //! | [`withdraw`] | withdraws an open request |
 //! | [`replies`] | the sentences |
 //!
@@ -23,14 +23,14 @@ mod follow_ups;
 pub mod forms;
 pub mod groups;
 pub mod inbox;
-pub mod named_now;
+pub mod named_approver;
+pub mod notify;
 pub mod people;
 pub mod policy;
 pub mod replies;
-pub mod telling;
 mod timers;
 mod typed;
 pub mod withdraw;
 
 /// The number of tries at a write when others move the action meanwhile: each time, theirs counted.
-const RACES: usize = 8;
+const MAX_RACES: usize = 8;

@@ -25,22 +25,22 @@ use tokio::time::timeout;
 use crate::presentation::render;
 
 /// The age of an answer on which a decision may rest.
-const FOR_A_DECISION: Duration = Duration::from_secs(10);
+const MAX_AGE_FOR_DECISION: Duration = Duration::from_secs(10);
 
 /// The age of an answer that is good enough for a question.
-const FOR_A_QUESTION: Duration = Duration::from_secs(60);
+const MAX_AGE_FOR_QUESTION: Duration = Duration::from_secs(60);
 
 /// The time a person who decides waits; a submitted window is answered within two seconds.
-const PATIENCE: Duration = Duration::from_millis(1500);
+const LOOKUP_TIMEOUT: Duration = Duration::from_millis(1500);
 
 /// The time a request waits for Slack to identify the person before they are told that it does not.
-const PATIENCE_WITH_WORDS: Duration = Duration::from_secs(30);
+const SILENT_WAIT: Duration = Duration::from_secs(30);
 
 /// The time a request waits while even that reply does not arrive.
-const AT_MOST: Duration = Duration::from_secs(3600);
+const MAX_WAIT: Duration = Duration::from_secs(3600);
 
 /// The number of accounts that are remembered.
-const KEPT: usize = 1000;
+const MAX_ACCOUNTS: usize = 1000;
 
 /// The user that posts for Slack itself.
 const SLACKBOT: &str = "USLACKBOT";
@@ -53,12 +53,12 @@ pub enum Right {
     /// Ask for something, or look something up.
     Ask,
     /// See everything on a card, or stop an action in progress; either of the other two gives this right.
-    Take,
+    Participate,
 }
 
 /// The reasons why a person has no rights.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outside {
+pub enum AccountDenial {
     /// The person is a guest.
     Guest,
     /// The person belongs to another workspace.
@@ -73,7 +73,7 @@ pub enum Outside {
     Unanswered,
 }
 
-impl Outside {
+impl AccountDenial {
     /// Returns the word for the record.
     pub fn word(self) -> &'static str {
         match self {
@@ -146,7 +146,7 @@ struct Inner {
     us: Identity,
     deciding: Vec<String>,
     asking: Vec<String>,
-    known: Mutex<HashMap<UserId, (Option<Outside>, Timestamp)>>,
+    known: Mutex<HashMap<UserId, (Option<AccountDenial>, Timestamp)>>,
 }
 
 impl fmt::Debug for People {
@@ -167,59 +167,59 @@ impl People {
     /// # Errors
     ///
     /// The reason why not.
-    pub async fn may(&self, user: &UserId, right: Right) -> Result<(), Outside> {
+    pub async fn may(&self, user: &UserId, right: Right) -> Result<(), AccountDenial> {
         let inner = &self.0;
         if *user == inner.us.user {
-            return Err(Outside::Bot); // whatever the settings say, it does not answer itself
+            return Err(AccountDenial::Bot); // whatever the settings say, it does not answer itself
         }
         let outside = match right {
-            Right::Decide => self.outside(user, FOR_A_DECISION).await,
-            Right::Ask | Right::Take => self.outside(user, FOR_A_QUESTION).await,
+            Right::Decide => self.account_denial(user, MAX_AGE_FOR_DECISION).await,
+            Right::Ask | Right::Participate => self.account_denial(user, MAX_AGE_FOR_QUESTION).await,
         };
         let Some(outside) = outside else { return Ok(()) };
         let named = |list: &[String]| outside.setting().is_some_and(|word| list.iter().any(|named| named == word));
         let allowed = match right {
             Right::Decide => named(&inner.deciding),
             Right::Ask => named(&inner.asking),
-            Right::Take => named(&inner.deciding) || named(&inner.asking),
+            Right::Participate => named(&inner.deciding) || named(&inner.asking),
         };
         if allowed { Ok(()) } else { Err(outside) }
     }
 
     /// Returns the reason why a person is no full member; `None` if they are.
-    async fn outside(&self, user: &UserId, good_for: Duration) -> Option<Outside> {
+    async fn account_denial(&self, user: &UserId, max_age: Duration) -> Option<AccountDenial> {
         let inner = &self.0;
         if user.as_str() == SLACKBOT {
-            return Some(Outside::Bot);
+            return Some(AccountDenial::Bot);
         }
         let asked = inner.clock.now();
         let known = inner.known.lock().expect("no holder panics").get(user).copied();
         if let Some((outside, at)) = known
-            && asked.since(at) < good_for
+            && asked.since(at) < max_age
         {
             return outside;
         }
         let looked_up =
-            timeout(PATIENCE, inner.slack.user_info(user)).await.unwrap_or(Err(Error::NoAnswer("too slow")));
+            timeout(LOOKUP_TIMEOUT, inner.slack.user_info(user)).await.unwrap_or(Err(Error::NoAnswer("too slow")));
         let outside = match looked_up {
-            Ok(person) => self.kind_of(&person),
+            Ok(person) => self.denial_for(&person),
             // Whom Slack does not show to us is nobody of this workspace.
             Err(Error::Gone { code } | Error::Refused { code })
                 if matches!(code.as_str(), "user_not_found" | "user_not_visible" | "users_not_found") =>
             {
-                Some(Outside::External)
+                Some(AccountDenial::External)
             }
             Err(error) => {
                 tracing::warn!(
                     error = countersign_core::cause::chain(&error),
                     "Cannot look up what kind of account somebody has"
                 );
-                return Some(if error.is_final() { Outside::NotLookedUp } else { Outside::Unanswered });
+                return Some(if error.is_final() { AccountDenial::NotLookedUp } else { AccountDenial::Unanswered });
             }
         };
-        if outside != Some(Outside::NotLookedUp) {
+        if outside != Some(AccountDenial::NotLookedUp) {
             let mut known = inner.known.lock().expect("no holder panics");
-            if known.len() >= KEPT {
+            if known.len() >= MAX_ACCOUNTS {
                 known.clear();
             }
             known.insert(user.clone(), (outside, asked));
@@ -228,19 +228,19 @@ impl People {
     }
 
     /// Returns the kind of an account that is no full member's; `None` for a full member's.
-    fn kind_of(&self, person: &account::Person) -> Option<Outside> {
+    fn denial_for(&self, person: &account::Person) -> Option<AccountDenial> {
         let us = &self.0.us;
         let in_team = us.team.as_ref().map(|team| person.teams.contains(team));
         let in_enterprise = us.enterprise.as_ref().map(|ours| person.enterprise.as_ref() == Some(ours));
         match in_team.or(in_enterprise) {
-            _ if person.deleted => Some(Outside::Deactivated),
-            _ if person.is_bot => Some(Outside::Bot),
-            _ if person.is_stranger => Some(Outside::External),
-            Some(false) if person.teams.is_empty() => Some(Outside::NotLookedUp),
-            Some(false) => Some(Outside::External),
-            _ if person.is_guest => Some(Outside::Guest),
+            _ if person.deleted => Some(AccountDenial::Deactivated),
+            _ if person.is_bot => Some(AccountDenial::Bot),
+            _ if person.is_stranger => Some(AccountDenial::External),
+            Some(false) if person.teams.is_empty() => Some(AccountDenial::NotLookedUp),
+            Some(false) => Some(AccountDenial::External),
+            _ if person.is_guest => Some(AccountDenial::Guest),
             Some(true) => None,
-            None => Some(Outside::NotLookedUp),
+            None => Some(AccountDenial::NotLookedUp),
         }
     }
 }
@@ -249,13 +249,13 @@ impl People {
 impl Admission for People {
     async fn admits(&self, thread: &ThreadId, by: &UserId, said: &MessageTs) -> Admits {
         let Err(outside) = self.may(by, Right::Ask).await else { return Admits::Yes };
-        let waited = said.sent_at().map_or(AT_MOST, |said| self.0.clock.now().since(said));
-        if outside == Outside::Unanswered && waited < PATIENCE_WITH_WORDS {
+        let waited = said.sent_at().map_or(MAX_WAIT, |said| self.0.clock.now().since(said));
+        if outside == AccountDenial::Unanswered && waited < SILENT_WAIT {
             return Admits::Later;
         }
-        let told = render::reply(&outside.may_not_ask());
-        match self.0.slack.post_ephemeral(&thread.channel, Some(&thread.root), by, &told).await {
-            Err(error) if !error.is_final() && waited < AT_MOST => Admits::Later,
+        let message = render::reply(&outside.may_not_ask());
+        match self.0.slack.post_ephemeral(&thread.channel, Some(&thread.root), by, &message).await {
+            Err(error) if !error.is_final() && waited < MAX_WAIT => Admits::Later,
             Err(error) => {
                 tracing::warn!(error = countersign_core::cause::chain(&error), "A private answer was not delivered");
                 Admits::No(outside.word())

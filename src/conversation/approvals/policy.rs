@@ -11,7 +11,7 @@ use countersign_graph::{
 };
 use serde_json::json;
 
-use super::{envelope, people::Outside};
+use super::{envelope, people::AccountDenial};
 
 /// The measure of a standing approval that names the changes it covers.
 const COVERS: &str = "covers";
@@ -20,16 +20,16 @@ const COVERS: &str = "covers";
 /// granted by those who may approve the changes that it covers.
 pub fn policy_for(settings: &config::Approvals, matter: &Matter<'_>) -> Policy {
     let own = if matter.irreversible { settings.own_irreversible } else { settings.own_request };
-    let (contexts, lines): (Vec<_>, Vec<_>) = lines(settings, matter).into_iter().unzip();
-    let listed = |wanted: fn(&Rule) -> Option<&Vec<String>>, usual: &Vec<String>| {
-        let lists = lines.iter().map(|line| line.iter().find_map(wanted).unwrap_or(usual));
+    let (contexts, lines): (Vec<_>, Vec<_>) = rule_lines(settings, matter).into_iter().unzip();
+    let lists_of = |list_of: fn(&Rule) -> Option<&Vec<String>>, usual: &Vec<String>| {
+        let lists = lines.iter().map(|line| line.iter().find_map(list_of).unwrap_or(usual));
         lists.map(|names| names.iter().map(|name| approver(name)).collect::<Vec<_>>()).collect::<Vec<_>>()
     };
-    let lists = listed(|rule| rule.approvers.as_ref(), &settings.approvers);
-    let (approvers, also) = in_each(lists.clone());
-    let apart = approvers.is_empty().then(|| apart(&contexts, &lists)).flatten();
+    let lists = lists_of(|rule| rule.approvers.as_ref(), &settings.approvers);
+    let (approvers, also) = common_approvers(lists.clone());
+    let apart = approvers.is_empty().then(|| disjoint_contexts(&contexts, &lists)).flatten();
     // Whoever is brought in decides alone, so every line has to name them.
-    let mut brought_in = listed(|rule| rule.escalate_to.as_ref(), &settings.escalate_to);
+    let mut brought_in = lists_of(|rule| rule.escalate_to.as_ref(), &settings.escalate_to);
     let mut more = brought_in.pop().unwrap_or_default();
     more.retain(|approver| brought_in.iter().all(|list| list.contains(approver)));
     // Where nobody may decide, nobody is brought in.
@@ -48,15 +48,15 @@ pub fn policy_for(settings: &config::Approvals, matter: &Matter<'_>) -> Policy {
             .unwrap_or(settings.needed),
         typed: !matter.irreversible,
         escalation,
-        because: apart.as_ref().map(|contexts| to_change(contexts)),
+        because: apart.as_ref().map(|contexts| operator_hint(contexts)),
         apart,
     };
-    envelope::stricter(usual, &settings.envelopes, settings.measures, matter.scope)
+    envelope::tightened(usual, &settings.envelopes, settings.measures, matter.scope)
 }
 
 /// Returns the record with the current policy, and still with the digest of what was shown. A record that is not what
 /// was shown stays as it is: it will be refused.
-pub fn as_of_now(policy_for: &PolicyFor, mut record: ActionRecord) -> ActionRecord {
+pub fn with_current_policy(policy_for: &PolicyFor, mut record: ActionRecord) -> ActionRecord {
     let policy = policy_for(&Matter::of(&record));
     if record.proof.holds() {
         record.policy = policy;
@@ -65,14 +65,14 @@ pub fn as_of_now(policy_for: &PolicyFor, mut record: ActionRecord) -> ActionReco
 }
 
 /// Returns the audit event for a policy that changed since the card was shown, and with it the digest.
-pub fn changed(shown: &ActionRecord, known: &ActionRecord, at: Timestamp) -> AuditDraft {
+pub fn change_event(shown: &ActionRecord, known: &ActionRecord, at: Timestamp) -> AuditDraft {
     let detail = json!({ "policy": known.policy, "digest": known.digest, "before": shown.digest });
     known.event(AuditKind::PolicyChanged, at, None, detail)
 }
 
 /// Returns the lines of rules that a change has to satisfy, each with the most exact rule first: one for each of its
 /// contexts, and for a standing approval one more for each change that it covers. The strictest of them counts.
-fn lines<'a>(settings: &config::Approvals, matter: &Matter<'a>) -> Vec<(Option<&'a str>, Vec<Rule>)> {
+fn rule_lines<'a>(settings: &config::Approvals, matter: &Matter<'a>) -> Vec<(Option<&'a str>, Vec<Rule>)> {
     let covered = matter.scope.measures.get(COVERS).into_iter().flatten();
     let covered: Vec<&str> = covered.filter_map(|action| action.as_str()).collect();
     let contexts: Vec<Option<&str>> = match matter.scope.contexts.as_slice() {
@@ -100,7 +100,7 @@ fn lines<'a>(settings: &config::Approvals, matter: &Matter<'a>) -> Vec<(Option<&
 
 /// Returns the people who are in each of these lists: one list, and further lists that such a person has to be in as
 /// well where that is not known without a lookup. Nobody, if one of them is empty.
-fn in_each(mut lists: Vec<Vec<Approver>>) -> (Vec<Approver>, Vec<Vec<Approver>>) {
+fn common_approvers(mut lists: Vec<Vec<Approver>>) -> (Vec<Approver>, Vec<Vec<Approver>>) {
     lists.sort_by_key(Vec::len);
     let mut people: Option<Vec<Approver>> = None;
     let mut others: Vec<Vec<Approver>> = Vec::new();
@@ -128,7 +128,7 @@ fn in_each(mut lists: Vec<Vec<Approver>>) -> (Vec<Approver>, Vec<Vec<Approver>>)
 
 /// Returns the contexts whose lists have nobody in common: two, if two are enough for that. `None` if a list is empty:
 /// then nobody is meant to decide.
-fn apart(contexts: &[Option<&str>], lists: &[Vec<Approver>]) -> Option<Vec<String>> {
+fn disjoint_contexts(contexts: &[Option<&str>], lists: &[Vec<Approver>]) -> Option<Vec<String>> {
     if lists.iter().any(Vec::is_empty) {
         return None;
     }
@@ -151,7 +151,7 @@ fn apart(contexts: &[Option<&str>], lists: &[Vec<Approver>]) -> Option<Vec<Strin
 }
 
 /// Returns the hint for the bot's operator where the lists of these contexts have nobody in common.
-fn to_change(contexts: &[String]) -> String {
+fn operator_hint(contexts: &[String]) -> String {
     let who = "whoever runs me has to name the same person in";
     match contexts {
         [] => format!("nobody can approve this; {who} each of the lists of approvers that apply to it"),
@@ -182,7 +182,7 @@ fn approver(name: &str) -> Approver {
 
 /// The reasons why a person's approval does not count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Denied {
+pub enum Denial {
     /// The person is not among the approvers.
     NotAnApprover,
     /// It is the person's own request.
@@ -192,10 +192,10 @@ pub enum Denied {
     /// A user group could not be looked up: the person may be in it.
     Uncertain,
     /// The person's account gives no right to decide.
-    Outside(Outside),
+    Account(AccountDenial),
 }
 
-impl Denied {
+impl Denial {
     /// Returns the word for the record.
     pub fn word(self) -> &'static str {
         match self {
@@ -203,7 +203,7 @@ impl Denied {
             Self::OwnRequest => "own request",
             Self::Twice => "twice",
             Self::Uncertain => "group not looked up",
-            Self::Outside(outside) => outside.word(),
+            Self::Account(outside) => outside.word(),
         }
     }
 }
@@ -218,57 +218,57 @@ pub struct Person {
     /// True if a user group could not be looked up: the person may be in it.
     pub is_uncertain: bool,
     /// The reason why the decision never counts, under any policy; `None` for a full member of the workspace.
-    pub outside: Option<Outside>,
+    pub outside: Option<AccountDenial>,
 }
 
 impl Person {
     /// Returns `Ok` if the person's decision may count at all.
-    fn counts(&self) -> Result<(), Denied> {
-        self.outside.map_or(Ok(()), |outside| Err(Denied::Outside(outside)))
+    fn check_account(&self) -> Result<(), Denial> {
+        self.outside.map_or(Ok(()), |outside| Err(Denial::Account(outside)))
     }
 }
 
 /// Returns `Ok` if `by` may approve.
-pub fn may_approve(record: &ActionRecord, by: &UserId, person: &Person) -> Result<(), Denied> {
-    person.counts()?;
+pub fn may_approve(record: &ActionRecord, by: &UserId, person: &Person) -> Result<(), Denial> {
+    person.check_account()?;
     if !is_approver(record, by, person) {
-        return Err(if person.is_uncertain { Denied::Uncertain } else { Denied::NotAnApprover });
+        return Err(if person.is_uncertain { Denial::Uncertain } else { Denial::NotAnApprover });
     }
     if record.is_request_of(by) && !record.policy.own_request {
-        return Err(Denied::OwnRequest);
+        return Err(Denial::OwnRequest);
     }
     let approved = record.approved_by();
     // Where fewer are needed than when they pressed first, their press sets it off.
     if approved.contains(by) && approved.len() < record.policy.needed as usize {
-        return Err(Denied::Twice);
+        return Err(Denial::Twice);
     }
     // Who asked and who edited count as one where a second person is needed.
     let ours = |person: &UserId| person != by && record.is_request_of(person);
     if record.policy.needed > 1 && record.is_request_of(by) && approved.iter().any(ours) {
-        return Err(Denied::OwnRequest);
+        return Err(Denial::OwnRequest);
     }
     Ok(())
 }
 
 /// Returns `Ok` if `by` may reject: every approver, and always the person who asked or edited.
-pub fn may_reject(record: &ActionRecord, by: &UserId, person: &Person) -> Result<(), Denied> {
-    person.counts()?;
+pub fn may_reject(record: &ActionRecord, by: &UserId, person: &Person) -> Result<(), Denial> {
+    person.check_account()?;
     match record.is_request_of(by) || is_approver(record, by, person) {
         true => Ok(()),
-        false if person.is_uncertain => Err(Denied::Uncertain),
-        false => Err(Denied::NotAnApprover),
+        false if person.is_uncertain => Err(Denial::Uncertain),
+        false => Err(Denial::NotAnApprover),
     }
 }
 
 /// Returns `Ok` if `by` may say that an action with an unknown outcome was done: everyone who may approve it.
-pub fn may_settle(record: &ActionRecord, by: &UserId, person: &Person) -> Result<(), Denied> {
-    may_approve(record, by, person).or_else(|why| if why == Denied::Twice { Ok(()) } else { Err(why) })
+pub fn may_settle(record: &ActionRecord, by: &UserId, person: &Person) -> Result<(), Denial> {
+    may_approve(record, by, person).or_else(|why| if why == Denial::Twice { Ok(()) } else { Err(why) })
 }
 
 /// Returns `Ok` if `by` may withdraw: only the person who asked, or edited.
-pub fn may_withdraw(record: &ActionRecord, by: &UserId, person: &Person) -> Result<(), Denied> {
-    person.counts()?;
-    if record.is_request_of(by) { Ok(()) } else { Err(Denied::NotAnApprover) }
+pub fn may_withdraw(record: &ActionRecord, by: &UserId, person: &Person) -> Result<(), Denial> {
+    person.check_account()?;
+    if record.is_request_of(by) { Ok(()) } else { Err(Denial::NotAnApprover) }
 }
 
 fn is_approver(record: &ActionRecord, by: &UserId, person: &Person) -> bool {

@@ -11,7 +11,7 @@ use countersign_graph::{
 };
 use countersign_slack::mrkdwn::Mrkdwn;
 
-use super::{consent::Unseen, policy::Denied};
+use super::{consent::UnseenReason, policy::Denial};
 
 /// Returns the reply when the key in the button is not, or no longer, known.
 pub fn not_known() -> Reply {
@@ -63,27 +63,27 @@ pub fn out_of_time() -> Reply {
 }
 
 /// Returns the reply to a yes to a card that the person cannot have read as it is.
-pub fn not_seen(record: &ActionRecord, why: Unseen) -> Reply {
+pub fn not_seen(record: &ActionRecord, why: UnseenReason) -> Reply {
     let (text, then) = match why {
-        Unseen::NotShown => (
+        UnseenReason::NotShown => (
             Text::from("The card ")
                 .bold(record.card.title.clone())
                 .plain(" isn't in the thread, so nothing was approved."),
             "/countersign pending shows what holds it up.",
         ),
-        Unseen::Unsure => (
+        UnseenReason::Unsure => (
             Text::from("I can't tell whether the card ")
                 .bold(record.card.title.clone())
                 .plain(" is up to date in the thread, so nothing was approved."),
             "Use the buttons on the card.",
         ),
-        Unseen::Before => (
+        UnseenReason::Before => (
             Text::from("You said yes before the card ")
                 .bold(record.card.title.clone())
                 .plain(" was posted, so nothing was approved."),
             "Read the card, then use its buttons or say yes again.",
         ),
-        Unseen::Older => (
+        UnseenReason::Older => (
             Text::from("The card ")
                 .bold(record.card.title.clone())
                 .plain(" is being updated, so nothing was approved."),
@@ -94,15 +94,15 @@ pub fn not_seen(record: &ActionRecord, why: Unseen) -> Reply {
 }
 
 /// Returns the reply to a person who may not settle an action whose outcome is not known.
-pub fn may_not_settle(record: &ActionRecord, by: &UserId, in_channel: bool, why: Denied) -> Reply {
+pub fn may_not_settle(record: &ActionRecord, by: &UserId, in_channel: bool, why: Denial) -> Reply {
     let text = match why {
-        Denied::OwnRequest if record.requested_by == *by => {
+        Denial::OwnRequest if record.requested_by == *by => {
             "You asked for this, so another person has to say that it was done."
         }
-        Denied::OwnRequest => "You edited this, so another person has to say that it was done.",
-        Denied::NotAnApprover | Denied::Twice => "You cannot settle this. You can press Check again.",
-        Denied::Uncertain => return denied(record, by, in_channel, why),
-        Denied::Outside(outside) => return outside.may_not_decide(),
+        Denial::OwnRequest => "You edited this, so another person has to say that it was done.",
+        Denial::NotAnApprover | Denial::Twice => "You cannot settle this. You can press Check again.",
+        Denial::Uncertain => return denied(record, by, in_channel, why),
+        Denial::Account(outside) => return outside.may_not_decide(),
     };
     Reply::text(text).hint(Text::from("Who may settle it: ").join(deciders(record, in_channel)).plain("."))
 }
@@ -158,27 +158,27 @@ pub fn already_decided(record: &ActionRecord, now: Timestamp, newer: Option<Stri
 }
 
 /// Returns the reply to a person who may not decide. `in_channel`: it is read in the channel of the request.
-pub fn denied(record: &ActionRecord, by: &UserId, in_channel: bool, why: Denied) -> Reply {
+pub fn denied(record: &ActionRecord, by: &UserId, in_channel: bool, why: Denial) -> Reply {
     let text = match why {
-        Denied::Outside(outside) => return outside.may_not_decide(),
-        Denied::OwnRequest if record.card.irreversible && record.requested_by == *by => {
+        Denial::Account(outside) => return outside.may_not_decide(),
+        Denial::OwnRequest if record.card.irreversible && record.requested_by == *by => {
             "You asked for this, and it cannot be undone, so another person has to approve it."
         }
-        Denied::OwnRequest if record.requested_by == *by => "You asked for this, so another person has to approve it.",
-        Denied::OwnRequest => "You edited this, so another person has to approve it.",
-        Denied::NotAnApprover => "You cannot decide about this.",
-        Denied::Twice => "Your approval is counted already; another person has to approve as well.",
-        Denied::Uncertain => {
+        Denial::OwnRequest if record.requested_by == *by => "You asked for this, so another person has to approve it.",
+        Denial::OwnRequest => "You edited this, so another person has to approve it.",
+        Denial::NotAnApprover => "You cannot decide about this.",
+        Denial::Twice => "Your approval is counted already; another person has to approve as well.",
+        Denial::Uncertain => {
             "I can't look up the user groups at the moment, so I don't know whether you may decide. Please press again."
         }
     };
     let reply = Reply::text(text);
     let anyone = record.policy.approvers == [Approver::Channel] && record.policy.also.is_empty();
     match why {
-        Denied::OwnRequest if anyone && record.thread.channel.is_direct() => {
+        Denial::OwnRequest if anyone && record.thread.channel.is_direct() => {
             reply.hint("Nobody else can read this conversation. Ask me in a channel, where somebody can approve it.")
         }
-        Denied::OwnRequest | Denied::Twice if anyone => reply,
+        Denial::OwnRequest | Denial::Twice if anyone => reply,
         _ => reply.hint(Text::from("Who may decide: ").join(deciders(record, in_channel)).plain(".")),
     }
 }

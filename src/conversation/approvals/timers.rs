@@ -9,8 +9,8 @@ use countersign_graph::{
 use serde_json::json;
 
 use super::{
-    RACES,
-    inbox::{Approvals, InboxAnswer, moved},
+    MAX_RACES,
+    inbox::{Approvals, InboxAnswer, lost_race},
     policy, replies,
 };
 
@@ -21,18 +21,18 @@ impl Approvals {
     ///
     /// If the store does not answer.
     pub async fn on_expiry(&self, approval: &ApprovalId, seq: Seq) -> Result<InboxAnswer, Error> {
-        let Some(mut record) = self.store.action_by_approval(approval).await? else { return Ok(InboxAnswer::Nothing) };
-        for _ in 0..RACES {
+        let Some(mut record) = self.store.action_by_approval(approval).await? else { return Ok(InboxAnswer::NoAnswer) };
+        for _ in 0..MAX_RACES {
             if !record.status.is_open() {
-                return Ok(InboxAnswer::Nothing); // decided
+                return Ok(InboxAnswer::NoAnswer); // decided
             }
             let decision = Decision { by: None, at: self.clock.now(), verdict: Verdict::Expired };
             match self.write(&record, decision, None, Some(seq)).await? {
                 Ok(expired) => return Ok(InboxAnswer::Counted(expired.thread)),
-                Err(moved_on) => record = moved_on, // one of several approvals, perhaps
+                Err(current) => record = current, // one of several approvals, perhaps
             }
         }
-        Err(moved(record))
+        Err(lost_race(record))
     }
 
     /// Reminds the thread, once, that a card's time is nearly over.
@@ -43,11 +43,11 @@ impl Approvals {
     pub async fn on_reminder(&self, approval: &ApprovalId, seq: Seq) -> Result<InboxAnswer, Error> {
         let Some(record) = self.store.action_by_approval(approval).await?.filter(|record| record.status.is_open())
         else {
-            return Ok(InboxAnswer::Nothing);
+            return Ok(InboxAnswer::NoAnswer);
         };
         let now = self.clock.now();
         if now >= record.expires_at {
-            return Ok(InboxAnswer::Nothing); // it comes too late: the bot was away
+            return Ok(InboxAnswer::NoAnswer); // it comes too late: the bot was away
         }
         let mut changes = Changes::new(CommitId::fresh(), record.thread.clone());
         changes.inbox_acks.push(seq);
@@ -63,7 +63,7 @@ impl Approvals {
     ///
     /// If the store does not answer.
     pub async fn on_escalation(&self, approval: &ApprovalId, seq: Seq) -> Result<InboxAnswer, Error> {
-        for _ in 0..RACES {
+        for _ in 0..MAX_RACES {
             match self.escalate(approval, seq).await {
                 Err(Error::ActionMoved { .. }) => {} // somebody was faster: as it is now
                 answer => return answer,
@@ -73,15 +73,15 @@ impl Approvals {
     }
 
     async fn escalate(&self, approval: &ApprovalId, seq: Seq) -> Result<InboxAnswer, Error> {
-        let Some(record) = self.store.action_by_approval(approval).await? else { return Ok(InboxAnswer::Nothing) };
+        let Some(record) = self.store.action_by_approval(approval).await? else { return Ok(InboxAnswer::NoAnswer) };
         let shown = record;
-        let mut record = self.as_of_now(shown.clone());
+        let mut record = self.with_current_policy(shown.clone());
         if !record.status.is_open() || record.escalated_at.is_some() || record.newcomers().is_empty() {
-            return Ok(InboxAnswer::Nothing);
+            return Ok(InboxAnswer::NoAnswer);
         }
         let now = self.clock.now();
         if now >= record.expires_at {
-            return Ok(InboxAnswer::Nothing);
+            return Ok(InboxAnswer::NoAnswer);
         }
         let expected = Some(record.revision);
         record = record.moved(Status::Pending).map_err(|error| Error::Corrupt { what: error.to_string() })?;
@@ -89,7 +89,7 @@ impl Approvals {
         let mut changes = Changes::new(CommitId::fresh(), record.thread.clone());
         changes.inbox_acks.push(seq);
         if record.digest != shown.digest {
-            changes.audit.push(policy::changed(&shown, &record, now));
+            changes.audit.push(policy::change_event(&shown, &record, now));
         }
         let detail = json!({ "escalated_to": record.policy.escalation });
         changes.audit.push(record.event(AuditKind::Reminded, now, None, detail));

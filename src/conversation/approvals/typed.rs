@@ -9,10 +9,10 @@ use countersign_graph::{
 };
 
 use super::{
-    RACES,
-    clicks::{Pressed, Typed},
-    consent::{self, Unseen},
-    decide::How,
+    MAX_RACES,
+    clicks::{CardButton, TypedAnswer},
+    consent::{self, UnseenReason},
+    decide::DecisionMethod,
     inbox::{Approvals, InboxAnswer},
     people::Right,
     replies,
@@ -23,10 +23,10 @@ impl Approvals {
     /// Handles a typed yes, no or never mind. A no while a question is open is the answer to the question, since it was
     /// asked last. Never mind withdraws the one open card of the person who asked for it; any other meaning is for the
     /// assistant to find.
-    pub async fn on_typed(&self, typed: &Typed, seq: Seq) -> Result<InboxAnswer, Error> {
+    pub async fn on_typed(&self, typed: &TypedAnswer, seq: Seq) -> Result<InboxAnswer, Error> {
         let saved = self.store.load(&typed.thread).await?;
         if !typed.addressed && saved.is_none() {
-            return Ok(InboxAnswer::Nothing); // two people agreeing about something else
+            return Ok(InboxAnswer::NoAnswer); // two people agreeing about something else
         }
         let before = self.memories.read(saved);
         let is_drafting = before.as_ref().is_some_and(|before| before.is_drafting); // then that is what is let go
@@ -40,72 +40,80 @@ impl Approvals {
         let only = own.next().filter(|_| own.next().is_none());
         let mut record = match open.as_slice() {
             [] => return self.pass_on(typed, seq).await,
-            _ if let (Pressed::Withdraw, Some(only)) = (typed.means, only) => only.clone(),
-            _ if typed.means == Pressed::Withdraw => return self.pass_on(typed, seq).await,
-            _ if typed.means == Pressed::Reject && is_drafting => return self.pass_on(typed, seq).await,
-            _ if typed.means == Pressed::Approve && is_choosing => return self.pass_on(typed, seq).await,
+            _ if let (CardButton::Withdraw, Some(only)) = (typed.meaning, only) => only.clone(),
+            _ if typed.meaning == CardButton::Withdraw => return self.pass_on(typed, seq).await,
+            _ if typed.meaning == CardButton::Reject && is_drafting => return self.pass_on(typed, seq).await,
+            _ if typed.meaning == CardButton::Approve && is_choosing => return self.pass_on(typed, seq).await,
             [one] => one.clone(),
-            [first, ..] if !self.answers_us(typed, first, before.as_ref()).await? => return Ok(InboxAnswer::Nothing),
+            [first, ..] if !self.answers_us(typed, first, before.as_ref()).await? => return Ok(InboxAnswer::NoAnswer),
             several => return Ok(InboxAnswer::Refused(replies::which_card(several))),
         };
-        if typed.means != Pressed::Withdraw && !self.answers_us(typed, &record, before.as_ref()).await? {
-            return self.said_to_another(typed, &record).await;
+        if typed.meaning != CardButton::Withdraw && !self.answers_us(typed, &record, before.as_ref()).await? {
+            return self.refuse_unaddressed(typed, &record).await;
         }
-        let unseen = match typed.means {
-            Pressed::Approve => self.was_not_seen(typed, &record).await?,
+        let unseen = match typed.meaning {
+            CardButton::Approve => self.unseen_reason(typed, &record).await?,
             _ => None,
         };
-        if typed.means == Pressed::Approve && !record.policy.typed && unseen != Some(Unseen::NotShown) {
+        if typed.meaning == CardButton::Approve && !record.policy.typed && unseen != Some(UnseenReason::NotShown) {
             if let Err(outside) = self.people.may(&typed.by, Right::Decide).await {
-                self.refused(&record, &typed.by, outside.word()).await?;
+                self.record_refusal(&record, &typed.by, outside.word()).await?;
                 return Ok(InboxAnswer::Refused(outside.may_not_decide()));
             }
-            self.refused(&record, &typed.by, "typed").await?;
+            self.record_refusal(&record, &typed.by, "typed").await?;
             return Ok(InboxAnswer::Refused(replies::use_the_button(&record)));
         }
         if let Some(unseen) = unseen {
-            self.refused(&record, &typed.by, unseen.word()).await?;
+            self.record_refusal(&record, &typed.by, unseen.word()).await?;
             return Ok(InboxAnswer::Refused(replies::not_seen(&record, unseen)));
         }
-        for _ in 0..RACES {
-            match self.decide_once(&record, &typed.by, (typed.means, How::Typed(&typed.text)), true, seq).await? {
+        for _ in 0..MAX_RACES {
+            match self
+                .try_decide(&record, &typed.by, (typed.meaning, DecisionMethod::Typed(&typed.text)), true, seq)
+                .await?
+            {
                 Ok(answer) => return Ok(answer),
-                Err(moved_on) => record = moved_on,
+                Err(current) => record = current,
             }
         }
-        Ok(InboxAnswer::Refused(self.came_after(&record).await))
+        Ok(InboxAnswer::Refused(self.too_late_reply(&record).await))
     }
 
     /// Turns down a yes or no that follows another person's words. The person gets one reply for each card: most such
     /// words are meant for the people there.
-    async fn said_to_another(&self, typed: &Typed, record: &ActionRecord) -> Result<InboxAnswer, Error> {
+    async fn refuse_unaddressed(&self, typed: &TypedAnswer, record: &ActionRecord) -> Result<InboxAnswer, Error> {
         let why = "said to somebody else";
         let audit = self.store.audit(&typed.thread).await?;
-        let is_told = audit.iter().map(|entry| &entry.event).any(|event| {
+        let is_reported = audit.iter().map(|entry| &entry.event).any(|event| {
             event.kind == AuditKind::ClickRefused
                 && event.action.as_ref() == Some(&record.id)
                 && event.by.as_ref() == Some(&typed.by)
                 && event.detail["why"] == why
         });
-        if is_told {
-            return Ok(InboxAnswer::Nothing);
+        if is_reported {
+            return Ok(InboxAnswer::NoAnswer);
         }
-        self.refused(record, &typed.by, why).await?;
-        Ok(InboxAnswer::Refused(match self.was_not_seen(typed, record).await? {
-            Some(unseen @ Unseen::NotShown) => replies::not_seen(record, unseen),
+        self.record_refusal(record, &typed.by, why).await?;
+        Ok(InboxAnswer::Refused(match self.unseen_reason(typed, record).await? {
+            Some(unseen @ UnseenReason::NotShown) => replies::not_seen(record, unseen),
             _ => replies::not_taken(record),
         }))
     }
 
     /// Returns the reason why the person who typed a yes cannot have seen the card; `None` if they can.
-    async fn was_not_seen(&self, typed: &Typed, record: &ActionRecord) -> Result<Option<Unseen>, Error> {
+    async fn unseen_reason(&self, typed: &TypedAnswer, record: &ActionRecord) -> Result<Option<UnseenReason>, Error> {
         let posted = self.store.posted(&record.thread, &record.slot).await?;
-        Ok(consent::unseen(posted.as_ref(), &typed.ts, record))
+        Ok(consent::unseen_reason(posted.as_ref(), &typed.ts, record))
     }
 
     /// Returns true if a typed yes or no answers the bot: it was addressed to it, or the message before it is the
     /// bot's.
-    async fn answers_us(&self, typed: &Typed, record: &ActionRecord, before: Option<&Memory>) -> Result<bool, Error> {
+    async fn answers_us(
+        &self,
+        typed: &TypedAnswer,
+        record: &ActionRecord,
+        before: Option<&Memory>,
+    ) -> Result<bool, Error> {
         if typed.addressed {
             return Ok(true);
         }
@@ -132,7 +140,7 @@ impl Approvals {
     }
 
     /// Passes words that answer no card to the assistant.
-    async fn pass_on(&self, typed: &Typed, seq: Seq) -> Result<InboxAnswer, Error> {
+    async fn pass_on(&self, typed: &TypedAnswer, seq: Seq) -> Result<InboxAnswer, Error> {
         let mut changes = Changes::new(CommitId::fresh(), typed.thread.clone());
         changes.messages.push(ThreadMessage::Said {
             by: typed.by.clone(),
@@ -143,6 +151,6 @@ impl Approvals {
         });
         changes.inbox_acks.push(seq);
         self.store.apply(&changes).await?;
-        Ok(InboxAnswer::Passed(typed.thread.clone()))
+        Ok(InboxAnswer::PassedOn(typed.thread.clone()))
     }
 }

@@ -60,7 +60,7 @@ pub enum Outcome {
     /// The command is answered, and something in the thread changed.
     Changed(Reply),
     /// The message is for the assistant.
-    Passed,
+    PassedOn,
 }
 
 impl ThreadCommand {
@@ -89,7 +89,7 @@ pub async fn execute(
     let is_asking = memories.read(store.load(&request.thread).await?).is_some_and(|memory| memory.is_drafting);
     if is_asking && (request.command == ThreadCommand::Cancel || !request.mentioned) {
         pass_on(store, request, seq).await?;
-        return Ok(Outcome::Passed);
+        return Ok(Outcome::PassedOn);
     }
     match request.command {
         ThreadCommand::Status => status(store, request, now, is_asking).await.map(Outcome::Answered),

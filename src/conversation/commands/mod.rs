@@ -145,7 +145,7 @@ impl Commands {
     ///
     /// If the store does not answer.
     pub async fn notebook(&self, by: &UserId, thread: &ThreadId) -> Result<Reply, Error> {
-        match self.0.notebook.put_into_thread(thread, by).await {
+        match self.0.notebook.export_to_thread(thread, by).await {
             Ok(exported) => {
                 let url = self.0.links.message(&thread.channel, &thread.root, &thread.root);
                 Ok(replies::exported(exported.title.as_deref(), &thread.channel, url))
@@ -153,7 +153,7 @@ impl Commands {
             Err(notebook::Error::Store(error)) => Err(error),
             Err(error) => {
                 tracing::warn!(thread.id = %thread, error = countersign_core::cause::chain(&error), "A thread was not exported");
-                Ok(notebook::cannot(&error))
+                Ok(notebook::refusal_reply(&error))
             }
         }
     }
@@ -197,7 +197,7 @@ impl Commands {
         Asker {
             by: command.by.clone(),
             place: (command.team.clone(), command.channel.clone()),
-            is_named: self.0.groups.names(&command.by, &groups),
+            is_named: self.0.groups.names_approver(&command.by, &groups),
             groups,
         }
     }

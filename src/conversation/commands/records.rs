@@ -15,7 +15,7 @@ use countersign_graph::{
 
 use super::replies::{self, CardVisibility};
 use crate::{
-    approvals::named_now::Named,
+    approvals::named_approver::NamedApprover,
     presentation::links::{Links, linked},
     record::{sight::Asker, undelivered},
 };
@@ -45,8 +45,8 @@ impl Records<'_> {
     /// Lists the cards that wait for a decision, as far as the asker may see them.
     pub async fn pending(&self, asker: &Asker) -> Result<Reply, Error> {
         let found = self.store.actions_under(&asker.waiting(), &[Status::Pending], MAX_LISTED + 1).await?;
-        let named = Named { user: &asker.by, groups: &asker.groups, is_named: asker.is_named };
-        let mut found = named.with_those_of_now(self.store, self.policy_for, found).await?;
+        let named = NamedApprover { user: &asker.by, groups: &asker.groups, is_named: asker.is_named };
+        let mut found = named.with_current_cards(self.store, self.policy_for, found).await?;
         found.truncate(MAX_LISTED + 1);
         let letters = self.store.dead_letters(MAX_DEAD_LETTERS).await?;
         let mut lines = Vec::new();
@@ -59,7 +59,7 @@ impl Records<'_> {
             });
         }
         let reply = replies::pending(lines, found.len() > MAX_LISTED, self.now);
-        Ok(undelivered::listed(reply, &letters, asker, &found, self.links))
+        Ok(undelivered::with_undelivered(reply, &letters, asker, &found, self.links))
     }
 
     /// Lists the latest changes, as far as the asker may see them.

@@ -22,16 +22,16 @@ use futures_util::future::join_all;
 use tokio::time::timeout;
 
 /// The age that a name may have.
-const GOOD_FOR: Duration = Duration::from_secs(600);
+const MAX_AGE: Duration = Duration::from_secs(600);
 
 /// The time for which a failed lookup is not tried again.
-const NOT_AGAIN_FOR: Duration = Duration::from_secs(60);
+const RETRY_AFTER: Duration = Duration::from_secs(60);
 
 /// The time that a message to be shown waits for a name.
-const PATIENCE: Duration = Duration::from_secs(1);
+const LOOKUP_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The most people whose names are kept.
-const KEPT: usize = 1000;
+const MAX_PEOPLE: usize = 1000;
 
 /// The lookup of the names of a workspace's user groups and people.
 #[derive(Clone)]
@@ -40,8 +40,8 @@ pub struct Names(Arc<Inner>);
 struct Inner {
     slack: SlackClient,
     clock: Arc<dyn Clock>,
-    groups: Mutex<Option<Known<Handles>>>,
-    people: Mutex<HashMap<UserId, Known<Option<String>>>>,
+    groups: Mutex<Option<Cached<Handles>>>,
+    people: Mutex<HashMap<UserId, Cached<Option<String>>>>,
 }
 
 /// The handle of each group by its id, with the `@`.
@@ -49,14 +49,14 @@ type Handles = Arc<HashMap<String, String>>;
 
 /// The result of a lookup, and the time until which it is not repeated.
 #[derive(Clone)]
-struct Known<T> {
-    what: T,
+struct Cached<T> {
+    value: T,
     until: Timestamp,
 }
 
 /// The names for one text, reply or card.
 #[derive(Clone, Debug, Default)]
-pub struct Called {
+pub struct ResolvedNames {
     groups: Handles,
     people: HashMap<UserId, String>,
 }
@@ -68,7 +68,7 @@ impl Names {
     }
 
     /// Returns the names of the user groups in the policies of these actions.
-    pub async fn of_approvers<'a>(&self, records: impl IntoIterator<Item = &'a ActionRecord>) -> Called {
+    pub async fn of_approvers<'a>(&self, records: impl IntoIterator<Item = &'a ActionRecord>) -> ResolvedNames {
         let is_group = |approver: &Approver| matches!(approver, Approver::Group(_));
         let names_any = records.into_iter().any(|record| {
             let policy = &record.policy;
@@ -76,35 +76,35 @@ impl Names {
             std::iter::once(&policy.approvers).chain(&policy.also).chain(more).flatten().any(is_group)
         });
         let groups = if names_any { self.handles().await } else { Handles::default() };
-        Called { groups, ..Called::default() }
+        ResolvedNames { groups, ..ResolvedNames::default() }
     }
 
     /// Returns the names of the user groups as far as they are known already: for callers who cannot wait.
-    pub fn known(&self) -> Called {
-        let groups = self.known_handles().map(|known| known.what).unwrap_or_default();
-        Called { groups, ..Called::default() }
+    pub fn known(&self) -> ResolvedNames {
+        let groups = self.cached_handles().map(|known| known.value).unwrap_or_default();
+        ResolvedNames { groups, ..ResolvedNames::default() }
     }
 
     /// Returns the reply with names in it.
     pub async fn in_reply<'a>(&self, reply: &'a Reply) -> Cow<'a, Reply> {
         let spans: Vec<&Span> = texts(reply).into_iter().flat_map(|text| &text.0).collect();
         match self.of(&spans).await {
-            Some(called) => Cow::Owned(called.in_reply(reply.clone())),
+            Some(resolved) => Cow::Owned(resolved.in_reply(reply.clone())),
             None => Cow::Borrowed(reply),
         }
     }
 
     /// Returns the state of a card with names in it.
     pub async fn in_state(&self, state: CardState) -> CardState {
-        let called = match &state {
+        let resolved = match &state {
             CardState::Open { deciders, .. } => self.of(&deciders.0.iter().collect::<Vec<_>>()).await,
             CardState::Running { .. } | CardState::Closed { .. } => None,
         };
-        called.unwrap_or_default().in_state(state)
+        resolved.unwrap_or_default().in_state(state)
     }
 
     /// Returns the names of all in these spans; `None` if they name no one.
-    async fn of(&self, spans: &[&Span]) -> Option<Called> {
+    async fn of(&self, spans: &[&Span]) -> Option<ResolvedNames> {
         let mut people: Vec<&UserId> = Vec::new();
         for span in spans {
             match span {
@@ -120,34 +120,35 @@ impl Names {
             join_all(people.into_iter().map(|user| async move { Some((user.clone(), self.person(user).await?)) }));
         let groups = async { if has_groups { self.handles().await } else { Handles::default() } };
         let (groups, people) = tokio::join!(groups, people);
-        Some(Called { groups, people: people.into_iter().flatten().collect() })
+        Some(ResolvedNames { groups, people: people.into_iter().flatten().collect() })
     }
 
     /// Returns the handles of all groups; the last known ones where Slack does not answer.
     async fn handles(&self) -> Handles {
-        let (now, known) = (self.0.clock.now(), self.known_handles());
+        let (now, known) = (self.0.clock.now(), self.cached_handles());
         if let Some(known) = known.as_ref().filter(|known| now < known.until) {
-            return known.what.clone();
+            return known.value.clone();
         }
-        let asked = timeout(PATIENCE, self.0.slack.usergroups()).await.unwrap_or(Err(Error::NoAnswer("too slow")));
+        let asked =
+            timeout(LOOKUP_TIMEOUT, self.0.slack.usergroups()).await.unwrap_or(Err(Error::NoAnswer("too slow")));
         let known = match asked {
             Ok(groups) => {
                 let handles = groups.into_iter().map(|group| (group.id, format!("@{}", group.handle)));
-                Known { what: Arc::new(handles.collect()), until: now + GOOD_FOR }
+                Cached { value: Arc::new(handles.collect()), until: now + MAX_AGE }
             }
             Err(error) => {
                 tracing::warn!(
                     error = countersign_core::cause::chain(&error),
                     "Cannot look up what user groups are called"
                 );
-                Known { what: known.map(|known| known.what).unwrap_or_default(), until: now + NOT_AGAIN_FOR }
+                Cached { value: known.map(|known| known.value).unwrap_or_default(), until: now + RETRY_AFTER }
             }
         };
         *self.0.groups.lock().expect("no holder panics") = Some(known.clone());
-        known.what
+        known.value
     }
 
-    fn known_handles(&self) -> Option<Known<Handles>> {
+    fn cached_handles(&self) -> Option<Cached<Handles>> {
         self.0.groups.lock().expect("no holder panics").clone()
     }
 
@@ -156,29 +157,30 @@ impl Names {
         let now = self.0.clock.now();
         let known = self.0.people.lock().expect("no holder panics").get(user).cloned();
         if let Some(known) = known.as_ref().filter(|known| now < known.until) {
-            return known.what.clone();
+            return known.value.clone();
         }
-        let asked = timeout(PATIENCE, self.0.slack.user_info(user)).await.unwrap_or(Err(Error::NoAnswer("too slow")));
+        let asked =
+            timeout(LOOKUP_TIMEOUT, self.0.slack.user_info(user)).await.unwrap_or(Err(Error::NoAnswer("too slow")));
         let known = match asked {
-            Ok(person) => Known { what: Some(person.name), until: now + GOOD_FOR },
+            Ok(person) => Cached { value: Some(person.name), until: now + MAX_AGE },
             Err(error) => {
                 tracing::warn!(
                     error = countersign_core::cause::chain(&error),
                     "Cannot look up what somebody is called"
                 );
-                Known { what: known.and_then(|known| known.what), until: now + NOT_AGAIN_FOR }
+                Cached { value: known.and_then(|known| known.value), until: now + RETRY_AFTER }
             }
         };
         let mut people = self.0.people.lock().expect("no holder panics");
-        if people.len() >= KEPT {
+        if people.len() >= MAX_PEOPLE {
             people.clear();
         }
         people.insert(user.clone(), known.clone());
-        known.what
+        known.value
     }
 }
 
-impl Called {
+impl ResolvedNames {
     /// Returns the text with names in it. A group looks like code, in which Slack searches for no mention.
     pub fn in_text(&self, text: Text) -> Text {
         let named = text.0.into_iter().map(|span| match &span {
@@ -249,14 +251,14 @@ mod tests {
             let message = render::reply(&reply);
             (message.text.clone(), message.blocks[0]["text"]["text"].as_str().unwrap().to_owned())
         };
-        let called = |handle: &str, name: &str| Called {
+        let resolved = |handle: &str, name: &str| ResolvedNames {
             groups: Arc::new([("S1".to_owned(), handle.to_owned())].into()),
             people: [(UserId::from("U2"), name.to_owned())].into(),
         };
-        let (text, block) = drawn(called("@stats", "Bo").in_reply(reply.clone()));
+        let (text, block) = drawn(resolved("@stats", "Bo").in_reply(reply.clone()));
         assert_eq!(text, "by Bo, @stats or S2\nby Bo, @stats or S2");
         assert_eq!(block, "by Bo, `@stats` or `S2`", "a name that is not known is the id");
-        let (text, block) = drawn(called("@a`<!here>", "<!channel> <@U3>").in_reply(reply));
+        let (text, block) = drawn(resolved("@a`<!here>", "<!channel> <@U3>").in_reply(reply));
         for drawn in [text, block] {
             assert!(!drawn.contains("<!") && !drawn.contains("<@"), "{drawn}");
         }

@@ -13,7 +13,7 @@ use serde_json::json;
 
 /// A person's rating of an answer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Rated {
+pub struct Rating {
     /// The thread of the answer.
     pub thread: ThreadId,
     /// The person who rated it.
@@ -45,8 +45,8 @@ impl Ratings {
     /// # Errors
     ///
     /// If the store does not answer.
-    pub async fn on_rated(&self, rated: &Rated, seq: Seq) -> Result<Reply, Error> {
-        let Rated { thread, by, run, helped, .. } = rated;
+    pub async fn record_rating(&self, rating: &Rating, seq: Seq) -> Result<Reply, Error> {
+        let Rating { thread, by, run, helped, .. } = rating;
         let record = self.store.audit(thread).await?;
         let of_run = |entry: &&AuditEntry| entry.event.detail["run"] == json!(run);
         if !record.iter().filter(of_run).any(|entry| entry.event.kind == AuditKind::Answered) {

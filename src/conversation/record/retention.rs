@@ -23,13 +23,13 @@ use serde_json::{Value, json};
 use super::notebook::redact::{TYPED, placeholder};
 
 /// The number of threads that are cleared in one round.
-const AT_A_TIME: usize = 50;
+const MAX_THREADS: usize = 50;
 
 /// The fields of a record that hold people's words.
-const WORDS: [&str; 2] = ["text", "reason"];
+const WORD_FIELDS: [&str; 2] = ["text", "reason"];
 
 /// The number of a thread's rejections that are read.
-const REJECTIONS: usize = 1000;
+const MAX_REJECTIONS: usize = 1000;
 
 /// The service that deletes the words of finished threads.
 #[derive(Clone, Debug)]
@@ -57,7 +57,7 @@ impl Retention {
         let now = self.clock.now();
         let before = Timestamp(now.millis().saturating_sub(i64::try_from(keep.as_millis()).unwrap_or(i64::MAX)));
         let mut forgotten = 0;
-        for thread in self.store.finished(before, AT_A_TIME).await? {
+        for thread in self.store.finished(before, MAX_THREADS).await? {
             forgotten += usize::from(self.forget(&thread, before, now).await?);
         }
         if forgotten > 0 {
@@ -80,7 +80,7 @@ impl Retention {
         let (checkpoint, record) = match self.kept {
             Kept::Nothing => (None, Vec::new()),
             Kept::Whole => (Some(emptied), Vec::new()),
-            Kept::Hashes => (Some(emptied), hidden(self.store.audit(thread).await?)),
+            Kept::Hashes => (Some(emptied), without_words(self.store.audit(thread).await?)),
         };
         let files = self.kept != Kept::Whole;
         let forget = Forget { thread: thread.clone(), version, before, checkpoint, files, record };
@@ -101,7 +101,8 @@ impl Retention {
 
     /// Returns the rejected requests of a thread without their reasons.
     async fn without_reasons(&self, thread: &ThreadId) -> Result<Vec<ActionChange>, Error> {
-        let filter = ActionFilter { thread: Some(thread.clone()), statuses: vec![Status::Rejected], limit: REJECTIONS };
+        let filter =
+            ActionFilter { thread: Some(thread.clone()), statuses: vec![Status::Rejected], limit: MAX_REJECTIONS };
         let mut changes = Vec::new();
         for record in self.store.actions(&filter).await? {
             let Ok(mut hidden) = record.moved(Status::Rejected) else { continue };
@@ -119,10 +120,10 @@ impl Retention {
 }
 
 /// Returns the entries that hold people's words, without the words.
-fn hidden(record: Vec<AuditEntry>) -> Vec<AuditEntry> {
+fn without_words(record: Vec<AuditEntry>) -> Vec<AuditEntry> {
     let hide = |entry: &AuditEntry| {
         entry.clone().hide(|place, value, commitment| {
-            let named = place.rsplit('/').next().is_some_and(|field| WORDS.contains(&field));
+            let named = place.rsplit('/').next().is_some_and(|field| WORD_FIELDS.contains(&field));
             ((named || place == TYPED) && value.is_string()).then(|| Value::String(placeholder(commitment)))
         })
     };

@@ -29,7 +29,7 @@ impl Asker {
     /// Returns the labels of the open actions that may be shown.
     pub fn waiting(&self) -> Vec<Label> {
         let mut labels = vec![self.here(), Label::AskedBy(self.by.clone())];
-        labels.extend(named(&self.by, &self.groups));
+        labels.extend(approver_labels(&self.by, &self.groups));
         labels
     }
 
@@ -45,7 +45,7 @@ impl Asker {
 }
 
 /// Returns the labels that name a person as an approver.
-pub fn named(user: &UserId, groups: &[String]) -> Vec<Label> {
+pub fn approver_labels(user: &UserId, groups: &[String]) -> Vec<Label> {
     let groups = groups.iter().cloned().map(Label::NamesGroup);
     std::iter::once(Label::Names(user.clone())).chain(groups).collect()
 }

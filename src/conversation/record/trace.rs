@@ -7,10 +7,10 @@ use countersign_graph::store::{ActionFilter, AuditEntry, AuditKind, Error, StepR
 use serde_json::{Value, json};
 
 /// The most steps that are listed: the newest.
-const STEPS: usize = 500;
+const MAX_STEPS: usize = 500;
 
 /// The most threads, and the most actions of a thread, that are listed.
-const THREADS: usize = 100;
+const MAX_THREADS: usize = 100;
 
 /// The reader of traces.
 #[derive(Clone, Debug)]
@@ -30,7 +30,7 @@ impl Traces {
     ///
     /// If the store does not answer.
     pub async fn threads(&self) -> Result<Value, Error> {
-        let threads = self.store.threads(THREADS).await?;
+        let threads = self.store.threads(MAX_THREADS).await?;
         let rows = threads.iter().map(|summary| {
             json!({
                 "thread": summary.thread.to_string(),
@@ -53,9 +53,9 @@ impl Traces {
     /// If the store does not answer.
     pub async fn trace(&self, thread: &ThreadId) -> Result<Option<Value>, Error> {
         let Some(saved) = self.store.load(thread).await? else { return Ok(None) };
-        let after = saved.version.saturating_sub(STEPS as Version);
-        let steps = self.store.steps(thread, after, STEPS).await?;
-        let filter = ActionFilter { thread: Some(thread.clone()), statuses: Vec::new(), limit: THREADS };
+        let after = saved.version.saturating_sub(MAX_STEPS as Version);
+        let steps = self.store.steps(thread, after, MAX_STEPS).await?;
+        let filter = ActionFilter { thread: Some(thread.clone()), statuses: Vec::new(), limit: MAX_THREADS };
         let actions = self.store.actions(&filter).await?;
         let audit = self.store.audit(thread).await?;
         Ok(Some(json!({
@@ -93,14 +93,14 @@ impl Traces {
 fn runs(steps: &[(Version, StepRecord)], audit: &[AuditEntry]) -> Vec<Value> {
     let mut runs: Vec<(&str, Vec<Value>, String)> = Vec::new();
     for (version, step) in steps {
-        let told = told(*version, step);
+        let step_json = step_json(*version, step);
         match runs.iter_mut().find(|(run, ..)| *run == step.run.as_str()) {
-            Some((_, steps, _)) => steps.push(told),
-            None => runs.push((step.run.as_str(), vec![told], step.at.to_string())),
+            Some((_, steps, _)) => steps.push(step_json),
+            None => runs.push((step.run.as_str(), vec![step_json], step.at.to_string())),
         }
     }
-    let told = |(run, steps, started): (&str, Vec<Value>, String)| json!({ "run": run, "started_at": started, "steps": steps, "ratings": ratings(run, audit) });
-    runs.into_iter().map(told).collect()
+    let run_json = |(run, steps, started): (&str, Vec<Value>, String)| json!({ "run": run, "started_at": started, "steps": steps, "ratings": ratings(run, audit) });
+    runs.into_iter().map(run_json).collect()
 }
 
 /// Returns people's ratings of the answer of a run.
@@ -112,7 +112,7 @@ fn ratings(run: &str, audit: &[AuditEntry]) -> Vec<Value> {
         .collect()
 }
 
-fn told(version: Version, step: &StepRecord) -> Value {
+fn step_json(version: Version, step: &StepRecord) -> Value {
     json!({
         "version": version,
         "node": step.node,

@@ -14,10 +14,10 @@ use super::sight::Asker;
 use crate::presentation::links::{Links, linked};
 
 /// The number of messages that are listed.
-const LISTED: usize = 10;
+const MAX_LISTED: usize = 10;
 
 /// The prefix of the slots of messages that report an undelivered one.
-const TELLS: &str = "undelivered:";
+const REPORT_PREFIX: &str = "undelivered:";
 
 /// Returns the messages among the dead letters, each with its thread.
 pub fn messages(letters: &[DeadLetter]) -> impl Iterator<Item = (&DeadLetter, &ThreadId, &Outgoing)> {
@@ -29,7 +29,13 @@ pub fn messages(letters: &[DeadLetter]) -> impl Iterator<Item = (&DeadLetter, &T
 
 /// Adds to an answer the messages that the asker may be shown: those of the channel they ask from, direct ones to them,
 /// and those with a card they are shown (`records`).
-pub fn listed(reply: Reply, letters: &[DeadLetter], asker: &Asker, records: &[ActionRecord], links: &Links) -> Reply {
+pub fn with_undelivered(
+    reply: Reply,
+    letters: &[DeadLetter],
+    asker: &Asker,
+    records: &[ActionRecord],
+    links: &Links,
+) -> Reply {
     let may_see = |(_, thread, outgoing): &(&DeadLetter, &ThreadId, &Outgoing)| {
         let of_card =
             records.iter().any(|record| record.thread == **thread && outgoing.slot.as_ref() == Some(&record.slot));
@@ -42,15 +48,15 @@ pub fn listed(reply: Reply, letters: &[DeadLetter], asker: &Asker, records: &[Ac
     if seen.is_empty() {
         return reply;
     }
-    let lines = seen.iter().take(LISTED).map(|(letter, thread, outgoing)| {
+    let lines = seen.iter().take(MAX_LISTED).map(|(letter, thread, outgoing)| {
         linked(line(letter, outgoing), links.message(&thread.channel, &thread.root, &thread.root), "open the thread")
     });
     let reply = reply.and(Part::Text("Not delivered:".into())).and(Part::List(lines.collect()));
     let reply = match seen.len() {
-        more if more > LISTED => reply.hint(format!("{} more are not listed.", more - LISTED)),
+        more if more > MAX_LISTED => reply.hint(format!("{} more are not listed.", more - MAX_LISTED)),
         _ => reply,
     };
-    seen.iter().take(LISTED).enumerate().fold(reply, |reply, (n, (_, _, outgoing))| {
+    seen.iter().take(MAX_LISTED).enumerate().fold(reply, |reply, (n, (_, _, outgoing))| {
         let label = if seen.len() == 1 { "Send again".to_owned() } else { format!("Send again: {}", n + 1) };
         reply.resend(label, outgoing.nonce.as_str())
     })
@@ -78,12 +84,12 @@ pub fn slot_of_direct_notice(of: &Outgoing) -> Slot {
 /// Returns the slot of the message that reports another as undelivered.
 pub fn slot_of_notice(of: &Outgoing) -> Slot {
     let name = of.slot.as_ref().map_or(of.nonce.as_str(), Slot::as_str);
-    Slot::new(format!("{TELLS}{name}"))
+    Slot::new(format!("{REPORT_PREFIX}{name}"))
 }
 
 /// Returns true if a message reports another as undelivered.
-pub fn tells_of_another(outgoing: &Outgoing) -> bool {
-    outgoing.slot.as_ref().is_some_and(|slot| slot.as_str().starts_with(TELLS))
+pub fn is_report(outgoing: &Outgoing) -> bool {
+    outgoing.slot.as_ref().is_some_and(|slot| slot.as_str().starts_with(REPORT_PREFIX))
 }
 
 /// Returns the kind of a message in a word, for metrics and lists.
@@ -100,7 +106,7 @@ pub fn kind(body: &Outbound) -> &'static str {
 }
 
 /// Returns the messages that remove outdated reports on an undelivered message, in its thread and directly.
-pub fn take_back(of: &Outgoing, at: Timestamp) -> [Outgoing; 2] {
+pub fn report_removals(of: &Outgoing, at: Timestamp) -> [Outgoing; 2] {
     [slot_of_notice(of), slot_of_direct_notice(of)].map(|slot| Outgoing {
         slot: Some(slot),
         nonce: Nonce::fresh(),
@@ -111,7 +117,7 @@ pub fn take_back(of: &Outgoing, at: Timestamp) -> [Outgoing; 2] {
 }
 
 /// Returns the reply when a message is being sent again.
-pub fn sent_again() -> Reply {
+pub fn sending_again() -> Reply {
     Reply::text("I'm sending it again. If Slack refuses it once more, I'll say so.")
 }
 

@@ -22,13 +22,13 @@ use countersign_slack::{
 use super::{
     inbox::{Inbox, Seat},
     interaction::{Interaction, SendAgain},
-    order::Order,
+    keyword::Keyword,
     stopping::Stop,
     workers::Workers,
 };
 use crate::{
     approvals::{
-        clicks::{Click, Pressed, Reason, Typed},
+        clicks::{CardButton, Click, Reason, TypedAnswer},
         consent,
     },
     commands::{
@@ -42,7 +42,7 @@ use crate::{
             UNDO, WITHDRAW, rated,
         },
     },
-    record::rating::Rated,
+    record::rating::Rating,
     surfaces::{
         home::{PAGE, content::Pages},
         shortcuts,
@@ -86,7 +86,7 @@ impl Dispatch {
             (Ingested::New(_), Destination::Mailbox { thread, .. }) => self.workers.wake(thread),
             (Ingested::New(seq), Destination::Inbox { partition, entry, claim: Some(_) }) => {
                 if let Some(seat) = seat {
-                    self.inbox.take(ClaimedInteraction { partition, seq, attempts: 0, entry }, seat);
+                    self.inbox.spawn(ClaimedInteraction { partition, seq, attempts: 0, entry }, seat);
                 }
             }
             (Ingested::New(_), Destination::Inbox { .. }) => {} // found as soon as a seat is free
@@ -124,31 +124,33 @@ impl Dispatch {
             let request = ThreadCommandRequest { thread, by, text, ts, command, mentioned };
             return self.put_in_inbox(partition, &Interaction::ThreadCommand(request), dedup).await;
         }
-        let order = Order::typed(&text);
-        if let Some(order) = order.filter(|order| thread_ts.is_some() || *order == Order::Notebook && addressed) {
-            return self.on_order(order, thread, by, addressed, dedup).await;
+        let keyword = Keyword::parse(&text);
+        if let Some(keyword) =
+            keyword.filter(|keyword| thread_ts.is_some() || *keyword == Keyword::Notebook && addressed)
+        {
+            return self.on_keyword(keyword, thread, by, addressed, dedup).await;
         }
-        if let (Some(means), Some(_)) = (consent::typed(&text), thread_ts) {
+        if let (Some(meaning), Some(_)) = (consent::parse(&text), thread_ts) {
             let partition = thread.partition();
-            let typed = Interaction::Typed(Typed { thread, by, text, ts, means, addressed });
+            let typed = Interaction::TypedAnswer(TypedAnswer { thread, by, text, ts, meaning, addressed });
             return self.put_in_inbox(partition, &typed, dedup).await;
         }
         let message = ThreadMessage::Said { by, text, ts, addressed, request: None };
         self.store(Destination::mailbox(thread, addressed, message), dedup).await
     }
 
-    async fn on_order(
+    async fn on_keyword(
         &self,
-        order: Order,
+        keyword: Keyword,
         thread: ThreadId,
         by: UserId,
         addressed: bool,
         dedup: Vec<DedupKey>,
     ) -> Result<(), SinkError> {
         let partition = thread.partition();
-        let entry = match order {
-            Order::Stop => Interaction::Stop(Stop { thread, by, addressed }),
-            Order::Notebook => Interaction::Notebook { thread, by, addressed },
+        let entry = match keyword {
+            Keyword::Stop => Interaction::Stop(Stop { thread, by, addressed }),
+            Keyword::Notebook => Interaction::Notebook { thread, by, addressed },
         };
         self.put_in_inbox(partition, &entry, dedup).await
     }
@@ -163,8 +165,8 @@ impl Dispatch {
         let root = interaction.thread_ts.as_ref().unwrap_or(message).clone();
         let thread = ThreadId { team: interaction.team.clone(), channel: channel.clone(), root };
         let (by, response_url) = (interaction.user.clone(), interaction.response_url.clone());
-        let rated = Interaction::Rated(Rated { thread: thread.clone(), by, run, helped, response_url });
-        self.put_in_inbox(thread.partition(), &rated, vec![interaction.dedup.clone()]).await
+        let rating = Interaction::Rating(Rating { thread: thread.clone(), by, run, helped, response_url });
+        self.put_in_inbox(thread.partition(), &rating, vec![interaction.dedup.clone()]).await
     }
 
     async fn on_interaction(&self, interaction: interaction::Interaction) -> Result<SinkAnswer, SinkError> {
@@ -186,7 +188,7 @@ impl Dispatch {
         callback: &str,
         text: &str,
     ) -> Result<(), SinkError> {
-        let Some(shortcut) = shortcuts::used(interaction, text) else { return Ok(()) };
+        let Some(shortcut) = shortcuts::shortcut_of(interaction, text) else { return Ok(()) };
         let partition = shortcut.thread.partition();
         let entry = match callback {
             shortcuts::ASK => Interaction::Ask(shortcut),
@@ -219,21 +221,21 @@ impl Dispatch {
                 let payload = self.inbox.submit(view, &interaction.user).await;
                 Ok(SinkAnswer { payload: payload.map_err(|error| SinkError(Box::new(error)))? })
             }
-            callback if self.inbox.creates(callback) => match self.inbox.wanted(view, interaction).await {
-                Ok(wanted) => {
-                    let partition = Partition::of(wanted.by.as_str());
+            callback if self.inbox.creates(callback) => match self.inbox.read_creation(view, interaction).await {
+                Ok(request) => {
+                    let partition = Partition::of(request.by.as_str());
                     // Sent again after an answer that came too late, it is another act in the same window.
                     let dedup = vec![interaction.dedup.clone(), view.dedup()];
-                    self.put_in_inbox(partition, &Interaction::Wanted(wanted), dedup).await?;
+                    self.put_in_inbox(partition, &Interaction::Creation(request), dedup).await?;
                     Ok(SinkAnswer::default())
                 }
                 Err(stays) => Ok(SinkAnswer::with(stays)),
             },
-            shortcuts::ASK => match shortcuts::asked(view, &interaction.user) {
-                Ok(asked) => {
-                    let partition = asked.thread.partition();
+            shortcuts::ASK => match shortcuts::read_question(view, &interaction.user) {
+                Ok(question) => {
+                    let partition = question.thread.partition();
                     let dedup = vec![interaction.dedup.clone(), view.dedup()];
-                    self.put_in_inbox(partition, &Interaction::Asked(asked), dedup).await?;
+                    self.put_in_inbox(partition, &Interaction::Question(question), dedup).await?;
                     Ok(SinkAnswer::default())
                 }
                 Err(wrong) => Ok(SinkAnswer::with(wrong)),
@@ -256,22 +258,22 @@ impl Dispatch {
         let Kind::BlockActions { actions, .. } = &interaction.kind else { return Ok(()) };
         let Some(action) = actions.first() else { return Ok(()) };
         match action.action_id.as_str() {
-            APPROVE => self.on_click(interaction, action, Pressed::Approve).await,
-            REJECT => self.on_click(interaction, action, Pressed::Reject).await,
+            APPROVE => self.on_click(interaction, action, CardButton::Approve).await,
+            REJECT => self.on_click(interaction, action, CardButton::Reject).await,
             // Cards answer whoever presses; nothing else is there for people of another workspace.
             RATE if interaction.elsewhere => Ok(()),
             name if interaction.elsewhere && (name.starts_with(PAGE) || name.starts_with(SAY)) => Ok(()),
             RATE => self.on_rating(interaction, action).await,
-            STOP => self.on_click(interaction, action, Pressed::Stop).await,
-            EDIT => self.on_click(interaction, action, Pressed::Edit).await,
-            SHOW_ALL => self.on_click(interaction, action, Pressed::ShowAll).await,
-            UNDO => self.on_click(interaction, action, Pressed::Undo).await,
-            AGAIN => self.on_click(interaction, action, Pressed::Again).await,
-            CHANGE => self.on_click(interaction, action, Pressed::Change).await,
-            CHECK => self.on_click(interaction, action, Pressed::Check).await,
-            MARK_DONE => self.on_click(interaction, action, Pressed::MarkDone).await,
-            ABANDON => self.on_click(interaction, action, Pressed::Abandon).await,
-            WITHDRAW => self.on_click(interaction, action, Pressed::Withdraw).await,
+            STOP => self.on_click(interaction, action, CardButton::Stop).await,
+            EDIT => self.on_click(interaction, action, CardButton::Edit).await,
+            SHOW_ALL => self.on_click(interaction, action, CardButton::ShowAll).await,
+            UNDO => self.on_click(interaction, action, CardButton::Undo).await,
+            AGAIN => self.on_click(interaction, action, CardButton::Again).await,
+            CHANGE => self.on_click(interaction, action, CardButton::Change).await,
+            CHECK => self.on_click(interaction, action, CardButton::Check).await,
+            MARK_DONE => self.on_click(interaction, action, CardButton::MarkDone).await,
+            ABANDON => self.on_click(interaction, action, CardButton::Abandon).await,
+            WITHDRAW => self.on_click(interaction, action, CardButton::Withdraw).await,
             name if name.starts_with(SEND_AGAIN) => self.on_send_again(interaction, action).await,
             name if name.starts_with(PAGE) => self.on_page(interaction, action).await,
             name if name.starts_with(SAY) => self.on_choice(interaction, action).await,
@@ -283,13 +285,13 @@ impl Dispatch {
         &self,
         interaction: &interaction::Interaction,
         action: &Action,
-        pressed: Pressed,
+        button: CardButton,
     ) -> Result<(), SinkError> {
         let key = action.value().unwrap_or_default().to_owned();
         let partition = ApprovalId::try_from(key.clone()).map_or_else(|_| Partition::of(&key), |id| id.partition());
         let click = Click {
             key,
-            pressed,
+            button,
             by: interaction.user.clone(),
             elsewhere: interaction.elsewhere,
             channel: interaction.channel.clone(),
@@ -362,7 +364,7 @@ impl Sink for Dispatch {
             Inbound::HomeOpened(home) => self.on_home(home).await?,
             Inbound::SessionStopped(stopped) => {
                 let SessionStopped { thread, user, dedup } = stopped;
-                self.on_order(Order::Stop, thread, user, true, vec![dedup]).await?;
+                self.on_keyword(Keyword::Stop, thread, user, true, vec![dedup]).await?;
             }
             Inbound::TalkOpened(TalkOpened { channel, thread, dedup }) => {
                 let partition = Partition::of(channel.as_str());

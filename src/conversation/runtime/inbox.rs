@@ -8,7 +8,7 @@
 
 mod admission;
 mod again;
-mod telling;
+mod replies;
 
 use std::{
     sync::{
@@ -31,15 +31,15 @@ use serde_json::Value;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::task::TaskTracker;
 
-use self::telling::{Arrived, report};
+use self::replies::{ReplyDelivery, log_failure};
 use super::{interaction::Interaction, outbox::Sender, stopping::Stopping, workers::Workers};
 use crate::{
     approvals::{
-        clicks::{Click, Typed},
-        forms::Submitted,
+        clicks::{Click, TypedAnswer},
+        forms::FormOutcome,
         inbox::{Approvals, InboxAnswer},
+        notify::ApproverNotices,
         people::People,
-        telling::Telling,
     },
     commands::{
         CommandAnswer, Commands,
@@ -52,32 +52,32 @@ use crate::{
         undelivered,
     },
     surfaces::{
-        creation::{Creation, Wanted},
+        creation::{Creation, CreationRequest},
         home::Home,
-        shortcuts::{self, Asked, Shortcut},
+        shortcuts::{self, Question, Shortcut},
     },
 };
 
 /// The time after which another process may handle a claimed entry, in timeouts of a Slack call.
-const CLAIM: u32 = 3;
+const CLAIM_IN_TIMEOUTS: u32 = 3;
 
 /// The number of entries that a sweep claims at a time.
-const BATCH: usize = 32;
+const MAX_CLAIMED: usize = 32;
 
 /// The number of entries that are handled at a time.
-const SEATS: usize = 64;
+const MAX_CONCURRENT: usize = 64;
 
 /// The number of times an entry is handled before it is given up. With the waits below this is about an hour.
-const ATTEMPTS: u32 = 60;
+const MAX_ATTEMPTS: u32 = 60;
 
 /// The number of times before the person is told that Slack does not identify them. About half a minute.
-const PATIENT: u32 = 5;
+const IDENTIFICATION_ATTEMPTS: u32 = 5;
 
 /// The number of times an entry is handled for a private answer that does not arrive. About five minutes.
-const TOLD_WITHIN: u32 = 10;
+const REPLY_ATTEMPTS: u32 = 10;
 
 /// The longest wait between two attempts.
-const LONGEST_WAIT: Duration = Duration::from_secs(60);
+const MAX_WAIT: Duration = Duration::from_secs(60);
 
 /// The inbox of one process.
 #[derive(Clone)]
@@ -119,7 +119,7 @@ pub struct InboxDeps {
     /// The rights of people.
     pub people: People,
     /// The sender of messages that a card waits.
-    pub telling: Telling,
+    pub approver_notices: ApproverNotices,
     /// The names of user groups and people.
     pub names: Names,
     /// The clock.
@@ -139,14 +139,14 @@ pub struct InboxDeps {
 impl Inbox {
     /// Creates an inbox from its dependencies.
     pub fn new(deps: InboxDeps) -> Self {
-        let seats = Seats { free: Arc::new(Semaphore::new(SEATS)), behind: AtomicBool::new(false) };
+        let seats = Seats { free: Arc::new(Semaphore::new(MAX_CONCURRENT)), behind: AtomicBool::new(false) };
         Self(Arc::new(deps), Arc::new(seats))
     }
 
     /// Returns the time that an entry is claimed for. After that any process may take it: the one that claimed it is
     /// gone.
     pub fn claim(&self) -> Duration {
-        self.0.slack.timeout() * CLAIM
+        self.0.slack.timeout() * CLAIM_IN_TIMEOUTS
     }
 
     /// Returns a seat, if one is free. A caller without one leaves the entry unclaimed: it is taken up once a seat is
@@ -160,15 +160,15 @@ impl Inbox {
     }
 
     /// Handles an entry that this process has claimed, and then the entries that waited for the seat.
-    pub fn take(&self, entry: ClaimedInteraction, seat: Seat) {
+    pub fn spawn(&self, entry: ClaimedInteraction, seat: Seat) {
         let inbox = self.clone();
         self.0.tasks.spawn(async move {
             let Seat(_permit) = seat;
-            inbox.settle(&entry).await;
+            inbox.process(&entry).await;
             while inbox.1.behind.load(Ordering::SeqCst) {
                 let claimed = inbox.0.store.claim_interaction(inbox.0.workers.name(), inbox.claim(), 1).await;
                 match claimed.unwrap_or_default().pop() {
-                    Some(next) => inbox.settle(&next).await,
+                    Some(next) => inbox.process(&next).await,
                     None => inbox.1.behind.store(false, Ordering::SeqCst),
                 }
             }
@@ -177,24 +177,24 @@ impl Inbox {
 
     /// Takes up entries that no process handles, as far as there are seats.
     pub async fn sweep(&self) -> Result<(), Error> {
-        let mut seats: Vec<Seat> = std::iter::from_fn(|| self.seat()).take(BATCH).collect();
+        let mut seats: Vec<Seat> = std::iter::from_fn(|| self.seat()).take(MAX_CLAIMED).collect();
         if seats.is_empty() {
             return Ok(());
         }
         for entry in self.0.store.claim_interaction(self.0.workers.name(), self.claim(), seats.len()).await? {
             let Some(seat) = seats.pop() else { break }; // no store gives more than it is asked for
-            self.take(entry, seat);
+            self.spawn(entry, seat);
         }
         Ok(())
     }
 
     /// Handles an entry; if that fails, it is handled again later, or given up.
-    async fn settle(&self, entry: &ClaimedInteraction) {
-        if entry.attempts >= ATTEMPTS {
+    async fn process(&self, entry: &ClaimedInteraction) {
+        if entry.attempts >= MAX_ATTEMPTS {
             return self.give_up(entry, "its handling never ended").await; // not even with an error
         }
         let Err(error) = self.handle(entry).await else { return };
-        if entry.attempts + 1 >= ATTEMPTS {
+        if entry.attempts + 1 >= MAX_ATTEMPTS {
             return self.give_up(entry, &error.to_string()).await;
         }
         tracing::warn!(
@@ -202,7 +202,7 @@ impl Inbox {
             error = countersign_core::cause::chain(&error),
             "An interaction will be handled again"
         );
-        let wait = Duration::from_secs(1).saturating_mul(1 << entry.attempts.min(6)).min(LONGEST_WAIT);
+        let wait = Duration::from_secs(1).saturating_mul(1 << entry.attempts.min(6)).min(MAX_WAIT);
         if let Err(error) = self.0.store.retry_interaction(entry, wait).await {
             tracing::warn!(
                 error = countersign_core::cause::chain(&error),
@@ -223,15 +223,15 @@ impl Inbox {
         }
         metrics::counter!("countersign_unhandled_total").increment(1);
         match serde_json::from_value(entry.entry.clone()) {
-            Ok(Interaction::Click(click)) => drop(self.tell_clicker(&click, &undelivered::not_handled()).await),
+            Ok(Interaction::Click(click)) => drop(self.reply_to_click(&click, &undelivered::not_handled()).await),
             Ok(
-                Interaction::Typed(Typed { by, thread, .. })
+                Interaction::TypedAnswer(TypedAnswer { by, thread, .. })
                 | Interaction::ThreadCommand(ThreadCommandRequest { by, thread, .. }),
             ) => {
-                self.tell(&by, &thread.channel, Some(&thread.root), &undelivered::not_handled()).await;
+                self.post_privately(&by, &thread.channel, Some(&thread.root), &undelivered::not_handled()).await;
             }
             Ok(Interaction::Command(command)) => {
-                self.respond(&command.response_url, &undelivered::not_handled()).await;
+                self.try_respond(&command.response_url, &undelivered::not_handled()).await;
             }
             _ => {}
         }
@@ -245,27 +245,27 @@ impl Inbox {
                 return deps.store.set_aside_interaction(claimed.partition, claimed.seq, &why_unreadable(&error)).await;
             }
         };
-        if self.turns_away(claimed, &entry).await? {
+        if self.refuse_unauthorized(claimed, &entry).await? {
             return Ok(());
         }
         let answer = match &entry {
             Interaction::Click(click) => deps.approvals.on_click(click, claimed.seq).await?,
-            Interaction::Typed(typed) => deps.approvals.on_typed(typed, claimed.seq).await?,
+            Interaction::TypedAnswer(typed) => deps.approvals.on_typed(typed, claimed.seq).await?,
             Interaction::ThreadCommand(request) => self.execute(request, claimed.seq).await?,
             Interaction::Ask(shortcut) => self.open_window(shortcut).await,
-            Interaction::Asked(asked) => self.ask(asked, claimed.seq).await?,
+            Interaction::Question(question) => self.ask_assistant(question, claimed.seq).await?,
             Interaction::New { by, trigger_id, shortcut } => {
                 deps.creation.open(trigger_id.as_deref(), by, shortcut).await;
-                InboxAnswer::Nothing
+                InboxAnswer::NoAnswer
             }
-            Interaction::Wanted(wanted) => {
-                if let Some(thread) = deps.creation.begin(wanted).await? {
+            Interaction::Creation(request) => {
+                if let Some(thread) = deps.creation.begin(request).await? {
                     deps.workers.wake(thread);
                 }
-                InboxAnswer::Nothing
+                InboxAnswer::NoAnswer
             }
             Interaction::Export(shortcut) => self.export(shortcut).await?,
-            Interaction::Tell { approval } => deps.telling.tell(approval, claimed.seq).await?,
+            Interaction::NotifyApprovers { approval } => deps.approver_notices.notify(approval, claimed.seq).await?,
             Interaction::Expire { approval } => deps.approvals.on_expiry(approval, claimed.seq).await?,
             Interaction::Remind { approval } => deps.approvals.on_reminder(approval, claimed.seq).await?,
             Interaction::Escalate { approval } => deps.approvals.on_escalation(approval, claimed.seq).await?,
@@ -274,80 +274,80 @@ impl Inbox {
                 changes.messages.push(ThreadMessage::Overdue { action: action.clone(), until: *until });
                 changes.inbox_acks.push(claimed.seq);
                 deps.store.apply(&changes).await?;
-                InboxAnswer::Passed(thread.clone())
+                InboxAnswer::PassedOn(thread.clone())
             }
             Interaction::Reason(reason) => deps.approvals.on_reason(reason, claimed.seq).await?,
             Interaction::Command(command) => {
                 let CommandAnswer { mut reply, posted_in } = deps.commands.answer(command).await;
                 reply.choices.clear(); // a button would speak in a thread, and a private answer has none
-                let arrived = self.answers(&command.response_url, &reply).await;
-                if arrived == Arrived::Later && claimed.attempts < TOLD_WITHIN {
-                    return Err(later("a private answer did not arrive"));
+                let delivery = self.respond(&command.response_url, &reply).await;
+                if delivery == ReplyDelivery::Later && claimed.attempts < REPLY_ATTEMPTS {
+                    return Err(retry_later("a private answer did not arrive"));
                 }
                 posted_in.into_iter().for_each(|thread| deps.sender.flush(thread));
-                InboxAnswer::Nothing
+                InboxAnswer::NoAnswer
             }
             Interaction::Stop(stop) => {
                 let stopped = deps.stopping.on_stop(stop, claimed.seq).await?;
-                if let Some(reply) = &stopped.told {
-                    self.tell(&stop.by, &stop.thread.channel, Some(&stop.thread.root), reply).await;
+                if let Some(reply) = &stopped.reply {
+                    self.post_privately(&stop.by, &stop.thread.channel, Some(&stop.thread.root), reply).await;
                 }
-                stopped.thread.map_or(InboxAnswer::Nothing, InboxAnswer::Counted)
+                stopped.thread.map_or(InboxAnswer::NoAnswer, InboxAnswer::Counted)
             }
             // Said to nobody in a thread where the bot is not, it is no order.
             Interaction::Notebook { thread, addressed: false, .. } if deps.store.load(thread).await?.is_none() => {
-                InboxAnswer::Nothing
+                InboxAnswer::NoAnswer
             }
             Interaction::Notebook { thread, by, .. } => {
-                match deps.notebook.put_into_thread(thread, by).await {
+                match deps.notebook.export_to_thread(thread, by).await {
                     Ok(_) => deps.sender.flush(thread.clone()),
                     Err(notebook::Error::Store(error)) => return Err(error),
                     Err(error) => {
                         tracing::warn!(thread.id = %thread, error = countersign_core::cause::chain(&error), "A thread was not exported");
-                        let reply = notebook::cannot(&error);
-                        self.tell(by, &thread.channel, Some(&thread.root), &reply).await;
+                        let reply = notebook::refusal_reply(&error);
+                        self.post_privately(by, &thread.channel, Some(&thread.root), &reply).await;
                     }
                 }
-                InboxAnswer::Nothing
+                InboxAnswer::NoAnswer
             }
-            Interaction::Rated(rated) => {
-                let reply = deps.ratings.on_rated(rated, claimed.seq).await?;
-                let place = (&rated.thread.channel, Some(&rated.thread.root));
-                self.tell_back(&rated.by, rated.response_url.as_deref(), Some(place), &reply).await;
-                InboxAnswer::Nothing
+            Interaction::Rating(rating) => {
+                let reply = deps.ratings.record_rating(rating, claimed.seq).await?;
+                let place = (&rating.thread.channel, Some(&rating.thread.root));
+                self.reply_privately(&rating.by, rating.response_url.as_deref(), Some(place), &reply).await;
+                InboxAnswer::NoAnswer
             }
             Interaction::SendAgain(request) => {
                 let reply = self.send_again(request).await?;
-                self.tell_back(&request.by, request.response_url.as_deref(), request.place(), &reply).await;
-                InboxAnswer::Nothing
+                self.reply_privately(&request.by, request.response_url.as_deref(), request.place(), &reply).await;
+                InboxAnswer::NoAnswer
             }
-            Interaction::Twins(twins) => {
-                deps.sender.part_twins(twins, claimed.seq).await?;
+            Interaction::PossibleDuplicate(duplicate) => {
+                deps.sender.remove_duplicates(duplicate, claimed.seq).await?;
                 return Ok(());
             }
             Interaction::Prompts { channel, thread } => {
                 // Without an agent app Slack has no place for them; the first answer shows them as buttons.
                 if deps.agent_view || thread.is_some() {
                     let prompts = deps.slack.set_suggested_prompts(channel, thread.as_ref(), &deps.prompts);
-                    report(prompts.await);
+                    log_failure(prompts.await);
                 }
-                InboxAnswer::Nothing
+                InboxAnswer::NoAnswer
             }
             Interaction::Home { user, pages } => {
                 deps.home.open(user, *pages).await?;
-                InboxAnswer::Nothing
+                InboxAnswer::NoAnswer
             }
         };
         let answer = match (answer, &entry) {
-            (InboxAnswer::Unanswered { .. }, _) if claimed.attempts < PATIENT => {
-                return Err(later("Slack does not say who that was"));
+            (InboxAnswer::Unanswered { .. }, _) if claimed.attempts < IDENTIFICATION_ATTEMPTS => {
+                return Err(retry_later("Slack does not say who that was"));
             }
             (
-                InboxAnswer::Unanswered { record, told },
-                Interaction::Click(Click { by, .. }) | Interaction::Typed(Typed { by, .. }),
+                InboxAnswer::Unanswered { record, reply },
+                Interaction::Click(Click { by, .. }) | Interaction::TypedAnswer(TypedAnswer { by, .. }),
             ) => {
-                deps.approvals.on_unanswered(&record, by).await?;
-                InboxAnswer::Refused(told)
+                deps.approvals.record_unidentified(&record, by).await?;
+                InboxAnswer::Refused(reply)
             }
             (answer, _) => answer,
         };
@@ -355,25 +355,25 @@ impl Inbox {
         if let Interaction::Click(click) = &entry
             && click.is_in_home()
         {
-            self.tell_at_home(click, answer.told()).await;
+            self.reply_at_home(click, answer.reply()).await;
         }
-        self.go_on(&answer);
-        let arrived = match (&entry, answer.told()) {
-            (Interaction::Click(click), Some(told)) if !click.is_in_home() => self.tell_clicker(click, told).await,
-            (Interaction::Typed(typed), Some(told)) => {
-                self.tell(&typed.by, &typed.thread.channel, Some(&typed.thread.root), told).await
+        self.continue_thread(&answer);
+        let delivery = match (&entry, answer.reply()) {
+            (Interaction::Click(click), Some(reply)) if !click.is_in_home() => self.reply_to_click(click, reply).await,
+            (Interaction::TypedAnswer(typed), Some(reply)) => {
+                self.post_privately(&typed.by, &typed.thread.channel, Some(&typed.thread.root), reply).await
             }
-            _ => Arrived::Yes,
+            _ => ReplyDelivery::Delivered,
         };
-        if arrived == Arrived::Later && claimed.attempts < TOLD_WITHIN {
-            return Err(later("a private answer did not arrive"));
+        if delivery == ReplyDelivery::Later && claimed.attempts < REPLY_ATTEMPTS {
+            return Err(retry_later("a private answer did not arrive"));
         }
         match &answer {
-            InboxAnswer::Counted(_) | InboxAnswer::Passed(_) => Ok(()),
+            InboxAnswer::Counted(_) | InboxAnswer::PassedOn(_) => Ok(()),
             InboxAnswer::Refused(_)
             | InboxAnswer::Redrawn { .. }
             | InboxAnswer::Unanswered { .. }
-            | InboxAnswer::Nothing => deps.store.finish_interaction(claimed.partition, claimed.seq).await,
+            | InboxAnswer::NoAnswer => deps.store.finish_interaction(claimed.partition, claimed.seq).await,
         }
     }
 
@@ -384,9 +384,9 @@ impl Inbox {
     /// If the store does not answer: Slack will deliver it again.
     pub async fn submit(&self, view: &View, by: &UserId) -> Result<Option<Value>, Error> {
         match self.0.approvals.on_form(view, by).await? {
-            Submitted::Stays(payload) => Ok(Some(payload)),
-            Submitted::Closed(answer) => {
-                self.go_on(&answer);
+            FormOutcome::Stays(payload) => Ok(Some(payload)),
+            FormOutcome::Closed(answer) => {
+                self.continue_thread(&answer);
                 Ok(None)
             }
         }
@@ -394,7 +394,7 @@ impl Inbox {
 
     /// Returns true for the callback id of a shortcut for something new, and of its window.
     pub fn creates(&self, callback: &str) -> bool {
-        self.0.creation.is_one(callback)
+        self.0.creation.has_shortcut(callback)
     }
 
     /// Reads a submitted proposal of something new.
@@ -402,24 +402,24 @@ impl Inbox {
     /// # Errors
     ///
     /// The view that the window shows instead of closing.
-    pub async fn wanted(
+    pub async fn read_creation(
         &self,
         view: &View,
         interaction: &countersign_slack::interaction::Interaction,
-    ) -> Result<Wanted, Value> {
+    ) -> Result<CreationRequest, Value> {
         self.0.creation.read(view, interaction).await
     }
 
     /// Sends the thread's messages, and has the thread go on.
-    fn go_on(&self, answer: &InboxAnswer) {
+    fn continue_thread(&self, answer: &InboxAnswer) {
         match answer {
             InboxAnswer::Counted(thread) | InboxAnswer::Redrawn { thread, .. } => {
-                self.0.home.something_changed();
+                self.0.home.mark_changed();
                 self.0.sender.flush(thread.clone());
                 self.0.workers.wake(thread.clone());
             }
-            InboxAnswer::Passed(thread) => self.0.workers.wake(thread.clone()),
-            InboxAnswer::Refused(_) | InboxAnswer::Unanswered { .. } | InboxAnswer::Nothing => {}
+            InboxAnswer::PassedOn(thread) => self.0.workers.wake(thread.clone()),
+            InboxAnswer::Refused(_) | InboxAnswer::Unanswered { .. } | InboxAnswer::NoAnswer => {}
         }
     }
 
@@ -429,61 +429,64 @@ impl Inbox {
         let thread = request.thread.clone();
         let (reply, changed) =
             match in_thread::execute(&*deps.store, &deps.memories, request, deps.clock.now(), seq).await? {
-                Outcome::Passed => return Ok(InboxAnswer::Passed(thread)),
+                Outcome::PassedOn => return Ok(InboxAnswer::PassedOn(thread)),
                 Outcome::Answered(reply) => (reply, false),
                 Outcome::Changed(reply) => (reply, true),
             };
-        self.tell(&request.by, &thread.channel, Some(&thread.root), &reply).await;
+        self.post_privately(&request.by, &thread.channel, Some(&thread.root), &reply).await;
         if changed {
             deps.sender.flush(thread.clone());
             deps.workers.wake(thread);
-            deps.home.something_changed();
+            deps.home.mark_changed();
         }
-        Ok(InboxAnswer::Nothing)
+        Ok(InboxAnswer::NoAnswer)
     }
 
     /// Opens the window for a question about a message.
     async fn open_window(&self, shortcut: &Shortcut) -> InboxAnswer {
         let opened = match &shortcut.trigger_id {
-            Some(trigger) => report(self.0.slack.open_view(trigger, &shortcuts::window(shortcut)).await.map(drop)),
+            Some(trigger) => log_failure(self.0.slack.open_view(trigger, &shortcuts::window(shortcut)).await.map(drop)),
             None => false,
         };
         if !opened && let Some(url) = &shortcut.response_url {
-            self.respond(url, &shortcuts::too_late()).await;
+            self.try_respond(url, &shortcuts::window_too_late()).await;
         }
-        InboxAnswer::Nothing
+        InboxAnswer::NoAnswer
     }
 
     /// Asks the assistant about a message, if the bot may write there.
-    async fn ask(&self, asked: &Asked, seq: Seq) -> Result<InboxAnswer, Error> {
+    async fn ask_assistant(&self, question: &Question, seq: Seq) -> Result<InboxAnswer, Error> {
         use client_error::Error::{Gone, Refused};
         let deps = &self.0;
-        let ThreadId { channel, root, .. } = &asked.thread;
-        let told = deps.slack.post_ephemeral(channel, Some(root), &asked.by, &render::reply(&shortcuts::on_it())).await;
-        if let (Err(Gone { .. } | Refused { .. }), Some(url)) = (&told, &asked.response_url) {
-            self.respond(url, &shortcuts::not_there()).await;
-            return Ok(InboxAnswer::Nothing);
+        let ThreadId { channel, root, .. } = &question.thread;
+        let told = deps
+            .slack
+            .post_ephemeral(channel, Some(root), &question.by, &render::reply(&shortcuts::question_received()))
+            .await;
+        if let (Err(Gone { .. } | Refused { .. }), Some(url)) = (&told, &question.response_url) {
+            self.try_respond(url, &shortcuts::not_a_member()).await;
+            return Ok(InboxAnswer::NoAnswer);
         }
-        report(told);
-        deps.store.apply(&shortcuts::ask(asked, deps.clock.now(), seq)).await?;
-        Ok(InboxAnswer::Counted(asked.thread.clone()))
+        log_failure(told);
+        deps.store.apply(&shortcuts::question_changes(question, deps.clock.now(), seq)).await?;
+        Ok(InboxAnswer::Counted(question.thread.clone()))
     }
 
     /// Exports the thread of a message.
     async fn export(&self, shortcut: &Shortcut) -> Result<InboxAnswer, Error> {
         let reply = self.0.commands.notebook(&shortcut.by, &shortcut.thread).await?;
         match &shortcut.response_url {
-            Some(url) => drop(self.respond(url, &reply).await),
+            Some(url) => drop(self.try_respond(url, &reply).await),
             None => {
-                self.tell(&shortcut.by, &shortcut.thread.channel, Some(&shortcut.thread.root), &reply).await;
+                self.post_privately(&shortcut.by, &shortcut.thread.channel, Some(&shortcut.thread.root), &reply).await;
             }
         }
         self.0.sender.flush(shortcut.thread.clone());
-        Ok(InboxAnswer::Nothing)
+        Ok(InboxAnswer::NoAnswer)
     }
 }
 
 /// Returns the error that has an entry handled again.
-fn later(why: &'static str) -> Error {
+fn retry_later(why: &'static str) -> Error {
     Error::Unavailable(why.into())
 }

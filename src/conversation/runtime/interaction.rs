@@ -1,4 +1,5 @@
-//! The entries of the inbox, which are handled without leasing a thread. Stored, so each shape must stay readable.
+//! The interactions in the inbox, which are handled without leasing a thread. They are stored, so each shape must stay
+//! readable.
 
 use countersign_core::{
     clock::Timestamp,
@@ -6,31 +7,32 @@ use countersign_core::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::{outbox::twins::Twins, stopping::Stop};
+use super::{outbox::duplicates::PossibleDuplicate, stopping::Stop};
 use crate::{
-    approvals::clicks::{Click, Reason, Typed},
+    approvals::clicks::{Click, Reason, TypedAnswer},
     commands::{Command, in_thread::ThreadCommandRequest},
-    record::rating::Rated,
+    record::rating::Rating,
     surfaces::{
-        creation::Wanted,
+        creation::CreationRequest,
         home::content::Pages,
-        shortcuts::{Asked, Shortcut},
+        shortcuts::{Question, Shortcut},
     },
 };
 
-/// Returns true if an interaction decides nothing: the timers of a card, which only close it or send messages about it.
-pub fn decides_nothing(entry: &serde_json::Value) -> bool {
+/// Returns true for a stored timer that can decide nothing: it only closes a card or sends messages about it.
+pub fn is_card_timer(entry: &serde_json::Value) -> bool {
     matches!(entry["kind"].as_str(), Some("expire" | "remind" | "tell"))
 }
 
-/// An entry of the inbox.
+/// An interaction in the inbox.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum Interaction {
     /// A press on a button of a card.
     Click(Click),
     /// A typed yes, no or never mind in a thread.
-    Typed(Typed),
+    #[serde(rename = "typed")]
+    TypedAnswer(TypedAnswer),
     /// A card's time is over.
     Expire {
         /// The key of the card.
@@ -63,7 +65,8 @@ pub enum Interaction {
     /// The shortcut to ask about a message: the window has to be opened.
     Ask(Shortcut),
     /// The question asked in that window.
-    Asked(Asked),
+    #[serde(rename = "asked")]
+    Question(Question),
     /// The shortcut to export a message's thread.
     Export(Shortcut),
     /// The shortcut to propose something new: the window has to be opened.
@@ -78,7 +81,8 @@ pub enum Interaction {
         trigger_id: Option<String>,
     },
     /// The proposal made in that window.
-    Wanted(Wanted),
+    #[serde(rename = "wanted")]
+    Creation(CreationRequest),
     /// A slash command.
     Command(Command),
     /// A visit to the App Home.
@@ -89,8 +93,9 @@ pub enum Interaction {
         #[serde(default, skip_serializing_if = "Pages::is_first")]
         pages: Pages,
     },
-    /// The people named by a card's policy are to be told that it waits.
-    Tell {
+    /// The people named by a card's policy are to be notified that it waits.
+    #[serde(rename = "tell")]
+    NotifyApprovers {
         /// The key of the card.
         approval: ApprovalId,
     },
@@ -103,15 +108,17 @@ pub enum Interaction {
         /// The person.
         by: UserId,
         /// True if it was addressed to the bot.
-        #[serde(default = "yes", skip_serializing_if = "is_yes")]
+        #[serde(default = "addressed_by_default", skip_serializing_if = "is_addressed")]
         addressed: bool,
     },
     /// A rating of an answer.
-    Rated(Rated),
+    #[serde(rename = "rated")]
+    Rating(Rating),
     /// A request to send an undelivered message again.
     SendAgain(SendAgain),
     /// A message that may have been posted twice, to be searched for.
-    Twins(Twins),
+    #[serde(rename = "twins")]
+    PossibleDuplicate(PossibleDuplicate),
     /// A person's first conversation with the bot: prompts are to be offered.
     Prompts {
         /// The direct conversation.
@@ -147,12 +154,12 @@ impl SendAgain {
     }
 }
 
-/// Returns the default of `addressed`: orders stored without it were all addressed to the bot.
-fn yes() -> bool {
+/// Returns the default of `addressed`: interactions stored without it were all addressed to the bot.
+fn addressed_by_default() -> bool {
     true
 }
 
-fn is_yes(addressed: &bool) -> bool {
+fn is_addressed(addressed: &bool) -> bool {
     *addressed
 }
 

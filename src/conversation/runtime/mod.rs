@@ -5,7 +5,7 @@
 //! | [`dispatch`] | stores each delivery where it belongs, before it is acknowledged |
 //! | [`workers`] | leases threads and lets the engine of their graph advance them |
 //! | [`inbox`], [`interaction`] | handles what cannot wait for a thread: clicks, typed consent, commands, expiry |
-//! | [`order`], [`stopping`] | “stop” and “notebook”, typed; ending a run |
+//! | [`keyword`], [`stopping`] | “stop” and “notebook”, typed; ending a run |
 //! | [`outbox`], [`pacing`] | sends each message by its channel, once, in order, and no faster than Slack takes it |
 //! | [`thread_status`] | Slack's own status line while a thread is worked on |
 //! | [`sweeper`] | looks regularly for work without a hint |
@@ -17,7 +17,7 @@
 pub mod dispatch;
 pub mod inbox;
 pub mod interaction;
-pub mod order;
+pub mod keyword;
 pub mod outbox;
 pub mod pacing;
 pub mod stopping;

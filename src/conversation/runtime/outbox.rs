@@ -4,9 +4,9 @@
 //! thread is searched for it before anything is posted again. Edits and deletions can simply be repeated.
 //!
 //! A claim has an end. A process that stood still for longer than that does not send any more ([`claim`]); a message
-//! posted twice all the same is searched for and deleted ([`twins`]). A message that Slack refuses for good is reported
+//! posted twice all the same is searched for and deleted ([`duplicates`]). A message that Slack refuses for good is reported
 //! another way and kept ([`refused`]). One that it does not take for long holds up nothing else, and is reported
-//! ([`mod@waiting`]).
+//! ([`mod@delayed`]).
 //!
 //! Before a message goes, [`super::pacing`] is asked if Slack would take it now. If not, it goes back into the outbox,
 //! untried, and the sender turns to another thread; the next sweep after its time takes it up.
@@ -14,16 +14,16 @@
 //! A message goes by a [`Channel`], which is Slack but for [`Outbound::Elsewhere`]; one for a channel that this program
 //! does not have stays in the outbox.
 //!
-//! As many tasks run as there are seats. A caller that finds none puts the thread in a line ([`mod@line`]) of limited
+//! As many tasks run as there are seats. A caller that finds none puts the thread in a line ([`mod@queue`]) of limited
 //! length: threads that do not fit are found by the next sweep.
 
 mod attempt;
 pub mod channel;
 mod claim;
-mod line;
+mod delayed;
+pub mod duplicates;
+mod queue;
 pub mod refused;
-pub mod twins;
-mod waiting;
 
 use std::{
     collections::HashMap,
@@ -43,26 +43,26 @@ use countersign_slack::client::SlackClient;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::task::TaskTracker;
 
-pub use self::claim::Held;
+pub use self::claim::Claim;
 use self::{
     channel::{Channel, Channels},
-    line::Line,
-    waiting::Troubles,
+    delayed::DelayedMessages,
+    queue::ThreadQueue,
 };
 use super::{
-    pacing::{Candidate, Method, Pacing, Turn},
+    pacing::{Candidate, Clearance, Method, Pacing},
     thread_status::ThreadStatus,
 };
 use crate::presentation::{links::Links, names::Names};
 
 /// The time after which another process may send a claimed message, in timeouts of a call.
-const CLAIM: u32 = 3;
+const CLAIM_IN_TIMEOUTS: u32 = 3;
 
 /// The number of threads whose messages a sweep claims at a time.
-const BATCH: usize = 64;
+const MAX_CLAIMED: usize = 64;
 
 /// The number of a thread's superseded cards that are searched for those that lead to a new one.
-const OLDER: usize = 20;
+const MAX_OLDER_CARDS: usize = 20;
 
 /// The sender of outgoing messages.
 #[derive(Clone)]
@@ -106,11 +106,11 @@ struct Inner {
     name: WorkerId,
     pacing: Option<Pacing>,
     seats: Arc<Semaphore>,
-    line: Line,
+    queue: ThreadQueue,
     tasks: TaskTracker,
     /// The milliseconds that Slack's clock is ahead of ours, from its last answer.
     ahead: AtomicI64,
-    troubles: Troubles,
+    delayed: DelayedMessages,
     links: Links,
     names: Names,
     /// The direct conversations with people, as far as they were needed.
@@ -136,7 +136,7 @@ impl Sender {
         } = deps;
         let (seats, direct) = (Arc::new(Semaphore::new(seats)), Mutex::default());
         let pacing = rate_limits.then(Pacing::default);
-        let (line, ahead) = (Line::default(), AtomicI64::new(0));
+        let (queue, ahead) = (ThreadQueue::default(), AtomicI64::new(0));
         Self(Arc::new(Inner {
             store,
             slack,
@@ -147,10 +147,10 @@ impl Sender {
             name,
             pacing,
             seats,
-            line,
+            queue,
             tasks,
             ahead,
-            troubles: Troubles::default(),
+            delayed: DelayedMessages::default(),
             links,
             names,
             direct,
@@ -159,32 +159,32 @@ impl Sender {
 
     /// Sends the messages of a thread that are due.
     pub fn flush(&self, thread: ThreadId) {
-        self.0.line.push(thread, false);
-        self.serve();
+        self.0.queue.push(thread, false);
+        self.start_task();
     }
 
     /// Sends the messages of a thread whose work has ended, and clears the thread status if they leave it standing.
-    pub fn ended(&self, thread: ThreadId) {
-        self.0.line.push(thread, true);
-        self.serve();
+    pub fn flush_finished(&self, thread: ThreadId) {
+        self.0.queue.push(thread, true);
+        self.start_task();
     }
 
     /// Takes up the threads in line, if there is a seat: a seat comes before a claim, whose time is for sending.
-    fn serve(&self) {
+    fn start_task(&self) {
         let Ok(seat) = self.0.seats.clone().try_acquire_owned() else { return };
-        self.0.tasks.spawn(self.clone().serve_line(seat));
+        self.0.tasks.spawn(self.clone().serve_queue(seat));
     }
 
-    async fn serve_line(self, mut seat: OwnedSemaphorePermit) {
+    async fn serve_queue(self, mut seat: OwnedSemaphorePermit) {
         loop {
-            while let Some((thread, ended)) = self.0.line.pop() {
+            while let Some((thread, ended)) = self.0.queue.pop() {
                 if !self.send_all(&thread).await && ended {
-                    self.0.thread_status.ended(&thread).await;
+                    self.0.thread_status.on_work_ended(&thread).await;
                 }
             }
             drop(seat);
             // Somebody may have come between the last look and the seat's being free, and have found none.
-            if self.0.line.is_empty() {
+            if self.0.queue.is_empty() {
                 return;
             }
             match self.0.seats.clone().try_acquire_owned() {
@@ -196,7 +196,7 @@ impl Sender {
 
     /// Sends the messages that are due in any thread, as far as there are seats.
     pub async fn sweep(&self) {
-        let free = self.0.seats.available_permits().min(BATCH);
+        let free = self.0.seats.available_permits().min(MAX_CLAIMED);
         let many = u32::try_from(free).unwrap_or(0);
         let Ok(mut seats) = self.0.seats.clone().try_acquire_many_owned(many) else { return };
         for claimed in self.claim(None, free).await {
@@ -206,58 +206,58 @@ impl Sender {
                 let thread = claimed.message.thread.clone();
                 sender.send(claimed).await;
                 sender.send_all(&thread).await;
-                sender.serve_line(seat).await;
+                sender.serve_queue(seat).await;
             });
         }
         drop(seats);
-        self.serve();
+        self.start_task();
     }
 
     /// Sends all due messages of a thread. Returns true if the last of them was a status: then the work goes on.
     async fn send_all(&self, thread: &ThreadId) -> bool {
         let mut goes_on = false;
-        while let Some(held) = self.claim(Some(thread), 1).await.pop() {
-            goes_on = matches!(held.message.outgoing.body, Outbound::Status { .. });
-            self.send(held).await;
+        while let Some(claim) = self.claim(Some(thread), 1).await.pop() {
+            goes_on = matches!(claim.message.outgoing.body, Outbound::Status { .. });
+            self.send(claim).await;
         }
         goes_on
     }
 
-    async fn claim(&self, only: Option<&ThreadId>, limit: usize) -> Vec<Held> {
-        let ttl = self.0.slack.timeout() * CLAIM;
-        let term = claim::Term::of(ttl, &*self.0.clock); // from before the store's, so that it ends before
+    async fn claim(&self, only: Option<&ThreadId>, limit: usize) -> Vec<Claim> {
+        let ttl = self.0.slack.timeout() * CLAIM_IN_TIMEOUTS;
+        let term = claim::ClaimTerm::of(ttl, &*self.0.clock); // from before the store's, so that it ends before
         let claimed = self.0.store.claim_outbox(&self.0.name, ttl, self.0.clock.now(), limit, only).await;
         let claimed = claimed.unwrap_or_else(|error| {
             tracing::warn!(error = countersign_core::cause::chain(&error), "Cannot claim outgoing messages");
             Vec::new()
         });
-        claimed.into_iter().map(|message| Held { message, term }).collect()
+        claimed.into_iter().map(|message| Claim { message, term }).collect()
     }
 
-    async fn send(&self, mut held: Held) {
-        let drawn = self.draw(&mut held.message).await;
-        let claimed = &held.message;
-        let sent = match (drawn, self.turn(claimed)) {
+    async fn send(&self, mut claim: Claim) {
+        let drawn = self.draw(&mut claim.message).await;
+        let claimed = &claim.message;
+        let sent = match (drawn, self.clearance(claimed)) {
             (Err(not_drawn), _) => not_drawn,
-            (Ok(()), Turn::Go) => self.send_by_its_channel(&held).await,
-            (Ok(()), Turn::Wait(until)) => Sent::Deferred(until),
+            (Ok(()), Clearance::Go) => self.send_by_channel(&claim).await,
+            (Ok(()), Clearance::Wait(until)) => Sent::Deferred(until),
         };
         if let (Sent::Delivered(Some(_)), Outbound::Card { .. }, None) =
             (&sent, &claimed.outgoing.body, &claimed.posted)
         {
-            self.lead_to(claimed).await;
+            self.link_older_cards(claimed).await;
         }
         if let Sent::Failed { reason, .. } = &sent {
-            self.tell_otherwise(claimed, reason).await;
+            self.report_failure(claimed, reason).await;
         }
-        self.tell_of_waiting(claimed, &sent).await;
-        let may_be_twice = claimed.attempts > 0 && claimed.posted.is_none();
-        if let (Sent::Delivered(Some(_)), true) = (&sent, may_be_twice) {
-            self.look_for_twins(claimed).await; // an earlier attempt may still arrive
+        self.report_delay(claimed, &sent).await;
+        let is_possible_duplicate = claimed.attempts > 0 && claimed.posted.is_none();
+        if let (Sent::Delivered(Some(_)), true) = (&sent, is_possible_duplicate) {
+            self.schedule_duplicate_search(claimed).await; // an earlier attempt may still arrive
         }
         match self.0.store.finish_outbox(claimed, &sent).await {
-            Ok(true) if held.term.holds(&*self.0.clock) => {}
-            Ok(_) if matches!(sent, Sent::Delivered(_)) => self.put_right(claimed).await,
+            Ok(true) if claim.term.holds(&*self.0.clock) => {}
+            Ok(_) if matches!(sent, Sent::Delivered(_)) => self.repair_after_lost_claim(claimed).await,
             Ok(_) => {}
             Err(error) => {
                 tracing::warn!(
@@ -278,14 +278,17 @@ impl Sender {
                 Ok(())
             }
             Ok(None) => Err(Sent::Dropped),
-            Err(error) => Err(self.later(claimed, &error)),
+            Err(error) => Err(self.retry_after_store_error(claimed, &error)),
         }
     }
 
     /// Draws the older cards again that the card just posted has replaced, since they can lead to it from now on.
-    async fn lead_to(&self, newer: &Claimed) {
-        let filter =
-            ActionFilter { thread: Some(newer.thread.clone()), statuses: vec![Status::Superseded], limit: OLDER };
+    async fn link_older_cards(&self, newer: &Claimed) {
+        let filter = ActionFilter {
+            thread: Some(newer.thread.clone()),
+            statuses: vec![Status::Superseded],
+            limit: MAX_OLDER_CARDS,
+        };
         let older = self.0.store.actions(&filter).await.unwrap_or_default();
         let older = older.iter().filter(|record| {
             let replaced_by = record.replaced_by.as_ref().map(|newer| &newer.slot);
@@ -304,11 +307,11 @@ impl Sender {
     }
 
     /// Returns whether Slack would take the message now.
-    fn turn(&self, claimed: &Claimed) -> Turn {
-        let (Some(pacing), Some(method)) = (&self.0.pacing, method(claimed)) else { return Turn::Go };
+    fn clearance(&self, claimed: &Claimed) -> Clearance {
+        let (Some(pacing), Some(method)) = (&self.0.pacing, method(claimed)) else { return Clearance::Go };
         let message = claimed.posted.as_ref().map(|posted| &posted.ts);
         let candidate = Candidate { method, thread: &claimed.thread, message, progress: claimed.outgoing.progress };
-        pacing.turn(&candidate, self.0.clock.now())
+        pacing.request(&candidate, self.0.clock.now())
     }
 }
 

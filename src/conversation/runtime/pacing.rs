@@ -26,10 +26,10 @@ use countersign_core::{
 const PROGRESS_EVERY: Duration = Duration::from_secs(3);
 
 /// The time that a place is kept for a message that does not come.
-const KEPT: Duration = Duration::from_secs(5);
+const RESERVED_FOR: Duration = Duration::from_secs(5);
 
 /// The number of lines above which empty ones are dropped.
-const LINES: usize = 1_000;
+const MAX_WINDOWS: usize = 1_000;
 
 /// The Slack methods that send messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -59,7 +59,7 @@ pub struct Candidate<'a> {
 
 /// The permission for a message to go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Turn {
+pub enum Clearance {
     /// Now.
     Go,
     /// At this time, and its place is kept.
@@ -89,7 +89,7 @@ impl Method {
 
 /// The calls that are counted together.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Key {
+struct WindowKey {
     method: Method,
     /// The channel; `None`: the whole workspace.
     channel: Option<ChannelId>,
@@ -97,16 +97,16 @@ struct Key {
 
 /// The times of the latest calls and of the next ones, oldest first.
 #[derive(Debug, Default)]
-struct Line {
+struct CallWindow {
     times: VecDeque<(Timestamp, Option<ThreadId>)>,
 }
 
-impl Line {
+impl CallWindow {
     /// Drops calls that no longer count, and places that were not taken.
-    fn tidy(&mut self, limit: Limit, now: Timestamp) {
+    fn drop_expired(&mut self, limit: Limit, now: Timestamp) {
         self.times.retain(|(at, kept)| match kept {
             None => *at + limit.within > now,
-            Some(_) => *at + KEPT > now,
+            Some(_) => *at + RESERVED_FOR > now,
         });
     }
 
@@ -118,35 +118,35 @@ impl Line {
         }
     }
 
-    fn turn(&mut self, candidate: &Candidate<'_>, limit: Limit, now: Timestamp) -> Turn {
-        self.tidy(limit, now);
+    fn request(&mut self, candidate: &Candidate<'_>, limit: Limit, now: Timestamp) -> Clearance {
+        self.drop_expired(limit, now);
         if candidate.progress {
             let waiting = self.times.iter().filter_map(|(at, kept)| kept.as_ref().map(|_| *at)).max();
             let free = self.free_at(limit.progress.max(1), limit.within, now);
             let at = waiting.map_or(free, |last| free.max(last + Duration::from_secs(1)));
             if at > now {
-                return Turn::Wait(at);
+                return Clearance::Wait(at);
             }
             self.times.push_back((now, None));
-            return Turn::Go;
+            return Clearance::Go;
         }
         let place = self.times.iter().position(|(_, kept)| kept.as_ref() == Some(candidate.thread));
         if let Some(place) = place {
             let at = self.times[place].0;
             if at > now {
-                return Turn::Wait(at);
+                return Clearance::Wait(at);
             }
             self.times[place] = (now, None);
             self.times.make_contiguous().sort_by_key(|(at, _)| *at); // it came late
-            return Turn::Go;
+            return Clearance::Go;
         }
         let at = self.free_at(limit.calls, limit.within, now);
         if at > now {
             self.times.push_back((at, Some(candidate.thread.clone())));
-            return Turn::Wait(at);
+            return Clearance::Wait(at);
         }
         self.times.push_back((now, None));
-        Turn::Go
+        Clearance::Go
     }
 }
 
@@ -158,45 +158,45 @@ pub struct Pacing {
 
 #[derive(Debug, Default)]
 struct Inner {
-    lines: HashMap<Key, Line>,
+    windows: HashMap<WindowKey, CallWindow>,
     /// The times until which Slack asked to wait.
-    asked_to_wait: HashMap<(Method, ChannelId), Timestamp>,
+    rate_limited_until: HashMap<(Method, ChannelId), Timestamp>,
     /// The times of each message's last progress.
     progress: HashMap<(ChannelId, MessageTs), Timestamp>,
 }
 
 impl Pacing {
     /// Returns whether a message may go. If it may, it is counted.
-    pub fn turn(&self, candidate: &Candidate<'_>, now: Timestamp) -> Turn {
+    pub fn request(&self, candidate: &Candidate<'_>, now: Timestamp) -> Clearance {
         let mut inner = self.inner.lock().expect("no holder panics");
         let channel = &candidate.thread.channel;
-        inner.asked_to_wait.retain(|_, until| *until > now);
-        if let Some(until) = inner.asked_to_wait.get(&(candidate.method, channel.clone())) {
-            return Turn::Wait(*until);
+        inner.rate_limited_until.retain(|_, until| *until > now);
+        if let Some(until) = inner.rate_limited_until.get(&(candidate.method, channel.clone())) {
+            return Clearance::Wait(*until);
         }
         if let Some(until) = inner.progress_again_at(candidate, now) {
-            return Turn::Wait(until);
+            return Clearance::Wait(until);
         }
         let by_channel = candidate.method == Method::Post;
-        let key = Key { method: candidate.method, channel: by_channel.then(|| channel.clone()) };
+        let key = WindowKey { method: candidate.method, channel: by_channel.then(|| channel.clone()) };
         let limit = candidate.method.limit();
-        if inner.lines.len() >= LINES && !inner.lines.contains_key(&key) {
-            inner.lines.retain(|key, line| {
-                line.tidy(key.method.limit(), now);
-                !line.times.is_empty()
+        if inner.windows.len() >= MAX_WINDOWS && !inner.windows.contains_key(&key) {
+            inner.windows.retain(|key, window| {
+                window.drop_expired(key.method.limit(), now);
+                !window.times.is_empty()
             });
         }
-        let turn = inner.lines.entry(key).or_default().turn(candidate, limit, now);
-        if let (Turn::Go, true, Some(message)) = (turn, candidate.progress, candidate.message) {
+        let clearance = inner.windows.entry(key).or_default().request(candidate, limit, now);
+        if let (Clearance::Go, true, Some(message)) = (clearance, candidate.progress, candidate.message) {
             inner.progress.insert((channel.clone(), message.clone()), now);
         }
-        turn
+        clearance
     }
 
     /// Records that Slack asked to wait, for this method in this channel.
-    pub fn asked_to_wait(&self, method: Method, channel: &ChannelId, until: Timestamp) {
+    pub fn on_rate_limit(&self, method: Method, channel: &ChannelId, until: Timestamp) {
         let mut inner = self.inner.lock().expect("no holder panics");
-        let known = inner.asked_to_wait.entry((method, channel.clone())).or_insert(until);
+        let known = inner.rate_limited_until.entry((method, channel.clone())).or_insert(until);
         *known = until.max(*known);
     }
 }
@@ -232,11 +232,11 @@ mod tests {
     #[test]
     fn a_short_burst_goes_out_at_once_and_then_one_a_second() {
         let pacing = Pacing::default();
-        let turns: Vec<_> = (0..12).map(|n| pacing.turn(&post(&thread("C1", n)), at(0))).collect();
-        assert!(turns[..5].iter().all(|turn| *turn == Turn::Go), "{turns:?}");
-        assert!(turns[5..10].iter().all(|turn| *turn == Turn::Wait(at(5_250))), "{turns:?}");
-        assert!(turns[10..].iter().all(|turn| *turn == Turn::Wait(at(10_500))), "{turns:?}");
-        assert_eq!(pacing.turn(&post(&thread("C2", 0)), at(0)), Turn::Go, "another channel has its own line");
+        let turns: Vec<_> = (0..12).map(|n| pacing.request(&post(&thread("C1", n)), at(0))).collect();
+        assert!(turns[..5].iter().all(|clearance| *clearance == Clearance::Go), "{turns:?}");
+        assert!(turns[5..10].iter().all(|clearance| *clearance == Clearance::Wait(at(5_250))), "{turns:?}");
+        assert!(turns[10..].iter().all(|clearance| *clearance == Clearance::Wait(at(10_500))), "{turns:?}");
+        assert_eq!(pacing.request(&post(&thread("C2", 0)), at(0)), Clearance::Go, "another channel has its own line");
     }
 
     #[test]
@@ -247,9 +247,9 @@ mod tests {
         let mut sent = Vec::new();
         for millis in (0..60_000).step_by(250) {
             for (due, n) in std::mem::take(&mut waiting) {
-                match (due <= at(millis)).then(|| pacing.turn(&post(&threads[n]), at(millis))) {
-                    Some(Turn::Go) => sent.push((at(millis), n)),
-                    Some(Turn::Wait(until)) => waiting.push((until, n)),
+                match (due <= at(millis)).then(|| pacing.request(&post(&threads[n]), at(millis))) {
+                    Some(Clearance::Go) => sent.push((at(millis), n)),
+                    Some(Clearance::Wait(until)) => waiting.push((until, n)),
                     None => waiting.push((due, n)),
                 }
             }
@@ -266,13 +266,13 @@ mod tests {
     fn a_place_is_kept_for_the_thread_that_has_it() {
         let pacing = Pacing::default();
         for n in 0..5 {
-            pacing.turn(&post(&thread("C1", n)), at(0));
+            pacing.request(&post(&thread("C1", n)), at(0));
         }
         let (first, second) = (thread("C1", 5), thread("C1", 6));
-        let Turn::Wait(due) = pacing.turn(&post(&first), at(100)) else { panic!("the line is full") };
-        assert_eq!(pacing.turn(&post(&first), at(200)), Turn::Wait(due), "asked again too early");
-        (0..4).for_each(|_| assert!(pacing.turn(&post(&second), at(300)) != Turn::Go));
-        assert_eq!(pacing.turn(&post(&first), due), Turn::Go);
+        let Clearance::Wait(due) = pacing.request(&post(&first), at(100)) else { panic!("the line is full") };
+        assert_eq!(pacing.request(&post(&first), at(200)), Clearance::Wait(due), "asked again too early");
+        (0..4).for_each(|_| assert!(pacing.request(&post(&second), at(300)) != Clearance::Go));
+        assert_eq!(pacing.request(&post(&first), due), Clearance::Go);
     }
 
     #[test]
@@ -281,39 +281,39 @@ mod tests {
         let (busy, other) = (thread("C1", 1), thread("C1", 2));
         let message = MessageTs::from("9.0");
         let edit = Candidate { method: Method::Update, thread: &busy, message: Some(&message), progress: true };
-        assert_eq!(pacing.turn(&edit, at(0)), Turn::Go);
-        assert_eq!(pacing.turn(&edit, at(1_000)), Turn::Wait(at(3_000)));
+        assert_eq!(pacing.request(&edit, at(0)), Clearance::Go);
+        assert_eq!(pacing.request(&edit, at(1_000)), Clearance::Wait(at(3_000)));
         let outcome = Candidate { progress: false, ..edit };
-        assert_eq!(pacing.turn(&outcome, at(1_100)), Turn::Go, "what is no progress does not wait for it");
-        assert_eq!(pacing.turn(&edit, at(3_000)), Turn::Go);
+        assert_eq!(pacing.request(&outcome, at(1_100)), Clearance::Go, "what is no progress does not wait for it");
+        assert_eq!(pacing.request(&edit, at(3_000)), Clearance::Go);
 
         let status = Candidate { method: Method::Post, thread: &busy, message: None, progress: true };
-        assert_eq!(pacing.turn(&status, at(3_000)), Turn::Go);
-        assert_eq!(pacing.turn(&status, at(3_000)), Turn::Go);
-        assert_eq!(pacing.turn(&status, at(3_000)), Turn::Wait(at(8_250)), "the rest is for answers");
-        assert_eq!(pacing.turn(&post(&other), at(3_000)), Turn::Go);
+        assert_eq!(pacing.request(&status, at(3_000)), Clearance::Go);
+        assert_eq!(pacing.request(&status, at(3_000)), Clearance::Go);
+        assert_eq!(pacing.request(&status, at(3_000)), Clearance::Wait(at(8_250)), "the rest is for answers");
+        assert_eq!(pacing.request(&post(&other), at(3_000)), Clearance::Go);
     }
 
     #[test]
     fn slack_is_obeyed_for_that_method_in_that_channel() {
         let pacing = Pacing::default();
         let here = thread("C1", 1);
-        pacing.asked_to_wait(Method::Post, &"C1".into(), at(7_000));
-        pacing.asked_to_wait(Method::Post, &"C1".into(), at(2_000));
-        assert_eq!(pacing.turn(&post(&here), at(0)), Turn::Wait(at(7_000)));
+        pacing.on_rate_limit(Method::Post, &"C1".into(), at(7_000));
+        pacing.on_rate_limit(Method::Post, &"C1".into(), at(2_000));
+        assert_eq!(pacing.request(&post(&here), at(0)), Clearance::Wait(at(7_000)));
         let message = MessageTs::from("9.0");
         let edit = Candidate { method: Method::Update, thread: &here, message: Some(&message), progress: false };
-        assert_eq!(pacing.turn(&edit, at(0)), Turn::Go);
-        assert_eq!(pacing.turn(&post(&thread("C2", 1)), at(0)), Turn::Go);
-        assert_eq!(pacing.turn(&post(&here), at(7_000)), Turn::Go);
+        assert_eq!(pacing.request(&edit, at(0)), Clearance::Go);
+        assert_eq!(pacing.request(&post(&thread("C2", 1)), at(0)), Clearance::Go);
+        assert_eq!(pacing.request(&post(&here), at(7_000)), Clearance::Go);
     }
 
     #[test]
     fn a_place_that_nobody_takes_is_given_up() {
         let pacing = Pacing::default();
         for n in 0..10 {
-            pacing.turn(&post(&thread("C1", n)), at(0));
+            pacing.request(&post(&thread("C1", n)), at(0));
         }
-        assert_eq!(pacing.turn(&post(&thread("C1", 20)), at(30_000)), Turn::Go);
+        assert_eq!(pacing.request(&post(&thread("C1", 20)), at(30_000)), Clearance::Go);
     }
 }

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use crate::approvals::{groups::Groups, policy, withdraw::withdraw};
 
 /// The number of open cards that are read.
-const CARDS: usize = 50;
+const MAX_CARDS: usize = 50;
 
 /// A request to end the work in a thread.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -34,11 +34,11 @@ pub struct Stop {
 
 /// The outcome of a “stop”.
 #[derive(Debug, PartialEq)]
-pub struct Stopped {
+pub struct StopOutcome {
     /// The thread to wake; `None`: it is not one of the bot's, so there is nothing to stop.
     pub thread: Option<ThreadId>,
     /// The private reply to the person, if any.
-    pub told: Option<Reply>,
+    pub reply: Option<Reply>,
 }
 
 /// The service that stops threads.
@@ -60,13 +60,13 @@ impl Stopping {
     /// # Errors
     ///
     /// If the store does not answer; repeating it is safe.
-    pub async fn on_stop(&self, stop: &Stop, seq: Seq) -> Result<Stopped, Error> {
+    pub async fn on_stop(&self, stop: &Stop, seq: Seq) -> Result<StopOutcome, Error> {
         let Stop { thread, by, addressed } = stop;
         if self.store.load(thread).await?.is_none() {
-            let told = addressed.then(|| Reply::text("Nothing is being done here, so there is nothing to stop."));
-            return Ok(Stopped { thread: None, told });
+            let reply = addressed.then(|| Reply::text("Nothing is being done here, so there is nothing to stop."));
+            return Ok(StopOutcome { thread: None, reply });
         }
-        let filter = ActionFilter { thread: Some(thread.clone()), statuses: vec![Status::Pending], limit: CARDS };
+        let filter = ActionFilter { thread: Some(thread.clone()), statuses: vec![Status::Pending], limit: MAX_CARDS };
         let (mut closed, mut kept) = (0, Vec::new());
         for record in self.store.actions(&filter).await? {
             let person = self.groups.person(&record, by, true).await;
@@ -85,16 +85,16 @@ impl Stopping {
             .messages
             .push(ThreadMessage::Stop { by: by.clone(), asks: *addressed && closed == 0 && kept.is_empty() });
         self.store.apply(&changes).await?;
-        Ok(Stopped { thread: Some(thread.clone()), told: (!kept.is_empty()).then(|| stay_open(&kept)) })
+        Ok(StopOutcome { thread: Some(thread.clone()), reply: (!kept.is_empty()).then(|| cards_stay_open(&kept)) })
     }
 }
 
 /// Returns the reply on cards that the person cannot close.
-fn stay_open(kept: &[ActionRecord]) -> Reply {
-    let who = |record: &ActionRecord| {
+fn cards_stay_open(kept: &[ActionRecord]) -> Reply {
+    let line = |record: &ActionRecord| {
         Text::new().bold(record.act()).plain(" · asked by ").person(record.requested_by.clone())
     };
     Reply::text("I work on nothing here any more. These cards stay open, since they are not yours to close:")
-        .and(Part::List(kept.iter().map(who).collect()))
+        .and(Part::List(kept.iter().map(line).collect()))
         .hint("Only the person who asked, or one who may decide, can close them.")
 }

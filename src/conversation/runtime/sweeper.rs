@@ -28,10 +28,10 @@ const HOUSEKEEPING_ROUNDS: u32 = 240;
 const COUNTING_ROUNDS: u32 = 20;
 
 /// The most dead letters that are counted.
-const COUNTED: usize = 1000;
+const MAX_COUNTED: usize = 1000;
 
 /// The time without a finished round after which something is wrong.
-const LONGEST_ROUND: Duration = Duration::from_secs(30);
+const MAX_ROUND_TIME: Duration = Duration::from_secs(30);
 
 /// The health of the rounds, for readiness.
 #[derive(Clone, Debug)]
@@ -51,17 +51,17 @@ impl Default for Rounds {
 
 impl Rounds {
     /// Returns the fault of the rounds, if there is one.
-    pub fn wrong(&self) -> Option<String> {
+    pub fn fault(&self) -> Option<String> {
         let round = self.0.lock().expect("no holder panics");
         let silent = round.ended.elapsed();
-        match (silent > LONGEST_ROUND, round.broken.as_slice()) {
+        match (silent > MAX_ROUND_TIME, round.broken.as_slice()) {
             (true, _) => Some(format!("no round of the sweeper has ended for {} s", silent.as_secs())),
             (false, []) => None,
             (false, broken) => Some(format!("the sweeper panics while it looks at {}", broken.join(", "))),
         }
     }
 
-    fn ended(&self, broken: Vec<&'static str>) {
+    fn record(&self, broken: Vec<&'static str>) {
         *self.0.lock().expect("no holder panics") = Round { ended: Instant::now(), broken };
     }
 }
@@ -95,21 +95,21 @@ impl Sweeper {
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut round = 0u32;
         while stop.run_until_cancelled(ticks.tick()).await.is_some() {
-            let mut broken = self.once().await;
+            let mut broken = self.sweep_all().await;
             if round.is_multiple_of(HOUSEKEEPING_ROUNDS) {
-                let dropped = look("what is out of date", self.drop_what_is_out_of_date()).await;
+                let dropped = guarded("what is out of date", self.drop_outdated()).await;
                 broken.extend(dropped.err());
             }
             if round.is_multiple_of(COUNTING_ROUNDS) {
-                broken.extend(look("dead letters", self.count_dead_letters()).await.err());
-                broken.extend(look("messages that wait", self.count_what_waits()).await.err());
+                broken.extend(guarded("dead letters", self.count_dead_letters()).await.err());
+                broken.extend(guarded("messages that wait", self.count_late_messages()).await.err());
             }
-            self.rounds.ended(broken);
+            self.rounds.record(broken);
             round = round.wrapping_add(1);
         }
     }
 
-    async fn drop_what_is_out_of_date(&self) {
+    async fn drop_outdated(&self) {
         if let Err(error) = self.store.sweep(self.clock.now()).await {
             tracing::warn!(error = countersign_core::cause::chain(&error), "Cannot drop what is out of date");
         }
@@ -119,7 +119,7 @@ impl Sweeper {
     }
 
     async fn count_dead_letters(&self) {
-        match self.store.dead_letters(COUNTED).await {
+        match self.store.dead_letters(MAX_COUNTED).await {
             Ok(letters) => {
                 let entries = letters.iter().filter(|letter| letter.thread.is_none()).count();
                 let messages = letters.len() - entries;
@@ -135,8 +135,8 @@ impl Sweeper {
         }
     }
 
-    async fn count_what_waits(&self) {
-        match self.store.waiting(Waiting::late_before(self.clock.now()), COUNTED).await {
+    async fn count_late_messages(&self) {
+        match self.store.waiting(Waiting::late_before(self.clock.now()), MAX_COUNTED).await {
             Ok(waiting) => metrics::gauge!("countersign_messages_late").set(waiting.len() as f64),
             Err(error) => {
                 tracing::warn!(error = countersign_core::cause::chain(&error), "Cannot count what waits to be sent")
@@ -145,15 +145,15 @@ impl Sweeper {
     }
 
     /// Looks at everything once. Returns the names of the looks that panicked.
-    async fn once(&self) -> Vec<&'static str> {
-        let looks = [
-            look("due timers", self.fire_timers()).await,
-            look("the inbox", self.sweep_the_inbox()).await,
-            look("ready threads", self.workers.sweep()).await,
-            look("outgoing messages", self.sender.sweep()).await,
-            look("Home tabs", async { self.home.look() }).await,
+    async fn sweep_all(&self) -> Vec<&'static str> {
+        let results = [
+            guarded("due timers", self.fire_timers()).await,
+            guarded("the inbox", self.sweep_the_inbox()).await,
+            guarded("ready threads", self.workers.sweep()).await,
+            guarded("outgoing messages", self.sender.sweep()).await,
+            guarded("Home tabs", async { self.home.refresh() }).await,
         ];
-        looks.into_iter().filter_map(Result::err).collect()
+        results.into_iter().filter_map(Result::err).collect()
     }
 
     async fn fire_timers(&self) {
@@ -170,7 +170,7 @@ impl Sweeper {
 }
 
 /// Runs one look. Fails with its name, if it panics.
-async fn look(what: &'static str, at: impl Future<Output = ()>) -> Result<(), &'static str> {
+async fn guarded(what: &'static str, at: impl Future<Output = ()>) -> Result<(), &'static str> {
     AssertUnwindSafe(at).catch_unwind().await.map_err(|_| {
         tracing::error!(what, "The sweeper cannot look at this; the panic was logged where it happened");
         what
@@ -183,17 +183,17 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_look_that_panics_is_told_and_the_others_go_on() {
-        assert_eq!(look("the inbox", async {}).await, Ok(()));
-        let broken = look("due timers", async { panic!("out of time") }).await;
+        assert_eq!(guarded("the inbox", async {}).await, Ok(()));
+        let broken = guarded("due timers", async { panic!("out of time") }).await;
         assert_eq!(broken, Err("due timers"));
 
         let rounds = Rounds::default();
-        assert_eq!(rounds.wrong(), None);
-        rounds.ended(vec!["due timers"]);
-        assert_eq!(rounds.wrong().unwrap(), "the sweeper panics while it looks at due timers");
-        rounds.ended(Vec::new());
-        assert_eq!(rounds.wrong(), None);
-        tokio::time::advance(LONGEST_ROUND + Duration::from_secs(1)).await;
-        assert_eq!(rounds.wrong().unwrap(), "no round of the sweeper has ended for 31 s");
+        assert_eq!(rounds.fault(), None);
+        rounds.record(vec!["due timers"]);
+        assert_eq!(rounds.fault().unwrap(), "the sweeper panics while it looks at due timers");
+        rounds.record(Vec::new());
+        assert_eq!(rounds.fault(), None);
+        tokio::time::advance(MAX_ROUND_TIME + Duration::from_secs(1)).await;
+        assert_eq!(rounds.fault().unwrap(), "no round of the sweeper has ended for 31 s");
     }
 }

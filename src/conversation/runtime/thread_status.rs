@@ -29,11 +29,11 @@ struct Inner {
     /// none.
     agent: AtomicBool,
     /// Threads with a status that was not seen to vanish.
-    shown: Mutex<HashMap<ThreadId, Line>>,
+    shown: Mutex<HashMap<ThreadId, ShownStatus>>,
 }
 
 /// The status of a thread.
-struct Line {
+struct ShownStatus {
     /// The session's status once the thread status is gone.
     after: SessionStatus,
     /// True while the call that sets it is running.
@@ -66,19 +66,19 @@ impl ThreadStatus {
 
     /// Shows the status. `false`: there is none, and a message has to say it.
     pub async fn show(&self, thread: &ThreadId, text: &str) -> bool {
-        self.session(thread, SessionStatus::Processing).await;
+        self.set_session(thread, SessionStatus::Processing).await;
         if !self.0.native.load(Ordering::Relaxed) {
             return false;
         }
-        let new = || Line { after: SessionStatus::Active, on_its_way: true, over: false };
-        self.shown().entry(thread.clone()).and_modify(|line| line.on_its_way = true).or_insert_with(new);
+        let new = || ShownStatus { after: SessionStatus::Active, on_its_way: true, over: false };
+        self.shown().entry(thread.clone()).and_modify(|shown| shown.on_its_way = true).or_insert_with(new);
         let answer = self.0.slack.set_thread_status(&thread.channel, &thread.root, &as_predicate(text)).await;
-        let over = self.shown().get_mut(thread).is_some_and(|line| {
-            line.on_its_way = false;
-            line.over
+        let over = self.shown().get_mut(thread).is_some_and(|shown| {
+            shown.on_its_way = false;
+            shown.over
         });
         if over {
-            self.ended(thread).await;
+            self.on_work_ended(thread).await;
         }
         match answer {
             Ok(()) => true,
@@ -99,7 +99,7 @@ impl ThreadStatus {
     }
 
     /// Notes that a message was sent: the status is gone, and the session has another one.
-    pub async fn said(&self, thread: &ThreadId, body: &Outbound) {
+    pub async fn on_sent(&self, thread: &ThreadId, body: &Outbound) {
         let status = match body {
             // Nothing was, or not in the thread; a card that is drawn again is sent as a card.
             Outbound::Status { .. }
@@ -115,21 +115,21 @@ impl ThreadStatus {
         if matches!(body, Outbound::Reply { .. } | Outbound::File { .. }) {
             self.shown().remove(thread);
         }
-        if let Some(line) = self.shown().get_mut(thread) {
-            line.after = if status == SessionStatus::Suspended { status } else { SessionStatus::Active };
+        if let Some(shown) = self.shown().get_mut(thread) {
+            shown.after = if status == SessionStatus::Suspended { status } else { SessionStatus::Active };
         }
-        self.session(thread, status).await;
+        self.set_session(thread, status).await;
     }
 
     /// Notes that the work has ended, and clears the status if no message did.
-    pub async fn ended(&self, thread: &ThreadId) {
+    pub async fn on_work_ended(&self, thread: &ThreadId) {
         let status = match self.shown().entry(thread.clone()) {
             Entry::Vacant(_) => return,
-            Entry::Occupied(mut line) if line.get().on_its_way => {
-                line.get_mut().over = true;
+            Entry::Occupied(mut shown) if shown.get().on_its_way => {
+                shown.get_mut().over = true;
                 return;
             }
-            Entry::Occupied(line) => line.remove().after,
+            Entry::Occupied(shown) => shown.remove().after,
         };
         if let Err(error) = self.0.slack.set_thread_status(&thread.channel, &thread.root, "").await {
             tracing::debug!(
@@ -137,10 +137,10 @@ impl ThreadStatus {
                 "A status under a thread was not taken away; it vanishes by itself"
             );
         }
-        self.session(thread, status).await;
+        self.set_session(thread, status).await;
     }
 
-    async fn session(&self, thread: &ThreadId, status: SessionStatus) {
+    async fn set_session(&self, thread: &ThreadId, status: SessionStatus) {
         if !self.has_stop() {
             return;
         }
@@ -162,7 +162,7 @@ impl ThreadStatus {
         }
     }
 
-    fn shown(&self) -> std::sync::MutexGuard<'_, HashMap<ThreadId, Line>> {
+    fn shown(&self) -> std::sync::MutexGuard<'_, HashMap<ThreadId, ShownStatus>> {
         self.0.shown.lock().expect("no holder panics")
     }
 }

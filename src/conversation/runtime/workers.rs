@@ -133,13 +133,13 @@ impl Workers {
         }
         let workers = self.clone();
         self.0.tasks.spawn(async move {
-            let _busy = Busy { workers: &workers, thread: &thread };
+            let _busy = BusyGuard { workers: &workers, thread: &thread };
             loop {
                 let Ok(_seat) = workers.0.seats.acquire().await else { return };
                 if workers.0.stop.is_cancelled() {
                     return;
                 }
-                workers.take(Some(&thread)).await;
+                workers.lease_and_advance(Some(&thread)).await;
                 let mut busy = workers.0.busy.lock().expect("no holder panics");
                 match busy.get_mut(&thread) {
                     Some(again) if *again => *again = false,
@@ -181,12 +181,12 @@ impl Workers {
     }
 
     /// Waits for the steps in hand, after the stop.
-    pub async fn drained(&self) {
+    pub async fn drain(&self) {
         self.0.tasks.close();
         self.0.tasks.wait().await;
     }
 
-    async fn take(&self, only: Option<&ThreadId>) {
+    async fn lease_and_advance(&self, only: Option<&ThreadId>) {
         match self.0.store.acquire(&self.0.name, self.0.lease, self.0.clock.now(), only).await {
             Ok(Some(acquired)) => self.advance(acquired).await,
             Ok(None) => {}
@@ -207,7 +207,7 @@ impl Workers {
             match result {
                 Ok(Ok(())) => {}
                 Ok(Err(Error::Fenced(_))) => tracing::warn!("Another worker took this thread over"),
-                Ok(Err(Error::OtherGraph { graph, .. })) => self.tell_of_unknown(graph),
+                Ok(Err(Error::OtherGraph { graph, .. })) => self.report_unknown_graph(graph),
                 Err(panicked) => {
                     metrics::counter!("countersign_threads_broken_off_total").increment(1);
                     tracing::error!(error = %panicked, "Thread cannot go on before its lease ends");
@@ -221,7 +221,7 @@ impl Workers {
             }
         };
         report.instrument(span).await;
-        self.0.sender.ended(thread);
+        self.0.sender.flush_finished(thread);
     }
 
     /// Has the engine of the thread's graph advance it. A thread whose graph none of them has is left as it is.
@@ -237,7 +237,7 @@ impl Workers {
     }
 
     /// Reports, once for each graph, that threads wait for a program that has it.
-    fn tell_of_unknown(&self, graph: GraphName) {
+    fn report_unknown_graph(&self, graph: GraphName) {
         metrics::counter!("countersign_threads_of_other_graphs_total").increment(1);
         let mut unknown = self.0.unknown.lock().expect("no holder panics");
         if !unknown.contains(&graph) {
@@ -261,12 +261,12 @@ impl Workers {
 
 /// The mark that a thread is being worked on here. It is removed however the work ends, also by a panic: otherwise no
 /// hint about the thread would ever be heard again.
-struct Busy<'a> {
+struct BusyGuard<'a> {
     workers: &'a Workers,
     thread: &'a ThreadId,
 }
 
-impl Drop for Busy<'_> {
+impl Drop for BusyGuard<'_> {
     fn drop(&mut self) {
         if std::thread::panicking()
             && let Ok(mut busy) = self.workers.0.busy.lock()
@@ -299,7 +299,7 @@ mod tests {
     #[derive(Default)]
     struct Clumsy {
         calls: AtomicU32,
-        called: Notify,
+        resolved: Notify,
     }
 
     #[async_trait]
@@ -310,7 +310,7 @@ mod tests {
 
         async fn advance(&self, _: Acquired) -> Result<(), Error> {
             let earlier = self.calls.fetch_add(1, Ordering::SeqCst);
-            self.called.notify_one();
+            self.resolved.notify_one();
             assert!(earlier > 0, "it is clumsy");
             Ok(())
         }
@@ -383,13 +383,13 @@ mod tests {
         let thread = hears(&store, "1.1", "chat", clock.now()).await;
 
         workers.wake(thread.clone());
-        timeout(BOUND, engine.called.notified()).await.unwrap();
-        timeout(BOUND, workers.drained()).await.unwrap();
+        timeout(BOUND, engine.resolved.notified()).await.unwrap();
+        timeout(BOUND, workers.drain()).await.unwrap();
         assert!(workers.0.busy.lock().unwrap().is_empty(), "nobody works on it");
         clock.advance(LEASE * 2);
         workers.wake(thread);
-        timeout(BOUND, engine.called.notified()).await.expect("it is taken up again after its lease");
-        timeout(BOUND, workers.drained()).await.unwrap();
+        timeout(BOUND, engine.resolved.notified()).await.expect("it is taken up again after its lease");
+        timeout(BOUND, workers.drain()).await.unwrap();
     }
 
     #[tokio::test]
@@ -405,7 +405,7 @@ mod tests {
         for thread in &threads {
             older.wake(thread.clone());
         }
-        timeout(BOUND, older.drained()).await.unwrap();
+        timeout(BOUND, older.drain()).await.unwrap();
         assert_eq!(*chat.read.lock().unwrap(), [(threads[0].clone(), 1)]);
         assert_eq!(*jobs.read.lock().unwrap(), [(threads[1].clone(), 1)]);
         let told: Vec<_> = older.0.unknown.lock().unwrap().iter().cloned().collect();
@@ -414,7 +414,7 @@ mod tests {
         hears(&store, "3.1", "post", clock.now()).await;
         let newer = workers(&store, &clock, vec![post.clone()]);
         newer.wake(threads[2].clone());
-        timeout(BOUND, newer.drained()).await.unwrap();
+        timeout(BOUND, newer.drain()).await.unwrap();
         assert_eq!(*post.read.lock().unwrap(), [(threads[2].clone(), 2)], "a newer process finds all that was said");
     }
 }

@@ -29,21 +29,21 @@ use serde_json::{Value, json};
 use crate::presentation::{
     modals::{
         self,
-        check::{Checked, Deadline, check},
+        check::{Deadline, FormCheck, check},
         form::{self, Frame},
     },
     render,
 };
 
 /// The block in which a channel is chosen.
-const WHERE: &str = "where";
+const CHANNEL_BLOCK: &str = "where";
 
 /// The time that reading the form's content may take.
-const FILLING: Duration = Duration::from_secs(8);
+const FORM_TIMEOUT: Duration = Duration::from_secs(8);
 
 /// A request for something new.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Wanted {
+pub struct CreationRequest {
     /// The workspace.
     pub team: TeamId,
     /// The channel to ask in; `None`: direct messages.
@@ -93,7 +93,7 @@ impl Creation {
     }
 
     /// Returns true for the callback id of such a shortcut, and of its window.
-    pub fn is_one(&self, callback: &str) -> bool {
+    pub fn has_shortcut(&self, callback: &str) -> bool {
         self.registry.shortcuts().any(|shortcut| shortcut.callback == callback)
     }
 
@@ -106,7 +106,7 @@ impl Creation {
 
     /// Opens the window at once, and fills it when the platform has listed the choices.
     pub async fn open(&self, trigger: Option<&str>, by: &UserId, callback: &str) {
-        let title = self.shortcut(callback).map_or(GONE, |(shortcut, _)| shortcut.title);
+        let title = self.shortcut(callback).map_or(FALLBACK_TITLE, |(shortcut, _)| shortcut.title);
         let opened = match trigger {
             Some(trigger) => self.slack.open_view(trigger, &modals::loading(title)).await,
             None => Err(SlackError::NotSent),
@@ -115,7 +115,9 @@ impl Creation {
             Ok(view) => view,
             Err(error) => {
                 tracing::warn!(error = countersign_core::cause::chain(&error), "A window was not opened");
-                return self.tell_directly(by, &too_late(self.shortcut(callback).map(|(shortcut, _)| shortcut))).await;
+                return self
+                    .message_directly(by, &window_too_late(self.shortcut(callback).map(|(shortcut, _)| shortcut)))
+                    .await;
             }
         };
         if let Err(error) = self.slack.update_view(&view, None, &self.window(callback).await).await {
@@ -124,16 +126,18 @@ impl Creation {
     }
 
     async fn window(&self, callback: &str) -> Value {
-        let Some((shortcut, kind)) = self.shortcut(callback) else { return modals::saying(GONE, &not_here()) };
+        let Some((shortcut, kind)) = self.shortcut(callback) else {
+            return modals::message_window(FALLBACK_TITLE, &not_available());
+        };
         let title = shortcut.title;
-        let Ok(Some(form)) = tokio::time::timeout(FILLING, kind.form(&json!({}))).await else {
-            return modals::saying(title, &cannot_ask());
+        let Ok(Some(form)) = tokio::time::timeout(FORM_TIMEOUT, kind.form(&json!({}))).await else {
+            return modals::message_window(title, &form_unavailable());
         };
         let callback = shortcut.callback;
         let frame = Frame { title, submit: "Propose", callback, metadata: "", intro: Some(INTRO) };
         let mut view = form::draw(&form, &frame);
         if let Some(blocks) = view["blocks"].as_array_mut() {
-            blocks.insert(1, where_to()); // below the introduction
+            blocks.insert(1, channel_field()); // below the introduction
         }
         view
     }
@@ -143,19 +147,19 @@ impl Creation {
     /// # Errors
     ///
     /// The view that the window shows instead of closing.
-    pub async fn read(&self, view: &View, interaction: &Interaction) -> Result<Wanted, Value> {
-        let instead = |reply: &Reply| modals::instead(&modals::saying("Nothing was proposed", reply));
-        let (shortcut, kind) = self.shortcut(&view.callback_id).ok_or_else(|| instead(&not_here()))?;
+    pub async fn read(&self, view: &View, interaction: &Interaction) -> Result<CreationRequest, Value> {
+        let instead = |reply: &Reply| modals::replacement(&modals::message_window("Nothing was proposed", reply));
+        let (shortcut, kind) = self.shortcut(&view.callback_id).ok_or_else(|| instead(&not_available()))?;
         let nothing = json!({});
-        let checking = Box::pin(check(kind, &nothing, view, Deadline::of_now()));
+        let checking = Box::pin(check(kind, &nothing, view, Deadline::from_now()));
         let parameters = match checking.await {
             // What could not be checked in time is checked in the thread, as everything is.
-            Checked::Fine(parameters, _) | Checked::Unchecked(parameters) => parameters,
-            Checked::Wrong(stays) => return Err(stays),
-            Checked::NoForm => return Err(instead(&not_here())),
+            FormCheck::Valid(parameters, _) | FormCheck::Unchecked(parameters) => parameters,
+            FormCheck::Invalid(stays) => return Err(stays),
+            FormCheck::NoForm => return Err(instead(&not_available())),
         };
-        let channel = view.values.get(WHERE).and_then(|values| values.first());
-        Ok(Wanted {
+        let channel = view.values.get(CHANNEL_BLOCK).and_then(|values| values.first());
+        Ok(CreationRequest {
             team: interaction.team.clone(),
             channel: channel.map(|channel| ChannelId::new(channel.as_str())),
             by: interaction.user.clone(),
@@ -173,44 +177,49 @@ impl Creation {
     /// # Errors
     ///
     /// If Slack or the store does not answer: try again.
-    pub async fn begin(&self, wanted: &Wanted) -> Result<Option<ThreadId>, Error> {
-        let Some((shortcut, kind)) = self.shortcut(&wanted.shortcut) else { return Ok(None) };
-        let Some(thread) = self.thread(wanted, shortcut).await? else { return Ok(None) };
+    pub async fn begin(&self, request: &CreationRequest) -> Result<Option<ThreadId>, Error> {
+        let Some((shortcut, kind)) = self.shortcut(&request.shortcut) else { return Ok(None) };
+        let Some(thread) = self.thread(request, shortcut).await? else { return Ok(None) };
         let message = ThreadMessage::Said {
-            by: wanted.by.clone(),
-            text: format!("{} “{}”", shortcut.what, wanted.name),
+            by: request.by.clone(),
+            text: format!("{} “{}”", shortcut.what, request.name),
             ts: thread.root.clone(),
             addressed: true,
-            request: Some(ActionRequest { action: kind.name().to_owned(), parameters: wanted.parameters.clone() }),
+            request: Some(ActionRequest { action: kind.name().to_owned(), parameters: request.parameters.clone() }),
         };
         // The entry lies in the person's partition, not the thread's: one write cannot do both.
         let to = Destination::mailbox(thread.clone(), true, message);
-        let dedup = vec![DedupKey::new(format!("wanted:{}", wanted.nonce.as_str()))];
+        let dedup = vec![DedupKey::new(format!("wanted:{}", request.nonce.as_str()))];
         self.store.ingest(&Delivery { to, dedup, at: self.clock.now() }).await?;
         Ok(Some(thread))
     }
 
     /// Returns the thread for the request: in the channel, or in direct messages if the bot may not write there.
-    async fn thread(&self, wanted: &Wanted, shortcut: &Shortcut) -> Result<Option<ThreadId>, Error> {
-        if let Some(channel) = &wanted.channel
-            && let Some(thread) = self.announced(wanted, channel, &announcement(wanted, shortcut)).await?
+    async fn thread(&self, request: &CreationRequest, shortcut: &Shortcut) -> Result<Option<ThreadId>, Error> {
+        if let Some(channel) = &request.channel
+            && let Some(thread) = self.announce(request, channel, &announcement(request, shortcut)).await?
         {
             return Ok(Some(thread));
         }
-        let direct = match self.slack.open_direct(&wanted.by).await {
+        let direct = match self.slack.open_direct(&request.by).await {
             Ok(direct) => direct,
-            Err(error) => return given_up(error),
+            Err(error) => return none_if_final(error),
         };
-        let said = match &wanted.channel {
-            Some(_) => announcement(wanted, shortcut).hint(NOT_THERE),
-            None => announcement(wanted, shortcut),
+        let said = match &request.channel {
+            Some(_) => announcement(request, shortcut).hint(NOT_A_MEMBER),
+            None => announcement(request, shortcut),
         };
-        self.announced(wanted, &direct, &said).await
+        self.announce(request, &direct, &said).await
     }
 
     /// Posts the message that begins the thread, unless it is there already; `None` if the bot may not write there.
-    async fn announced(&self, wanted: &Wanted, channel: &ChannelId, said: &Reply) -> Result<Option<ThreadId>, Error> {
-        let Wanted { team, nonce, at, .. } = wanted;
+    async fn announce(
+        &self,
+        request: &CreationRequest,
+        channel: &ChannelId,
+        said: &Reply,
+    ) -> Result<Option<ThreadId>, Error> {
+        let CreationRequest { team, nonce, at, .. } = request;
         let posted = match self.slack.find_by_nonce(channel, None, nonce, *at).await {
             Ok(Some(ts)) => Ok(ts),
             Ok(None) | Err(SlackError::MissingScope { .. }) => {
@@ -220,11 +229,11 @@ impl Creation {
         };
         match posted {
             Ok(root) => Ok(Some(ThreadId { team: team.clone(), channel: channel.clone(), root })),
-            Err(error) => given_up(error),
+            Err(error) => none_if_final(error),
         }
     }
 
-    async fn tell_directly(&self, user: &UserId, reply: &Reply) {
+    async fn message_directly(&self, user: &UserId, reply: &Reply) {
         let told = async {
             let direct = self.slack.open_direct(user).await?;
             self.slack.post_message(&direct, None, &render::reply(reply), &Nonce::fresh()).await
@@ -239,7 +248,7 @@ impl Creation {
 }
 
 /// Returns `None` if trying again would not help.
-fn given_up<T>(error: SlackError) -> Result<Option<T>, Error> {
+fn none_if_final<T>(error: SlackError) -> Result<Option<T>, Error> {
     use SlackError::{NoAnswer, NotSent, RateLimited};
     match error {
         NoAnswer(_) | NotSent | RateLimited { .. } => Err(Error::Unavailable(Box::new(error))),
@@ -255,12 +264,12 @@ const INTRO: &str =
     "Nothing is created yet: you get a card with exactly what will be made, and it waits for a decision.";
 
 /// The hint below a request that is not in the chosen channel.
-const NOT_THERE: &str = "I am not in the channel you chose, so your request is here. To have it there, invite me with \
+const NOT_A_MEMBER: &str = "I am not in the channel you chose, so your request is here. To have it there, invite me with \
     “/invite @countersign” and ask again.";
 
-fn where_to() -> Value {
+fn channel_field() -> Value {
     json!({
-        "type": "input", "block_id": WHERE, "optional": true,
+        "type": "input", "block_id": CHANNEL_BLOCK, "optional": true,
         "label": blocks::plain("Where to ask", 2000),
         "hint": blocks::plain("The people in that channel see the card, and those who may can decide. Empty: in our direct \
             messages, where only you see it.", 2000),
@@ -274,13 +283,13 @@ fn where_to() -> Value {
 }
 
 /// Returns the message that announces a request.
-fn announcement(wanted: &Wanted, shortcut: &Shortcut) -> Reply {
+fn announcement(request: &CreationRequest, shortcut: &Shortcut) -> Reply {
     let asks = format!(" asks for a {}: ", shortcut.what);
-    Reply::text(Text::new().person(wanted.by.clone()).plain(asks).bold(wanted.name.as_str()))
+    Reply::text(Text::new().person(request.by.clone()).plain(asks).bold(request.name.as_str()))
 }
 
 /// Returns the reply when the window could not be opened.
-fn too_late(shortcut: Option<&Shortcut>) -> Reply {
+fn window_too_late(shortcut: Option<&Shortcut>) -> Reply {
     let (what, or) = match shortcut {
         Some(Shortcut { what, says, .. }) => (format!(" for a {what}"), format!(", or just write to me: “{says}”")),
         None => (String::new(), String::new()),
@@ -290,15 +299,15 @@ fn too_late(shortcut: Option<&Shortcut>) -> Reply {
 }
 
 /// Returns the reply when the platform did not list the choices.
-fn cannot_ask() -> Reply {
+fn form_unavailable() -> Reply {
     Reply::text("The platform did not answer in time, so I can't show the form.")
         .hint("Please close this and use the shortcut again in a moment.")
 }
 
 /// The title of a window whose shortcut is gone.
-const GONE: &str = "Something new";
+const FALLBACK_TITLE: &str = "Something new";
 
 /// Returns the reply when no action makes this.
-fn not_here() -> Reply {
+fn not_available() -> Reply {
     Reply::text("I am not set up to make this here.")
 }

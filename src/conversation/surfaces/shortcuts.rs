@@ -28,7 +28,7 @@ pub const EXPORT: &str = "export_thread";
 const FIELD: &str = "question";
 
 /// The longest question, in characters.
-const LONGEST: usize = 3000;
+const MAX_QUESTION_CHARS: usize = 3000;
 
 /// The use of a shortcut on a message.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -51,7 +51,7 @@ pub struct Shortcut {
 
 /// A question about a message.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Asked {
+pub struct Question {
     /// The thread it is asked in.
     pub thread: ThreadId,
     /// The message it is about.
@@ -66,7 +66,7 @@ pub struct Asked {
 }
 
 /// Returns the use of a shortcut, to be stored; `None` if it was not used on a message.
-pub fn used(interaction: &Interaction, text: &str) -> Option<Shortcut> {
+pub fn shortcut_of(interaction: &Interaction, text: &str) -> Option<Shortcut> {
     let (channel, message) = (interaction.channel.clone()?, interaction.message_ts.clone()?);
     let root = interaction.thread_ts.clone().unwrap_or_else(|| message.clone());
     Some(Shortcut {
@@ -82,15 +82,16 @@ pub fn used(interaction: &Interaction, text: &str) -> Option<Shortcut> {
 /// Draws the window for a question.
 pub fn window(shortcut: &Shortcut) -> Value {
     let quote = Mrkdwn::new(900).plain("About: ").italic(&cut(&shortcut.text.replace('\n', " "), 280)).finish();
-    let around = json!([
+    let metadata = json!([
         shortcut.thread.team,
         shortcut.thread.channel,
         shortcut.thread.root,
         shortcut.message,
         shortcut.response_url,
     ]);
-    let mut input = json!({ "type": "plain_text_input", "action_id": FIELD, "multiline": true, "max_length": LONGEST });
-    let words = cut(shortcut.text.trim(), LONGEST);
+    let mut input =
+        json!({ "type": "plain_text_input", "action_id": FIELD, "multiline": true, "max_length": MAX_QUESTION_CHARS });
+    let words = cut(shortcut.text.trim(), MAX_QUESTION_CHARS);
     if !words.is_empty() {
         input["initial_value"] = json!(words);
     }
@@ -101,7 +102,7 @@ pub fn window(shortcut: &Shortcut) -> Value {
     });
     let about = if shortcut.text.trim().is_empty() { Vec::new() } else { vec![blocks::context(&quote)] };
     json!({
-        "type": "modal", "callback_id": ASK, "private_metadata": around.to_string(),
+        "type": "modal", "callback_id": ASK, "private_metadata": metadata.to_string(),
         "title": blocks::plain("Ask about this message", 24),
         "submit": blocks::plain("Ask", 24), "close": blocks::plain("Cancel", 24),
         "blocks": about.into_iter().chain([question]).collect::<Vec<_>>(),
@@ -113,21 +114,21 @@ pub fn window(shortcut: &Shortcut) -> Value {
 /// # Errors
 ///
 /// The error to be shown at the field.
-pub fn asked(view: &View, by: &UserId) -> Result<Asked, Value> {
+pub fn read_question(view: &View, by: &UserId) -> Result<Question, Value> {
     let wrong = |what: &str| json!({ "response_action": "errors", "errors": { FIELD: what } });
     let question = view.values.get(FIELD).and_then(|values| values.first()).map(|words| words.trim().to_owned());
     let question =
         question.filter(|words| !words.is_empty()).ok_or_else(|| wrong("Please write what I shall look at."))?;
-    type Around = (TeamId, ChannelId, MessageTs, MessageTs, Option<String>);
-    let around: Result<Around, _> = serde_json::from_str(&view.private_metadata);
+    type Metadata = (TeamId, ChannelId, MessageTs, MessageTs, Option<String>);
+    let metadata: Result<Metadata, _> = serde_json::from_str(&view.private_metadata);
     let (team, channel, root, message, response_url) =
-        around.map_err(|_| wrong("I have lost track of the message. Please use the shortcut again."))?;
-    Ok(Asked { thread: ThreadId { team, channel, root }, message, by: by.clone(), question, response_url })
+        metadata.map_err(|_| wrong("I have lost track of the message. Please use the shortcut again."))?;
+    Ok(Question { thread: ThreadId { team, channel, root }, message, by: by.clone(), question, response_url })
 }
 
 /// Returns the write that posts the question in the thread, and hands it to the assistant.
-pub fn ask(asked: &Asked, now: Timestamp, seq: Seq) -> Changes {
-    let Asked { thread, message, by, question, .. } = asked.clone();
+pub fn question_changes(question: &Question, now: Timestamp, seq: Seq) -> Changes {
+    let Question { thread, message, by, question, .. } = question.clone();
     let mut changes = Changes::new(CommitId::fresh(), thread);
     let said = Text::new().person(by.clone()).plain(" asks about this message: ").italic(question.clone());
     changes.outbox.push(Outgoing {
@@ -143,18 +144,18 @@ pub fn ask(asked: &Asked, now: Timestamp, seq: Seq) -> Changes {
 }
 
 /// Returns the reply when the bot cannot write in the message's channel.
-pub fn not_there() -> Reply {
+pub fn not_a_member() -> Reply {
     Reply::text("I am not in this channel, so I cannot answer here.")
         .hint("Invite me with “/invite @countersign”, or write to me directly.")
 }
 
 /// Returns the reply when the window could not be opened.
-pub fn too_late() -> Reply {
+pub fn window_too_late() -> Reply {
     Reply::text("That took me too long, so Slack did not let me open the window.")
         .hint("Please use the shortcut again.")
 }
 
 /// Returns the reply when the question arrived.
-pub fn on_it() -> Reply {
+pub fn question_received() -> Reply {
     Reply::text("I am on it and answer in this thread.")
 }

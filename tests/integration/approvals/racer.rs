@@ -7,7 +7,7 @@ use countersign::{
     config::{Config, environment},
     conversation::{
         approvals::{
-            clicks::{Click, Pressed},
+            clicks::{CardButton, Click},
             groups::Groups,
             inbox::{Approvals, ApprovalsDeps, InboxAnswer},
             people::People,
@@ -65,11 +65,11 @@ impl Press {
         }
     }
 
-    fn pressed(self) -> Pressed {
+    fn pressed(self) -> CardButton {
         match self {
-            Self::BoApproves | Self::CyApproves => Pressed::Approve,
-            Self::CyRejects => Pressed::Reject,
-            Self::AnaWithdraws => Pressed::Withdraw,
+            Self::BoApproves | Self::CyApproves => CardButton::Approve,
+            Self::CyRejects => CardButton::Reject,
+            Self::AnaWithdraws => CardButton::Withdraw,
         }
     }
 }
@@ -153,7 +153,7 @@ pub(super) async fn approvals_under(
 pub(super) fn click(record: &ActionRecord) -> Click {
     Click {
         key: record.approval.as_str().to_owned(),
-        pressed: Pressed::Approve,
+        button: CardButton::Approve,
         by: Press::BoApproves.by().into(),
         elsewhere: false,
         channel: Some(record.thread.channel.clone()),
@@ -167,7 +167,7 @@ pub(super) fn click(record: &ActionRecord) -> Click {
 /// Presses.
 pub(super) async fn press(inbox: &Approvals, round: u32, press: Press) -> Heard {
     let record = card(round);
-    let click = Click { pressed: press.pressed(), by: press.by().into(), ..click(&record) };
+    let click = Click { button: press.pressed(), by: press.by().into(), ..click(&record) };
     let told = match inbox.on_click(&click, 0).await.unwrap() {
         InboxAnswer::Counted(thread) => {
             assert_eq!(thread, record.thread);

@@ -11,16 +11,16 @@ use countersign_slack::{interaction::View, sink::PATIENCE};
 use serde_json::Value;
 use tokio::time::{Instant, timeout_at};
 
-use super::{form, wrong};
+use super::{form, form_errors};
 
 /// The time for storing a window's result, at the end.
-const STORING: Duration = Duration::from_millis(300);
+const STORING_TIME: Duration = Duration::from_millis(300);
 
 /// The time for finding the wrong field, once the error is known.
-const LOOKING: Duration = Duration::from_millis(400);
+const FIELD_SEARCH_TIME: Duration = Duration::from_millis(400);
 
 /// The words for a check that took too long.
-const TOO_SLOW: &str =
+const TOO_SLOW_MESSAGE: &str =
     "The platform took too long to check this, so nothing was saved yet. Please send it again in a moment.";
 
 /// The time by which a submitted window has to be answered.
@@ -29,8 +29,8 @@ pub struct Deadline(Instant);
 
 impl Deadline {
     /// Returns the deadline of a window that arrives now.
-    pub fn of_now() -> Self {
-        Self(Instant::now() + PATIENCE.saturating_sub(STORING))
+    pub fn from_now() -> Self {
+        Self(Instant::now() + PATIENCE.saturating_sub(STORING_TIME))
     }
 
     /// Returns the result of `work`, if it ends early enough for what else has to be done.
@@ -41,50 +41,50 @@ impl Deadline {
 
 /// The outcomes of a check.
 #[derive(Debug)]
-pub enum Checked {
+pub enum FormCheck {
     /// The input is right: the parameters, and the proposal made from them.
-    Fine(Value, Box<Proposal>),
+    Valid(Value, Box<Proposal>),
     /// The check of these parameters took too long.
     Unchecked(Value),
     /// The input is wrong: the view that shows the errors.
-    Wrong(Value),
+    Invalid(Value),
     /// The action has no form.
     NoForm,
 }
 
 /// Checks the input on top of the parameters before it.
-pub async fn check(kind: &dyn ActionKind, before: &Value, view: &View, deadline: Deadline) -> Checked {
-    let form = match deadline.within(LOOKING, kind.form(before)).await {
+pub async fn check(kind: &dyn ActionKind, before: &Value, view: &View, deadline: Deadline) -> FormCheck {
+    let form = match deadline.within(FIELD_SEARCH_TIME, kind.form(before)).await {
         Some(Some(form)) => form,
-        Some(None) => return Checked::NoForm,
-        None => return Checked::Wrong(too_slow(view)),
+        Some(None) => return FormCheck::NoForm,
+        None => return FormCheck::Invalid(too_slow(view)),
     };
     let entered = form::read(&form, view);
     let filled = match form.fill(before, &entered) {
         Ok(filled) => filled,
-        Err(wrong) => return Checked::Wrong(form::errors(&form, wrong)),
+        Err(wrong) => return FormCheck::Invalid(form::errors(&form, wrong)),
     };
     let nothing = || {
         let place = form.changed(&entered).next().unwrap_or_default().to_owned();
-        Checked::Wrong(form::errors(&form, [(place, "Nothing is different yet.".to_owned())].into()))
+        FormCheck::Invalid(form::errors(&form, [(place, "Nothing is different yet.".to_owned())].into()))
     };
     if filled == *before {
         return nothing();
     }
-    let error = match deadline.within(LOOKING, kind.prepare(&filled)).await {
+    let error = match deadline.within(FIELD_SEARCH_TIME, kind.prepare(&filled)).await {
         Some(Ok(proposal)) if same_but_for_its_id(&proposal.parameters, before) => return nothing(),
-        Some(Ok(proposal)) => return Checked::Fine(filled, Box::new(proposal)),
+        Some(Ok(proposal)) => return FormCheck::Valid(filled, Box::new(proposal)),
         Some(Err(error)) => error,
-        None => return Checked::Unchecked(filled),
+        None => return FormCheck::Unchecked(filled),
     };
     let place = match &error {
         PrepareError::Refusal(Refusal::Missing(_)) => "", // each stands at its own field
         _ => {
-            let looking = wrong::culprit(kind, before, &form, &entered);
-            deadline.within(Duration::ZERO, looking).await.unwrap_or_default()
+            let search = form_errors::wrong_field(kind, before, &form, &entered);
+            deadline.within(Duration::ZERO, search).await.unwrap_or_default()
         }
     };
-    Checked::Wrong(form::errors(&form, wrong::by_field(error, place)))
+    FormCheck::Invalid(form::errors(&form, form_errors::by_field(error, place)))
 }
 
 /// Returns true if the parameters are the same as before. A created thing gets a new id each time.
@@ -102,7 +102,7 @@ fn same_but_for_its_id(parameters: &Value, before: &Value) -> bool {
 
 /// Keeps the window open with its input, and says that checking took too long.
 pub fn too_slow(view: &View) -> Value {
-    at_first_field(view, TOO_SLOW.to_owned())
+    at_first_field(view, TOO_SLOW_MESSAGE.to_owned())
 }
 
 /// Keeps the window open with its input, and shows `words` at its first field.

@@ -9,13 +9,13 @@ use serde_json::{Value, json};
 use super::{BLOCKS, TITLE, window};
 
 /// Characters in a label or a hint.
-const LABEL: usize = 2000;
+const MAX_LABEL_CHARS: usize = 2000;
 
 /// Characters in an entry.
-const ENTRY: usize = 3000;
+const MAX_ENTRY_CHARS: usize = 3000;
 
 /// Options in a menu.
-const OPTIONS: usize = 100;
+const MAX_OPTIONS: usize = 100;
 
 /// Characters in an option's label, and in its value.
 const OPTION: (usize, usize) = (75, 150);
@@ -39,7 +39,7 @@ pub struct Frame<'a> {
 pub fn draw(form: &Form, frame: &Frame<'_>) -> Value {
     let intro = frame.intro.map(blocks::section);
     let room = BLOCKS - usize::from(intro.is_some());
-    let fields = form.fields.iter().filter_map(drawn).take(room);
+    let fields = form.fields.iter().filter_map(input_block).take(room);
     let mut view = window(frame.title, &intro.into_iter().chain(fields).collect::<Vec<_>>());
     view["callback_id"] = json!(frame.callback);
     view["private_metadata"] = json!(frame.metadata);
@@ -59,7 +59,8 @@ pub fn read(form: &Form, view: &View) -> Entered {
 
 /// Returns errors for fields that are shown; errors of other fields are put at the first.
 pub fn errors(form: &Form, wrong: BTreeMap<String, String>) -> Value {
-    let shown: Vec<_> = form.fields.iter().filter(|field| drawn(field).is_some()).map(|field| &field.place).collect();
+    let shown: Vec<_> =
+        form.fields.iter().filter(|field| input_block(field).is_some()).map(|field| &field.place).collect();
     let mut placed: BTreeMap<String, String> = BTreeMap::new();
     for (place, what) in wrong {
         let Some(place) = shown.iter().find(|shown| ***shown == place).or(shown.first()) else { continue };
@@ -69,30 +70,30 @@ pub fn errors(form: &Form, wrong: BTreeMap<String, String>) -> Value {
 }
 
 /// Draws a field as an input block; `None` if it cannot be shown.
-fn drawn(field: &Field) -> Option<Value> {
+fn input_block(field: &Field) -> Option<Value> {
     let element = element(&field.input)?;
     let mut block = json!({
         "type": "input",
         "block_id": field.place,
         "optional": !field.required,
-        "label": blocks::plain(&field.label, LABEL),
+        "label": blocks::plain(&field.label, MAX_LABEL_CHARS),
         "element": element,
     });
     if let Some(hint) = &field.hint {
-        block["hint"] = blocks::plain(hint, LABEL);
+        block["hint"] = blocks::plain(hint, MAX_LABEL_CHARS);
     }
     Some(block)
 }
 
 fn element(input: &Input) -> Option<Value> {
     let first = input.as_entered().into_iter().next().filter(|text| !text.is_empty());
-    if first.as_ref().is_some_and(|text| text.chars().count() > ENTRY) {
+    if first.as_ref().is_some_and(|text| text.chars().count() > MAX_ENTRY_CHARS) {
         return None;
     }
     let mut element = match input {
-        Input::Line(_) => json!({ "type": "plain_text_input", "max_length": ENTRY }),
+        Input::Line(_) => json!({ "type": "plain_text_input", "max_length": MAX_ENTRY_CHARS }),
         Input::Lines(_) | Input::Prose(_) => {
-            json!({ "type": "plain_text_input", "multiline": true, "max_length": ENTRY })
+            json!({ "type": "plain_text_input", "multiline": true, "max_length": MAX_ENTRY_CHARS })
         }
         Input::Number { least, most, fraction, .. } => {
             let mut number = json!({ "type": "number_input", "is_decimal_allowed": fraction });
@@ -121,7 +122,7 @@ fn element(input: &Input) -> Option<Value> {
 /// Draws a menu; with more options than fit, or one that is too long, a line to type in.
 fn menu(picks: &[Pick], first: Option<&str>) -> Option<Value> {
     let fits = |pick: &Pick| pick.value.chars().count() <= OPTION.1 && !pick.value.is_empty();
-    if picks.is_empty() || picks.len() > OPTIONS || !picks.iter().all(fits) {
+    if picks.is_empty() || picks.len() > MAX_OPTIONS || !picks.iter().all(fits) {
         return element(&Input::Line(first.unwrap_or_default().to_owned()));
     }
     let option = |pick: &Pick| json!({ "text": blocks::plain(&pick.label, OPTION.0), "value": pick.value });

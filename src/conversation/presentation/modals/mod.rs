@@ -5,9 +5,9 @@
 
 pub mod check;
 pub mod form;
+pub mod form_errors;
 pub mod reason;
 pub mod show_all;
-pub mod wrong;
 
 use countersign_core::reply::Reply;
 use countersign_slack::blocks::{self, Message};
@@ -46,7 +46,7 @@ pub fn loading(title: &str) -> Value {
 }
 
 /// Returns a window that shows a reply.
-pub fn saying(title: &str, reply: &Reply) -> Value {
+pub fn message_window(title: &str, reply: &Reply) -> Value {
     let Message { blocks, .. } = render::reply(reply);
     window(title, &blocks)
 }
@@ -57,6 +57,6 @@ pub fn errors(wrong: &std::collections::BTreeMap<String, String>) -> Value {
 }
 
 /// Replaces the content of the window.
-pub fn instead(view: &Value) -> Value {
+pub fn replacement(view: &Value) -> Value {
     json!({ "response_action": "update", "view": view })
 }

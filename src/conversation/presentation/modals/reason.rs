@@ -11,11 +11,11 @@ use super::{REASON, TITLE, window};
 pub const FIELD: &str = "reason";
 
 /// The longest reason, in characters.
-pub const LONGEST: usize = 1000;
+pub const MAX_REASON_CHARS: usize = 1000;
 
 /// Draws the window, after the card was rejected.
 pub fn draw(record: &ActionRecord, approval: &ApprovalId) -> Value {
-    let told = Mrkdwn::new(600)
+    let text = Mrkdwn::new(600)
         .plain("Rejected: ")
         .bold(record.act())
         .plain(". Nothing was changed. If you like, tell ")
@@ -24,7 +24,7 @@ pub fn draw(record: &ActionRecord, approval: &ApprovalId) -> Value {
     let mut view = window(
         "Why not?",
         &[
-            blocks::section(&told.finish()),
+            blocks::section(&text.finish()),
             json!({
                 "type": "input",
                 "block_id": FIELD,
@@ -34,7 +34,7 @@ pub fn draw(record: &ActionRecord, approval: &ApprovalId) -> Value {
                     "type": "plain_text_input",
                     "action_id": FIELD,
                     "multiline": true,
-                    "max_length": LONGEST,
+                    "max_length": MAX_REASON_CHARS,
                     "placeholder": blocks::plain("Such as: 60/40 would be safer", 150),
                 },
             }),

@@ -10,15 +10,15 @@ use serde_json::Value;
 
 use super::window;
 use crate::presentation::{
-    names::Called,
+    names::ResolvedNames,
     render::{self, sections},
 };
 
 /// The most blocks that the exact parameters may take. A view may have 100 blocks and 250 kB.
-const CODE_BLOCKS: usize = 37;
+const MAX_CODE_BLOCKS: usize = 37;
 
-/// Draws the window. Those who may decide are named as in `called`.
-pub fn draw(record: &ActionRecord, called: &Called) -> Value {
+/// Draws the window. Those who may decide are named as in `resolved`.
+pub fn draw(record: &ActionRecord, resolved: &ResolvedNames) -> Value {
     let mut blocks = vec![blocks::section(&Mrkdwn::new(2900).bold(&record.card.title).finish())];
     let facts = record.card.facts.iter().map(line_of).collect::<Vec<_>>();
     let warnings = record.card.warnings.iter().map(|warning| Text::from("⚠️ ").join(warning.clone()));
@@ -36,17 +36,17 @@ pub fn draw(record: &ActionRecord, called: &Called) -> Value {
         let changed = edit.changed.iter().map(|fact| Text::from("• ").join(line_of(fact)));
         blocks.extend(sections(&std::iter::once(by).chain(changed).collect::<Vec<_>>()));
     }
-    let decides =
-        Text::from("Who may decide: ").join(called.in_text(record.deciders())).plain(match record.policy.needed {
+    let deciders =
+        Text::from("Who may decide: ").join(resolved.in_text(record.deciders())).plain(match record.policy.needed {
             0 | 1 => ".".to_owned(),
             needed => format!("; {needed} different people must approve."),
         });
-    blocks.extend(sections(&[decides]));
+    blocks.extend(sections(&[deciders]));
     let exact = serde_json::to_string_pretty(&record.parameters).unwrap_or_default();
     blocks.push(blocks::section("*Exactly this is approved:*"));
     let mut exact = render::code(&mrkdwn::spelled_out(&exact));
-    let left_out = exact.len().saturating_sub(CODE_BLOCKS);
-    exact.truncate(CODE_BLOCKS);
+    let left_out = exact.len().saturating_sub(MAX_CODE_BLOCKS);
+    exact.truncate(MAX_CODE_BLOCKS);
     blocks.append(&mut exact);
     if left_out > 0 {
         blocks.push(blocks::section(&format!("⚠️ {left_out} more pages do not fit here; the notebook has them.")));
@@ -73,7 +73,7 @@ mod tests {
         let saved = include_str!("../../../../tests/fixtures/shapes/action_record.json");
         let mut record = serde_json::from_str::<Vec<ActionRecord>>(saved).unwrap().remove(0);
         record.parameters = serde_json::json!({ "users": ["ana\u{200b}", "\u{202e}nimda"] });
-        let window = draw(&record, &Called::default()).to_string();
+        let window = draw(&record, &ResolvedNames::default()).to_string();
         assert!(window.contains(r"ana\\u{200b}") && window.contains(r"\\u{202e}nimda"), "{window}");
     }
 }

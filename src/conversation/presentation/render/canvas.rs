@@ -9,10 +9,10 @@ use serde_json::Value;
 use super::spans;
 
 /// Characters in all blocks of a message. Slack names no number; it has refused more than about 13,200.
-const ROOM: usize = 12_000;
+const MAX_CHARS: usize = 12_000;
 
 /// The room below which nothing more is begun.
-pub(super) const GO_ON: usize = 200;
+pub(super) const MIN_ROOM: usize = 200;
 
 /// The blocks that fit, and the number of things that did not.
 #[derive(Debug)]
@@ -26,8 +26,8 @@ pub(super) struct Canvas {
 
 impl Canvas {
     /// Returns an empty canvas that keeps some places, and room for some characters, for the end.
-    pub(super) fn keeping(places: usize, characters: usize) -> Self {
-        Self { blocks: Vec::new(), places: BLOCKS - places, room: ROOM - characters, left_out: 0, complete: true }
+    pub(super) fn with_reserve(places: usize, characters: usize) -> Self {
+        Self { blocks: Vec::new(), places: BLOCKS - places, room: MAX_CHARS - characters, left_out: 0, complete: true }
     }
 
     /// Returns the number of characters that still fit.
@@ -53,7 +53,7 @@ impl Canvas {
     }
 
     /// Counts things that would fit nowhere, however much room there was.
-    pub(super) fn leave_out_anyway(&mut self, things: usize) {
+    pub(super) fn leave_out_always(&mut self, things: usize) {
         self.left_out += things;
     }
 
@@ -63,7 +63,7 @@ impl Canvas {
     }
 
     /// Notes that a block is cut short, and says so itself.
-    pub(super) fn is_cut(&mut self) {
+    pub(super) fn mark_cut(&mut self) {
         self.complete = false;
     }
 
@@ -82,8 +82,8 @@ impl Canvas {
     }
 
     /// Says here how many things did not fit, if there is room to go on after it. Otherwise it is said at the end.
-    pub(super) fn settle(&mut self) {
-        if self.left_out > 0 && self.room() > GO_ON {
+    pub(super) fn note_left_out(&mut self) {
+        if self.left_out > 0 && self.room() > MIN_ROOM {
             self.blocks.push(blocks::context(&format!("… and {} more", self.left_out)));
             self.room -= 20;
             self.left_out = 0;
@@ -96,7 +96,7 @@ impl Canvas {
     }
 
     /// Adds a block into a kept place.
-    pub(super) fn add_kept(&mut self, block: Value) {
+    pub(super) fn add_reserved(&mut self, block: Value) {
         self.blocks.push(block);
     }
 

@@ -18,20 +18,20 @@ use super::{
 };
 
 /// The longest decision or outcome that is shown.
-const SENTENCE: usize = 1400;
+const MAX_SENTENCE_CHARS: usize = 1400;
 
 /// Values longer than this are not in bold.
-const SHORT: usize = 300;
+const MAX_BOLD_CHARS: usize = 300;
 
 /// Values longer than this are shown whole only behind a button.
-const LONG: usize = 700;
+const MAX_VALUE_CHARS: usize = 700;
 
 /// Draws the card. `stops`: it has a button of its own that stops a running action.
 pub(super) fn draw(card: &Card, state: &CardState, stops: bool) -> Message {
     if let CardState::Closed { decision, approval: Some(approval), newer: Some(_), .. } = state {
-        return in_short(card, decision, approval);
+        return draw_superseded(card, decision, approval);
     }
-    let mut canvas = Canvas::keeping(6, 4000); // everything below the notes: sentences, small print, buttons
+    let mut canvas = Canvas::with_reserve(6, 4000); // everything below the notes: sentences, small print, buttons
     let short = spans::with_short_quotes(&card.title);
     let title = Mrkdwn::new(TEXT).bold(&short);
     let title = if title.is_blank() { "*?*".to_owned() } else { title.finish() };
@@ -53,7 +53,7 @@ pub(super) fn draw(card: &Card, state: &CardState, stops: bool) -> Message {
     if is_cut {
         let where_to =
             sentence().plain("⚠️ Not everything fits here. The rest is behind ").raw("*Show all*").plain(".");
-        canvas.add_kept(blocks::section(&where_to.finish()));
+        canvas.add_reserved(blocks::section(&where_to.finish()));
     }
     let text = draw_state(&mut canvas, card, state, is_cut, stops);
     Message { text, blocks: canvas.finish() }
@@ -61,8 +61,8 @@ pub(super) fn draw(card: &Card, state: &CardState, stops: bool) -> Message {
 
 /// Draws a card that another one replaced: its title and outcome. Everything else is on the newer card, or behind the
 /// button.
-fn in_short(card: &Card, decision: &Text, approval: &ApprovalId) -> Message {
-    let title = Mrkdwn::new(SENTENCE).bold(&spans::with_short_quotes(&card.title));
+fn draw_superseded(card: &Card, decision: &Text, approval: &ApprovalId) -> Message {
+    let title = Mrkdwn::new(MAX_SENTENCE_CHARS).bold(&spans::with_short_quotes(&card.title));
     let title = if title.is_blank() { "*?*".to_owned() } else { title.finish() };
     let decision = spans::write(sentence(), decision).finish();
     let text = fallback_with(&card.title, Mrkdwn::new(TEXT).plain(" ").raw(&decision));
@@ -88,7 +88,7 @@ fn draw_state(canvas: &mut Canvas, card: &Card, state: &CardState, is_cut: bool,
             because,
         } => {
             if let Some(because) = because {
-                canvas.add_kept(blocks::section(&sentence().plain("🔒 ").plain(because).finish()));
+                canvas.add_reserved(blocks::section(&sentence().plain("🔒 ").plain(because).finish()));
             }
             if *needed > 1 {
                 let line = match approved_by.len() {
@@ -97,22 +97,22 @@ fn draw_state(canvas: &mut Canvas, card: &Card, state: &CardState, is_cut: bool,
                         people(sentence().plain(&format!("{so_far} of {needed}: approved by ")), approved_by).plain(".")
                     }
                 };
-                canvas.add_kept(blocks::section(&line.finish()));
+                canvas.add_reserved(blocks::section(&line.finish()));
             }
-            let line = spans::write(asked_and_edited(asked_by, edited_by).plain(" · "), deciders);
+            let line = spans::write(requesters(asked_by, edited_by).plain(" · "), deciders);
             let line = line.plain(" may decide · until ").moment(*expires_at).plain(" · digest ").code(digest);
-            canvas.add_kept(blocks::context(&line.finish()));
-            canvas.add_kept(buttons(card, approval, approved_by.len()));
+            canvas.add_reserved(blocks::context(&line.finish()));
+            canvas.add_reserved(buttons(card, approval, approved_by.len()));
             fallback_with(&card.title, sentence().plain(" Asked by ").person(asked_by).plain("."))
         }
         CardState::Running { by, at, meter } => {
             let line = people(sentence().plain("Approved by "), by).plain(" · ").moment(*at).plain(" · running…");
             let line = line.finish();
-            canvas.add_kept(blocks::section(&line));
+            canvas.add_reserved(blocks::section(&line));
             if let Some(meter) = meter {
-                canvas.add_kept(blocks::section(&bar(meter)));
+                canvas.add_reserved(blocks::section(&bar(meter)));
                 if stops {
-                    canvas.add_kept(stop_button(meter));
+                    canvas.add_reserved(stop_button(meter));
                 }
             }
             fallback_with(&card.title, Mrkdwn::new(TEXT).plain(" ").raw(&line))
@@ -124,13 +124,13 @@ fn draw_state(canvas: &mut Canvas, card: &Card, state: &CardState, is_cut: bool,
                 std::iter::once(decision).chain(outcome).filter(|line| !line.trim().is_empty()).collect();
             let record = lines.join("\n");
             if !record.is_empty() {
-                canvas.add_kept(blocks::section(&record));
+                canvas.add_reserved(blocks::section(&record));
             }
             let line = match asked_by {
-                Some(asked_by) => asked_and_edited(asked_by, edited_by).plain(" · "),
+                Some(asked_by) => requesters(asked_by, edited_by).plain(" · "),
                 None => sentence(),
             };
-            canvas.add_kept(blocks::context(&line.plain("digest ").code(digest).finish()));
+            canvas.add_reserved(blocks::context(&line.plain("digest ").code(digest).finish()));
             if let Some(approval) = approval {
                 let mut buttons: Vec<_> = follow_ups.iter().map(|follow_up| button_of(follow_up, approval)).collect();
                 if is_cut {
@@ -138,7 +138,7 @@ fn draw_state(canvas: &mut Canvas, card: &Card, state: &CardState, is_cut: bool,
                 }
                 if !buttons.is_empty() {
                     let named: Vec<_> = buttons.iter().filter_map(|button| button["action_id"].as_str()).collect();
-                    canvas.add_kept(blocks::actions(&format!("closed:{approval}:{}", named.join("+")), &buttons));
+                    canvas.add_reserved(blocks::actions(&format!("closed:{approval}:{}", named.join("+")), &buttons));
                 }
             }
             fallback_with(&card.title, Mrkdwn::new(TEXT).plain(" ").raw(&lines.join(" ")))
@@ -169,7 +169,7 @@ fn button_of(follow_up: &FollowUp, approval: &ApprovalId) -> serde_json::Value {
 /// Returns a fact with values short enough to take in at once; sets `is_cut` if something was cut.
 fn shortened_fact(fact: &Fact, is_cut: &mut bool) -> Fact {
     let mut shorten = |text: &Text| {
-        let (short, cut) = shortened(text, LONG);
+        let (short, cut) = shortened(text, MAX_VALUE_CHARS);
         *is_cut |= cut;
         short
     };
@@ -226,7 +226,7 @@ fn lines_of(fact: &Fact) -> Vec<String> {
             line.0.extend(or_empty(spans::one_line(before)).0);
             line = line.plain(" → ");
             let after = or_empty(after);
-            line.0.extend(if length(&after.words()) <= SHORT { spans::in_bold(after) } else { after }.0);
+            line.0.extend(if length(&after.words()) <= MAX_BOLD_CHARS { spans::in_bold(after) } else { after }.0);
         }
         None => line.0.extend(or_empty(after).0),
     }
@@ -274,7 +274,7 @@ pub(super) fn stop_button(meter: &Meter) -> serde_json::Value {
 }
 
 /// Returns `Asked by @ana, edited by @bo`.
-fn asked_and_edited(asked_by: &UserId, edited_by: &[UserId]) -> Mrkdwn {
+fn requesters(asked_by: &UserId, edited_by: &[UserId]) -> Mrkdwn {
     let line = sentence().plain("Asked by ").person(asked_by);
     match edited_by {
         [] => line,
@@ -290,7 +290,7 @@ fn people(mut line: Mrkdwn, people: &[UserId]) -> Mrkdwn {
 }
 
 fn sentence() -> Mrkdwn {
-    Mrkdwn::new(SENTENCE)
+    Mrkdwn::new(MAX_SENTENCE_CHARS)
 }
 
 fn plain(words: &str) -> Span {

@@ -12,10 +12,10 @@ use countersign_slack::markdown;
 use super::reply::fits;
 
 /// The most messages that one answer becomes; the last one names what is missing. More would bury the thread.
-const MOST: usize = 8;
+const MAX_MESSAGES: usize = 8;
 
 /// The fewest rows of a table, points or facts that are worth beginning at the end of a message.
-const WORTH_BEGINNING: usize = 3;
+const MIN_BEGUN: usize = 3;
 
 /// Divides the answer into one reply for each message, in order. The buttons are below the last one.
 pub(super) fn of(reply: Reply) -> Vec<Reply> {
@@ -28,11 +28,11 @@ pub(super) fn of(reply: Reply) -> Vec<Reply> {
     let mut current = Vec::new();
     while let Some(part) = rest.pop_front() {
         current.push(part);
-        if done.len() + 1 == MOST || fits(&current) {
+        if done.len() + 1 == MAX_MESSAGES || fits(&current) {
             continue;
         }
         let part = current.pop().expect("it was just pushed");
-        match divided(&current, part) {
+        match divide(&current, part) {
             (None, Some(whole)) if current.iter().all(is_heading) => current.push(whole), // no message would hold it
             (begun, left) => {
                 current.extend(begun);
@@ -61,41 +61,41 @@ fn is_heading(part: &Part) -> bool {
 }
 
 /// Divides a part that does not fit after others, and returns the piece that does and the rest.
-fn divided(before: &[Part], part: Part) -> (Option<Part>, Option<Part>) {
+fn divide(before: &[Part], part: Part) -> (Option<Part>, Option<Part>) {
     let fits_after = |part: Part| {
         let mut parts = before.to_vec();
         parts.push(part);
         fits(&parts)
     };
-    let worth = |n: usize| if n < WORTH_BEGINNING && !before.is_empty() { 0 } else { n };
+    let worth = |n: usize| if n < MIN_BEGUN && !before.is_empty() { 0 } else { n };
     match part {
         Part::List(points) => {
-            let n = worth(most(points.len(), |n| fits_after(Part::List(points[..n].to_vec()))));
-            at(n, points, Part::List)
+            let n = worth(largest_fitting(points.len(), |n| fits_after(Part::List(points[..n].to_vec()))));
+            split_at(n, points, Part::List)
         }
         Part::Facts(facts) => {
-            let n = worth(most(facts.len(), |n| fits_after(Part::Facts(facts[..n].to_vec()))));
-            at(n, facts, Part::Facts)
+            let n = worth(largest_fitting(facts.len(), |n| fits_after(Part::Facts(facts[..n].to_vec()))));
+            split_at(n, facts, Part::Facts)
         }
         Part::Table { columns, rows } => {
             let table = |rows: Vec<Vec<Text>>| Part::Table { columns: columns.clone(), rows };
-            let n = worth(most(rows.len(), |n| fits_after(table(rows[..n].to_vec()))));
-            at(n, rows, table)
+            let n = worth(largest_fitting(rows.len(), |n| fits_after(table(rows[..n].to_vec()))));
+            split_at(n, rows, table)
         }
         Part::Code(code) => {
             let lines: Vec<&str> = code.trim_matches('\n').lines().collect();
-            let n = worth(most(lines.len(), |n| fits_after(Part::Code(lines[..n].join("\n")))));
-            at(n, lines, |lines| Part::Code(lines.join("\n")))
+            let n = worth(largest_fitting(lines.len(), |n| fits_after(Part::Code(lines[..n].join("\n")))));
+            split_at(n, lines, |lines| Part::Code(lines.join("\n")))
         }
         Part::Text(text) => {
             let lines = lines(&text);
-            let n = most(lines.len(), |n| fits_after(Part::Text(joined(lines[..n].to_vec()))));
-            at(n, lines, |lines| Part::Text(joined(lines)))
+            let n = largest_fitting(lines.len(), |n| fits_after(Part::Text(joined(lines[..n].to_vec()))));
+            split_at(n, lines, |lines| Part::Text(joined(lines)))
         }
         Part::Note(text) => {
             let lines = lines(&text);
-            let n = most(lines.len(), |n| fits_after(Part::Note(joined(lines[..n].to_vec()))));
-            at(n, lines, |lines| Part::Note(joined(lines)))
+            let n = largest_fitting(lines.len(), |n| fits_after(Part::Note(joined(lines[..n].to_vec()))));
+            split_at(n, lines, |lines| Part::Note(joined(lines)))
         }
         Part::Markdown(text) => match markdown::divide(&text, |head| fits_after(Part::Markdown(head.to_owned()))) {
             Some((head, tail)) => (Some(Part::Markdown(head)), Some(Part::Markdown(tail))),
@@ -106,13 +106,13 @@ fn divided(before: &[Part], part: Part) -> (Option<Part>, Option<Part>) {
 }
 
 /// Returns the first `n` things as a part, and the rest as another.
-fn at<T>(n: usize, mut things: Vec<T>, part: impl Fn(Vec<T>) -> Part) -> (Option<Part>, Option<Part>) {
+fn split_at<T>(n: usize, mut things: Vec<T>, part: impl Fn(Vec<T>) -> Part) -> (Option<Part>, Option<Part>) {
     let rest = things.split_off(n);
     ((n > 0).then(|| part(things)), (!rest.is_empty()).then(|| part(rest)))
 }
 
 /// Returns the greatest number up to `n` for which `fits` holds, if it also holds for all smaller numbers.
-fn most(n: usize, fits: impl Fn(usize) -> bool) -> usize {
+fn largest_fitting(n: usize, fits: impl Fn(usize) -> bool) -> usize {
     let (mut fitting, mut over) = (0, n + 1);
     while over - fitting > 1 {
         let middle = (fitting + over) / 2;
@@ -193,9 +193,9 @@ mod tests {
     #[test]
     fn more_than_anybody_reads_is_cut_and_says_so() {
         let chunks = of(Reply::markdown("A line of words.\n\n".repeat(20_000)));
-        assert_eq!(chunks.len(), MOST);
-        assert!(chunks[..MOST - 1].iter().all(|chunk| fits(&chunk.parts)));
-        assert!(!fits(&chunks[MOST - 1].parts));
+        assert_eq!(chunks.len(), MAX_MESSAGES);
+        assert!(chunks[..MAX_MESSAGES - 1].iter().all(|chunk| fits(&chunk.parts)));
+        assert!(!fits(&chunks[MAX_MESSAGES - 1].parts));
     }
 
     #[test]

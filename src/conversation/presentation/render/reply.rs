@@ -10,16 +10,16 @@ use sha2::{Digest as _, Sha256};
 
 use super::{
     RATE, SAY, SEND_AGAIN,
-    canvas::{Canvas, GO_ON},
+    canvas::{Canvas, MIN_ROOM},
     notice, rated, spans, table,
 };
 
 pub(super) fn draw(reply: &Reply) -> Message {
-    let mut canvas = painted(&reply.parts);
-    let shown: Vec<_> = reply.choices.iter().filter(|choice| can_be_said(choice)).take(ACTIONS).collect();
+    let mut canvas = canvas_of(&reply.parts);
+    let shown: Vec<_> = reply.choices.iter().filter(|choice| fits_in_button(choice)).take(ACTIONS).collect();
     let missing = canvas.left_out() + reply.choices.len() - shown.len();
     if missing > 0 {
-        canvas.add_kept(blocks::context(&format!("… and {missing} more")));
+        canvas.add_reserved(blocks::context(&format!("… and {missing} more")));
     }
     let words = reply.words();
     if !shown.is_empty() {
@@ -27,7 +27,7 @@ pub(super) fn draw(reply: &Reply) -> Message {
         let buttons = shown.iter().enumerate();
         let buttons: Vec<_> =
             buttons.map(|(n, choice)| blocks::button(&format!("{SAY}{n}"), &choice.label, &choice.says)).collect();
-        canvas.add_kept(blocks::actions(&id, &buttons));
+        canvas.add_reserved(blocks::actions(&id, &buttons));
     }
     if !reply.resends.is_empty() {
         let buttons = reply.resends.iter().take(ACTIONS).enumerate();
@@ -35,22 +35,22 @@ pub(super) fn draw(reply: &Reply) -> Message {
             .map(|(n, resend)| blocks::button(&format!("{SEND_AGAIN}{n}"), &resend.label, &resend.key))
             .collect();
         let id = format!("{SEND_AGAIN}{}", &hex::encode(Sha256::digest(reply.resends[0].key.as_bytes()))[..12]);
-        canvas.add_kept(blocks::actions(&id, &buttons));
+        canvas.add_reserved(blocks::actions(&id, &buttons));
     }
     if let Some(run) = &reply.rates {
         let [yes, no] = rated::values(run);
-        canvas.add_kept(blocks::feedback(RATE, ("This helped", &yes), ("This did not help", &no)));
+        canvas.add_reserved(blocks::feedback(RATE, ("This helped", &yes), ("This did not help", &no)));
     }
     Message { text: notice::words(reply), blocks: canvas.finish() }
 }
 
 /// Returns true if all parts fit into one message.
 pub(super) fn fits(parts: &[Part]) -> bool {
-    painted(parts).is_complete()
+    canvas_of(parts).is_complete()
 }
 
-fn painted(parts: &[Part]) -> Canvas {
-    let mut canvas = Canvas::keeping(4, 100); // what is missing, the buttons of both kinds, and whether it helped
+fn canvas_of(parts: &[Part]) -> Canvas {
+    let mut canvas = Canvas::with_reserve(4, 100); // what is missing, the buttons of both kinds, and whether it helped
     let mut tables = 0;
     for part in parts {
         if canvas.left_out() > 0 {
@@ -58,13 +58,13 @@ fn painted(parts: &[Part]) -> Canvas {
             continue;
         }
         draw_part(&mut canvas, part, &mut tables);
-        canvas.settle();
+        canvas.note_left_out();
     }
     canvas
 }
 
 /// Returns true if a button can carry the choice's whole text: half of it could mean something else.
-fn can_be_said(choice: &Choice) -> bool {
+fn fits_in_button(choice: &Choice) -> bool {
     !choice.says.trim().is_empty() && length(&choice.says) <= VALUE
 }
 
@@ -94,10 +94,10 @@ fn draw_part(canvas: &mut Canvas, part: &Part, tables: &mut usize) {
                 return;
             }
             if length(&whole) > room {
-                canvas.is_cut();
+                canvas.mark_cut();
             }
             match markdown::cut(&whole, room) {
-                text if text.is_empty() || (room < GO_ON && length(&whole) > room) => canvas.leave_out(1),
+                text if text.is_empty() || (room < MIN_ROOM && length(&whole) > room) => canvas.leave_out(1),
                 text => canvas.add(blocks::markdown(&text), length(&text), 1),
             }
         }

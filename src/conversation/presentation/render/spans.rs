@@ -8,7 +8,7 @@ use countersign_slack::{
 use serde_json::{Value, json};
 
 /// The length beyond which words lose their formatting: they may have to be divided, and half a format is none.
-const LOOK: usize = 500;
+const MAX_FORMATTED_CHARS: usize = 500;
 
 /// Draws a text as mrkdwn, in as many pieces as it needs, none longer than `limit` (at least 2,600, for a piece of
 /// words with everything escaped).
@@ -56,12 +56,12 @@ pub(super) fn one_line(text: &Text) -> Text {
 }
 
 /// The longest name that is shown in a title or a list.
-const NAME: usize = 80;
+const MAX_NAME_CHARS: usize = 80;
 
 /// Returns the text with names cut to a length that suits a list.
 pub(super) fn with_short_names(text: &Text) -> Text {
     let short = |span: &Span| match span {
-        Span::Bold(name) => Span::Bold(cut(name, NAME)),
+        Span::Bold(name) => Span::Bold(cut(name, MAX_NAME_CHARS)),
         other => other.clone(),
     };
     Text(text.0.iter().map(short).collect())
@@ -77,11 +77,11 @@ pub(super) fn with_short_quotes(title: &str) -> String {
         // A name may hold quotation marks itself: the last one ends it, if there is but one name.
         let end = if after.contains('“') { after.find('”') } else { after.rfind('”') };
         let name = &after[..end.unwrap_or(after.len())];
-        out.push_str(&cut(name, NAME));
+        out.push_str(&cut(name, MAX_NAME_CHARS));
         rest = &after[name.len()..];
     }
     out.push_str(rest);
-    cut(&out, 3 * NAME)
+    cut(&out, 3 * MAX_NAME_CHARS)
 }
 
 /// Returns the text with its plain words in bold.
@@ -161,7 +161,7 @@ fn divided(text: &Text) -> Vec<Span> {
     for span in &text.0 {
         match span {
             Span::Plain(words) | Span::Bold(words) | Span::Italic(words) | Span::Code(words)
-                if length(words) > LOOK =>
+                if length(words) > MAX_FORMATTED_CHARS =>
             {
                 spans.extend(pieces(words).into_iter().map(Span::Plain));
             }
@@ -183,18 +183,18 @@ fn text_of_link(span: &Span) -> String {
     }
 }
 
-/// Returns the words in pieces of at most [`LOOK`], divided after a line or a word where there is one.
+/// Returns the words in pieces of at most [`MAX_FORMATTED_CHARS`], divided after a line or a word where there is one.
 pub(super) fn pieces(words: &str) -> Vec<String> {
     let mut pieces = Vec::new();
     let mut piece = String::new();
     let mut long = 0;
     for word in words.split_inclusive([' ', '\n']) {
-        if long + length(word) > LOOK && !piece.is_empty() {
+        if long + length(word) > MAX_FORMATTED_CHARS && !piece.is_empty() {
             pieces.push(std::mem::take(&mut piece));
             long = 0;
         }
         for c in word.chars() {
-            if long + c.len_utf16() > LOOK {
+            if long + c.len_utf16() > MAX_FORMATTED_CHARS {
                 pieces.push(std::mem::take(&mut piece));
                 long = 0;
             }

@@ -7,12 +7,12 @@ use countersign_slack::{
 };
 
 use super::{
-    canvas::{Canvas, GO_ON},
+    canvas::{Canvas, MIN_ROOM},
     spans,
 };
 
 /// Characters shown of a cell: enough for a long sentence, and no endless name pushes the rest out of sight.
-const CELL: usize = 160;
+const MAX_CELL_CHARS: usize = 160;
 
 /// Draws a table. Slack allows one in a message: the one with `first`.
 pub(super) fn draw(canvas: &mut Canvas, columns: &[String], rows: &[Vec<Text>], first: bool) {
@@ -26,18 +26,18 @@ pub(super) fn draw(canvas: &mut Canvas, columns: &[String], rows: &[Vec<Text>], 
 fn draw_block(canvas: &mut Canvas, columns: &[Text], rows: &[Vec<Text>]) {
     let width = columns.len().min(CELLS);
     let nothing = Text::new();
-    let mut room = canvas.room().saturating_sub(GO_ON); // for what follows, such as what is missing
+    let mut room = canvas.room().saturating_sub(MIN_ROOM); // for what follows, such as what is missing
     let mut drawn = Vec::new();
     let mut characters = 0;
     for row in std::iter::once(columns).chain(rows.iter().map(Vec::as_slice)).take(ROWS) {
         let cells = (0..width).map(|n| row.get(n).unwrap_or(&nothing));
-        let long: usize = cells.clone().map(|cell| length(&cell.words()).clamp(1, CELL)).sum();
+        let long: usize = cells.clone().map(|cell| length(&cell.words()).clamp(1, MAX_CELL_CHARS)).sum();
         if long > room {
             break;
         }
         room -= long;
         characters += long;
-        drawn.push(cells.map(|cell| spans::cell(cell, CELL)).collect::<Vec<_>>());
+        drawn.push(cells.map(|cell| spans::cell(cell, MAX_CELL_CHARS)).collect::<Vec<_>>());
     }
     let shown = drawn.len().saturating_sub(1);
     match drawn.is_empty() {
@@ -46,7 +46,7 @@ fn draw_block(canvas: &mut Canvas, columns: &[Text], rows: &[Vec<Text>]) {
         true | false => {}
     }
     canvas.leave_out(rows.len() - shown);
-    canvas.leave_out_anyway(columns.len() - width);
+    canvas.leave_out_always(columns.len() - width);
 }
 
 fn draw_lines(canvas: &mut Canvas, columns: &[Text], rows: &[Vec<Text>]) {
@@ -64,7 +64,7 @@ fn draw_lines(canvas: &mut Canvas, columns: &[Text], rows: &[Vec<Text>]) {
 /// Returns the cell, or the beginning of its words.
 fn shortened(cell: &Text) -> Text {
     let words = cell.words();
-    if length(&words) > CELL { Text::from(cut(&words, CELL)) } else { cell.clone() }
+    if length(&words) > MAX_CELL_CHARS { Text::from(cut(&words, MAX_CELL_CHARS)) } else { cell.clone() }
 }
 
 #[cfg(test)]
@@ -74,7 +74,7 @@ mod tests {
     #[test]
     fn without_room_there_is_no_table_and_that_is_noted() {
         for rows in [vec![], vec![vec![Text::from("x")]]] {
-            let mut canvas = Canvas::keeping(2, 12_000);
+            let mut canvas = Canvas::with_reserve(2, 12_000);
             draw(&mut canvas, &["Name".to_owned()], &rows, true);
             assert_eq!(canvas.left_out(), 1);
             assert!(canvas.finish().is_empty());
@@ -86,6 +86,6 @@ mod tests {
         let short = Text::new().bold("Math Hints");
         assert_eq!(shortened(&short), short);
         let long = shortened(&"Hint Timing ".repeat(20).into()).words();
-        assert!(length(&long) == CELL && long.ends_with('…'), "{long}");
+        assert!(length(&long) == MAX_CELL_CHARS && long.ends_with('…'), "{long}");
     }
 }

@@ -53,7 +53,7 @@ pub const MARKDOWN: &str = "notebook.md";
 pub const JSONL: &str = "notebook.jsonl";
 
 /// The time that an exported file is kept for sending; Slack has it then.
-const KEPT: Duration = Duration::from_secs(7 * 24 * 3600);
+const KEPT_FOR: Duration = Duration::from_secs(7 * 24 * 3600);
 
 /// The reasons why there is no notebook.
 #[derive(Debug, thiserror::Error)]
@@ -121,14 +121,14 @@ impl Notebook {
         let Some(last) = record.last().map(|entry| entry.hash.clone()) else {
             return Err(Error::NoRecord(thread.clone()));
         };
-        holds(thread, &record)?;
+        check_chain(thread, &record)?;
         let people = People::of(&record, &self.redaction, self.slack.as_ref()).await;
         let record: Vec<_> = record.into_iter().map(|entry| self.redaction.apply(entry, &people)).collect();
         let figures = self.figures(&record).await?;
         let now = self.clock.now();
 
         let title = story::title(&record, &people);
-        let story = story::tell(thread, &record, &people, now);
+        let story = story::write_story(thread, &record, &people, now);
         let markdown = attachment(MARKDOWN, "Lab notebook, to read", story.into_bytes());
         let mut files: Vec<_> = std::iter::once(&markdown).chain(&figures).map(FileLine::of).collect();
         files.sort_by(|a, b| a.name.cmp(&b.name));
@@ -143,13 +143,13 @@ impl Notebook {
     /// # Errors
     ///
     /// As [`Self::export`].
-    pub async fn put_into_thread(&self, thread: &ThreadId, by: &UserId) -> Result<Exported, Error> {
+    pub async fn export_to_thread(&self, thread: &ThreadId, by: &UserId) -> Result<Exported, Error> {
         let exported = self.export(thread).await?;
         let now = self.clock.now();
         let mut changes = Changes::new(CommitId::fresh(), thread.clone());
         let mut files = Vec::new();
         for file in [&exported.markdown, &exported.jsonl] {
-            let hash = self.store.put_blob(&file.bytes, Some(KEPT)).await?;
+            let hash = self.store.put_blob(&file.bytes, Some(KEPT_FOR)).await?;
             files.push(json!({ "name": file.name, "hash": hash }));
             let body = Outbound::File { name: file.name.clone(), title: file.title.clone(), hash };
             let outgoing = Outgoing { slot: None, nonce: Nonce::fresh(), progress: false, not_before: now, body };
@@ -179,7 +179,7 @@ impl Notebook {
 }
 
 /// Returns the reply when there is no notebook, with the reason.
-pub fn cannot(error: &Error) -> Reply {
+pub fn refusal_reply(error: &Error) -> Reply {
     match error {
         Error::NoRecord(_) => Reply::text("Nothing has happened in this thread that I could export.")
             .hint("Ask for the notebook inside the thread that you mean, or choose Export this thread in the menu of a message there."),
@@ -196,7 +196,7 @@ fn attachment(name: &str, title: &str, bytes: Vec<u8>) -> Attachment {
 }
 
 /// Checks that the stored record is whole.
-fn holds(thread: &ThreadId, record: &[AuditEntry]) -> Result<(), Error> {
+fn check_chain(thread: &ThreadId, record: &[AuditEntry]) -> Result<(), Error> {
     let mut previous = "";
     for (n, entry) in record.iter().enumerate() {
         let broken = |what: String| Error::Broken { thread: thread.clone(), seq: n as u64 + 1, what };

@@ -10,10 +10,10 @@ use serde_json::Value;
 use super::redact::Redaction;
 
 /// The most people whose names are looked up: each is a call to Slack.
-const LOOKED_UP: usize = 50;
+const MAX_LOOKUPS: usize = 50;
 
 /// The fields of a record's details that hold a person.
-const FIELDS: [&str; 3] = ["user", "by", "requested_by"];
+const PERSON_FIELDS: [&str; 3] = ["user", "by", "requested_by"];
 
 /// The people of a record, in the order in which they appear.
 #[derive(Clone, Debug, Default)]
@@ -29,7 +29,7 @@ impl People {
         for id in ids(record) {
             let name = match (redaction.hides_people(), slack) {
                 (true, _) => format!("Person {}", names.len() + 1),
-                (false, Some(slack)) if names.len() < LOOKED_UP => match slack.user_info(&UserId::new(&*id)).await {
+                (false, Some(slack)) if names.len() < MAX_LOOKUPS => match slack.user_info(&UserId::new(&*id)).await {
                     Ok(person) => person.name,
                     Err(_) => format!("@{id}"),
                 },
@@ -55,7 +55,7 @@ impl People {
     }
 
     /// Returns the text with names in place of ids, mentioned or not.
-    pub(super) fn disguised(&self, text: &str) -> String {
+    pub(super) fn pseudonymized(&self, text: &str) -> String {
         self.replaced(text, |id, name| (id.to_owned(), name.to_owned()))
     }
 
@@ -81,9 +81,9 @@ fn replace_word(text: &str, from: &str, to: &str) -> String {
     let mut rest = text;
     while let Some(at) = rest.find(from) {
         let (before, after) = (&rest[..at], &rest[at + from.len()..]);
-        let alone = !after.starts_with(part) && (from.starts_with('@') || !before.ends_with(part));
+        let is_whole_word = !after.starts_with(part) && (from.starts_with('@') || !before.ends_with(part));
         out.push_str(before);
-        out.push_str(if alone { to } else { from });
+        out.push_str(if is_whole_word { to } else { from });
         rest = after;
     }
     out + rest
@@ -102,7 +102,7 @@ fn ids(record: &[AuditEntry]) -> Vec<String> {
         for (place, value) in seal::leaves(&entry.event.detail) {
             let field = place.rsplit('/').next().unwrap_or_default();
             let Value::String(text) = value else { continue };
-            if FIELDS.contains(&field) && !text.contains(char::is_whitespace) {
+            if PERSON_FIELDS.contains(&field) && !text.contains(char::is_whitespace) {
                 add(text);
             }
             mentions(text).for_each(&mut add);
@@ -131,7 +131,7 @@ mod tests {
         let names = BTreeMap::from([("U1".to_owned(), "Ann".to_owned())]);
         let people = People { names };
         assert_eq!(people.named("@U1, not @U12 and not U1"), "@Ann, not @U12 and not U1");
-        assert_eq!(people.disguised("<@U1> and U1x"), "<@Ann> and U1x");
+        assert_eq!(people.pseudonymized("<@U1> and U1x"), "<@Ann> and U1x");
         assert_eq!(people.name("U2"), "@U2");
     }
 

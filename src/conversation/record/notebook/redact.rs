@@ -42,7 +42,7 @@ impl Redaction {
             if self.hides(place, value) {
                 return Some(Value::String(placeholder(commitment)));
             }
-            let shown = value.as_str().filter(|_| self.pseudonyms).map(|text| people.disguised(text))?;
+            let shown = value.as_str().filter(|_| self.pseudonyms).map(|text| people.pseudonymized(text))?;
             (Some(shown.as_str()) != value.as_str()).then_some(Value::String(shown))
         })
     }

@@ -21,16 +21,16 @@ use cards::Cards;
 const TITLE: usize = 80;
 
 /// Writes the story of a thread.
-pub(super) fn tell(thread: &ThreadId, record: &[AuditEntry], people: &People, now: Timestamp) -> String {
+pub(super) fn write_story(thread: &ThreadId, record: &[AuditEntry], people: &People, now: Timestamp) -> String {
     let mut story = Story { people, cards: Cards::of(record), out: String::new(), day: String::new() };
-    story.head(thread, record, now);
-    story.cards.in_short(&mut story.out, people);
-    story.line("## What happened\n\nAll times are in UTC.");
+    story.write_head(thread, record, now);
+    story.cards.write_summary(&mut story.out, people);
+    story.write_paragraph("## What happened\n\nAll times are in UTC.");
     for entry in record {
-        story.event(entry);
+        story.write_entry(entry);
     }
-    costs::tell(&mut story.out, record);
-    story.proof(record, now);
+    costs::write_table(&mut story.out, record);
+    story.write_proof(record, now);
     story.out.truncate(story.out.trim_end().len());
     story.out + "\n"
 }
@@ -62,17 +62,17 @@ struct Story<'a> {
 }
 
 impl Story<'_> {
-    fn line(&mut self, text: &str) {
+    fn write_paragraph(&mut self, text: &str) {
         self.out.push_str(text);
         self.out.push_str("\n\n");
     }
 
-    fn head(&mut self, thread: &ThreadId, record: &[AuditEntry], now: Timestamp) {
+    fn write_head(&mut self, thread: &ThreadId, record: &[AuditEntry], now: Timestamp) {
         let title = match title_in(record, &self.cards, self.people) {
             Some(words) => format!("“{}”", inline(&words)),
             None => "a thread".to_owned(),
         };
-        self.line(&format!("# Lab notebook: {title}"));
+        self.write_paragraph(&format!("# Lab notebook: {title}"));
         let mut facts = format!("- Thread: `{thread}`\n");
         if let (Some(first), Some(last)) = (record.first(), record.last()) {
             let (from, to) = (first.event.at, last.event.at);
@@ -90,18 +90,18 @@ impl Story<'_> {
             })
             .collect();
         let _ = write!(facts, "- Who: {}\n- Exported: {} {} UTC", listed(&who), day(now), time(now));
-        self.line(&facts);
+        self.write_paragraph(&facts);
     }
 
-    fn event(&mut self, entry: &AuditEntry) {
+    fn write_entry(&mut self, entry: &AuditEntry) {
         let event = &entry.event;
         if day(event.at) != self.day {
             self.day = day(event.at);
-            self.line(&format!("### {}", self.day.clone()));
+            self.write_paragraph(&format!("### {}", self.day.clone()));
         }
         if entry.withheld && event.kind != AuditKind::Unreadable {
-            let kind = named(event.kind);
-            return self.at(event, &format!("An entry is hidden as a whole ({kind})."), None);
+            let kind = kind_name(event.kind);
+            return self.write_event(event, &format!("An entry is hidden as a whole ({kind})."), None);
         }
         let who = self.who(event);
         let card = self.cards.name(event);
@@ -109,15 +109,15 @@ impl Story<'_> {
         match event.kind {
             AuditKind::Said => {
                 let words = self.people.named(&text(event));
-                self.at(event, &format!("**{who}** said:"), Some(&words));
+                self.write_event(event, &format!("**{who}** said:"), Some(&words));
             }
             AuditKind::Answered => {
                 let words = self.people.named(&text(event));
-                self.at(event, "**Countersign** answered:", Some(&words));
+                self.write_event(event, "**Countersign** answered:", Some(&words));
             }
             AuditKind::Posted => {
                 let channel = inline(detail["channel"].as_str().unwrap_or("elsewhere"));
-                self.at(event, &format!("**Countersign** sent a message by {channel}."), None);
+                self.write_event(event, &format!("**Countersign** sent a message by {channel}."), None);
             }
             AuditKind::Edited => {
                 let labels =
@@ -125,32 +125,32 @@ impl Story<'_> {
                 let changed = listed(&labels.map(inline).collect::<Vec<_>>());
                 let older = detail["from"].as_str().and_then(|from| self.cards.number(from));
                 let older = older.unwrap_or_else(|| "the card".to_owned());
-                self.at(event, &format!("**{who}** edited {older} ({changed}); {card} takes its place."), None);
+                self.write_event(event, &format!("**{who}** edited {older} ({changed}); {card} takes its place."), None);
             }
-            AuditKind::Asked => self.at(event, &format!("**{who}** asked for a change; {card} was made for it."), None),
-            AuditKind::Shown => self.cards.shown(&mut self.out, event, self.people),
+            AuditKind::Asked => self.write_event(event, &format!("**{who}** asked for a change; {card} was made for it."), None),
+            AuditKind::Shown => self.cards.write_card(&mut self.out, event, self.people),
             AuditKind::ClickRefused => {
-                let why = why_refused(detail["why"].as_str().unwrap_or_default());
+                let why = refusal_reason(detail["why"].as_str().unwrap_or_default());
                 if event.action.is_none() {
-                    return self.at(event, &format!("**{who}** was turned away: {why}."), None);
+                    return self.write_event(event, &format!("**{who}** was turned away: {why}."), None);
                 }
-                self.at(event, &format!("**{who}** tried to decide about {card}, and it did not count: {why}."), None);
+                self.write_event(event, &format!("**{who}** tried to decide about {card}, and it did not count: {why}."), None);
             }
             AuditKind::Decided => {
-                let (what, reason) = self.cards.decided(event, &who, self.people);
-                self.at(event, &what, reason.map(|reason| self.people.named(reason)).as_deref());
+                let (what, reason) = self.cards.decision_sentence(event, &who, self.people);
+                self.write_event(event, &what, reason.map(|reason| self.people.named(reason)).as_deref());
             }
             AuditKind::Executed => {
                 let what = format!(
                     "Countersign began to carry out {card}, after comparing it with what was shown (digest `{}`).",
                     inline(detail["digest"].as_str().unwrap_or("unknown"))
                 );
-                self.at(event, &what, None);
+                self.write_event(event, &what, None);
             }
-            AuditKind::Sent => self.sent(event, &card),
+            AuditKind::Sent => self.write_exchanges(event, &card),
             AuditKind::Stopped if event.action.is_some() => {
                 let after = cards::so_far(detail).map(|so_far| format!(" after {so_far}")).unwrap_or_default();
-                self.at(event, &format!("**{who}** stopped {card}{after}."), None);
+                self.write_event(event, &format!("**{who}** stopped {card}{after}."), None);
             }
             AuditKind::Stopped => {
                 let then = match detail["not_begun"].as_u64() {
@@ -158,16 +158,16 @@ impl Story<'_> {
                     Some(0) => "; nothing was being done at that moment",
                     Some(_) => ", and what was asked before it was not begun",
                 };
-                self.at(event, &format!("**{who}** said “stop”{then}."), None);
+                self.write_event(event, &format!("**{who}** said “stop”{then}."), None);
             }
             AuditKind::Waits => {
                 let source = inline(detail["source"].as_str().unwrap_or("elsewhere"));
-                self.at(event, &format!("Countersign waits for word from {source} before it goes on with {card}."), None);
+                self.write_event(event, &format!("Countersign waits for word from {source} before it goes on with {card}."), None);
             }
             AuditKind::Arrived => {
                 let source = inline(detail["source"].as_str().unwrap_or("elsewhere"));
                 let waited = if event.action.is_some() { format!(", which {card} waited for") } else { String::new() };
-                self.at(event, &format!("Word came from {source}{waited}."), None);
+                self.write_event(event, &format!("Word came from {source}{waited}."), None);
             }
             AuditKind::Outcome => {
                 let what = match detail["status"].as_str().unwrap_or_default() {
@@ -180,10 +180,10 @@ impl Story<'_> {
                     other => format!("{card} ended as **{}**:", inline(other)),
                 };
                 let summary = self.people.named(detail["summary"].as_str().unwrap_or_default());
-                self.at(event, &capital(&what), Some(&summary));
+                self.write_event(event, &capital(&what), Some(&summary));
             }
             AuditKind::Ran => {}
-            AuditKind::Attached => self.attached(event),
+            AuditKind::Attached => self.write_attachment(event),
             AuditKind::PolicyChanged if detail["policy"].is_object() => {
                 let digest = |name: &str| inline(detail[name].as_str().unwrap_or("unknown"));
                 let what = format!(
@@ -193,30 +193,30 @@ impl Story<'_> {
                     digest("before"),
                     cards::policy(&detail["policy"], self.people)
                 );
-                self.at(event, &what, None);
+                self.write_event(event, &what, None);
             }
             AuditKind::PolicyChanged => {
-                self.told(event, &format!("Who may decide about {card} was changed in the settings."));
+                self.write_event_with_details(event, &format!("Who may decide about {card} was changed in the settings."));
             }
-            AuditKind::Reasoned => self.told(event, &format!("**{who}** gave a reason about {card}:")),
+            AuditKind::Reasoned => self.write_event_with_details(event, &format!("**{who}** gave a reason about {card}:")),
             AuditKind::Reminded => {
-                self.told(event, &format!("Countersign spoke of {card} again, since it was not decided yet."))
+                self.write_event_with_details(event, &format!("Countersign spoke of {card} again, since it was not decided yet."))
             }
             AuditKind::Settled => {
                 let by = if event.by.is_some() { format!("**{who}**") } else { "A later look".to_owned() };
                 let Some(summary) = detail["summary"].as_str().map(|summary| self.people.named(summary)) else {
-                    return self.told(event, &format!("{by} settled what became of {card}."));
+                    return self.write_event_with_details(event, &format!("{by} settled what became of {card}."));
                 };
                 let what = match detail["status"].as_str() {
                     Some("settled") => format!("{by} said that {card} was done, and it was read back once more:"),
                     Some("failed") => format!("{by} gave {card} up:"),
                     _ => format!("{by} settled what became of {card}:"),
                 };
-                self.at(event, &what, Some(&summary));
+                self.write_event(event, &what, Some(&summary));
             }
             AuditKind::Rated => {
                 let how = if detail["helped"] == true { "helpful" } else { "not helpful" };
-                self.at(event, &format!("**{who}** found the answer {how}."), None);
+                self.write_event(event, &format!("**{who}** found the answer {how}."), None);
             }
             AuditKind::Exported => {
                 let what = format!(
@@ -224,14 +224,14 @@ impl Story<'_> {
                     inline(&plain(&detail["entries"])),
                     inline(detail["last"].as_str().unwrap_or("unknown"))
                 );
-                self.at(event, &what, None);
+                self.write_event(event, &what, None);
             }
-            AuditKind::Forgotten => self.at(
+            AuditKind::Forgotten => self.write_event(
                 event,
                 "Messages and steps up to here were dropped, since their time was over. This record was kept.",
                 None,
             ),
-            AuditKind::Unreadable => self.at(
+            AuditKind::Unreadable => self.write_event(
                 event,
                 "One entry of this record can't be read, so what happened here is missing. Its place in the chain is kept.",
                 None,
@@ -240,18 +240,18 @@ impl Story<'_> {
     }
 
     /// Writes a sentence with its time, and the words said.
-    fn at(&mut self, event: &AuditDraft, what: &str, words: Option<&str>) {
+    fn write_event(&mut self, event: &AuditDraft, what: &str, words: Option<&str>) {
         let sentence = format!("{} · {what}", time(event.at));
         match words {
-            Some(words) => self.line(&format!("{sentence}\n\n{}", quote(words))),
-            None => self.line(&sentence),
+            Some(words) => self.write_paragraph(&format!("{sentence}\n\n{}", quote(words))),
+            None => self.write_paragraph(&sentence),
         }
     }
 
     /// Writes a sentence, and the rest of the entry: the reason in words, the other fields as they are.
-    fn told(&mut self, event: &AuditDraft, what: &str) {
+    fn write_event_with_details(&mut self, event: &AuditDraft, what: &str) {
         let reason = event.detail["reason"].as_str().map(|reason| self.people.named(reason));
-        self.at(event, what, reason.as_deref());
+        self.write_event(event, what, reason.as_deref());
         let rest: Vec<_> = event
             .detail
             .as_object()
@@ -261,12 +261,12 @@ impl Story<'_> {
             .map(|(name, value)| format!("- {}: {}", inline(&name.replace('_', " ")), inline(&plain(value))))
             .collect();
         if !rest.is_empty() {
-            self.line(&rest.join("\n"));
+            self.write_paragraph(&rest.join("\n"));
         }
     }
 
-    fn sent(&mut self, event: &AuditDraft, card: &str) {
-        self.at(event, &format!("Sent to the platform for {card}, and its answers:"), None);
+    fn write_exchanges(&mut self, event: &AuditDraft, card: &str) {
+        self.write_event(event, &format!("Sent to the platform for {card}, and its answers:"), None);
         let mut table = String::from("| Request | Answer | Times |\n| --- | --- | --- |\n");
         for exchange in event.detail["exchanges"].as_array().into_iter().flatten() {
             let text = |name: &str| inline(exchange[name].as_str().unwrap_or_default());
@@ -277,25 +277,25 @@ impl Story<'_> {
             let count = inline(&plain(&exchange["count"]));
             let _ = writeln!(table, "| {} {} | {status} | {count} |", text("method"), text("path"));
         }
-        self.line(table.trim_end());
+        self.write_paragraph(table.trim_end());
     }
 
-    fn attached(&mut self, event: &AuditDraft) {
+    fn write_attachment(&mut self, event: &AuditDraft) {
         let title = inline(event.detail["title"].as_str().unwrap_or("a file"));
         let Some((name, hash)) = file_of(event) else {
-            return self.at(event, &format!("Countersign put a file into the thread: {title}."), None);
+            return self.write_event(event, &format!("Countersign put a file into the thread: {title}."), None);
         };
-        self.at(event, &format!("Countersign put a file into the thread: {title}."), None);
+        self.write_event(event, &format!("Countersign put a file into the thread: {title}."), None);
         let picture = [".png", ".svg", ".jpg", ".jpeg"].iter().any(|ending| name.ends_with(ending));
         let mark = if picture { "!" } else { "" };
-        self.line(&format!("{mark}[{title}]({name})\n\nSHA-256 `{hash}`"));
+        self.write_paragraph(&format!("{mark}[{title}]({name})\n\nSHA-256 `{hash}`"));
     }
 
     fn who(&self, event: &AuditDraft) -> String {
         event.by.as_ref().map_or_else(|| "Countersign".to_owned(), |by| inline(&self.people.name(by.as_str())))
     }
 
-    fn proof(&mut self, record: &[AuditEntry], now: Timestamp) {
+    fn write_proof(&mut self, record: &[AuditEntry], now: Timestamp) {
         let Some(last) = record.last() else { return };
         let hidden: usize =
             record.iter().filter_map(|entry| entry.sealed.as_ref()).map(|sealed| sealed.hidden.len()).sum();
@@ -304,8 +304,8 @@ impl Story<'_> {
             1 => " One value is hidden; its hash proves it.".to_owned(),
             n => format!(" {n} values are hidden; their hashes prove them."),
         };
-        self.line("## How to check this");
-        self.line(&format!(
+        self.write_paragraph("## How to check this");
+        self.write_paragraph(&format!(
             "This page was written on {} from {} entries of an append-only record, the last of which has hash `{}`.{hides} \
              The entries themselves are in `{JSONL}`; `countersign audit verify {JSONL}` checks that none of them was \
              changed, moved or taken away, and that this page is the one that was exported with them.",
@@ -317,7 +317,7 @@ impl Story<'_> {
 }
 
 /// Returns the name of a kind of entry, in words.
-fn named(kind: AuditKind) -> &'static str {
+fn kind_name(kind: AuditKind) -> &'static str {
     match kind {
         AuditKind::Asked => "a request",
         AuditKind::Shown => "a card",
@@ -356,7 +356,7 @@ fn text(event: &AuditDraft) -> String {
 }
 
 /// Returns the reason why a press did not count, to follow “it did not count”.
-fn why_refused(word: &str) -> String {
+fn refusal_reason(word: &str) -> String {
     match word {
         "copied" => "the button was on a copy of the card".to_owned(),
         "late" => "it was decided before".to_owned(),

@@ -32,7 +32,7 @@ pub struct Verified {
 
 /// The first fault of a notebook.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Break {
+pub struct Fault {
     /// The line, from 1.
     pub line: usize,
     /// The number of the entry, if it is known.
@@ -43,7 +43,7 @@ pub struct Break {
     pub right: String,
 }
 
-impl fmt::Display for Break {
+impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "line {}", self.line)?;
         if let Some(seq) = self.seq {
@@ -53,42 +53,44 @@ impl fmt::Display for Break {
     }
 }
 
-impl std::error::Error for Break {}
+impl std::error::Error for Fault {}
 
 /// Checks a whole file.
 ///
 /// # Errors
 ///
-/// The first [`Break`].
-pub fn verify(bytes: &[u8]) -> Result<Verified, Break> {
+/// The first [`Fault`].
+pub fn verify(bytes: &[u8]) -> Result<Verified, Fault> {
     let text = std::str::from_utf8(bytes).map_err(|error| {
         let line = bytes[..error.valid_up_to()].iter().filter(|byte| **byte == b'\n').count() + 1;
-        at(line, None, "there are bytes that are no text", "UTF-8, as it was written")
+        fault(line, None, "there are bytes that are no text", "UTF-8, as it was written")
     })?;
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
     let Some((first, body)) = lines.split_first() else {
-        return Err(at(1, None, "the file is empty", "a notebook begins with its head"));
+        return Err(fault(1, None, "the file is empty", "a notebook begins with its head"));
     };
-    let head = read_head(whole(1, first)?)?;
-    let thread: ThreadId =
-        head.thread.parse().map_err(|_| at(1, None, format!("the thread is `{}`", head.thread), "TEAM/CHANNEL/TS"))?;
+    let head = read_head(complete_line(1, first)?)?;
+    let thread: ThreadId = head
+        .thread
+        .parse()
+        .map_err(|_| fault(1, None, format!("the thread is `{}`", head.thread), "TEAM/CHANNEL/TS"))?;
     // What changed within a line shows in the line itself; only then is it worth asking how the lines follow each other.
     let mut texts = Vec::with_capacity(body.len());
     for (n, raw) in body.iter().enumerate() {
-        let wrong = |(wrong, right): (String, String)| at(n + 2, Some(n as u64 + 1), wrong, right);
-        texts.push(lines::read(whole(n + 2, raw)?).map_err(wrong)?);
+        let wrong = |(wrong, right): (String, String)| fault(n + 2, Some(n as u64 + 1), wrong, right);
+        texts.push(lines::read(complete_line(n + 2, raw)?).map_err(wrong)?);
     }
     let (mut previous, mut span, mut withheld, mut hidden) = (String::new(), None, 0, 0);
     for (n, text) in texts.iter().enumerate() {
         let (line, seq) = (n + 2, n as u64 + 1);
         if seq > head.entries {
             let right = format!("the file ends after entry {}, as its head says", head.entries);
-            return Err(at(line, Some(seq), "there is a line more", right));
+            return Err(fault(line, Some(seq), "there is a line more", right));
         }
         let entry = read_entry(line, seq, text)?;
         entry.check(&thread, &previous).map_err(|wrong| {
             let (wrong, right) = words::broken(&entry, &wrong);
-            at(line, Some(seq), wrong, right)
+            fault(line, Some(seq), wrong, right)
         })?;
         span = Some((span.map_or(entry.event.at, |(first, _)| first), entry.event.at));
         withheld += usize::from(entry.withheld);
@@ -97,17 +99,17 @@ pub fn verify(bytes: &[u8]) -> Result<Verified, Break> {
     }
     if (body.len() as u64) < head.entries {
         let wrong = format!("the file ends after entry {}: its end is cut off", body.len());
-        return Err(at(body.len() + 2, None, wrong, format!("{} entries, as its head says", head.entries)));
+        return Err(fault(body.len() + 2, None, wrong, format!("{} entries, as its head says", head.entries)));
     }
     if previous != head.last {
         let (wrong, right) = (format!("the head says that the last entry has hash {}", head.last), previous);
-        return Err(at(1, None, wrong, format!("it has hash {right}")));
+        return Err(fault(1, None, wrong, format!("it has hash {right}")));
     }
     let seal = sha256(&bytes[first.len()..]);
     if seal != head.seal || hidden != head.hidden {
         let wrong =
             format!("the head was made for other lines: its seal is {}, with {} hidden", head.seal, head.hidden);
-        return Err(at(1, None, wrong, format!("the lines below it have {seal}, with {hidden} hidden")));
+        return Err(fault(1, None, wrong, format!("the lines below it have {seal}, with {hidden} hidden")));
     }
     Ok(Verified { thread, entries: head.entries, span, last: head.last, hidden, withheld, files: head.files })
 }
@@ -118,7 +120,7 @@ pub fn verify(bytes: &[u8]) -> Result<Verified, Break> {
 /// # Errors
 ///
 /// The first file that is there and differs.
-pub fn beside(files: &[FileLine], folder: &Path) -> Result<(Vec<String>, Vec<String>), Break> {
+pub fn check_files(files: &[FileLine], folder: &Path) -> Result<(Vec<String>, Vec<String>), Fault> {
     let (mut right, mut absent) = (Vec::new(), Vec::new());
     for file in files {
         let plain = Path::new(&file.name).file_name().is_some_and(|name| name == file.name.as_str());
@@ -126,7 +128,7 @@ pub fn beside(files: &[FileLine], folder: &Path) -> Result<(Vec<String>, Vec<Str
             Ok(bytes) if plain && sha256(&bytes) == file.sha256 => right.push(file.name.clone()),
             Ok(bytes) if plain => {
                 let wrong = format!("{} lies beside it and has SHA-256 {}", file.name, sha256(&bytes));
-                return Err(at(1, None, wrong, format!("{}, as the head says", file.sha256)));
+                return Err(fault(1, None, wrong, format!("{}, as the head says", file.sha256)));
             }
             _ => match under_another_name(file, folder) {
                 Some(name) => right.push(format!("{} (as {name})", file.name)),
@@ -154,54 +156,55 @@ fn under_another_name(file: &FileLine, folder: &Path) -> Option<String> {
     Some(found.to_string_lossy().into_owned())
 }
 
-fn at(line: usize, seq: Option<u64>, wrong: impl Into<String>, right: impl Into<String>) -> Break {
-    Break { line, seq, wrong: wrong.into(), right: right.into() }
+fn fault(line: usize, seq: Option<u64>, wrong: impl Into<String>, right: impl Into<String>) -> Fault {
+    Fault { line, seq, wrong: wrong.into(), right: right.into() }
 }
 
 /// Returns a line without its end.
-fn whole(line: usize, raw: &str) -> Result<&str, Break> {
-    raw.strip_suffix('\n').ok_or_else(|| at(line, None, "the line is cut off", "every line ends in a line break"))
+fn complete_line(line: usize, raw: &str) -> Result<&str, Fault> {
+    raw.strip_suffix('\n').ok_or_else(|| fault(line, None, "the line is cut off", "every line ends in a line break"))
 }
 
-fn read_head(line: &str) -> Result<Head, Break> {
+fn read_head(line: &str) -> Result<Head, Fault> {
     let right = "a head that begins with {\"countersign_notebook\":";
     let loose: Value =
-        serde_json::from_str(line).map_err(|error| at(1, None, format!("it is no JSON ({error})"), right))?;
+        serde_json::from_str(line).map_err(|error| fault(1, None, format!("it is no JSON ({error})"), right))?;
     match loose["countersign_notebook"].as_u64() {
-        None => return Err(at(1, None, "it is no head of a notebook", right)),
+        None => return Err(fault(1, None, "it is no head of a notebook", right)),
         Some(format) if format != u64::from(FORMAT) => {
             let right = format!("{FORMAT}, or a program that knows {format}");
-            return Err(at(1, None, format!("the format is {format}, which this program does not know"), right));
+            return Err(fault(1, None, format!("the format is {format}, which this program does not know"), right));
         }
         Some(_) => {}
     }
-    let text = lines::read(line).map_err(|(wrong, right)| at(1, None, wrong, right))?;
-    let head: Head = serde_json::from_str(&text)
-        .map_err(|error| at(1, None, format!("the head cannot be read ({error})"), "a head as this format has it"))?;
-    as_written(1, None, &head, &text)?;
+    let text = lines::read(line).map_err(|(wrong, right)| fault(1, None, wrong, right))?;
+    let head: Head = serde_json::from_str(&text).map_err(|error| {
+        fault(1, None, format!("the head cannot be read ({error})"), "a head as this format has it")
+    })?;
+    check_exact_form(1, None, &head, &text)?;
     Ok(head)
 }
 
-fn read_entry(line: usize, seq: u64, text: &str) -> Result<AuditEntry, Break> {
+fn read_entry(line: usize, seq: u64, text: &str) -> Result<AuditEntry, Fault> {
     let entry: AuditEntry = serde_json::from_str(text).map_err(|error| {
-        at(line, Some(seq), format!("it cannot be read ({error})"), "an entry of the record as this format has it")
+        fault(line, Some(seq), format!("it cannot be read ({error})"), "an entry of the record as this format has it")
     })?;
-    as_written(line, Some(seq), &entry, text)?;
+    check_exact_form(line, Some(seq), &entry, text)?;
     if entry.seq != seq {
         let wrong = match entry.seq > seq {
             true => format!("entry {} stands here: entry {seq} is missing, or stands elsewhere", entry.seq),
             false => format!("entry {} stands here again, or too late", entry.seq),
         };
-        return Err(at(line, Some(seq), wrong, format!("entry {seq}")));
+        return Err(fault(line, Some(seq), wrong, format!("entry {seq}")));
     }
     Ok(entry)
 }
 
 /// Checks that a line holds nothing that the format does not know.
-fn as_written(line: usize, seq: Option<u64>, read: &impl serde::Serialize, text: &str) -> Result<(), Break> {
+fn check_exact_form(line: usize, seq: Option<u64>, read: &impl serde::Serialize, text: &str) -> Result<(), Fault> {
     let again = serde_json::to_string(read).expect("a line is plain data");
     if again == text {
         return Ok(());
     }
-    Err(at(line, seq, "there is something in it that does not belong there", again))
+    Err(fault(line, seq, "there is something in it that does not belong there", again))
 }

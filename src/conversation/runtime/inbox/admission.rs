@@ -9,23 +9,23 @@ use countersign_core::{
 use countersign_graph::store::{AuditDraft, AuditKind, Changes, ClaimedInteraction, Error};
 use serde_json::json;
 
-use super::{Inbox, PATIENT, later, telling::report};
+use super::{IDENTIFICATION_ATTEMPTS, Inbox, replies::log_failure, retry_later};
 use crate::{
-    approvals::people::{Outside, Right},
+    approvals::people::{AccountDenial, Right},
     commands::in_thread::ThreadCommand,
     presentation::modals,
     runtime::interaction::Interaction,
 };
 
 /// A request: the person, the right it takes, and the thread it is about.
-struct Wanted<'a> {
+struct AccessRequest<'a> {
     by: &'a UserId,
     right: Right,
     thread: Option<&'a ThreadId>,
 }
 
 /// Returns the request of an entry; `None` for timers, and for entries that are checked with their card.
-fn wanted(entry: &Interaction) -> Option<Wanted<'_>> {
+fn access_request_of(entry: &Interaction) -> Option<AccessRequest<'_>> {
     let (by, right, thread) = match entry {
         Interaction::ThreadCommand(request) if request.command == ThreadCommand::Cancel => {
             (&request.by, Right::Decide, Some(&request.thread))
@@ -34,27 +34,27 @@ fn wanted(entry: &Interaction) -> Option<Wanted<'_>> {
         Interaction::Ask(shortcut) | Interaction::Export(shortcut) => {
             (&shortcut.by, Right::Ask, Some(&shortcut.thread))
         }
-        Interaction::Asked(asked) => (&asked.by, Right::Ask, Some(&asked.thread)),
+        Interaction::Question(question) => (&question.by, Right::Ask, Some(&question.thread)),
         Interaction::New { by, .. } => (by, Right::Ask, None),
-        Interaction::Wanted(wanted) => (&wanted.by, Right::Ask, None),
+        Interaction::Creation(request) => (&request.by, Right::Ask, None),
         Interaction::Command(command) => (&command.by, Right::Ask, None),
         Interaction::Notebook { thread, by, .. } => (by, Right::Ask, Some(thread)),
         Interaction::SendAgain(request) => (&request.by, Right::Ask, None),
-        Interaction::Stop(stop) => (&stop.by, Right::Take, Some(&stop.thread)),
-        Interaction::Rated(rated) => (&rated.by, Right::Take, Some(&rated.thread)),
+        Interaction::Stop(stop) => (&stop.by, Right::Participate, Some(&stop.thread)),
+        Interaction::Rating(rating) => (&rating.by, Right::Participate, Some(&rating.thread)),
         Interaction::Click(_)
-        | Interaction::Typed(_)
+        | Interaction::TypedAnswer(_)
         | Interaction::Reason(_)
         | Interaction::Expire { .. }
         | Interaction::Remind { .. }
         | Interaction::Escalate { .. }
-        | Interaction::Tell { .. }
+        | Interaction::NotifyApprovers { .. }
         | Interaction::Overdue { .. }
-        | Interaction::Twins(_)
+        | Interaction::PossibleDuplicate(_)
         | Interaction::Home { .. }
         | Interaction::Prompts { .. } => return None,
     };
-    Some(Wanted { by, right, thread })
+    Some(AccessRequest { by, right, thread })
 }
 
 /// Returns true if the entry was not addressed to the bot.
@@ -69,9 +69,13 @@ fn is_unaddressed(entry: &Interaction) -> bool {
 impl Inbox {
     /// Returns true if the person was turned away: with a reply, and in the record of the thread if it is one of the
     /// bot's.
-    pub(super) async fn turns_away(&self, claimed: &ClaimedInteraction, entry: &Interaction) -> Result<bool, Error> {
+    pub(super) async fn refuse_unauthorized(
+        &self,
+        claimed: &ClaimedInteraction,
+        entry: &Interaction,
+    ) -> Result<bool, Error> {
         let deps = &self.0;
-        let Some(Wanted { by, right, thread }) = wanted(entry) else { return Ok(false) };
+        let Some(AccessRequest { by, right, thread }) = access_request_of(entry) else { return Ok(false) };
         if is_unaddressed(entry)
             && let Some(thread) = thread
             && deps.store.load(thread).await?.is_none()
@@ -81,10 +85,10 @@ impl Inbox {
         let Err(outside) = deps.people.may(by, right).await else { return Ok(false) };
         // A window can be opened for three seconds; everything else waits for Slack's answer.
         let waits = !matches!(entry, Interaction::New { trigger_id: Some(_), .. });
-        if outside == Outside::Unanswered && waits && claimed.attempts < PATIENT {
-            return Err(later("Slack does not say who that was"));
+        if outside == AccountDenial::Unanswered && waits && claimed.attempts < IDENTIFICATION_ATTEMPTS {
+            return Err(retry_later("Slack does not say who that was"));
         }
-        self.tell_outsider(entry, by, &told(outside, right)).await;
+        self.reply_to_refused(entry, by, &refusal_reply(outside, right)).await;
         match thread {
             Some(thread) if deps.store.load(thread).await?.is_some() => {
                 let detail = json!({ "why": outside.word(), "asked": right == Right::Ask });
@@ -100,45 +104,45 @@ impl Inbox {
     }
 
     /// Replies privately to a person, where they asked.
-    async fn tell_outsider(&self, entry: &Interaction, by: &UserId, reply: &Reply) {
+    async fn reply_to_refused(&self, entry: &Interaction, by: &UserId, reply: &Reply) {
         let deps = &self.0;
         let (url, thread) = match entry {
             Interaction::Command(command) => (Some(&command.response_url), None),
             Interaction::Ask(shortcut) | Interaction::Export(shortcut) => {
                 (shortcut.response_url.as_ref(), Some(&shortcut.thread))
             }
-            Interaction::Asked(asked) => (asked.response_url.as_ref(), Some(&asked.thread)),
-            Interaction::Rated(rated) => (rated.response_url.as_ref(), Some(&rated.thread)),
+            Interaction::Question(question) => (question.response_url.as_ref(), Some(&question.thread)),
+            Interaction::Rating(rating) => (rating.response_url.as_ref(), Some(&rating.thread)),
             Interaction::ThreadCommand(request) => (None, Some(&request.thread)),
             Interaction::Notebook { thread, .. } => (None, Some(thread)),
             Interaction::SendAgain(request) => {
-                self.tell_back(by, request.response_url.as_deref(), request.place(), reply).await;
+                self.reply_privately(by, request.response_url.as_deref(), request.place(), reply).await;
                 return;
             }
             Interaction::Stop(stop) => (None, Some(&stop.thread)),
             Interaction::New { trigger_id: Some(trigger), .. } => {
-                let window = modals::saying("Nothing was done", reply);
-                report(deps.slack.open_view(trigger, &window).await.map(drop));
+                let window = modals::message_window("Nothing was done", reply);
+                log_failure(deps.slack.open_view(trigger, &window).await.map(drop));
                 return;
             }
-            Interaction::Wanted(wanted) => {
-                match (&wanted.channel, deps.slack.open_direct(by).await) {
-                    (Some(channel), _) => drop(self.tell(by, channel, None, reply).await),
-                    (None, Ok(channel)) => drop(self.tell(by, &channel, None, reply).await),
-                    (None, Err(error)) => drop(report(Err(error))),
+            Interaction::Creation(request) => {
+                match (&request.channel, deps.slack.open_direct(by).await) {
+                    (Some(channel), _) => drop(self.post_privately(by, channel, None, reply).await),
+                    (None, Ok(channel)) => drop(self.post_privately(by, &channel, None, reply).await),
+                    (None, Err(error)) => drop(log_failure(Err(error))),
                 }
                 return;
             }
             _ => return,
         };
         let place = thread.map(|thread| (&thread.channel, Some(&thread.root)));
-        self.tell_back(by, url.map(String::as_str), place, reply).await;
+        self.reply_privately(by, url.map(String::as_str), place, reply).await;
     }
 }
 
-fn told(outside: Outside, right: Right) -> Reply {
+fn refusal_reply(outside: AccountDenial, right: Right) -> Reply {
     match right {
         Right::Ask => outside.may_not_ask(),
-        Right::Decide | Right::Take => outside.may_not_decide(),
+        Right::Decide | Right::Participate => outside.may_not_decide(),
     }
 }

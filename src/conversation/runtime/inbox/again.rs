@@ -7,13 +7,13 @@ use super::Inbox;
 use crate::{record::undelivered, runtime::interaction::SendAgain};
 
 /// The number of dead letters that are searched for the message.
-const LOOKED_THROUGH: usize = 1000;
+const MAX_DEAD_LETTERS: usize = 1000;
 
 impl Inbox {
     /// Sends an undelivered message again, and returns the reply to the person.
     pub(super) async fn send_again(&self, request: &SendAgain) -> Result<Reply, Error> {
         let deps = &self.0;
-        let letters = deps.store.dead_letters(LOOKED_THROUGH).await?;
+        let letters = deps.store.dead_letters(MAX_DEAD_LETTERS).await?;
         let Some((letter, thread, outgoing)) =
             undelivered::messages(&letters).find(|(_, _, outgoing)| outgoing.nonce.as_str() == request.key)
         else {
@@ -24,9 +24,9 @@ impl Inbox {
         }
         // What was said of it is taken back behind it; if it fails once more, that is said anew.
         let mut changes = Changes::new(CommitId::fresh(), thread.clone());
-        changes.outbox.extend(undelivered::take_back(outgoing, deps.clock.now()));
+        changes.outbox.extend(undelivered::report_removals(outgoing, deps.clock.now()));
         deps.store.apply(&changes).await?;
         deps.sender.flush(thread.clone());
-        Ok(undelivered::sent_again())
+        Ok(undelivered::sending_again())
     }
 }

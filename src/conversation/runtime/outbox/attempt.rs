@@ -10,52 +10,52 @@ use countersign_core::{
 use countersign_graph::store::{Claimed, Outbound, Outgoing, Posted, Sent, ShownCard};
 use countersign_slack::{blocks::Message, client_error::Error};
 
-use super::{Sender, claim::Held, method};
+use super::{Sender, claim::Claim, method};
 use crate::presentation::render;
 
 /// The time an attempt may take, in timeouts of a call: one to search for the message, one to post it. Less than a
 /// claim, or two processes would send the same message.
-const ATTEMPT: u32 = 2;
+const ATTEMPT_IN_TIMEOUTS: u32 = 2;
 
 /// The longest text that is sent without blocks if Slack does not take those, in characters.
-const ALONE: usize = 2900;
+const MAX_TEXT_CHARS: usize = 2900;
 
 /// The reasons why a message was not sent.
 #[derive(Debug)]
-enum Stopped {
+enum AttemptError {
     /// Slack refused it, or could not be reached.
-    By(Error),
+    Slack(Error),
     /// The claim is over. Nothing was sent.
     ClaimLost,
 }
 
-impl From<Error> for Stopped {
+impl From<Error> for AttemptError {
     fn from(error: Error) -> Self {
-        Self::By(error)
+        Self::Slack(error)
     }
 }
 
 impl Sender {
-    pub(super) async fn send_now(&self, held: &Held) -> Sent {
-        let claimed = &held.message;
+    pub(super) async fn send_to_slack(&self, claim: &Claim) -> Sent {
+        let claimed = &claim.message;
         if let Some(given_up) = self.tried_too_often(claimed) {
             return given_up;
         }
-        let attempt = tokio::time::timeout(self.0.slack.timeout() * ATTEMPT, self.attempt(held));
+        let attempt = tokio::time::timeout(self.0.slack.timeout() * ATTEMPT_IN_TIMEOUTS, self.attempt(claim));
         match attempt.await.unwrap_or(Err(Error::NoAnswer("too slow").into())) {
             Ok(posted) => {
-                self.0.thread_status.said(&claimed.thread, &claimed.outgoing.body).await;
+                self.0.thread_status.on_sent(&claimed.thread, &claimed.outgoing.body).await;
                 Sent::Delivered(posted)
             }
-            Err(Stopped::By(error)) => {
+            Err(AttemptError::Slack(error)) => {
                 if let (Error::RateLimited { retry_after }, Some(pacing), Some(method)) =
                     (&error, &self.0.pacing, method(claimed))
                 {
-                    pacing.asked_to_wait(method, &claimed.thread.channel, self.0.clock.now() + *retry_after);
+                    pacing.on_rate_limit(method, &claimed.thread.channel, self.0.clock.now() + *retry_after);
                 }
-                self.after(claimed, &error)
+                self.after_failure(claimed, &error)
             }
-            Err(Stopped::ClaimLost) => {
+            Err(AttemptError::ClaimLost) => {
                 metrics::counter!("countersign_claims_lost_total").increment(1);
                 tracing::warn!(thread.id = %claimed.thread, "A claim ran out before its message was sent; it was not sent");
                 Sent::Deferred(self.0.clock.now())
@@ -64,8 +64,8 @@ impl Sender {
     }
 
     /// Sends the message once.
-    async fn attempt(&self, held: &Held) -> Result<Option<Posted>, Stopped> {
-        let claimed = &held.message;
+    async fn attempt(&self, claim: &Claim) -> Result<Option<Posted>, AttemptError> {
+        let claimed = &claim.message;
         if let (Outbound::Status { text }, None) = (&claimed.outgoing.body, &claimed.posted)
             && self.0.thread_status.show(&claimed.thread, text).await
         {
@@ -79,7 +79,7 @@ impl Sender {
                 let draw = if self.0.thread_status.has_stop() { render::card_beside_stop } else { render::card };
                 draw(card, &state)
             }
-            Outbound::File { name, title, hash } => return self.upload(held, name, title, hash).await,
+            Outbound::File { name, title, hash } => return self.upload(claim, name, title, hash).await,
             Outbound::Direct { card, reply, .. } => {
                 let reply = self.with_link(claimed, card, reply).await?;
                 render::reply(self.0.names.in_reply(&reply).await.as_ref())
@@ -88,22 +88,22 @@ impl Sender {
             Outbound::Redraw { .. } | Outbound::Elsewhere { .. } => return Ok(claimed.posted.clone()),
             Outbound::Remove => return Ok(self.remove(claimed).await?),
         };
-        match self.put(held, &message).await {
-            Err(Stopped::By(error)) if error.is_about_content() && may_be_words_alone(claimed, &message) => {
+        match self.post_or_update(claim, &message).await {
+            Err(AttemptError::Slack(error)) if error.is_about_content() && may_lose_blocks(claimed, &message) => {
                 tracing::error!(thread.id = %claimed.thread, error = countersign_core::cause::chain(&error), "Slack refuses a message as it is; its words go alone");
-                self.put(held, &words_alone(&message)).await
+                self.post_or_update(claim, &without_blocks(&message)).await
             }
             put => put,
         }
     }
 
     /// Puts a message where it belongs: in place of its slot's message, or at the end of the thread.
-    async fn put(&self, held: &Held, message: &Message) -> Result<Option<Posted>, Stopped> {
-        let claimed = &held.message;
+    async fn post_or_update(&self, claim: &Claim, message: &Message) -> Result<Option<Posted>, AttemptError> {
+        let claimed = &claim.message;
         if let Some(posted) = &claimed.posted {
-            self.still_ours(held).await?;
+            self.check_claim(claim).await?;
             match self.0.slack.update_message(&posted.channel, &posted.ts, message).await {
-                Ok(()) => return Ok(self.shown_in(claimed, posted)),
+                Ok(()) => return Ok(self.updated_posted(claimed, posted)),
                 // Somebody took the message away. What people have to see is said anew.
                 Err(Error::Gone { code }) if code == "message_not_found" && has_to_be_seen(&claimed.outgoing.body) => {}
                 Err(error) => return Err(error.into()),
@@ -114,13 +114,13 @@ impl Sender {
         {
             return Ok(Some(posted));
         }
-        self.post(held, message).await.map(Some)
+        self.post(claim, message).await.map(Some)
     }
 
     /// Checks that the claim still holds, right before a call.
-    async fn still_ours(&self, held: &Held) -> Result<(), Stopped> {
-        let holds = held.is_ours(&*self.0.store, &*self.0.clock).await;
-        if holds { Ok(()) } else { Err(Stopped::ClaimLost) }
+    async fn check_claim(&self, claim: &Claim) -> Result<(), AttemptError> {
+        let holds = claim.is_ours(&*self.0.store, &*self.0.clock).await;
+        if holds { Ok(()) } else { Err(AttemptError::ClaimLost) }
     }
 
     /// Returns the state with a link to the card that replaced this one, once that is posted. Without an answer there
@@ -136,10 +136,10 @@ impl Sender {
         linked
     }
 
-    async fn post(&self, held: &Held, message: &Message) -> Result<Posted, Stopped> {
-        let claimed = &held.message;
-        let (channel, root) = self.place(claimed).await?;
-        self.still_ours(held).await?;
+    async fn post(&self, claim: &Claim, message: &Message) -> Result<Posted, AttemptError> {
+        let claimed = &claim.message;
+        let (channel, root) = self.destination(claimed).await?;
+        self.check_claim(claim).await?;
         let ts = self.0.slack.post_message(&channel, root, message, &claimed.outgoing.nonce).await?;
         if let Some(slack) = ts.sent_at() {
             self.0.ahead.store(slack.millis() - self.0.clock.now().millis(), Ordering::Relaxed);
@@ -149,10 +149,10 @@ impl Sender {
 
     /// Returns the new place of a message that replaced another, if that has to be saved: it shows an open card now, or
     /// none.
-    fn shown_in(&self, claimed: &Claimed, posted: &Posted) -> Option<Posted> {
+    fn updated_posted(&self, claimed: &Claimed, posted: &Posted) -> Option<Posted> {
         let now = self.0.clock.now().millis() + self.0.ahead.load(Ordering::Relaxed);
         let since = MessageTs::new(format!("{}.{:06}", now.div_euclid(1000), now.rem_euclid(1000) * 1000));
-        let card = shown(&claimed.outgoing.body, since.max(posted.ts.clone())).map(|card| match &posted.card {
+        let card = open_card_of(&claimed.outgoing.body, since.max(posted.ts.clone())).map(|card| match &posted.card {
             Some(known) if known.approval == card.approval && known.digest == card.digest => known.clone(),
             _ => card,
         });
@@ -160,7 +160,10 @@ impl Sender {
     }
 
     /// Returns the place that a message goes to: its thread, or the direct conversation with one person.
-    pub(super) async fn place<'a>(&self, claimed: &'a Claimed) -> Result<(ChannelId, Option<&'a MessageTs>), Error> {
+    pub(super) async fn destination<'a>(
+        &self,
+        claimed: &'a Claimed,
+    ) -> Result<(ChannelId, Option<&'a MessageTs>), Error> {
         let Outbound::Direct { to, .. } = &claimed.outgoing.body else {
             return Ok((claimed.thread.channel.clone(), Some(&claimed.thread.root)));
         };
@@ -189,9 +192,9 @@ impl Sender {
 
     /// Searches for the message of an earlier attempt that arrived without an answer.
     async fn find(&self, claimed: &Claimed) -> Result<Option<Posted>, Error> {
-        let (channel, root) = self.place(claimed).await?;
+        let (channel, root) = self.destination(claimed).await?;
         let Outgoing { nonce, not_before, .. } = &claimed.outgoing;
-        let found = self.0.slack.find_by_nonce(&channel, root, nonce, first_tried(*not_before)).await;
+        let found = self.0.slack.find_by_nonce(&channel, root, nonce, earliest_attempt(*not_before)).await;
         let found = found.map_err(|error| match &error {
             // Nothing of ours stands where nobody may write.
             Error::Gone { code } | Error::Refused { code }
@@ -207,8 +210,8 @@ impl Sender {
     }
 
     /// Shares a file in the thread. A file has no metadata to find it by, so its name carries some of the nonce.
-    async fn upload(&self, held: &Held, name: &str, title: &str, hash: &str) -> Result<Option<Posted>, Stopped> {
-        let claimed = &held.message;
+    async fn upload(&self, claim: &Claim, name: &str, title: &str, hash: &str) -> Result<Option<Posted>, AttemptError> {
+        let claimed = &claim.message;
         let ThreadId { channel, root, .. } = &claimed.thread;
         let Outgoing { nonce, not_before, .. } = &claimed.outgoing;
         let bytes = match self.0.store.get_blob(hash).await {
@@ -216,10 +219,10 @@ impl Sender {
             Ok(None) => return Err(Error::Gone { code: "file_not_stored".to_owned() }.into()),
             Err(_) => return Err(Error::NotSent.into()),
         };
-        let name = unmistakable(name, nonce);
+        let name = with_nonce(name, nonce);
         let slack = &self.0.slack;
-        if claimed.attempts == 0 || !slack.has_file(channel, root, &name, first_tried(*not_before)).await? {
-            self.still_ours(held).await?;
+        if claimed.attempts == 0 || !slack.has_file(channel, root, &name, earliest_attempt(*not_before)).await? {
+            self.check_claim(claim).await?;
             slack.upload_file(channel, root, &name, title, &bytes).await?;
         }
         Ok(None)
@@ -238,12 +241,12 @@ impl Sender {
 
 /// Returns the place of a posted message, with the open card that it shows since then.
 fn posted(claimed: &Claimed, channel: ChannelId, ts: MessageTs) -> Posted {
-    let card = shown(&claimed.outgoing.body, ts.clone());
+    let card = open_card_of(&claimed.outgoing.body, ts.clone());
     Posted { channel, ts, card }
 }
 
 /// Returns the open card that a message shows, if it shows one.
-fn shown(body: &Outbound, since: MessageTs) -> Option<ShownCard> {
+fn open_card_of(body: &Outbound, since: MessageTs) -> Option<ShownCard> {
     match body {
         Outbound::Card { state: CardState::Open { approval, digest, .. }, .. } => {
             Some(ShownCard { approval: approval.clone(), digest: digest.clone(), since })
@@ -253,8 +256,10 @@ fn shown(body: &Outbound, since: MessageTs) -> Option<ShownCard> {
 }
 
 /// Returns a time before a message's first try. `not_before` moves on with each attempt.
-pub(super) fn first_tried(not_before: Timestamp) -> Timestamp {
-    Timestamp(not_before.millis().saturating_sub(i64::try_from(super::refused::TRIED_FOR.as_millis()).unwrap_or(0)))
+pub(super) fn earliest_attempt(not_before: Timestamp) -> Timestamp {
+    Timestamp(
+        not_before.millis().saturating_sub(i64::try_from(super::refused::MAX_RETRY_TIME.as_millis()).unwrap_or(0)),
+    )
 }
 
 /// Returns true if a message is posted anew after it was deleted in Slack: answers, and open cards.
@@ -263,7 +268,7 @@ fn has_to_be_seen(body: &Outbound) -> bool {
 }
 
 /// Returns true if the words say enough without the blocks. An open card has to be read line by line, and has buttons.
-fn may_be_words_alone(claimed: &Claimed, message: &Message) -> bool {
+fn may_lose_blocks(claimed: &Claimed, message: &Message) -> bool {
     let enough = match &claimed.outgoing.body {
         Outbound::Reply { .. } | Outbound::Direct { .. } => true,
         Outbound::Card { state, .. } => !matches!(state, CardState::Open { .. }),
@@ -276,8 +281,8 @@ fn may_be_words_alone(claimed: &Claimed, message: &Message) -> bool {
     enough && !message.blocks.is_empty()
 }
 
-fn words_alone(message: &Message) -> Message {
-    let text = match message.text.char_indices().nth(ALONE) {
+fn without_blocks(message: &Message) -> Message {
+    let text = match message.text.char_indices().nth(MAX_TEXT_CHARS) {
         Some((end, _)) => format!("{}…", &message.text[..end]),
         None => message.text.clone(),
     };
@@ -285,7 +290,7 @@ fn words_alone(message: &Message) -> Message {
 }
 
 /// Returns the name with the beginning of the nonce in it: `chart-3fa85f64.png`.
-fn unmistakable(name: &str, nonce: &Nonce) -> String {
+fn with_nonce(name: &str, nonce: &Nonce) -> String {
     let part: String = nonce.as_str().chars().take(8).collect();
     match name.rsplit_once('.') {
         Some((stem, kind)) => format!("{stem}-{part}.{kind}"),

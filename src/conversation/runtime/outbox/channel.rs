@@ -9,7 +9,7 @@ use std::{
 use async_trait::async_trait;
 use countersign_graph::store::{Claimed, Outbound, Sent};
 
-use super::{Held, Sender, refused::LONGEST_WAIT};
+use super::{Claim, Sender, refused::MAX_WAIT};
 
 /// The name of the channel that is Slack.
 pub const SLACK: &str = "slack";
@@ -21,8 +21,8 @@ pub trait Channel: Send + Sync {
     fn name(&self) -> &str;
 
     /// Delivers a claimed message, once. Where an earlier attempt may have arrived ([`Claimed::attempts`]), it is
-    /// searched for by its nonce before it is sent again; right before the call, [`Held::is_ours`] is asked.
-    async fn deliver(&self, held: &Held) -> Sent;
+    /// searched for by its nonce before it is sent again; right before the call, [`Claim::is_ours`] is asked.
+    async fn deliver(&self, claim: &Claim) -> Sent;
 }
 
 /// The channel that is Slack.
@@ -32,8 +32,8 @@ impl Channel for Sender {
         SLACK
     }
 
-    async fn deliver(&self, held: &Held) -> Sent {
-        self.send_now(held).await
+    async fn deliver(&self, claim: &Claim) -> Sent {
+        self.send_to_slack(claim).await
     }
 }
 
@@ -62,22 +62,24 @@ impl Channels {
 impl Sender {
     /// Sends a message by its channel. One whose channel this program does not have is kept for a program that has it,
     /// and holds up nothing else.
-    pub(super) async fn send_by_its_channel(&self, held: &Held) -> Sent {
-        let Outbound::Elsewhere { channel, .. } = &held.message.outgoing.body else { return self.deliver(held).await };
+    pub(super) async fn send_by_channel(&self, claim: &Claim) -> Sent {
+        let Outbound::Elsewhere { channel, .. } = &claim.message.outgoing.body else {
+            return self.deliver(claim).await;
+        };
         match self.0.channels.others.get(channel) {
-            Some(channel) => channel.deliver(held).await,
-            None => self.keep_for_another(&held.message, channel),
+            Some(channel) => channel.deliver(claim).await,
+            None => self.postpone_for_unknown_channel(&claim.message, channel),
         }
     }
 
     /// Puts a message back, and reports it, once for each channel.
-    fn keep_for_another(&self, claimed: &Claimed, channel: &str) -> Sent {
+    fn postpone_for_unknown_channel(&self, claimed: &Claimed, channel: &str) -> Sent {
         metrics::counter!("countersign_messages_for_other_channels_total").increment(1);
         let mut unknown = self.0.channels.unknown.lock().unwrap_or_else(PoisonError::into_inner);
         if unknown.insert(channel.to_owned()) {
             tracing::error!(thread.id = %claimed.thread, channel, "A message is for a channel that this program does not have; it waits for one that has it");
         }
-        Sent::Postponed(self.0.clock.now() + LONGEST_WAIT)
+        Sent::Postponed(self.0.clock.now() + MAX_WAIT)
     }
 }
 
@@ -105,8 +107,8 @@ mod tests {
             self.0
         }
 
-        async fn deliver(&self, held: &Held) -> Sent {
-            let Outbound::Elsewhere { body, .. } = &held.message.outgoing.body else { panic!("{held:?}") };
+        async fn deliver(&self, claim: &Claim) -> Sent {
+            let Outbound::Elsewhere { body, .. } = &claim.message.outgoing.body else { panic!("{claim:?}") };
             self.1.lock().unwrap().push(body.clone());
             Sent::Delivered(None)
         }
@@ -139,7 +141,7 @@ mod tests {
         assert_eq!(late.len(), 2, "it is kept, and `check` tells of it");
         assert!(store.dead_letters(10).await.unwrap().is_empty());
 
-        clock.advance(LONGEST_WAIT);
+        clock.advance(MAX_WAIT);
         alone(store.clone(), shared, vec![road.clone(), air.clone()]).send_all(&thread).await;
         assert_eq!(got(&air), [json!("one"), json!("three")], "in order");
         assert_eq!(got(&road).len(), 1, "and nothing twice");

@@ -8,13 +8,13 @@ use tokio::time::Instant;
 
 /// A claimed message, with the time in which it may be sent.
 #[derive(Debug)]
-pub struct Held {
+pub struct Claim {
     /// The message.
     pub message: Claimed,
-    pub(super) term: Term,
+    pub(super) term: ClaimTerm,
 }
 
-impl Held {
+impl Claim {
     /// Returns true if the claim still holds, to be asked right before a call. For progress only the time is checked.
     pub async fn is_ours(&self, store: &dyn Store, clock: &dyn Clock) -> bool {
         self.term.holds(clock)
@@ -25,12 +25,12 @@ impl Held {
 
 /// The time of a claim, by two clocks: one goes on while the machine sleeps, the other is never set.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Term {
+pub(super) struct ClaimTerm {
     wall: Timestamp,
     monotonic: Instant,
 }
 
-impl Term {
+impl ClaimTerm {
     /// Returns a term from now on for `ttl`.
     pub(super) fn of(ttl: Duration, clock: &dyn Clock) -> Self {
         Self { wall: clock.now() + ttl, monotonic: Instant::now() + ttl }
@@ -51,12 +51,12 @@ mod tests {
     async fn a_claim_ends_by_whichever_clock_is_first() {
         let clock = ManualClock::default();
         let ttl = Duration::from_secs(30);
-        let (slept, stalled) = (Term::of(ttl, &clock), Term::of(ttl, &clock));
+        let (slept, stalled) = (ClaimTerm::of(ttl, &clock), ClaimTerm::of(ttl, &clock));
         clock.advance(Duration::from_secs(29));
         assert!(slept.holds(&clock));
         tokio::time::advance(Duration::from_secs(30)).await;
         assert!(!stalled.holds(&clock), "the process stood still");
-        let other = Term::of(ttl, &clock);
+        let other = ClaimTerm::of(ttl, &clock);
         clock.advance(Duration::from_secs(30));
         assert!(!other.holds(&clock), "the machine slept");
     }

@@ -3,7 +3,7 @@
 //! Only a clear refusal by Slack is final at once. A proxy's page, a redirect or an unknown code may be gone with the
 //! next try. A message that is given up is kept as a dead letter, with a button that sends it again; the people
 //! concerned are told in the thread, and by a direct message where the thread cannot be written to. Messages that are
-//! still tried are reported by [`super::waiting`].
+//! still tried are reported by [`super::delayed`].
 
 use std::time::Duration;
 
@@ -20,47 +20,49 @@ use countersign_graph::{
 use countersign_slack::client_error::Error;
 
 use super::Sender;
-use crate::record::undelivered::{kind, slot_of_direct_notice, slot_of_notice, tells_of_another};
+use crate::record::undelivered::{is_report, kind, slot_of_direct_notice, slot_of_notice};
 
 /// The number of tries while Slack cannot be reached. With the waits below this is more than a day.
-const ATTEMPTS: u32 = 1500;
+const MAX_ATTEMPTS: u32 = 1500;
 
 /// The number of tries of a message that Slack answers with an unknown code. About five minutes.
-const UNCLEAR_ATTEMPTS: u32 = 10;
+const MAX_UNCLEAR_ATTEMPTS: u32 = 10;
 
 /// The longest wait between two attempts.
-pub(super) const LONGEST_WAIT: Duration = Duration::from_secs(60);
+pub(super) const MAX_WAIT: Duration = Duration::from_secs(60);
 
 /// A time longer than all attempts with their waits.
-pub(super) const TRIED_FOR: Duration = Duration::from_secs(26 * 3600);
+pub(super) const MAX_RETRY_TIME: Duration = Duration::from_secs(26 * 3600);
 
 /// The number of a thread's actions that are searched for the one of a card.
-const LOOKED_THROUGH: usize = 50;
+const MAX_ACTIONS: usize = 50;
 
 impl Sender {
     /// Gives a message up untried, if too many earlier attempts ended without a result.
     pub(super) fn tried_too_often(&self, claimed: &Claimed) -> Option<Sent> {
-        (claimed.attempts >= ATTEMPTS).then(|| self.given_up(claimed, "tried_too_often"))
+        (claimed.attempts >= MAX_ATTEMPTS).then(|| self.give_up(claimed, "tried_too_often"))
     }
 
     /// Returns the next step after a failed attempt: when to try again, if ever.
-    pub(super) fn after(&self, claimed: &Claimed, error: &Error) -> Sent {
+    pub(super) fn after_failure(&self, claimed: &Claimed, error: &Error) -> Sent {
         let (now, tried) = (self.0.clock.now(), claimed.attempts + 1);
-        let wait = || Sent::Retry(wait(now, claimed.attempts));
-        self.not_taken(claimed, error);
+        let wait = || Sent::Retry(next_attempt(now, claimed.attempts));
+        self.note_refusal(claimed, error);
         match error {
-            Error::RateLimited { retry_after } => self.asked_to_wait(claimed, *retry_after),
-            _ if self.is_said_anew(claimed, error) => Sent::Dropped,
-            _ if error.is_final() => self.given_up(claimed, &error.word()),
+            Error::RateLimited { retry_after } => self.on_rate_limit(claimed, *retry_after),
+            _ if self.is_repeatable_report(claimed, error) => Sent::Dropped,
+            _ if error.is_final() => self.give_up(claimed, &error.word()),
             // Of an extra nobody misses anything: it is not worth holding up what matters.
             Error::Gone { .. } | Error::Refused { .. } if is_extra(&claimed.outgoing.body) => Sent::Dropped,
-            Error::Gone { code } | Error::Refused { code } if tried >= UNCLEAR_ATTEMPTS && is_about_this(code) => {
-                self.given_up(claimed, code)
+            Error::Gone { code } | Error::Refused { code }
+                if tried >= MAX_UNCLEAR_ATTEMPTS && is_about_message(code) =>
+            {
+                self.give_up(claimed, code)
             }
-            _ if tried >= ATTEMPTS => self.given_up(claimed, &error.word()),
+            _ if tried >= MAX_ATTEMPTS => self.give_up(claimed, &error.word()),
             Error::Auth { .. } => {
                 tracing::error!(error = countersign_core::cause::chain(&error), "Slack does not accept our token");
-                Sent::Retry(now + LONGEST_WAIT)
+                Sent::Retry(now + MAX_WAIT)
             }
             _ => {
                 tracing::warn!(thread.id = %claimed.thread, attempts = claimed.attempts, error = countersign_core::cause::chain(&error), "A message was not sent, and is tried again");
@@ -70,17 +72,17 @@ impl Sender {
     }
 
     /// Returns the time of the next try after the store did not return the card to be sent.
-    pub(super) fn later(&self, claimed: &Claimed, error: &store::Error) -> Sent {
+    pub(super) fn retry_after_store_error(&self, claimed: &Claimed, error: &store::Error) -> Sent {
         tracing::warn!(thread.id = %claimed.thread, error = countersign_core::cause::chain(&error), "A card cannot be drawn again yet");
-        Sent::Retry(wait(self.0.clock.now(), claimed.attempts))
+        Sent::Retry(next_attempt(self.0.clock.now(), claimed.attempts))
     }
 
-    fn given_up(&self, claimed: &Claimed, reason: &str) -> Sent {
+    fn give_up(&self, claimed: &Claimed, reason: &str) -> Sent {
         let body = &claimed.outgoing.body;
         // Of a message that is gone there is nothing left to change; a missing scope is named once, by the client.
         let is_over = (reason == "message_not_found" && claimed.posted.is_some())
             || (reason == "missing_scope" && matches!(body, Outbound::Direct { .. }));
-        if is_extra(body) || is_over || tells_of_another(&claimed.outgoing) {
+        if is_extra(body) || is_over || is_report(&claimed.outgoing) {
             tracing::warn!(thread.id = %claimed.thread, reason, "A message that nobody misses is dropped");
             return Sent::Dropped;
         }
@@ -91,9 +93,9 @@ impl Sender {
 
     /// Returns the person who gets a direct message about an undelivered one, and the card that it leads to: the person
     /// who asked for the card, or else the person the thread last worked for.
-    async fn concerned(&self, claimed: &Claimed) -> Option<(UserId, Slot)> {
+    async fn person_to_notify(&self, claimed: &Claimed) -> Option<(UserId, Slot)> {
         let thread = &claimed.thread;
-        let filter = ActionFilter { thread: Some(thread.clone()), statuses: Vec::new(), limit: LOOKED_THROUGH };
+        let filter = ActionFilter { thread: Some(thread.clone()), statuses: Vec::new(), limit: MAX_ACTIONS };
         let actions = self.0.store.actions(&filter).await.unwrap_or_default();
         let of_card = |record: &&ActionRecord| Some(&record.slot) == claimed.outgoing.slot.as_ref();
         if let Some(record) = actions.iter().find(of_card) {
@@ -108,12 +110,12 @@ impl Sender {
     /// Reports that a message could not be shown: in its thread, and directly to the person who asked for the change if
     /// the thread cannot be written to. Written before the message is given up, under a name of its own: a repeat is
     /// the same message.
-    pub(super) async fn tell_otherwise(&self, claimed: &Claimed, reason: &str) {
+    pub(super) async fn report_failure(&self, claimed: &Claimed, reason: &str) {
         let (thread, now) = (&claimed.thread, self.0.clock.now());
         let mut changes = Changes::new(CommitId::fresh(), thread.clone());
-        let reply = told(&claimed.outgoing, reason);
+        let reply = failure_report(&claimed.outgoing, reason);
         if Error::is_about_place(reason) {
-            changes.outbox.extend(self.concerned(claimed).await.map(|(to, card)| Outgoing {
+            changes.outbox.extend(self.person_to_notify(claimed).await.map(|(to, card)| Outgoing {
                 slot: Some(slot_of_direct_notice(&claimed.outgoing)),
                 nonce: Nonce::fresh(),
                 progress: false,
@@ -135,7 +137,7 @@ impl Sender {
 }
 
 /// Returns the report on a message that could not be shown.
-fn told(outgoing: &Outgoing, reason: &str) -> Reply {
+fn failure_report(outgoing: &Outgoing, reason: &str) -> Reply {
     let (what, then) = match &outgoing.body {
         Outbound::Card { card, state } => {
             let text = match state {
@@ -159,7 +161,7 @@ fn told(outgoing: &Outgoing, reason: &str) -> Reply {
 
 /// Returns true if an unknown code may be meant for this message: it is Slack's own, or says that the call is too
 /// large. Any other page is from a proxy in between, for every message.
-fn is_about_this(code: &str) -> bool {
+fn is_about_message(code: &str) -> bool {
     !code.starts_with("http_") || matches!(code, "http_413" | "http_414" | "http_431")
 }
 
@@ -168,6 +170,6 @@ fn is_extra(body: &Outbound) -> bool {
 }
 
 /// Returns the time of the next try: after one second, then twice as long each time.
-fn wait(now: Timestamp, attempts: u32) -> Timestamp {
-    now + Duration::from_secs(1).saturating_mul(1 << attempts.min(6)).min(LONGEST_WAIT)
+fn next_attempt(now: Timestamp, attempts: u32) -> Timestamp {
+    now + Duration::from_secs(1).saturating_mul(1 << attempts.min(6)).min(MAX_WAIT)
 }

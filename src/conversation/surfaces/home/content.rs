@@ -19,22 +19,22 @@ use countersign_graph::{
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    approvals::{named_now::Named, policy},
+    approvals::{named_approver::NamedApprover, policy},
     presentation::links::Links,
-    record::sight::named,
+    record::sight::approver_labels,
 };
 
 /// The number of cards with buttons on a page.
-pub const CARDS: usize = 3;
+pub const CARDS_PER_PAGE: usize = 3;
 
 /// The number of lines of any other list on a page.
-pub const LINES: usize = 5;
+pub const LINES_PER_PAGE: usize = 5;
 
 /// The number of actions that are read for one list.
-const LOOKED_AT: usize = 200;
+const MAX_ACTIONS: usize = 200;
 
 /// The number of channels that are searched for cards that everyone there may decide.
-const CHANNELS: usize = 10;
+const MAX_CHANNELS: usize = 10;
 
 const CLOSED: [Status; 8] = [
     Status::Done,
@@ -72,22 +72,22 @@ impl Pages {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Content {
     /// Cards that this person may decide by name.
-    pub waiting: Listed,
+    pub waiting: ListPage,
     /// For each channel, the links to cards that everyone there may decide.
     pub elsewhere: BTreeMap<ChannelId, Vec<Item>>,
     /// This person's open requests.
-    pub asked: Listed,
+    pub asked: ListPage,
     /// The actions in progress.
-    pub running: Listed,
+    pub running: ListPage,
     /// The past decisions.
-    pub lately: Listed,
+    pub lately: ListPage,
     /// The pages that these are.
     pub pages: Pages,
 }
 
 /// One page of a list.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Listed {
+pub struct ListPage {
     /// The items on the page.
     pub items: Vec<Item>,
     /// True if there is a page after this one.
@@ -145,16 +145,18 @@ impl Reader<'_> {
     pub async fn read(&self, pages: Pages) -> Result<Content, Error> {
         let own = Label::AskedBy(self.user.clone());
         let about_me = [own.clone(), Label::DecidedBy(self.user.clone())];
-        let mut labels = named(self.user, &self.groups);
+        let mut labels = approver_labels(self.user, &self.groups);
         labels.push(own.clone());
-        let mut waiting = self.store.actions_under(&labels, &[Status::Pending], LOOKED_AT).await?;
-        waiting = self.as_of_now(self.named().with_those_of_now(self.store, self.policy_for, waiting).await?);
+        let mut waiting = self.store.actions_under(&labels, &[Status::Pending], MAX_ACTIONS).await?;
+        waiting =
+            self.with_current_policies(self.approver().with_current_cards(self.store, self.policy_for, waiting).await?);
         waiting.retain(|record| self.may_decide(record) && self.now < record.expires_at);
-        let mut asked = self.as_of_now(self.store.actions_under(&[own], &[Status::Pending], LOOKED_AT).await?);
+        let mut asked =
+            self.with_current_policies(self.store.actions_under(&[own], &[Status::Pending], MAX_ACTIONS).await?);
         let under_way = [Status::Approved, Status::Intent];
-        let mut running = self.store.actions_under(&about_me, &under_way, LOOKED_AT).await?;
-        let many = (usize::from(pages.lately) + 1).saturating_mul(LINES) + 1;
-        let mut lately = self.store.actions_under(&about_me, &CLOSED, many.max(LOOKED_AT)).await?;
+        let mut running = self.store.actions_under(&about_me, &under_way, MAX_ACTIONS).await?;
+        let many = (usize::from(pages.lately) + 1).saturating_mul(LINES_PER_PAGE) + 1;
+        let mut lately = self.store.actions_under(&about_me, &CLOSED, many.max(MAX_ACTIONS)).await?;
         // The store lists by when it was asked for; what is shown is when it was decided.
         lately.sort_by_key(|record| std::cmp::Reverse(decided_at(record)));
         // What moved on between two of these questions is shown as it is now, and once.
@@ -165,11 +167,11 @@ impl Reader<'_> {
         }
         let elsewhere = self.elsewhere(&about_me).await?;
         Ok(Content {
-            waiting: self.page(waiting, pages.waiting, CARDS).await?,
+            waiting: self.page(waiting, pages.waiting, CARDS_PER_PAGE).await?,
             elsewhere,
-            asked: self.page(asked, pages.asked, LINES).await?,
-            running: self.page(running, pages.running, LINES).await?,
-            lately: self.page(lately, pages.lately, LINES).await?,
+            asked: self.page(asked, pages.asked, LINES_PER_PAGE).await?,
+            running: self.page(running, pages.running, LINES_PER_PAGE).await?,
+            lately: self.page(lately, pages.lately, LINES_PER_PAGE).await?,
             pages,
         })
     }
@@ -177,16 +179,16 @@ impl Reader<'_> {
     /// Returns others' cards that everyone may decide in a channel where this person was active.
     async fn elsewhere(&self, about_me: &[Label]) -> Result<BTreeMap<ChannelId, Vec<Item>>, Error> {
         let mut places = Vec::new();
-        for record in self.store.actions_under(about_me, &[], LOOKED_AT / 4).await? {
+        for record in self.store.actions_under(about_me, &[], MAX_ACTIONS / 4).await? {
             let place = Label::Within(record.thread.team.clone(), record.thread.channel.clone());
             if !record.thread.channel.is_direct() && !places.contains(&place) {
                 places.push(place);
             }
         }
-        places.truncate(CHANNELS);
+        places.truncate(MAX_CHANNELS);
         let mut found = BTreeMap::<_, Vec<Item>>::new();
-        let open = self.store.actions_under(&places, &[Status::Pending], LINES * CHANNELS).await?;
-        for record in self.as_of_now(open) {
+        let open = self.store.actions_under(&places, &[Status::Pending], LINES_PER_PAGE * MAX_CHANNELS).await?;
+        for record in self.with_current_policies(open) {
             let policy = &record.policy;
             let mut lists = std::iter::once(&policy.approvers).chain(&policy.also);
             let for_channel = lists.any(|list| list.contains(&Approver::Channel));
@@ -200,20 +202,20 @@ impl Reader<'_> {
     }
 
     /// Returns the records with the current policy.
-    fn as_of_now(&self, records: Vec<ActionRecord>) -> Vec<ActionRecord> {
-        records.into_iter().map(|record| policy::as_of_now(self.policy_for, record)).collect()
+    fn with_current_policies(&self, records: Vec<ActionRecord>) -> Vec<ActionRecord> {
+        records.into_iter().map(|record| policy::with_current_policy(self.policy_for, record)).collect()
     }
 
     /// Returns true if this person may approve it from here.
     fn may_decide(&self, record: &ActionRecord) -> bool {
-        self.named().may_approve(record)
+        self.approver().may_approve(record)
     }
 
-    fn named(&self) -> Named<'_> {
-        Named { user: self.user, groups: &self.groups, is_named: self.is_named }
+    fn approver(&self) -> NamedApprover<'_> {
+        NamedApprover { user: self.user, groups: &self.groups, is_named: self.is_named }
     }
 
-    async fn page(&self, records: Vec<ActionRecord>, page: u16, size: usize) -> Result<Listed, Error> {
+    async fn page(&self, records: Vec<ActionRecord>, page: u16, size: usize) -> Result<ListPage, Error> {
         let before = usize::from(page).saturating_mul(size);
         let more = records.len() > before + size;
         let mut items = Vec::new();
@@ -221,6 +223,6 @@ impl Reader<'_> {
             let link = self.links.card(&record).await?;
             items.push(Item { record, link });
         }
-        Ok(Listed { items, more })
+        Ok(ListPage { items, more })
     }
 }

@@ -52,22 +52,22 @@ use crate::{
 pub const PAGE: &str = "home:page:";
 
 /// The time after its opening for which a tab is kept up to date.
-const RECENT: Duration = Duration::from_secs(600);
+const UPDATED_FOR: Duration = Duration::from_secs(600);
 
 /// The number of tabs that are kept up to date; the one opened longest ago makes room.
-const VIEWERS: usize = 50;
+const MAX_VIEWERS: usize = 50;
 
 /// The interval between two looks for changes.
-const LOOK_EVERY: Duration = Duration::from_secs(3);
+const REFRESH_EVERY: Duration = Duration::from_secs(3);
 
 /// The time for which the outcome of a press is shown.
 const NOTICE_FOR: Duration = Duration::from_secs(60);
 
 /// The number of requests that are shown as examples.
-const INVITATIONS: usize = 3;
+const MAX_INVITATIONS: usize = 3;
 
 /// The age that the platforms' answers may have where a tab is drawn again; opening one asks them anew.
-const HEALTH_GOOD_FOR: Duration = Duration::from_secs(60);
+const MAX_HEALTH_AGE: Duration = Duration::from_secs(60);
 
 /// The Home tabs.
 #[derive(Clone)]
@@ -100,15 +100,15 @@ pub struct HomeDeps {
 struct Inner {
     deps: HomeDeps,
     viewers: Mutex<HashMap<UserId, Viewer>>,
-    looked_at: Mutex<Option<Instant>>,
-    looking: AtomicBool,
+    refreshed_at: Mutex<Option<Instant>>,
+    is_refreshing: AtomicBool,
     /// The platforms' answers, and the time they were asked.
-    said: Mutex<Option<(Said, Timestamp)>>,
+    answers: Mutex<Option<(PlatformAnswers, Timestamp)>>,
 }
 
 /// The platforms' answers.
 #[derive(Clone)]
-struct Said {
+struct PlatformAnswers {
     services: Vec<facts::Health>,
     sections: Vec<Reply>,
 }
@@ -132,9 +132,9 @@ impl Home {
         Self(Arc::new(Inner {
             deps,
             viewers: Mutex::default(),
-            looked_at: Mutex::default(),
-            looking: AtomicBool::new(false),
-            said: Mutex::default(),
+            refreshed_at: Mutex::default(),
+            is_refreshing: AtomicBool::new(false),
+            answers: Mutex::default(),
         }))
     }
 
@@ -144,7 +144,7 @@ impl Home {
     ///
     /// If the store does not answer. A refusal by Slack is logged: the tab is drawn again at the next visit.
     pub async fn open(&self, user: &UserId, pages: Pages) -> Result<(), Error> {
-        self.note(user, |viewer| (viewer.pages, viewer.notice) = (pages, None));
+        self.update_viewer(user, |viewer| (viewer.pages, viewer.notice) = (pages, None));
         self.draw(user, None, Duration::ZERO).await
     }
 
@@ -156,24 +156,24 @@ impl Home {
     pub async fn answer(&self, user: &UserId, key: &str, refused: Option<&Reply>) -> Result<(), Error> {
         let notice = match refused {
             Some(reply) => reply.clone(),
-            None => self.counted(key).await?,
+            None => self.outcome_notice(key).await?,
         };
         let now = self.0.deps.clock.now();
-        self.note(user, |viewer| viewer.notice = Some((notice, now)));
-        self.draw(user, None, HEALTH_GOOD_FOR).await
+        self.update_viewer(user, |viewer| viewer.notice = Some((notice, now)));
+        self.draw(user, None, MAX_HEALTH_AGE).await
     }
 
     /// Changes the state of a viewer.
-    fn note(&self, user: &UserId, change: impl FnOnce(&mut Viewer)) {
+    fn update_viewer(&self, user: &UserId, change: impl FnOnce(&mut Viewer)) {
         let now = self.0.deps.clock.now();
         let Ok(mut viewers) = self.0.viewers.lock() else { return };
         let viewer = viewers.entry(user.clone()).or_default();
         viewer.opened_at = now;
         change(viewer);
-        make_room(&mut viewers, now);
+        drop_old_viewers(&mut viewers, now);
     }
 
-    async fn counted(&self, key: &str) -> Result<Reply, Error> {
+    async fn outcome_notice(&self, key: &str) -> Result<Reply, Error> {
         let record = match ApprovalId::try_from(key.to_owned()) {
             Ok(approval) => self.0.deps.store.action_by_approval(&approval).await?,
             Err(_) => None,
@@ -184,63 +184,63 @@ impl Home {
         })
     }
 
-    /// Makes the next [`Home::look`] check the tabs that were opened lately.
-    pub fn something_changed(&self) {
-        if let Ok(mut looked_at) = self.0.looked_at.lock() {
-            *looked_at = None;
+    /// Makes the next [`Home::refresh`] check the tabs that were opened lately.
+    pub fn mark_changed(&self) {
+        if let Ok(mut refreshed_at) = self.0.refreshed_at.lock() {
+            *refreshed_at = None;
         }
     }
 
     /// Checks, from time to time, the tabs that were opened lately, and draws outdated ones again. Returns at once.
-    pub fn look(&self) {
-        let due = match self.0.looked_at.lock() {
-            Ok(mut at) if at.is_none_or(|at| at.elapsed() >= LOOK_EVERY) => {
+    pub fn refresh(&self) {
+        let due = match self.0.refreshed_at.lock() {
+            Ok(mut at) if at.is_none_or(|at| at.elapsed() >= REFRESH_EVERY) => {
                 *at = Some(Instant::now());
                 true
             }
             _ => false,
         };
-        if !due || self.recent().is_empty() || self.0.looking.swap(true, Ordering::SeqCst) {
+        if !due || self.recent().is_empty() || self.0.is_refreshing.swap(true, Ordering::SeqCst) {
             return;
         }
         let home = self.clone();
         self.0.deps.tasks.spawn(async move {
             for (user, viewer) in home.recent() {
-                if let Err(error) = home.draw(&user, Some(&viewer.shown), HEALTH_GOOD_FOR).await {
+                if let Err(error) = home.draw(&user, Some(&viewer.shown), MAX_HEALTH_AGE).await {
                     tracing::warn!(
                         error = countersign_core::cause::chain(&error),
                         "A Home tab was not brought up to date"
                     );
                 }
             }
-            home.0.looking.store(false, Ordering::SeqCst);
+            home.0.is_refreshing.store(false, Ordering::SeqCst);
         });
     }
 
     /// Draws a tab; if its content is `unless`, leaves it. The platforms are asked for their health, unless that was
-    /// done less than `good_for` ago.
-    async fn draw(&self, user: &UserId, unless: Option<&[(ActionId, u64)]>, good_for: Duration) -> Result<(), Error> {
+    /// done less than `max_age` ago.
+    async fn draw(&self, user: &UserId, unless: Option<&[(ActionId, u64)]>, max_age: Duration) -> Result<(), Error> {
         let drawing = self.viewer(user).unwrap_or_default().drawing;
         let _one_at_a_time = drawing.lock().await;
         let Viewer { pages, notice, .. } = self.viewer(user).unwrap_or_default();
         let HomeDeps { store, clock, slack, policy_for, groups, names, links, .. } = &self.0.deps;
-        let (theirs, now) = (groups.of(user).await, clock.now());
-        let is_named = groups.names(user, &theirs);
-        let reader = Reader { store: &**store, links, policy_for, user, groups: theirs, is_named, now };
+        let (own_groups, now) = (groups.of(user).await, clock.now());
+        let is_named = groups.names_approver(user, &own_groups);
+        let reader = Reader { store: &**store, links, policy_for, user, groups: own_groups, is_named, now };
         let content: Content = reader.read(pages).await?;
         let shown = content.fingerprint();
         if unless == Some(&*shown) {
             return Ok(());
         }
-        let health = self.health(good_for).await;
+        let health = self.health(max_age).await;
         let notice = notice.filter(|(_, at)| health.now.since(*at) < NOTICE_FOR).map(|(reply, _)| reply);
         let notice = match &notice {
             Some(notice) => Some(names.in_reply(notice).await),
             None => None,
         };
         let open = content.waiting.items.iter().chain(&content.asked.items);
-        let called = names.of_approvers(open.map(|item| &item.record)).await;
-        match slack.publish_home(user, &view::draw(&content, &called, &health, notice.as_deref())).await {
+        let resolved = names.of_approvers(open.map(|item| &item.record)).await;
+        match slack.publish_home(user, &view::draw(&content, &resolved, &health, notice.as_deref())).await {
             Ok(()) => self.remember(user, shown),
             Err(error) => tracing::warn!(error = countersign_core::cause::chain(&error), "A Home tab was not drawn"),
         }
@@ -248,22 +248,22 @@ impl Home {
     }
 
     /// Returns the health of the systems. A missing answer is kept for as long as an answer.
-    async fn health(&self, good_for: Duration) -> Health {
+    async fn health(&self, max_age: Duration) -> Health {
         let HomeDeps { clock, facts, model, .. } = &self.0.deps;
-        let known = self.0.said.lock().ok().and_then(|known| known.clone());
-        let said = match known {
-            Some((said, asked_at)) if clock.now().since(asked_at) < good_for => said,
+        let known = self.0.answers.lock().ok().and_then(|known| known.clone());
+        let answers = match known {
+            Some((answers, asked_at)) if clock.now().since(asked_at) < max_age => answers,
             _ => {
                 let (services, sections) = tokio::join!(facts.health(), facts.home());
-                let said = Said { services, sections };
-                if let Ok(mut known) = self.0.said.lock() {
-                    *known = Some((said.clone(), clock.now()));
+                let answers = PlatformAnswers { services, sections };
+                if let Ok(mut known) = self.0.answers.lock() {
+                    *known = Some((answers.clone(), clock.now()));
                 }
-                said
+                answers
             }
         };
-        let Said { services, sections } = said;
-        let invitations = facts.registry().invitations().map(|(_, says)| says).take(INVITATIONS).collect();
+        let PlatformAnswers { services, sections } = answers;
+        let invitations = facts.registry().invitations().map(|(_, says)| says).take(MAX_INVITATIONS).collect();
         Health { services, sections, invitations, model: model.health(), now: clock.now() }
     }
 
@@ -283,15 +283,15 @@ impl Home {
     fn recent(&self) -> Vec<(UserId, Viewer)> {
         let now = self.0.deps.clock.now();
         let Ok(mut viewers) = self.0.viewers.lock() else { return Vec::new() };
-        make_room(&mut viewers, now);
+        drop_old_viewers(&mut viewers, now);
         viewers.iter().map(|(user, viewer)| (user.clone(), viewer.clone())).collect()
     }
 }
 
 /// Forgets the people who opened their tab long ago.
-fn make_room(viewers: &mut HashMap<UserId, Viewer>, now: Timestamp) {
-    viewers.retain(|_, viewer| now.since(viewer.opened_at) < RECENT);
-    while viewers.len() > VIEWERS {
+fn drop_old_viewers(viewers: &mut HashMap<UserId, Viewer>, now: Timestamp) {
+    viewers.retain(|_, viewer| now.since(viewer.opened_at) < UPDATED_FOR);
+    while viewers.len() > MAX_VIEWERS {
         let Some(oldest) = viewers.iter().min_by_key(|(_, viewer)| viewer.opened_at).map(|(user, _)| user.clone())
         else {
             return;

@@ -15,28 +15,28 @@ use serde_json::{Value, json};
 
 use super::{
     PAGE,
-    content::{Content, Item, Listed, Pages},
+    content::{Content, Item, ListPage, Pages},
 };
 use crate::{
     presentation::{
         links::linked,
-        names::Called,
+        names::ResolvedNames,
         render::{self, WITHDRAW},
     },
     record::status,
 };
 
 /// Blocks in a Home tab.
-const BLOCKS: usize = 100;
+const MAX_BLOCKS: usize = 100;
 
 /// The most blocks of a card that is decided here; a longer one is decided where it can be read whole.
-const CARD_BLOCKS: usize = 14;
+const MAX_CARD_BLOCKS: usize = 14;
 
 /// The most blocks of a press's outcome.
-const NOTICE_BLOCKS: usize = 4;
+const MAX_NOTICE_BLOCKS: usize = 4;
 
 /// The number of cards of one channel that are linked to.
-const LINKS: usize = 5;
+const MAX_LINKS: usize = 5;
 
 /// The health of the systems.
 pub struct Health {
@@ -57,29 +57,29 @@ fn age(now: Timestamp, then: Timestamp) -> String {
     if now.since(then).as_secs() < 60 { "just now".to_owned() } else { ago(now, then) }
 }
 
-/// Draws the whole tab. Those who may decide are named as in `called`.
-pub fn draw(content: &Content, called: &Called, health: &Health, notice: Option<&Reply>) -> Value {
+/// Draws the whole tab. Those who may decide are named as in `resolved`.
+pub fn draw(content: &Content, resolved: &ResolvedNames, health: &Health, notice: Option<&Reply>) -> Value {
     let mut blocks = Vec::new();
     if let Some(notice) = notice {
-        blocks.extend(render::reply(notice).blocks.into_iter().take(NOTICE_BLOCKS));
+        blocks.extend(render::reply(notice).blocks.into_iter().take(MAX_NOTICE_BLOCKS));
         blocks.push(json!({ "type": "divider" }));
     }
-    waiting(&mut blocks, content, called);
-    asked(&mut blocks, content, called);
-    running(&mut blocks, content);
-    lately(&mut blocks, content);
+    draw_waiting(&mut blocks, content, resolved);
+    draw_requests(&mut blocks, content, resolved);
+    draw_running(&mut blocks, content);
+    draw_decided(&mut blocks, content);
     for section in &health.sections {
-        add(&mut blocks, section);
+        push_reply(&mut blocks, section);
     }
-    add(&mut blocks, &about(health));
-    blocks.truncate(BLOCKS);
+    push_reply(&mut blocks, &about(health));
+    blocks.truncate(MAX_BLOCKS);
     json!({ "type": "home", "callback_id": "home", "blocks": blocks })
 }
 
-fn waiting(blocks: &mut Vec<Value>, content: &Content, called: &Called) {
+fn draw_waiting(blocks: &mut Vec<Value>, content: &Content, resolved: &ResolvedNames) {
     blocks.push(blocks::header("Waiting for you"));
     for item in &content.waiting.items {
-        card(blocks, item, called);
+        draw_card(blocks, item, resolved);
     }
     for (channel, items) in &content.elsewhere {
         blocks.push(blocks::section(&in_channel(channel, items)));
@@ -88,20 +88,20 @@ fn waiting(blocks: &mut Vec<Value>, content: &Content, called: &Called) {
         blocks.push(blocks::section("Nothing is waiting for you."));
     }
     let pages = content.pages;
-    turn(blocks, "waiting", &content.waiting, pages.waiting, |waiting| Pages { waiting, ..pages });
+    push_page_buttons(blocks, "waiting", &content.waiting, pages.waiting, |waiting| Pages { waiting, ..pages });
 }
 
 /// Draws the card as it is in its thread, with its buttons; a long one only as a link.
-fn card(blocks: &mut Vec<Value>, item: &Item, called: &Called) {
+fn draw_card(blocks: &mut Vec<Value>, item: &Item, resolved: &ResolvedNames) {
     let record = &item.record;
-    let drawn = render::card(&record.card, &called.in_state(record.card_state())).blocks;
-    if drawn.len() <= CARD_BLOCKS {
+    let drawn = render::card(&record.card, &resolved.in_state(record.card_state())).blocks;
+    if drawn.len() <= MAX_CARD_BLOCKS {
         blocks.extend(drawn);
         let place = linked(Text::from("Asked for in a thread"), item.link.clone(), "open it");
-        add(blocks, &Reply::default().hint(place));
+        push_reply(blocks, &Reply::default().hint(place));
     } else {
         let text = Text::new().bold(record.act()).plain(" is too long to be shown here.");
-        add(blocks, &Reply::text(linked(text, item.link.clone(), "open the card")));
+        push_reply(blocks, &Reply::text(linked(text, item.link.clone(), "open the card")));
     }
     blocks.push(json!({ "type": "divider" }));
 }
@@ -114,17 +114,17 @@ fn in_channel(channel: &ChannelId, items: &[Item]) -> String {
     };
     let line = Mrkdwn::new(TEXT).plain("In ").channel(channel).plain(&format!(", {many}"));
     let name = |nth: usize| if items.len() == 1 { "open the card".to_owned() } else { format!("card {}", nth + 1) };
-    let links = items.iter().filter_map(|item| item.link.as_deref()).take(LINKS).enumerate();
+    let links = items.iter().filter_map(|item| item.link.as_deref()).take(MAX_LINKS).enumerate();
     links.fold(line, |line, (nth, url)| line.plain(" · ").link(url, &name(nth))).finish()
 }
 
-fn asked(blocks: &mut Vec<Value>, content: &Content, called: &Called) {
+fn draw_requests(blocks: &mut Vec<Value>, content: &Content, resolved: &ResolvedNames) {
     if content.asked.items.is_empty() && content.pages.asked == 0 {
         return;
     }
     blocks.push(blocks::header("You asked for"));
     for Item { record, link } in &content.asked.items {
-        let state = match called.in_state(record.card_state()) {
+        let state = match resolved.in_state(record.card_state()) {
             CardState::Open { deciders, needed, approved_by, .. } => {
                 let state = Text::new().bold(record.act()).plain(" · ").join(deciders).plain(" may decide");
                 let state = match needed {
@@ -143,26 +143,26 @@ fn asked(blocks: &mut Vec<Value>, content: &Content, called: &Called) {
         }));
     }
     let pages = content.pages;
-    turn(blocks, "asked", &content.asked, pages.asked, |asked| Pages { asked, ..pages });
+    push_page_buttons(blocks, "asked", &content.asked, pages.asked, |asked| Pages { asked, ..pages });
 }
 
-fn running(blocks: &mut Vec<Value>, content: &Content) {
+fn draw_running(blocks: &mut Vec<Value>, content: &Content) {
     if content.running.items.is_empty() && content.pages.running == 0 {
         return;
     }
     blocks.push(blocks::header("Running"));
     for Item { record, link } in &content.running.items {
         let line = Text::new().bold(record.act()).plain(" · ").join(record.decision_line());
-        add(blocks, &Reply::text(linked(line, link.clone(), "open the card")));
+        push_reply(blocks, &Reply::text(linked(line, link.clone(), "open the card")));
         if let CardState::Running { meter: Some(meter), .. } = record.card_state() {
             blocks.extend(render::meter(&meter));
         }
     }
     let pages = content.pages;
-    turn(blocks, "running", &content.running, pages.running, |running| Pages { running, ..pages });
+    push_page_buttons(blocks, "running", &content.running, pages.running, |running| Pages { running, ..pages });
 }
 
-fn lately(blocks: &mut Vec<Value>, content: &Content) {
+fn draw_decided(blocks: &mut Vec<Value>, content: &Content) {
     if content.lately.items.is_empty() && content.pages.lately == 0 {
         return;
     }
@@ -178,10 +178,10 @@ fn lately(blocks: &mut Vec<Value>, content: &Content) {
     });
     let lines: Vec<_> = lines.collect();
     if !lines.is_empty() {
-        add(blocks, &Reply::default().and(Part::List(lines)));
+        push_reply(blocks, &Reply::default().and(Part::List(lines)));
     }
     let pages = content.pages;
-    turn(blocks, "lately", &content.lately, pages.lately, |lately| Pages { lately, ..pages });
+    push_page_buttons(blocks, "lately", &content.lately, pages.lately, |lately| Pages { lately, ..pages });
 }
 
 /// Returns the health of the systems, and the ways to ask.
@@ -216,12 +216,12 @@ fn about(health: &Health) -> Reply {
         .and(Part::Heading("How everything is".to_owned()))
         .and(Part::Facts(health.services.iter().map(service).chain([("Language model".to_owned(), model)]).collect()))
         .and(Part::Heading("How to ask".to_owned()))
-        .and(Part::Text(ways(&health.invitations)))
+        .and(Part::Text(ways_to_ask(&health.invitations)))
         .hint("I look things up by myself. Before I change anything, I show a card and wait for a person to press its button.")
 }
 
 /// Returns the ways to ask: `Mention me …: list documents, …`
-fn ways(invitations: &[&'static str]) -> Text {
+fn ways_to_ask(invitations: &[&'static str]) -> Text {
     let text = Text::from("Mention me in a channel, or write to me directly");
     invitations
         .iter()
@@ -230,7 +230,7 @@ fn ways(invitations: &[&'static str]) -> Text {
 }
 
 /// Adds buttons to the pages before and after, where there are any.
-fn turn(blocks: &mut Vec<Value>, list: &str, listed: &Listed, page: u16, to: impl Fn(u16) -> Pages) {
+fn push_page_buttons(blocks: &mut Vec<Value>, list: &str, listed: &ListPage, page: u16, to: impl Fn(u16) -> Pages) {
     let value = |page| serde_json::to_string(&to(page)).expect("pages are plain numbers");
     let mut buttons = Vec::new();
     if page > 0 {
@@ -244,6 +244,6 @@ fn turn(blocks: &mut Vec<Value>, list: &str, listed: &Listed, page: u16, to: imp
     }
 }
 
-fn add(blocks: &mut Vec<Value>, reply: &Reply) {
+fn push_reply(blocks: &mut Vec<Value>, reply: &Reply) {
     blocks.extend(render::reply(reply).blocks);
 }

@@ -14,11 +14,11 @@ use crate::record::notebook::{
 
 /// The cards of a thread, numbered as they were made.
 pub(super) struct Cards<'a> {
-    all: Vec<Told<'a>>,
+    all: Vec<CardHistory<'a>>,
 }
 
 /// The facts about one card.
-struct Told<'a> {
+struct CardHistory<'a> {
     action: &'a ActionId,
     title: &'a str,
     asked_by: Option<&'a str>,
@@ -39,7 +39,7 @@ impl<'a> Cards<'a> {
         for event in record.iter().filter(|entry| !entry.withheld).map(|entry| &entry.event) {
             let Some(action) = &event.action else { continue };
             let at = cards.all.iter().position(|card| card.action == action).unwrap_or_else(|| {
-                let new = Told {
+                let new = CardHistory {
                     action,
                     title: "",
                     asked_by: None,
@@ -53,7 +53,7 @@ impl<'a> Cards<'a> {
                 cards.all.push(new);
                 cards.all.len() - 1
             });
-            cards.all[at].learn(event);
+            cards.all[at].apply(event);
             if event.kind == AuditKind::Edited {
                 cards.inherit(at, event);
             }
@@ -83,7 +83,12 @@ impl<'a> Cards<'a> {
     }
 
     /// Returns a sentence on a decision, and its reason.
-    pub(super) fn decided<'e>(&self, event: &'e AuditDraft, who: &str, people: &People) -> (String, Option<&'e str>) {
+    pub(super) fn decision_sentence<'e>(
+        &self,
+        event: &'e AuditDraft,
+        who: &str,
+        people: &People,
+    ) -> (String, Option<&'e str>) {
         let (detail, card) = (&event.detail, self.name(event));
         let reason = detail["verdict"]["rejected"]["reason"].as_str();
         let what = match verdict(detail) {
@@ -93,11 +98,11 @@ impl<'a> Cards<'a> {
             "approved" => format!("**{who}** approved {card}{}.", typed(detail)),
             "rejected" if reason.is_some() => format!("**{who}** rejected {card} and said why:"),
             "rejected" => format!("**{who}** rejected {card}{}.", typed(detail)),
-            "expired" => match self.told(event).and_then(|told| told.so_far(people)) {
+            "expired" => match self.history_of(event).and_then(|history| history.so_far(people)) {
                 None => format!("{} expired: nobody decided in time.", capital(&card)),
                 Some(so_far) => format!("{} expired: {so_far} when the time was over.", capital(&card)),
             },
-            "cancelled" if self.told(event).is_some_and(|told| told.is_of_another(event)) => {
+            "cancelled" if self.history_of(event).is_some_and(|history| history.is_by_another_person(event)) => {
                 format!("**{who}** closed {card}.")
             }
             "cancelled" => format!("**{who}** withdrew {card}{}.", typed(detail)),
@@ -112,7 +117,7 @@ impl<'a> Cards<'a> {
     }
 
     /// Returns the facts about the card of an event.
-    fn told(&self, event: &AuditDraft) -> Option<&Told<'a>> {
+    fn history_of(&self, event: &AuditDraft) -> Option<&CardHistory<'a>> {
         let action = event.action.as_ref()?;
         self.all.iter().find(|card| card.action == action)
     }
@@ -122,7 +127,7 @@ impl<'a> Cards<'a> {
     }
 
     /// Writes a line on the outcome of each card.
-    pub(super) fn in_short(&self, out: &mut String, people: &People) {
+    pub(super) fn write_summary(&self, out: &mut String, people: &People) {
         if self.all.is_empty() {
             out.push_str("Nothing was to be changed in this thread.\n\n");
             return;
@@ -132,13 +137,13 @@ impl<'a> Cards<'a> {
             let asked =
                 card.asked_by.map(|by| format!(", asked for by {}", inline(&people.name(by)))).unwrap_or_default();
             let title = inline(card.title);
-            let _ = writeln!(out, "{}. **{title}**{asked}: {}.", n + 1, card.end(people));
+            let _ = writeln!(out, "{}. **{title}**{asked}: {}.", n + 1, card.outcome_summary(people));
         }
         out.push('\n');
     }
 
     /// Writes the card as it was shown.
-    pub(super) fn shown(&self, out: &mut String, event: &AuditDraft, people: &People) {
+    pub(super) fn write_card(&self, out: &mut String, event: &AuditDraft, people: &People) {
         let detail = &event.detail;
         let card = &detail["card"];
         let number = self.name(event);
@@ -192,8 +197,8 @@ impl<'a> Cards<'a> {
     }
 }
 
-impl<'a> Told<'a> {
-    fn learn(&mut self, event: &'a AuditDraft) {
+impl<'a> CardHistory<'a> {
+    fn apply(&mut self, event: &'a AuditDraft) {
         let by = event.by.as_ref().map(|by| by.as_str());
         match event.kind {
             AuditKind::Asked => {
@@ -219,7 +224,7 @@ impl<'a> Told<'a> {
     }
 
     /// Returns the outcome, as the end of a sentence.
-    fn end(&self, people: &People) -> String {
+    fn outcome_summary(&self, people: &People) -> String {
         let Some(decided) = self.decided else { return "not decided".to_owned() };
         let by = |event: &AuditDraft| event.by.as_ref().map(|by| inline(&people.name(by.as_str())));
         let one = |word: &str| by(decided).map_or_else(|| word.to_owned(), |by| format!("{word} by {by}"));
@@ -234,7 +239,7 @@ impl<'a> Told<'a> {
                 None => "expired, since nobody decided in time".to_owned(),
                 Some(so_far) => format!("expired; {so_far} when the time was over"),
             },
-            "cancelled" if self.is_of_another(decided) => one("closed"),
+            "cancelled" if self.is_by_another_person(decided) => one("closed"),
             "cancelled" => one("withdrawn"),
             "superseded" => "replaced by a newer request".to_owned(),
             other => inline(other),
@@ -259,7 +264,7 @@ impl<'a> Told<'a> {
     }
 
     /// Returns true if an event is by a person who neither asked for the card nor edited it.
-    fn is_of_another(&self, event: &AuditDraft) -> bool {
+    fn is_by_another_person(&self, event: &AuditDraft) -> bool {
         let ours = |by: &str| self.asked_by == Some(by) || self.edited_by.contains(&by);
         self.asked_by.is_some() && event.by.as_ref().is_some_and(|by| !ours(by.as_str()))
     }

@@ -19,7 +19,7 @@ struct Cost<'a> {
 }
 
 /// Writes a table of runs, if any of them asked a model.
-pub(super) fn tell(out: &mut String, record: &[AuditEntry]) {
+pub(super) fn write_table(out: &mut String, record: &[AuditEntry]) {
     out.push_str("## Model and cost\n\n");
     let costs = costs(record);
     if costs.is_empty() {

@@ -2,7 +2,7 @@
 
 /// The orders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Order {
+pub enum Keyword {
     /// End the work in progress, and close the open cards.
     Stop,
     /// Export the thread.
@@ -13,9 +13,9 @@ const STOP: &[&str] = &["stop", "stop please", "please stop", "stop now", "stop 
 const NOTEBOOK: &[&str] =
     &["notebook", "lab notebook", "the notebook", "export", "export this thread", "export the thread"];
 
-impl Order {
+impl Keyword {
     /// Returns the order that a whole message is, if it is plainly one.
-    pub fn typed(text: &str) -> Option<Self> {
+    pub fn parse(text: &str) -> Option<Self> {
         let words = text.trim().trim_end_matches(['.', '!']).to_lowercase();
         if STOP.contains(&words.as_str()) {
             Some(Self::Stop)
@@ -33,10 +33,10 @@ mod tests {
 
     #[test]
     fn only_plain_words_are_an_order() {
-        assert_eq!(Order::typed(" Stop! "), Some(Order::Stop));
-        assert_eq!(Order::typed("notebook"), Some(Order::Notebook));
+        assert_eq!(Keyword::parse(" Stop! "), Some(Keyword::Stop));
+        assert_eq!(Keyword::parse("notebook"), Some(Keyword::Notebook));
         for message in ["stop Math Hints", "stop it", "export Math Hints", "", "don't stop"] {
-            assert_eq!(Order::typed(message), None, "{message}");
+            assert_eq!(Keyword::parse(message), None, "{message}");
         }
     }
 }

@@ -15,18 +15,18 @@ use countersign_graph::store::{ActionFilter, Changes, Claimed, Error, Outbound, 
 use countersign_slack::client_error;
 use serde::{Deserialize, Serialize};
 
-use super::{Sender, attempt::first_tried};
+use super::{Sender, attempt::earliest_attempt};
 use crate::runtime::interaction::Interaction;
 
 /// The waits before each search for a twin.
-const LOOKS: [Duration; 2] = [Duration::from_secs(20), Duration::from_secs(300)];
+const SEARCH_DELAYS: [Duration; 2] = [Duration::from_secs(20), Duration::from_secs(300)];
 
 /// The number of a thread's actions that are searched for the one of a card.
-const LOOKED_THROUGH: usize = 50;
+const MAX_ACTIONS: usize = 50;
 
 /// A message that may have been posted twice.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Twins {
+pub struct PossibleDuplicate {
     /// The thread of the message.
     pub thread: ThreadId,
     /// The conversation it is in.
@@ -45,33 +45,33 @@ pub struct Twins {
     pub looks: usize,
 }
 
-impl Twins {
+impl PossibleDuplicate {
     /// Returns the timer of the next search, counted from `now`; `None` after the last.
     fn timer(&self, now: Timestamp) -> Option<TimerChange> {
-        let due = now + *LOOKS.get(self.looks)?;
+        let due = now + *SEARCH_DELAYS.get(self.looks)?;
         Some(TimerChange::Set {
             key: format!("twins:{}", self.nonce),
             due,
-            entry: Interaction::Twins(self.clone()).to_value(),
+            entry: Interaction::PossibleDuplicate(self.clone()).to_value(),
         })
     }
 }
 
 impl Sender {
     /// Sets the timer to search for twins of a message.
-    pub(super) async fn look_for_twins(&self, claimed: &Claimed) {
-        let Ok((channel, root)) = self.place(claimed).await else { return };
-        let twins = Twins {
+    pub(super) async fn schedule_duplicate_search(&self, claimed: &Claimed) {
+        let Ok((channel, root)) = self.destination(claimed).await else { return };
+        let duplicate = PossibleDuplicate {
             thread: claimed.thread.clone(),
             channel,
             root: root.cloned(),
             slot: claimed.outgoing.slot.clone(),
             nonce: claimed.outgoing.nonce.clone(),
-            since: first_tried(claimed.outgoing.not_before),
+            since: earliest_attempt(claimed.outgoing.not_before),
             looks: 0,
         };
         let mut changes = Changes::new(CommitId::fresh(), claimed.thread.clone());
-        changes.timers.extend(twins.timer(self.0.clock.now()));
+        changes.timers.extend(duplicate.timer(self.0.clock.now()));
         if let Err(error) = self.0.store.apply(&changes).await {
             tracing::warn!(
                 error = countersign_core::cause::chain(&error),
@@ -81,14 +81,14 @@ impl Sender {
     }
 
     /// Repairs a message sent after its claim was over: it may be there twice, or stand in place of something newer.
-    pub(super) async fn put_right(&self, claimed: &Claimed) {
+    pub(super) async fn repair_after_lost_claim(&self, claimed: &Claimed) {
         metrics::counter!("countersign_sent_after_claim_total").increment(1);
         tracing::warn!(thread.id = %claimed.thread, "A claim ran out while its message was being sent");
         if claimed.posted.is_none() && !matches!(claimed.outgoing.body, Outbound::File { .. } | Outbound::Remove) {
-            self.look_for_twins(claimed).await;
+            self.schedule_duplicate_search(claimed).await;
         }
         let Outbound::Card { .. } = &claimed.outgoing.body else { return };
-        let filter = ActionFilter { thread: Some(claimed.thread.clone()), statuses: Vec::new(), limit: LOOKED_THROUGH };
+        let filter = ActionFilter { thread: Some(claimed.thread.clone()), statuses: Vec::new(), limit: MAX_ACTIONS };
         let actions = self.0.store.actions(&filter).await.unwrap_or_default();
         let Some(record) = actions.iter().find(|record| Some(&record.slot) == claimed.outgoing.slot.as_ref()) else {
             return;
@@ -109,9 +109,9 @@ impl Sender {
     /// # Errors
     ///
     /// If the store or Slack does not answer: try again.
-    pub async fn part_twins(&self, twins: &Twins, seq: Seq) -> Result<(), Error> {
+    pub async fn remove_duplicates(&self, duplicate: &PossibleDuplicate, seq: Seq) -> Result<(), Error> {
         let (slack, store) = (&self.0.slack, &self.0.store);
-        let Twins { thread, channel, root, slot, nonce, since, looks } = twins;
+        let PossibleDuplicate { thread, channel, root, slot, nonce, since, looks } = duplicate;
         let unavailable = |error: client_error::Error| Error::Unavailable(Box::new(error));
         let found = match slack.find_all_by_nonce(channel, root.as_ref(), nonce, *since).await {
             Ok(found) => found,
@@ -133,7 +133,7 @@ impl Sender {
                 Err(error) => return Err(unavailable(error)),
             }
         }
-        let next = Twins { looks: looks + 1, ..twins.clone() };
+        let next = PossibleDuplicate { looks: looks + 1, ..duplicate.clone() };
         let mut changes = Changes::new(CommitId::fresh(), thread.clone());
         changes.timers.extend(next.timer(self.0.clock.now()));
         changes.inbox_acks.push(seq);

@@ -1,11 +1,11 @@
 //! The direct messages to the approvers named by a card's policy: one each, that the card waits for them.
 //!
-//! When the card is posted, a timer that is due at once puts [`Interaction::Tell`] in the inbox, in the same write.
+//! When the card is posted, a timer that is due at once puts [`Interaction::NotifyApprovers`] in the inbox, in the same write.
 //! Handling it puts one message for each person into the thread's outbox, after the card, each in a slot of its own;
 //! the record notes who was messaged. All of that is one write, so a crash neither loses nor repeats a message. When
 //! the card is decided, the same slots are filled anew, which edits the messages.
 //!
-//! [`Interaction::Tell`]: crate::runtime::interaction::Interaction::Tell
+//! [`Interaction::NotifyApprovers`]: crate::runtime::interaction::Interaction::Tell
 
 use std::sync::Arc;
 
@@ -19,20 +19,20 @@ use countersign_graph::{
 };
 use countersign_slack::client_error;
 
-use super::{RACES, groups::Groups, inbox::InboxAnswer};
+use super::{MAX_RACES, groups::Groups, inbox::InboxAnswer};
 
 /// The most people that get a message: those named as users come before members of groups.
-pub const MOST: usize = 10;
+pub const MAX_NOTIFIED: usize = 10;
 
 /// The sender of these messages.
 #[derive(Clone)]
-pub struct Telling {
+pub struct ApproverNotices {
     store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
     groups: Groups,
 }
 
-impl Telling {
+impl ApproverNotices {
     /// Creates a sender for the cards in this store; groups are looked up in `groups`.
     pub fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>, groups: Groups) -> Self {
         Self { store, clock, groups }
@@ -43,25 +43,25 @@ impl Telling {
     /// # Errors
     ///
     /// If the store or Slack does not answer, or another writer moved the action meanwhile: try again.
-    pub async fn tell(&self, approval: &ApprovalId, seq: Seq) -> Result<InboxAnswer, Error> {
+    pub async fn notify(&self, approval: &ApprovalId, seq: Seq) -> Result<InboxAnswer, Error> {
         let mut moved = None;
-        for _ in 0..RACES {
-            let Some(record) = self.store.action_by_approval(approval).await? else { return Ok(InboxAnswer::Nothing) };
+        for _ in 0..MAX_RACES {
+            let Some(record) = self.store.action_by_approval(approval).await? else { return Ok(InboxAnswer::NoAnswer) };
             if record.status != Status::Pending || record.expires_at <= self.clock.now() {
-                return Ok(InboxAnswer::Nothing);
+                return Ok(InboxAnswer::NoAnswer);
             }
             let people = self.people(&record).await?;
             if people.is_empty() {
-                return Ok(InboxAnswer::Nothing);
+                return Ok(InboxAnswer::NoAnswer);
             }
-            let changes = waits(&record, people, self.clock.now(), seq)?;
+            let changes = notification_changes(&record, people, self.clock.now(), seq)?;
             match self.store.apply(&changes).await {
                 Ok(()) => return Ok(InboxAnswer::Counted(record.thread)),
                 Err(error @ Error::ActionMoved { .. }) => moved = Some(error),
                 Err(error) => return Err(error),
             }
         }
-        moved.map_or(Ok(InboxAnswer::Nothing), Err)
+        moved.map_or(Ok(InboxAnswer::NoAnswer), Err)
     }
 
     /// Returns the people who are named and have no message yet, except those whose request it is.
@@ -88,7 +88,7 @@ impl Telling {
                 || record.is_request_of(&person)
                 || record.told.contains(&person)
                 || new.contains(&person);
-            if !known && record.told.len() + new.len() < MOST {
+            if !known && record.told.len() + new.len() < MAX_NOTIFIED {
                 new.push(person);
             }
         }
@@ -113,7 +113,12 @@ impl Telling {
 }
 
 /// Returns the write that messages these people, too.
-fn waits(record: &ActionRecord, people: Vec<UserId>, now: Timestamp, seq: Seq) -> Result<Changes, Error> {
+fn notification_changes(
+    record: &ActionRecord,
+    people: Vec<UserId>,
+    now: Timestamp,
+    seq: Seq,
+) -> Result<Changes, Error> {
     let moved = record.moved(Status::Pending);
     let mut told = moved.map_err(|error| Error::Corrupt { what: format!("action {}: {error}", record.id) })?;
     let mut changes = Changes::new(CommitId::fresh(), record.thread.clone());

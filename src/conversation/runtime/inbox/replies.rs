@@ -11,82 +11,82 @@ use crate::{approvals::clicks::Click, presentation::render};
 
 impl Inbox {
     /// Shows the outcome of a press in a Home tab at the top of that tab: there is no message to answer below.
-    pub(super) async fn tell_at_home(&self, click: &Click, refused: Option<&Reply>) {
+    pub(super) async fn reply_at_home(&self, click: &Click, refused: Option<&Reply>) {
         if let Err(error) = self.0.home.answer(&click.by, &click.key, refused).await {
             tracing::warn!(error = countersign_core::cause::chain(&error), "A press in a Home tab was not answered");
         }
     }
 
     /// Replies to the person who pressed, where they pressed.
-    pub(super) async fn tell_clicker(&self, click: &Click, reply: &Reply) -> Arrived {
+    pub(super) async fn reply_to_click(&self, click: &Click, reply: &Reply) -> ReplyDelivery {
         let thread = click.thread.as_ref().or(click.message.as_ref());
         let place = click.channel.as_ref().map(|channel| (channel, thread));
-        self.tell_back(&click.by, click.response_url.as_deref(), place, reply).await
+        self.reply_privately(&click.by, click.response_url.as_deref(), place, reply).await
     }
 
     /// Replies to a person through `url`, or else in the conversation, and thread, where they pressed.
-    pub(super) async fn tell_back(
+    pub(super) async fn reply_privately(
         &self,
         by: &UserId,
         url: Option<&str>,
         place: Option<(&ChannelId, Option<&MessageTs>)>,
         reply: &Reply,
-    ) -> Arrived {
+    ) -> ReplyDelivery {
         if let Some(url) = url
-            && self.respond(url, reply).await
+            && self.try_respond(url, reply).await
         {
-            return Arrived::Yes;
+            return ReplyDelivery::Delivered;
         }
         match place {
-            Some((channel, thread)) => self.tell(by, channel, thread, reply).await,
-            None => Arrived::No,
+            Some((channel, thread)) => self.post_privately(by, channel, thread, reply).await,
+            None => ReplyDelivery::Refused,
         }
     }
 
-    pub(super) async fn tell(
+    pub(super) async fn post_privately(
         &self,
         user: &UserId,
         channel: &ChannelId,
         thread: Option<&MessageTs>,
         reply: &Reply,
-    ) -> Arrived {
+    ) -> ReplyDelivery {
         let message = render::reply(self.0.names.in_reply(reply).await.as_ref());
-        Arrived::of(self.0.slack.post_ephemeral(channel, thread, user, &message).await)
+        ReplyDelivery::of(self.0.slack.post_ephemeral(channel, thread, user, &message).await)
     }
 
-    pub(super) async fn respond(&self, url: &str, reply: &Reply) -> bool {
-        self.answers(url, reply).await == Arrived::Yes
+    pub(super) async fn try_respond(&self, url: &str, reply: &Reply) -> bool {
+        self.respond(url, reply).await == ReplyDelivery::Delivered
     }
 
-    pub(super) async fn answers(&self, url: &str, reply: &Reply) -> Arrived {
+    pub(super) async fn respond(&self, url: &str, reply: &Reply) -> ReplyDelivery {
         let message = render::reply(self.0.names.in_reply(reply).await.as_ref());
-        Arrived::of(self.0.slack.respond(url, Respond::Privately, &message).await)
+        ReplyDelivery::of(self.0.slack.respond(url, Respond::Privately, &message).await)
     }
 }
 
 /// The delivery of a private reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Arrived {
-    Yes,
+pub(super) enum ReplyDelivery {
+    Delivered,
     /// Slack refuses the reply.
-    No,
+    Refused,
     /// The reply may arrive with a later try.
     Later,
 }
 
-impl Arrived {
+impl ReplyDelivery {
     fn of(result: Result<(), client_error::Error>) -> Self {
         let is_final = result.as_ref().is_err_and(client_error::Error::is_final);
-        match report(result) {
-            true => Self::Yes,
-            false if is_final => Self::No,
+        match log_failure(result) {
+            true => Self::Delivered,
+            false if is_final => Self::Refused,
             false => Self::Later,
         }
     }
 }
 
 /// Returns true if a private reply arrived; a failure is worth no more than a log line.
-pub(super) fn report(result: Result<(), client_error::Error>) -> bool {
+pub(super) fn log_failure(result: Result<(), client_error::Error>) -> bool {
     match &result {
         Ok(()) | Err(client_error::Error::MissingScope { .. }) => {} // the client names the scope, once
         Err(error) => {

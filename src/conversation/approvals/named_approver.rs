@@ -15,11 +15,11 @@ use countersign_graph::{
 use super::policy::{self, Person};
 
 /// The number of open cards that are searched.
-const LOOKED_AT: usize = 200;
+const MAX_OPEN_CARDS: usize = 200;
 
 /// A person who asks what waits for them, in any channel.
 #[derive(Clone, Copy, Debug)]
-pub struct Named<'a> {
+pub struct NamedApprover<'a> {
     /// The person's user id.
     pub user: &'a UserId,
     /// The user groups named in policies that the person is in.
@@ -28,7 +28,7 @@ pub struct Named<'a> {
     pub is_named: bool,
 }
 
-impl Named<'_> {
+impl NamedApprover<'_> {
     /// Returns true if the person may approve it, without being in its channel.
     pub fn may_approve(&self, record: &ActionRecord) -> bool {
         let person = Person { groups: self.groups.to_vec(), ..Person::default() };
@@ -40,17 +40,17 @@ impl Named<'_> {
     /// # Errors
     ///
     /// If the store does not answer.
-    pub async fn with_those_of_now(
+    pub async fn with_current_cards(
         &self,
         store: &dyn Store,
         policy_for: &PolicyFor,
         mut found: Vec<ActionRecord>,
     ) -> Result<Vec<ActionRecord>, Error> {
-        let open = ActionFilter { thread: None, statuses: vec![Status::Pending], limit: LOOKED_AT };
+        let open = ActionFilter { thread: None, statuses: vec![Status::Pending], limit: MAX_OPEN_CARDS };
         let open = if self.is_named { store.actions(&open).await? } else { Vec::new() };
         for record in open {
             let is_known = found.iter().any(|known| known.id == record.id);
-            if !is_known && self.may_approve(&policy::as_of_now(policy_for, record.clone())) {
+            if !is_known && self.may_approve(&policy::with_current_policy(policy_for, record.clone())) {
                 found.push(record);
             }
         }

@@ -7,7 +7,12 @@ use countersign_graph::action::{ActionKind, Entered, Form, PrepareError, Refusal
 use serde_json::Value;
 
 /// Returns the changed field without which the input would pass; where there is none, the first that was changed.
-pub async fn culprit<'a>(kind: &dyn ActionKind, parameters: &Value, form: &'a Form, entered: &'a Entered) -> &'a str {
+pub async fn wrong_field<'a>(
+    kind: &dyn ActionKind,
+    parameters: &Value,
+    form: &'a Form,
+    entered: &'a Entered,
+) -> &'a str {
     let changed: Vec<&str> = form.changed(entered).collect();
     if let [_, _, ..] = changed.as_slice() {
         for field in form.fields.iter().filter(|field| changed.contains(&field.place.as_str())) {

@@ -8,11 +8,11 @@ use std::{
 use countersign_core::ids::ThreadId;
 
 /// The most threads in line. Further ones are found by a sweep.
-const LONGEST: usize = 4096;
+const MAX_THREADS: usize = 4096;
 
 /// The line: each thread once, first come, first served.
 #[derive(Debug, Default)]
-pub(super) struct Line(Mutex<Inner>);
+pub(super) struct ThreadQueue(Mutex<Inner>);
 
 #[derive(Debug, Default)]
 struct Inner {
@@ -21,13 +21,13 @@ struct Inner {
     ended: HashMap<ThreadId, bool>,
 }
 
-impl Line {
+impl ThreadQueue {
     /// Puts a thread at the end, unless it is in line already; `ended`: the work in it has ended.
     pub(super) fn push(&self, thread: ThreadId, ended: bool) {
         let mut inner = self.inner();
         if let Some(known) = inner.ended.get_mut(&thread) {
             *known |= ended;
-        } else if inner.order.len() < LONGEST {
+        } else if inner.order.len() < MAX_THREADS {
             inner.order.push_back(thread.clone());
             inner.ended.insert(thread, ended);
         }
@@ -60,19 +60,19 @@ mod tests {
 
     #[test]
     fn each_thread_stands_in_line_once() {
-        let line = Line::default();
-        line.push(thread(1), false);
-        line.push(thread(2), false);
-        line.push(thread(1), true);
-        assert_eq!(line.pop(), Some((thread(1), true)));
-        assert_eq!(line.pop(), Some((thread(2), false)));
-        assert_eq!((line.pop(), line.is_empty()), (None, true));
+        let queue = ThreadQueue::default();
+        queue.push(thread(1), false);
+        queue.push(thread(2), false);
+        queue.push(thread(1), true);
+        assert_eq!(queue.pop(), Some((thread(1), true)));
+        assert_eq!(queue.pop(), Some((thread(2), false)));
+        assert_eq!((queue.pop(), queue.is_empty()), (None, true));
     }
 
     #[test]
     fn the_line_has_an_end() {
-        let line = Line::default();
-        (0..2 * LONGEST).for_each(|n| line.push(thread(n), false));
-        assert_eq!(std::iter::from_fn(|| line.pop()).count(), LONGEST);
+        let queue = ThreadQueue::default();
+        (0..2 * MAX_THREADS).for_each(|n| queue.push(thread(n), false));
+        assert_eq!(std::iter::from_fn(|| queue.pop()).count(), MAX_THREADS);
     }
 }
