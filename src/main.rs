@@ -11,7 +11,7 @@ use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand, parser:
 use countersign::{
     app::{
         self, Bot, check, evaluate, notebook,
-        stdout::{say, told},
+        stdout::{describe_error, write_line},
         telemetry,
     },
     clock::SystemClock,
@@ -135,7 +135,7 @@ async fn run(arguments: Arguments) -> ExitCode {
             finish(app::sandbox::run(options, signalled()).await)
         }
         Command::Audit { what: notebook::Audit::Verify { file, last } } => {
-            finish(notebook::verify(&file, last.as_deref()).and_then(|lines| Ok(say(lines.join("\n"))?)))
+            finish(notebook::verify(&file, last.as_deref()).and_then(|lines| Ok(write_line(lines.join("\n"))?)))
         }
         command => {
             let config =
@@ -193,12 +193,12 @@ fn end_at_last(stop: CancellationToken, after: Duration) {
 async fn evaluate(config: &Config, cases: &Path) -> anyhow::Result<()> {
     telemetry::log("error", LogFormat::Text);
     let score = evaluate::run(config, &evaluate::cases(cases)?).await?;
-    Ok(say(score)?)
+    Ok(write_line(score)?)
 }
 
 async fn export(config: &Config, thread: &ThreadId, folder: &Path) -> anyhow::Result<()> {
     let written = notebook::export(config, thread, folder).await?;
-    Ok(say(written.join("\n"))?)
+    Ok(write_line(written.join("\n"))?)
 }
 
 async fn trace(config: &Config, thread: Option<ThreadId>) -> anyhow::Result<()> {
@@ -209,14 +209,14 @@ async fn trace(config: &Config, thread: Option<ThreadId>) -> anyhow::Result<()> 
             traces.trace(&thread).await?.ok_or_else(|| anyhow::anyhow!("there is no thread {thread} in this store"))?
         }
     };
-    Ok(say(format_args!("{told:#}"))?)
+    Ok(write_line(format_args!("{told:#}"))?)
 }
 
-fn report(lines: &[check::Line]) -> ExitCode {
-    for check::Line { what, result } in lines {
+fn report(lines: &[check::CheckLine]) -> ExitCode {
+    for check::CheckLine { what, result } in lines {
         let said = match result {
-            Ok(how) => say(format_args!("ok    {what:<8} {how}")),
-            Err(wrong) => say(format_args!("wrong {what:<8} {wrong}")),
+            Ok(how) => write_line(format_args!("ok    {what:<8} {how}")),
+            Err(wrong) => write_line(format_args!("wrong {what:<8} {wrong}")),
         };
         if let Err(error) = said {
             return fail(&format!("cannot tell how it is: {error}"));
@@ -245,7 +245,7 @@ fn signalled() -> CancellationToken {
 fn finish(result: anyhow::Result<()>) -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => fail(&told(&error)),
+        Err(error) => fail(&describe_error(&error)),
     }
 }
 

@@ -90,7 +90,7 @@ pub(crate) async fn fill(folder: &Path, redis_url: Option<&str>, threads: usize,
 fn changes(record: ActionRecord) -> Changes {
     let mut changes = Changes::new(CommitId::fresh(), record.thread.clone());
     if record.status == Status::Pending {
-        record.put_out(&mut changes, &Times { open_for: OPEN_FOR, remind_before: OPEN_FOR / 12 });
+        record.publish(&mut changes, &Times { open_for: OPEN_FOR, remind_before: OPEN_FOR / 12 });
         changes.outbox.clear(); // the card was posted long ago
         return changes;
     }
@@ -152,7 +152,7 @@ fn record(number: usize, all_open: bool) -> ActionRecord {
         interrupted_at: None,
         outcome: None,
         undo: None,
-        told: Vec::new(),
+        notified: Vec::new(),
         scope: countersign::graph::action::Scope::default(),
         edits: Vec::new(),
         origin: None,

@@ -64,7 +64,7 @@ use super::{
 };
 
 /// The number of times Slack is asked who we are before the start fails, when it does not answer.
-const WHO_ATTEMPTS: u32 = 30;
+const IDENTITY_ATTEMPTS: u32 = 30;
 
 /// The bot, joined and listening; [`Bot::run`] makes it work.
 pub struct Bot {
@@ -166,7 +166,7 @@ impl Bot {
         let facts = Facts::new(registry.clone(), clock.clone());
         let services = Services::new(&registry.capabilities);
         let settle_within = registry.services().map(|service| service.settle_within).max().unwrap_or_default();
-        let settings = dependencies::told_settings(config, &registry);
+        let settings = dependencies::shown_settings(config, &registry);
         let approvals = config.approvals.clone();
         let policy_for: PolicyFor = Arc::new(move |matter| policy::policy_for(&approvals, matter));
         let actions = registry.actions.clone();
@@ -463,7 +463,7 @@ async fn who_are_we(slack: &SlackClient) -> anyhow::Result<Account> {
             Err(error @ client_error::Error::Auth { .. }) => {
                 return Err(error).context("Slack does not accept SLACK_BOT_TOKEN");
             }
-            Err(error) if attempt >= WHO_ATTEMPTS => return Err(error).context("Slack does not answer"),
+            Err(error) if attempt >= IDENTITY_ATTEMPTS => return Err(error).context("Slack does not answer"),
             Err(error) => {
                 tracing::warn!(attempt, error = countersign_core::cause::chain(&error), "Slack does not answer yet");
                 tokio::time::sleep(Duration::from_secs(1)).await;

@@ -13,14 +13,16 @@ use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::Value;
 use url::Url;
 
-use super::{check_approvers, check_messages, check_scopes, check_store, dependencies, installed, keys, stdout::told};
+use super::{
+    check_approvers, check_messages, check_scopes, check_store, dependencies, installed, keys, stdout::describe_error,
+};
 
 /// The app as it should be made; the manifest for HTTP differs only in how events come in.
 const MANIFEST: &str = include_str!("../../deploy/slack-manifest.socket.json");
 
 /// One line of the report.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Line {
+pub struct CheckLine {
     /// The subject of the check.
     pub what: &'static str,
     /// Its state, or what is wrong and what would be right.
@@ -28,24 +30,24 @@ pub struct Line {
 }
 
 /// Looks at everything that the settings name.
-pub async fn run(config: &Config) -> Vec<Line> {
+pub async fn run(config: &Config) -> Vec<CheckLine> {
     let (store, opened) = check_store::run(config).await;
     let key = keys::check(config, opened.as_deref()).await;
     drop(opened);
     let mut lines = vec![
-        Line { what: "slack", result: slack(config).await },
-        Line { what: "scopes", result: scopes(config).await },
-        Line { what: "events", result: events(config).await },
-        Line { what: "store", result: store },
-        Line { what: "digest key", result: key },
-        Line { what: "messages", result: check_messages::run(config).await },
-        Line { what: "model", result: model(config).await },
+        CheckLine { what: "slack", result: slack(config).await },
+        CheckLine { what: "scopes", result: scopes(config).await },
+        CheckLine { what: "events", result: events(config).await },
+        CheckLine { what: "store", result: store },
+        CheckLine { what: "digest key", result: key },
+        CheckLine { what: "messages", result: check_messages::run(config).await },
+        CheckLine { what: "model", result: model(config).await },
     ];
     lines.extend(services(config).await);
-    lines.push(Line { what: "actions", result: actions(config) });
-    lines.push(Line { what: "approvers", result: check_approvers::run(config).await });
+    lines.push(CheckLine { what: "actions", result: actions(config) });
+    lines.push(CheckLine { what: "approvers", result: check_approvers::run(config).await });
     if check_scopes::names_any(config) {
-        lines.push(Line { what: "contexts", result: check_scopes::run(config).await });
+        lines.push(CheckLine { what: "contexts", result: check_scopes::run(config).await });
     }
     lines
 }
@@ -53,7 +55,7 @@ pub async fn run(config: &Config) -> Vec<Line> {
 /// Returns every problem with the settings that can be found without asking any other system.
 pub fn settings(config: &Config) -> Vec<String> {
     let mut wrong = Vec::new();
-    let mut note = |result: Result<(), anyhow::Error>| wrong.extend(result.err().map(|error| told(&error)));
+    let mut note = |result: Result<(), anyhow::Error>| wrong.extend(result.err().map(|error| describe_error(&error)));
     note(dependencies::slack(config).map(drop));
     note(way_in(config).map_err(anyhow::Error::msg));
     note(dependencies::redis_url(config).map(drop));
@@ -63,7 +65,7 @@ pub fn settings(config: &Config) -> Vec<String> {
 }
 
 async fn slack(config: &Config) -> Result<String, String> {
-    let client = dependencies::slack(config).map_err(|error| told(&error))?;
+    let client = dependencies::slack(config).map_err(|error| describe_error(&error))?;
     let account =
         client.auth_test().await.map_err(|error| format!("{error} (SLACK_API_URL is {})", config.slack.api_url))?;
     Ok(format!("{} ({}), as {}", account.team_name, account.team, account.identity.user))
@@ -125,7 +127,7 @@ async fn socket_mode(config: &Config, app_token: &SecretString) -> Result<String
 }
 
 async fn model(config: &Config) -> Result<String, String> {
-    let (model, _) = dependencies::models(config, Arc::default()).map_err(|error| told(&error))?;
+    let (model, _) = dependencies::models(config, Arc::default()).map_err(|error| describe_error(&error))?;
     if !model.is_remote() {
         return Ok("none (ANTHROPIC_API_KEY is not set): the documented phrases are understood".to_owned());
     }
@@ -146,21 +148,21 @@ async fn model(config: &Config) -> Result<String, String> {
 }
 
 /// Checks the outside systems of the capabilities.
-async fn services(config: &Config) -> Vec<Line> {
+async fn services(config: &Config) -> Vec<CheckLine> {
     let all = match installed::capabilities(config, Arc::new(SystemClock)) {
         Ok(all) => all,
         Err(error) => {
-            let wrong = told(&error);
+            let wrong = describe_error(&error);
             let of = installed::SETTINGS.sections.iter().find(|section| wrong.starts_with(section.name));
-            return vec![Line { what: of.map_or("capabilities", |section| section.name), result: Err(wrong) }];
+            return vec![CheckLine { what: of.map_or("capabilities", |section| section.name), result: Err(wrong) }];
         }
     };
     let lines = join_all(all.iter().map(|capability| capability.check())).await;
-    lines.into_iter().flatten().map(|(what, result)| Line { what, result }).collect()
+    lines.into_iter().flatten().map(|(what, result)| CheckLine { what, result }).collect()
 }
 
 fn actions(config: &Config) -> Result<String, String> {
-    let registry = dependencies::capabilities(config, Arc::new(SystemClock)).map_err(|error| told(&error))?;
+    let registry = dependencies::capabilities(config, Arc::new(SystemClock)).map_err(|error| describe_error(&error))?;
     let known = registry.actions.len() + standing::ACTIONS.len(); // as `/countersign settings` lists them
     match config.approvals.rules().len() {
         0 => Ok(format!("{known}, all approved as [approvals] says")),

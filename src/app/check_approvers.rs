@@ -10,21 +10,21 @@ use countersign_conversation::approvals::policy;
 use countersign_core::clock::SystemClock;
 use countersign_graph::{
     action::{Approver, Policy, Scope},
-    engine::Matter,
+    engine::PolicyInput,
 };
 use countersign_slack::{account::UserGroup, client_error::Error};
 
-use super::{dependencies, stdout::told};
+use super::{dependencies, stdout::describe_error};
 
 /// The number of pairs of contexts that are remarked on.
-const REMARKS: usize = 3;
+const MAX_REMARKS: usize = 3;
 
 /// Checks the approvers of the settings. Returns a summary, or what is wrong with them.
 pub(super) async fn run(config: &Config) -> Result<String, String> {
     let settings = &config.approvals;
-    let registry = dependencies::capabilities(config, Arc::new(SystemClock)).map_err(|error| told(&error))?;
+    let registry = dependencies::capabilities(config, Arc::new(SystemClock)).map_err(|error| describe_error(&error))?;
     let actions: Vec<&str> = registry.actions.keys().copied().collect();
-    let stuck = stuck(settings, &actions);
+    let stuck = unapprovable(settings, &actions);
     if stuck.len() == actions.len() {
         let empty = match settings.approvers.is_empty() {
             true => "approvals.approvers is empty",
@@ -35,7 +35,7 @@ pub(super) async fn run(config: &Config) -> Result<String, String> {
              (S…)"
         ));
     }
-    let client = dependencies::slack(config).map_err(|error| told(&error))?;
+    let client = dependencies::slack(config).map_err(|error| describe_error(&error))?;
     let mut groups = BTreeMap::new();
     let mut wrong = Vec::new();
     for group in dependencies::groups_named(config) {
@@ -48,7 +48,10 @@ pub(super) async fn run(config: &Config) -> Result<String, String> {
             }
             Err(Error::Refused { code, .. } | Error::Gone { code, .. }) => {
                 let known = client.usergroups().await.map_err(|error| error.to_string())?;
-                wrong.push(format!("the user group {group} cannot be looked up ({code}); {}", right(&group, &known)));
+                wrong.push(format!(
+                    "the user group {group} cannot be looked up ({code}); {}",
+                    nearest_group(&group, &known)
+                ));
             }
             Err(error) => return Err(error.to_string()),
         }
@@ -91,14 +94,14 @@ pub(super) async fn run(config: &Config) -> Result<String, String> {
         found => format!("{found} user groups, all found"),
     };
     let stuck = (!stuck.is_empty()).then(|| format!("nobody can approve {}", stuck.join(", ").replace('_', " ")));
-    let apart = apart(settings, &actions, &groups);
+    let apart = disjoint_contexts(settings, &actions, &groups);
     Ok(std::iter::once(found).chain(stuck).chain(apart).collect::<Vec<_>>().join("; "))
 }
 
 /// Returns the actions that nobody may approve, in any context.
-fn stuck<'a>(settings: &Approvals, actions: &[&'a str]) -> Vec<&'a str> {
+fn unapprovable<'a>(settings: &Approvals, actions: &[&'a str]) -> Vec<&'a str> {
     let nobody = |action: &str, scope: &Scope| {
-        let policy = |irreversible| policy::policy_for(settings, &Matter { action, irreversible, scope });
+        let policy = |irreversible| policy::policy_for(settings, &PolicyInput { action, irreversible, scope });
         policy(false).approvers.is_empty() && policy(true).approvers.is_empty()
     };
     let contexts = settings.contexts.keys().map(|context| Scope::default().in_context(context.as_str()));
@@ -108,14 +111,18 @@ fn stuck<'a>(settings: &Approvals, actions: &[&'a str]) -> Vec<&'a str> {
 
 /// Remarks on contexts that have no approver in common: a change in both of them could not be approved. Such a change
 /// may never come, so that is not wrong.
-fn apart(settings: &Approvals, actions: &[&str], groups: &BTreeMap<String, BTreeSet<String>>) -> Vec<String> {
+fn disjoint_contexts(
+    settings: &Approvals,
+    actions: &[&str],
+    groups: &BTreeMap<String, BTreeSet<String>>,
+) -> Vec<String> {
     let contexts: Vec<&String> = settings.contexts.keys().collect();
     let pairs =
         contexts.iter().enumerate().flat_map(|(nth, one)| contexts[nth + 1..].iter().map(move |other| (one, other)));
     let apart = pairs.filter_map(|(one, other)| {
         let scope = Scope::default().in_context(one.as_str()).in_context(other.as_str());
         let nobody = |action: &&&str| {
-            let policy = policy::policy_for(settings, &Matter { action, irreversible: false, scope: &scope });
+            let policy = policy::policy_for(settings, &PolicyInput { action, irreversible: false, scope: &scope });
             policy.apart.is_some() || have_nobody_in_common(&policy, groups)
         };
         let stuck: Vec<&str> = actions.iter().filter(nobody).copied().collect();
@@ -129,7 +136,7 @@ fn apart(settings: &Approvals, actions: &[&str], groups: &BTreeMap<String, BTree
              wanted, name the same person in approvals.contexts.{one} and approvals.contexts.{other}"
         ))
     });
-    apart.take(REMARKS).collect()
+    apart.take(MAX_REMARKS).collect()
 }
 
 /// Returns true if nobody is in all of the lists of a policy; `groups` are the members of the user groups.
@@ -153,7 +160,7 @@ fn have_nobody_in_common(policy: &Policy, groups: &BTreeMap<String, BTreeSet<Str
 }
 
 /// Returns the user group that may have been meant: the one whose id or handle is most like what was found.
-fn right(found: &str, known: &[UserGroup]) -> String {
+fn nearest_group(found: &str, known: &[UserGroup]) -> String {
     let names = known.iter().flat_map(|group| [group.id.as_str(), group.handle.as_str()]);
     let nearest = dependencies::nearest(found, names);
     match known.iter().find(|group| nearest.is_some_and(|name| group.id == name || group.handle == name)) {

@@ -10,23 +10,24 @@ use countersign_core::{
 };
 use countersign_graph::store::{DeadLetter, Undelivered, Waiting};
 
-use super::{dependencies, stdout::told};
+use super::{dependencies, stdout::describe_error};
 
 /// The number of them that are counted.
-const COUNTED: usize = 1000;
+const MAX_COUNTED: usize = 1000;
 
 /// The number of them that are named.
-const NAMED: usize = 5;
+const MAX_NAMED: usize = 5;
 
 /// Checks that everything was delivered and handled; if not, the error says what was not, since when and why.
 pub(super) async fn run(config: &Config) -> Result<String, String> {
     if config.store_kind() == StoreKind::Sqlite && !config.store.path.exists() {
         return Ok("none yet".to_owned());
     }
-    let store = dependencies::store_to_read(config, Arc::new(SystemClock)).await.map_err(|error| told(&error))?;
-    let messages = store.dead_letters(COUNTED).await.map_err(|error| error.to_string())?;
+    let store =
+        dependencies::store_to_read(config, Arc::new(SystemClock)).await.map_err(|error| describe_error(&error))?;
+    let messages = store.dead_letters(MAX_COUNTED).await.map_err(|error| error.to_string())?;
     let waiting =
-        store.waiting(Waiting::late_before(SystemClock.now()), COUNTED).await.map_err(|error| error.to_string())?;
+        store.waiting(Waiting::late_before(SystemClock.now()), MAX_COUNTED).await.map_err(|error| error.to_string())?;
     let waiting = late(&waiting);
     if messages.is_empty() {
         return match waiting {
@@ -34,7 +35,7 @@ pub(super) async fn run(config: &Config) -> Result<String, String> {
             Some(waiting) => Err(waiting),
         };
     }
-    let named: Vec<String> = messages.iter().take(NAMED).map(name).collect();
+    let named: Vec<String> = messages.iter().take(MAX_NAMED).map(name).collect();
     let more = match messages.len() - named.len() {
         0 => String::new(),
         more => format!("; and {more} more"),
@@ -52,7 +53,7 @@ pub(super) async fn run(config: &Config) -> Result<String, String> {
 fn late(waiting: &[Waiting]) -> Option<String> {
     let Waiting { thread, slot, since, attempts } = waiting.first()?;
     let what = slot.as_ref().map_or("a message", Slot::as_str);
-    let count = if waiting.len() < COUNTED { waiting.len().to_string() } else { format!("at least {COUNTED}") };
+    let count = if waiting.len() < MAX_COUNTED { waiting.len().to_string() } else { format!("at least {MAX_COUNTED}") };
     Some(format!(
         "{count} not delivered yet and still tried, the first since {since} ({what} in {}/{}, {attempts} tries); the log of \
          the bot says why",

@@ -7,7 +7,7 @@ use countersign_config::{Approvals, Config};
 use countersign_core::clock::SystemClock;
 use futures_util::future::join_all;
 
-use super::{dependencies, installed, stdout::told};
+use super::{dependencies, installed, stdout::describe_error};
 
 /// Returns true if the settings name any context or envelope.
 pub(super) fn names_any(config: &Config) -> bool {
@@ -18,7 +18,7 @@ pub(super) fn names_any(config: &Config) -> bool {
 /// Checks the contexts and things that the settings name. A rule for a context that does not exist never applies, so
 /// that is wrong; a thing may be made later, so one that does not exist is only remarked on.
 pub(super) async fn run(config: &Config) -> Result<String, String> {
-    let all = installed::capabilities(config, Arc::new(SystemClock)).map_err(|error| told(&error))?;
+    let all = installed::capabilities(config, Arc::new(SystemClock)).map_err(|error| describe_error(&error))?;
     let mut nameable = Vec::new();
     for found in join_all(all.iter().map(|capability| capability.nameable())).await {
         nameable.push(found?);

@@ -14,22 +14,22 @@ use countersign_core::clock::SystemClock;
 use countersign_graph::store::{Store, Unreadable};
 use countersign_store::sqlite::{self, OpenError};
 
-use super::{dependencies, stdout::told};
+use super::{dependencies, stdout::describe_error};
 
 /// The number of unreadable things that are listed.
-const LISTED: usize = 20;
+const MAX_LISTED: usize = 20;
 
 /// The number of threads that are searched for those of graphs that this program does not have.
-const LOOKED_THROUGH: usize = 5_000;
+const MAX_THREADS: usize = 5_000;
 
 /// Returns the state of the store, and the store itself if it can be read.
 pub(super) async fn run(config: &Config) -> (Result<String, String>, Option<Arc<dyn Store>>) {
     let is_file = config.store_kind() == StoreKind::Sqlite;
     if is_file && !config.store.path.exists() {
-        return (traces(&config.store.path).map_or_else(|| to_be_made(&config.store.path), Err), None);
+        return (traces(&config.store.path).map_or_else(|| can_be_made(&config.store.path), Err), None);
     }
     // Opening it to write would close it to others, and what was wrong would not be told.
-    let open_to_others = if is_file { wide(&config.store.path) } else { None };
+    let open_to_others = if is_file { exposure(&config.store.path) } else { None };
     let opened = if open_to_others.is_none() {
         dependencies::store(config, Arc::new(SystemClock)).await
     } else {
@@ -40,11 +40,14 @@ pub(super) async fn run(config: &Config) -> (Result<String, String>, Option<Arc<
         Err(error) if matches!(error.downcast_ref(), Some(OpenError::InUse { .. })) => {
             match dependencies::store_to_read(config, Arc::new(SystemClock)).await {
                 Ok(store) => (store, true),
-                Err(error) => return (Err(told(&error)), None),
+                Err(error) => return (Err(describe_error(&error)), None),
             }
         }
         Err(error) => {
-            return (Err(open_to_others.into_iter().chain([told(&error)]).collect::<Vec<_>>().join("; ")), None);
+            return (
+                Err(open_to_others.into_iter().chain([describe_error(&error)]).collect::<Vec<_>>().join("; ")),
+                None,
+            );
         }
     };
     let how = if in_use {
@@ -62,7 +65,7 @@ pub(super) async fn run(config: &Config) -> (Result<String, String>, Option<Arc<
 
 /// Checks that the store works, can be read as a whole, and keeps what it acknowledges.
 async fn reliable(store: &dyn Store) -> Result<String, String> {
-    store.probe().await.map_err(|error| told(&error.into()))?;
+    store.probe().await.map_err(|error| describe_error(&error.into()))?;
     all_readable(store).await?;
     let durability = store.durability().await.map_err(|error| error.to_string())?;
     if durability.problems.is_empty() {
@@ -74,22 +77,22 @@ async fn reliable(store: &dyn Store) -> Result<String, String> {
 
 /// Lists what could not be read, if there is anything. It is kept, and blocks nothing.
 async fn all_readable(store: &dyn Store) -> Result<(), String> {
-    let unreadable = store.unreadable(LISTED + 1).await.map_err(|error| error.to_string())?;
+    let unreadable = store.unreadable(MAX_LISTED + 1).await.map_err(|error| error.to_string())?;
     if unreadable.is_empty() {
         return all_of_our_graphs(store).await;
     }
     let listed = unreadable
         .iter()
-        .take(LISTED)
+        .take(MAX_LISTED)
         .map(|Unreadable { place, why, since }| format!("{place} ({why}; since {since})"));
     let listed = listed.collect::<Vec<_>>().join("; ");
-    let more = if unreadable.len() > LISTED { "; and more" } else { "" };
+    let more = if unreadable.len() > MAX_LISTED { "; and more" } else { "" };
     Err(format!("some of what is stored can't be read and is kept for a program that can: {listed}{more}"))
 }
 
 /// Reports threads whose graph this program does not have, if there are any. They wait for a program that has it.
 async fn all_of_our_graphs(store: &dyn Store) -> Result<(), String> {
-    let threads = store.threads(LOOKED_THROUGH).await.map_err(|error| error.to_string())?;
+    let threads = store.threads(MAX_THREADS).await.map_err(|error| error.to_string())?;
     let mut others = BTreeMap::<_, usize>::new();
     for thread in threads.iter().filter(|thread| !dependencies::GRAPHS.contains(&thread.graph.as_str())) {
         *others.entry(&thread.graph).or_default() += 1;
@@ -105,7 +108,7 @@ async fn all_of_our_graphs(store: &dyn Store) -> Result<(), String> {
 
 /// Describes the rights of the store at `path` if others on this machine can read or write it. Its log and index are
 /// made with its rights.
-fn wide(path: &Path) -> Option<String> {
+fn exposure(path: &Path) -> Option<String> {
     let rights = fs::metadata(path).ok()?.permissions().mode() & 0o777;
     let path = path.display();
     (rights & 0o077 != 0).then(|| {
@@ -114,7 +117,7 @@ fn wide(path: &Path) -> Option<String> {
 }
 
 /// Returns the log of the store at `path` and the index of that log.
-fn beside(path: &Path) -> [PathBuf; 2] {
+fn log_files(path: &Path) -> [PathBuf; 2] {
     ["-wal", "-shm"].map(|ending| sqlite::file_beside(path, ending))
 }
 
@@ -130,7 +133,7 @@ fn traces(path: &Path) -> Option<String> {
         ));
     }
     let left: Vec<String> =
-        beside(path).iter().filter(|file| file.exists()).map(|file| file.display().to_string()).collect();
+        log_files(path).iter().filter(|file| file.exists()).map(|file| file.display().to_string()).collect();
     (!left.is_empty()).then(|| {
         let is = if left.len() > 1 { "are" } else { "is" };
         let left = left.join(" and ");
@@ -142,7 +145,7 @@ fn traces(path: &Path) -> Option<String> {
 }
 
 /// Checks that a store can be made at `path`, without making one.
-fn to_be_made(path: &Path) -> Result<String, String> {
+fn can_be_made(path: &Path) -> Result<String, String> {
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let folder = path.ancestors().skip(1).find(|folder| folder.exists()).unwrap_or(Path::new("/"));
     let probe = folder.join(format!(".countersign-check-{}", std::process::id()));

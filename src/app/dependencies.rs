@@ -18,7 +18,7 @@ use countersign_core::{
     clock::Clock,
     ids::{CHAT, GraphName},
 };
-use countersign_graph::{action::Scope, conversing::Memories, engine::Matter, standing::Entitled, store::Store};
+use countersign_graph::{action::Scope, conversing::Memories, engine::PolicyInput, standing::Entitled, store::Store};
 use countersign_model::{
     Model,
     anthropic::{self, AnthropicModel},
@@ -84,7 +84,7 @@ pub fn slack(config: &Config) -> anyhow::Result<SlackClient> {
         bail!("SLACK_BOT_TOKEN is not set; it begins with xoxb- and is on the app's page under OAuth & Permissions");
     };
     let settings = &config.slack;
-    SlackClient::reading_at_most(settings.max_answer_mb << 20, &settings.api_url, token, settings.timeout)
+    SlackClient::with_answer_limit(settings.max_answer_mb << 20, &settings.api_url, token, settings.timeout)
         .context("cannot set up the Slack client")
 }
 
@@ -164,11 +164,12 @@ pub fn groups_named(config: &Config) -> Vec<String> {
 }
 
 /// Returns the settings as people are shown them.
-pub fn told_settings(config: &Config, registry: &Registry) -> Settings {
+pub fn shown_settings(config: &Config, registry: &Registry) -> Settings {
     let within = |scope: &Scope| {
         let told = registry.actions.iter().map(|(name, kind)| {
-            let policy =
-                |irreversible| policy::policy_for(&config.approvals, &Matter { action: name, irreversible, scope });
+            let policy = |irreversible| {
+                policy::policy_for(&config.approvals, &PolicyInput { action: name, irreversible, scope })
+            };
             ActionPolicies {
                 action: (*name).to_owned(),
                 policy: policy(kind.irreversible()),

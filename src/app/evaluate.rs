@@ -28,9 +28,9 @@ use super::{
 };
 
 /// The number of nodes a turn may take; more than any does.
-const MOST_NODES: usize = 40;
+const MAX_NODES: usize = 40;
 /// Below this a message counts as not understood.
-const SURE: f64 = 0.7;
+const MIN_CONFIDENCE: f64 = 0.7;
 
 /// An utterance in a situation, and what should be understood.
 #[derive(Clone, Debug, Deserialize)]
@@ -67,7 +67,7 @@ fn at_least_two<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<usi
 
 /// An utterance, and the differences from what was expected.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Line {
+pub struct CaseResult {
     /// The message.
     pub said: String,
     /// The differences; empty if it was understood.
@@ -80,7 +80,7 @@ pub struct Score {
     /// The name of the model that was asked.
     pub model: String,
     /// A line for each utterance.
-    pub lines: Vec<Line>,
+    pub lines: Vec<CaseResult>,
     /// The number of calls of a language model.
     pub calls: u64,
     /// The tokens of the calls, in both directions.
@@ -96,7 +96,7 @@ impl Score {
 
 impl fmt::Display for Score {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for Line { said, wrong } in &self.lines {
+        for CaseResult { said, wrong } in &self.lines {
             match wrong.is_empty() {
                 true => writeln!(f, "ok     {said}")?,
                 false => writeln!(f, "wrong  {said}\n       {}", wrong.join("\n       "))?,
@@ -141,7 +141,7 @@ pub async fn run(config: &Config, cases: &[Case]) -> anyhow::Result<Score> {
         let found = understand(&graph, case, &*clock).await;
         score.calls += found.calls;
         score.tokens += found.tokens;
-        score.lines.push(Line { said: case.said.clone(), wrong: compare(&registry, case, &found) });
+        score.lines.push(CaseResult { said: case.said.clone(), wrong: compare(&registry, case, &found) });
     }
     platform.stop().await;
     Ok(score)
@@ -149,7 +149,7 @@ pub async fn run(config: &Config, cases: &[Case]) -> anyhow::Result<Score> {
 
 /// The understanding of one turn.
 #[derive(Debug, Default)]
-struct Found {
+struct Understanding {
     analysis: Option<Analysis>,
     change: Option<Draft>,
     read: Option<(String, Value)>,
@@ -161,7 +161,7 @@ struct Found {
     tokens: u64,
 }
 
-impl Found {
+impl Understanding {
     /// Notes what a node found out, up to the end of the first of several requests.
     fn note(&mut self, state: &AgentState) {
         let plan = state.plan();
@@ -178,12 +178,12 @@ impl Found {
 }
 
 /// Takes one message through the graph, to the first card or the end.
-async fn understand(graph: &Graph<AgentState>, case: &Case, clock: &dyn Clock) -> Found {
+async fn understand(graph: &Graph<AgentState>, case: &Case, clock: &dyn Clock) -> Understanding {
     let mut state = case.given.clone();
     state.begin_turn(&Said { by: "U1".into(), text: case.said.clone(), at: clock.now(), request: None });
-    let mut found = Found::default();
+    let mut found = Understanding::default();
     let mut name = graph.start();
-    for _ in 0..MOST_NODES {
+    for _ in 0..MAX_NODES {
         let Some(node) = graph.node(name) else { break };
         let thread = ThreadId { team: "T1".into(), channel: "C1".into(), root: "1.1".into() };
         let run = RunId::fresh();
@@ -211,7 +211,7 @@ async fn understand(graph: &Graph<AgentState>, case: &Case, clock: &dyn Clock) -
 }
 
 /// Returns the differences from what is expected, in words.
-fn compare(registry: &Registry, case: &Case, found: &Found) -> Vec<String> {
+fn compare(registry: &Registry, case: &Case, found: &Understanding) -> Vec<String> {
     let mut wrong = Vec::new();
     let mut differ = |what: &str, is: &str, should: &str| {
         if is != should {
@@ -220,7 +220,7 @@ fn compare(registry: &Registry, case: &Case, found: &Found) -> Vec<String> {
     };
     let word = |value: Value| value.as_str().unwrap_or("none").to_owned();
     let intent = match &found.analysis {
-        Some(analysis) if analysis.confidence < SURE => "unclear".to_owned(),
+        Some(analysis) if analysis.confidence < MIN_CONFIDENCE => "unclear".to_owned(),
         Some(analysis) => word(serde_json::json!(analysis.intent_type)),
         None => "none".to_owned(),
     };

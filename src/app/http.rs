@@ -59,11 +59,11 @@ async fn ready(State(deps): State<HttpDeps>) -> (StatusCode, Json<Value>) {
     };
     let mut told =
         json!({ "ready": status == StatusCode::OK, "store": tell(store), "slack": tell(slack), "tasks": tell(tasks) });
-    let services = services.told();
+    let services = services.report();
     if !services.is_empty() {
         told["services"] = json!(services);
     }
-    let missing = missing.told();
+    let missing = missing.lines();
     if !missing.is_empty() {
         told["missing_scopes"] = json!(missing);
     }

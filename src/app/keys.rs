@@ -20,12 +20,14 @@ use countersign_graph::{
     store::{ActionFilter, Store},
 };
 use countersign_standing::register;
-use countersign_store::sealed::{Scope, SealedStore};
+use countersign_store::sealed::{SealScope, SealedStore};
 use secrecy::ExposeSecret as _;
 use serde_json::json;
 
+use super::stdout::describe_error;
+
 /// The name of the key file beside the SQLite file.
-const FILE: &str = "countersign.key";
+const FILE_NAME: &str = "countersign.key";
 
 /// The first line of a key file.
 const HEAD: &str = "# Countersign signs what is on its cards with the first of these keys, and accepts all of them. Keep this \
@@ -36,16 +38,16 @@ const HEAD: &str = "# Countersign signs what is on its cards with the first of t
 const REGISTER: &str = "digest key";
 
 /// The number of attempts to note the newest key when others note theirs at the same moment.
-const TRIES: usize = 10;
+const MAX_TRIES: usize = 10;
 
 /// The number of open cards that are compared with the keys.
-const LOOKED_AT: usize = 10_000;
+const MAX_CARDS: usize = 10_000;
 
 /// The length of a key that is made here, in bytes.
-const BYTES: usize = 32;
+const KEY_BYTES: usize = 32;
 
 /// The entries of the store that are sealed in addition to records.
-const SCOPE: Scope = Scope { harmless: interaction::is_card_timer, registers: &[register::KEY] };
+const SCOPE: SealScope = SealScope { may_be_unsealed: interaction::is_card_timer, registers: &[register::KEY] };
 
 /// Keys, and their origin.
 #[derive(Debug)]
@@ -60,7 +62,7 @@ pub struct Keys {
 
 /// Returns the path of the key file, for settings that contain no keys themselves.
 pub fn file_of(config: &Config) -> PathBuf {
-    config.approvals.digest_key_file.clone().unwrap_or_else(|| config.store.path.with_file_name(FILE))
+    config.approvals.digest_key_file.clone().unwrap_or_else(|| config.store.path.with_file_name(FILE_NAME))
 }
 
 /// Reads the keys that the settings name; a key file that is not there is made.
@@ -129,7 +131,7 @@ fn make(path: &Path) -> std::io::Result<bool> {
         fs::create_dir_all(folder)?;
     }
     let made = path.with_extension(format!("key.{}", uuid::Uuid::new_v4().simple()));
-    let key = hex::encode(rand::random::<[u8; BYTES]>());
+    let key = hex::encode(rand::random::<[u8; KEY_BYTES]>());
     let written = (|| {
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&made)?;
         writeln!(file, "{HEAD}{key}")?;
@@ -170,18 +172,18 @@ pub async fn sealed(store: Arc<dyn Store>, keys: &Keys, config: &Config) -> anyh
 /// Checks that the keys include the one that the store was used with last, and notes the newest there.
 async fn agree(store: &dyn Store, keys: &Keys, config: &Config) -> anyhow::Result<()> {
     let newest = keys.ring.newest();
-    for _ in 0..TRIES {
+    for _ in 0..MAX_TRIES {
         let noted =
             store.register(REGISTER).await.context("the store does not tell which digest key it is used with")?;
         let named: Option<KeyId> = serde_json::from_value(noted.value["newest"].clone()).ok();
         match named {
             Some(named) if named == *newest => return Ok(()),
             Some(named) if !keys.ring.has(&named) => {
-                if must_have(config) {
+                if is_shared(config) {
                     if let (true, Some(file)) = (keys.is_new, &keys.file) {
                         fs::remove_file(file).ok(); // nothing was signed with it
                     }
-                    return Err(anyhow::Error::msg(lacks(&named, config)));
+                    return Err(anyhow::Error::msg(missing_key_message(&named, config)));
                 }
                 tracing::error!(key = %named, found = %newest, "The digest key of earlier cards is gone; they will not run");
             }
@@ -197,12 +199,12 @@ async fn agree(store: &dyn Store, keys: &Keys, config: &Config) -> anyhow::Resul
 }
 
 /// Returns true if others may work on the same store, and need the same keys.
-fn must_have(config: &Config) -> bool {
+fn is_shared(config: &Config) -> bool {
     config.store_kind() == StoreKind::Redis && !config.approvals.new_digest_key
 }
 
 /// Says that others on the same store use a key which is not here.
-fn lacks(named: &KeyId, config: &Config) -> String {
+fn missing_key_message(named: &KeyId, config: &Config) -> String {
     let file = file_of(config).display().to_string();
     let here = if config.approvals.digest_keys.is_some() { "COUNTERSIGN_DIGEST_KEYS" } else { &file };
     format!(
@@ -218,16 +220,16 @@ fn lacks(named: &KeyId, config: &Config) -> String {
 ///
 /// If the keys or the rights of their file are wrong, or the store is used with others.
 pub async fn check(config: &Config, store: Option<&dyn Store>) -> Result<String, String> {
-    let told = told(config);
-    let (Some(store), Ok(ring)) = (store, known(config)) else { return told };
-    match strange(store, ring.as_ref(), config).await? {
-        None => told,
-        Some(wrong) => Err(told.err().into_iter().chain([wrong]).collect::<Vec<_>>().join("; ")),
+    let description = describe(config);
+    let (Some(store), Ok(ring)) = (store, existing_keys(config)) else { return description };
+    match mismatch(store, ring.as_ref(), config).await? {
+        None => description,
+        Some(wrong) => Err(description.err().into_iter().chain([wrong]).collect::<Vec<_>>().join("; ")),
     }
 }
 
 /// Returns the keys that exist. None is made.
-fn known(config: &Config) -> anyhow::Result<Option<Keyring>> {
+fn existing_keys(config: &Config) -> anyhow::Result<Option<Keyring>> {
     if let Some(keys) = from_settings(config)? {
         return Ok(Some((*keys.ring).clone()));
     }
@@ -239,16 +241,16 @@ fn known(config: &Config) -> anyhow::Result<Option<Keyring>> {
 }
 
 /// Describes what these keys do not fit in the store: it is used with another key, or open cards were made with others.
-async fn strange(store: &dyn Store, ring: Option<&Keyring>, config: &Config) -> Result<Option<String>, String> {
+async fn mismatch(store: &dyn Store, ring: Option<&Keyring>, config: &Config) -> Result<Option<String>, String> {
     let is_here = |key: &KeyId| ring.is_some_and(|ring| ring.has(key));
-    let noted = store.register(REGISTER).await.map_err(|error| super::stdout::told(&error.into()))?;
+    let noted = store.register(REGISTER).await.map_err(|error| describe_error(&error.into()))?;
     let named: Option<KeyId> = serde_json::from_value(noted.value["newest"].clone()).ok();
-    if let Some(named) = named.filter(|named| !is_here(named) && must_have(config)) {
-        return Ok(Some(lacks(&named, config)));
+    if let Some(named) = named.filter(|named| !is_here(named) && is_shared(config)) {
+        return Ok(Some(missing_key_message(&named, config)));
     }
     let statuses = vec![Status::Pending, Status::Approved, Status::Intent];
-    let open = store.actions(&ActionFilter { thread: None, statuses, limit: LOOKED_AT }).await;
-    let open = open.map_err(|error| super::stdout::told(&error.into()))?;
+    let open = store.actions(&ActionFilter { thread: None, statuses, limit: MAX_CARDS }).await;
+    let open = open.map_err(|error| describe_error(&error.into()))?;
     let missing = |record: &ActionRecord| {
         let of = [record.seal.as_ref().map(|seal| &seal.by), record.keyed.as_ref()];
         of.into_iter().flatten().map(|by| &by.key).find(|key| !is_here(key)).cloned()
@@ -279,10 +281,9 @@ async fn strange(store: &dyn Store, ring: Option<&Keyring>, config: &Config) -> 
 /// # Errors
 ///
 /// If the keys or the rights of their file are wrong.
-pub fn told(config: &Config) -> Result<String, String> {
-    let told = super::stdout::told;
-    if let Some(keys) = from_settings(config).map_err(|error| told(&error))? {
-        return Ok(format!("{}, from COUNTERSIGN_DIGEST_KEYS", named(&keys.ring)));
+pub fn describe(config: &Config) -> Result<String, String> {
+    if let Some(keys) = from_settings(config).map_err(|error| describe_error(&error))? {
+        return Ok(format!("{}, from COUNTERSIGN_DIGEST_KEYS", key_names(&keys.ring)));
     }
     let path = file_of(config);
     let rights = match fs::metadata(&path) {
@@ -292,8 +293,8 @@ pub fn told(config: &Config) -> Result<String, String> {
         }
         Err(error) => return Err(format!("cannot look at {}: {error}", path.display())),
     };
-    let ring = read(&path).map_err(|error| told(&error))?;
-    let at = format!("{}, from {}, rights {rights:o}", named(&ring), path.display());
+    let ring = read(&path).map_err(|error| describe_error(&error))?;
+    let at = format!("{}, from {}, rights {rights:o}", key_names(&ring), path.display());
     match rights & 0o077 {
         0 => Ok(at),
         _ => Err(format!("{at}: others on this machine can read it; right would be `chmod 600 {}`", path.display())),
@@ -301,7 +302,7 @@ pub fn told(config: &Config) -> Result<String, String> {
 }
 
 /// Returns the newest key, and the number of older ones.
-fn named(ring: &Keyring) -> String {
+fn key_names(ring: &Keyring) -> String {
     match ring.older().count() {
         0 => format!("key {}", ring.newest()),
         1 => format!("key {}, and 1 older key", ring.newest()),

@@ -23,7 +23,7 @@ use secrecy::SecretString;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use super::{Bot, installed::StandIn, sandbox, stdout::say};
+use super::{Bot, installed::StandIn, sandbox, stdout::write_line};
 
 /// The name of the bot's store in a data folder.
 const STORE_FILE: &str = "threads.sqlite";
@@ -79,8 +79,11 @@ pub async fn run(options: Options, mut config: Config, stop: CancellationToken) 
         Some(_) => format!("{} (ANTHROPIC_API_KEY is set)", config.model.name),
         None => "its documented phrases; set ANTHROPIC_API_KEY for a language model".to_owned(),
     };
-    say(format_args!("Countersign is at http://{}", listener.local_addr()?))?;
-    say(format_args!("It understands {understood}. Stop it with Ctrl-C; everything is kept in {}.", data.display()))?;
+    write_line(format_args!("Countersign is at http://{}", listener.local_addr()?))?;
+    write_line(format_args!(
+        "It understands {understood}. Stop it with Ctrl-C; everything is kept in {}.",
+        data.display()
+    ))?;
     let stopped = stop.clone();
     // Pages keep a stream open for ever, so the page does not wait for them to close.
     let page = async {

@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     installed::{self, StandIn},
     stand_in,
-    stdout::say,
+    stdout::write_line,
 };
 
 /// The file of the workspace in a data folder.
@@ -130,16 +130,16 @@ impl World {
 /// If a port is taken or a file cannot be read.
 pub async fn run(options: Options, stop: CancellationToken) -> anyhow::Result<()> {
     let world = World::start(options).await?;
-    say(format_args!("SLACK_API_URL={}", world.slack.api_url()))?;
-    say(format_args!("SLACK_BOT_TOKEN={}", world.slack.bot_token()))?;
-    say(format_args!("SLACK_APP_TOKEN={}", world.slack.app_token()))?;
-    say(format_args!("SLACK_SIGNING_SECRET={}", world.slack.signing_secret()))?;
+    write_line(format_args!("SLACK_API_URL={}", world.slack.api_url()))?;
+    write_line(format_args!("SLACK_BOT_TOKEN={}", world.slack.bot_token()))?;
+    write_line(format_args!("SLACK_APP_TOKEN={}", world.slack.app_token()))?;
+    write_line(format_args!("SLACK_SIGNING_SECRET={}", world.slack.signing_secret()))?;
     for (name, value) in world.platform.variables() {
-        say(format_args!("{name}={value}"))?;
+        write_line(format_args!("{name}={value}"))?;
     }
     if let Some(model) = &world.model {
-        say(format_args!("ANTHROPIC_BASE_URL={}", model.url()))?;
-        say(format_args!("ANTHROPIC_API_KEY={}", model.api_key()))?;
+        write_line(format_args!("ANTHROPIC_BASE_URL={}", model.url()))?;
+        write_line(format_args!("ANTHROPIC_API_KEY={}", model.api_key()))?;
     }
     stop.cancelled().await;
     world.stop().await;

@@ -1,7 +1,7 @@
 //! The health of the platforms behind the capabilities, as shown by `/readyz`.
 //!
 //! No probe waits for them: a look is taken in the background when a probe comes and the last result is old, one at a
-//! time and for no longer than [`LIMIT`]. A result stands until the next look has ended, and says how old it is. A
+//! time and for no longer than [`TIMEOUT`]. A result stands until the next look has ended, and says how old it is. A
 //! process that is not probed asks no platform.
 //!
 //! *Architecture Invariant:* none of it decides whether the bot is ready. Without a platform it still takes in, keeps
@@ -20,11 +20,11 @@ use tokio::{
 };
 
 /// The time for which a system that answered is not asked again.
-const GOOD_FOR: Duration = Duration::from_secs(15);
+const MAX_AGE: Duration = Duration::from_secs(15);
 /// The time for which one that did not answer is not asked again.
-const BAD_FOR: Duration = Duration::from_secs(2);
+const RETRY_AFTER: Duration = Duration::from_secs(2);
 /// The time limit of a look.
-const LIMIT: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Watches the outside systems.
 #[derive(Clone)]
@@ -56,18 +56,18 @@ impl Services {
 
     /// The state of each system as far as it is known, at once: whether it answers (null before the first look has
     /// ended), what it said, and how many seconds ago. An old result is renewed in the background.
-    pub(super) fn told(&self) -> Map<String, Value> {
-        self.0.iter().map(|watched| (watched.name.to_owned(), watched.told())).collect()
+    pub(super) fn report(&self) -> Map<String, Value> {
+        self.0.iter().map(|watched| (watched.name.to_owned(), watched.report())).collect()
     }
 }
 
 impl Watched {
-    fn told(&self) -> Value {
-        let mut state = held(&self.state);
+    fn report(&self) -> Value {
+        let mut state = lock(&self.state);
         let is_old = state
             .found
             .as_ref()
-            .is_none_or(|(at, found)| at.elapsed() >= if found.is_ok() { GOOD_FOR } else { BAD_FOR });
+            .is_none_or(|(at, found)| at.elapsed() >= if found.is_ok() { MAX_AGE } else { RETRY_AFTER });
         let is_looked_at = state.look.as_ref().is_some_and(|look| !look.is_finished());
         if is_old && !is_looked_at {
             state.look = Some(self.look());
@@ -85,18 +85,18 @@ impl Watched {
     fn look(&self) -> AbortHandle {
         let (name, capability, state) = (self.name, self.capability.clone(), self.state.clone());
         let look = async move {
-            let found = match timeout(LIMIT, capability.check()).await {
+            let found = match timeout(TIMEOUT, capability.check()).await {
                 Ok(Some((_, found))) => found,
                 Ok(None) => Err("nothing tells how it is".to_owned()),
-                Err(_) => Err(format!("{name} has not answered within {} s", LIMIT.as_secs())),
+                Err(_) => Err(format!("{name} has not answered within {} s", TIMEOUT.as_secs())),
             };
-            held(&state).found = Some((Instant::now(), found));
+            lock(&state).found = Some((Instant::now(), found));
         };
         tokio::spawn(look).abort_handle()
     }
 }
 
-fn held(state: &Mutex<State>) -> MutexGuard<'_, State> {
+fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
     state.lock().expect("no holder panics")
 }
 
@@ -153,7 +153,7 @@ mod tests {
 
     /// The state that is shown now, and the number of questions so far; then gives the look time to end.
     async fn probe(services: &Services, platform: &Platform) -> (Value, usize) {
-        let told = services.told()["Shelf"].clone();
+        let told = services.report()["Shelf"].clone();
         tokio::task::yield_now().await;
         (told, platform.asked.load(Ordering::SeqCst))
     }

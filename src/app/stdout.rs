@@ -10,7 +10,7 @@ use std::{
 /// # Errors
 ///
 /// If it cannot be written for another reason, such as a full disk.
-pub fn say(line: impl Display) -> io::Result<()> {
+pub fn write_line(line: impl Display) -> io::Result<()> {
     let mut stdout = io::stdout().lock();
     match writeln!(stdout, "{line}").and_then(|()| stdout.flush()) {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
@@ -19,7 +19,7 @@ pub fn say(line: impl Display) -> io::Result<()> {
 }
 
 /// Returns an error with its causes, each said once: many of them repeat their own.
-pub fn told(error: &anyhow::Error) -> String {
+pub fn describe_error(error: &anyhow::Error) -> String {
     error.chain().fold(String::new(), |said, cause| {
         let cause = cause.to_string();
         match said.as_str() {

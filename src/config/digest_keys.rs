@@ -3,7 +3,7 @@
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 
 /// The shortest key, in bytes.
-const SHORTEST: usize = 32;
+const MIN_KEY_BYTES: usize = 32;
 
 /// Reads a key that is written in hexadecimal or in base64.
 ///
@@ -17,7 +17,7 @@ pub fn digest_key(text: &str) -> Result<Vec<u8>, String> {
         None => {
             Err(format!("found {} characters that are neither hexadecimal nor base64; {right}", text.chars().count()))
         }
-        Some(bytes) if bytes.len() < SHORTEST => Err(format!("found a key of {} bytes; {right}", bytes.len())),
+        Some(bytes) if bytes.len() < MIN_KEY_BYTES => Err(format!("found a key of {} bytes; {right}", bytes.len())),
         Some(bytes) => Ok(bytes),
     }
 }

@@ -118,7 +118,7 @@ impl Measure {
     }
 
     /// Describes how the values of a proposal exceed the limits: `a weight of 95 %, at most 90 %`.
-    pub fn beyond(&self, limits: &Limits, values: &[Value]) -> Vec<String> {
+    pub fn violations(&self, limits: &Limits, values: &[Value]) -> Vec<String> {
         let mut found = Vec::new();
         match self.kind {
             Kind::Among { key, .. } => {
@@ -163,7 +163,7 @@ impl Measure {
     }
 
     /// Its limits in words: `weights from 10 % to 90 %`. `None` if there are none.
-    pub fn told(&self, limits: &Limits) -> Option<String> {
+    pub fn describe(&self, limits: &Limits) -> Option<String> {
         match self.kind {
             Kind::Among { key, .. } => {
                 limits.get(key).and_then(Value::as_array).map(|allowed| match allowed.as_slice() {

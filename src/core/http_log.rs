@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use serde::{Deserialize, Serialize};
 
 /// The number of different requests that are distinguished; a long action repeats few.
-const MOST: usize = 40;
+const MAX_EXCHANGES: usize = 40;
 
 /// Requests of one kind, with their number and how they were answered.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -47,14 +47,14 @@ impl HttpLog {
     }
 }
 
-/// Notes one exchange of the current work. Kinds after the first [`MOST`] are counted as one.
+/// Notes one exchange of the current work. Kinds after the first [`MAX_EXCHANGES`] are counted as one.
 pub fn note(method: &str, path: &str, status: Option<u16>) {
     let _ = NOTED.try_with(|noted| {
         let Ok(mut noted) = noted.lock() else { return };
         let same = |known: &&mut Exchange| known.method == method && known.path == path && known.status == status;
         if let Some(known) = noted.iter_mut().find(same) {
             known.count += 1;
-        } else if noted.len() < MOST {
+        } else if noted.len() < MAX_EXCHANGES {
             noted.push(Exchange { method: method.to_owned(), path: path.to_owned(), status, count: 1 });
         } else {
             match noted.iter_mut().find(|known| known.path == "…") {
@@ -89,6 +89,6 @@ mod tests {
         let log = HttpLog::default();
         log.during(async { (0..1000).for_each(|n| note("GET", &format!("/{n}"), Some(200))) }).await;
         let told = log.take();
-        assert_eq!((told.len(), told.last().unwrap().count), (MOST + 1, 960));
+        assert_eq!((told.len(), told.last().unwrap().count), (MAX_EXCHANGES + 1, 960));
     }
 }

@@ -13,7 +13,7 @@ use countersign_core::{
 use super::{
     action::{ActionRecord, Label, Replacement, Status},
     checkpoint::{Cursor, Suspended},
-    engine::{Engine, Held, Matter},
+    engine::{Engine, LeaseState, PolicyInput},
     node::{Ask, State},
     perform::illegal,
     request::{Request, Times},
@@ -23,11 +23,11 @@ use super::{
 };
 
 /// The number of other open requests about the same thing that a card mentions.
-const OTHERS: usize = 3;
+const MAX_OTHER_REQUESTS: usize = 3;
 
 /// The number of times that the write is made again when older cards are decided meanwhile. Each time at least one
 /// approval was counted.
-const RACES: u32 = 16;
+const MAX_RACES: u32 = 16;
 
 impl<S: State> Engine<S> {
     /// Saves a step that asks a person. `extra` holds the step's other changes.
@@ -38,7 +38,7 @@ impl<S: State> Engine<S> {
         extra: Changes,
         ask: Ask,
         usage: Option<Usage>,
-    ) -> Result<Held, Error> {
+    ) -> Result<LeaseState, Error> {
         let Ask { replaces, then, .. } = &ask;
         let (replaces, then) = (replaces.clone(), *then);
         let record = self.record_of(session, ask);
@@ -52,7 +52,7 @@ impl<S: State> Engine<S> {
             let took = self.clock.now().since(began);
             let info = StepInfo { node, next, began, took, usage: usage.clone(), error: None, pause };
             match self.save_step(session, info, changes, None).await {
-                Err(Error::ActionMoved { id, .. }) if older.contains(&id) && race < RACES => {
+                Err(Error::ActionMoved { id, .. }) if older.contains(&id) && race < MAX_RACES => {
                     race += 1;
                     tracing::info!(action.id = %id, race, "An older card was decided meanwhile; the question is written anew");
                     session.checkpoint = before.clone();
@@ -67,7 +67,7 @@ impl<S: State> Engine<S> {
         let Ask { action, mut proposal, requested_by, replaces: _, then: _ } = ask;
         let kind = self.actions.get(action.as_str()).expect("a node asks only for actions that are registered");
         proposal.card.irreversible |= kind.irreversible();
-        let policy = (self.policy_for)(&Matter {
+        let policy = (self.policy_for)(&PolicyInput {
             action: kind.name(),
             irreversible: proposal.card.irreversible,
             scope: &proposal.scope,
@@ -106,7 +106,7 @@ impl<S: State> Engine<S> {
         self.warn_of_others(&mut record).await?;
         match self.standing.spend(&record).await {
             Spent::Under(under) => {
-                let record = record.put_out_under(under, changes, &self.times(), self.clock.now());
+                let record = record.publish_approved(under, changes, &self.times(), self.clock.now());
                 session.checkpoint.cursor = Cursor::Performing { action: record.id, node: then.to_owned() };
                 return Ok(older);
             }
@@ -116,7 +116,7 @@ impl<S: State> Engine<S> {
         let (action, run) = (record.id.clone(), record.run.clone());
         let suspended = Suspended { action, run, node: then.to_owned(), turn, waits_for: None };
         session.checkpoint.suspended.insert(record.approval.clone(), suspended);
-        record.put_out(changes, &self.times());
+        record.publish(changes, &self.times());
         session.checkpoint.cursor = Cursor::Idle;
         Ok(older)
     }
@@ -141,7 +141,7 @@ impl<S: State> Engine<S> {
             }
             let at = newer.requested_at;
             let to = Replacement { action: newer.id.clone(), slot: newer.slot.clone(), edited: false };
-            let older = open.give_way(changes, to, Some(newer.requested_by.clone()), at).map_err(illegal)?;
+            let older = open.supersede_with(changes, to, Some(newer.requested_by.clone()), at).map_err(illegal)?;
             session.checkpoint.suspended.remove(older.question());
             session.checkpoint.state.superseded(&older, at);
             let note = Text::from("Takes the place of the open card: ").plain(older.act()).plain(".");
@@ -157,7 +157,7 @@ impl<S: State> Engine<S> {
         if about.is_empty() {
             return Ok(());
         }
-        let open = self.store.actions_under(&about, &[Status::Pending], OTHERS).await?;
+        let open = self.store.actions_under(&about, &[Status::Pending], MAX_OTHER_REQUESTS).await?;
         for other in open.iter().filter(|other| other.thread != newer.thread) {
             let text = Text::from("Another request about this is open");
             let warning = match other.thread.channel == newer.thread.channel {

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use super::{
     action::{ActionRecord, Batch, Batches, Progress, Status},
-    engine::{Engine, Held},
+    engine::{Engine, LeaseState},
     node::State,
     perform::{Attempt, illegal, note_requests, unknown},
     session::{Session, outgoing},
@@ -39,7 +39,7 @@ impl<S: State> Engine<S> {
         mut record: ActionRecord,
         attempt: Attempt<'_>,
         mut interrupted: bool,
-    ) -> Result<Held, Error> {
+    ) -> Result<LeaseState, Error> {
         let mut stop = None;
         // What arrived is taken in before anything else: only then is it known how things stand.
         let mut arrived = !interrupted && record.waits.as_ref().is_some_and(|wait| wait.arrived().is_some());
@@ -104,7 +104,7 @@ impl<S: State> Engine<S> {
         loop {
             tokio::time::sleep(permit.length() / 3).await;
             let moment = permit.moment();
-            match self.store.messages(&session.lease, session.heard()).await {
+            match self.store.messages(&session.lease, session.newest_seq()).await {
                 Ok(_) => permit.renew(moment),
                 Err(Error::Fenced(_)) => return,
                 Err(error) => tracing::warn!(
@@ -122,7 +122,7 @@ impl<S: State> Engine<S> {
         batches: &dyn Batches,
         record: ActionRecord,
         attempt: Attempt<'_>,
-    ) -> Result<Held, Error> {
+    ) -> Result<LeaseState, Error> {
         match record.interrupted_at {
             Some(since) if since + batches.in_flight() <= self.clock.now() => {
                 // From here on requests may leave again: whoever takes over after this has to wait again.
@@ -139,12 +139,12 @@ impl<S: State> Engine<S> {
     }
 
     /// Releases the thread between two batches, for another process to continue at once.
-    async fn hand_over(&self, session: &mut Session<S>, record: &ActionRecord) -> Result<Held, Error> {
+    async fn hand_over(&self, session: &mut Session<S>, record: &ActionRecord) -> Result<LeaseState, Error> {
         let left =
             ActionRecord { interrupted_at: Some(NOTHING_ON_ITS_WAY), ..record.moved(Status::Intent).map_err(illegal)? };
         let change = ActionChange { expected: Some(record.revision), record: left };
         self.keep_record(session, change, None, Then::ReleaseUntil(self.clock.now())).await?;
-        Ok(Held::No)
+        Ok(LeaseState::Released)
     }
 
     /// Releases the thread until nothing of an interrupted batch can be on its way.
@@ -153,13 +153,13 @@ impl<S: State> Engine<S> {
         session: &mut Session<S>,
         batches: &dyn Batches,
         record: &ActionRecord,
-    ) -> Result<Held, Error> {
+    ) -> Result<LeaseState, Error> {
         let since = record.interrupted_at.unwrap_or_else(|| self.clock.now());
         tracing::info!(action.id = %record.id, "A batch was interrupted; waiting before looking what of it happened");
         let found = ActionRecord { interrupted_at: Some(since), ..record.moved(Status::Intent).map_err(illegal)? };
         let change = ActionChange { expected: Some(record.revision), record: found };
         self.keep_record(session, change, None, Then::ReleaseUntil(since + batches.in_flight())).await?;
-        Ok(Held::No)
+        Ok(LeaseState::Released)
     }
 
     /// Saves the progress, and shows it from time to time.
@@ -200,7 +200,7 @@ impl<S: State> Engine<S> {
 
     /// Returns the person who said “stop” since this thread was leased.
     async fn stopped_by(&self, session: &mut Session<S>) -> Result<Option<UserId>, Error> {
-        session.hear(self.store.messages(&session.lease, session.heard()).await?);
+        session.add_messages(self.store.messages(&session.lease, session.newest_seq()).await?);
         Ok(session.stop())
     }
 }

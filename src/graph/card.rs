@@ -188,17 +188,17 @@ impl ActionRecord {
 impl ActionRecord {
     /// Names those who may decide, as the subject of a sentence: “anyone in this channel”.
     pub fn deciders(&self) -> Text {
-        self.deciders_of(if self.thread.channel.is_direct() { Place::Directly } else { Place::Here })
+        self.deciders_of(if self.thread.channel.is_direct() { ReaderPlace::Directly } else { ReaderPlace::Here })
     }
 
     /// Names those who may decide, for a reader outside of the channel of the request: “anyone in #research”.
     pub fn deciders_elsewhere(&self) -> Text {
-        self.deciders_of(Place::Elsewhere(&self.thread.channel))
+        self.deciders_of(ReaderPlace::Elsewhere(&self.thread.channel))
     }
 
-    fn deciders_of(&self, place: Place<'_>) -> Text {
+    fn deciders_of(&self, place: ReaderPlace<'_>) -> Text {
         let Policy { approvers, also, own_request, apart, .. } = &self.policy;
-        let usual = Listed { approvers: approvers.iter().collect(), also, apart: apart.as_deref() };
+        let usual = ApproverLists { approvers: approvers.iter().collect(), also, apart: apart.as_deref() };
         let more: Vec<_> = match also.as_slice() {
             [] => self.brought_in().iter().filter(|one| !approvers.contains(one)).collect(),
             _ => self.brought_in().iter().collect(),
@@ -208,7 +208,7 @@ impl ActionRecord {
             (false, true) => "the person who asked",
             (false, false) => "whoever asked or edited",
         };
-        in_words(usual, more, but, place, |approver| self.is_in_vain(approver))
+        approvers_text(usual, more, but, place, |approver| self.is_in_vain(approver))
     }
 
     /// Returns those who may decide once more people are brought in, and could not before.
@@ -226,8 +226,8 @@ impl ActionRecord {
 
     /// Names the newcomers, as the subject of a sentence.
     pub fn newcomers_in_words(&self) -> Text {
-        let new = Listed { approvers: self.newcomers(), also: &[], apart: None };
-        in_words(new, Vec::new(), "", Place::Here, |_| false)
+        let new = ApproverLists { approvers: self.newcomers(), also: &[], apart: None };
+        approvers_text(new, Vec::new(), "", ReaderPlace::Here, |_| false)
     }
 
     /// Returns true if the approver may not decide because it is their own request.
@@ -245,23 +245,28 @@ impl Policy {
     /// Names those who may decide, as the subject of a sentence: “anyone in this channel”.
     pub fn deciders(&self) -> Text {
         let but = if self.own_request { "" } else { "the person who asked" };
-        let listed =
-            Listed { approvers: self.approvers.iter().collect(), also: &self.also, apart: self.apart.as_deref() };
-        in_words(listed, Vec::new(), but, Place::Here, |approver| *approver == Approver::Requester && !self.own_request)
+        let listed = ApproverLists {
+            approvers: self.approvers.iter().collect(),
+            also: &self.also,
+            apart: self.apart.as_deref(),
+        };
+        approvers_text(listed, Vec::new(), but, ReaderPlace::Here, |approver| {
+            *approver == Approver::Requester && !self.own_request
+        })
     }
 }
 
 impl Escalation {
     /// Names the additional people who may decide, as the subject of a sentence.
     pub fn deciders(&self) -> Text {
-        let listed = Listed { approvers: self.approvers.iter().collect(), also: &[], apart: None };
-        in_words(listed, Vec::new(), "", Place::Here, |_| false)
+        let listed = ApproverLists { approvers: self.approvers.iter().collect(), also: &[], apart: None };
+        approvers_text(listed, Vec::new(), "", ReaderPlace::Here, |_| false)
     }
 }
 
 /// The place in which a sentence is read.
 #[derive(Clone, Copy)]
-enum Place<'a> {
+enum ReaderPlace<'a> {
     /// In the channel of the request.
     Here,
     /// In the direct message of the request.
@@ -271,7 +276,7 @@ enum Place<'a> {
 }
 
 /// The people who are in one list and in all of the others.
-struct Listed<'a> {
+struct ApproverLists<'a> {
     approvers: Vec<&'a Approver>,
     also: &'a [Vec<Approver>],
     /// The contexts whose lists have nobody in common, if that is why nobody may decide.
@@ -280,14 +285,14 @@ struct Listed<'a> {
 
 /// Names the people who may decide: those of `usual`, also `more`, except `but` and those for whom `is_in_vain` is
 /// true.
-fn in_words(
-    usual: Listed<'_>,
+fn approvers_text(
+    usual: ApproverLists<'_>,
     more: Vec<&Approver>,
     but: &str,
-    place: Place<'_>,
+    place: ReaderPlace<'_>,
     is_in_vain: impl Fn(&Approver) -> bool,
 ) -> Text {
-    let Listed { approvers, also, apart } = usual;
+    let ApproverLists { approvers, also, apart } = usual;
     if approvers.is_empty() && more.is_empty() {
         return nobody(apart);
     }
@@ -308,12 +313,12 @@ fn in_words(
         [] if more.is_empty() => {
             return Text::from(format!("nobody (only {but} is named, and another person has to approve this)"));
         }
-        [] => either(Text::new(), &more, place, "anyone in "),
+        [] => join_approvers(Text::new(), &more, place, "anyone in "),
         usual => {
-            let lists = also.iter().fold(either(Text::new(), usual, place, "anyone in "), |who, list| {
-                either(who.plain(", who also has to be "), list, place, "in ")
+            let lists = also.iter().fold(join_approvers(Text::new(), usual, place, "anyone in "), |who, list| {
+                join_approvers(who.plain(", who also has to be "), list, place, "in ")
             });
-            if more.is_empty() { lists } else { either(lists.plain(", or "), &more, place, "anyone in ") }
+            if more.is_empty() { lists } else { join_approvers(lists.plain(", or "), &more, place, "anyone in ") }
         }
     };
     match usual.as_slice() {
@@ -336,15 +341,15 @@ fn nobody(apart: Option<&[String]>) -> Text {
 }
 
 /// Joins names: `a member of S1, @bo or anyone in this channel`; `within` stands before the channel.
-fn either(who: Text, approvers: &[Approver], place: Place<'_>, within: &str) -> Text {
+fn join_approvers(who: Text, approvers: &[Approver], place: ReaderPlace<'_>, within: &str) -> Text {
     let named = |approver: &Approver| match approver {
         Approver::Channel => match place {
-            Place::Here => Text::from(format!("{within}this channel")),
-            Place::Directly => Text::from(format!("{within}this conversation")),
-            Place::Elsewhere(channel) if channel.is_direct() => {
+            ReaderPlace::Here => Text::from(format!("{within}this channel")),
+            ReaderPlace::Directly => Text::from(format!("{within}this conversation")),
+            ReaderPlace::Elsewhere(channel) if channel.is_direct() => {
                 Text::from(format!("{within}the conversation of the request"))
             }
-            Place::Elsewhere(channel) => Text::from(within).channel(channel.clone()),
+            ReaderPlace::Elsewhere(channel) => Text::from(within).channel(channel.clone()),
         },
         Approver::Requester => Text::from("the person who asked"),
         Approver::User(user) => Text::new().person(user.clone()),

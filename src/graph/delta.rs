@@ -11,7 +11,7 @@ use json_patch::{
 use serde_json::{Map, Value};
 
 /// Lists whose differing parts are longer than this are compared position by position.
-const LONGEST_ALIGNED: usize = 128;
+const MAX_ALIGNED: usize = 128;
 
 /// Returns the patch that turns `before` into `after`.
 pub(super) fn between(before: &Value, after: &Value) -> Patch {
@@ -104,7 +104,7 @@ impl Delta {
 /// Returns the positions of a longest common subsequence, in order.
 fn common(before: &[Value], after: &[Value]) -> Vec<(usize, usize)> {
     let (rows, columns) = (before.len(), after.len());
-    if rows == 0 || columns == 0 || rows.max(columns) > LONGEST_ALIGNED {
+    if rows == 0 || columns == 0 || rows.max(columns) > MAX_ALIGNED {
         return Vec::new();
     }
     let same: Vec<bool> = before.iter().flat_map(|old| after.iter().map(move |new| old == new)).collect();

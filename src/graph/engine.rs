@@ -30,11 +30,11 @@ use super::{
 };
 
 /// A function that returns the policy of a change, as configured now.
-pub type PolicyFor = Arc<dyn Fn(&Matter<'_>) -> Policy + Send + Sync>;
+pub type PolicyFor = Arc<dyn Fn(&PolicyInput<'_>) -> Policy + Send + Sync>;
 
 /// The properties of a change that decide its policy.
 #[derive(Clone, Copy, Debug)]
-pub struct Matter<'a> {
+pub struct PolicyInput<'a> {
     /// The [`ActionKind::name`].
     pub action: &'a str,
     /// True if this very change cannot be undone.
@@ -43,7 +43,7 @@ pub struct Matter<'a> {
     pub scope: &'a Scope,
 }
 
-impl<'a> Matter<'a> {
+impl<'a> PolicyInput<'a> {
     /// Returns the properties of a record.
     pub fn of(record: &'a ActionRecord) -> Self {
         Self { action: &record.name, irreversible: record.card.irreversible, scope: &record.scope }
@@ -76,10 +76,10 @@ pub struct Settings {
 }
 
 /// The time for which a thread that this program cannot continue is left to others.
-const ANOTHER_AGAIN: Duration = Duration::from_secs(60);
+const OTHER_PROGRAM_DELAY: Duration = Duration::from_secs(60);
 
 /// The wait before messages are looked at again whose admission could not be decided.
-const LATER: Duration = Duration::from_secs(2);
+const ADMISSION_DELAY: Duration = Duration::from_secs(2);
 
 /// The name of a step in the trace: people talked among themselves.
 const OVERHEARD: &str = "overheard";
@@ -176,20 +176,20 @@ impl<S: State> Engine<S> {
         let lease = &acquired.lease;
         if lease.graph.as_str() != self.graph.name() {
             let error = Error::OtherGraph { thread: lease.thread.clone(), graph: lease.graph.clone() };
-            return leave_to_another(&*self.store, &*self.clock, &acquired, error).await;
+            return release_to_another(&*self.store, &*self.clock, &acquired, error).await;
         }
         if let Err(newer) = acquired.saved.check_format(&lease.thread) {
-            return leave_to_another(&*self.store, &*self.clock, &acquired, newer).await;
+            return release_to_another(&*self.store, &*self.clock, &acquired, newer).await;
         }
         let mut session = Session::open(acquired);
         if session.begins_anew() {
-            self.tell_of_a_new_beginning(&mut session).await?;
+            self.report_new_beginning(&mut session).await?;
         }
         loop {
-            let held = match session.checkpoint.cursor.clone() {
+            let lease = match session.checkpoint.cursor.clone() {
                 Cursor::Idle => match session.next_message() {
-                    Some(message) => self.take_up(&mut session, message).await?,
-                    None => return self.let_go(&mut session).await,
+                    Some(message) => self.take_message(&mut session, message).await?,
+                    None => return self.release(&mut session).await,
                 },
                 Cursor::At { node, attempt, ended } => match self.stop_between(&mut session, ended.as_ref()).await? {
                     Some(by) => self.end_stopped(&mut session, &node, self.clock.now(), by).await?,
@@ -197,7 +197,7 @@ impl<S: State> Engine<S> {
                 },
                 Cursor::Performing { action, node } => Box::pin(self.carry_out(&mut session, &action, &node)).await?,
             };
-            if held == Held::No {
+            if lease == LeaseState::Released {
                 return Ok(());
             }
         }
@@ -205,7 +205,7 @@ impl<S: State> Engine<S> {
 
     /// Converts a message to the position at which the thread continues. Nothing is saved yet: the message is
     /// acknowledged in the same write as the first step that it leads to.
-    async fn take_up(&self, session: &mut Session<S>, message: QueuedMessage) -> Result<Held, Error> {
+    async fn take_message(&self, session: &mut Session<S>, message: QueuedMessage) -> Result<LeaseState, Error> {
         session.acks.push(message.seq);
         if let Some(ts) = message.message.said_at() {
             let newest = session.checkpoint.said_at.take().max(Some(ts.clone()));
@@ -239,16 +239,16 @@ impl<S: State> Engine<S> {
                 ));
                 session.checkpoint.state.begin_turn(&said);
                 self.begin_run(session);
-                Ok(Held::Yes)
+                Ok(LeaseState::Held)
             }
             ThreadMessage::Overheard { by, .. } => self.note_overheard(session, by, true).await,
             ThreadMessage::Decided { action, approval: _, decision: _ } => {
                 self.resume(session, &action).await?;
-                Ok(Held::Yes)
+                Ok(LeaseState::Held)
             }
             ThreadMessage::FollowUp { action, by, follow_up } => {
                 Box::pin(self.take_follow_up(session, &action, &by, follow_up)).await?;
-                Ok(Held::Yes)
+                Ok(LeaseState::Held)
             }
             ThreadMessage::External(arrived) => self.take_external(session, arrived).await,
             ThreadMessage::Overdue { action, until } => self.take_overdue(session, &action, until).await,
@@ -257,11 +257,11 @@ impl<S: State> Engine<S> {
     }
 
     /// Releases the thread with its messages for a moment, because the admission of the next one cannot be decided.
-    async fn leave_for_later(&self, session: &mut Session<S>) -> Result<Held, Error> {
-        let again = self.clock.now() + LATER;
+    async fn leave_for_later(&self, session: &mut Session<S>) -> Result<LeaseState, Error> {
+        let again = self.clock.now() + ADMISSION_DELAY;
         let nothing = Changes::new(CommitId::fresh(), session.lease.thread.clone());
         self.store.commit(&session.lease, session.version(), &nothing, Then::ReleaseUntil(again)).await?;
-        Ok(Held::No)
+        Ok(LeaseState::Released)
     }
 
     /// Returns true if words that do not address the bot by name are meant for it all the same. No node runs for
@@ -272,7 +272,7 @@ impl<S: State> Engine<S> {
     }
 
     /// Records that a person was turned away who may not ask, without their words.
-    async fn turn_away(&self, session: &mut Session<S>, by: UserId, why: &str) -> Result<Held, Error> {
+    async fn turn_away(&self, session: &mut Session<S>, by: UserId, why: &str) -> Result<LeaseState, Error> {
         let now = self.clock.now();
         session.note(AuditDraft::new(
             AuditKind::ClickRefused,
@@ -281,18 +281,27 @@ impl<S: State> Engine<S> {
             json!({ "why": why, "asked": true }),
         ));
         session.input = Some(json!({ "kind": TURNED_AWAY, "by": by }));
-        self.save_nothing(session, TURNED_AWAY).await
+        self.save_empty_step(session, TURNED_AWAY).await
     }
 
     /// Records that people talked among themselves, and says nothing.
-    async fn note_overheard(&self, session: &mut Session<S>, by: UserId, to_another: bool) -> Result<Held, Error> {
+    async fn note_overheard(
+        &self,
+        session: &mut Session<S>,
+        by: UserId,
+        to_another: bool,
+    ) -> Result<LeaseState, Error> {
         session.checkpoint.state.present(&by, to_another);
         session.input = Some(json!({ "kind": OVERHEARD, "by": by }));
-        self.save_nothing(session, OVERHEARD).await
+        self.save_empty_step(session, OVERHEARD).await
     }
 
     /// Saves a step in which no node ran.
-    pub(super) async fn save_nothing(&self, session: &mut Session<S>, node: &'static str) -> Result<Held, Error> {
+    pub(super) async fn save_empty_step(
+        &self,
+        session: &mut Session<S>,
+        node: &'static str,
+    ) -> Result<LeaseState, Error> {
         let began = self.clock.now();
         let (took, usage) = (Duration::ZERO, None);
         let info = StepInfo { node, next: "end", began, took, usage, error: None, pause: false };
@@ -326,7 +335,7 @@ impl<S: State> Engine<S> {
     }
 
     /// Tells the thread that its memory could not be read and begins anew.
-    async fn tell_of_a_new_beginning(&self, session: &mut Session<S>) -> Result<(), Error> {
+    async fn report_new_beginning(&self, session: &mut Session<S>) -> Result<(), Error> {
         let mut changes = session.changes();
         let reply = Reply::text("I can't read my notes of this thread anymore, so I'm starting over here.").hint(
             "Buttons on older cards here do nothing. What a card says was done, was done; ask again for the rest.",
@@ -337,7 +346,7 @@ impl<S: State> Engine<S> {
     }
 
     /// Releases a thread that has nothing to do.
-    async fn let_go(&self, session: &mut Session<S>) -> Result<(), Error> {
+    async fn release(&self, session: &mut Session<S>) -> Result<(), Error> {
         if session.released {
             return Ok(());
         }
@@ -351,13 +360,13 @@ impl<S: State> Engine<S> {
 /// # Errors
 ///
 /// `why`, or the error of releasing the thread.
-pub async fn leave_to_another(
+pub async fn release_to_another(
     store: &dyn Store,
     clock: &dyn Clock,
     acquired: &Acquired,
     why: Error,
 ) -> Result<(), Error> {
-    let again = clock.now() + ANOTHER_AGAIN;
+    let again = clock.now() + OTHER_PROGRAM_DELAY;
     let nothing = Changes::new(CommitId::fresh(), acquired.lease.thread.clone());
     store.commit(&acquired.lease, acquired.saved.version, &nothing, Then::ReleaseUntil(again)).await?;
     Err(why)
@@ -370,11 +379,11 @@ impl<S: State> Checkpoint<S> {
     }
 }
 
-/// The hold on the thread after a step.
+/// The state of the lease after a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Held {
+pub(super) enum LeaseState {
     /// The worker keeps the thread.
-    Yes,
+    Held,
     /// The worker released it.
-    No,
+    Released,
 }

@@ -13,7 +13,7 @@ use super::{
     batches::{NOTHING_ON_ITS_WAY, so_far},
     checkpoint::{Checkpoint, Cursor, ReplySlots, Suspended},
     digest::Digest,
-    engine::{Engine, Held},
+    engine::{Engine, LeaseState},
     node::State,
     perform::{Attempt, illegal},
     session::{Session, StepInfo, outgoing},
@@ -48,7 +48,7 @@ impl<S: State> Checkpoint<S> {
 impl<S: State> Engine<S> {
     /// Takes up an event: the action that waits for it continues, or else the graph gets it. If neither takes it, it
     /// leaves a line in the trace.
-    pub(super) async fn take_external(&self, session: &mut Session<S>, arrived: External) -> Result<Held, Error> {
+    pub(super) async fn take_external(&self, session: &mut Session<S>, arrived: External) -> Result<LeaseState, Error> {
         let now = self.clock.now();
         let (source, key) = (arrived.source().to_owned(), arrived.key().to_owned());
         session.input = Some(json!({ "kind": EXTERNAL, "source": source, "key": key }));
@@ -59,11 +59,11 @@ impl<S: State> Engine<S> {
         }
         if arrived.is_of_nobody() || !session.checkpoint.state.begin_with(&arrived, now) {
             tracing::info!(thread.id = %session.lease.thread, source, "Nothing here waits for what arrived");
-            return self.save_nothing(session, EXTERNAL).await;
+            return self.save_empty_step(session, EXTERNAL).await;
         }
         session.note(arrival(&arrived, now));
         self.begin_run(session);
-        Ok(Held::Yes)
+        Ok(LeaseState::Held)
     }
 
     /// Ends the wait of an action whose time is over.
@@ -72,11 +72,11 @@ impl<S: State> Engine<S> {
         session: &mut Session<S>,
         action: &ActionId,
         until: Timestamp,
-    ) -> Result<Held, Error> {
+    ) -> Result<LeaseState, Error> {
         let record = self.decided(session, action).await?;
         session.input = Some(json!({ "kind": OVERDUE, "action": action }));
         if record.and_then(|record| record.waits).is_some_and(|wait| wait.until != until) {
-            return self.save_nothing(session, OVERDUE).await; // of an earlier wait
+            return self.save_empty_step(session, OVERDUE).await; // of an earlier wait
         }
         self.end_wait(session, action, Some(WaitEnd::Overdue), OVERDUE).await
     }
@@ -87,7 +87,7 @@ impl<S: State> Engine<S> {
         session: &mut Session<S>,
         message: QueuedMessage,
         action: &ActionId,
-    ) -> Result<Held, Error> {
+    ) -> Result<LeaseState, Error> {
         session.put_back(message);
         self.end_wait(session, action, None, EXTERNAL).await
     }
@@ -111,7 +111,7 @@ impl<S: State> Engine<S> {
         attempt: Attempt<'_>,
         progress: Progress,
         (awaited, until): (Awaited, Timestamp),
-    ) -> Result<Held, Error> {
+    ) -> Result<LeaseState, Error> {
         let now = self.clock.now();
         let Awaited { source, key, within: _ } = awaited;
         let mut waiting = record.moved(Status::Intent).map_err(illegal)?;
@@ -166,7 +166,7 @@ impl<S: State> Engine<S> {
         action: &ActionId,
         end: Option<WaitEnd>,
         node: &'static str,
-    ) -> Result<Held, Error> {
+    ) -> Result<LeaseState, Error> {
         let record = self.decided(session, action).await?;
         let waits = record.filter(|record| {
             record.status == Status::Intent && record.waits.as_ref().is_some_and(|wait| wait.end.is_none())
@@ -177,7 +177,7 @@ impl<S: State> Engine<S> {
                 .checkpoint
                 .suspended
                 .retain(|_, suspended| suspended.action != *action || suspended.waits_for.is_none());
-            return self.save_nothing(session, node).await;
+            return self.save_empty_step(session, node).await;
         };
         let now = self.clock.now();
         let mut changes = session.changes();

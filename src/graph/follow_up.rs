@@ -141,7 +141,7 @@ impl<S: State> Engine<S> {
         settled.outcome = Some(outcome);
         settled.settled = Some(Settlement { by: by.clone(), at: now });
         changes.actions.push(ActionChange { expected: Some(record.revision), record: settled.clone() });
-        changes.outbox.push(settled.redrawn(now));
+        changes.outbox.push(settled.card_message(now));
         Ok(Some((settled, follow_up)))
     }
 

@@ -29,7 +29,7 @@ use super::{
 const VERSIONS: [(u32, Form); 2] = [(3, Form::Canonical), (2, Form::Tagged)];
 
 /// The shortest key, in bytes: as long as a digest.
-pub const SHORTEST_KEY: usize = 32;
+pub const MIN_KEY_BYTES: usize = 32;
 
 /// The name of a key: the first 8 hexadecimal digits of a hash of it. No secret.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -137,7 +137,7 @@ pub enum KeyringError {
     #[error("there is no digest key")]
     Empty,
     /// A key is too short.
-    #[error("digest key {nth} has {bytes} bytes; right would be at least {SHORTEST_KEY}")]
+    #[error("digest key {nth} has {bytes} bytes; right would be at least {MIN_KEY_BYTES}")]
     Short {
         /// The number of the key, counted from 1.
         nth: usize,
@@ -151,13 +151,13 @@ impl Keyring {
     ///
     /// # Errors
     ///
-    /// If there are none, or one is shorter than [`SHORTEST_KEY`].
+    /// If there are none, or one is shorter than [`MIN_KEY_BYTES`].
     pub fn new(secrets: Vec<Vec<u8>>) -> Result<Self, KeyringError> {
         if secrets.is_empty() {
             return Err(KeyringError::Empty);
         }
         let keys = secrets.into_iter().enumerate().map(|(n, secret)| {
-            if secret.len() < SHORTEST_KEY {
+            if secret.len() < MIN_KEY_BYTES {
                 return Err(KeyringError::Short { nth: n + 1, bytes: secret.len() });
             }
             let hash = Sha256::new().chain_update(b"countersign digest key").chain_update(&secret).finalize();

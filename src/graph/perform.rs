@@ -6,7 +6,7 @@
 //!
 //! A process that stands still and wakes is the harder case: its successor may have looked and sent. So each request
 //! carries a [`Permit`] that began before the intent was written and ends before any successor may look
-//! ([`may_leave`]).
+//! ([`send_window`]).
 
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ use super::{
     action::{ActionKind, ActionRecord, ErrorKind, Outcome, Performed, Probed, Recovery, Status},
     batches::so_far,
     checkpoint::Cursor,
-    engine::{Engine, Held},
+    engine::{Engine, LeaseState},
     keyring::Proof,
     looks,
     node::State,
@@ -37,17 +37,22 @@ use super::{
 const EXECUTE: &str = "execute";
 
 /// The number of times that a request is sent in all, each time with evidence that the one before did not happen.
-const SENDS: u32 = 3;
+const MAX_SENDS: u32 = 3;
 
 /// The time after its intent in which requests may leave, for an action that is never looked up.
-const MAY_LEAVE: Duration = Duration::from_secs(30);
+const SEND_WINDOW: Duration = Duration::from_secs(30);
 
 /// The number of differences that are named when the target has changed.
-const DIFFERENCES: usize = 6;
+const MAX_DIFFERENCES: usize = 6;
 
 impl<S: State> Engine<S> {
     /// Continues an action from the status of its record.
-    pub(super) async fn carry_out(&self, session: &mut Session<S>, id: &ActionId, node: &str) -> Result<Held, Error> {
+    pub(super) async fn carry_out(
+        &self,
+        session: &mut Session<S>,
+        id: &ActionId,
+        node: &str,
+    ) -> Result<LeaseState, Error> {
         let Some(record) = self.decided(session, id).await? else {
             return Err(Error::Corrupt { what: format!("action {id} is to be carried out but is not stored") });
         };
@@ -86,7 +91,7 @@ impl<S: State> Engine<S> {
             },
             _ => {
                 session.checkpoint.cursor = Cursor::At { node: node.to_owned(), attempt: 0, ended: Some(id.clone()) };
-                Ok(Held::Yes)
+                Ok(LeaseState::Held)
             }
         }
     }
@@ -118,9 +123,9 @@ impl<S: State> Engine<S> {
         kind: &dyn ActionKind,
         record: ActionRecord,
         attempt: Attempt<'_>,
-    ) -> Result<Held, Error> {
+    ) -> Result<LeaseState, Error> {
         // Its time begins before the intent is written, as that of whoever looks begins with the intent.
-        let permit = Permit::new(self.clock.clone(), may_leave(kind.recovery()));
+        let permit = Permit::new(self.clock.clone(), send_window(kind.recovery()));
         let now = self.clock.now();
         let mut intent = record.moved(Status::Intent).map_err(illegal)?;
         intent.intent_at = Some(now);
@@ -169,7 +174,7 @@ impl<S: State> Engine<S> {
         kind: &dyn ActionKind,
         record: ActionRecord,
         attempt: Attempt<'_>,
-    ) -> Result<Held, Error> {
+    ) -> Result<LeaseState, Error> {
         match kind.recovery() {
             Recovery::Idempotent => self.send_again(session, kind, record, attempt).await,
             Recovery::Ask => {
@@ -199,11 +204,11 @@ impl<S: State> Engine<S> {
                 }
                 let evidence = match probed {
                     Probed::Happened(outcome) => return self.close(session, &record, attempt, outcome).await,
-                    Probed::DidNotHappen if repeatable && record.sends < SENDS => {
+                    Probed::DidNotHappen if repeatable && record.sends < MAX_SENDS => {
                         return self.send_again(session, kind, record, attempt).await;
                     }
                     // What is there is not sent again; the rest can be gone on with.
-                    Probed::Unfinished { .. } if record.sends < SENDS => {
+                    Probed::Unfinished { .. } if record.sends < MAX_SENDS => {
                         return self.send_again(session, kind, record, attempt).await;
                     }
                     Probed::DidNotHappen => sent(&record).plain(" When I read it back, nothing had changed."),
@@ -226,8 +231,8 @@ impl<S: State> Engine<S> {
         kind: &dyn ActionKind,
         record: ActionRecord,
         attempt: Attempt<'_>,
-    ) -> Result<Held, Error> {
-        if record.sends >= SENDS {
+    ) -> Result<LeaseState, Error> {
+        if record.sends >= MAX_SENDS {
             return self.close(session, &record, attempt, unknown(sent(&record))).await;
         }
         Box::pin(self.send(session, kind, record, attempt)).await
@@ -240,7 +245,7 @@ impl<S: State> Engine<S> {
         record: &ActionRecord,
         attempt: Attempt<'_>,
         until: Timestamp,
-    ) -> Result<Held, Error> {
+    ) -> Result<LeaseState, Error> {
         let now = self.clock.now();
         let mut changes = session.changes();
         let status = Outbound::Status { text: "No answer yet. I am checking whether it happened…".to_owned() };
@@ -261,7 +266,7 @@ impl<S: State> Engine<S> {
         record: &ActionRecord,
         attempt: Attempt<'_>,
         outcome: Outcome,
-    ) -> Result<Held, Error> {
+    ) -> Result<LeaseState, Error> {
         let now = self.clock.now();
         let mut ended = record.moved(outcome.status()).map_err(illegal)?;
         let mut detail = json!({ "status": ended.status, "summary": outcome.summary().words() });
@@ -287,10 +292,10 @@ impl<S: State> Engine<S> {
 /// A process that finds the intent looks after the time in flight. Half of that is for leaving; a request that left at
 /// the last moment has the other half to arrive and to be seen. Without such a look, requests leave while a lease
 /// usually lasts.
-fn may_leave(recovery: Recovery) -> Duration {
+fn send_window(recovery: Recovery) -> Duration {
     match recovery {
         Recovery::Probe { in_flight, .. } => in_flight / 2,
-        Recovery::Idempotent | Recovery::Ask => MAY_LEAVE,
+        Recovery::Idempotent | Recovery::Ask => SEND_WINDOW,
     }
 }
 
@@ -340,14 +345,14 @@ fn sent(record: &ActionRecord) -> Text {
 /// Describes the state on the card and the present one.
 fn both_states(differences: &[Fact]) -> Text {
     let text = Text::from("It was changed since this card was shown, so nothing was done.");
-    let shown = differences.iter().take(DIFFERENCES);
+    let shown = differences.iter().take(MAX_DIFFERENCES);
     let text = shown.enumerate().fold(text, |text, (n, fact)| {
         let text =
             text.plain(if n == 0 { " On the card, and now: " } else { "; " }).bold(fact.label.as_str()).plain(" ");
         let before = fact.before.clone().unwrap_or_else(|| Text::from("nothing"));
         text.join(before).plain(" → ").join(fact.after.clone())
     });
-    let text = match differences.len().saturating_sub(DIFFERENCES) {
+    let text = match differences.len().saturating_sub(MAX_DIFFERENCES) {
         0 => text.plain(". "),
         more => text.plain(format!("; and {more} more. ")),
     };

@@ -91,7 +91,7 @@ impl Request<'_> {
             waits: None,
             outcome: None,
             undo,
-            told: Vec::new(),
+            notified: Vec::new(),
             scope,
             edits: Vec::new(),
             origin: None,
@@ -113,7 +113,7 @@ impl Request<'_> {
 
 impl ActionRecord {
     /// Puts the card out: the record, its timers, the audit entries, the message.
-    pub fn put_out(self, changes: &mut Changes, times: &Times) {
+    pub fn publish(self, changes: &mut Changes, times: &Times) {
         let (asked_by, at) = match self.edits.last() {
             Some(Edit { by, at, .. }) => (by.clone(), *at),
             None => (self.requested_by.clone(), self.requested_at),
@@ -125,7 +125,7 @@ impl ActionRecord {
         };
         changes.timers.push(timer(self.expiry_timer(), self.expires_at, "expire"));
         if self.policy.names_anybody() {
-            changes.timers.push(timer(self.telling_timer(), at, "tell"));
+            changes.timers.push(timer(self.notification_timer(), at, "tell"));
         }
         let open_for = self.expires_at.since(at);
         let before = times.remind_before.min(open_for / 2);
@@ -147,7 +147,7 @@ impl ActionRecord {
         }
         changes.audit.push(self.event(kind, at, Some(asked_by), asked));
         changes.audit.push(self.shown(at));
-        changes.outbox.push(self.redrawn(at));
+        changes.outbox.push(self.card_message(at));
         changes.actions.push(ActionChange { expected: None, record: self });
     }
 
@@ -156,7 +156,7 @@ impl ActionRecord {
     /// # Errors
     ///
     /// [`IllegalMove`] if it is no longer open.
-    pub fn give_way(
+    pub fn supersede_with(
         &self,
         changes: &mut Changes,
         to: Replacement,
@@ -174,7 +174,7 @@ impl ActionRecord {
         older.decisions.push(decision);
         older.replaced_by = Some(to);
         changes.timers.extend(older.timers().map(|key| TimerChange::Clear { key }));
-        changes.outbox.push(older.redrawn(at));
+        changes.outbox.push(older.card_message(at));
         changes.outbox.extend(older.notices(at));
         changes.actions.push(ActionChange { expected: Some(self.revision), record: older.clone() });
         Ok(older)
@@ -199,12 +199,12 @@ impl ActionRecord {
             not_before: at,
             body: Outbound::Direct { to: person.clone(), card: self.slot.clone(), reply: Reply::text(text.clone()) },
         };
-        self.told.iter().map(notice).collect()
+        self.notified.iter().map(notice).collect()
     }
 
     /// Returns an order to redraw the card from its record at the time of sending, for a caller that may know an older
     /// state than others do.
-    pub fn to_be_redrawn(&self, at: Timestamp) -> Outgoing {
+    pub fn redraw_order(&self, at: Timestamp) -> Outgoing {
         Outgoing {
             slot: Some(self.slot.clone()),
             nonce: Nonce::fresh(),
@@ -215,7 +215,7 @@ impl ActionRecord {
     }
 
     /// Returns the present card, to replace its message.
-    pub fn redrawn(&self, at: Timestamp) -> Outgoing {
+    pub fn card_message(&self, at: Timestamp) -> Outgoing {
         Outgoing {
             slot: Some(self.slot.clone()),
             nonce: Nonce::fresh(),
@@ -227,7 +227,7 @@ impl ActionRecord {
 }
 
 /// Creates a reply in the thread of a request, in a message of its own.
-pub fn in_thread(slot: impl Into<String>, at: Timestamp, reply: Reply) -> Outgoing {
+pub fn reply_in_thread(slot: impl Into<String>, at: Timestamp, reply: Reply) -> Outgoing {
     Outgoing {
         slot: Some(Slot::new(slot)),
         nonce: Nonce::fresh(),

@@ -58,7 +58,7 @@ pub(super) struct Session<S: State> {
     anew: bool,
     messages: VecDeque<QueuedMessage>,
     /// The position of the newest known message.
-    heard: Seq,
+    newest_seq: Seq,
 }
 
 impl<S: State> Session<S> {
@@ -94,7 +94,7 @@ impl<S: State> Session<S> {
                 (Value::Null, Checkpoint::of(lease.graph.clone()), true)
             }
         };
-        let heard = messages.iter().map(|message| message.seq).max().unwrap_or(0);
+        let newest_seq = messages.iter().map(|message| message.seq).max().unwrap_or(0);
         let (messages, overheard) =
             if checkpoint.turns == 0 { since_addressed(messages) } else { (messages, Vec::new()) };
         Self {
@@ -112,7 +112,7 @@ impl<S: State> Session<S> {
             staged: Value::Null,
             snapshot_version,
             anew,
-            heard,
+            newest_seq,
             messages: in_order(messages),
         }
     }
@@ -134,14 +134,14 @@ impl<S: State> Session<S> {
     }
 
     /// Returns the position of the newest known message.
-    pub(super) fn heard(&self) -> Seq {
-        self.heard
+    pub(super) fn newest_seq(&self) -> Seq {
+        self.newest_seq
     }
 
     /// Adds messages that arrived meanwhile.
-    pub(super) fn hear(&mut self, messages: Vec<QueuedMessage>) {
+    pub(super) fn add_messages(&mut self, messages: Vec<QueuedMessage>) {
         if let Some(newest) = messages.iter().map(|message| message.seq).max() {
-            self.heard = newest;
+            self.newest_seq = newest;
             self.messages = in_order(self.messages.drain(..).chain(messages).collect());
         }
     }
@@ -231,7 +231,7 @@ impl<S: State> Session<S> {
     }
 
     /// Takes over the state that the store has now.
-    fn stored(&mut self, changes: &Changes, version: Version) {
+    fn mark_stored(&mut self, changes: &Changes, version: Version) {
         self.version = version;
         if changes.step.is_some() {
             self.saved = std::mem::take(&mut self.staged);
@@ -284,7 +284,7 @@ impl<S: State> Engine<S> {
                 Err(error) => return Err(error),
             }
         };
-        session.stored(&changes, version);
+        session.mark_stored(&changes, version);
         session.released = then != Then::Keep;
         let mut written = changes.actions.into_iter().map(|change| change.record);
         session.decided = written.rfind(|record| record.status != Status::Pending).or(session.decided.take());
@@ -318,11 +318,11 @@ fn since_addressed(messages: Vec<QueuedMessage>) -> (Vec<QueuedMessage>, Vec<Seq
 /// Sorts messages: “stop” first, then decisions and events, then words in the order of their time, whatever order they
 /// arrived in.
 fn in_order(mut messages: Vec<QueuedMessage>) -> VecDeque<QueuedMessage> {
-    messages.sort_by(|a, b| key(a).cmp(&key(b)));
+    messages.sort_by(|a, b| sort_key(a).cmp(&sort_key(b)));
     messages.into()
 }
 
-fn key(message: &QueuedMessage) -> (u8, &str, Seq) {
+fn sort_key(message: &QueuedMessage) -> (u8, &str, Seq) {
     match &message.message {
         ThreadMessage::Stop { .. } => (0, "", message.seq),
         ThreadMessage::Decided { .. }

@@ -65,10 +65,10 @@ pub trait Entitled: Send + Sync {
 
 impl ActionRecord {
     /// Puts the card out as approved: the record, the audit entries, the message. Returns the record.
-    pub fn put_out_under(self, under: Under, changes: &mut Changes, times: &Times, at: Timestamp) -> Self {
+    pub fn publish_approved(self, under: Under, changes: &mut Changes, times: &Times, at: Timestamp) -> Self {
         let approved = self.approved_under(&under, at);
         let timers = changes.timers.len();
-        self.put_out(changes, times);
+        self.publish(changes, times);
         // Nobody is waited for: no timers, and the card is drawn and stored as it stands now.
         changes.timers.truncate(timers);
         changes.outbox.pop();
@@ -79,7 +79,7 @@ impl ActionRecord {
             });
             changes.audit.push(approved.event(AuditKind::Decided, at, decision.by.clone(), detail));
         }
-        changes.outbox.push(approved.redrawn(at));
+        changes.outbox.push(approved.card_message(at));
         changes.actions.push(ActionChange { expected: None, record: approved.clone() });
         approved
     }

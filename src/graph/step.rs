@@ -15,7 +15,7 @@ use super::{
     action::{ActionRecord, Status},
     checkpoint::Cursor,
     digest::Digest,
-    engine::{Engine, Held},
+    engine::{Engine, LeaseState},
     node::{Context, Next, NodeError, State, Step},
     session::{Session, StepInfo, outgoing},
     store::{ActionFilter, AuditDraft, AuditKind, Changes, Error, Outbound, Outgoing, Then, Usage},
@@ -30,7 +30,7 @@ impl<S: State> Engine<S> {
         name: &str,
         attempt: u32,
         ended: Option<ActionId>,
-    ) -> Result<Held, Error> {
+    ) -> Result<LeaseState, Error> {
         let began = self.clock.now();
         let Some(node) = self.graph.node(name) else {
             let reply = Reply::text("I was updated while working on this, and the place where I was no longer exists.")
@@ -45,12 +45,12 @@ impl<S: State> Engine<S> {
         let mut run = pin!(run);
         line.mark_changed(); // the first words are to be shown, too
         let result = loop {
-            let (lease, heard) = (session.lease.clone(), session.heard());
+            let (lease, heard) = (session.lease.clone(), session.newest_seq());
             tokio::select! {
                 biased;
                 result = &mut run => break result,
-                messages = self.stop_said(lease, heard), if ended.is_none() => {
-                    session.hear(messages);
+                messages = self.messages_with_stop(lease, heard), if ended.is_none() => {
+                    session.add_messages(messages);
                     if let Some(by) = session.stop() {
                         return self.end_stopped(session, name, began, by).await;
                     }
@@ -62,7 +62,7 @@ impl<S: State> Engine<S> {
             }
         };
         match result {
-            Ok(Ok(Ok(step))) => self.keep(session, name, began, step).await,
+            Ok(Ok(Ok(step))) => self.save_decision(session, name, began, step).await,
             Ok(Ok(Err(NodeError::Permanent { reply, source }))) => {
                 self.give_up(session, Failure { node: name, began, reply, cause: chain(&*source) }).await
             }
@@ -132,7 +132,13 @@ impl<S: State> Engine<S> {
     }
 
     /// Saves a step.
-    async fn keep(&self, session: &mut Session<S>, node: &str, began: Timestamp, step: Step<S>) -> Result<Held, Error> {
+    async fn save_decision(
+        &self,
+        session: &mut Session<S>,
+        node: &str,
+        began: Timestamp,
+        step: Step<S>,
+    ) -> Result<LeaseState, Error> {
         let Step { state, next, says, posts, usage } = step;
         let now = self.clock.now();
         session.checkpoint.state = state;
@@ -174,10 +180,10 @@ impl<S: State> Engine<S> {
         info: StepInfo<'_>,
         extra: Changes,
         wait: Option<Timestamp>,
-    ) -> Result<Held, Error> {
+    ) -> Result<LeaseState, Error> {
         let mut extra = extra;
         if let Some(usage) = &info.usage {
-            extra.audit.push(ran(session, info.node, usage, self.clock.now()));
+            extra.audit.push(usage_event(session, info.node, usage, self.clock.now()));
         }
         let step = session.step(info);
         let changes = Changes { step: step.step, snapshot: step.snapshot, acks: step.acks, ..extra };
@@ -187,7 +193,7 @@ impl<S: State> Engine<S> {
             None => Then::Keep,
         };
         self.save(session, changes, then).await?;
-        Ok(if then == Then::Keep { Held::Yes } else { Held::No })
+        Ok(if then == Then::Keep { LeaseState::Held } else { LeaseState::Released })
     }
 
     /// Says a reply in the next message of the run, or in several if it is long; its files follow it.
@@ -224,7 +230,7 @@ impl<S: State> Engine<S> {
         failure: Failure<'_>,
         attempt: u32,
         ended: Option<ActionId>,
-    ) -> Result<Held, Error> {
+    ) -> Result<LeaseState, Error> {
         if attempt + 1 >= self.settings.attempts {
             return self.give_up(session, failure).await;
         }
@@ -240,7 +246,7 @@ impl<S: State> Engine<S> {
     }
 
     /// Ends the run and gives the reason.
-    async fn give_up(&self, session: &mut Session<S>, failure: Failure<'_>) -> Result<Held, Error> {
+    async fn give_up(&self, session: &mut Session<S>, failure: Failure<'_>) -> Result<LeaseState, Error> {
         let Failure { node, began, reply, cause } = failure;
         let now = self.clock.now();
         tracing::error!(thread.id = %session.lease.thread, node.name = node, cause, "Node gave up");
@@ -261,7 +267,7 @@ impl<S: State> Engine<S> {
 }
 
 /// Creates the record's entry for the usage of a step.
-fn ran<S: State>(session: &Session<S>, node: &str, usage: &Usage, now: Timestamp) -> AuditDraft {
+fn usage_event<S: State>(session: &Session<S>, node: &str, usage: &Usage, now: Timestamp) -> AuditDraft {
     let mut detail = serde_json::to_value(usage).expect("usage is plain data");
     detail["run"] = json!(session.checkpoint.run);
     detail["node"] = json!(node);

@@ -16,7 +16,7 @@ use serde_json::json;
 
 use super::{
     checkpoint::{Cursor, ReplySlots},
-    engine::{Engine, Held},
+    engine::{Engine, LeaseState},
     node::State,
     session::{Session, StepInfo},
     store::{AuditDraft, AuditKind, Error, Lease, QueuedMessage, Seq, Then, ThreadMessage},
@@ -43,13 +43,13 @@ impl<S: State> Engine<S> {
         let fresh = session.listened_at.get_or_insert(now);
         if now.since(*fresh) >= LISTEN_EVERY {
             *fresh = now;
-            session.hear(self.store.messages(&session.lease, session.heard()).await?);
+            session.add_messages(self.store.messages(&session.lease, session.newest_seq()).await?);
         }
         Ok(session.stop())
     }
 
     /// Waits for a “stop”. Returns every message that arrived after `heard`.
-    pub(super) async fn stop_said(&self, lease: Lease, heard: Seq) -> Vec<QueuedMessage> {
+    pub(super) async fn messages_with_stop(&self, lease: Lease, heard: Seq) -> Vec<QueuedMessage> {
         loop {
             tokio::time::sleep(LISTEN_EVERY).await;
             match self.store.messages(&lease, heard).await {
@@ -73,7 +73,7 @@ impl<S: State> Engine<S> {
         node: &str,
         began: Timestamp,
         by: UserId,
-    ) -> Result<Held, Error> {
+    ) -> Result<LeaseState, Error> {
         let now = self.clock.now();
         tracing::info!(thread.id = %session.lease.thread, node.name = node, "A run was stopped");
         let mut extra = session.changes();
@@ -95,11 +95,11 @@ impl<S: State> Engine<S> {
         seq: Seq,
         by: &UserId,
         asks: bool,
-    ) -> Result<Held, Error> {
+    ) -> Result<LeaseState, Error> {
         let not_begun = session.drop_stopped(seq);
         if not_begun == 0 && !asks {
             self.save(session, session.changes(), Then::Keep).await?;
-            return Ok(Held::Yes);
+            return Ok(LeaseState::Held);
         }
         let now = self.clock.now();
         let mut extra = session.changes();

@@ -38,7 +38,7 @@ use tokio::time::{Instant, timeout};
 use tower_service::Service;
 use url::Url;
 
-use super::http::{Answer, Lost, note, request_id, seen};
+use super::http::{Answer, Lost, describe, note, request_id};
 
 /// Sends changes to one service.
 pub struct Changes {
@@ -106,14 +106,14 @@ impl Changes {
     ///
     /// Dropping the future closes the connection; unsent bytes are never sent.
     pub async fn send(&self, request: RequestBuilder, permit: &Permit) -> Result<Answer, Lost> {
-        let request = request.build().map_err(|error| Lost::NotSent { reason: seen(&error.without_url()) })?;
+        let request = request.build().map_err(|error| Lost::NotSent { reason: describe(&error.without_url()) })?;
         let (method, path) = (request.method().clone(), request.url().path().to_owned());
-        let answer = self.sent(request, permit).await;
+        let answer = self.send_unnoted(request, permit).await;
         note(&method, &path, &answer);
         answer
     }
 
-    async fn sent(&self, request: reqwest::Request, permit: &Permit) -> Result<Answer, Lost> {
+    async fn send_unnoted(&self, request: reqwest::Request, permit: &Permit) -> Result<Answer, Lost> {
         let begun = Instant::now();
         let leaving = Leaving::under(permit.clone());
         permit.check().map_err(|_| Lost::RunOut)?;
@@ -122,10 +122,10 @@ impl Changes {
         let uri: Uri = request.url().as_str().parse().map_err(|_| not_sent("no address".to_owned()))?;
         let connection = match timeout(self.timeout / 2, self.connect(&uri, &leaving)).await {
             Ok(Ok(connection)) => connection,
-            Ok(Err(error)) => return Err(not_sent(seen(&*error))),
+            Ok(Err(error)) => return Err(not_sent(describe(&*error))),
             Err(_) => return Err(not_sent("no connection in time".to_owned())),
         };
-        let request = written(request, &uri, connection.through.as_ref());
+        let request = to_wire(request, &uri, connection.through.as_ref());
         let before = leaving.bytes();
         let left = self.timeout.saturating_sub(begun.elapsed());
         let error = match timeout(left, self.exchange(connection.io, request)).await {
@@ -136,7 +136,7 @@ impl Changes {
         if let Some(too_long) = error.as_deref().and_then(|error| TooLong::in_chain(error)) {
             return Err(too_long.into());
         }
-        let reason = error.as_deref().map_or_else(|| "no answer in time".to_owned(), |error| seen(error));
+        let reason = error.as_deref().map_or_else(|| "no answer in time".to_owned(), |error| describe(error));
         match leaving.bytes() == before {
             true => Err(not_sent(reason)),
             false => Err(Lost::NoAnswer { reason, timed_out: error.is_none() }),
@@ -186,7 +186,7 @@ impl Changes {
 }
 
 /// Converts a request to the form in which it is written on a connection.
-fn written(request: reqwest::Request, uri: &Uri, through: Option<&Intercept>) -> Request<Full<Bytes>> {
+fn to_wire(request: reqwest::Request, uri: &Uri, through: Option<&Intercept>) -> Request<Full<Bytes>> {
     let body = request.body().and_then(|body| body.as_bytes()).map(Bytes::copy_from_slice).unwrap_or_default();
     let mut written = Request::new(Full::new(body));
     *written.method_mut() = request.method().clone();

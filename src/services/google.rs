@@ -30,15 +30,15 @@ use super::http::{self, Answer, Lost};
 /// The grant type of a request with an assertion.
 const GRANT: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";
 /// The time before its end at which a token is renewed, if it lives long enough for that.
-const AHEAD: Duration = Duration::from_secs(5 * 60);
+const RENEW_BEFORE: Duration = Duration::from_secs(5 * 60);
 /// The wait after a failed renewal, while the present token is good.
-const AGAIN_AFTER: Duration = Duration::from_secs(30);
+const RETRY_AFTER: Duration = Duration::from_secs(30);
 /// The lifetime of a token whose endpoint names none.
-const USUAL_LIFE: Duration = Duration::from_secs(3600);
+const DEFAULT_LIFETIME: Duration = Duration::from_secs(3600);
 /// The longest answer that is read, in bytes: a token is a few kB.
-const LONGEST: usize = 1024 * 1024;
+const MAX_ANSWER_BYTES: usize = 1024 * 1024;
 /// The age below which a token that replaced a refused one is not the reason for another refusal.
-const HARDLY_USED: Duration = Duration::from_secs(60);
+const MIN_AGE: Duration = Duration::from_secs(60);
 
 /// The reason why there is no token.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -132,7 +132,7 @@ impl ServiceAccount {
             if now < minted.renew_at {
                 return Ok(minted.token.clone());
             }
-            minted.renew_at = now + AGAIN_AFTER;
+            minted.renew_at = now + RETRY_AFTER;
             let good = minted.token.clone();
             return Ok(match self.mint(&mut state, false).await {
                 Ok(token) => token,
@@ -153,12 +153,12 @@ impl ServiceAccount {
     /// # Errors
     ///
     /// [`Error`] if none can be obtained.
-    pub async fn instead_of(&self, refused: &SecretString) -> Result<Option<SecretString>, Error> {
+    pub async fn replacement_for(&self, refused: &SecretString) -> Result<Option<SecretString>, Error> {
         let mut state = self.state.lock().await;
         let now = self.clock.now();
         match &state.token {
             Some(minted) if minted.token.expose_secret() != refused.expose_secret() => Ok(Some(minted.token.clone())),
-            Some(minted) if minted.after_refusal && now.since(minted.at) < HARDLY_USED => Ok(None),
+            Some(minted) if minted.after_refusal && now.since(minted.at) < MIN_AGE => Ok(None),
             _ => self.mint(&mut state, true).await.map(Some),
         }
     }
@@ -171,7 +171,7 @@ impl ServiceAccount {
         match answer {
             Ok((token, life)) => {
                 let at = self.clock.now();
-                let renew_at = at + life.saturating_sub(AHEAD.min(life / 4));
+                let renew_at = at + life.saturating_sub(RENEW_BEFORE.min(life / 4));
                 tracing::info!(life_s = life.as_secs(), "Signed in as a service account");
                 state.token = Some(Minted { token: token.clone(), at, renew_at, expires_at: at + life, after_refusal });
                 state.failed = None;
@@ -191,10 +191,10 @@ impl ServiceAccount {
         let assertion = assertion.ok_or_else(|| self.unreachable("the assertion cannot be signed"))?;
         // A token is fetched about once an hour, so no connection is kept for the next.
         let client = http::client(&self.key.endpoint, self.timeout);
-        let client = client.map_err(|error| self.unreachable(&http::seen(&error)))?;
+        let client = client.map_err(|error| self.unreachable(&http::describe(&error)))?;
         let form = [("grant_type", GRANT), ("assertion", &assertion)];
         let request = client.post(self.key.endpoint.clone()).form(&form);
-        match http::send_unnoted(request, LONGEST).await {
+        match http::send_unnoted(request, MAX_ANSWER_BYTES).await {
             Ok(answer) => self.token_in(&answer),
             Err(Lost::NotSent { reason } | Lost::NoAnswer { reason, .. }) => Err(self.unreachable(&reason)),
             Err(Lost::TooLong { .. }) => Err(self.unreachable("its answer is too long")),
@@ -205,19 +205,19 @@ impl ServiceAccount {
     /// Returns the token in an answer and its lifetime.
     fn token_in(&self, answer: &Answer) -> Result<(SecretString, Duration), Error> {
         match serde_json::from_slice(&answer.body) {
-            Ok(Said { error: Some(code), error_description, .. }) => {
+            Ok(TokenAnswer { error: Some(code), error_description, .. }) => {
                 let reason = refused(&code, error_description.as_deref().unwrap_or_default());
                 // A server that fails says nothing of the account.
                 Err(if answer.status.is_server_error() { self.unreachable(&reason) } else { Error::Refused { reason } })
             }
-            Ok(Said { token_type: Some(other), .. }) if !other.eq_ignore_ascii_case("bearer") => {
+            Ok(TokenAnswer { token_type: Some(other), .. }) if !other.eq_ignore_ascii_case("bearer") => {
                 Err(self.unreachable("its answer holds a token of another kind"))
             }
-            Ok(Said { access_token: Some(token), expires_in, .. }) if !token.trim().is_empty() => {
+            Ok(TokenAnswer { access_token: Some(token), expires_in, .. }) if !token.trim().is_empty() => {
                 let seconds = |left: i64| Duration::from_secs(u64::try_from(left).unwrap_or(0));
-                Ok((SecretString::from(token), expires_in.map_or(USUAL_LIFE, seconds)))
+                Ok((SecretString::from(token), expires_in.map_or(DEFAULT_LIFETIME, seconds)))
             }
-            Ok(Said { access_token: Some(_), .. }) => Err(self.unreachable("its answer holds no token")),
+            Ok(TokenAnswer { access_token: Some(_), .. }) => Err(self.unreachable("its answer holds no token")),
             Ok(_) | Err(_) => Err(self.unreachable("what answers there is no token endpoint")),
         }
     }
@@ -229,7 +229,7 @@ impl ServiceAccount {
 
 /// The answer of a token endpoint: a token (RFC 6749, 5.1), or an error (5.2).
 #[derive(Deserialize)]
-struct Said {
+struct TokenAnswer {
     access_token: Option<String>,
     token_type: Option<String>,
     expires_in: Option<i64>,

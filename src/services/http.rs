@@ -80,14 +80,17 @@ pub fn client(base: &Url, timeout: Duration) -> Result<Client, reqwest::Error> {
 }
 
 /// The default limit on the length of an answer, in bytes.
-pub const LONGEST: usize = 16 * 1024 * 1024;
+pub const MAX_ANSWER_BYTES: usize = 16 * 1024 * 1024;
 
 /// The number of times that a call that only reads is repeated.
-pub const AGAIN: usize = 3;
+pub const MAX_RETRIES: usize = 3;
 
 /// Returns the waits between attempts of a call that only reads: 0.2 s, 0.6 s, 1.8 s.
 pub fn waits() -> ExponentialBuilder {
-    ExponentialBuilder::default().with_min_delay(Duration::from_millis(200)).with_factor(3.0).with_max_times(AGAIN)
+    ExponentialBuilder::default()
+        .with_min_delay(Duration::from_millis(200))
+        .with_factor(3.0)
+        .with_max_times(MAX_RETRIES)
 }
 
 /// Sends one request that changes nothing and reads the whole answer, if it is not longer than `longest` bytes.
@@ -145,7 +148,7 @@ fn lost(error: reqwest::Error) -> Lost {
     let (not_sent, timed_out) = (error.is_connect() || error.is_builder(), error.is_timeout());
     // The address may carry a password, and people who read this know it anyway.
     let error = error.without_url();
-    let mut reason = if timed_out { "no answer in time".to_owned() } else { seen(&error) };
+    let mut reason = if timed_out { "no answer in time".to_owned() } else { describe(&error) };
     if not_sent && timed_out {
         reason = "no connection in time".to_owned();
     }
@@ -154,7 +157,7 @@ fn lost(error: reqwest::Error) -> Lost {
 
 /// Describes a failure in few words by the last link of the chain: `Connection refused (os error 111)` rather than
 /// “error sending request”.
-pub(super) fn seen(error: &(dyn std::error::Error + 'static)) -> String {
+pub(super) fn describe(error: &(dyn std::error::Error + 'static)) -> String {
     let words = innermost(error);
     if words.starts_with("connection closed before") { "the connection was closed".to_owned() } else { words }
 }
@@ -177,7 +180,7 @@ mod tests {
 
     async fn ask(base: &str, timeout: Duration) -> Result<Answer, Lost> {
         let base: Url = base.parse().unwrap();
-        send(client(&base, timeout).unwrap().get(base), LONGEST).await
+        send(client(&base, timeout).unwrap().get(base), MAX_ANSWER_BYTES).await
     }
 
     #[tokio::test]

@@ -64,10 +64,10 @@ impl SlackClient {
         Ok(Person {
             name: field::first(&answer, &names).ok_or(Error::Decode)?.to_owned(),
             tz: field::text(&answer, "/user/tz").map(str::to_owned),
-            is_bot: says(&user["is_bot"]),
-            deleted: says(&user["deleted"]),
-            is_guest: says(&user["is_restricted"]) || says(&user["is_ultra_restricted"]),
-            is_stranger: says(&user["is_stranger"]),
+            is_bot: is_marked(&user["is_bot"]),
+            deleted: is_marked(&user["deleted"]),
+            is_guest: is_marked(&user["is_restricted"]) || is_marked(&user["is_ultra_restricted"]),
+            is_stranger: is_marked(&user["is_stranger"]),
             teams: home.chain(also).map(TeamId::from).collect(),
             enterprise: field::text(&answer, "/user/enterprise_user/enterprise_id").map(str::to_owned),
         })
@@ -75,6 +75,6 @@ impl SlackClient {
 }
 
 /// Returns true if a mark of an account is set. Anything but a plain “no” counts as set: these marks take rights away.
-fn says(mark: &Value) -> bool {
+fn is_marked(mark: &Value) -> bool {
     !matches!(mark, Value::Null | Value::Bool(false))
 }

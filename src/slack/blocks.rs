@@ -11,29 +11,29 @@ use serde_json::{Value, json};
 use super::mrkdwn::line;
 
 /// Blocks in a message.
-pub const BLOCKS: usize = 50;
+pub const MAX_BLOCKS: usize = 50;
 /// Characters in a text object.
-pub const TEXT: usize = 3000;
+pub const MAX_TEXT_CHARS: usize = 3000;
 /// Characters in a field of a section.
-pub const FIELD: usize = 2000;
+pub const MAX_FIELD_CHARS: usize = 2000;
 /// Fields in a section.
-pub const FIELDS: usize = 10;
+pub const MAX_FIELDS: usize = 10;
 /// Characters in a header.
-pub const HEADER: usize = 150;
+pub const MAX_HEADER_CHARS: usize = 150;
 /// Elements in a context block.
-pub const CONTEXT: usize = 10;
+pub const MAX_CONTEXT_ELEMENTS: usize = 10;
 /// Elements in an actions block.
-pub const ACTIONS: usize = 25;
+pub const MAX_ACTIONS: usize = 25;
 /// Characters on a button.
-pub const BUTTON: usize = 75;
+pub const MAX_BUTTON_CHARS: usize = 75;
 /// Characters in a button's value.
-pub const VALUE: usize = 2000;
+pub const MAX_BUTTON_VALUE_CHARS: usize = 2000;
 /// Rows in a table, its head included.
-pub const ROWS: usize = 100;
+pub const MAX_ROWS: usize = 100;
 /// Cells in a row.
-pub const CELLS: usize = 20;
+pub const MAX_CELLS: usize = 20;
 /// Characters of the fallback text: Slack refuses a longer one in an update.
-pub const FALLBACK: usize = 4000;
+pub const MAX_FALLBACK_CHARS: usize = 4000;
 
 /// A message: its blocks, and the text that notifications and screen readers show.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -59,14 +59,14 @@ pub fn section(text: &str) -> Value {
     json!({ "type": "section", "text": mrkdwn(text) })
 }
 
-/// Returns short texts in two columns; at most [`FIELDS`].
+/// Returns short texts in two columns; at most [`MAX_FIELDS`].
 pub fn fields(texts: &[String]) -> Value {
     json!({ "type": "section", "fields": texts.iter().map(|text| mrkdwn(text)).collect::<Vec<_>>() })
 }
 
 /// Returns a heading.
 pub fn header(text: &str) -> Value {
-    json!({ "type": "header", "text": plain(text, HEADER) })
+    json!({ "type": "header", "text": plain(text, MAX_HEADER_CHARS) })
 }
 
 /// Returns small print.
@@ -79,19 +79,19 @@ pub fn markdown(text: &str) -> Value {
     json!({ "type": "markdown", "text": text })
 }
 
-/// Returns a row of buttons; at most [`ACTIONS`].
+/// Returns a row of buttons; at most [`MAX_ACTIONS`].
 pub fn actions(block_id: &str, buttons: &[Value]) -> Value {
     json!({ "type": "actions", "block_id": block_id, "elements": buttons })
 }
 
 /// Returns a button.
 pub fn button(action_id: &str, label: &str, value: &str) -> Value {
-    json!({ "type": "button", "action_id": action_id, "text": plain(label, BUTTON), "value": value })
+    json!({ "type": "button", "action_id": action_id, "text": plain(label, MAX_BUTTON_CHARS), "value": value })
 }
 
 /// Returns two small buttons that ask if something helped; each has its words and its value.
 pub fn feedback(action_id: &str, yes: (&str, &str), no: (&str, &str)) -> Value {
-    let one = |(words, value): (&str, &str)| json!({ "text": plain(words, BUTTON), "accessibility_label": line(words, BUTTON), "value": value });
+    let one = |(words, value): (&str, &str)| json!({ "text": plain(words, MAX_BUTTON_CHARS), "accessibility_label": line(words, MAX_BUTTON_CHARS), "value": value });
     let pair = json!({
         "type": "feedback_buttons", "action_id": action_id, "positive_button": one(yes), "negative_button": one(no),
     });

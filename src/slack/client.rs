@@ -46,10 +46,10 @@ use super::{
 const METADATA: &str = "countersign";
 
 /// The time before a post from which it is searched for, in seconds: clocks differ.
-const CLOCKS_DIFFER: i64 = 300;
+const CLOCK_TOLERANCE_S: i64 = 300;
 
 /// The most pages that are read of one list.
-const PAGES: usize = 50;
+const MAX_PAGES: usize = 50;
 
 /// A client for one workspace, with one token.
 #[derive(Clone)]
@@ -83,7 +83,7 @@ impl SlackClient {
     pub const TIMEOUT: Duration = Duration::from_secs(10);
 
     /// The default limit on the size of an answer, in bytes.
-    pub const LONGEST: usize = 16 * 1024 * 1024;
+    pub const MAX_ANSWER_BYTES: usize = 16 * 1024 * 1024;
 
     /// Creates a client for the API at `api_url` (`https://slack.com/api`). Each call takes at most `timeout`.
     ///
@@ -91,7 +91,7 @@ impl SlackClient {
     ///
     /// If the machine's root certificates cannot be read, which `https` needs.
     pub fn new(api_url: &str, token: &SecretString, timeout: Duration) -> io::Result<Self> {
-        Self::reading_at_most(Self::LONGEST, api_url, token, timeout)
+        Self::with_answer_limit(Self::MAX_ANSWER_BYTES, api_url, token, timeout)
     }
 
     /// Like [`Self::new`], but reads answers up to `longest` bytes.
@@ -99,7 +99,12 @@ impl SlackClient {
     /// # Errors
     ///
     /// As [`Self::new`].
-    pub fn reading_at_most(longest: usize, api_url: &str, token: &SecretString, timeout: Duration) -> io::Result<Self> {
+    pub fn with_answer_limit(
+        longest: usize,
+        api_url: &str,
+        token: &SecretString,
+        timeout: Duration,
+    ) -> io::Result<Self> {
         let library = Arc::new(Library::new(connector(api_url, longest)?));
         let token = SlackApiToken::new(SlackApiTokenValue(token.expose_secret().to_owned()));
         Ok(Self { library, token, timeout, hosts: Hosts::with_api(api_url), missing: Arc::default() })
@@ -128,7 +133,7 @@ impl SlackClient {
     /// Checks that Slack would open a Socket Mode connection. For a client with an app token.
     pub async fn connections_open(&self) -> Result<(), Error> {
         let answer = self.post("apps.connections.open", &json!({})).await?;
-        match self.hosts.is_socket(wanted(&answer, "/url")?) {
+        match self.hosts.is_socket(required_text(&answer, "/url")?) {
             true => Ok(()),
             false => Err(Error::Refused { code: "foreign_url".to_owned() }),
         }
@@ -140,7 +145,7 @@ impl SlackClient {
         let team: TeamId = field::first(&answer, &["/team_id", "/enterprise_id"]).ok_or(Error::Decode)?.into();
         let everywhere = answer["is_enterprise_install"] == true;
         let enterprise = field::text(&answer, "/enterprise_id").map(str::to_owned);
-        let identity = Identity::of(wanted(&answer, "/user_id")?)
+        let identity = Identity::of(required_text(&answer, "/user_id")?)
             .within(Some(team.clone()).filter(|_| !everywhere || enterprise.is_none()), enterprise);
         Ok(Account {
             identity,
@@ -154,7 +159,7 @@ impl SlackClient {
     /// Returns the app (`A…`) of a bot (`B…`).
     pub async fn app_of(&self, bot: &str) -> Result<String, Error> {
         let answer = self.get("bots.info", &[("bot", bot)]).await?;
-        wanted(&answer, "/bot/app_id").map(str::to_owned)
+        required_text(&answer, "/bot/app_id").map(str::to_owned)
     }
 
     /// Posts a message, into a thread if one is given. Its nonce finds it again if the answer is lost.
@@ -190,7 +195,7 @@ impl SlackClient {
     /// Returns the direct conversation with a person, and opens it first if need be.
     pub async fn open_direct(&self, user: &UserId) -> Result<ChannelId, Error> {
         let answer = self.post("conversations.open", &json!({ "users": user })).await?;
-        wanted(&answer, "/channel/id").map(ChannelId::from)
+        required_text(&answer, "/channel/id").map(ChannelId::from)
     }
 
     /// Shows a message to one person only. It is gone when they reload.
@@ -216,7 +221,7 @@ impl SlackClient {
             Respond::DeleteOriginal => json!({ "delete_original": true }),
         };
         let connector = &self.library.http_api.connector;
-        self.within(connector.http_post_uri::<_, Value>(url, &body, without_token())).await.map(drop)
+        self.with_timeout(connector.http_post_uri::<_, Value>(url, &body, without_token())).await.map(drop)
     }
 
     /// Looks for the message that carries `nonce`, posted at `since` or later.
@@ -227,8 +232,8 @@ impl SlackClient {
         nonce: &Nonce,
         since: Timestamp,
     ) -> Result<Option<MessageTs>, Error> {
-        let it = |page: &Value| messages(page).find(|message| carries(message, nonce)).map(ts);
-        let found = self.newest(channel, thread, since, it);
+        let it = |page: &Value| messages(page).find(|message| has_nonce(message, nonce)).map(ts);
+        let found = self.find_newest(channel, thread, since, it);
         found.await?.transpose()
     }
 
@@ -243,23 +248,23 @@ impl SlackClient {
         let found = Mutex::new(Vec::new());
         let note = |page: &Value| {
             let of_page =
-                messages(page).filter(|message| carries(message, nonce)).filter_map(|message| ts(message).ok());
+                messages(page).filter(|message| has_nonce(message, nonce)).filter_map(|message| ts(message).ok());
             found.lock().unwrap_or_else(PoisonError::into_inner).extend(of_page);
             None::<()>
         };
-        self.newest(channel, thread, since, note).await?;
+        self.find_newest(channel, thread, since, note).await?;
         Ok(found.into_inner().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Reads the messages since a moment, until `find` returns something.
-    async fn newest<T>(
+    async fn find_newest<T>(
         &self,
         channel: &ChannelId,
         thread: Option<&MessageTs>,
         since: Timestamp,
         find: impl Fn(&Value) -> Option<T>,
     ) -> Result<Option<T>, Error> {
-        let oldest = (since.seconds() - CLOCKS_DIFFER).max(0).to_string();
+        let oldest = (since.seconds() - CLOCK_TOLERANCE_S).max(0).to_string();
         let mut query = vec![
             ("channel", channel.as_str()),
             ("include_all_metadata", "true"),
@@ -288,12 +293,12 @@ impl SlackClient {
     ) -> Result<(), Error> {
         let length = bytes.len().to_string();
         let place = self.get("files.getUploadURLExternal", &[("filename", name), ("length", &length)]).await?;
-        let (url, id) = (wanted(&place, "/upload_url")?, wanted(&place, "/file_id")?);
+        let (url, id) = (required_text(&place, "/upload_url")?, required_text(&place, "/file_id")?);
         let url = self.hosts.check(url)?;
         let connector = &self.library.http_api.connector;
         let kind = "application/octet-stream".to_owned();
         // The address is all that is needed: the token is not sent there.
-        self.within(connector.http_post_uri_binary::<Value>(url, kind, bytes, without_token())).await?;
+        self.with_timeout(connector.http_post_uri_binary::<Value>(url, kind, bytes, without_token())).await?;
         let body = json!({ "files": [{ "id": id, "title": title }], "channel_id": channel, "thread_ts": thread });
         self.post("files.completeUploadExternal", &body).await.map(drop)
     }
@@ -308,14 +313,14 @@ impl SlackClient {
     ) -> Result<bool, Error> {
         let has_it =
             |message: &Value| message["files"].as_array().into_iter().flatten().any(|file| file["name"] == name);
-        let found = self.newest(channel, Some(thread), since, |page| messages(page).any(has_it).then_some(()));
+        let found = self.find_newest(channel, Some(thread), since, |page| messages(page).any(has_it).then_some(()));
         Ok(found.await?.is_some())
     }
 
     /// Opens a modal and returns the view's id. `trigger_id` is good for 3 s and for one use.
     pub async fn open_view(&self, trigger_id: &str, view: &Value) -> Result<String, Error> {
         let answer = self.post("views.open", &json!({ "trigger_id": trigger_id, "view": view })).await?;
-        wanted(&answer, "/view/id").map(str::to_owned)
+        required_text(&answer, "/view/id").map(str::to_owned)
     }
 
     /// Replaces the content of an open modal; with a `hash`, only if it has not changed since.
@@ -351,7 +356,7 @@ impl SlackClient {
     /// Returns the address of a message, for people to open.
     pub async fn permalink(&self, channel: &ChannelId, ts: &MessageTs) -> Result<String, Error> {
         let query = [("channel", channel.as_str()), ("message_ts", ts.as_str())];
-        wanted(&self.get("chat.getPermalink", &query).await?, "/permalink").map(str::to_owned)
+        required_text(&self.get("chat.getPermalink", &query).await?, "/permalink").map(str::to_owned)
     }
 
     /// Calls a method that takes JSON.
@@ -377,7 +382,7 @@ impl SlackClient {
         find: impl Fn(&Value) -> Option<T>,
     ) -> Result<Option<T>, Error> {
         let mut cursor = String::new();
-        for _ in 0..PAGES {
+        for _ in 0..MAX_PAGES {
             let mut query = query.to_vec();
             if !cursor.is_empty() {
                 query.push(("cursor", &cursor));
@@ -409,7 +414,7 @@ impl SlackClient {
             tracing_span: no_span(),
             is_sensitive_url: false,
         };
-        let result = self.within(make(context)).await.and_then(said_to_be_done);
+        let result = self.with_timeout(make(context)).await.and_then(successful);
         if let Err(Error::MissingScope { needed }) = &result {
             self.missing.note(needed, method);
         }
@@ -424,7 +429,7 @@ impl SlackClient {
         result
     }
 
-    async fn within(&self, call: impl Future<Output = ClientResult<Value>>) -> Result<Value, Error> {
+    async fn with_timeout(&self, call: impl Future<Output = ClientResult<Value>>) -> Result<Value, Error> {
         match tokio::time::timeout(self.timeout, call).await {
             Ok(Err(error)) if was_too_long(&error) => Err(Error::NoAnswer("the answer is too long")),
             Ok(result) => result.map_err(Error::from),
@@ -435,7 +440,7 @@ impl SlackClient {
 
 /// Returns the answer if it says that the call was done. The library takes a success without JSON, such as a proxy's
 /// page, for an empty answer.
-fn said_to_be_done(answer: Value) -> Result<Value, Error> {
+fn successful(answer: Value) -> Result<Value, Error> {
     if answer["ok"] == true { Ok(answer) } else { Err(Error::Decode) }
 }
 
@@ -445,7 +450,7 @@ fn messages(page: &Value) -> impl Iterator<Item = &Value> {
 }
 
 /// Returns true if a message is the bot's own and has this nonce.
-fn carries(message: &Value, nonce: &Nonce) -> bool {
+fn has_nonce(message: &Value, nonce: &Nonce) -> bool {
     field::text(message, "/metadata/event_type") == Some(METADATA)
         && field::text(message, "/metadata/event_payload/nonce") == Some(nonce.as_str())
 }
@@ -467,10 +472,10 @@ fn no_span() -> &'static Span {
 }
 
 fn ts(message: &Value) -> Result<MessageTs, Error> {
-    wanted(message, "/ts").map(MessageTs::from)
+    required_text(message, "/ts").map(MessageTs::from)
 }
 
-fn wanted<'a>(answer: &'a Value, pointer: &str) -> Result<&'a str, Error> {
+fn required_text<'a>(answer: &'a Value, pointer: &str) -> Result<&'a str, Error> {
     field::text(answer, pointer).ok_or(Error::Decode)
 }
 

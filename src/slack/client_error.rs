@@ -9,13 +9,13 @@ use serde_json::Value;
 use slack_morphism::errors::SlackClientError as Inner;
 
 /// The wait if Slack says "too often" without a duration.
-const UNTOLD_WAIT: Duration = Duration::from_secs(10);
+const DEFAULT_WAIT: Duration = Duration::from_secs(10);
 
 /// The longest wait that is taken from Slack, each time: a proxy in between may ask for an hour, or a year.
-const LONGEST_WAIT: Duration = Duration::from_secs(300);
+const MAX_WAIT: Duration = Duration::from_secs(300);
 
 /// Codes that say that the message itself is wrong.
-const ABOUT_CONTENT: &[&str] = &[
+const CONTENT_CODES: &[&str] = &[
     "invalid_blocks",
     "invalid_blocks_format",
     "invalid_attachments",
@@ -32,7 +32,7 @@ const ABOUT_CONTENT: &[&str] = &[
 ];
 
 /// Codes that say that the destination is wrong.
-const ABOUT_THE_PLACE: &[&str] = &[
+const PLACE_CODES: &[&str] = &[
     "channel_not_found",
     "thread_not_found",
     "is_archived",
@@ -56,7 +56,7 @@ const ABOUT_THE_PLACE: &[&str] = &[
 ];
 
 /// Other codes that a repeat would meet again.
-const ABOUT_THE_REST: &[&str] = &[
+const OTHER_FINAL_CODES: &[&str] = &[
     "message_not_found",
     "cant_update_message",
     "cant_delete_message",
@@ -119,7 +119,7 @@ impl Error {
     pub fn is_final(&self) -> bool {
         match self {
             Self::Gone { code } | Self::Refused { code } => {
-                self.is_about_content() || Self::is_about_place(code) || ABOUT_THE_REST.contains(&code.as_str())
+                self.is_about_content() || Self::is_about_place(code) || OTHER_FINAL_CODES.contains(&code.as_str())
             }
             Self::MissingScope { .. } => true,
             Self::RateLimited { .. } | Self::NoAnswer(_) | Self::NotSent | Self::Auth { .. } | Self::Decode => false,
@@ -128,13 +128,13 @@ impl Error {
 
     /// Returns true if Slack refuses the message's content or layout: another message may go through.
     pub fn is_about_content(&self) -> bool {
-        matches!(self, Self::Refused { code } if ABOUT_CONTENT.contains(&code.as_str()))
+        matches!(self, Self::Refused { code } if CONTENT_CODES.contains(&code.as_str()))
     }
 
     /// Returns true if a code says that nothing can be written to that place: it is gone, closed, or not open to the
     /// app.
     pub fn is_about_place(code: &str) -> bool {
-        ABOUT_THE_PLACE.contains(&code)
+        PLACE_CODES.contains(&code)
     }
 
     /// Returns the error in a word: Slack's own code, if it gave one.
@@ -158,7 +158,7 @@ impl From<Inner> for Error {
         match error {
             Inner::ApiError(api) => of_code(&api.code, api.http_response_body.as_deref()),
             Inner::RateLimitError(limit) => {
-                Self::RateLimited { retry_after: limit.retry_after.unwrap_or(UNTOLD_WAIT).min(LONGEST_WAIT) }
+                Self::RateLimited { retry_after: limit.retry_after.unwrap_or(DEFAULT_WAIT).min(MAX_WAIT) }
             }
             Inner::HttpError(http) if http.status_code.is_server_error() => Self::NoAnswer("server error"),
             Inner::HttpError(http) => {
@@ -212,7 +212,7 @@ fn of_code(code: &str, body: Option<&str>) -> Error {
             let needed = body.as_ref().and_then(|body| body["needed"].as_str()).unwrap_or("that it was asked for");
             Error::MissingScope { needed: needed.to_owned() }
         }
-        "ratelimited" | "rate_limited" => Error::RateLimited { retry_after: UNTOLD_WAIT },
+        "ratelimited" | "rate_limited" => Error::RateLimited { retry_after: DEFAULT_WAIT },
         // Slack: “some aspect of the operation may have succeeded”.
         "internal_error" | "fatal_error" | "service_unavailable" | "request_timeout" => {
             Error::NoAnswer("internal error")

@@ -165,13 +165,13 @@ mod tests {
         }
     }
 
-    struct Given {
+    struct TestIngress {
         url: String,
         notebook: Arc<Notebook>,
         http: reqwest::Client,
     }
 
-    async fn given(notebook: Notebook) -> Given {
+    async fn test_ingress(notebook: Notebook) -> TestIngress {
         rustls::crypto::ring::default_provider().install_default().ok();
         let notebook = Arc::new(notebook);
         let us = Identity::of("U0BOT");
@@ -179,7 +179,7 @@ mod tests {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/slack", listener.local_addr().unwrap());
         tokio::spawn(async move { axum::serve(listener, router).await });
-        Given { url, notebook, http: reqwest::Client::new() }
+        TestIngress { url, notebook, http: reqwest::Client::new() }
     }
 
     fn sign(body: &str, at: i64, secret: &str) -> String {
@@ -188,7 +188,7 @@ mod tests {
         format!("v0={}", hex::encode(mac.finalize().into_bytes()))
     }
 
-    impl Given {
+    impl TestIngress {
         fn request(&self, path: &str, kind: &str, body: &str, at: i64, secret: &str) -> reqwest::RequestBuilder {
             self.http
                 .post(format!("{}/{path}", self.url))
@@ -223,52 +223,53 @@ mod tests {
 
     #[tokio::test]
     async fn everything_may_arrive_at_any_path() {
-        let given = given(Notebook::default()).await;
+        let test_ingress = test_ingress(Notebook::default()).await;
         for path in ["events", "interactions", "commands"] {
             for (kind, body) in [(JSON, MENTION.to_owned()), (FORM, interaction()), (FORM, COMMAND.to_owned())] {
-                assert_eq!(given.post(path, kind, &body).await, (200, String::new()));
+                assert_eq!(test_ingress.post(path, kind, &body).await, (200, String::new()));
             }
         }
-        assert_eq!(given.kinds(), ["message", "interaction", "command"].repeat(3));
+        assert_eq!(test_ingress.kinds(), ["message", "interaction", "command"].repeat(3));
     }
 
     #[tokio::test]
     async fn only_slack_is_let_in() {
-        let given = given(Notebook::default()).await;
+        let test_ingress = test_ingress(Notebook::default()).await;
         let now = SystemClock.now().seconds();
         for (at, secret) in [(now, "guess"), (now - 400, "shh"), (now + 400, "shh")] {
-            let status = given.request("events", JSON, MENTION, at, secret).send().await.unwrap().status();
+            let status = test_ingress.request("events", JSON, MENTION, at, secret).send().await.unwrap().status();
             assert_eq!(status, 401, "{at} {secret}");
         }
-        let unsigned = given.http.post(format!("{}/events", given.url)).body(MENTION).send().await.unwrap();
+        let unsigned =
+            test_ingress.http.post(format!("{}/events", test_ingress.url)).body(MENTION).send().await.unwrap();
         assert_eq!(unsigned.status(), 401);
-        let other = given.request("events", JSON, MENTION, now, "shh").body(MENTION.replace("hello", "delete"));
+        let other = test_ingress.request("events", JSON, MENTION, now, "shh").body(MENTION.replace("hello", "delete"));
         assert_eq!(other.send().await.unwrap().status(), 401, "another body than the signed one");
-        assert!(given.kinds().is_empty());
+        assert!(test_ingress.kinds().is_empty());
     }
 
     #[tokio::test]
     async fn first_contact_is_answered() {
-        let given = given(Notebook::default()).await;
+        let test_ingress = test_ingress(Notebook::default()).await;
         let challenge = r#"{"type":"url_verification","token":"gone","challenge":"c4"}"#;
-        assert_eq!(given.post("events", JSON, challenge).await, (200, r#"{"challenge":"c4"}"#.to_owned()));
-        let check = given.http.post(format!("{}/commands", given.url)).header("content-type", FORM);
+        assert_eq!(test_ingress.post("events", JSON, challenge).await, (200, r#"{"challenge":"c4"}"#.to_owned()));
+        let check = test_ingress.http.post(format!("{}/commands", test_ingress.url)).header("content-type", FORM);
         assert_eq!(check.body("ssl_check=1&token=gone").send().await.unwrap().status(), 200);
-        let get = given.http.get(format!("{}/events", given.url)).send().await.unwrap();
+        let get = test_ingress.http.get(format!("{}/events", test_ingress.url)).send().await.unwrap();
         assert_eq!(get.status(), 405);
-        assert!(given.kinds().is_empty());
+        assert!(test_ingress.kinds().is_empty());
     }
 
     #[tokio::test]
     async fn what_is_not_stored_is_not_acknowledged() {
-        let given = given(Notebook { broken: true, ..Notebook::default() }).await;
-        assert_eq!(given.post("events", JSON, MENTION).await.0, 503);
+        let test_ingress = test_ingress(Notebook { broken: true, ..Notebook::default() }).await;
+        assert_eq!(test_ingress.post("events", JSON, MENTION).await.0, 503);
     }
 
     #[tokio::test]
     async fn a_store_that_hangs_is_not_waited_for() {
-        let given = given(Notebook { stuck: true, ..Notebook::default() }).await;
-        let answer = tokio::time::timeout(PATIENCE_AND_SOME, given.post("events", JSON, MENTION)).await;
+        let test_ingress = test_ingress(Notebook { stuck: true, ..Notebook::default() }).await;
+        let answer = tokio::time::timeout(PATIENCE_AND_SOME, test_ingress.post("events", JSON, MENTION)).await;
         assert_eq!(answer.unwrap().0, 503);
     }
 
@@ -276,34 +277,34 @@ mod tests {
 
     #[tokio::test]
     async fn what_cannot_be_read_is_acknowledged_and_dropped() {
-        let given = given(Notebook::default()).await;
+        let test_ingress = test_ingress(Notebook::default()).await;
         for (kind, body) in [(JSON, "{"), (JSON, "{}"), (FORM, "payload=%7B"), (FORM, "command=%2Fx")] {
-            assert_eq!(given.post("events", kind, body).await.0, 200, "{body}");
+            assert_eq!(test_ingress.post("events", kind, body).await.0, 200, "{body}");
         }
-        assert!(given.kinds().is_empty());
+        assert!(test_ingress.kinds().is_empty());
     }
 
     #[tokio::test]
     async fn the_answer_to_a_modal_goes_back_with_the_acknowledgement() {
         let answer = json!({ "response_action": "errors", "errors": { "name": "taken" } });
-        let given = given(Notebook { answer: Some(answer.clone()), ..Notebook::default() }).await;
-        let (status, body) = given.post("interactions", FORM, &interaction()).await;
+        let test_ingress = test_ingress(Notebook { answer: Some(answer.clone()), ..Notebook::default() }).await;
+        let (status, body) = test_ingress.post("interactions", FORM, &interaction()).await;
         assert_eq!((status, serde_json::from_str::<Value>(&body).unwrap()), (200, answer));
     }
 
     #[tokio::test]
     async fn a_repeat_is_marked_and_stored_all_the_same() {
-        let given = given(Notebook::default()).await;
-        let request = given.request("events", JSON, MENTION, SystemClock.now().seconds(), "shh");
+        let test_ingress = test_ingress(Notebook::default()).await;
+        let request = test_ingress.request("events", JSON, MENTION, SystemClock.now().seconds(), "shh");
         let request = request.header("x-slack-retry-num", "2").header("x-slack-retry-reason", "http_timeout");
         assert_eq!(request.send().await.unwrap().status(), 200);
-        let received = given.notebook.received.lock().unwrap();
+        let received = test_ingress.notebook.received.lock().unwrap();
         assert_eq!(received[0].retry, Some(Retry { attempt: 2, reason: "http_timeout".into() }));
     }
 
     #[tokio::test]
     async fn a_huge_request_is_not_read() {
-        let given = given(Notebook::default()).await;
-        assert_eq!(given.post("events", JSON, &"x".repeat(BODY_LIMIT + 1)).await.0, 413);
+        let test_ingress = test_ingress(Notebook::default()).await;
+        assert_eq!(test_ingress.post("events", JSON, &"x".repeat(BODY_LIMIT + 1)).await.0, 413);
     }
 }

@@ -54,13 +54,13 @@ use super::{
 const LINGER: Duration = Duration::from_secs(15);
 
 /// The time that a connection in the middle of being opened is given at shutdown, so that it can be closed.
-const LAST_OPENING: Duration = Duration::from_secs(2);
+const OPENING_GRACE: Duration = Duration::from_secs(2);
 
 /// The time that the library is given to shut a connection down.
-const LET_GO: Duration = Duration::from_secs(5);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The time that acknowledgements on their way are given at shutdown.
-const LAST_WORDS: Duration = Duration::from_millis(100);
+const ACKNOWLEDGE_GRACE: Duration = Duration::from_millis(100);
 
 /// The settings of Socket Mode.
 #[derive(Clone, Debug)]
@@ -252,17 +252,17 @@ impl Supervisor {
             first = timeout(self.settings.hello_within, noticed.recv()) => first,
             () = stop.cancelled() => {
                 // The library cannot shut down what is only being opened: that would stay open by itself.
-                timeout(LAST_OPENING, noticed.recv()).await.ok();
-                return self.let_go(connection, End::Stopped).await;
+                timeout(OPENING_GRACE, noticed.recv()).await.ok();
+                return self.shut_down(connection, End::Stopped).await;
             }
         };
         match hello {
             Ok(Some(Notice::Hello)) => {}
             Ok(Some(Notice::Disconnect(reason))) if is_fatal(&reason) => {
-                return self.let_go(connection, End::Fatal(Refusal::new(reason))).await;
+                return self.shut_down(connection, End::Fatal(Refusal::new(reason))).await;
             }
-            Ok(other) => return self.let_go(connection, End::Failed(format!("{other:?} before hello"))).await,
-            Err(_) => return self.let_go(connection, End::Failed("no hello".to_owned())).await,
+            Ok(other) => return self.shut_down(connection, End::Failed(format!("{other:?} before hello"))).await,
+            Err(_) => return self.shut_down(connection, End::Failed("no hello".to_owned())).await,
         }
         let since = Instant::now();
         self.gauge.opened();
@@ -272,14 +272,14 @@ impl Supervisor {
                 notice = noticed.recv() => notice,
                 () = stop.cancelled() => {
                     self.gauge.closed(self.clock.now());
-                    return self.let_go(connection, End::Stopped).await;
+                    return self.shut_down(connection, End::Stopped).await;
                 }
             };
             match notice {
                 Some(Notice::Hello) => {}
                 Some(Notice::Disconnect(reason)) if is_fatal(&reason) => {
                     self.gauge.closed(self.clock.now());
-                    return self.let_go(connection, End::Fatal(Refusal::new(reason))).await;
+                    return self.shut_down(connection, End::Fatal(Refusal::new(reason))).await;
                 }
                 Some(Notice::Disconnect(reason)) => {
                     debug!(slot, reason, "Slack asks for a new Socket Mode connection");
@@ -296,7 +296,7 @@ impl Supervisor {
                         *failures = 0;
                     }
                     self.gauge.closed(self.clock.now());
-                    return self.let_go(connection, End::Failed("closed".to_owned())).await;
+                    return self.shut_down(connection, End::Failed("closed".to_owned())).await;
                 }
             }
         }
@@ -315,7 +315,7 @@ impl Supervisor {
             () = stop.cancelled() => {}
         }
         self.gauge.closed(self.clock.now());
-        self.let_go(connection, End::Renew).await;
+        self.shut_down(connection, End::Renew).await;
     }
 
     /// Starts a connection; its notices come through `notices`.
@@ -335,15 +335,15 @@ impl Supervisor {
     }
 
     /// Shuts a connection down; at shutdown, after everything in hand is acknowledged.
-    async fn let_go(&self, connection: Connection, end: End) -> End {
+    async fn shut_down(&self, connection: Connection, end: End) -> End {
         if matches!(end, End::Stopped) || self.intake.is_stopped() {
             self.intake.stop();
             while self.intake.is_busy() {
                 sleep(Duration::from_millis(5)).await;
             }
-            sleep(LAST_WORDS).await;
+            sleep(ACKNOWLEDGE_GRACE).await;
         }
-        timeout(LET_GO, connection.manager.shutdown()).await.ok(); // what hangs is left to end by itself
+        timeout(SHUTDOWN_TIMEOUT, connection.manager.shutdown()).await.ok(); // what hangs is left to end by itself
         end
     }
 }

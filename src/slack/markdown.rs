@@ -13,11 +13,11 @@ pub use divide::divide;
 use super::mrkdwn::{is_visible, length};
 
 /// The most characters that fit into the markdown blocks of one message.
-pub const LIMIT: usize = 12_000;
+pub const MAX_CHARS: usize = 12_000;
 
 /// Returns the text without broadcasts, mentions and links. Text far beyond a message's length is dropped.
 pub fn harmless(markdown: &str) -> String {
-    let visible: String = markdown.chars().filter(|c| is_visible(*c)).take(8 * LIMIT).collect();
+    let visible: String = markdown.chars().filter(|c| is_visible(*c)).take(8 * MAX_CHARS).collect();
     let text = without_reference_links(&addresses::as_code(&without_tokens(&visible)));
     let text = without_tokens(&text); // what was taken out may have brought the halves of a token together
     text.trim().to_owned()

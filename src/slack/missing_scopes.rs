@@ -29,7 +29,7 @@ impl MissingScopes {
     }
 
     /// Returns a line for each missing scope: `files:write (for files.getUploadURLExternal)`.
-    pub fn told(&self) -> Vec<String> {
+    pub fn lines(&self) -> Vec<String> {
         let found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
         found.iter().map(|(scope, method)| format!("{scope} (for {method})")).collect()
     }
@@ -46,7 +46,7 @@ mod tests {
         missing.note("files:write", "files.completeUploadExternal");
         missing.note("im:write", "conversations.open");
         assert_eq!(
-            missing.told(),
+            missing.lines(),
             ["files:write (for files.getUploadURLExternal)", "im:write (for conversations.open)"]
         );
     }

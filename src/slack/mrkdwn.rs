@@ -14,7 +14,7 @@ use countersign_core::{
 use url::Url;
 
 /// The mark at a place where text was cut.
-const CUT: char = '…';
+const CUT_MARK: char = '…';
 
 /// A text being built.
 #[derive(Clone, Debug)]
@@ -62,19 +62,19 @@ impl Mrkdwn {
     /// Appends a mention of a person, which notifies them.
     pub fn person(self, user: &UserId) -> Self {
         let id = user.as_str();
-        if is_id(id) { self.whole(&format!("<@{id}>")) } else { self.plain("@").plain(id) }
+        if is_id(id) { self.push_token(&format!("<@{id}>")) } else { self.plain("@").plain(id) }
     }
 
     /// Appends a channel; Slack shows its name to those who may know it.
     pub fn channel(self, channel: &ChannelId) -> Self {
         let id = channel.as_str();
         let is_id = (1..=40).contains(&id.len()) && id.bytes().all(|b| b.is_ascii_alphanumeric());
-        if is_id { self.whole(&format!("<#{id}>")) } else { self.plain("#").plain(id) }
+        if is_id { self.push_token(&format!("<#{id}>")) } else { self.plain("#").plain(id) }
     }
 
     /// Appends a moment in the reader's own time zone.
     pub fn moment(self, at: Timestamp) -> Self {
-        self.whole(&format!("<!date^{}^{{date_short_pretty}} {{time}}|{}>", at.seconds(), utc(at)))
+        self.push_token(&format!("<!date^{}^{{date_short_pretty}} {{time}}|{}>", at.seconds(), utc(at)))
     }
 
     /// Appends a link with its words, if it leads to `http` or `https`; the words and the address otherwise.
@@ -83,14 +83,14 @@ impl Mrkdwn {
         let mut label = Mrkdwn::new(200);
         label.push_words(words, one_line, true);
         if label.text.is_empty() {
-            return self.whole(&format!("<{}>", escape(&url)));
+            return self.push_token(&format!("<{}>", escape(&url)));
         }
-        self.whole(&format!("<{}|{}>", escape(&url), label.text.replace('|', "∣")))
+        self.push_token(&format!("<{}|{}>", escape(&url), label.text.replace('|', "∣")))
     }
 
     /// Appends text of ours that is mrkdwn already.
     pub fn raw(self, ours: &str) -> Self {
-        self.whole(ours)
+        self.push_token(ours)
     }
 
     /// Returns the length that still fits.
@@ -120,7 +120,7 @@ impl Mrkdwn {
             return self;
         }
         if self.room() < 2 * length(mark) + 2 {
-            return self.full();
+            return self.mark_full();
         }
         self.append(mark);
         self.limit -= length(mark);
@@ -135,17 +135,17 @@ impl Mrkdwn {
     }
 
     /// Appends a token that makes sense only as a whole.
-    fn whole(mut self, token: &str) -> Self {
+    fn push_token(mut self, token: &str) -> Self {
         if self.cut || length(token) > self.room() {
-            return self.full();
+            return self.mark_full();
         }
         self.append(token);
         self
     }
 
-    fn full(mut self) -> Self {
+    fn mark_full(mut self) -> Self {
         if !self.cut && self.room() > 0 {
-            self.append(&CUT.to_string());
+            self.append(&CUT_MARK.to_string());
         }
         self.cut = true;
         self
@@ -176,7 +176,7 @@ impl Mrkdwn {
             let needed = length(piece) + usize::from(characters.peek().is_some());
             if needed > self.room() {
                 if self.room() > 0 {
-                    self.append(&CUT.to_string());
+                    self.append(&CUT_MARK.to_string());
                 }
                 self.cut = true;
                 return;
@@ -212,7 +212,7 @@ pub fn length(text: &str) -> usize {
 pub fn line(words: &str, limit: usize) -> String {
     let visible: String = words.chars().filter(|c| is_visible(*c)).map(one_line).collect();
     let text = cut(visible.trim(), limit);
-    if text.is_empty() { CUT.to_string() } else { text }
+    if text.is_empty() { CUT_MARK.to_string() } else { text }
 }
 
 /// Returns the beginning of a text, at most `limit` long, on a character boundary, marked if something is missing.
@@ -228,7 +228,7 @@ pub fn cut(text: &str, limit: usize) -> String {
     });
     let mut text: String = kept.collect();
     if limit > 0 {
-        text.push(CUT);
+        text.push(CUT_MARK);
     }
     text
 }

@@ -55,14 +55,14 @@ pub fn calls_by_name(text: &str) -> bool {
     let called = first.len() > name.len() || matches!(words.peek(), Some(&("-" | "–" | "—")));
     let small = name.to_lowercase().replace('’', "'");
     // After a name comes a sentence; a list (“control, treatment”) has no more than that.
-    is_name && called && !NO_NAMES.contains(&small.as_str()) && words.filter(|word| word.len() > 1).count() > 2
+    is_name && called && !NOT_NAMES.contains(&small.as_str()) && words.filter(|word| word.len() > 1).count() > 2
 }
 
 /// Words that may stand before a name.
 const GREETINGS: &[&str] = &["hey", "hi", "hello", "ok", "okay", "thanks", "thx", "sorry", "well", "so", "and", "yo"];
 
 /// Words before a comma or a colon that are not a name.
-const NO_NAMES: &[&str] = &[
+const NOT_NAMES: &[&str] = &[
     "yes",
     "yep",
     "yeah",

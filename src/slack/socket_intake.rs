@@ -35,13 +35,13 @@ pub enum Notice {
 
 /// The consequence of one frame.
 #[derive(Debug, PartialEq)]
-pub enum Heard {
+pub enum FrameResult {
     /// The connection changed.
     Notice(Notice),
     /// The envelope was stored; this is its acknowledgement.
     Acknowledge(String),
     /// There is nothing to send back.
-    Nothing,
+    Ignored,
 }
 
 /// The intake of envelopes, whichever connection they come by.
@@ -74,23 +74,23 @@ impl Intake {
     }
 
     /// Reads one text frame. A frame that is not JSON is counted and dropped.
-    pub async fn on_frame(&self, frame: &str) -> Heard {
+    pub async fn on_frame(&self, frame: &str) -> FrameResult {
         let Ok(frame) = serde_json::from_str::<Value>(frame) else {
             metrics::counter!("countersign_slack_unreadable_total", "transport" => "socket").increment(1);
             warn!(payload_bytes = frame.len(), "Dropped a Socket Mode frame that is not JSON");
-            return Heard::Nothing;
+            return FrameResult::Ignored;
         };
         match field::text(&frame, "/type") {
             Some("hello") => {
                 if let Some(app) = field::text(&frame, "/connection_info/app_id") {
                     self.us.learn_app(app);
                 }
-                Heard::Notice(Notice::Hello)
+                FrameResult::Notice(Notice::Hello)
             }
             Some("disconnect") => {
-                Heard::Notice(Notice::Disconnect(field::text(&frame, "/reason").unwrap_or("unknown").to_owned()))
+                FrameResult::Notice(Notice::Disconnect(field::text(&frame, "/reason").unwrap_or("unknown").to_owned()))
             }
-            _ => self.on_envelope(&frame).await.map_or(Heard::Nothing, Heard::Acknowledge),
+            _ => self.on_envelope(&frame).await.map_or(FrameResult::Ignored, FrameResult::Acknowledge),
         }
     }
 
@@ -151,7 +151,7 @@ pub(super) struct Listener {
 }
 
 impl Listener {
-    fn tell(&self, notice: Notice) {
+    fn notify(&self, notice: Notice) {
         // Nobody listens any more when the connection is being let go.
         self.notices.send(notice).ok();
     }
@@ -161,9 +161,9 @@ impl Listener {
 impl SlackSocketModeClientListener for Listener {
     async fn on_message(&self, _: &SlackSocketModeWssClientId, frame: String) -> Option<String> {
         match self.intake.on_frame(&frame).await {
-            Heard::Notice(notice) => self.tell(notice),
-            Heard::Acknowledge(answer) => return Some(answer),
-            Heard::Nothing => {}
+            FrameResult::Notice(notice) => self.notify(notice),
+            FrameResult::Acknowledge(answer) => return Some(answer),
+            FrameResult::Ignored => {}
         }
         None
     }
@@ -173,6 +173,6 @@ impl SlackSocketModeClientListener for Listener {
     }
 
     async fn on_disconnect(&self, _: &SlackSocketModeWssClientId) {
-        self.tell(Notice::Closed);
+        self.notify(Notice::Closed);
     }
 }

@@ -8,7 +8,7 @@ use countersign_graph::store::{Error, Outbound, Seq, ThreadMessage, why_unreadab
 
 /// The place of an entry that can be unreadable. Its text is shown to operators and names the entry in the stores.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Place {
+pub(super) enum StoredPlace {
     /// A message in a thread's mailbox; can be set aside.
     Mailbox(ThreadId, Seq),
     /// A message to be sent; can be set aside.
@@ -19,7 +19,7 @@ pub(super) enum Place {
     Other(&'static str, String),
 }
 
-impl Place {
+impl StoredPlace {
     /// Returns the kind, for metrics.
     pub(super) fn kind(&self) -> &'static str {
         match self {
@@ -46,7 +46,7 @@ impl Place {
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for StoredPlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Mailbox(thread, seq) => write!(f, "letter {thread} {seq}"),
@@ -57,7 +57,7 @@ impl fmt::Display for Place {
     }
 }
 
-impl FromStr for Place {
+impl FromStr for StoredPlace {
     type Err = ();
 
     /// Parses a place from which an entry can be set aside.
@@ -81,11 +81,11 @@ impl FromStr for Place {
 
 /// The entries that this process could not read so far.
 #[derive(Debug, Default)]
-pub(super) struct Found(Mutex<HashSet<Place>>);
+pub(super) struct UnreadableEntries(Mutex<HashSet<StoredPlace>>);
 
-impl Found {
+impl UnreadableEntries {
     /// Notes an unreadable entry, for logs and metrics; returns true the first time.
-    pub(super) fn note(&self, place: &Place, why: &str) -> bool {
+    pub(super) fn note(&self, place: &StoredPlace, why: &str) -> bool {
         let new = self.0.lock().is_ok_and(|mut found| found.insert(place.clone()));
         if new {
             metrics::counter!("countersign_store_unreadable_total", "kind" => place.kind()).increment(1);
@@ -95,13 +95,13 @@ impl Found {
     }
 
     /// Returns true if this process could not read it.
-    pub(super) fn has(&self, place: &Place) -> bool {
+    pub(super) fn has(&self, place: &StoredPlace) -> bool {
         self.0.lock().is_ok_and(|found| found.contains(place))
     }
 }
 
 /// Describes why an entry could not be read, without any of its contents.
-pub(super) fn why(error: &Error) -> String {
+pub(super) fn reason_of(error: &Error) -> String {
     match error {
         Error::Corrupt { what } => what.clone(),
         error => error.to_string(),
@@ -121,17 +121,19 @@ mod tests {
     #[test]
     fn a_place_is_read_back_from_its_name() {
         let thread = ThreadId { team: "T1".into(), channel: "C1".into(), root: "1.1".into() };
-        for place in
-            [Place::Mailbox(thread.clone(), 5), Place::Message(thread.clone(), 6), Place::Inbox(thread.partition(), 7)]
-        {
+        for place in [
+            StoredPlace::Mailbox(thread.clone(), 5),
+            StoredPlace::Message(thread.clone(), 6),
+            StoredPlace::Inbox(thread.partition(), 7),
+        ] {
             assert_eq!(place.to_string().parse(), Ok(place));
         }
         assert!(
-            Place::of_thread("action", &thread, "a1").to_string().parse::<Place>().is_err(),
+            StoredPlace::of_thread("action", &thread, "a1").to_string().parse::<StoredPlace>().is_err(),
             "it stays where it is"
         );
-        let found = Found::default();
-        let place = Place::Inbox(thread.partition(), 7);
+        let found = UnreadableEntries::default();
+        let place = StoredPlace::Inbox(thread.partition(), 7);
         assert!(
             !found.has(&place) && found.note(&place, "no reason") && !found.note(&place, "again") && found.has(&place)
         );

@@ -27,14 +27,14 @@ use countersign_graph::{
 use serde_json::{Value, json};
 
 /// The most open records of an earlier version that are taken over.
-const ADOPTED: usize = 10_000;
+const MAX_ADOPTED: usize = 10_000;
 
 /// The data to seal apart from the records of actions.
 #[derive(Clone, Copy)]
-pub struct Scope {
+pub struct SealScope {
     /// Returns true if an interaction without a seal may be handled because it decides nothing, such as the timer of a
     /// card. An earlier version has set such timers.
-    pub harmless: fn(&Value) -> bool,
+    pub may_be_unsealed: fn(&Value) -> bool,
     /// The registers that are sealed.
     pub registers: &'static [&'static str],
 }
@@ -43,7 +43,7 @@ pub struct Scope {
 pub struct SealedStore {
     inner: Arc<dyn Store>,
     keys: Arc<Keyring>,
-    scope: Scope,
+    scope: SealScope,
 }
 
 impl fmt::Debug for SealedStore {
@@ -54,7 +54,7 @@ impl fmt::Debug for SealedStore {
 
 impl SealedStore {
     /// Wraps `inner`: seals the data written to it, and checks the seals of the data read.
-    pub fn new(inner: Arc<dyn Store>, keys: Arc<Keyring>, scope: Scope) -> Self {
+    pub fn new(inner: Arc<dyn Store>, keys: Arc<Keyring>, scope: SealScope) -> Self {
         Self { inner, keys, scope }
     }
 
@@ -66,7 +66,7 @@ impl SealedStore {
     /// If the store does not answer.
     pub async fn adopt(&self) -> Result<usize, Error> {
         let statuses = vec![Status::Pending, Status::Intent];
-        let open = self.inner.actions(&ActionFilter { thread: None, statuses, limit: ADOPTED }).await?;
+        let open = self.inner.actions(&ActionFilter { thread: None, statuses, limit: MAX_ADOPTED }).await?;
         let mut adopted = 0;
         for record in open.into_iter().filter(|record| record.seal.is_none() && self.keys.digest_holds(record)) {
             let Ok(mut sealed) = record.moved(record.status) else { continue };
@@ -83,7 +83,7 @@ impl SealedStore {
         }
         for key in self.scope.registers {
             let found = self.inner.register(key).await?;
-            if !found.value.is_null() && opened(&found.value).is_none() {
+            if !found.value.is_null() && split_sealed(&found.value).is_none() {
                 self.set_register(key, found.revision, &found.value).await?;
             }
         }
@@ -100,7 +100,7 @@ impl SealedStore {
     }
 
     /// Returns a record as it was read, with the result of checking its seal.
-    fn looked_at(&self, mut record: ActionRecord) -> ActionRecord {
+    fn verified(&self, mut record: ActionRecord) -> ActionRecord {
         record.proof = self.keys.proof(ACTION, &content(&record), record.seal.as_ref());
         if record.proof.holds() && !self.keys.digest_holds(&record) {
             record.proof = match &record.keyed {
@@ -112,16 +112,16 @@ impl SealedStore {
     }
 
     /// Does the same for a place that only one record may fill: another record, even a valid one, counts as altered.
-    fn in_its_place(&self, record: ActionRecord, is_it: impl Fn(&ActionRecord) -> bool) -> ActionRecord {
-        let mut record = self.looked_at(record);
+    fn verified_in_place(&self, record: ActionRecord, is_it: impl Fn(&ActionRecord) -> bool) -> ActionRecord {
+        let mut record = self.verified(record);
         if !is_it(&record) {
             record.proof = Proof::Altered;
         }
         record
     }
 
-    fn all_looked_at(&self, records: Vec<ActionRecord>) -> Vec<ActionRecord> {
-        records.into_iter().map(|record| self.looked_at(record)).collect()
+    fn all_verified(&self, records: Vec<ActionRecord>) -> Vec<ActionRecord> {
+        records.into_iter().map(|record| self.verified(record)).collect()
     }
 
     fn sealed_changes(&self, changes: &Changes) -> Changes {
@@ -134,7 +134,7 @@ impl SealedStore {
         }
         for timer in &mut changes.timers {
             if let TimerChange::Set { entry, .. } = timer {
-                *entry = self.enclosed(INBOX, entry);
+                *entry = self.seal_value(INBOX, entry);
             }
         }
         changes
@@ -147,17 +147,17 @@ impl SealedStore {
                 let content = json!({
                     "thread": thread, "source": arrived.source(), "key": arrived.key(), "body": arrived.body(),
                 });
-                ThreadMessage::External(arrived.with_body(self.enclosed(MAIL, &content)))
+                ThreadMessage::External(arrived.with_body(self.seal_value(MAIL, &content)))
             }
             message => message.clone(),
         }
     }
 
     /// Returns messages as they were read. An event whose seal is not valid becomes one of unknown origin.
-    fn opened_messages(&self, thread: &ThreadId, mut messages: Vec<QueuedMessage>) -> Vec<QueuedMessage> {
+    fn unsealed_messages(&self, thread: &ThreadId, mut messages: Vec<QueuedMessage>) -> Vec<QueuedMessage> {
         for message in &mut messages {
             let ThreadMessage::External(arrived) = &message.message else { continue };
-            let said = self.disclosed(MAIL, arrived.body()).ok().flatten().filter(|content| {
+            let said = self.unseal_value(MAIL, arrived.body()).ok().flatten().filter(|content| {
                 let names = json!([content["thread"], content["source"], content["key"]]);
                 names == json!([thread, arrived.source(), arrived.key()])
             });
@@ -173,23 +173,23 @@ impl SealedStore {
     }
 
     /// Checks the seal of the record in an error.
-    fn told<T>(&self, result: Result<T, Error>) -> Result<T, Error> {
+    fn with_verified_record<T>(&self, result: Result<T, Error>) -> Result<T, Error> {
         result.map_err(|error| match error {
             Error::ActionMoved { id, current: Some(current) } => {
-                Error::ActionMoved { id, current: Some(Box::new(self.looked_at(*current))) }
+                Error::ActionMoved { id, current: Some(Box::new(self.verified(*current))) }
             }
             error => error,
         })
     }
 
     /// Returns a value with a seal around it.
-    fn enclosed(&self, purpose: &str, value: &Value) -> Value {
+    fn seal_value(&self, purpose: &str, value: &Value) -> Value {
         json!({ SEALED: self.keys.seal(purpose, &as_read(value)), "value": value })
     }
 
     /// Returns the value inside a seal; `None` if there is no seal. `Err` if it is not valid.
-    fn disclosed(&self, purpose: &str, value: &Value) -> Result<Option<Value>, Proof> {
-        let Some((seal, content)) = opened(value) else { return Ok(None) };
+    fn unseal_value(&self, purpose: &str, value: &Value) -> Result<Option<Value>, Proof> {
+        let Some((seal, content)) = split_sealed(value) else { return Ok(None) };
         let proof = self.keys.proof(purpose, content, Some(&seal));
         if proof.holds() { Ok(Some(content.clone())) } else { Err(proof) }
     }
@@ -218,7 +218,7 @@ fn as_read(value: &Value) -> Value {
 }
 
 /// Splits a sealed value into its seal and its contents.
-fn opened(value: &Value) -> Option<(RowSeal, &Value)> {
+fn split_sealed(value: &Value) -> Option<(RowSeal, &Value)> {
     let seal = value.get(SEALED)?;
     Some((serde_json::from_value(seal.clone()).ok()?, value.get("value")?))
 }
@@ -228,7 +228,7 @@ impl Store for SealedStore {
     async fn ingest(&self, delivery: &Delivery) -> Result<Ingested, Error> {
         let mut delivery = delivery.clone();
         match &mut delivery.to {
-            Destination::Inbox { entry, .. } => *entry = self.enclosed(INBOX, entry),
+            Destination::Inbox { entry, .. } => *entry = self.seal_value(INBOX, entry),
             Destination::Mailbox { thread, message, .. } => *message = self.sealed_message(thread, message),
         }
         self.inner.ingest(&delivery).await
@@ -243,7 +243,7 @@ impl Store for SealedStore {
     ) -> Result<Option<Acquired>, Error> {
         let acquired = self.inner.acquire(worker, ttl, now, only).await?;
         Ok(acquired.map(|acquired| {
-            let messages = self.opened_messages(&acquired.lease.thread, acquired.messages);
+            let messages = self.unsealed_messages(&acquired.lease.thread, acquired.messages);
             Acquired { messages, ..acquired }
         }))
     }
@@ -253,19 +253,19 @@ impl Store for SealedStore {
     }
 
     async fn messages(&self, lease: &Lease, after: Seq) -> Result<Vec<QueuedMessage>, Error> {
-        Ok(self.opened_messages(&lease.thread, self.inner.messages(lease, after).await?))
+        Ok(self.unsealed_messages(&lease.thread, self.inner.messages(lease, after).await?))
     }
 
     async fn unread(&self, thread: &ThreadId) -> Result<Vec<QueuedMessage>, Error> {
-        Ok(self.opened_messages(thread, self.inner.unread(thread).await?))
+        Ok(self.unsealed_messages(thread, self.inner.unread(thread).await?))
     }
 
     async fn commit(&self, lease: &Lease, expected: Version, changes: &Changes, then: Then) -> Result<Version, Error> {
-        self.told(self.inner.commit(lease, expected, &self.sealed_changes(changes), then).await)
+        self.with_verified_record(self.inner.commit(lease, expected, &self.sealed_changes(changes), then).await)
     }
 
     async fn apply(&self, changes: &Changes) -> Result<(), Error> {
-        self.told(self.inner.apply(&self.sealed_changes(changes)).await)
+        self.with_verified_record(self.inner.apply(&self.sealed_changes(changes)).await)
     }
 
     async fn claim_interaction(
@@ -276,9 +276,9 @@ impl Store for SealedStore {
     ) -> Result<Vec<ClaimedInteraction>, Error> {
         let mut claimed = self.inner.claim_interaction(worker, ttl, limit).await?;
         for interaction in &mut claimed {
-            interaction.entry = match self.disclosed(INBOX, &interaction.entry) {
+            interaction.entry = match self.unseal_value(INBOX, &interaction.entry) {
                 Ok(Some(entry)) => entry,
-                Ok(None) if (self.scope.harmless)(&interaction.entry) => continue,
+                Ok(None) if (self.scope.may_be_unsealed)(&interaction.entry) => continue,
                 // It cannot be read then, and is set aside.
                 refused => {
                     tracing::error!(interaction.seq = interaction.seq, proof = ?refused.err(), "An interaction is not one of ours");
@@ -362,16 +362,16 @@ impl Store for SealedStore {
 
     async fn action_by_approval(&self, approval: &ApprovalId) -> Result<Option<ActionRecord>, Error> {
         let found = self.inner.action_by_approval(approval).await?;
-        Ok(found.map(|record| self.in_its_place(record, |record| record.approval == *approval)))
+        Ok(found.map(|record| self.verified_in_place(record, |record| record.approval == *approval)))
     }
 
     async fn action(&self, thread: &ThreadId, id: &ActionId) -> Result<Option<ActionRecord>, Error> {
         let found = self.inner.action(thread, id).await?;
-        Ok(found.map(|record| self.in_its_place(record, |record| record.id == *id && record.thread == *thread)))
+        Ok(found.map(|record| self.verified_in_place(record, |record| record.id == *id && record.thread == *thread)))
     }
 
     async fn actions(&self, filter: &ActionFilter) -> Result<Vec<ActionRecord>, Error> {
-        Ok(self.all_looked_at(self.inner.actions(filter).await?))
+        Ok(self.all_verified(self.inner.actions(filter).await?))
     }
 
     async fn actions_under(
@@ -380,7 +380,7 @@ impl Store for SealedStore {
         statuses: &[Status],
         limit: usize,
     ) -> Result<Vec<ActionRecord>, Error> {
-        Ok(self.all_looked_at(self.inner.actions_under(labels, statuses, limit).await?))
+        Ok(self.all_verified(self.inner.actions_under(labels, statuses, limit).await?))
     }
 
     async fn load(&self, thread: &ThreadId) -> Result<Option<Saved>, Error> {
@@ -427,7 +427,7 @@ impl Store for SealedStore {
     async fn register(&self, key: &str) -> Result<Register, Error> {
         let mut found = self.inner.register(key).await?;
         if self.scope.registers.contains(&key) && !found.value.is_null() {
-            found.value = self.disclosed(key, &found.value).unwrap_or_default().unwrap_or_else(|| {
+            found.value = self.unseal_value(key, &found.value).unwrap_or_default().unwrap_or_else(|| {
                 tracing::error!(register = key, "A register is not sealed with a key of ours and counts as empty");
                 Value::Null
             });
@@ -437,7 +437,7 @@ impl Store for SealedStore {
 
     async fn set_register(&self, key: &str, expected: u64, value: &Value) -> Result<bool, Error> {
         if self.scope.registers.contains(&key) {
-            return self.inner.set_register(key, expected, &self.enclosed(key, value)).await;
+            return self.inner.set_register(key, expected, &self.seal_value(key, value)).await;
         }
         self.inner.set_register(key, expected, value).await
     }

@@ -4,11 +4,11 @@ use countersign_config as config;
 use rustix::process::{Resource, getrlimit};
 
 /// The most connections, however many descriptors there are: more are no sign of more work, only of a fault.
-const MOST: usize = 4096;
+const MAX_CONNECTIONS: usize = 4096;
 
 /// The descriptors that the process needs apart from connections of either kind: the files of the store, the runtime's
 /// own, the logs.
-const OWN: usize = 64;
+const RESERVED: usize = 64;
 
 /// Returns the number of files and sockets this process may have open, which is `RLIMIT_NOFILE`.
 pub(super) fn limit() -> usize {
@@ -21,8 +21,8 @@ pub(super) fn limit() -> usize {
 /// If that is nearly all, clients have a quarter.
 pub(super) fn for_connections(limit: usize, workers: &config::Workers) -> usize {
     let outgoing = workers.threads.saturating_add(workers.senders).saturating_mul(2);
-    let left = limit.saturating_sub(OWN.saturating_add(outgoing));
-    left.max(limit / 4).clamp(1, MOST)
+    let left = limit.saturating_sub(RESERVED.saturating_add(outgoing));
+    left.max(limit / 4).clamp(1, MAX_CONNECTIONS)
 }
 
 #[cfg(test)]
@@ -36,7 +36,7 @@ mod tests {
         (workers.threads, workers.senders) = (64, 32);
         let of = |limit: usize, workers: &config::Workers| for_connections(limit, workers);
         assert_eq!(of(1024, &workers), 1024 - 256);
-        assert_eq!(of(usize::MAX, &workers), MOST);
+        assert_eq!(of(usize::MAX, &workers), MAX_CONNECTIONS);
         assert_eq!(of(300, &workers), 75, "a quarter, if the settings would use up the rest");
         assert_eq!(of(1, &workers), 1);
         workers.threads = usize::MAX;

@@ -473,7 +473,7 @@ fn record(ask: &Ask, now: Timestamp) -> ActionRecord {
         waits: None,
         outcome: None,
         undo,
-        told: Vec::new(),
+        notified: Vec::new(),
         scope,
         edits: Vec::new(),
         origin: None,

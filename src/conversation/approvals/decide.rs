@@ -48,7 +48,7 @@ pub fn decide(
         Some(DecisionMethod::Typed(words)) => detail["how"] = json!({ "typed": AuditDraft::words(words.trim()) }),
     }
     changes.audit.push(record.event(AuditKind::Decided, decision.at, decision.by.clone(), detail));
-    changes.outbox.push(decided.redrawn(decision.at));
+    changes.outbox.push(decided.card_message(decision.at));
     if to != Status::Pending {
         changes.outbox.extend(decided.notices(decision.at));
         changes.timers.extend(record.timers().map(|key| TimerChange::Clear { key }));

@@ -57,7 +57,7 @@ fn applies_to(envelope: &Envelope, scope: &Scope) -> bool {
 fn exceeded_limits(envelope: &Envelope, measures: &[&[Measure]], scope: &Scope) -> Vec<String> {
     let beyond = |measure: &Measure| {
         let values = scope.measures.get(measure.name).map(Vec::as_slice).unwrap_or_default();
-        measure.beyond(&envelope.limits, values)
+        measure.violations(&envelope.limits, values)
     };
     measures.iter().copied().flatten().flat_map(beyond).collect()
 }

@@ -97,7 +97,7 @@ impl Approvals {
         settled.outcome = Some(outcome);
         settled.settled = Some(Settlement { by: by.clone(), at: now });
         changes.inbox_acks.push(seq);
-        changes.outbox.push(settled.redrawn(now));
+        changes.outbox.push(settled.card_message(now));
         changes.messages.push(ThreadMessage::FollowUp {
             action: record.id.clone(),
             by,
@@ -158,7 +158,7 @@ impl Approvals {
         changes.inbox_acks.push(seq);
         let detail = json!({ "reason": words });
         changes.audit.push(explained.event(AuditKind::Reasoned, now, Some(reason.by.clone()), detail));
-        changes.outbox.push(explained.redrawn(now));
+        changes.outbox.push(explained.card_message(now));
         changes.messages.push(ThreadMessage::FollowUp {
             action: record.id.clone(),
             by: reason.by.clone(),

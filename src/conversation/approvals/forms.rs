@@ -8,7 +8,7 @@ use countersign_core::{
 };
 use countersign_graph::{
     action::{ActionKind, ActionRecord, ActionRequest, Approver, Edit, Policy, Proposal, Replacement, Status},
-    engine::Matter,
+    engine::PolicyInput,
     request::Request,
     store::{Changes, Delivery, Destination, Error},
 };
@@ -212,7 +212,7 @@ impl Approvals {
             return self.ask_again(record, view, by, request, text).await.map(FormOutcome::Closed);
         }
         let irreversible = proposal.card.irreversible || kind.irreversible();
-        let policy = (self.policy_for)(&Matter { action: kind.name(), irreversible, scope: &proposal.scope });
+        let policy = (self.policy_for)(&PolicyInput { action: kind.name(), irreversible, scope: &proposal.scope });
         if let Some(reply) = self.too_few_approvers(&record, &policy, by).await {
             return Ok(FormOutcome::Stays(check::at_first_field(view, reply.words())));
         }
@@ -301,8 +301,10 @@ impl Approvals {
         newer.edits.push(edit);
         let to = Replacement { action: newer.id.clone(), slot: newer.slot.clone(), edited: true };
         let mut changes = Changes::new(CommitId::fresh(), older.thread.clone());
-        newer.put_out(&mut changes, &self.times);
-        older.give_way(&mut changes, to, Some(by), now).map_err(|error| Error::Corrupt { what: error.to_string() })?;
+        newer.publish(&mut changes, &self.times);
+        older
+            .supersede_with(&mut changes, to, Some(by), now)
+            .map_err(|error| Error::Corrupt { what: error.to_string() })?;
         match self.store.apply(&changes).await {
             Ok(()) => Ok(Ok(())),
             Err(Error::ActionMoved { current: Some(current), .. }) => Ok(Err(*current)),

@@ -248,7 +248,7 @@ impl Approvals {
         let known = known.moved(record.status).map_err(|error| Error::Corrupt { what: error.to_string() })?;
         let mut changes = Changes::new(CommitId::fresh(), record.thread.clone());
         changes.audit.push(policy::change_event(record, &known, now));
-        changes.outbox.push(known.redrawn(now));
+        changes.outbox.push(known.card_message(now));
         changes.actions.push(ActionChange { expected: Some(record.revision), record: known.clone() });
         match self.store.apply(&changes).await {
             Ok(()) => Ok(Ok((known, true))),
@@ -402,7 +402,7 @@ impl Approvals {
             return Ok(InboxAnswer::Refused(reply)); // the edit is on its way
         }
         let mut changes = Changes::new(CommitId::fresh(), record.thread.clone());
-        changes.outbox.push(record.to_be_redrawn(now));
+        changes.outbox.push(record.redraw_order(now));
         self.store.apply(&changes).await?;
         Ok(InboxAnswer::Redrawn { thread: record.thread.clone(), reply })
     }

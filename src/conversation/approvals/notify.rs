@@ -86,9 +86,9 @@ impl ApproverNotices {
         for person in people {
             let known = in_vain(&person)
                 || record.is_request_of(&person)
-                || record.told.contains(&person)
+                || record.notified.contains(&person)
                 || new.contains(&person);
-            if !known && record.told.len() + new.len() < MAX_NOTIFIED {
+            if !known && record.notified.len() + new.len() < MAX_NOTIFIED {
                 new.push(person);
             }
         }
@@ -120,12 +120,12 @@ fn notification_changes(
     seq: Seq,
 ) -> Result<Changes, Error> {
     let moved = record.moved(Status::Pending);
-    let mut told = moved.map_err(|error| Error::Corrupt { what: format!("action {}: {error}", record.id) })?;
+    let mut notified = moved.map_err(|error| Error::Corrupt { what: format!("action {}: {error}", record.id) })?;
     let mut changes = Changes::new(CommitId::fresh(), record.thread.clone());
     changes.inbox_acks.push(seq);
-    told.told = people;
-    changes.outbox = told.notices(now);
-    told.told.splice(0..0, record.told.iter().cloned());
-    changes.actions.push(ActionChange { expected: Some(record.revision), record: told });
+    notified.notified = people;
+    changes.outbox = notified.notices(now);
+    notified.notified.splice(0..0, record.notified.iter().cloned());
+    changes.actions.push(ActionChange { expected: Some(record.revision), record: notified });
     Ok(changes)
 }

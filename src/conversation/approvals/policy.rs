@@ -6,7 +6,7 @@ use countersign_config::{self as config, ContextRule, Rule};
 use countersign_core::{clock::Timestamp, ids::UserId};
 use countersign_graph::{
     action::{ActionRecord, Approver, Escalation, Policy},
-    engine::{Matter, PolicyFor},
+    engine::{PolicyFor, PolicyInput},
     store::{AuditDraft, AuditKind},
 };
 use serde_json::json;
@@ -18,7 +18,7 @@ const COVERS: &str = "covers";
 
 /// Returns the current policy for an action. Typed consent is for actions that can be undone. A standing approval is
 /// granted by those who may approve the changes that it covers.
-pub fn policy_for(settings: &config::Approvals, matter: &Matter<'_>) -> Policy {
+pub fn policy_for(settings: &config::Approvals, matter: &PolicyInput<'_>) -> Policy {
     let own = if matter.irreversible { settings.own_irreversible } else { settings.own_request };
     let (contexts, lines): (Vec<_>, Vec<_>) = rule_lines(settings, matter).into_iter().unzip();
     let lists_of = |list_of: fn(&Rule) -> Option<&Vec<String>>, usual: &Vec<String>| {
@@ -57,7 +57,7 @@ pub fn policy_for(settings: &config::Approvals, matter: &Matter<'_>) -> Policy {
 /// Returns the record with the current policy, and still with the digest of what was shown. A record that is not what
 /// was shown stays as it is: it will be refused.
 pub fn with_current_policy(policy_for: &PolicyFor, mut record: ActionRecord) -> ActionRecord {
-    let policy = policy_for(&Matter::of(&record));
+    let policy = policy_for(&PolicyInput::of(&record));
     if record.proof.holds() {
         record.policy = policy;
     }
@@ -72,7 +72,7 @@ pub fn change_event(shown: &ActionRecord, known: &ActionRecord, at: Timestamp) -
 
 /// Returns the lines of rules that a change has to satisfy, each with the most exact rule first: one for each of its
 /// contexts, and for a standing approval one more for each change that it covers. The strictest of them counts.
-fn rule_lines<'a>(settings: &config::Approvals, matter: &Matter<'a>) -> Vec<(Option<&'a str>, Vec<Rule>)> {
+fn rule_lines<'a>(settings: &config::Approvals, matter: &PolicyInput<'a>) -> Vec<(Option<&'a str>, Vec<Rule>)> {
     let covered = matter.scope.measures.get(COVERS).into_iter().flatten();
     let covered: Vec<&str> = covered.filter_map(|action| action.as_str()).collect();
     let contexts: Vec<Option<&str>> = match matter.scope.contexts.as_slice() {
@@ -309,7 +309,7 @@ mod tests {
     }
 
     fn policy(settings: &Approvals, action: &str, scope: &Scope) -> Policy {
-        policy_for(settings, &Matter { action, irreversible: false, scope })
+        policy_for(settings, &PolicyInput { action, irreversible: false, scope })
     }
 
     /// Returns a card that ana asked for, under this policy.

@@ -3,7 +3,7 @@
 use countersign_core::ids::{ApprovalId, CommitId};
 use countersign_graph::{
     action::{Decision, Status, Verdict},
-    request::in_thread,
+    request::reply_in_thread,
     store::{ActionChange, AuditKind, Changes, Error, Seq, TimerChange},
 };
 use serde_json::json;
@@ -52,7 +52,7 @@ impl Approvals {
         let mut changes = Changes::new(CommitId::fresh(), record.thread.clone());
         changes.inbox_acks.push(seq);
         changes.audit.push(record.event(AuditKind::Reminded, now, None, json!({ "expires_at": record.expires_at })));
-        changes.outbox.push(in_thread(format!("remind:{}", record.id), now, replies::reminder(&record)));
+        changes.outbox.push(reply_in_thread(format!("remind:{}", record.id), now, replies::reminder(&record)));
         self.store.apply(&changes).await?;
         Ok(InboxAnswer::Counted(record.thread))
     }
@@ -93,11 +93,11 @@ impl Approvals {
         }
         let detail = json!({ "escalated_to": record.policy.escalation });
         changes.audit.push(record.event(AuditKind::Reminded, now, None, detail));
-        changes.outbox.push(record.redrawn(now));
-        changes.outbox.push(in_thread(format!("escalate:{}", record.id), now, replies::escalated(&record)));
+        changes.outbox.push(record.card_message(now));
+        changes.outbox.push(reply_in_thread(format!("escalate:{}", record.id), now, replies::escalated(&record)));
         // Those who may decide from now on are told directly, as those were who could from the start.
         changes.timers.push(TimerChange::Set {
-            key: record.telling_timer(),
+            key: record.notification_timer(),
             due: now,
             entry: json!({ "kind": "tell", "approval": record.approval }),
         });

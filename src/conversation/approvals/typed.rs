@@ -122,7 +122,7 @@ impl Approvals {
         let unread =
             unread.iter().filter_map(|message| message.message.said_at()).filter(|said| **said < typed.ts).max();
         let Some(said) = before.and_then(|before| before.said_at.as_ref()).max(unread) else { return Ok(true) };
-        let mut slots = vec![record.slot.clone(), slot_of_notice(&record.redrawn(self.clock.now()))];
+        let mut slots = vec![record.slot.clone(), slot_of_notice(&record.card_message(self.clock.now()))];
         for reply_slots in before
             .map(|before| [before.reply_slots.clone(), ReplySlots::of(format!("turn:{}", before.turns))])
             .iter()

@@ -183,7 +183,7 @@ fn policy_lines(policies: &[ActionPolicies]) -> Vec<Text> {
 fn envelope_line(name: &str, envelope: &Envelope, measures: &[&[Measure]]) -> Text {
     let named: Vec<_> = envelope.contexts.iter().chain(&envelope.subjects).map(String::as_str).collect();
     let limits: Vec<_> =
-        measures.iter().copied().flatten().filter_map(|measure| measure.told(&envelope.limits)).collect();
+        measures.iter().copied().flatten().filter_map(|measure| measure.describe(&envelope.limits)).collect();
     let limits = if limits.is_empty() { "no limits".to_owned() } else { limits.join("; ") };
     Text::new().code(name).plain(format!(", for {}: {limits}", named.join(", ")))
 }

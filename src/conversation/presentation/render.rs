@@ -19,7 +19,7 @@ mod tests;
 
 use countersign_core::reply::{Card, CardState, Meter, Reply, Text};
 use countersign_slack::{
-    blocks::{self, FALLBACK, Message, TEXT},
+    blocks::{self, MAX_FALLBACK_CHARS, MAX_TEXT_CHARS, Message},
     mrkdwn::Mrkdwn,
 };
 
@@ -90,7 +90,8 @@ pub fn card_beside_stop(card: &Card, state: &CardState) -> Message {
 
 /// Draws lines of text as sections, in full, in as few as they need.
 pub fn sections(lines: &[Text]) -> Vec<serde_json::Value> {
-    let lines: Vec<_> = lines.iter().flat_map(|line| spans::paragraphs(&spans::one_line(line), TEXT)).collect();
+    let lines: Vec<_> =
+        lines.iter().flat_map(|line| spans::paragraphs(&spans::one_line(line), MAX_TEXT_CHARS)).collect();
     canvas::packed(&lines).iter().map(|(text, _)| blocks::section(text)).collect()
 }
 
@@ -107,7 +108,7 @@ pub fn meter(meter: &Meter) -> Vec<serde_json::Value> {
 /// Draws the status line of work in progress.
 pub fn status(text: &str) -> Message {
     let text = if text.trim().is_empty() { "Working…" } else { text };
-    let shown = Mrkdwn::new(FALLBACK / 2).italic(text);
+    let shown = Mrkdwn::new(MAX_FALLBACK_CHARS / 2).italic(text);
     if shown.is_blank() {
         return status("");
     }
@@ -116,6 +117,6 @@ pub fn status(text: &str) -> Message {
 
 /// Returns words for notifications and screen readers. Never empty: Slack refuses a message without words.
 fn fallback(words: &str) -> String {
-    let text = Mrkdwn::new(FALLBACK - 1000).plain(words.trim());
+    let text = Mrkdwn::new(MAX_FALLBACK_CHARS - 1000).plain(words.trim());
     if text.is_blank() { "…".to_owned() } else { text.finish() }
 }

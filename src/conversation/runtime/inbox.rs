@@ -1,10 +1,10 @@
-//! Handles the entries of the inbox: each once this process has claimed it, and again if that failed.
+//! Handles the interactions in the inbox: each once this process has claimed it, and again if that failed.
 //!
-//! An entry is removed in the same write as its effect where it has one in the store, and after its answer was sent
-//! where it has none. A crash in between repeats an answer to one person, never a decision.
+//! An interaction is removed in the same write as its effect where it has one in the store, and after its answer was
+//! sent where it has none. A crash in between repeats an answer to one person, never a decision.
 //!
-//! As many entries are handled at a time as there are seats, and a seat comes before a claim. An entry that fails is
-//! handled again after waits that grow; one that fails each time is kept as a dead letter.
+//! As many interactions are handled at a time as there are seats, and a seat is taken before a claim. An interaction
+//! that fails is handled again after growing waits; one that fails each time is kept as a dead letter.
 
 mod admission;
 mod again;
@@ -58,22 +58,23 @@ use crate::{
     },
 };
 
-/// The time after which another process may handle a claimed entry, in timeouts of a Slack call.
+/// The duration of a claim, in timeouts of a Slack call; after that another process may handle the interaction.
 const CLAIM_IN_TIMEOUTS: u32 = 3;
 
-/// The number of entries that a sweep claims at a time.
+/// The most interactions that a sweep claims at a time.
 const MAX_CLAIMED: usize = 32;
 
-/// The number of entries that are handled at a time.
+/// The most interactions that are handled at a time.
 const MAX_CONCURRENT: usize = 64;
 
-/// The number of times an entry is handled before it is given up. With the waits below this is about an hour.
+/// The number of attempts after which an interaction is given up. With the waits below this is about an hour.
 const MAX_ATTEMPTS: u32 = 60;
 
-/// The number of times before the person is told that Slack does not identify them. About half a minute.
+/// The number of attempts to have Slack identify the person before they get a reply that it does not. About half a
+/// minute.
 const IDENTIFICATION_ATTEMPTS: u32 = 5;
 
-/// The number of times an entry is handled for a private answer that does not arrive. About five minutes.
+/// The number of attempts to deliver a private answer. About five minutes.
 const REPLY_ATTEMPTS: u32 = 10;
 
 /// The longest wait between two attempts.
@@ -83,20 +84,20 @@ const MAX_WAIT: Duration = Duration::from_secs(60);
 #[derive(Clone)]
 pub struct Inbox(Arc<InboxDeps>, Arc<Seats>);
 
-/// The right to handle entries, one at a time.
+/// The right to handle interactions, one at a time.
 #[derive(Debug)]
 pub struct Seat(OwnedSemaphorePermit);
 
 /// The seats of an inbox.
 struct Seats {
     free: Arc<Semaphore>,
-    /// True if a caller found no seat: entries wait to be claimed.
+    /// True if a caller found no seat: interactions wait to be claimed.
     behind: AtomicBool,
 }
 
 /// The dependencies of an [`Inbox`].
 pub struct InboxDeps {
-    /// The store of the entries.
+    /// The store of the interactions.
     pub store: Arc<dyn Store>,
     /// The service that decides on clicks.
     pub approvals: Approvals,
@@ -143,14 +144,13 @@ impl Inbox {
         Self(Arc::new(deps), Arc::new(seats))
     }
 
-    /// Returns the time that an entry is claimed for. After that any process may take it: the one that claimed it is
-    /// gone.
+    /// Returns the time for which an interaction is claimed. After that any process may take it.
     pub fn claim(&self) -> Duration {
         self.0.slack.timeout() * CLAIM_IN_TIMEOUTS
     }
 
-    /// Returns a seat, if one is free. A caller without one leaves the entry unclaimed: it is taken up once a seat is
-    /// free.
+    /// Returns a seat, if one is free. A caller without one leaves the interaction unclaimed: it is taken up once a seat
+    /// is free.
     pub fn seat(&self) -> Option<Seat> {
         let seat = self.1.free.clone().try_acquire_owned().ok().map(Seat);
         if seat.is_none() {
@@ -159,15 +159,15 @@ impl Inbox {
         seat
     }
 
-    /// Handles an entry that this process has claimed, and then the entries that waited for the seat.
-    pub fn spawn(&self, entry: ClaimedInteraction, seat: Seat) {
+    /// Starts a task that handles an interaction claimed by this process, and then those that waited for the seat.
+    pub fn spawn(&self, claimed: ClaimedInteraction, seat: Seat) {
         let inbox = self.clone();
         self.0.tasks.spawn(async move {
             let Seat(_permit) = seat;
-            inbox.process(&entry).await;
+            inbox.process(&claimed).await;
             while inbox.1.behind.load(Ordering::SeqCst) {
-                let claimed = inbox.0.store.claim_interaction(inbox.0.workers.name(), inbox.claim(), 1).await;
-                match claimed.unwrap_or_default().pop() {
+                let next = inbox.0.store.claim_interaction(inbox.0.workers.name(), inbox.claim(), 1).await;
+                match next.unwrap_or_default().pop() {
                     Some(next) => inbox.process(&next).await,
                     None => inbox.1.behind.store(false, Ordering::SeqCst),
                 }
@@ -175,35 +175,35 @@ impl Inbox {
         });
     }
 
-    /// Takes up entries that no process handles, as far as there are seats.
+    /// Takes up interactions that no process handles, as far as there are seats.
     pub async fn sweep(&self) -> Result<(), Error> {
         let mut seats: Vec<Seat> = std::iter::from_fn(|| self.seat()).take(MAX_CLAIMED).collect();
         if seats.is_empty() {
             return Ok(());
         }
-        for entry in self.0.store.claim_interaction(self.0.workers.name(), self.claim(), seats.len()).await? {
+        for claimed in self.0.store.claim_interaction(self.0.workers.name(), self.claim(), seats.len()).await? {
             let Some(seat) = seats.pop() else { break }; // no store gives more than it is asked for
-            self.spawn(entry, seat);
+            self.spawn(claimed, seat);
         }
         Ok(())
     }
 
-    /// Handles an entry; if that fails, it is handled again later, or given up.
-    async fn process(&self, entry: &ClaimedInteraction) {
-        if entry.attempts >= MAX_ATTEMPTS {
-            return self.give_up(entry, "its handling never ended").await; // not even with an error
+    /// Handles an interaction; if that fails, it is handled again later, or given up.
+    async fn process(&self, claimed: &ClaimedInteraction) {
+        if claimed.attempts >= MAX_ATTEMPTS {
+            return self.give_up(claimed, "its handling never ended").await; // not even with an error
         }
-        let Err(error) = self.handle(entry).await else { return };
-        if entry.attempts + 1 >= MAX_ATTEMPTS {
-            return self.give_up(entry, &error.to_string()).await;
+        let Err(error) = self.handle(claimed).await else { return };
+        if claimed.attempts + 1 >= MAX_ATTEMPTS {
+            return self.give_up(claimed, &error.to_string()).await;
         }
         tracing::warn!(
-            attempts = entry.attempts,
+            attempts = claimed.attempts,
             error = countersign_core::cause::chain(&error),
             "An interaction will be handled again"
         );
-        let wait = Duration::from_secs(1).saturating_mul(1 << entry.attempts.min(6)).min(MAX_WAIT);
-        if let Err(error) = self.0.store.retry_interaction(entry, wait).await {
+        let wait = Duration::from_secs(1).saturating_mul(1 << claimed.attempts.min(6)).min(MAX_WAIT);
+        if let Err(error) = self.0.store.retry_interaction(claimed, wait).await {
             tracing::warn!(
                 error = countersign_core::cause::chain(&error),
                 "An interaction waits until its claim is over"
@@ -211,10 +211,10 @@ impl Inbox {
         }
     }
 
-    /// Keeps an entry as a dead letter, and tells the person who waits for an answer.
-    async fn give_up(&self, entry: &ClaimedInteraction, why: &str) {
+    /// Keeps an interaction as a dead letter, and notifies the person who waits for an answer.
+    async fn give_up(&self, claimed: &ClaimedInteraction, why: &str) {
         tracing::error!(why, "An interaction is given up and kept as unhandled");
-        if let Err(error) = self.0.store.fail_interaction(entry, why, self.0.clock.now()).await {
+        if let Err(error) = self.0.store.fail_interaction(claimed, why, self.0.clock.now()).await {
             tracing::warn!(
                 error = countersign_core::cause::chain(&error),
                 "An interaction that was given up is not kept yet"
@@ -222,7 +222,7 @@ impl Inbox {
             return;
         }
         metrics::counter!("countersign_unhandled_total").increment(1);
-        match serde_json::from_value(entry.entry.clone()) {
+        match serde_json::from_value(claimed.entry.clone()) {
             Ok(Interaction::Click(click)) => drop(self.reply_to_click(&click, &undelivered::not_handled()).await),
             Ok(
                 Interaction::TypedAnswer(TypedAnswer { by, thread, .. })
@@ -239,16 +239,16 @@ impl Inbox {
 
     async fn handle(&self, claimed: &ClaimedInteraction) -> Result<(), Error> {
         let deps = &self.0;
-        let entry: Interaction = match serde_json::from_value(claimed.entry.clone()) {
-            Ok(entry) => entry,
+        let interaction: Interaction = match serde_json::from_value(claimed.entry.clone()) {
+            Ok(interaction) => interaction,
             Err(error) => {
                 return deps.store.set_aside_interaction(claimed.partition, claimed.seq, &why_unreadable(&error)).await;
             }
         };
-        if self.refuse_unauthorized(claimed, &entry).await? {
+        if self.refuse_unauthorized(claimed, &interaction).await? {
             return Ok(());
         }
-        let answer = match &entry {
+        let answer = match &interaction {
             Interaction::Click(click) => deps.approvals.on_click(click, claimed.seq).await?,
             Interaction::TypedAnswer(typed) => deps.approvals.on_typed(typed, claimed.seq).await?,
             Interaction::ThreadCommand(request) => self.execute(request, claimed.seq).await?,
@@ -294,7 +294,7 @@ impl Inbox {
                 }
                 stopped.thread.map_or(InboxAnswer::NoAnswer, InboxAnswer::Counted)
             }
-            // Said to nobody in a thread where the bot is not, it is no order.
+            // Typed in a thread where the bot takes no part, and not addressed to it: no command.
             Interaction::Notebook { thread, addressed: false, .. } if deps.store.load(thread).await?.is_none() => {
                 InboxAnswer::NoAnswer
             }
@@ -338,7 +338,7 @@ impl Inbox {
                 InboxAnswer::NoAnswer
             }
         };
-        let answer = match (answer, &entry) {
+        let answer = match (answer, &interaction) {
             (InboxAnswer::Unanswered { .. }, _) if claimed.attempts < IDENTIFICATION_ATTEMPTS => {
                 return Err(retry_later("Slack does not say who that was"));
             }
@@ -351,14 +351,14 @@ impl Inbox {
             }
             (answer, _) => answer,
         };
-        // The tab is drawn as the press left it. For a private word the thread does not wait.
-        if let Interaction::Click(click) = &entry
+        // The tab is drawn as the press left it. The thread does not wait for a private reply.
+        if let Interaction::Click(click) = &interaction
             && click.is_in_home()
         {
             self.reply_at_home(click, answer.reply()).await;
         }
         self.continue_thread(&answer);
-        let delivery = match (&entry, answer.reply()) {
+        let delivery = match (&interaction, answer.reply()) {
             (Interaction::Click(click), Some(reply)) if !click.is_in_home() => self.reply_to_click(click, reply).await,
             (Interaction::TypedAnswer(typed), Some(reply)) => {
                 self.post_privately(&typed.by, &typed.thread.channel, Some(&typed.thread.root), reply).await
@@ -486,7 +486,7 @@ impl Inbox {
     }
 }
 
-/// Returns the error that has an entry handled again.
+/// Returns the error that has an interaction handled again.
 fn retry_later(why: &'static str) -> Error {
     Error::Unavailable(why.into())
 }

@@ -14,7 +14,7 @@
 //! A message goes by a [`Channel`], which is Slack but for [`Outbound::Elsewhere`]; one for a channel that this program
 //! does not have stays in the outbox.
 //!
-//! As many tasks run as there are seats. A caller that finds none puts the thread in a line ([`mod@queue`]) of limited
+//! As many tasks run as there are seats. A caller that finds none puts the thread in a queue ([`mod@queue`]) of limited
 //! length: threads that do not fit are found by the next sweep.
 
 mod attempt;
@@ -169,7 +169,7 @@ impl Sender {
         self.start_task();
     }
 
-    /// Takes up the threads in line, if there is a seat: a seat comes before a claim, whose time is for sending.
+    /// Starts a task for the queued threads, if there is a seat. The seat comes before a claim, whose time is for sending.
     fn start_task(&self) {
         let Ok(seat) = self.0.seats.clone().try_acquire_owned() else { return };
         self.0.tasks.spawn(self.clone().serve_queue(seat));
@@ -183,7 +183,7 @@ impl Sender {
                 }
             }
             drop(seat);
-            // Somebody may have come between the last look and the seat's being free, and have found none.
+            // A thread may have been queued between the last `pop` and the release of the seat, and have found no seat.
             if self.0.queue.is_empty() {
                 return;
             }
@@ -295,7 +295,7 @@ impl Sender {
             replaced_by.is_some() && replaced_by == newer.outgoing.slot.as_ref()
         });
         let mut changes = Changes::new(CommitId::fresh(), newer.thread.clone());
-        changes.outbox.extend(older.map(|record| record.redrawn(self.0.clock.now())));
+        changes.outbox.extend(older.map(|record| record.card_message(self.0.clock.now())));
         if !changes.outbox.is_empty()
             && let Err(error) = self.0.store.apply(&changes).await
         {
@@ -306,7 +306,7 @@ impl Sender {
         }
     }
 
-    /// Returns whether Slack would take the message now.
+    /// Returns the clearance for the message: if Slack would take it now.
     fn clearance(&self, claimed: &Claimed) -> Clearance {
         let (Some(pacing), Some(method)) = (&self.0.pacing, method(claimed)) else { return Clearance::Go };
         let message = claimed.posted.as_ref().map(|posted| &posted.ts);

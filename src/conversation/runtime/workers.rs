@@ -21,7 +21,7 @@ use countersign_core::{
     ids::{GraphName, ThreadId, WorkerId},
 };
 use countersign_graph::{
-    engine::{Engine, leave_to_another},
+    engine::{Engine, release_to_another},
     node::State,
     store::{Acquired, Error, Lease, Store},
     unwind::caught,
@@ -231,7 +231,7 @@ impl Workers {
             Some(engine) => engine.advance(acquired).await,
             None => {
                 let unknown = Error::OtherGraph { thread: thread.clone(), graph: graph.clone() };
-                leave_to_another(&*self.0.store, &*self.0.clock, &acquired, unknown).await
+                release_to_another(&*self.0.store, &*self.0.clock, &acquired, unknown).await
             }
         }
     }

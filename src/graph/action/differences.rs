@@ -7,7 +7,7 @@ use countersign_core::reply::{Fact, Text};
 use serde_json::{Map, Value};
 
 /// The longest value that is shown, in characters.
-const LONGEST: usize = 300;
+const MAX_VALUE_CHARS: usize = 300;
 
 /// Returns one fact for each value that differs, with the value shown and the value found.
 pub fn differences(shown: &Value, found: &Value) -> Vec<Fact> {
@@ -74,7 +74,7 @@ fn words(value: &Value) -> String {
         }
         other => other.to_string(),
     };
-    match words.char_indices().nth(LONGEST) {
+    match words.char_indices().nth(MAX_VALUE_CHARS) {
         Some((cut, _)) => format!("{}… ({} characters)", &words[..cut], words.chars().count()),
         None => words,
     }
@@ -91,7 +91,7 @@ mod tests {
 
     use super::*;
 
-    fn told(shown: &Value, found: &Value) -> String {
+    fn described(shown: &Value, found: &Value) -> String {
         let line = |fact: Fact| {
             format!("{}: {} → {}", fact.label, fact.before.unwrap_or_default().words(), fact.after.words())
         };
@@ -108,7 +108,7 @@ mod tests {
             "status": "enrolling", "updated_at": "Tuesday", "tags": ["a"], "open": false, "same": { "x": 1 },
             "conditions": [{ "code": "control", "weight": 70 }, { "code": "variant", "weight": 30 }], "new": 7,
         });
-        assert_snapshot!(told(&shown, &found), @"
+        assert_snapshot!(described(&shown, &found), @"
         Conditions 1 weight: 50 → 70
         Conditions 2 weight: 50 → 30
         Gone: was here → nothing
@@ -124,12 +124,12 @@ mod tests {
     fn two_readings_alike_differ_in_nothing() {
         let reading = json!({ "status": "inactive", "points": [["a"], ["b"]] });
         assert!(differences(&reading, &reading).is_empty());
-        assert_snapshot!(told(&json!(1), &json!("1")), @"All of it: 1 → 1");
+        assert_snapshot!(described(&json!(1), &json!("1")), @"All of it: 1 → 1");
     }
 
     #[test]
     fn a_very_long_value_says_how_long_it_is() {
         let long = "ä".repeat(1000);
-        assert!(told(&json!({ "text": long }), &json!({})).contains("… (1000 characters) → nothing"));
+        assert!(described(&json!({ "text": long }), &json!({})).contains("… (1000 characters) → nothing"));
     }
 }

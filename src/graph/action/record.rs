@@ -102,8 +102,8 @@ pub struct ActionRecord {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub undo: Option<Undo>,
     /// The people who were notified directly that it waits for them.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub told: Vec<UserId>,
+    #[serde(rename = "told", default, skip_serializing_if = "Vec::is_empty")]
+    pub notified: Vec<UserId>,
     /// The things that the change is about.
     #[serde(default, skip_serializing_if = "Scope::is_empty")]
     pub scope: Scope,
@@ -210,7 +210,7 @@ impl ActionRecord {
     }
 
     /// Returns the key of the timer that notifies the people whom the policy names.
-    pub fn telling_timer(&self) -> String {
+    pub fn notification_timer(&self) -> String {
         format!("tell:{}", self.id)
     }
 
@@ -226,7 +226,7 @@ impl ActionRecord {
 
     /// Returns the keys of all timers that an open card has.
     pub fn timers(&self) -> [String; 4] {
-        [self.expiry_timer(), self.reminder_timer(), self.escalation_timer(), self.telling_timer()]
+        [self.expiry_timer(), self.reminder_timer(), self.escalation_timer(), self.notification_timer()]
     }
 
     /// Returns the key under which the thread waits for the decision: that of the first version.

@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// The longest text of a message in the record, in characters; the hash of the whole binds the rest.
-const LONGEST_TEXT: usize = 4000;
+const MAX_TEXT_CHARS: usize = 4000;
 
 /// One event for the record, before it is chained.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -47,7 +47,7 @@ impl AuditDraft {
 
     /// Returns a text for a detail: one that is too long is cut, and bound by the hash of the whole.
     pub fn words(text: &str) -> Value {
-        match text.char_indices().nth(LONGEST_TEXT) {
+        match text.char_indices().nth(MAX_TEXT_CHARS) {
             None => json!({ "text": text }),
             Some((end, _)) => {
                 let whole = Digest::of(&[&json!(text)]);
@@ -268,8 +268,8 @@ mod tests {
 
     #[test]
     fn a_long_text_is_cut_and_bound() {
-        let words = AuditDraft::words(&"ä".repeat(LONGEST_TEXT + 1));
-        assert_eq!(words["text"].as_str().unwrap().chars().count(), LONGEST_TEXT);
-        assert_eq!(words["cut"]["characters"], LONGEST_TEXT + 1);
+        let words = AuditDraft::words(&"ä".repeat(MAX_TEXT_CHARS + 1));
+        assert_eq!(words["text"].as_str().unwrap().chars().count(), MAX_TEXT_CHARS);
+        assert_eq!(words["cut"]["characters"], MAX_TEXT_CHARS + 1);
     }
 }

@@ -38,7 +38,7 @@ pub enum Undelivered {
 
 impl DeadLetter {
     /// The time for which it is kept.
-    pub const KEPT: Duration = Duration::from_secs(30 * 24 * 3600);
+    pub const KEPT_FOR: Duration = Duration::from_secs(30 * 24 * 3600);
 
     /// Returns true if it is the message of a slot of a thread.
     pub fn fills(&self, thread: &ThreadId, slot: &Slot) -> bool {

@@ -144,7 +144,7 @@ pub struct External {
 
 /// The error of an event too long to be kept in a mailbox.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("it has {bytes} bytes, and at most {} are taken", External::LONGEST_BODY)]
+#[error("it has {bytes} bytes, and at most {} are taken", External::MAX_BODY_BYTES)]
 pub struct TooLong {
     /// The length in bytes.
     pub bytes: usize,
@@ -152,16 +152,16 @@ pub struct TooLong {
 
 impl External {
     /// The longest body, in bytes of JSON. Larger data belongs among the blobs, and its hash into the body.
-    pub const LONGEST_BODY: usize = 64 << 10;
+    pub const MAX_BODY_BYTES: usize = 64 << 10;
 
     /// Creates an event of the system `source`, by its key there: the same key twice is the same event.
     ///
     /// # Errors
     ///
-    /// [`TooLong`] if the body is longer than [`Self::LONGEST_BODY`].
+    /// [`TooLong`] if the body is longer than [`Self::MAX_BODY_BYTES`].
     pub fn new(source: impl Into<String>, key: impl Into<String>, body: Value) -> Result<Self, TooLong> {
         let bytes = body.to_string().len();
-        if bytes > Self::LONGEST_BODY {
+        if bytes > Self::MAX_BODY_BYTES {
             return Err(TooLong { bytes });
         }
         Ok(Self { source: source.into(), key: key.into(), body })

@@ -218,7 +218,7 @@ pub trait Store: Send + Sync + fmt::Debug {
     async fn fire_timers(&self, now: Timestamp) -> Result<usize, Error>;
 
     /// Drops data that is kept for a time only: deduplication keys older than a day, entries parked for two minutes,
-    /// bytes whose time is over, dead letters older than [`DeadLetter::KEPT`]. Puts back entries that another process
+    /// bytes whose time is over, dead letters older than [`DeadLetter::KEPT_FOR`]. Puts back entries that another process
     /// set aside and this one can read.
     async fn sweep(&self, now: Timestamp) -> Result<(), Error>;
 

@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use crate::{Block, Response, Usage};
 
 /// The longest piece of unreadable arguments that is kept, in characters.
-const LONGEST_ODD: usize = 300;
+const MAX_KEPT_ARGUMENTS: usize = 300;
 
 /// The reason why an answer that had begun does not end.
 #[derive(Debug, PartialEq)]
@@ -31,14 +31,14 @@ pub enum Broken {
 #[derive(Debug, Default)]
 pub struct ApiAnswer {
     model: String,
-    pieces: BTreeMap<u64, Piece>,
+    pieces: BTreeMap<u64, PartialBlock>,
     stop_reason: Option<String>,
     tokens: Tokens,
 }
 
 /// A block as far as it was received.
 #[derive(Debug, Default)]
-struct Piece {
+struct PartialBlock {
     block: Map<String, Value>,
     arguments: String,
 }
@@ -104,7 +104,7 @@ struct Tokens {
 }
 
 impl Tokens {
-    fn then(self, later: Self) -> Self {
+    fn merge(self, later: Self) -> Self {
         Self {
             input_tokens: later.input_tokens.or(self.input_tokens),
             cache_creation_input_tokens: later.cache_creation_input_tokens.or(self.cache_creation_input_tokens),
@@ -120,14 +120,14 @@ impl ApiAnswer {
     /// # Errors
     ///
     /// [`Broken`], if there will be no answer.
-    pub fn hear(&mut self, event: &str) -> Result<bool, Broken> {
+    pub fn take_event(&mut self, event: &str) -> Result<bool, Broken> {
         match serde_json::from_str(event).map_err(|error| Broken::Unreadable(unreadable(&error)))? {
             Event::MessageStart { message } => {
                 self.model = message.model;
-                self.tokens = self.tokens.then(message.usage);
+                self.tokens = self.tokens.merge(message.usage);
             }
             Event::ContentBlockStart { index, content_block } => {
-                self.pieces.insert(index, Piece { block: content_block, arguments: String::new() });
+                self.pieces.insert(index, PartialBlock { block: content_block, arguments: String::new() });
             }
             Event::ContentBlockDelta { index, delta } => {
                 let unknown = || Broken::Unreadable(format!("block {index} goes on before it begins"));
@@ -135,7 +135,7 @@ impl ApiAnswer {
             }
             Event::MessageDelta { delta, usage } => {
                 self.stop_reason = delta.stop_reason.or(self.stop_reason.take());
-                self.tokens = self.tokens.then(usage);
+                self.tokens = self.tokens.merge(usage);
             }
             Event::MessageStop => return Ok(true),
             Event::Error { error: Fault { kind, message } } => return Err(Broken::Reported { kind, message }),
@@ -152,7 +152,7 @@ impl ApiAnswer {
     pub fn finish(self) -> Result<Response, Broken> {
         let Self { model, pieces, stop_reason, tokens } = self;
         let stop_reason = stop_reason.ok_or_else(|| Broken::Unreadable("it ends without a reason".to_owned()))?;
-        let content = pieces.into_values().map(Piece::finish).collect();
+        let content = pieces.into_values().map(PartialBlock::finish).collect();
         let count = |tokens: Option<u64>| tokens.unwrap_or_default();
         let usage = Usage {
             model,
@@ -164,7 +164,7 @@ impl ApiAnswer {
     }
 }
 
-impl Piece {
+impl PartialBlock {
     fn add(&mut self, delta: Value) {
         let text = |member: &str| delta[member].as_str().unwrap_or_default();
         match delta["type"].as_str().unwrap_or_default() {
@@ -190,7 +190,7 @@ impl Piece {
     fn finish(mut self) -> Block {
         if !self.arguments.trim().is_empty() {
             let input = serde_json::from_str(&self.arguments).unwrap_or_else(|_| {
-                let kept: String = self.arguments.chars().take(LONGEST_ODD).collect();
+                let kept: String = self.arguments.chars().take(MAX_KEPT_ARGUMENTS).collect();
                 Value::from(kept)
             });
             self.block.insert("input".to_owned(), input);
@@ -216,7 +216,7 @@ mod tests {
     fn heard(events: &[Value]) -> Result<Response, Broken> {
         let mut answer = ApiAnswer::default();
         for event in events {
-            if answer.hear(&event.to_string())? {
+            if answer.take_event(&event.to_string())? {
                 return answer.finish();
             }
         }
@@ -280,7 +280,7 @@ mod tests {
     #[test]
     fn arguments_that_are_no_json_become_a_string() {
         assert_eq!(arguments(&["{\"at\": "]), json!("{\"at\": "));
-        assert_eq!(arguments(&["x".repeat(5_000).as_str()]).as_str().unwrap().len(), LONGEST_ODD);
+        assert_eq!(arguments(&["x".repeat(5_000).as_str()]).as_str().unwrap().len(), MAX_KEPT_ARGUMENTS);
     }
 
     #[test]
@@ -315,10 +315,10 @@ mod tests {
     #[test]
     fn nonsense_is_unreadable_and_not_quoted() {
         let mut answer = ApiAnswer::default();
-        assert_eq!(answer.hear("<html>"), Err(Broken::Unreadable("an event is no JSON".into())));
+        assert_eq!(answer.take_event("<html>"), Err(Broken::Unreadable("an event is no JSON".into())));
         let early =
             json!({ "type": "content_block_delta", "index": 3, "delta": { "type": "text_delta", "text": "!" } });
-        assert!(matches!(answer.hear(&early.to_string()), Err(Broken::Unreadable(_))));
+        assert!(matches!(answer.take_event(&early.to_string()), Err(Broken::Unreadable(_))));
         assert!(matches!(heard(&[json!({ "type": "message_stop" })]), Err(Broken::Unreadable(_))));
     }
 }

@@ -26,11 +26,11 @@ use crate::{Error, Model, Request, Response};
 /// The version of the API.
 const VERSION: &str = "2023-06-01";
 /// The longest answer that is read, in bytes.
-const LONGEST_ANSWER: usize = 8 * 1024 * 1024;
+const MAX_ANSWER_BYTES: usize = 8 * 1024 * 1024;
 /// The most that is read of a refusal, in bytes.
-const LONGEST_REFUSAL: usize = 64 * 1024;
+const MAX_REFUSAL_BYTES: usize = 64 * 1024;
 /// The longest piece of the API's own words in an error, in characters.
-const LONGEST_REASON: usize = 240;
+const MAX_REASON_CHARS: usize = 240;
 
 /// The failure of an attempt.
 #[derive(Debug)]
@@ -47,7 +47,7 @@ enum Failure {
 }
 
 impl Failure {
-    fn passing(reason: impl Into<String>) -> Self {
+    fn temporary(reason: impl Into<String>) -> Self {
         Self::Passing { reason: reason.into(), at_least: None }
     }
 }
@@ -77,7 +77,7 @@ impl AnthropicModel {
     async fn attempt(&self, body: &[u8], longest: Duration) -> Result<Response, Failure> {
         match timeout(longest, self.ask(body)).await {
             Ok(outcome) => outcome,
-            Err(_) => Err(Failure::passing(format!("no complete answer in {longest:.1?}"))),
+            Err(_) => Err(Failure::temporary(format!("no complete answer in {longest:.1?}"))),
         }
     }
 
@@ -90,7 +90,7 @@ impl AnthropicModel {
             .header(header::CONTENT_TYPE, "application/json")
             .header(header::ACCEPT, "text/event-stream")
             .body(body.to_vec());
-        let response = sent.send().await.map_err(|error| Failure::passing(innermost(error)))?;
+        let response = sent.send().await.map_err(|error| Failure::temporary(innermost(error)))?;
         if !response.status().is_success() {
             return Err(refusal(response).await);
         }
@@ -100,9 +100,9 @@ impl AnthropicModel {
     async fn listen(&self, response: reqwest::Response) -> Result<Response, Failure> {
         let mut heard = 0;
         let bytes = response.bytes_stream().map(move |chunk| {
-            let chunk = chunk.map_err(|error| Failure::passing(innermost(error)))?;
+            let chunk = chunk.map_err(|error| Failure::temporary(innermost(error)))?;
             heard += chunk.len();
-            if heard > LONGEST_ANSWER { Err(decode("it does not end")) } else { Ok(chunk) }
+            if heard > MAX_ANSWER_BYTES { Err(decode("it does not end")) } else { Ok(chunk) }
         });
         let mut events = pin!(bytes.eventsource());
         let patience = self.timeout / 4;
@@ -112,10 +112,10 @@ impl AnthropicModel {
                 Ok(Some(Ok(event))) => event,
                 Ok(Some(Err(eventsource_stream::EventStreamError::Transport(failure)))) => return Err(failure),
                 Ok(Some(Err(_))) => return Err(decode("it is no stream of events")),
-                Ok(None) => return Err(Failure::passing("the answer broke off")),
-                Err(_) => return Err(Failure::passing(format!("silent for {patience:.1?}"))),
+                Ok(None) => return Err(Failure::temporary("the answer broke off")),
+                Err(_) => return Err(Failure::temporary(format!("silent for {patience:.1?}"))),
             };
-            if answer.hear(&event.data).map_err(broken)? {
+            if answer.take_event(&event.data).map_err(broken)? {
                 return answer.finish().map_err(broken);
             }
         }
@@ -205,7 +205,7 @@ async fn refusal(mut response: reqwest::Response) -> Failure {
     let mut body = Vec::new();
     while let Ok(Some(chunk)) = response.chunk().await {
         body.extend_from_slice(&chunk);
-        if body.len() > LONGEST_REFUSAL {
+        if body.len() > MAX_REFUSAL_BYTES {
             break;
         }
     }
@@ -218,13 +218,13 @@ async fn refusal(mut response: reqwest::Response) -> Failure {
     }
     match status {
         StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => Failure::Lasting(Error::Auth),
-        _ if hopeless && is_passing(status) => Failure::Lasting(Error::Unavailable { reason }),
-        _ if is_passing(status) => Failure::Passing { reason, at_least },
+        _ if hopeless && is_temporary(status) => Failure::Lasting(Error::Unavailable { reason }),
+        _ if is_temporary(status) => Failure::Passing { reason, at_least },
         _ => Failure::Lasting(Error::Refused { reason }),
     }
 }
 
-fn is_passing(status: StatusCode) -> bool {
+fn is_temporary(status: StatusCode) -> bool {
     matches!(status.as_u16(), 408 | 409 | 429) || status.is_server_error()
 }
 
@@ -239,7 +239,7 @@ fn broken(broken: Broken) -> Failure {
                 "invalid_request_error" | "not_found_error" | "request_too_large" | "billing_error" => {
                     Failure::Lasting(Error::Refused { reason })
                 }
-                _ => Failure::passing(reason),
+                _ => Failure::temporary(reason),
             }
         }
     }
@@ -252,7 +252,7 @@ fn decode(reason: &str) -> Failure {
 /// Shortens text to one line of bounded length.
 fn shortened(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    match line.char_indices().nth(LONGEST_REASON) {
+    match line.char_indices().nth(MAX_REASON_CHARS) {
         None => line,
         Some((end, _)) => format!("{}…", &line[..end]),
     }

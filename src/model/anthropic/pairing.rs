@@ -5,7 +5,7 @@
 
 use serde_json::Value;
 
-use super::request::Said;
+use super::request::ApiMessage;
 use crate::Role;
 
 /// Checks a conversation in which speakers alternate.
@@ -13,7 +13,7 @@ use crate::Role;
 /// # Errors
 ///
 /// The fault, without the contents.
-pub(super) fn check(messages: &[Said]) -> Result<(), String> {
+pub(super) fn check(messages: &[ApiMessage]) -> Result<(), String> {
     match (messages.first(), messages.last()) {
         (Some(first), Some(last)) if first.role == Role::User && last.role == Role::User => {}
         _ => return Err("the conversation must begin and end with a person or a tool".to_owned()),
@@ -46,12 +46,12 @@ pub(super) fn check(messages: &[Said]) -> Result<(), String> {
     Ok(()) // the last message is no model's, so no call is left open
 }
 
-fn ids<'a>(message: &'a Said, kind: &'a str, member: &'a str) -> impl Iterator<Item = &'a str> {
+fn ids<'a>(message: &'a ApiMessage, kind: &'a str, member: &'a str) -> impl Iterator<Item = &'a str> {
     message.content.iter().filter(move |block| block["type"] == kind).filter_map(move |block| block[member].as_str())
 }
 
 /// Returns the ids of the calls that a message answers before anything else.
-fn leading_results(message: &Said) -> Vec<&str> {
+fn leading_results(message: &ApiMessage) -> Vec<&str> {
     let results = message.content.iter().take_while(|block| block["type"] == "tool_result");
     results.filter_map(|block| block.get("tool_use_id").and_then(Value::as_str)).collect()
 }
@@ -62,12 +62,12 @@ mod tests {
 
     use super::*;
 
-    fn user(content: Value) -> Said {
-        Said { role: Role::User, content: content.as_array().unwrap().clone() }
+    fn user(content: Value) -> ApiMessage {
+        ApiMessage { role: Role::User, content: content.as_array().unwrap().clone() }
     }
 
-    fn model(content: Value) -> Said {
-        Said { role: Role::Assistant, content: content.as_array().unwrap().clone() }
+    fn model(content: Value) -> ApiMessage {
+        ApiMessage { role: Role::Assistant, content: content.as_array().unwrap().clone() }
     }
 
     fn text() -> Value {
@@ -96,7 +96,7 @@ mod tests {
 
     #[test]
     fn whatever_is_broken_is_named() {
-        let broken = |messages: &[Said]| check(messages).unwrap_err();
+        let broken = |messages: &[ApiMessage]| check(messages).unwrap_err();
         let hello = || user(json!([text()]));
         assert!(broken(&[]).contains("begin and end"));
         assert!(broken(&[hello(), model(json!([text()]))]).contains("begin and end"));

@@ -22,12 +22,12 @@ pub(super) struct Body<'a> {
     tool_choice: Option<Value>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     system: Vec<Value>,
-    messages: Vec<Said>,
+    messages: Vec<ApiMessage>,
 }
 
 /// A message on the wire.
 #[derive(Debug, PartialEq, Serialize)]
-pub(super) struct Said {
+pub(super) struct ApiMessage {
     pub(super) role: Role,
     pub(super) content: Vec<Value>,
 }
@@ -88,18 +88,18 @@ fn mark(block: &mut Value) {
     block["cache_control"] = json!({ "type": "ephemeral" });
 }
 
-fn messages(request: &Request) -> Vec<Said> {
-    let mut history: Vec<Said> = request.history.iter().map(said).collect();
+fn messages(request: &Request) -> Vec<ApiMessage> {
+    let mut history: Vec<ApiMessage> = request.history.iter().map(said).collect();
     let last = history.iter_mut().rev().find_map(|message| message.content.last_mut());
     if let Some(last) = last
         && ["text", "tool_use", "tool_result"].iter().any(|kind| last["type"] == *kind)
     {
         mark(last);
     }
-    let situation = Said { role: Role::User, content: vec![situation(&request.situation)] };
+    let situation = ApiMessage { role: Role::User, content: vec![situation(&request.situation)] };
     let exchange = request.exchange.iter().map(said);
 
-    let mut messages: Vec<Said> = Vec::new();
+    let mut messages: Vec<ApiMessage> = Vec::new();
     for message in history.into_iter().chain([situation]).chain(exchange) {
         match messages.last_mut() {
             _ if message.content.is_empty() => {}
@@ -112,10 +112,10 @@ fn messages(request: &Request) -> Vec<Said> {
 }
 
 /// Converts a message, without what the API does not take back: blank words, arguments that are no object.
-fn said(message: &Message) -> Said {
+fn said(message: &Message) -> ApiMessage {
     let blocks = message.content.iter().map(|block| json!(block));
     let filled = blocks.filter(|block| block["type"] != "text" || block["text"].as_str().is_some_and(has_words));
-    Said { role: message.role, content: filled.map(with_an_object).collect() }
+    ApiMessage { role: message.role, content: filled.map(with_an_object).collect() }
 }
 
 fn has_words(text: &str) -> bool {

@@ -14,7 +14,7 @@ use super::{ACCOUNT, KEY};
 /// The tolerated difference between clocks, in seconds.
 const SKEW: i64 = 300;
 /// The longest validity of an assertion, in seconds.
-const LONGEST: i64 = 3600;
+const MAX_LIFETIME: i64 = 3600;
 
 /// Base64 as in a JWT; padding is unusual but read.
 const LENIENT: GeneralPurpose = GeneralPurpose::new(
@@ -50,7 +50,7 @@ pub(super) fn check(jwt: &str, endpoint: &str, now: i64) -> Result<(), Refusal> 
         return Err(("invalid_grant", "Invalid JWT: Failed audience check."));
     }
     let (Some(iat), Some(exp)) = (claims["iat"].as_i64(), claims["exp"].as_i64()) else { return Err(malformed) };
-    if exp <= now - SKEW || iat > now + SKEW || exp - iat > LONGEST {
+    if exp <= now - SKEW || iat > now + SKEW || exp - iat > MAX_LIFETIME {
         return Err((
             "invalid_grant",
             "Invalid JWT: Token must be a short-lived token (60 minutes) and in a reasonable timeframe. \

@@ -17,7 +17,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 /// The default number of entries of a kind that are kept in memory; older ones remain in the file.
-const KEPT: usize = 50_000;
+const MAX_KEPT: usize = 50_000;
 
 /// A call that the app made.
 #[derive(Clone, Debug, Serialize)]
@@ -104,7 +104,7 @@ impl Ledger {
             Some(path) => Some(Mutex::new(private_file::append(path)?)),
             None => None,
         };
-        let kept = AtomicUsize::new(KEPT);
+        let kept = AtomicUsize::new(MAX_KEPT);
         Ok(Self { kept, recorded: Mutex::default(), answering: RwLock::default(), file })
     }
 
@@ -161,7 +161,7 @@ impl Ledger {
             complaint.reason
         );
         let mut recorded = self.recorded();
-        if recorded.complaints.len() < KEPT {
+        if recorded.complaints.len() < MAX_KEPT {
             recorded.complaints.push(complaint);
         }
     }

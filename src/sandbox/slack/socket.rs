@@ -30,7 +30,7 @@ use super::{
 };
 use crate::web_socket::{self, Frame, WebSocket};
 
-const MOST_CONNECTIONS: usize = 10;
+const MAX_CONNECTIONS: usize = 10;
 const AFTER_WARNING: Duration = Duration::from_secs(10);
 
 /// All connections.
@@ -213,7 +213,7 @@ impl Sockets {
 
     fn enter(&self) -> Option<(u64, mpsc::UnboundedReceiver<Order>, usize)> {
         let mut state = locked(&self.state);
-        if state.open.len() >= MOST_CONNECTIONS {
+        if state.open.len() >= MAX_CONNECTIONS {
             return None;
         }
         let (orders, receiver) = mpsc::unbounded_channel();

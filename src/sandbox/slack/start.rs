@@ -32,7 +32,7 @@ use super::{
 };
 
 /// The largest body, enough for any file the bot uploads.
-const LARGEST_BODY: usize = 64 << 20;
+const MAX_BODY_BYTES: usize = 64 << 20;
 /// The time that open requests may take to end when the server stops.
 const LAST_REQUESTS: Duration = Duration::from_secs(2);
 
@@ -176,7 +176,7 @@ impl SandboxSlack {
             .route("/upload/{id}", post(web_api::files::upload))
             .route("/sandbox/faults", post(sandbox_api::faults))
             .route("/sandbox/ledger", get(sandbox_api::ledger))
-            .layer(DefaultBodyLimit::max(LARGEST_BODY))
+            .layer(DefaultBodyLimit::max(MAX_BODY_BYTES))
             .layer(from_fn_with_state(self.server.clone(), persistence::save_before_answering))
             .with_state(self.server.clone());
         this_machine::only(routes).merge(self.router())

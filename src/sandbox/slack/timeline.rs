@@ -13,7 +13,7 @@ use super::{
 };
 
 /// The number of earlier layouts of a message that can still be pressed.
-const REMEMBERED: usize = 10;
+const MAX_REMEMBERED: usize = 10;
 /// The time for which a status stands if it is not renewed.
 const STATUS_STANDS: Duration = Duration::from_secs(120);
 
@@ -106,7 +106,7 @@ impl Server {
         let message = world.message_mut(channel, ts)?;
         let layout = std::mem::replace(&mut message.blocks, blocks);
         message.earlier.push(layout);
-        if message.earlier.len() > REMEMBERED {
+        if message.earlier.len() > MAX_REMEMBERED {
             message.earlier.remove(0);
         }
         message.text = edit.text;

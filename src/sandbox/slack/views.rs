@@ -12,7 +12,7 @@ use super::{
 };
 
 /// The number of modals that may lie on each other.
-pub(super) const MOST_MODALS: usize = 3;
+pub(super) const MAX_MODALS: usize = 3;
 
 impl Server {
     /// Opens a modal before a person, in place of any that are there.
@@ -33,7 +33,7 @@ impl Server {
     pub(super) fn push_view(&self, user: &UserId, content: Value) -> Option<Value> {
         let mut world = self.world();
         let height = world.stacks.get(user).map_or(0, Vec::len);
-        if height == 0 || height >= MOST_MODALS {
+        if height == 0 || height >= MAX_MODALS {
             return None;
         }
         let view = self.add_view(&mut world, user, content);

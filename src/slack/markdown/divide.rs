@@ -1,7 +1,7 @@
 //! The division of long Markdown texts: between paragraphs, else points, else rows or lines.
 
 /// The length, in bytes, beyond which a beginning fits into no message.
-const LONGEST: usize = 50_000;
+const MAX_BYTES: usize = 50_000;
 
 /// Divides a text into a beginning that fits and the rest; `None` if not even a few words of it fit. A code block that
 /// is divided is closed and opened again; a table goes on with its head.
@@ -10,9 +10,9 @@ pub fn divide(text: &str, fits: impl Fn(&str) -> bool) -> Option<(String, String
     let mut bytes = 0;
     let may_fit = lines.iter().take_while(|line| {
         bytes += line.len();
-        bytes <= LONGEST
+        bytes <= MAX_BYTES
     });
-    let most = most(may_fit.count(), |n| fits(&closed(&lines[..n])));
+    let most = largest_fitting(may_fit.count(), |n| fits(&closed(&lines[..n])));
     let head = head_of_table(&lines, lines.len().min(2)).map_or(0, |_| 2);
     let floor = head.max(usize::from(lines.first().is_some_and(|line| fence(line).is_some())));
     if most <= floor {
@@ -35,7 +35,7 @@ fn divide_line(lines: &[&str], floor: usize, fits: &impl Fn(&str) -> bool) -> Op
     let blanks: Vec<usize> = line.match_indices(' ').map(|(at, _)| at).filter(|at| *at > 0).collect();
     let ends: Vec<usize> = line.char_indices().map(|(at, _)| at).skip(1).collect();
     let end = [blanks, ends].into_iter().find_map(|ends| {
-        let n = most(ends.len(), |n| n == 0 || fits(&with(ends[n - 1])));
+        let n = largest_fitting(ends.len(), |n| n == 0 || fits(&with(ends[n - 1])));
         n.checked_sub(1).map(|last| ends[last])
     })?;
     let mut rest = reopened(lines, floor);
@@ -44,7 +44,7 @@ fn divide_line(lines: &[&str], floor: usize, fits: &impl Fn(&str) -> bool) -> Op
     Some((with(end), rest.join("\n")))
 }
 
-fn most(n: usize, fits: impl Fn(usize) -> bool) -> usize {
+fn largest_fitting(n: usize, fits: impl Fn(usize) -> bool) -> usize {
     let (mut fitting, mut over) = (0, n + 1);
     while over - fitting > 1 {
         let middle = (fitting + over) / 2;
@@ -87,7 +87,7 @@ fn closed(lines: &[&str]) -> String {
 
 /// Returns the line that opened the code block that is open at the end.
 pub(super) fn open_fence<'a>(lines: &[&'a str]) -> Option<&'a str> {
-    lines.iter().fold(None, |open, line| after(open, line))
+    lines.iter().fold(None, |open, line| fence_after(open, line))
 }
 
 /// Returns, for each line and for the end, if a code block is open before it. Computed once, as a text may be long.
@@ -95,14 +95,14 @@ fn inside_of_code(lines: &[&str]) -> Vec<bool> {
     let mut open = None;
     let mut inside = vec![false];
     for line in lines {
-        open = after(open, line);
+        open = fence_after(open, line);
         inside.push(open.is_some());
     }
     inside
 }
 
 /// Returns the line that opened the code block that is open after `line`.
-fn after<'a>(open: Option<&'a str>, line: &'a str) -> Option<&'a str> {
+fn fence_after<'a>(open: Option<&'a str>, line: &'a str) -> Option<&'a str> {
     match (open.and_then(fence), fence(line)) {
         (None, Some(_)) => Some(line),
         (Some(mark), Some(other)) if closes(mark, other, line) => None,

@@ -9,7 +9,7 @@ use redis::cmd;
 use serde::{Deserialize, Serialize};
 
 use super::{RedisStore, json, keys::PartitionKey, scripts::Call};
-use crate::aside::Place;
+use crate::aside::StoredPlace;
 
 /// The note on an unreadable entry, stored beside it.
 #[derive(Serialize, Deserialize)]
@@ -25,23 +25,23 @@ impl Note {
 }
 
 /// Sets an unreadable entry aside.
-pub(super) async fn set(store: &RedisStore, place: &Place, why: &str) -> Result<(), Error> {
+pub(super) async fn set(store: &RedisStore, place: &StoredPlace, why: &str) -> Result<(), Error> {
     store.found.note(place, why);
     let (name, note) = (place.to_string(), Note::written(why));
     let script = &store.scripts.set_aside;
     let (call, seq, thread) = match place {
-        Place::Mailbox(thread, seq) | Place::Message(thread, seq) => {
+        StoredPlace::Mailbox(thread, seq) | StoredPlace::Message(thread, seq) => {
             (Call::on_thread(script, thread), *seq, thread.to_string())
         }
-        Place::Inbox(partition, seq) => (Call::on_partition(script, *partition), *seq, String::new()),
-        Place::Other(..) => return Ok(()),
+        StoredPlace::Inbox(partition, seq) => (Call::on_partition(script, *partition), *seq, String::new()),
+        StoredPlace::Other(..) => return Ok(()),
     };
     let call = call.arg(place.kind()).arg(seq).arg(name).arg(note).arg(thread);
     store.link.script::<i64>(&call).await.map(drop)
 }
 
 /// Notes an unreadable entry that stays where it is. An error is only logged.
-pub(super) async fn note(store: &RedisStore, thread: &ThreadId, place: &Place, why: &str) {
+pub(super) async fn note(store: &RedisStore, thread: &ThreadId, place: &StoredPlace, why: &str) {
     if store.found.note(place, why) {
         let notes = PartitionKey::SetAsideNotes.of(thread.partition());
         let noted = cmd("HSETNX").arg(notes).arg(place.to_string()).arg(Note::written(why)).to_owned();
@@ -80,7 +80,7 @@ pub(super) async fn put_back(store: &RedisStore) -> Result<(), Error> {
     let names: Vec<Vec<String>> = store.link.pipeline(&pipeline).await?;
     for (partition, names) in Partition::all().zip(names) {
         for name in names {
-            let Ok(place) = name.parse::<Place>() else { continue };
+            let Ok(place) = name.parse::<StoredPlace>() else { continue };
             if store.found.has(&place) {
                 continue;
             }
@@ -95,26 +95,28 @@ pub(super) async fn put_back(store: &RedisStore) -> Result<(), Error> {
 }
 
 /// Returns the contents of an entry: in the inbox the arrival stands before them.
-pub(super) fn said_in<'a>(place: &Place, content: &'a [u8]) -> &'a [u8] {
+pub(super) fn said_in<'a>(place: &StoredPlace, content: &'a [u8]) -> &'a [u8] {
     match place {
-        Place::Inbox(..) => {
+        StoredPlace::Inbox(..) => {
             content.iter().position(|byte| *byte == b' ').map_or(content, |blank| &content[blank + 1..])
         }
         _ => content,
     }
 }
 
-async fn restore(store: &RedisStore, place: &Place, name: &str) -> Result<(), Error> {
+async fn restore(store: &RedisStore, place: &StoredPlace, name: &str) -> Result<(), Error> {
     let call = match place {
-        Place::Mailbox(thread, seq) | Place::Message(thread, seq) => Call::on_thread(&store.scripts.put_back, thread)
-            .arg(place.kind())
-            .arg(*seq)
-            .arg(name)
-            .arg(thread.to_string()),
-        Place::Inbox(partition, seq) => {
+        StoredPlace::Mailbox(thread, seq) | StoredPlace::Message(thread, seq) => {
+            Call::on_thread(&store.scripts.put_back, thread)
+                .arg(place.kind())
+                .arg(*seq)
+                .arg(name)
+                .arg(thread.to_string())
+        }
+        StoredPlace::Inbox(partition, seq) => {
             Call::on_partition(&store.scripts.put_back, *partition).arg(place.kind()).arg(*seq).arg(name)
         }
-        Place::Other(..) => return Ok(()),
+        StoredPlace::Other(..) => return Ok(()),
     };
     store.link.script::<i64>(&call).await?;
     tracing::info!(place = %place, "What could not be read before can be read now and is put back");

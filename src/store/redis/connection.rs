@@ -53,7 +53,7 @@ impl Link {
     }
 
     /// Returns the number of connections made so far: if it changes, another server may be at the other end.
-    pub(super) fn made(&self) -> u64 {
+    pub(super) fn connections_made(&self) -> u64 {
         self.made.load(Ordering::SeqCst)
     }
 

@@ -66,7 +66,7 @@ pub(super) async fn send_again(store: &RedisStore, id: &str, now: Timestamp) -> 
 
 /// Drops those whose time is over.
 pub(super) async fn drop_old(store: &RedisStore, now: Timestamp) -> Result<(), Error> {
-    let kept = i64::try_from(DeadLetter::KEPT.as_millis()).unwrap_or(i64::MAX);
+    let kept = i64::try_from(DeadLetter::KEPT_FOR.as_millis()).unwrap_or(i64::MAX);
     for (partition, stored) in all(store).await? {
         for (name, text) in stored {
             if read(partition, &name, &text)?.at.millis() < now.millis().saturating_sub(kept) {

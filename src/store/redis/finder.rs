@@ -25,20 +25,20 @@ use tokio::{sync::Mutex, time::Instant};
 use super::{connection::Link, json, keys::PartitionKey};
 
 /// The number of ready threads of each partition that are looked at.
-const OF_EACH: isize = 4;
+const MAX_PER_PARTITION: isize = 4;
 /// The time for which a result is good: then others may have been ready for longer.
-const FRESH: Duration = Duration::from_millis(50);
+const MAX_AGE: Duration = Duration::from_millis(50);
 
 /// The threads that were found and not taken yet.
 #[derive(Debug, Default)]
 pub(super) struct Finder {
-    found: Mutex<Found>,
+    found: Mutex<ReadyThreads>,
     /// The number of looks; a look that began after a call did is good enough for that call.
-    looks: AtomicU64,
+    searches: AtomicU64,
 }
 
 #[derive(Debug, Default)]
-struct Found {
+struct ReadyThreads {
     threads: VecDeque<ThreadId>,
     at: Option<Instant>,
     /// True if the last look found nothing at all.
@@ -48,13 +48,13 @@ struct Found {
 /// The number of looks that a call started from.
 #[derive(Debug)]
 pub(super) struct Search {
-    looks_before: u64,
+    searches_before: u64,
 }
 
 impl Finder {
     /// Begins a search.
     pub(super) fn search(&self) -> Search {
-        Search { looks_before: self.looks.load(Ordering::SeqCst) }
+        Search { searches_before: self.searches.load(Ordering::SeqCst) }
     }
 
     /// Returns a thread that was ready a moment ago and that no other worker of this process got; `None` if a look that
@@ -66,13 +66,13 @@ impl Finder {
         now: Timestamp,
     ) -> Result<Option<ThreadId>, Error> {
         let mut found = self.found.lock().await;
-        if found.at.is_none_or(|at| at.elapsed() > FRESH) {
+        if found.at.is_none_or(|at| at.elapsed() > MAX_AGE) {
             found.threads.clear();
         }
-        let looked_meanwhile = self.looks.load(Ordering::SeqCst) > search.looks_before;
-        if found.threads.is_empty() && !(looked_meanwhile && found.nothing) {
-            search.looks_before = self.looks.fetch_add(1, Ordering::SeqCst);
-            *found = Found { at: Some(Instant::now()), ..Found::default() };
+        let searched_meanwhile = self.searches.load(Ordering::SeqCst) > search.searches_before;
+        if found.threads.is_empty() && !(searched_meanwhile && found.nothing) {
+            search.searches_before = self.searches.fetch_add(1, Ordering::SeqCst);
+            *found = ReadyThreads { at: Some(Instant::now()), ..ReadyThreads::default() };
             found.threads = ready_threads(link, now).await?;
             found.nothing = found.threads.is_empty();
         }
@@ -86,7 +86,7 @@ async fn ready_threads(link: &Link, now: Timestamp) -> Result<VecDeque<ThreadId>
     pipeline.cmd("TIME");
     for partition in Partition::all() {
         for index in [PartitionKey::Ready, PartitionKey::Waiting] {
-            pipeline.zrange_withscores(index.of(partition), 0, OF_EACH - 1);
+            pipeline.zrange_withscores(index.of(partition), 0, MAX_PER_PARTITION - 1);
         }
     }
     let mut answers = link.pipeline::<Vec<Value>>(&pipeline).await?.into_iter();

@@ -18,7 +18,7 @@ use super::{
 };
 
 /// The number of the oldest threads of a partition that are looked at in one round.
-const LOOKED_AT: usize = 500;
+const MAX_CANDIDATES: usize = 500;
 
 #[derive(Serialize)]
 struct Plan {
@@ -62,7 +62,7 @@ pub(super) async fn finished(store: &RedisStore, before: Timestamp, limit: usize
         files::let_go(store, partition).await?; // what a process that ended left over
         let mut oldest = cmd("ZRANGEBYSCORE");
         oldest.arg(PartitionKey::Recent.of(partition)).arg("-inf").arg(format!("({}", micros(before)));
-        oldest.arg("LIMIT").arg(0).arg(LOOKED_AT);
+        oldest.arg("LIMIT").arg(0).arg(MAX_CANDIDATES);
         let names: Vec<String> = store.link.command(&oldest).await?;
         for name in names {
             if found.len() >= limit {

@@ -17,16 +17,16 @@ use super::{
     keys::{self, PartitionKey},
     scripts::Call,
 };
-use crate::aside::{Place, why};
+use crate::aside::{StoredPlace, reason_of};
 
 /// The time for which deduplication keys are kept.
 const KEEP_DEDUP: Duration = Duration::from_secs(24 * 60 * 60);
 /// The time for which parked messages are kept.
 const KEEP_PARKED: Duration = Duration::from_secs(2 * 60);
 /// The most timers that one script fires, so that it does not hold up the server.
-const TIMERS_AT_ONCE: usize = 100;
+const MAX_TIMERS: usize = 100;
 /// The most parked messages of one partition that one sweep drops.
-const PARKED_AT_ONCE: isize = 1000;
+const MAX_PARKED: isize = 1000;
 
 /// [`countersign_graph::store::Store::claim_interaction`].
 pub(super) async fn claim(store: &RedisStore, ttl: Duration, limit: usize) -> Result<Vec<ClaimedInteraction>, Error> {
@@ -44,11 +44,11 @@ pub(super) async fn claim(store: &RedisStore, ttl: Duration, limit: usize) -> Re
             Err(error) => return Err(error),
         };
         for (seq, attempts, stored) in entries {
-            let place = Place::Inbox(partition, seq);
+            let place = StoredPlace::Inbox(partition, seq);
             let stored = stored.unwrap_or_default();
             match read(&place, &stored) {
                 Ok((arrived, entry)) => claimed.push((arrived, ClaimedInteraction { partition, seq, attempts, entry })),
-                Err(error) => aside::set(store, &place, &why(&error)).await?,
+                Err(error) => aside::set(store, &place, &reason_of(&error)).await?,
             }
         }
     }
@@ -88,10 +88,10 @@ pub(super) async fn fire_timers(store: &RedisStore, now: Timestamp) -> Result<us
     let mut fired = 0;
     for (partition, _) in Partition::all().zip(due).filter(|(_, due)| !due.is_empty()) {
         loop {
-            let call = Call::on_partition(&store.scripts.fire_timers, partition).arg(now.millis()).arg(TIMERS_AT_ONCE);
+            let call = Call::on_partition(&store.scripts.fire_timers, partition).arg(now.millis()).arg(MAX_TIMERS);
             let count: usize = store.link.script(&call).await?;
             fired += count;
-            if count < TIMERS_AT_ONCE {
+            if count < MAX_TIMERS {
                 break;
             }
         }
@@ -114,7 +114,7 @@ pub(super) async fn sweep(store: &RedisStore, now: Timestamp) -> Result<(), Erro
             .arg(before(KEEP_DEDUP))
             .ignore();
         let parked = PartitionKey::Parked.of(partition);
-        pipeline.zrangebyscore_limit(parked, "-inf", before(KEEP_PARKED), 0, PARKED_AT_ONCE);
+        pipeline.zrangebyscore_limit(parked, "-inf", before(KEEP_PARKED), 0, MAX_PARKED);
     }
     let parked: Vec<Vec<String>> = store.link.pipeline(&pipeline).await?;
     for member in parked.into_iter().flatten() {
@@ -127,7 +127,7 @@ pub(super) async fn sweep(store: &RedisStore, now: Timestamp) -> Result<(), Erro
 }
 
 /// Reads the arrival time and the contents of an entry.
-fn read(place: &Place, stored: &[u8]) -> Result<(i64, serde_json::Value), Error> {
+fn read(place: &StoredPlace, stored: &[u8]) -> Result<(i64, serde_json::Value), Error> {
     let entry = json::read("an interaction", aside::said_in(place, stored))?;
     let arrived = std::str::from_utf8(stored).ok().and_then(|stored| stored.split_once(' ')?.0.parse().ok());
     Ok((arrived.unwrap_or_default(), entry))

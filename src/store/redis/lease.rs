@@ -11,7 +11,7 @@ use countersign_core::{
 use countersign_graph::store::{Acquired, Error, Lease, QueuedMessage, Saved, Seq, Version};
 
 use super::{RedisStore, aside, json, scripts::Call};
-use crate::aside::{Place, why};
+use crate::aside::{StoredPlace, reason_of};
 
 /// The scripts' answer about a thread's checkpoint: version, whole checkpoint, steps after it.
 type SavedAnswer = (Version, Option<Vec<u8>>, Vec<Vec<u8>>);
@@ -116,8 +116,8 @@ async fn read_saved(store: &RedisStore, thread: &ThreadId, (version, snapshot, s
     match read() {
         Ok(saved) => saved,
         Err(error) => {
-            let place = Place::of_thread("checkpoint", thread, "as it is saved");
-            aside::note(store, thread, &place, &why(&error)).await;
+            let place = StoredPlace::of_thread("checkpoint", thread, "as it is saved");
+            aside::note(store, thread, &place, &reason_of(&error)).await;
             Saved { version, snapshot: Some("unreadable".into()), deltas: Vec::new() }
         }
     }
@@ -133,7 +133,7 @@ async fn read_messages(
     for (seq, message) in stored {
         match json::read("a message", &message) {
             Ok(message) => messages.push(QueuedMessage { seq, message }),
-            Err(error) => aside::set(store, &Place::Mailbox(thread.clone(), seq), &why(&error)).await?,
+            Err(error) => aside::set(store, &StoredPlace::Mailbox(thread.clone(), seq), &reason_of(&error)).await?,
         }
     }
     Ok(messages)

@@ -65,8 +65,10 @@ use countersign_graph::{
 };
 use serde_json::Value;
 
-use self::{commit::Heads, connection::Link, durability::OpenError, finder::Finder, scripts::Scripts, watch::Watch};
-use crate::aside::{Found, Place};
+use self::{
+    commit::Heads, connection::Link, durability::OpenError, finder::Finder, scripts::Scripts, watch::DurabilityWatch,
+};
+use crate::aside::{StoredPlace, UnreadableEntries};
 
 /// A store in Redis.
 #[derive(Debug)]
@@ -75,9 +77,9 @@ pub struct RedisStore {
     scripts: Scripts,
     heads: Heads,
     finder: Finder,
-    watch: Watch,
+    watch: DurabilityWatch,
     /// The entries that this process could not read.
-    found: Found,
+    found: UnreadableEntries,
 }
 
 /// The version of the layout of the keys, which counts up if this program would misread or miss something in a new one.
@@ -110,16 +112,17 @@ impl RedisStore {
             }
         }
         labelling::bring_up_to_date(&link).await.map_err(unavailable)?;
-        let watch = Watch::new(allow_lossy, &link);
-        let (scripts, heads, finder, found) = (Scripts::new(), Heads::default(), Finder::default(), Found::default());
+        let watch = DurabilityWatch::new(allow_lossy, &link);
+        let (scripts, heads, finder, found) =
+            (Scripts::new(), Heads::default(), Finder::default(), UnreadableEntries::default());
         Ok(Self { link, scripts, heads, finder, watch, found })
     }
 
     /// Runs an operation and checks, before and after it, that the server keeps acknowledged writes.
     async fn kept<T>(&self, operation: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
-        self.watch.before(&self.link).await?;
+        self.watch.check_before(&self.link).await?;
         let answer = operation.await?;
-        self.watch.after(&self.link).await?;
+        self.watch.check_after(&self.link).await?;
         Ok(answer)
     }
 }
@@ -299,7 +302,7 @@ impl Store for RedisStore {
     }
 
     async fn set_aside_interaction(&self, partition: Partition, seq: Seq, why: &str) -> Result<(), Error> {
-        aside::set(self, &Place::Inbox(partition, seq), why).await
+        aside::set(self, &StoredPlace::Inbox(partition, seq), why).await
     }
 
     async fn unreadable(&self, limit: usize) -> Result<Vec<Unreadable>, Error> {
@@ -307,7 +310,7 @@ impl Store for RedisStore {
     }
 
     async fn probe(&self) -> Result<(), Error> {
-        self.watch.look(&self.link).await?;
+        self.watch.check_now(&self.link).await?;
         let set = redis::cmd("SET").arg(keys::probe()).arg(SystemClock.now().millis()).to_owned();
         self.kept(self.link.command::<()>(&set)).await
     }

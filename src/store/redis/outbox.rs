@@ -20,10 +20,10 @@ use super::{
     keys::{PartitionKey, ThreadKey},
     scripts::Call,
 };
-use crate::aside::{Place, why};
+use crate::aside::{StoredPlace, reason_of};
 
 /// The number of threads whose outboxes are read in one round trip.
-const READ_AT_ONCE: usize = 500;
+const MAX_READ: usize = 500;
 
 /// [`countersign_graph::store::Store::claim_outbox`].
 pub(super) async fn claim(
@@ -89,7 +89,7 @@ async fn claim_one(
     let body = match json::read("an outgoing message", &body.unwrap_or_default()) {
         Ok(body) => body,
         Err(error) => {
-            aside::set(store, &Place::Message(thread.clone(), seq), &why(&error)).await?;
+            aside::set(store, &StoredPlace::Message(thread.clone(), seq), &reason_of(&error)).await?;
             return Ok(None);
         }
     };
@@ -137,7 +137,7 @@ async fn due_threads(store: &RedisStore, now: Timestamp, limit: usize) -> Result
 
 /// The fields of a waiting message that are read.
 #[derive(Deserialize)]
-struct Entry {
+struct StoredWaiting {
     slot: Option<String>,
     progress: bool,
     not_before: i64,
@@ -156,7 +156,7 @@ pub(super) async fn waiting(store: &RedisStore, before: Timestamp, limit: usize)
     let found: Vec<Vec<String>> = store.link.pipeline(&pipeline).await?;
     let threads: Vec<ThreadId> = found.into_iter().flatten().filter_map(|thread| thread.parse().ok()).collect();
     let mut waiting = Vec::new();
-    for threads in threads.chunks(READ_AT_ONCE) {
+    for threads in threads.chunks(MAX_READ) {
         let mut pipeline = redis::pipe();
         for thread in threads {
             pipeline.hgetall(ThreadKey::OutboxMeta.of(thread));
@@ -164,7 +164,8 @@ pub(super) async fn waiting(store: &RedisStore, before: Timestamp, limit: usize)
         let entries: Vec<BTreeMap<Seq, String>> = store.link.pipeline(&pipeline).await?;
         for (thread, entries) in threads.iter().zip(entries) {
             for text in entries.values() {
-                let Entry { slot, progress, not_before, attempts, since } = json::read("a waiting message", text)?;
+                let StoredWaiting { slot, progress, not_before, attempts, since } =
+                    json::read("a waiting message", text)?;
                 let since = Timestamp(since.unwrap_or(not_before));
                 if since < before && !progress {
                     waiting.push(Waiting { thread: thread.clone(), slot: slot.map(Slot::new), since, attempts });

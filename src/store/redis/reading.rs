@@ -21,7 +21,7 @@ use super::{
     keys::{self, PartitionKey, ThreadKey},
     scripts::Call,
 };
-use crate::aside::{Place, why};
+use crate::aside::{StoredPlace, reason_of};
 
 /// The hash in place of that of an unreadable entry of the record if the next one cannot be read either.
 const UNKNOWN: &str = "unknown";
@@ -118,8 +118,8 @@ pub(super) async fn steps(
         match read_versioned("a step", &step, StepRecord::FORMAT) {
             Ok(step) => steps.push((version, step)),
             Err(error) => {
-                let place = Place::of_thread("step", thread, version);
-                aside::note(store, thread, &place, &why(&error)).await;
+                let place = StoredPlace::of_thread("step", thread, version);
+                aside::note(store, thread, &place, &reason_of(&error)).await;
             }
         }
     }
@@ -141,7 +141,7 @@ pub(super) async fn audit(store: &RedisStore, thread: &ThreadId) -> Result<Vec<A
             Err(error) => error,
         };
         let seq = n as u64 + 1;
-        aside::note(store, thread, &Place::of_thread("record", thread, seq), &why(&error)).await;
+        aside::note(store, thread, &StoredPlace::of_thread("record", thread, seq), &reason_of(&error)).await;
         // Its hash stands in the entry after it, or beside the record if it is the last.
         let after = stored.get(n + 1).map(|next| json::read::<AuditEntry>("an entry", next).map(|next| next.previous));
         let hash =
@@ -318,7 +318,7 @@ async fn newest_first(
     named.truncate(filter.limit);
     let mut records = records_of(store, &named).await?;
     // One may have moved between the two looks.
-    records.retain(|record| wanted(filter, record));
+    records.retain(|record| matches_filter(filter, record));
     Ok(records)
 }
 
@@ -360,7 +360,7 @@ async fn records_of(store: &RedisStore, named: &[String]) -> Result<Vec<ActionRe
         match stored.map(|stored| json::read_record(&stored)) {
             Some(Ok(record)) => records.push(record),
             Some(Err(error)) => {
-                aside::note(store, thread, &Place::of_thread("action", thread, id), &why(&error)).await;
+                aside::note(store, thread, &StoredPlace::of_thread("action", thread, id), &reason_of(&error)).await;
             }
             None => {}
         }
@@ -368,7 +368,7 @@ async fn records_of(store: &RedisStore, named: &[String]) -> Result<Vec<ActionRe
     Ok(records)
 }
 
-fn wanted(filter: &ActionFilter, record: &ActionRecord) -> bool {
+fn matches_filter(filter: &ActionFilter, record: &ActionRecord) -> bool {
     filter.statuses.is_empty() || filter.statuses.contains(&record.status)
 }
 

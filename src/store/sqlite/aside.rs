@@ -11,13 +11,13 @@ use super::{
     outbox,
     thread_row::ThreadRow,
 };
-use crate::aside::{Found, Place};
+use crate::aside::{StoredPlace, UnreadableEntries};
 
 /// The number of set-aside entries that one operation looks at.
-const SOME: i64 = 500;
+const MAX_ROWS: i64 = 500;
 
 /// Sets an unreadable entry aside; one that stays where it is, is only noted.
-pub(super) fn set(connection: &Connection, place: &Place, why: &str, clock: Timestamp) -> Result<(), Failure> {
+pub(super) fn set(connection: &Connection, place: &StoredPlace, why: &str, clock: Timestamp) -> Result<(), Failure> {
     const MAILBOX: &str = "INSERT OR REPLACE INTO set_aside (place, at, why, columns, content) \
         SELECT ?2, ?3, ?4, json_object('at', at), CAST(mail AS BLOB) FROM mailbox WHERE id = ?1";
     const MESSAGE: &str = "INSERT OR REPLACE INTO set_aside (place, at, why, columns, content) \
@@ -31,21 +31,21 @@ pub(super) fn set(connection: &Connection, place: &Place, why: &str, clock: Time
         Ok(())
     };
     match place {
-        Place::Mailbox(thread, seq) => {
+        StoredPlace::Mailbox(thread, seq) => {
             let Some(row) = ThreadRow::find(connection, thread)? else { return Ok(()) };
             keep(MAILBOX, key(row.id, *seq))?;
             connection.prepare_cached("DELETE FROM mailbox WHERE id = ?1")?.execute([key(row.id, *seq)])?;
         }
-        Place::Message(thread, seq) => {
+        StoredPlace::Message(thread, seq) => {
             let Some(row) = ThreadRow::find(connection, thread)? else { return Ok(()) };
             keep(MESSAGE, key(row.id, *seq))?;
-            outbox::take_away(connection, thread, *seq, clock)?;
+            outbox::remove(connection, thread, *seq, clock)?;
         }
-        Place::Inbox(partition, seq) => {
+        StoredPlace::Inbox(partition, seq) => {
             keep(INBOX, int(*seq))?;
             inbox::finish(connection, *partition, *seq)?;
         }
-        Place::Other(..) => {
+        StoredPlace::Other(..) => {
             connection.prepare_cached(OTHER)?.execute(params![place.to_string(), clock.0, why])?;
         }
     }
@@ -62,12 +62,12 @@ pub(super) fn list(connection: &Connection, limit: usize) -> Result<Vec<Unreadab
 }
 
 /// Puts back the entries that this process can read and did not set aside itself.
-pub(super) fn put_back(connection: &Connection, found: &Found, clock: Timestamp) -> Result<(), Failure> {
+pub(super) fn put_back(connection: &Connection, found: &UnreadableEntries, clock: Timestamp) -> Result<(), Failure> {
     const SQL: &str = "SELECT place, content FROM set_aside WHERE content IS NOT NULL ORDER BY at LIMIT ?1";
     let mut select = connection.prepare_cached(SQL)?;
-    let rows = select.query_map([SOME], |row| Ok((name(row, 0)?, row.get::<_, Vec<u8>>(1)?)))?;
+    let rows = select.query_map([MAX_ROWS], |row| Ok((name(row, 0)?, row.get::<_, Vec<u8>>(1)?)))?;
     for row in rows.collect::<Result<Vec<_>, _>>()? {
-        let Ok(place) = row.0.parse::<Place>() else { continue };
+        let Ok(place) = row.0.parse::<StoredPlace>() else { continue };
         if !found.has(&place) && place.can_hold(&row.1) {
             restore(connection, &place, clock)?;
         }
@@ -75,7 +75,7 @@ pub(super) fn put_back(connection: &Connection, found: &Found, clock: Timestamp)
     Ok(())
 }
 
-fn restore(connection: &Connection, place: &Place, clock: Timestamp) -> Result<(), Failure> {
+fn restore(connection: &Connection, place: &StoredPlace, clock: Timestamp) -> Result<(), Failure> {
     const MAILBOX: &str = "INSERT OR IGNORE INTO mailbox (id, at, mail) \
         SELECT ?1, columns ->> '$.at', CAST(content AS TEXT) FROM set_aside WHERE place = ?2";
     const MESSAGE: &str = "INSERT OR IGNORE INTO outbox (id, slot, nonce, progress, removes, not_before, attempts, since, body) \
@@ -90,20 +90,20 @@ fn restore(connection: &Connection, place: &Place, clock: Timestamp) -> Result<(
         Ok(())
     };
     match place {
-        Place::Mailbox(thread, seq) => {
+        StoredPlace::Mailbox(thread, seq) => {
             let mut row = ThreadRow::find_or_insert(connection, thread, clock)?;
             back(MAILBOX, key(row.id, *seq))?;
             row.wake(clock);
             row.save(connection, clock)?;
         }
-        Place::Message(thread, seq) => {
+        StoredPlace::Message(thread, seq) => {
             let mut row = ThreadRow::find_or_insert(connection, thread, clock)?;
             back(MESSAGE, key(row.id, *seq))?;
             outbox::schedule(connection, &mut row)?;
             row.save(connection, clock)?;
         }
-        Place::Inbox(_, seq) => back(INBOX, int(*seq))?,
-        Place::Other(..) => return Ok(()),
+        StoredPlace::Inbox(_, seq) => back(INBOX, int(*seq))?,
+        StoredPlace::Other(..) => return Ok(()),
     }
     connection.prepare_cached("DELETE FROM set_aside WHERE place = ?1")?.execute([text])?;
     tracing::info!(place = %place, "What could not be read before can be read now and is put back");

@@ -85,7 +85,7 @@ pub(super) fn keep_message(
 }
 
 /// Keeps an entry of the inbox.
-pub(super) fn keep_entry(
+pub(super) fn keep_interaction(
     connection: &Connection,
     partition: Partition,
     seq: Seq,

@@ -13,7 +13,7 @@ use std::{
 };
 
 /// The mode of a file for its owner alone.
-const PRIVATE: u32 = 0o600;
+const PRIVATE_MODE: u32 = 0o600;
 
 /// The identity of a file: its device and its number there.
 type Identity = (u64, u64);
@@ -29,7 +29,7 @@ pub(super) struct Files {
 /// The error that a name no longer leads to the file that was opened.
 #[derive(Debug, thiserror::Error)]
 #[error("{} was {how} while Countersign uses it; {right}", path.display())]
-pub(super) struct Lost {
+pub(super) struct FileLost {
     path: PathBuf,
     how: &'static str,
     /// The remedy, and the loss without it.
@@ -43,8 +43,8 @@ impl Files {
         for (name, must_exist) in [
             (std::path::absolute(called)?, true),
             (path.to_owned(), true),
-            (beside(path, "-wal"), false),
-            (beside(path, "-shm"), false),
+            (companion_file(path, "-wal"), false),
+            (companion_file(path, "-shm"), false),
         ] {
             match fs::metadata(&name) {
                 Ok(file) => watched.push((name, (file.dev(), file.ino()))),
@@ -57,7 +57,7 @@ impl Files {
     }
 
     /// Checks that the next start would find the data that is written now.
-    pub(super) fn check(&self) -> Result<(), Lost> {
+    pub(super) fn check(&self) -> Result<(), FileLost> {
         let lost = self.watched.iter().find_map(|(path, identity)| {
             let how = match fs::metadata(path) {
                 Ok(file) if (file.dev(), file.ino()) == *identity => return None,
@@ -65,7 +65,7 @@ impl Files {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => "deleted or moved",
                 Err(_) => "made unreachable",
             };
-            Some(Lost { path: path.clone(), how, right: right(path, how) })
+            Some(FileLost { path: path.clone(), how, right: remedy(path, how) })
         });
         match lost {
             Some(lost) => {
@@ -85,7 +85,7 @@ impl Files {
 }
 
 /// Returns the remedy once a file is gone, and the effect of a new start.
-fn right(path: &Path, how: &str) -> &'static str {
+fn remedy(path: &Path, how: &str) -> &'static str {
     let is = |ending: &str| path.to_string_lossy().ends_with(ending);
     if is("-shm") {
         "put it back, or start Countersign again"
@@ -101,21 +101,21 @@ fn right(path: &Path, how: &str) -> &'static str {
 }
 
 /// Returns the name of a file that belongs to the one at `path`.
-pub(super) fn beside(path: &Path, ending: &str) -> PathBuf {
+pub(super) fn companion_file(path: &Path, ending: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(ending);
     PathBuf::from(name)
 }
 
 /// Returns the one name of a file, whether it exists or not: without links and detours.
-pub(super) fn one_name(path: &Path) -> io::Result<PathBuf> {
+pub(super) fn canonical_path(path: &Path) -> io::Result<PathBuf> {
     if let Ok(name) = fs::canonicalize(path) {
         return Ok(name);
     }
     // A link to a file that does not exist yet.
     if let Ok(to) = fs::read_link(path) {
         let folder = path.parent().unwrap_or(Path::new(""));
-        return one_name(&folder.join(to));
+        return canonical_path(&folder.join(to));
     }
     let path = std::path::absolute(path)?;
     match (path.parent(), path.file_name()) {
@@ -126,7 +126,7 @@ pub(super) fn one_name(path: &Path) -> io::Result<PathBuf> {
 
 /// Opens a file for its owner alone, and makes it if there is none. An existing file is closed to others.
 pub(super) fn open_private(path: &Path) -> io::Result<File> {
-    let file = File::options().create(true).truncate(false).read(true).write(true).mode(PRIVATE).open(path)?;
+    let file = File::options().create(true).truncate(false).read(true).write(true).mode(PRIVATE_MODE).open(path)?;
     make_private(path)?;
     Ok(file)
 }
@@ -142,7 +142,7 @@ pub(super) fn make_private(path: &Path) -> io::Result<()> {
     if mode & 0o077 == 0 {
         return Ok(());
     }
-    match fs::set_permissions(path, Permissions::from_mode(PRIVATE)) {
+    match fs::set_permissions(path, Permissions::from_mode(PRIVATE_MODE)) {
         Ok(()) => tracing::warn!("{} was open to others (mode {mode:03o}) and is now closed to them", path.display()),
         Err(error) => tracing::warn!("{} is open to others (mode {mode:03o}): {error}", path.display()),
     }

@@ -16,7 +16,7 @@ use super::{
 };
 
 /// An interaction, still serialized.
-pub(super) type StoredEntry = (u8, Seq, u32, Vec<u8>);
+pub(super) type StoredInteraction = (u8, Seq, u32, Vec<u8>);
 
 /// Puts an entry in the inbox, once.
 pub(super) fn ingest(
@@ -53,14 +53,14 @@ pub(super) fn claim(
     until: Timestamp,
     clock: Timestamp,
     limit: usize,
-) -> Result<Vec<StoredEntry>, Failure> {
+) -> Result<Vec<StoredInteraction>, Failure> {
     const SQL: &str =
         "SELECT partition, seq, attempts, entry FROM desk WHERE claimed_until <= ?1 ORDER BY seq LIMIT ?2";
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     let mut select = connection.prepare_cached(SQL)?;
     let read = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, uint(row.get(1)?), row.get(2)?, bytes(row, 3)?));
     let rows = select.query_map([clock.0, limit], read)?;
-    let claimed: Vec<StoredEntry> = rows.collect::<Result<_, _>>()?;
+    let claimed: Vec<StoredInteraction> = rows.collect::<Result<_, _>>()?;
     const CLAIM: &str = "UPDATE desk SET claimed_until = ?2, attempts = attempts + 1 WHERE seq = ?1";
     let mut update = connection.prepare_cached(CLAIM)?;
     for (_, seq, _, _) in &claimed {
@@ -71,7 +71,7 @@ pub(super) fn claim(
 
 /// Parses entries, and reports those that cannot be read.
 pub(super) fn read(
-    entries: Vec<StoredEntry>,
+    entries: Vec<StoredInteraction>,
     mut unreadable: impl FnMut(Partition, Seq, Error),
 ) -> Vec<ClaimedInteraction> {
     let mut read = Vec::with_capacity(entries.len());
@@ -109,7 +109,7 @@ pub(super) fn fail(
 ) -> Result<(), Failure> {
     const OURS: &str = "SELECT 1 FROM desk WHERE seq = ?1 AND partition = ?2 AND attempts = ?3";
     if connection.prepare_cached(OURS)?.exists(params![int(seq), partition.number(), attempts + 1])? {
-        dead_letters::keep_entry(connection, partition, seq, reason, at)?;
+        dead_letters::keep_interaction(connection, partition, seq, reason, at)?;
         finish(connection, partition, seq)?;
     }
     Ok(())

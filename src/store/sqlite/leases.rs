@@ -53,13 +53,13 @@ fn longest_ready(connection: &Connection, now: Timestamp, clock: Timestamp) -> R
 
 /// Lengthens a lease.
 pub(super) fn renew(connection: &Connection, lease: &Lease, until: Timestamp) -> Result<(), Failure> {
-    let row = held(connection, lease)?;
+    let row = leased_row(connection, lease)?;
     connection.prepare_cached("UPDATE threads SET lease_until = ?2 WHERE id = ?1")?.execute([row.id, until.0])?;
     Ok(())
 }
 
 /// Returns the row of a leased thread.
-pub(super) fn held(connection: &Connection, lease: &Lease) -> Result<ThreadRow, Failure> {
+pub(super) fn leased_row(connection: &Connection, lease: &Lease) -> Result<ThreadRow, Failure> {
     let row = ThreadRow::find(connection, &lease.thread)?.ok_or_else(|| Error::Fenced(lease.thread.clone()))?;
     row.check(lease)?;
     Ok(row)

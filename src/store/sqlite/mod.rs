@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 use countersign_core::clock::Clock;
 
-use crate::aside::Found;
+use crate::aside::UnreadableEntries;
 
 mod actions;
 mod aside;
@@ -62,7 +62,7 @@ pub struct SqliteStore {
     clock: Arc<dyn Clock>,
     name: String,
     /// The entries that this process could not read.
-    found: Arc<Found>,
+    found: Arc<UnreadableEntries>,
     /// The locks, held and never read; `None` if the store is only read. Last, so that they are released after the
     /// connections are closed.
     _locks: Option<[std::fs::File; 2]>,

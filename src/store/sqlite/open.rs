@@ -15,7 +15,7 @@ use rusqlite::{Connection, OpenFlags};
 
 use super::{
     SqliteStore,
-    files::{self, Files, beside},
+    files::{self, Files, companion_file},
     readers::Readers,
     schema,
     writer::Writer,
@@ -102,7 +102,7 @@ impl SqliteStore {
         let called = path.as_ref();
         let failed = |source| OpenError::Io { path: called.to_owned(), source };
         let lock = lock(called)?;
-        let path = &*files::one_name(called).map_err(failed)?;
+        let path = &*files::canonical_path(called).map_err(failed)?;
         let refused = |source| OpenError::Sqlite { path: path.to_owned(), source };
         let held = hold(path, called)?;
 
@@ -115,7 +115,7 @@ impl SqliteStore {
         })?;
         let reading = [reader(path, READS).map_err(refused)?, reader(path, READS).map_err(refused)?];
         for ending in ["-wal", "-shm"] {
-            files::make_private(&beside(path, ending)).map_err(failed)?;
+            files::make_private(&companion_file(path, ending)).map_err(failed)?;
         }
         let files = Files::of(called, path).map_err(failed)?;
         Self::start(path, connection, reading, clock, Some((files, [lock, held])))
@@ -208,7 +208,7 @@ pub fn lock_of(path: &Path) -> PathBuf {
 
 /// Returns the file of the store at `path` that has this ending: `-wal` is its log, `-shm` the index of the log.
 pub fn file_beside(path: &Path, ending: &str) -> PathBuf {
-    beside(&files::one_name(path).unwrap_or_else(|_| path.to_owned()), ending)
+    companion_file(&files::canonical_path(path).unwrap_or_else(|_| path.to_owned()), ending)
 }
 
 /// Sets up the connection that writes. `synchronous=FULL`: in WAL mode only this syncs before a commit is answered.

@@ -28,7 +28,7 @@ use super::{
     outbox, record, registers, sweep,
     thread_row::ThreadRow,
 };
-use crate::aside::{Place, why};
+use crate::aside::{StoredPlace, reason_of};
 
 impl SqliteStore {
     /// Reads messages; those that cannot be read are set aside.
@@ -38,8 +38,9 @@ impl SqliteStore {
         messages: Vec<mailbox::StoredMessage>,
     ) -> Result<Vec<QueuedMessage>, Error> {
         let mut unreadable = Vec::new();
-        let messages =
-            mailbox::read(messages, |seq, error| unreadable.push((Place::Mailbox(thread.clone(), seq), why(&error))));
+        let messages = mailbox::read(messages, |seq, error| {
+            unreadable.push((StoredPlace::Mailbox(thread.clone(), seq), reason_of(&error)))
+        });
         self.set_aside(unreadable).await?;
         Ok(messages)
     }
@@ -47,7 +48,7 @@ impl SqliteStore {
     async fn read_saved(&self, thread: &ThreadId, saved: lists::StoredSaved) -> Saved {
         let mut unreadable = Vec::new();
         let saved = saved.read(|error| {
-            unreadable.push((Place::of_thread("checkpoint", thread, "as it is saved"), why(&error)));
+            unreadable.push((StoredPlace::of_thread("checkpoint", thread, "as it is saved"), reason_of(&error)));
         });
         self.note(unreadable).await;
         saved
@@ -56,14 +57,14 @@ impl SqliteStore {
     async fn read_actions(&self, records: Vec<actions::StoredRecord>) -> Vec<ActionRecord> {
         let mut unreadable = Vec::new();
         let records = actions::read_list(records, |place, error| {
-            unreadable.push((Place::Other("action", place), why(&error)));
+            unreadable.push((StoredPlace::Other("action", place), reason_of(&error)));
         });
         self.note(unreadable).await;
         records
     }
 
     /// Sets unreadable entries aside.
-    async fn set_aside(&self, unreadable: Vec<(Place, String)>) -> Result<(), Error> {
+    async fn set_aside(&self, unreadable: Vec<(StoredPlace, String)>) -> Result<(), Error> {
         if unreadable.is_empty() {
             return Ok(());
         }
@@ -79,7 +80,7 @@ impl SqliteStore {
 
     /// Notes unreadable entries that stay where they are. An error is only logged: a store that is only read notes
     /// nothing.
-    async fn note(&self, mut unreadable: Vec<(Place, String)>) {
+    async fn note(&self, mut unreadable: Vec<(StoredPlace, String)>) {
         unreadable.retain(|(place, why)| self.found.note(place, why));
         if let Err(error) = self.set_aside(unreadable).await {
             tracing::debug!(%error, "What could not be read is not noted");
@@ -132,7 +133,7 @@ impl Store for SqliteStore {
     async fn messages(&self, lease: &Lease, after: Seq) -> Result<Vec<QueuedMessage>, Error> {
         let (lease, thread) = (lease.clone(), lease.thread.clone());
         let messages = self.readers.run(move |connection| {
-            let row = leases::held(connection, &lease)?;
+            let row = leases::leased_row(connection, &lease)?;
             mailbox::messages(connection, &row, after)
         });
         self.read_messages(&thread, messages.await?).await
@@ -168,7 +169,7 @@ impl Store for SqliteStore {
         let claimed = self.writer.run(move |connection| inbox::claim(connection, clock + ttl, clock, limit));
         let mut unreadable = Vec::new();
         let entries = inbox::read(claimed.await?, |partition, seq, error| {
-            unreadable.push((Place::Inbox(partition, seq), why(&error)));
+            unreadable.push((StoredPlace::Inbox(partition, seq), reason_of(&error)));
         });
         self.set_aside(unreadable).await?;
         Ok(entries)
@@ -203,10 +204,10 @@ impl Store for SqliteStore {
             .await?;
         let (mut messages, mut unreadable) = (Vec::new(), Vec::new());
         for claimed in claimed {
-            let place = Place::Message(claimed.thread.clone(), claimed.seq);
+            let place = StoredPlace::Message(claimed.thread.clone(), claimed.seq);
             match claimed.read() {
                 Ok(message) => messages.push(message),
-                Err(error) => unreadable.push((place, why(&error))),
+                Err(error) => unreadable.push((place, reason_of(&error))),
             }
         }
         self.set_aside(unreadable).await?;
@@ -243,7 +244,7 @@ impl Store for SqliteStore {
     }
 
     async fn sweep(&self, now: Timestamp) -> Result<(), Error> {
-        while self.writer.run(move |connection| sweep::some(connection, now)).await? {}
+        while self.writer.run(move |connection| sweep::drop_some(connection, now)).await? {}
         let (found, clock) = (self.found.clone(), self.clock.now());
         self.writer.run(move |connection| aside::put_back(connection, &found, clock)).await
     }
@@ -308,7 +309,7 @@ impl Store for SqliteStore {
         let steps = self.readers.run(move |connection| lists::steps(connection, &of, after, limit)).await?;
         let mut unreadable = Vec::new();
         let steps = lists::read_steps(steps, |version, error| {
-            unreadable.push((Place::of_thread("step", thread, version), why(&error)));
+            unreadable.push((StoredPlace::of_thread("step", thread, version), reason_of(&error)));
         });
         self.note(unreadable).await;
         Ok(steps)
@@ -319,7 +320,7 @@ impl Store for SqliteStore {
         let entries = self.readers.run(move |connection| record::entries(connection, &of)).await?;
         let mut unreadable = Vec::new();
         let record = record::read(entries, |seq, error| {
-            unreadable.push((Place::of_thread("record", thread, seq), why(&error)));
+            unreadable.push((StoredPlace::of_thread("record", thread, seq), reason_of(&error)));
         });
         self.note(unreadable).await;
         Ok(record)
@@ -373,7 +374,7 @@ impl Store for SqliteStore {
     }
 
     async fn set_aside_interaction(&self, partition: Partition, seq: Seq, why: &str) -> Result<(), Error> {
-        self.set_aside(vec![(Place::Inbox(partition, seq), why.to_owned())]).await
+        self.set_aside(vec![(StoredPlace::Inbox(partition, seq), why.to_owned())]).await
     }
 
     async fn unreadable(&self, limit: usize) -> Result<Vec<Unreadable>, Error> {

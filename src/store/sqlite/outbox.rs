@@ -228,7 +228,7 @@ pub(super) fn holds(connection: &Connection, claimed: &Claim, clock: Timestamp) 
 }
 
 /// Removes a message, whoever has claimed it.
-pub(super) fn take_away(connection: &Connection, thread: &ThreadId, seq: Seq, clock: Timestamp) -> Result<(), Failure> {
+pub(super) fn remove(connection: &Connection, thread: &ThreadId, seq: Seq, clock: Timestamp) -> Result<(), Failure> {
     let Some(row) = ThreadRow::find(connection, thread)? else { return Ok(()) };
     let attempts: Option<u32> = connection
         .prepare_cached("SELECT attempts FROM outbox WHERE id = ?1")?

@@ -53,7 +53,7 @@ impl Readers {
     ) -> Result<T, Error> {
         let (reply, answer) = oneshot::channel();
         let job: Job = Box::new(move |connection| {
-            let _ = reply.send(at_once(connection, work).map_err(Error::from)); // nobody waits: the caller was dropped
+            let _ = reply.send(in_transaction(connection, work).map_err(Error::from)); // nobody waits: the caller was dropped
         });
         let jobs = self.jobs.as_ref().expect("taken only when the store is dropped");
         jobs.send(job).map_err(|_| gone())?;
@@ -74,7 +74,10 @@ fn gone() -> Error {
     Error::Unavailable("the reading threads are gone".into())
 }
 
-fn at_once<T>(connection: &Connection, work: impl FnOnce(&Connection) -> Result<T, Failure>) -> Result<T, Failure> {
+fn in_transaction<T>(
+    connection: &Connection,
+    work: impl FnOnce(&Connection) -> Result<T, Failure>,
+) -> Result<T, Failure> {
     connection.prepare_cached("BEGIN")?.execute([])?;
     let result = work(connection);
     connection.prepare_cached("COMMIT")?.execute([])?;

@@ -32,10 +32,10 @@ pub(super) fn append(connection: &Connection, row: &ThreadRow, events: &[AuditDr
 }
 
 /// An entry of the record, still serialized: its position, its hash and itself.
-pub(super) type StoredEntry = (u64, String, Vec<u8>);
+pub(super) type StoredAuditEntry = (u64, String, Vec<u8>);
 
 /// Returns the record of a thread, still serialized.
-pub(super) fn entries(connection: &Connection, thread: &ThreadId) -> Result<Vec<StoredEntry>, Failure> {
+pub(super) fn entries(connection: &Connection, thread: &ThreadId) -> Result<Vec<StoredAuditEntry>, Failure> {
     let Some(row) = ThreadRow::find(connection, thread)? else { return Ok(Vec::new()) };
     const SQL: &str = "SELECT id, hash, entry FROM audit WHERE id BETWEEN ?1 AND ?2 ORDER BY id";
     let mut select = connection.prepare_cached(SQL)?;
@@ -44,7 +44,7 @@ pub(super) fn entries(connection: &Connection, thread: &ThreadId) -> Result<Vec<
 }
 
 /// Parses entries, and reports those that cannot be read: their places are kept.
-pub(super) fn read(entries: Vec<StoredEntry>, mut unreadable: impl FnMut(u64, Error)) -> Vec<AuditEntry> {
+pub(super) fn read(entries: Vec<StoredAuditEntry>, mut unreadable: impl FnMut(u64, Error)) -> Vec<AuditEntry> {
     let mut record: Vec<AuditEntry> = Vec::with_capacity(entries.len());
     for (seq, hash, entry) in entries {
         let entry = parse(&entry, "an entry of the record").unwrap_or_else(|error| {

@@ -9,30 +9,30 @@ use rusqlite::Connection;
 use super::{dead_letters, failure::Failure};
 
 /// The time for which keys and commit ids are remembered.
-const REMEMBERED: Duration = Duration::from_secs(24 * 3600);
+const KEYS_KEPT_FOR: Duration = Duration::from_secs(24 * 3600);
 
 /// The time for which overheard messages are kept.
-const OVERHEARD: Duration = Duration::from_secs(120);
+const OVERHEARD_KEPT_FOR: Duration = Duration::from_secs(120);
 
 /// The number of rows that one operation looks at.
-const SOME: i64 = 500;
+const MAX_ROWS: i64 = 500;
 
 /// Drops some rows; returns true if there may be more.
-pub(super) fn some(connection: &Connection, now: Timestamp) -> Result<bool, Failure> {
+pub(super) fn drop_some(connection: &Connection, now: Timestamp) -> Result<bool, Failure> {
     let before = |age: Duration| now.0 - i64::try_from(age.as_millis()).unwrap_or(i64::MAX);
-    let day_ago = before(REMEMBERED);
+    let day_ago = before(KEYS_KEPT_FOR);
     // Both tables grow at one end, so the oldest are the first rows.
     let keys = connection
         .prepare_cached("DELETE FROM dedup WHERE at < ?1 AND id IN (SELECT id FROM dedup ORDER BY id LIMIT ?2)")?
-        .execute([day_ago, SOME])?;
+        .execute([day_ago, MAX_ROWS])?;
     let commits = connection
         .prepare_cached("DELETE FROM commits WHERE at < ?1 AND id IN (SELECT id FROM commits ORDER BY id LIMIT ?2)")?
-        .execute([day_ago, SOME])?;
+        .execute([day_ago, MAX_ROWS])?;
     let bytes = connection
         .prepare_cached("DELETE FROM blobs WHERE id IN (SELECT id FROM blobs WHERE until < ?1 LIMIT ?2)")?
-        .execute([now.0, SOME])?;
-    let messages = dead_letters::drop_before(connection, Timestamp(before(DeadLetter::KEPT)))?;
-    let overheard = overheard(connection, before(OVERHEARD))?;
+        .execute([now.0, MAX_ROWS])?;
+    let messages = dead_letters::drop_before(connection, Timestamp(before(DeadLetter::KEPT_FOR)))?;
+    let overheard = overheard(connection, before(OVERHEARD_KEPT_FOR))?;
     Ok(keys > 0 || commits > 0 || bytes > 0 || messages > 0 || overheard > 0)
 }
 
@@ -42,7 +42,7 @@ fn overheard(connection: &Connection, before: i64) -> Result<usize, Failure> {
             SELECT mailbox.id FROM threads CROSS JOIN mailbox \
             ON mailbox.id BETWEEN threads.id << 32 AND (threads.id << 32) + 4294967295 \
             WHERE known = 0 AND at < ?1 LIMIT ?2)";
-    let messages = connection.prepare_cached(MESSAGES)?.execute([before, SOME])?;
+    let messages = connection.prepare_cached(MESSAGES)?.execute([before, MAX_ROWS])?;
     const THREADS: &str = "DELETE FROM threads WHERE id IN (\
             SELECT id FROM threads AS t WHERE known = 0 AND updated_at < ?1 \
             AND NOT EXISTS (SELECT 1 FROM mailbox WHERE id BETWEEN t.id << 32 AND (t.id << 32) + 4294967295) \
@@ -53,6 +53,6 @@ fn overheard(connection: &Connection, before: i64) -> Result<usize, Failure> {
             AND NOT EXISTS (SELECT 1 FROM actions WHERE thread = t.id) \
             AND NOT EXISTS (SELECT 1 FROM commits WHERE thread = t.id) \
             ORDER BY updated_at LIMIT ?2)";
-    let threads = connection.prepare_cached(THREADS)?.execute([before, SOME])?;
+    let threads = connection.prepare_cached(THREADS)?.execute([before, MAX_ROWS])?;
     Ok(messages + threads)
 }

@@ -1,6 +1,6 @@
 //! The one thread that writes.
 //!
-//! It takes the waiting operations, in order, up to [`BATCH`] of them, and makes one transaction of them: one `fsync`
+//! It takes the waiting operations, in order, up to [`MAX_BATCH`] of them, and makes one transaction of them: one `fsync`
 //! for all. An operation that fails takes only itself back. No caller is answered before the commit. If nothing was
 //! changed, SQLite's commit costs nothing, so looking for work that is not there is free.
 //!
@@ -19,10 +19,10 @@ use tokio::sync::{mpsc, oneshot};
 use super::{failure::Failure, files::Files};
 
 /// The most operations that share a commit.
-const BATCH: usize = 256;
+const MAX_BATCH: usize = 256;
 
 /// The number of operations that may wait before callers have to.
-const WAITING: usize = 1024;
+const MAX_WAITING: usize = 1024;
 
 /// The channel to the writing thread.
 pub(super) struct Writer {
@@ -39,7 +39,7 @@ impl fmt::Debug for Writer {
 impl Writer {
     /// Starts the thread. `files` are watched; `None` if the store is only read.
     pub(super) fn start(connection: Connection, files: Option<Files>) -> io::Result<Self> {
-        let (jobs, waiting) = mpsc::channel(WAITING);
+        let (jobs, waiting) = mpsc::channel(MAX_WAITING);
         let thread = std::thread::Builder::new().name("sqlite-writer".to_owned()).spawn(move || {
             serve(&connection, files.as_ref(), waiting);
         })?;
@@ -111,8 +111,8 @@ where
 
 fn serve(connection: &Connection, files: Option<&Files>, mut waiting: mpsc::Receiver<Box<dyn Job>>) {
     let check = || files.map_or(Ok(()), Files::check);
-    let mut batch = Vec::with_capacity(BATCH);
-    while waiting.blocking_recv_many(&mut batch, BATCH) > 0 {
+    let mut batch = Vec::with_capacity(MAX_BATCH);
+    while waiting.blocking_recv_many(&mut batch, MAX_BATCH) > 0 {
         let committed = match check() {
             Ok(()) => commit(connection, &mut batch).and_then(|()| check().map_err(|lost| Arc::new(lost) as _)),
             Err(lost) => Err(Arc::new(lost) as _),

@@ -183,7 +183,7 @@ async fn a_press_on_a_card_that_cannot_be_read_says_so() {
         bot.stop().await;
         let as_it_was = kept.read(&bot, &record).await;
         for unreadable in [CannotRead::NoJson, CannotRead::NoRecord] {
-            kept.write(&bot, &record, &unreadable.instead_of(&as_it_was)).await;
+            kept.write(&bot, &record, &unreadable.replacement_for(&as_it_was)).await;
             bot.run().await;
             let mut thread = Thread::new(&bot, "experiments", root.clone());
             thread.told("bo");

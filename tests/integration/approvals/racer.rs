@@ -91,10 +91,10 @@ pub(super) fn card(round: u32) -> ActionRecord {
 }
 
 /// Puts the card of a round into the store.
-pub(super) async fn put_out(store: Arc<dyn Store>, round: u32) {
+pub(super) async fn publish(store: Arc<dyn Store>, round: u32) {
     let record = card(round);
     let mut changes = Changes::new(CommitId::fresh(), record.thread.clone());
-    record.put_out(&mut changes, &times());
+    record.publish(&mut changes, &times());
     sealed(store, &keys()).apply(&changes).await.unwrap();
 }
 

@@ -29,7 +29,7 @@ pub(super) enum CannotRead {
 }
 
 impl CannotRead {
-    pub(super) fn instead_of(self, record: &str) -> String {
+    pub(super) fn replacement_for(self, record: &str) -> String {
         match self {
             Self::NoJson => record[..record.len() / 2].to_owned(),
             Self::NoRecord => record.replacen("\"requested_by\"", "\"asked_by\"", 1),

@@ -20,7 +20,7 @@ async fn workspace(timeout: Duration) -> (SandboxSlack, ChannelId, SlackClient) 
     let slack = SandboxSlack::start(Options::default()).await.unwrap();
     let general = slack.look(|world| world.channel("general").unwrap().id.clone());
     let token = SecretString::from(slack.bot_token());
-    let client = SlackClient::reading_at_most(1 << 20, &slack.api_url(), &token, timeout).unwrap();
+    let client = SlackClient::with_answer_limit(1 << 20, &slack.api_url(), &token, timeout).unwrap();
     (slack, general, client)
 }
 

@@ -357,7 +357,7 @@ async fn a_card_is_drawn_again_as_its_record_has_it_by_then() {
     let filter = ActionFilter { thread: None, statuses: vec![Status::Pending], limit: 1 };
     let record = bot.store().actions(&filter).await.unwrap().pop().unwrap();
     let mut redraw = Changes::new(CommitId::fresh(), record.thread.clone());
-    redraw.outbox.push(record.to_be_redrawn(bot.clock.now())); // it is open, as far as is known here
+    redraw.outbox.push(record.redraw_order(bot.clock.now())); // it is open, as far as is known here
     thread.clicks("bo", BUTTON).await;
     assert!(is_running(&bot));
 

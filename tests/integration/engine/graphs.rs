@@ -155,7 +155,7 @@ async fn what_nobody_waits_for_leaves_a_line_in_the_trace_and_nothing_else() {
 
 #[test]
 fn an_event_is_bounded() {
-    let large = "x".repeat(External::LONGEST_BODY);
+    let large = "x".repeat(External::MAX_BODY_BYTES);
     assert!(External::new("post", "1", json!(large)).is_err());
     let key = |event: External| event.dedup(&thread());
     assert_eq!(key(event("a", json!(1))), key(event("a", json!(2))));

@@ -25,7 +25,7 @@ use countersign::{
         Identity, Inbound, ingress_http,
         interaction::{self, Kind as Interacted},
         sink::{Received, Sink, SinkAnswer, SinkError},
-        socket_intake::{Heard, Intake},
+        socket_intake::{FrameResult, Intake},
     },
 };
 use eventsource_stream::Eventsource as _;
@@ -139,7 +139,7 @@ fn socket_frames() -> Target {
     let (intake, runtime) = (Intake::new(sink, us()), runtime());
     target("Socket Mode frames", corpus::frames(), move |input| {
         let frame = String::from_utf8_lossy(input);
-        runtime.block_on(intake.on_frame(&frame)) != Heard::Nothing
+        runtime.block_on(intake.on_frame(&frame)) != FrameResult::Ignored
     })
 }
 
@@ -214,7 +214,7 @@ async fn heard(wire: Vec<u8>) -> bool {
     let mut events = std::pin::pin!(chunks.eventsource());
     let mut answer = answer::ApiAnswer::default();
     while let Some(Ok(event)) = events.next().await {
-        match answer.hear(&event.data) {
+        match answer.take_event(&event.data) {
             Ok(true) => return answer.finish().is_ok(),
             Ok(false) => {}
             Err(_) => return false,

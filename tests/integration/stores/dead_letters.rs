@@ -183,8 +183,8 @@ pub(crate) async fn dead_letters_go_with_their_thread_and_with_time(f: impl Fixt
     assert!(f.store().forget(&forget).await.unwrap());
     let left: Vec<_> = letters(&f).await.into_iter().map(|letter| letter.thread).collect();
     assert_eq!(left, [Some(thread(2))]);
-    f.store().sweep(f.now() + (DeadLetter::KEPT - Duration::from_secs(60))).await.unwrap();
+    f.store().sweep(f.now() + (DeadLetter::KEPT_FOR - Duration::from_secs(60))).await.unwrap();
     assert_eq!(letters(&f).await.len(), 1);
-    f.store().sweep(f.now() + (DeadLetter::KEPT + Duration::from_secs(60))).await.unwrap();
+    f.store().sweep(f.now() + (DeadLetter::KEPT_FOR + Duration::from_secs(60))).await.unwrap();
     assert_eq!(letters(&f).await, []);
 }

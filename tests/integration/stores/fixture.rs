@@ -248,7 +248,7 @@ pub(crate) fn action(thread: &ThreadId, name: &str, requested_at: Timestamp) -> 
         waits: None,
         outcome: None,
         undo: None,
-        told: Vec::new(),
+        notified: Vec::new(),
         scope: Scope::default(),
         edits: Vec::new(),
         origin: None,

@@ -44,7 +44,7 @@ impl UpgradeClient {
         let mut asked = 1;
         let answer = attempt.retry(http::waits()).when(may_pass).notify(|_, _| {
             asked += 1;
-            status_line::say(format!("UpGrade does not answer. Asking again ({asked} of {})…", http::AGAIN + 1));
+            status_line::say(format!("UpGrade does not answer. Asking again ({asked} of {})…", http::MAX_RETRIES + 1));
         });
         answer.await
     }
@@ -81,12 +81,12 @@ impl UpgradeClient {
                 // The next call has the new token. This one is not sent again: a refusal is no evidence that nothing
                 // happened, and the read before it was signed with the same token.
                 Err(Error::Auth) if kind == Kind::Write => {
-                    if let Err(error) = self.sign_in.instead_of(token.as_ref()).await {
+                    if let Err(error) = self.sign_in.replacement_for(token.as_ref()).await {
                         tracing::warn!(%error, "Cannot replace a token that was refused");
                     }
                     Err(Error::Auth)
                 }
-                Err(Error::Auth) => match self.sign_in.instead_of(token.as_ref()).await? {
+                Err(Error::Auth) => match self.sign_in.replacement_for(token.as_ref()).await? {
                     None => Err(Error::Auth),
                     other => call(other).await,
                 },

@@ -63,11 +63,21 @@ impl UpgradeClient {
         let UpgradeConfig { base_url, sign_in, timeout } = config;
         let client = http::client(&base_url, timeout)
             .map_err(|error| Error::Unavailable { reason: error.without_url().to_string() })?;
-        let changes = Changes::to(&base_url, timeout, http::LONGEST)
+        let changes = Changes::to(&base_url, timeout, http::MAX_ANSWER_BYTES)
             .map_err(|error| Error::Unavailable { reason: error.to_string() })?;
         let base = base_url.as_str().trim_end_matches('/').to_owned();
         let (version, all, changes_made) = (Mutex::default(), SharedRead::default(), AtomicU64::default());
-        Ok(Self { client, changes, longest: http::LONGEST, base, sign_in, timeout, version, changes_made, all })
+        Ok(Self {
+            client,
+            changes,
+            longest: http::MAX_ANSWER_BYTES,
+            base,
+            sign_in,
+            timeout,
+            version,
+            changes_made,
+            all,
+        })
     }
 
     /// Limits answers to this number of bytes.

@@ -37,9 +37,11 @@ impl SignIn {
     /// # Errors
     ///
     /// As [`Self::token`].
-    pub async fn instead_of(&self, refused: Option<&SecretString>) -> Result<Option<SecretString>, Error> {
+    pub async fn replacement_for(&self, refused: Option<&SecretString>) -> Result<Option<SecretString>, Error> {
         match (self, refused) {
-            (Self::ServiceAccount(account), Some(refused)) => account.instead_of(refused).await.map_err(Error::SignIn),
+            (Self::ServiceAccount(account), Some(refused)) => {
+                account.replacement_for(refused).await.map_err(Error::SignIn)
+            }
             _ => Ok(None),
         }
     }

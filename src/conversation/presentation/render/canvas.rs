@@ -1,7 +1,7 @@
 //! A message under construction: takes blocks as long as they fit.
 
 use countersign_slack::{
-    blocks::{self, BLOCKS, TEXT},
+    blocks::{self, MAX_BLOCKS, MAX_TEXT_CHARS},
     mrkdwn::{Mrkdwn, length},
 };
 use serde_json::Value;
@@ -27,7 +27,13 @@ pub(super) struct Canvas {
 impl Canvas {
     /// Returns an empty canvas that keeps some places, and room for some characters, for the end.
     pub(super) fn with_reserve(places: usize, characters: usize) -> Self {
-        Self { blocks: Vec::new(), places: BLOCKS - places, room: MAX_CHARS - characters, left_out: 0, complete: true }
+        Self {
+            blocks: Vec::new(),
+            places: MAX_BLOCKS - places,
+            room: MAX_CHARS - characters,
+            left_out: 0,
+            complete: true,
+        }
     }
 
     /// Returns the number of characters that still fit.
@@ -67,7 +73,7 @@ impl Canvas {
         self.complete = false;
     }
 
-    /// Adds lines of mrkdwn, each at most [`TEXT`] long, in as few blocks as they need.
+    /// Adds lines of mrkdwn, each at most [`MAX_TEXT_CHARS`] long, in as few blocks as they need.
     pub(super) fn lines(&mut self, lines: &[String], block: impl Fn(&str) -> Value) {
         for (together, count) in packed(lines) {
             self.add(block(&together), length(&together), count);
@@ -106,12 +112,12 @@ impl Canvas {
     }
 }
 
-/// Packs lines of mrkdwn, each at most [`TEXT`] long, into as few texts as they need; each with its number of lines.
+/// Packs lines of mrkdwn, each at most [`MAX_TEXT_CHARS`] long, into as few texts as they need; each with its number of lines.
 pub(super) fn packed(lines: &[String]) -> Vec<(String, usize)> {
     let mut texts: Vec<(String, usize)> = Vec::new();
     for line in lines.iter().filter(|line| !line.trim().is_empty()) {
         match texts.last_mut() {
-            Some((together, count)) if length(together) + 1 + length(line) <= TEXT => {
+            Some((together, count)) if length(together) + 1 + length(line) <= MAX_TEXT_CHARS => {
                 together.push('\n');
                 together.push_str(line);
                 *count += 1;
@@ -125,13 +131,13 @@ pub(super) fn packed(lines: &[String]) -> Vec<(String, usize)> {
 /// Returns code in fences, in as many texts as it needs.
 pub(super) fn fenced(code: &str) -> Vec<String> {
     const FENCES: usize = 8;
-    let mut chunk = Mrkdwn::new(TEXT - FENCES);
+    let mut chunk = Mrkdwn::new(MAX_TEXT_CHARS - FENCES);
     let mut chunks = Vec::new();
     for piece in spans::pieces(code.trim_matches('\n')) {
         let longer = chunk.clone().verbatim(&piece);
         chunk = if longer.is_cut() {
             chunks.push(chunk.finish());
-            Mrkdwn::new(TEXT - FENCES).verbatim(&piece)
+            Mrkdwn::new(MAX_TEXT_CHARS - FENCES).verbatim(&piece)
         } else {
             longer
         };

@@ -8,7 +8,7 @@ use countersign_core::{
     reply::{Card, CardState, Fact, FollowUp, Meter, Span, Text},
 };
 use countersign_slack::{
-    blocks::{self, Message, TEXT},
+    blocks::{self, MAX_TEXT_CHARS, Message},
     mrkdwn::{Mrkdwn, length},
 };
 
@@ -33,21 +33,24 @@ pub(super) fn draw(card: &Card, state: &CardState, stops: bool) -> Message {
     }
     let mut canvas = Canvas::with_reserve(6, 4000); // everything below the notes: sentences, small print, buttons
     let short = spans::with_short_quotes(&card.title);
-    let title = Mrkdwn::new(TEXT).bold(&short);
+    let title = Mrkdwn::new(MAX_TEXT_CHARS).bold(&short);
     let title = if title.is_blank() { "*?*".to_owned() } else { title.finish() };
     canvas.lines(&[title], blocks::section);
     if short != card.title {
         let whole = spans::one_line(&Text::new().bold("In full").plain("  ").plain(&card.title));
-        canvas.lines(&spans::paragraphs(&whole, TEXT), blocks::section);
+        canvas.lines(&spans::paragraphs(&whole, MAX_TEXT_CHARS), blocks::section);
     }
     let mut is_cut = false;
     let facts = card.facts.iter().map(|fact| shortened_fact(fact, &mut is_cut)).collect::<Vec<_>>();
     canvas.lines(&facts.iter().flat_map(lines_of).collect::<Vec<_>>(), blocks::section);
     let warnings = card.warnings.iter().flat_map(|warning| {
-        spans::paragraphs(&Text(std::iter::once(plain("⚠️ ")).chain(spans::one_line(warning).0).collect()), TEXT)
+        spans::paragraphs(
+            &Text(std::iter::once(plain("⚠️ ")).chain(spans::one_line(warning).0).collect()),
+            MAX_TEXT_CHARS,
+        )
     });
     canvas.lines(&warnings.collect::<Vec<_>>(), blocks::section);
-    let notes = card.notes.iter().flat_map(|note| spans::paragraphs(&spans::one_line(note), TEXT));
+    let notes = card.notes.iter().flat_map(|note| spans::paragraphs(&spans::one_line(note), MAX_TEXT_CHARS));
     canvas.lines(&notes.collect::<Vec<_>>(), blocks::context);
     is_cut |= canvas.left_out() > 0;
     if is_cut {
@@ -65,7 +68,7 @@ fn draw_superseded(card: &Card, decision: &Text, approval: &ApprovalId) -> Messa
     let title = Mrkdwn::new(MAX_SENTENCE_CHARS).bold(&spans::with_short_quotes(&card.title));
     let title = if title.is_blank() { "*?*".to_owned() } else { title.finish() };
     let decision = spans::write(sentence(), decision).finish();
-    let text = fallback_with(&card.title, Mrkdwn::new(TEXT).plain(" ").raw(&decision));
+    let text = fallback_with(&card.title, Mrkdwn::new(MAX_TEXT_CHARS).plain(" ").raw(&decision));
     let show_all = blocks::button(SHOW_ALL, "Show all", approval.as_str());
     let lines = [title, decision];
     let lines: Vec<_> = lines.iter().filter(|line| !line.trim().is_empty()).map(String::as_str).collect();
@@ -115,7 +118,7 @@ fn draw_state(canvas: &mut Canvas, card: &Card, state: &CardState, is_cut: bool,
                     canvas.add_reserved(stop_button(meter));
                 }
             }
-            fallback_with(&card.title, Mrkdwn::new(TEXT).plain(" ").raw(&line))
+            fallback_with(&card.title, Mrkdwn::new(MAX_TEXT_CHARS).plain(" ").raw(&line))
         }
         CardState::Closed { decision, outcome, digest, approval, follow_ups, newer: _, asked_by, edited_by } => {
             let decision = spans::write(sentence(), decision).finish();
@@ -141,7 +144,7 @@ fn draw_state(canvas: &mut Canvas, card: &Card, state: &CardState, is_cut: bool,
                     canvas.add_reserved(blocks::actions(&format!("closed:{approval}:{}", named.join("+")), &buttons));
                 }
             }
-            fallback_with(&card.title, Mrkdwn::new(TEXT).plain(" ").raw(&lines.join(" ")))
+            fallback_with(&card.title, Mrkdwn::new(MAX_TEXT_CHARS).plain(" ").raw(&lines.join(" ")))
         }
     }
 }
@@ -230,7 +233,7 @@ fn lines_of(fact: &Fact) -> Vec<String> {
         }
         None => line.0.extend(or_empty(after).0),
     }
-    spans::paragraphs(&line, TEXT)
+    spans::paragraphs(&line, MAX_TEXT_CHARS)
 }
 
 /// Returns the text, or “empty” if it has no words.

@@ -2,14 +2,14 @@
 
 use countersign_core::reply::{Part, Reply, Span, Text};
 use countersign_slack::{
-    blocks::FALLBACK,
+    blocks::MAX_FALLBACK_CHARS,
     markdown,
     mrkdwn::{Mrkdwn, utc},
 };
 
 /// Returns the words of a reply, a line for each part. Never empty.
 pub(super) fn words(reply: &Reply) -> String {
-    let mut notice = Mrkdwn::new(FALLBACK - 1000);
+    let mut notice = Mrkdwn::new(MAX_FALLBACK_CHARS - 1000);
     for (nth, part) in reply.parts.iter().enumerate() {
         notice = write_part(if nth > 0 { notice.raw("\n") } else { notice }, part);
     }

@@ -2,7 +2,10 @@
 
 use countersign_core::reply::{Choice, Part, Reply, Text};
 use countersign_slack::{
-    blocks::{self, ACTIONS, FIELD, FIELDS, HEADER, Message, TEXT, VALUE},
+    blocks::{
+        self, MAX_ACTIONS, MAX_BUTTON_VALUE_CHARS, MAX_FIELD_CHARS, MAX_FIELDS, MAX_HEADER_CHARS, MAX_TEXT_CHARS,
+        Message,
+    },
     markdown::{self, harmless},
     mrkdwn::{Mrkdwn, length},
 };
@@ -16,7 +19,7 @@ use super::{
 
 pub(super) fn draw(reply: &Reply) -> Message {
     let mut canvas = canvas_of(&reply.parts);
-    let shown: Vec<_> = reply.choices.iter().filter(|choice| fits_in_button(choice)).take(ACTIONS).collect();
+    let shown: Vec<_> = reply.choices.iter().filter(|choice| fits_in_button(choice)).take(MAX_ACTIONS).collect();
     let missing = canvas.left_out() + reply.choices.len() - shown.len();
     if missing > 0 {
         canvas.add_reserved(blocks::context(&format!("… and {missing} more")));
@@ -30,7 +33,7 @@ pub(super) fn draw(reply: &Reply) -> Message {
         canvas.add_reserved(blocks::actions(&id, &buttons));
     }
     if !reply.resends.is_empty() {
-        let buttons = reply.resends.iter().take(ACTIONS).enumerate();
+        let buttons = reply.resends.iter().take(MAX_ACTIONS).enumerate();
         let buttons: Vec<_> = buttons
             .map(|(n, resend)| blocks::button(&format!("{SEND_AGAIN}{n}"), &resend.label, &resend.key))
             .collect();
@@ -65,20 +68,22 @@ fn canvas_of(parts: &[Part]) -> Canvas {
 
 /// Returns true if a button can carry the choice's whole text: half of it could mean something else.
 fn fits_in_button(choice: &Choice) -> bool {
-    !choice.says.trim().is_empty() && length(&choice.says) <= VALUE
+    !choice.says.trim().is_empty() && length(&choice.says) <= MAX_BUTTON_VALUE_CHARS
 }
 
 fn draw_part(canvas: &mut Canvas, part: &Part, tables: &mut usize) {
     match part {
         Part::Text(text) => {
-            for paragraph in spans::paragraphs(text, TEXT) {
+            for paragraph in spans::paragraphs(text, MAX_TEXT_CHARS) {
                 canvas.add(blocks::section(&paragraph), length(&paragraph), 1);
             }
         }
         Part::Heading(words) if words.trim().is_empty() => {}
-        Part::Heading(words) if length(words) <= HEADER => canvas.add(blocks::header(words), length(words), 1),
+        Part::Heading(words) if length(words) <= MAX_HEADER_CHARS => {
+            canvas.add(blocks::header(words), length(words), 1)
+        }
         Part::Heading(words) => {
-            let heading = Mrkdwn::new(TEXT).bold(words).finish();
+            let heading = Mrkdwn::new(MAX_TEXT_CHARS).bold(words).finish();
             canvas.lines(&[heading], blocks::section);
         }
         Part::List(points) => canvas.lines(&points.iter().map(point).collect::<Vec<_>>(), blocks::section),
@@ -88,7 +93,7 @@ fn draw_part(canvas: &mut Canvas, part: &Part, tables: &mut usize) {
             table::draw(canvas, columns, rows, *tables == 1);
         }
         Part::Markdown(text) => {
-            let room = canvas.room().min(markdown::LIMIT);
+            let room = canvas.room().min(markdown::MAX_CHARS);
             let whole = harmless(text);
             if whole.is_empty() {
                 return;
@@ -103,7 +108,7 @@ fn draw_part(canvas: &mut Canvas, part: &Part, tables: &mut usize) {
         }
         Part::Code(code) => canvas.code(code),
         Part::Note(text) => {
-            for note in spans::paragraphs(text, TEXT) {
+            for note in spans::paragraphs(text, MAX_TEXT_CHARS) {
                 canvas.add(blocks::context(&note), length(&note), 1);
             }
         }
@@ -111,14 +116,14 @@ fn draw_part(canvas: &mut Canvas, part: &Part, tables: &mut usize) {
 }
 
 fn point(text: &Text) -> String {
-    spans::write(Mrkdwn::new(TEXT).raw("• "), &spans::with_short_names(text)).finish()
+    spans::write(Mrkdwn::new(MAX_TEXT_CHARS).raw("• "), &spans::with_short_names(text)).finish()
 }
 
 fn draw_facts(canvas: &mut Canvas, facts: &[(String, Text)]) {
-    for together in facts.chunks(FIELDS) {
+    for together in facts.chunks(MAX_FIELDS) {
         let fields: Vec<_> = together
             .iter()
-            .map(|(label, fact)| spans::write(Mrkdwn::new(FIELD).bold(label).raw("\n"), fact).finish())
+            .map(|(label, fact)| spans::write(Mrkdwn::new(MAX_FIELD_CHARS).bold(label).raw("\n"), fact).finish())
             .map(|field| if field.trim().is_empty() { "–".to_owned() } else { field })
             .collect();
         let characters = fields.iter().map(|field| length(field)).sum();

@@ -2,7 +2,7 @@
 
 use countersign_core::reply::Text;
 use countersign_slack::{
-    blocks::{self, CELLS, ROWS, TEXT},
+    blocks::{self, MAX_CELLS, MAX_ROWS, MAX_TEXT_CHARS},
     mrkdwn::{Mrkdwn, cut, length},
 };
 
@@ -24,12 +24,12 @@ pub(super) fn draw(canvas: &mut Canvas, columns: &[String], rows: &[Vec<Text>], 
 }
 
 fn draw_block(canvas: &mut Canvas, columns: &[Text], rows: &[Vec<Text>]) {
-    let width = columns.len().min(CELLS);
+    let width = columns.len().min(MAX_CELLS);
     let nothing = Text::new();
     let mut room = canvas.room().saturating_sub(MIN_ROOM); // for what follows, such as what is missing
     let mut drawn = Vec::new();
     let mut characters = 0;
-    for row in std::iter::once(columns).chain(rows.iter().map(Vec::as_slice)).take(ROWS) {
+    for row in std::iter::once(columns).chain(rows.iter().map(Vec::as_slice)).take(MAX_ROWS) {
         let cells = (0..width).map(|n| row.get(n).unwrap_or(&nothing));
         let long: usize = cells.clone().map(|cell| length(&cell.words()).clamp(1, MAX_CELL_CHARS)).sum();
         if long > room {
@@ -51,7 +51,7 @@ fn draw_block(canvas: &mut Canvas, columns: &[Text], rows: &[Vec<Text>]) {
 
 fn draw_lines(canvas: &mut Canvas, columns: &[Text], rows: &[Vec<Text>]) {
     let line = |row: &[Text]| {
-        let mut line = Mrkdwn::new(TEXT);
+        let mut line = Mrkdwn::new(MAX_TEXT_CHARS);
         for (n, cell) in row.iter().enumerate() {
             line = spans::write(if n > 0 { line.raw(" · ") } else { line }, &spans::one_line(&shortened(cell)));
         }

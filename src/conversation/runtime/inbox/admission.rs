@@ -24,9 +24,9 @@ struct AccessRequest<'a> {
     thread: Option<&'a ThreadId>,
 }
 
-/// Returns the request of an entry; `None` for timers, and for entries that are checked with their card.
-fn access_request_of(entry: &Interaction) -> Option<AccessRequest<'_>> {
-    let (by, right, thread) = match entry {
+/// Returns the request of an interaction; `None` for timers, and for interactions that are checked with their card.
+fn access_request_of(interaction: &Interaction) -> Option<AccessRequest<'_>> {
+    let (by, right, thread) = match interaction {
         Interaction::ThreadCommand(request) if request.command == ThreadCommand::Cancel => {
             (&request.by, Right::Decide, Some(&request.thread))
         }
@@ -57,9 +57,9 @@ fn access_request_of(entry: &Interaction) -> Option<AccessRequest<'_>> {
     Some(AccessRequest { by, right, thread })
 }
 
-/// Returns true if the entry was not addressed to the bot.
-fn is_unaddressed(entry: &Interaction) -> bool {
-    match entry {
+/// Returns true if the interaction was not addressed to the bot.
+fn is_unaddressed(interaction: &Interaction) -> bool {
+    match interaction {
         Interaction::Stop(stop) => !stop.addressed,
         Interaction::Notebook { addressed, .. } => !addressed,
         _ => false,
@@ -72,23 +72,23 @@ impl Inbox {
     pub(super) async fn refuse_unauthorized(
         &self,
         claimed: &ClaimedInteraction,
-        entry: &Interaction,
+        interaction: &Interaction,
     ) -> Result<bool, Error> {
         let deps = &self.0;
-        let Some(AccessRequest { by, right, thread }) = access_request_of(entry) else { return Ok(false) };
-        if is_unaddressed(entry)
+        let Some(AccessRequest { by, right, thread }) = access_request_of(interaction) else { return Ok(false) };
+        if is_unaddressed(interaction)
             && let Some(thread) = thread
             && deps.store.load(thread).await?.is_none()
         {
-            return Ok(false); // talk where the bot is not: nobody meant it
+            return Ok(false); // talk among people in a thread where the bot takes no part
         }
         let Err(outside) = deps.people.may(by, right).await else { return Ok(false) };
         // A window can be opened for three seconds; everything else waits for Slack's answer.
-        let waits = !matches!(entry, Interaction::New { trigger_id: Some(_), .. });
+        let waits = !matches!(interaction, Interaction::New { trigger_id: Some(_), .. });
         if outside == AccountDenial::Unanswered && waits && claimed.attempts < IDENTIFICATION_ATTEMPTS {
             return Err(retry_later("Slack does not say who that was"));
         }
-        self.reply_to_refused(entry, by, &refusal_reply(outside, right)).await;
+        self.reply_to_refused(interaction, by, &refusal_reply(outside, right)).await;
         match thread {
             Some(thread) if deps.store.load(thread).await?.is_some() => {
                 let detail = json!({ "why": outside.word(), "asked": right == Right::Ask });
@@ -104,9 +104,9 @@ impl Inbox {
     }
 
     /// Replies privately to a person, where they asked.
-    async fn reply_to_refused(&self, entry: &Interaction, by: &UserId, reply: &Reply) {
+    async fn reply_to_refused(&self, interaction: &Interaction, by: &UserId, reply: &Reply) {
         let deps = &self.0;
-        let (url, thread) = match entry {
+        let (url, thread) = match interaction {
             Interaction::Command(command) => (Some(&command.response_url), None),
             Interaction::Ask(shortcut) | Interaction::Export(shortcut) => {
                 (shortcut.response_url.as_ref(), Some(&shortcut.thread))

@@ -43,6 +43,7 @@ impl Inbox {
         }
     }
 
+    /// Posts a message that only one person sees.
     pub(super) async fn post_privately(
         &self,
         user: &UserId,
@@ -54,10 +55,12 @@ impl Inbox {
         ReplyDelivery::of(self.0.slack.post_ephemeral(channel, thread, user, &message).await)
     }
 
+    /// Replies through `url`. Returns true if the reply arrived.
     pub(super) async fn try_respond(&self, url: &str, reply: &Reply) -> bool {
         self.respond(url, reply).await == ReplyDelivery::Delivered
     }
 
+    /// Replies through `url`.
     pub(super) async fn respond(&self, url: &str, reply: &Reply) -> ReplyDelivery {
         let message = render::reply(self.0.names.in_reply(reply).await.as_ref());
         ReplyDelivery::of(self.0.slack.respond(url, Respond::Privately, &message).await)
@@ -67,6 +70,7 @@ impl Inbox {
 /// The delivery of a private reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ReplyDelivery {
+    /// The reply arrived.
     Delivered,
     /// Slack refuses the reply.
     Refused,
@@ -85,7 +89,7 @@ impl ReplyDelivery {
     }
 }
 
-/// Returns true if a private reply arrived; a failure is worth no more than a log line.
+/// Logs a private reply that did not arrive. Returns true if it arrived.
 pub(super) fn log_failure(result: Result<(), client_error::Error>) -> bool {
     match &result {
         Ok(()) | Err(client_error::Error::MissingScope { .. }) => {} // the client names the scope, once

@@ -15,7 +15,7 @@ use countersign_core::{
     reply::{CardState, Reply, Text},
 };
 use countersign_graph::{
-    request::in_thread,
+    request::reply_in_thread,
     store::{Changes, Claimed, Outbound, Outgoing, Sent, TRIED_OFTEN},
 };
 use countersign_slack::client_error::Error;
@@ -116,7 +116,7 @@ impl Sender {
                     false => message.reason.clone(),
                 });
                 let Some(reply) = reason.and_then(|reason| delay_report(claimed, &reason)) else { return };
-                let notice = in_thread(slot_of_notice(outgoing).as_str(), now, reply);
+                let notice = reply_in_thread(slot_of_notice(outgoing).as_str(), now, reply);
                 vec![Outgoing { nonce: Nonce::new(format!("{nonce}{REPORT_SUFFIX}")), ..notice }]
             }
             Sent::Delivered(_) | Sent::Dropped => {

@@ -94,7 +94,7 @@ impl Sender {
             return;
         };
         let mut changes = Changes::new(CommitId::fresh(), claimed.thread.clone());
-        changes.outbox.push(record.to_be_redrawn(self.0.clock.now())); // it may move before this is stored
+        changes.outbox.push(record.redraw_order(self.0.clock.now())); // it may move before this is stored
         if let Err(error) = self.0.store.apply(&changes).await {
             tracing::warn!(
                 error = countersign_core::cause::chain(&error),

@@ -1,4 +1,4 @@
-//! The line of threads with messages that found no seat free.
+//! The queue of threads whose messages found no free seat.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -7,10 +7,10 @@ use std::{
 
 use countersign_core::ids::ThreadId;
 
-/// The most threads in line. Further ones are found by a sweep.
+/// The most threads in the queue. Further ones are found by a sweep.
 const MAX_THREADS: usize = 4096;
 
-/// The line: each thread once, first come, first served.
+/// The queue: each thread once, first come, first served.
 #[derive(Debug, Default)]
 pub(super) struct ThreadQueue(Mutex<Inner>);
 
@@ -22,7 +22,7 @@ struct Inner {
 }
 
 impl ThreadQueue {
-    /// Puts a thread at the end, unless it is in line already; `ended`: the work in it has ended.
+    /// Puts a thread at the end, unless it is queued already; `ended`: the work in it has ended.
     pub(super) fn push(&self, thread: ThreadId, ended: bool) {
         let mut inner = self.inner();
         if let Some(known) = inner.ended.get_mut(&thread) {

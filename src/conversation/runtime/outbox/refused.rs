@@ -14,7 +14,7 @@ use countersign_core::{
 };
 use countersign_graph::{
     action::ActionRecord,
-    request::in_thread,
+    request::reply_in_thread,
     store::{self, ActionFilter, Changes, Claimed, Outbound, Outgoing, Sent},
 };
 use countersign_slack::client_error::Error;
@@ -123,7 +123,7 @@ impl Sender {
                 body: Outbound::Direct { to, card, reply },
             }));
         } else if !matches!(claimed.outgoing.body, Outbound::Direct { .. }) {
-            changes.outbox.push(in_thread(slot_of_notice(&claimed.outgoing).as_str(), now, reply));
+            changes.outbox.push(reply_in_thread(slot_of_notice(&claimed.outgoing).as_str(), now, reply));
         }
         if !changes.outbox.is_empty()
             && let Err(error) = self.0.store.apply(&changes).await

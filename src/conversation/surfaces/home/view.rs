@@ -8,7 +8,7 @@ use countersign_core::{
     reply::{CardState, Part, Reply, Text},
 };
 use countersign_slack::{
-    blocks::{self, TEXT},
+    blocks::{self, MAX_TEXT_CHARS},
     mrkdwn::Mrkdwn,
 };
 use serde_json::{Value, json};
@@ -112,7 +112,7 @@ fn in_channel(channel: &ChannelId, items: &[Item]) -> String {
         1 => "a card waits that anyone there may decide".to_owned(),
         many => format!("{many} cards wait that anyone there may decide"),
     };
-    let line = Mrkdwn::new(TEXT).plain("In ").channel(channel).plain(&format!(", {many}"));
+    let line = Mrkdwn::new(MAX_TEXT_CHARS).plain("In ").channel(channel).plain(&format!(", {many}"));
     let name = |nth: usize| if items.len() == 1 { "open the card".to_owned() } else { format!("card {}", nth + 1) };
     let links = items.iter().filter_map(|item| item.link.as_deref()).take(MAX_LINKS).enumerate();
     links.fold(line, |line, (nth, url)| line.plain(" · ").link(url, &name(nth))).finish()

@@ -9,7 +9,7 @@ use super::{
     text::{list, optional_plain_text, plain_text, string},
 };
 
-const LARGEST: usize = 250_000;
+const MAX_VIEW_BYTES: usize = 250_000;
 
 /// Checks a view of a kind, `modal` or `home`.
 ///
@@ -17,7 +17,7 @@ const LARGEST: usize = 250_000;
 ///
 /// The first problem, as Slack would name it.
 pub fn view(view: &Value, kind: &str) -> Checked {
-    if view.to_string().len() > LARGEST {
+    if view.to_string().len() > MAX_VIEW_BYTES {
         return Err(Problem { error: "view_too_large", reason: "no more than 250 kB are allowed".to_owned() });
     }
     // In views Slack calls every mistake by one name.

@@ -7,15 +7,15 @@ use serde_json::json;
 use super::{Answer, Refusal, args::Args, chat::place};
 use crate::slack::{check, interactions::root_of, server::Server};
 
-const MOST_LOADING_MESSAGES: usize = 10;
-const MOST_PROMPTS: usize = 4;
+const MAX_LOADING_MESSAGES: usize = 10;
+const MAX_PROMPTS: usize = 4;
 
 pub(super) fn set_status(server: &Arc<Server>, args: &Args) -> Answer {
     let channel = place(server, &args.needed("channel_id")?, false)?;
     let thread = args.ts("thread_ts")?;
     let root = root_of(&server.world(), &channel, &thread).ok_or_else(|| Refusal::of("thread_not_found"))?;
     let loading = args.json("loading_messages").and_then(|list| list.as_array().map(Vec::len)).unwrap_or_default();
-    if loading > MOST_LOADING_MESSAGES {
+    if loading > MAX_LOADING_MESSAGES {
         return Err(Refusal::because(
             "invalid_arguments",
             "must provide no more than 10 items [json-pointer:/loading_messages]",
@@ -46,7 +46,7 @@ pub(super) fn set_suggested_prompts(server: &Arc<Server>, args: &Args) -> Answer
     let prompts = args.json("prompts").unwrap_or_default();
     let list = prompts.as_array().map(Vec::as_slice).unwrap_or_default();
     let whole = |prompt: &serde_json::Value| prompt["title"].is_string() && prompt["message"].is_string();
-    if list.is_empty() || list.len() > MOST_PROMPTS || !list.iter().all(whole) {
+    if list.is_empty() || list.len() > MAX_PROMPTS || !list.iter().all(whole) {
         let reason = "must provide 1 to 4 items with title and message [json-pointer:/prompts]";
         return Err(Refusal::because("invalid_arguments", reason));
     }

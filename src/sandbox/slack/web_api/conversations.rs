@@ -13,7 +13,7 @@ use crate::slack::{
 };
 
 const PAGE: usize = 100;
-const LARGEST_PAGE: usize = 1_000;
+const MAX_PAGE: usize = 1_000;
 
 pub(super) fn replies(server: &Arc<Server>, args: &Args) -> Answer {
     let channel = place(server, &args.needed("channel")?, false)?;
@@ -121,7 +121,7 @@ fn page(world: &World, all: Vec<&Message>, args: &Args) -> Answer {
 
 /// Returns one page, and the cursor of the next: the name of its first item.
 fn paged<'a, T>(all: &'a [T], args: &Args, name: impl Fn(&T) -> String) -> Result<(Vec<&'a T>, String), Refusal> {
-    let limit = args.number("limit").unwrap_or(PAGE).clamp(1, LARGEST_PAGE);
+    let limit = args.number("limit").unwrap_or(PAGE).clamp(1, MAX_PAGE);
     let start = match args.text("cursor").filter(|cursor| !cursor.is_empty()) {
         Some(cursor) => {
             let wanted = cursor.strip_prefix("next:").ok_or_else(|| Refusal::of("invalid_cursor"))?;
