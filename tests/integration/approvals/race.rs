@@ -74,7 +74,7 @@ async fn on_sqlite_one_of_two_presses_counts() {
     let mut won: HashMap<Press, u32> = HashMap::new();
     tokio::time::timeout(LIMIT, async {
         for round in 0..ROUNDS {
-            racer::put_out(store.clone(), round).await;
+            racer::publish(store.clone(), round).await;
             let start = Arc::new(Barrier::new(2));
             let presses = Press::of_round(round);
             let [one, other] = [0, 1].map(|side| {
@@ -99,7 +99,7 @@ async fn on_redis_one_of_two_processes_counts() {
     let server = RedisServer::start_with(&["--appendfsync", "everysec"]).await;
     let store: Arc<dyn Store> = Arc::new(RedisStore::open(&server.url(), true).await.unwrap());
     for round in 0..ROUNDS {
-        racer::put_out(store.clone(), round).await;
+        racer::publish(store.clone(), round).await;
     }
     let folder = tempfile::tempdir().unwrap();
     let files = ["one", "other"].map(|name| folder.path().join(name));

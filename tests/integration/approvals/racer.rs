@@ -25,7 +25,7 @@ use countersign::{
     slack::client::SlackClient,
     store::{
         redis::RedisStore,
-        sealed::{Scope, SealedStore},
+        sealed::{SealScope, SealedStore},
     },
 };
 use secrecy::SecretString;
@@ -105,7 +105,7 @@ fn keys() -> Arc<Keyring> {
 
 /// A store as somebody with these keys has it.
 fn sealed(store: Arc<dyn Store>, keys: &Arc<Keyring>) -> Arc<dyn Store> {
-    Arc::new(SealedStore::new(store, keys.clone(), Scope { harmless: |_| true, registers: &[] }))
+    Arc::new(SealedStore::new(store, keys.clone(), SealScope { may_be_unsealed: |_| true, registers: &[] }))
 }
 
 fn times() -> Times {

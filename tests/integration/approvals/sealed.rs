@@ -291,20 +291,22 @@ fn check_tells_the_key_its_place_and_its_rights() {
     let mut config = Config::load(None, &Default::default(), &countersign::app::installed::SETTINGS).unwrap();
     config.store.path = folder.path().join("threads.sqlite");
     let file = keys::file_of(&config);
-    assert_eq!(keys::told(&config), Ok(format!("none yet; one will be made at {}", file.display())));
+    assert_eq!(keys::describe(&config), Ok(format!("none yet; one will be made at {}", file.display())));
     let key = keys::open(&config).unwrap().ring.newest().clone();
-    assert_eq!(keys::told(&config), Ok(format!("key {key}, from {}, rights 600", file.display())));
+    assert_eq!(keys::describe(&config), Ok(format!("key {key}, from {}, rights 600", file.display())));
     fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).unwrap();
-    assert!(keys::told(&config).unwrap_err().contains(&format!("right would be `chmod 600 {}`", file.display())));
+    assert!(keys::describe(&config).unwrap_err().contains(&format!("right would be `chmod 600 {}`", file.display())));
     fs::write(&file, "# a comment\n").unwrap();
     assert!(
-        keys::told(&config).unwrap_err().contains("has no key in it; right would be the key that was there, or a new")
+        keys::describe(&config)
+            .unwrap_err()
+            .contains("has no key in it; right would be the key that was there, or a new")
     );
     fs::write(&file, "abcd\n").unwrap();
     let said = format!("{:#}", keys::open(&config).unwrap_err());
     assert!(said.contains("line 1: found a key of 2 bytes") && !said.contains("abcd"), "{said}");
     config.approvals.digest_keys = Some(format!("{},{}", "ab".repeat(32), "cd".repeat(32)).into());
-    assert!(keys::told(&config).unwrap().ends_with("and 1 older key, from COUNTERSIGN_DIGEST_KEYS"));
+    assert!(keys::describe(&config).unwrap().ends_with("and 1 older key, from COUNTERSIGN_DIGEST_KEYS"));
 }
 
 #[test]

@@ -73,7 +73,7 @@ async fn who_approved_is_named_when_it_is_done_and_not_notified() {
 async fn check_names_the_user_group_that_may_have_been_meant() {
     let settings = |config: &mut Config| config.approvals.approvers = vec!["S2".to_owned()];
     let bot = TestBot::with_settings(settings).await;
-    let told = |lines: Vec<countersign::app::check::Line>| {
+    let told = |lines: Vec<countersign::app::check::CheckLine>| {
         lines.into_iter().find(|line| line.what == "approvers").unwrap().result
     };
     let wrong = told(countersign::app::check::run(&bot.config).await).unwrap_err();
