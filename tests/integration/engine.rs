@@ -313,7 +313,7 @@ impl Bench {
         let keys = Arc::new(Keyring::new(vec![vec![7; 32]]).unwrap());
         let scope = Sealing { may_be_unsealed: |_| false, registers: &[] };
         let raw: Arc<dyn Store> = Arc::new(store);
-        let store = Arc::new(RacedStore::new(Arc::new(SealedStore::new(raw.clone(), keys.clone(), scope))));
+        let store = Arc::new(RacedStore::raced(Arc::new(SealedStore::new(raw.clone(), keys.clone(), scope))));
         let failures = Arc::new(Mutex::new(0));
         let graph =
             Graph::builder("chat", "listen", Hears).node(Listen { failures: failures.clone() }).node(Report).build();

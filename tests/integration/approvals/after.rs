@@ -13,9 +13,7 @@ use crate::support::{
 const HOUR: Duration = Duration::from_secs(60 * 60);
 
 async fn card(bot: &TestBot) -> Thread<'_> {
-    let mut thread = bot.user("ana").says("start Math Hints").await;
-    thread.heard();
-    thread
+    bot.user("ana").asks("start Math Hints").await
 }
 
 /// Moments in words, such as `2026-11-21 19:21 UTC`, differ from run to run.
@@ -41,7 +39,7 @@ async fn a_card_is_spoken_of_once_before_it_closes() {
     bot.clock.advance(HOUR + Duration::from_secs(60));
     eventually("a reminder", || thread.last().contains("nobody has decided")).await;
     bot.settled().await;
-    assert_snapshot!(thread.heard(), @"
+    assert_snapshot!(thread.in_short(), @"
     ⏰ @ana, nobody has decided yet: *Start “Math Hints”*. The card closes ‹time›.
     Who may decide: anyone in this channel.
     ");
@@ -61,7 +59,7 @@ async fn a_decided_card_is_not_spoken_of() {
     let bot = TestBot::start().await;
     let mut thread = card(&bot).await;
     thread.clicks("bo", "Don't start").await;
-    thread.heard();
+    thread.skip();
     bot.clock.advance(HOUR * 30);
     bot.settled().await;
     assert_eq!(thread.heard(), "");
@@ -85,16 +83,10 @@ async fn more_people_may_decide_once_nobody_did_for_a_while() {
     bot.clock.advance(HOUR * 4 + Duration::from_secs(60));
     eventually("more people", || thread.last().contains("for a while")).await;
     bot.settled().await;
-    assert_snapshot!(thread.heard(), @"
-    *Start “Math Hints”?*
-    *Status*  inactive → *enrolling (running)*
-    *Context*  `assign-prog`
-    *Conditions*  control 50%, variant 50%
-    *Decision points*  SelectSection / absolute_value_plot_equality
-    *Enrolled*  nobody
-    *Same points*  no other live experiment
+    assert_snapshot!(thread.in_short(), @"
+    *Start “Math Hints”?* ⋯
     Asked by @ana · @bo or @cy may decide · until ‹time› · digest `‹id›`
-    [Start experiment] [Don't start] [Edit…] [Show all]
+    ⋯
     ---
     Nobody has decided about *Start “Math Hints”* for a while. From now on @cy may decide as well.
     ");
@@ -121,7 +113,7 @@ async fn an_approval_that_was_not_enough_is_not_forgotten() {
     let mut thread = card(&bot).await;
     thread.clicks("bo", "Start experiment").await;
     for (passed, what) in [(HOUR * 4, "for a while"), (HOUR * 19, "⏰"), (HOUR, "so nothing was changed")] {
-        thread.heard();
+        thread.skip();
         bot.clock.advance(passed + Duration::from_secs(60));
         eventually(what, || thread.last().contains(what)).await;
         bot.settled().await;
@@ -142,9 +134,9 @@ async fn a_record_offers_the_way_back() {
     let bot = TestBot::start().await;
     let mut thread = card(&bot).await;
     thread.clicks("bo", "Start experiment").await;
-    thread.heard();
+    thread.skip();
     thread.clicks("cy", "undo").await;
-    assert_snapshot!(thread.heard(), @"
+    assert_snapshot!(thread.in_short(), @"
     *Stop “Math Hints”?*
     *Status*  enrolling (running) → *enrollmentComplete (paused)*
     *Context*  `assign-prog`
@@ -168,18 +160,12 @@ async fn what_failed_is_tried_again_with_a_card_of_its_own() {
     bot.upgrade.is_down(Some(Down::Closed));
     thread.clicks("bo", "Start experiment").await;
     bot.upgrade.is_well();
-    thread.heard();
+    thread.skip();
     thread.clicks("cy", "again").await;
-    assert_snapshot!(thread.heard(), @"
-    *Start “Math Hints”?*
-    *Status*  inactive → *enrolling (running)*
-    *Context*  `assign-prog`
-    *Conditions*  control 50%, variant 50%
-    *Decision points*  SelectSection / absolute_value_plot_equality
-    *Enrolled*  nobody
-    *Same points*  no other live experiment
+    assert_snapshot!(thread.in_short(), @"
+    *Start “Math Hints”?* ⋯
     Asked by @cy · anyone in this channel may decide · until ‹time› · digest `‹id›`
-    [Start experiment] [Don't start] [Edit…] [Show all]
+    ⋯
     ");
     assert!(bot.upgrade.effects().is_empty(), "a person decides first");
     thread.clicks("bo", "approve").await;
@@ -190,8 +176,7 @@ async fn what_failed_is_tried_again_with_a_card_of_its_own() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_target_that_changed_since_is_left_alone_and_both_states_are_told() {
     let bot = TestBot::start().await;
-    let mut thread = bot.user("ana").says("change the weights of Math Hints to 70/30").await;
-    thread.heard();
+    let mut thread = bot.user("ana").asks("change the weights of Math Hints to 70/30").await;
     let other = bot.user("cy").says("change the weights of Math Hints to 60/40").await;
     other.clicks("bo", "approve").await;
     thread.clicks("bo", "approve").await;
@@ -232,7 +217,7 @@ async fn a_status_that_changed_since_is_told_on_a_card_about_something_else() {
     let mut thread = bot.user("ana").says("change the weights of Math Hints to 70/30").await;
     let other = bot.user("cy").says("start Math Hints").await;
     other.clicks("bo", "approve").await;
-    thread.heard();
+    thread.skip();
     thread.clicks("bo", "approve").await;
     let told = without_moments(&thread.heard());
     let line = told.lines().find(|line| line.contains("changed since")).unwrap_or_default();

@@ -37,6 +37,16 @@ pub(super) struct Case {
     pub(super) editor: Option<&'static str>,
 }
 
+/// What everybody is told about a card that is closed, however it was; `{by}` is who decided last.
+const CLOSED: &str = "\
+superseded | A newer request took the place of this one ‹while› ago. ‹Open the newer card›
+withdrawn | This request was withdrawn ‹while› ago, so nothing was changed.
+rejected | This request was withdrawn ‹while› ago, so nothing was changed.
+running | @{by} approved this ‹while› ago; it is being done now.
+done | @{by} approved this ‹while› ago; it is done.
+failed | @{by} approved this ‹while› ago; it was tried and did not work. The card says why.
+expired | This card expired ‹while› ago, so nothing was changed.";
+
 /// What most are about.
 pub(super) const START: [&str; 2] = ["start Math Hints", "cancel Math Hints"];
 
@@ -58,8 +68,7 @@ pub(super) struct Table<'a> {
 
 impl<'a> Table<'a> {
     pub(super) async fn card(&self, asks: &str) -> Shown<'a> {
-        let mut thread = self.bot.user("ana").says(asks).await;
-        thread.heard();
+        let thread = self.bot.user("ana").asks(asks).await;
         self.newest(thread)
     }
 
@@ -105,10 +114,11 @@ impl<'a> Table<'a> {
         (name, counted, plainly(&bot.readable(&told)))
     }
 
-    /// Rows of a moment: those who were treated alike together.
+    /// Rows of a moment: those who were treated alike together. Whose press counts finds their own name on the card.
     pub(super) fn rows(&mut self, moment: &str, cells: Vec<Cell>) {
         let mut alike: Vec<(Vec<&str>, bool, String)> = Vec::new();
         for (name, counted, told) in cells {
+            let told = if counted { told.replace(&format!("@{name}"), "‹them›") } else { told };
             match alike.iter_mut().find(|(_, others, words)| *others == counted && *words == told) {
                 Some((names, ..)) => names.push(name),
                 None => alike.push((vec![name], counted, told)),
@@ -203,11 +213,36 @@ pub(super) async fn table(case: Case) -> String {
         asked.into_iter().map(|(root, ts, key)| Shown { thread: Thread::new(&bot, "experiments", root), ts, key });
     let cards: Vec<_> = cards.collect();
     table.each_on("restarted", cards).await;
-    let rows = table.rows;
+    let rows = in_short(table.rows, case.deciders.last().copied());
     bot.settled().await;
     acknowledged_in_time(&bot);
     bot.finish().await;
     rows.join("\n")
+}
+
+/// One row for all the closed cards if they are as in [`CLOSED`], one for those of after the restart if they are as before.
+fn in_short(mut rows: Vec<String>, last: Option<&str>) -> Vec<String> {
+    let closed = CLOSED.lines().filter(|row| last.is_some() || !row.contains("{by}"));
+    let closed = closed.map(|row| {
+        let (moment, told) = row.split_once(" | ").unwrap();
+        format!("{moment} | {} | does not | {}", PEOPLE.join(", "), told.replace("{by}", last.unwrap_or_default()))
+    });
+    let closed: Vec<_> = closed.collect();
+    if closed.iter().all(|row| rows.contains(row)) {
+        rows.retain(|row| !closed.contains(row));
+        rows.push(format!(
+            "closed{} | everybody | does not | as always",
+            last.map(|by| format!(", by {by}")).unwrap_or_default()
+        ));
+    }
+    let of = |moment: &str| -> Vec<_> {
+        rows.iter().filter_map(|row| row.strip_prefix(moment)).map(str::to_owned).collect()
+    };
+    if of("open | ") == of("restarted | ") {
+        rows.retain(|row| !row.starts_with("restarted | "));
+        rows.push("restarted | as when it was open".to_owned());
+    }
+    rows
 }
 
 /// Each press was acknowledged while Slack waited.

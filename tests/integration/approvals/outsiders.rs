@@ -56,7 +56,7 @@ async fn only_full_members_decide_whichever_way() {
     let key = key(&thread);
     for (name, account) in OUTSIDERS {
         let id = bot.slack.admits(name, account);
-        thread.heard();
+        thread.skip();
         for (nth, way) in ["Start experiment", "Don't start", "Edit…", "yes", "no", "stop"].into_iter().enumerate() {
             match way {
                 "yes" | "no" | "stop" => thread.says(name, &format!("@countersign {way}")).await,
@@ -201,7 +201,7 @@ async fn payloads_of_another_app_or_workspace_are_refused() {
     let bot = TestBot::start().await;
     let mut thread = bot.user("ana").says("start Math Hints").await;
     let (key, root) = (key(&thread), thread.root.clone());
-    thread.heard();
+    thread.skip();
     let (app, team) = (Some("A0OTHER".to_owned()), Some("T0OTHER".to_owned()));
     for (app, team) in [(app.clone(), None), (None, team.clone()), (app, team)] {
         let why = format!("{app:?} {team:?}");

@@ -83,7 +83,7 @@ async fn contexts_whose_approvers_have_nobody_in_common_are_named() {
     .await;
     bot.upgrade.has("Pilot", "cancelled");
     let mut thread = bot.user("ana").says("archive all completed experiments").await;
-    assert_snapshot!(thread.heard(), @"
+    assert_snapshot!(thread.in_short(), @"
     *Archive 2 experiments?*
     *Chat Tone*  cancelled (completed) → *archived*
     *Pilot*  cancelled (completed) → *archived*
@@ -133,7 +133,7 @@ async fn who_may_decide_is_changed_while_a_card_is_open() {
     let change = |config: &mut Config| config.approvals.approvers = vec!["U3".to_owned()];
     assert_snapshot!(after_a_change_of(change, ["ana", "cy"]).await, @"
     restarted with another policy | ana | does not | You cannot decide about this. Who may decide: @cy.
-    restarted with another policy | cy | counts | Approved by @bo and @cy · ‹time›
+    restarted with another policy | cy | counts | Approved by @bo and ‹them› · ‹time›
     ");
 }
 
@@ -141,7 +141,7 @@ async fn who_may_decide_is_changed_while_a_card_is_open() {
 async fn fewer_are_needed_while_a_card_is_open() {
     let change = |config: &mut Config| config.approvals.needed = 1;
     assert_snapshot!(after_a_change_of(change, ["bo", "ana"]).await, @"
-    restarted with another policy | bo | counts | Approved by @bo · ‹time›
+    restarted with another policy | bo | counts | Approved by ‹them› · ‹time›
     restarted with another policy | ana | does not | @bo approved this ‹while› ago; it is done.
     ");
 }
@@ -201,28 +201,12 @@ async fn anybody_in_the_channel() {
     let case = Case { settings: |_| (), asks: START, again: "stop Math Hints", deciders: &["bo"], editor: Some("bo") };
     assert_snapshot!(table(case).await, @"
     edited by bo, old card | ana, bo, di, eve, fay | does not | @bo edited this ‹while› ago, so another card took its place. ‹Open the newer card›
-    superseded | ana, bo, di, eve, fay | does not | A newer request took the place of this one ‹while› ago. ‹Open the newer card›
-    withdrawn | ana, bo, di, eve, fay | does not | This request was withdrawn ‹while› ago, so nothing was changed.
-    rejected | ana, bo, di, eve, fay | does not | This request was withdrawn ‹while› ago, so nothing was changed.
-    running | ana, bo, di, eve, fay | does not | @bo approved this ‹while› ago; it is being done now.
-    done | ana, bo, di, eve, fay | does not | @bo approved this ‹while› ago; it is done.
-    failed | ana, bo, di, eve, fay | does not | @bo approved this ‹while› ago; it was tried and did not work. The card says why.
-    open | ana | counts | Approved by @ana · ‹time›
-    open | bo | counts | Approved by @bo · ‹time›
-    open | di | counts | Approved by @di · ‹time›
-    open | eve | counts | Approved by @eve · ‹time›
-    open | fay | counts | Approved by @fay · ‹time›
+    open | ana, bo, di, eve, fay | counts | Approved by ‹them› · ‹time›
     edited by bo | ana | does not | You asked for this, and it cannot be undone, so another person has to approve it.
     edited by bo | bo | does not | You edited this, so another person has to approve it.
-    edited by bo | di | counts | Approved by @di · ‹time›
-    edited by bo | eve | counts | Approved by @eve · ‹time›
-    edited by bo | fay | counts | Approved by @fay · ‹time›
-    expired | ana, bo, di, eve, fay | does not | This card expired ‹while› ago, so nothing was changed.
-    restarted | ana | counts | Approved by @ana · ‹time›
-    restarted | bo | counts | Approved by @bo · ‹time›
-    restarted | di | counts | Approved by @di · ‹time›
-    restarted | eve | counts | Approved by @eve · ‹time›
-    restarted | fay | counts | Approved by @fay · ‹time›
+    edited by bo | di, eve, fay | counts | Approved by ‹them› · ‹time›
+    closed, by bo | everybody | does not | as always
+    restarted | as when it was open
     ");
 }
 
@@ -231,17 +215,10 @@ async fn the_person_who_asked() {
     let settings = |config: &mut Config| config.approvals.approvers = vec!["requester".to_owned()];
     let case = Case { settings, asks: START, again: "stop Math Hints", deciders: &["ana"], editor: None };
     assert_snapshot!(table(case).await, @"
-    superseded | ana, bo, di, eve, fay | does not | A newer request took the place of this one ‹while› ago. ‹Open the newer card›
-    withdrawn | ana, bo, di, eve, fay | does not | This request was withdrawn ‹while› ago, so nothing was changed.
-    rejected | ana, bo, di, eve, fay | does not | This request was withdrawn ‹while› ago, so nothing was changed.
-    running | ana, bo, di, eve, fay | does not | @ana approved this ‹while› ago; it is being done now.
-    done | ana, bo, di, eve, fay | does not | @ana approved this ‹while› ago; it is done.
-    failed | ana, bo, di, eve, fay | does not | @ana approved this ‹while› ago; it was tried and did not work. The card says why.
-    open | ana | counts | Approved by @ana · ‹time›
+    open | ana | counts | Approved by ‹them› · ‹time›
     open | bo, di, eve, fay | does not | You cannot decide about this. Who may decide: the person who asked.
-    expired | ana, bo, di, eve, fay | does not | This card expired ‹while› ago, so nothing was changed.
-    restarted | ana | counts | Approved by @ana · ‹time›
-    restarted | bo, di, eve, fay | does not | You cannot decide about this. Who may decide: the person who asked.
+    closed, by ana | everybody | does not | as always
+    restarted | as when it was open
     ");
 }
 
@@ -251,19 +228,12 @@ async fn a_named_person() {
     let case = Case { settings, asks: START, again: "stop Math Hints", deciders: &["bo"], editor: Some("ana") };
     assert_snapshot!(table(case).await, @"
     edited by ana, old card | ana, bo, di, eve, fay | does not | @ana edited this ‹while› ago, so another card took its place. ‹Open the newer card›
-    superseded | ana, bo, di, eve, fay | does not | A newer request took the place of this one ‹while› ago. ‹Open the newer card›
-    withdrawn | ana, bo, di, eve, fay | does not | This request was withdrawn ‹while› ago, so nothing was changed.
-    rejected | ana, bo, di, eve, fay | does not | This request was withdrawn ‹while› ago, so nothing was changed.
-    running | ana, bo, di, eve, fay | does not | @bo approved this ‹while› ago; it is being done now.
-    done | ana, bo, di, eve, fay | does not | @bo approved this ‹while› ago; it is done.
-    failed | ana, bo, di, eve, fay | does not | @bo approved this ‹while› ago; it was tried and did not work. The card says why.
     open | ana, di, eve, fay | does not | You cannot decide about this. Who may decide: @bo.
-    open | bo | counts | Approved by @bo · ‹time›
+    open | bo | counts | Approved by ‹them› · ‹time›
     edited by ana | ana, di, eve, fay | does not | You cannot decide about this. Who may decide: @bo (but not whoever asked or edited).
-    edited by ana | bo | counts | Approved by @bo · ‹time›
-    expired | ana, bo, di, eve, fay | does not | This card expired ‹while› ago, so nothing was changed.
-    restarted | ana, di, eve, fay | does not | You cannot decide about this. Who may decide: @bo.
-    restarted | bo | counts | Approved by @bo · ‹time›
+    edited by ana | bo | counts | Approved by ‹them› · ‹time›
+    closed, by bo | everybody | does not | as always
+    restarted | as when it was open
     ");
 }
 
@@ -273,19 +243,12 @@ async fn a_user_group() {
     let case = Case { settings, asks: START, again: "stop Math Hints", deciders: &["di"], editor: Some("ana") };
     assert_snapshot!(table(case).await, @"
     edited by ana, old card | ana, bo, di, eve, fay | does not | @ana edited this ‹while› ago, so another card took its place. ‹Open the newer card›
-    superseded | ana, bo, di, eve, fay | does not | A newer request took the place of this one ‹while› ago. ‹Open the newer card›
-    withdrawn | ana, bo, di, eve, fay | does not | This request was withdrawn ‹while› ago, so nothing was changed.
-    rejected | ana, bo, di, eve, fay | does not | This request was withdrawn ‹while› ago, so nothing was changed.
-    running | ana, bo, di, eve, fay | does not | @di approved this ‹while› ago; it is being done now.
-    done | ana, bo, di, eve, fay | does not | @di approved this ‹while› ago; it is done.
-    failed | ana, bo, di, eve, fay | does not | @di approved this ‹while› ago; it was tried and did not work. The card says why.
     open | ana, bo, eve, fay | does not | You cannot decide about this. Who may decide: a member of `@approvers`.
-    open | di | counts | Approved by @di · ‹time›
+    open | di | counts | Approved by ‹them› · ‹time›
     edited by ana | ana, bo, eve, fay | does not | You cannot decide about this. Who may decide: a member of `@approvers` (but not whoever asked or edited).
-    edited by ana | di | counts | Approved by @di · ‹time›
-    expired | ana, bo, di, eve, fay | does not | This card expired ‹while› ago, so nothing was changed.
-    restarted | ana, bo, eve, fay | does not | You cannot decide about this. Who may decide: a member of `@approvers`.
-    restarted | di | counts | Approved by @di · ‹time›
+    edited by ana | di | counts | Approved by ‹them› · ‹time›
+    closed, by di | everybody | does not | as always
+    restarted | as when it was open
     ");
 }
 
@@ -295,13 +258,10 @@ async fn nobody() {
     let case = Case { settings, asks: START, again: "start Math Hints", deciders: &[], editor: Some("ana") };
     assert_snapshot!(table(case).await, @"
     edited by ana, old card | ana, bo, di, eve, fay | does not | @ana edited this ‹while› ago, so another card took its place. ‹Open the newer card›
-    superseded | ana, bo, di, eve, fay | does not | A newer request took the place of this one ‹while› ago. ‹Open the newer card›
-    withdrawn | ana, bo, di, eve, fay | does not | This request was withdrawn ‹while› ago, so nothing was changed.
-    rejected | ana, bo, di, eve, fay | does not | This request was withdrawn ‹while› ago, so nothing was changed.
     open | ana, bo, di, eve, fay | does not | You cannot decide about this. Who may decide: nobody (no approvers are configured).
     edited by ana | ana, bo, di, eve, fay | does not | You cannot decide about this. Who may decide: nobody (no approvers are configured).
-    expired | ana, bo, di, eve, fay | does not | This card expired ‹while› ago, so nothing was changed.
-    restarted | ana, bo, di, eve, fay | does not | You cannot decide about this. Who may decide: nobody (no approvers are configured).
+    closed | everybody | does not | as always
+    restarted | as when it was open
     ");
 }
 
@@ -314,29 +274,16 @@ async fn two_of_several() {
     let case = Case { settings, asks: START, again: "stop Math Hints", deciders: &["bo", "di"], editor: Some("ana") };
     assert_snapshot!(table(case).await, @"
     edited by ana, old card | ana, bo, di, eve, fay | does not | @ana edited this ‹while› ago, so another card took its place. ‹Open the newer card›
-    superseded | ana, bo, di, eve, fay | does not | A newer request took the place of this one ‹while› ago. ‹Open the newer card›
-    withdrawn | ana, bo, di, eve, fay | does not | This request was withdrawn ‹while› ago, so nothing was changed.
-    rejected | ana, bo, di, eve, fay | does not | This request was withdrawn ‹while› ago, so nothing was changed.
-    running | ana, bo, di, eve, fay | does not | @di approved this ‹while› ago; it is being done now.
-    done | ana, bo, di, eve, fay | does not | @di approved this ‹while› ago; it is done.
-    failed | ana, bo, di, eve, fay | does not | @di approved this ‹while› ago; it was tried and did not work. The card says why.
-    open | ana | counts | 1 of 2: approved by @ana.
-    open | bo | counts | 1 of 2: approved by @bo.
-    open | di | counts | 1 of 2: approved by @di.
+    open | ana, bo, di | counts | 1 of 2: approved by ‹them›.
     open | eve, fay | does not | You cannot decide about this. Who may decide: @bo, a member of `@approvers` or the person who asked.
-    bo has approved | ana | counts | Approved by @bo and @ana · ‹time›
+    bo has approved | ana, di | counts | Approved by @bo and ‹them› · ‹time›
     bo has approved | bo | does not | Your approval is counted already; another person has to approve as well. Who may decide: @bo, a member of `@approvers` or the person who asked.
-    bo has approved | di | counts | Approved by @bo and @di · ‹time›
     bo has approved | eve, fay | does not | You cannot decide about this. Who may decide: @bo, a member of `@approvers` or the person who asked.
     edited by ana | ana | does not | You asked for this, and it cannot be undone, so another person has to approve it. Who may decide: @bo or a member of `@approvers` (but not whoever asked or edited).
-    edited by ana | bo | counts | 1 of 2: approved by @bo.
-    edited by ana | di | counts | 1 of 2: approved by @di.
+    edited by ana | bo, di | counts | 1 of 2: approved by ‹them›.
     edited by ana | eve, fay | does not | You cannot decide about this. Who may decide: @bo or a member of `@approvers` (but not whoever asked or edited).
-    expired | ana, bo, di, eve, fay | does not | This card expired ‹while› ago, so nothing was changed.
-    restarted | ana | counts | 1 of 2: approved by @ana.
-    restarted | bo | counts | 1 of 2: approved by @bo.
-    restarted | di | counts | 1 of 2: approved by @di.
-    restarted | eve, fay | does not | You cannot decide about this. Who may decide: @bo, a member of `@approvers` or the person who asked.
+    closed, by di | everybody | does not | as always
+    restarted | as when it was open
     ");
 }
 
@@ -346,28 +293,13 @@ async fn not_the_person_who_asked() {
     let case = Case { settings, asks: START, again: "stop Math Hints", deciders: &["bo"], editor: Some("bo") };
     assert_snapshot!(table(case).await, @"
     edited by bo, old card | ana, bo, di, eve, fay | does not | @bo edited this ‹while› ago, so another card took its place. ‹Open the newer card›
-    superseded | ana, bo, di, eve, fay | does not | A newer request took the place of this one ‹while› ago. ‹Open the newer card›
-    withdrawn | ana, bo, di, eve, fay | does not | This request was withdrawn ‹while› ago, so nothing was changed.
-    rejected | ana, bo, di, eve, fay | does not | This request was withdrawn ‹while› ago, so nothing was changed.
-    running | ana, bo, di, eve, fay | does not | @bo approved this ‹while› ago; it is being done now.
-    done | ana, bo, di, eve, fay | does not | @bo approved this ‹while› ago; it is done.
-    failed | ana, bo, di, eve, fay | does not | @bo approved this ‹while› ago; it was tried and did not work. The card says why.
     open | ana | does not | You asked for this, so another person has to approve it.
-    open | bo | counts | Approved by @bo · ‹time›
-    open | di | counts | Approved by @di · ‹time›
-    open | eve | counts | Approved by @eve · ‹time›
-    open | fay | counts | Approved by @fay · ‹time›
+    open | bo, di, eve, fay | counts | Approved by ‹them› · ‹time›
     edited by bo | ana | does not | You asked for this, and it cannot be undone, so another person has to approve it.
     edited by bo | bo | does not | You edited this, so another person has to approve it.
-    edited by bo | di | counts | Approved by @di · ‹time›
-    edited by bo | eve | counts | Approved by @eve · ‹time›
-    edited by bo | fay | counts | Approved by @fay · ‹time›
-    expired | ana, bo, di, eve, fay | does not | This card expired ‹while› ago, so nothing was changed.
-    restarted | ana | does not | You asked for this, so another person has to approve it.
-    restarted | bo | counts | Approved by @bo · ‹time›
-    restarted | di | counts | Approved by @di · ‹time›
-    restarted | eve | counts | Approved by @eve · ‹time›
-    restarted | fay | counts | Approved by @fay · ‹time›
+    edited by bo | di, eve, fay | counts | Approved by ‹them› · ‹time›
+    closed, by bo | everybody | does not | as always
+    restarted | as when it was open
     ");
 }
 
@@ -376,23 +308,10 @@ async fn what_cannot_be_undone() {
     let asks = ["delete Math Hints", "start Math Hints"];
     let case = Case { settings: |_| (), asks, again: "delete Lesson Video Hints", deciders: &["bo"], editor: None };
     assert_snapshot!(table(case).await, @"
-    superseded | ana, bo, di, eve, fay | does not | A newer request took the place of this one ‹while› ago. ‹Open the newer card›
-    withdrawn | ana, bo, di, eve, fay | does not | This request was withdrawn ‹while› ago, so nothing was changed.
-    rejected | ana, bo, di, eve, fay | does not | This request was withdrawn ‹while› ago, so nothing was changed.
-    running | ana, bo, di, eve, fay | does not | @bo approved this ‹while› ago; it is being done now.
-    done | ana, bo, di, eve, fay | does not | @bo approved this ‹while› ago; it is done.
-    failed | ana, bo, di, eve, fay | does not | @bo approved this ‹while› ago; it was tried and did not work. The card says why.
     open | ana | does not | You asked for this, and it cannot be undone, so another person has to approve it.
-    open | bo | counts | Approved by @bo · ‹time›
-    open | di | counts | Approved by @di · ‹time›
-    open | eve | counts | Approved by @eve · ‹time›
-    open | fay | counts | Approved by @fay · ‹time›
-    expired | ana, bo, di, eve, fay | does not | This card expired ‹while› ago, so nothing was changed.
-    restarted | ana | does not | You asked for this, and it cannot be undone, so another person has to approve it.
-    restarted | bo | counts | Approved by @bo · ‹time›
-    restarted | di | counts | Approved by @di · ‹time›
-    restarted | eve | counts | Approved by @eve · ‹time›
-    restarted | fay | counts | Approved by @fay · ‹time›
+    open | bo, di, eve, fay | counts | Approved by ‹them› · ‹time›
+    closed, by bo | everybody | does not | as always
+    restarted | as when it was open
     ");
 }
 
@@ -405,19 +324,12 @@ async fn a_rule_for_a_context() {
     let case = Case { settings, asks: START, again: "stop Math Hints", deciders: &["di"], editor: Some("ana") };
     assert_snapshot!(table(case).await, @"
     edited by ana, old card | ana, bo, di, eve, fay | does not | @ana edited this ‹while› ago, so another card took its place. ‹Open the newer card›
-    superseded | ana, bo, di, eve, fay | does not | A newer request took the place of this one ‹while› ago. ‹Open the newer card›
-    withdrawn | ana, bo, di, eve, fay | does not | This request was withdrawn ‹while› ago, so nothing was changed.
-    rejected | ana, bo, di, eve, fay | does not | This request was withdrawn ‹while› ago, so nothing was changed.
-    running | ana, bo, di, eve, fay | does not | @di approved this ‹while› ago; it is being done now.
-    done | ana, bo, di, eve, fay | does not | @di approved this ‹while› ago; it is done.
-    failed | ana, bo, di, eve, fay | does not | @di approved this ‹while› ago; it was tried and did not work. The card says why.
     open | ana, bo, eve, fay | does not | You cannot decide about this. Who may decide: a member of `@approvers`.
-    open | di | counts | Approved by @di · ‹time›
+    open | di | counts | Approved by ‹them› · ‹time›
     edited by ana | ana, bo, eve, fay | does not | You cannot decide about this. Who may decide: a member of `@approvers` (but not whoever asked or edited).
-    edited by ana | di | counts | Approved by @di · ‹time›
-    expired | ana, bo, di, eve, fay | does not | This card expired ‹while› ago, so nothing was changed.
-    restarted | ana, bo, eve, fay | does not | You cannot decide about this. Who may decide: a member of `@approvers`.
-    restarted | di | counts | Approved by @di · ‹time›
+    edited by ana | di | counts | Approved by ‹them› · ‹time›
+    closed, by di | everybody | does not | as always
+    restarted | as when it was open
     ");
 }
 
@@ -435,32 +347,15 @@ async fn outside_an_envelope() {
     let case = Case { settings, asks: START, again: "stop Math Hints", deciders: &["bo", "di"], editor: Some("bo") };
     assert_snapshot!(table(case).await, @"
     edited by bo, old card | ana, bo, di, eve, fay | does not | @bo edited this ‹while› ago, so another card took its place. ‹Open the newer card›
-    superseded | ana, bo, di, eve, fay | does not | A newer request took the place of this one ‹while› ago. ‹Open the newer card›
-    withdrawn | ana, bo, di, eve, fay | does not | This request was withdrawn ‹while› ago, so nothing was changed.
-    rejected | ana, bo, di, eve, fay | does not | This request was withdrawn ‹while› ago, so nothing was changed.
-    running | ana, bo, di, eve, fay | does not | @di approved this ‹while› ago; it is being done now.
-    done | ana, bo, di, eve, fay | does not | @di approved this ‹while› ago; it is done.
-    failed | ana, bo, di, eve, fay | does not | @di approved this ‹while› ago; it was tried and did not work. The card says why.
     open | ana | does not | You asked for this, so another person has to approve it.
-    open | bo | counts | 1 of 2: approved by @bo.
-    open | di | counts | 1 of 2: approved by @di.
-    open | eve | counts | 1 of 2: approved by @eve.
-    open | fay | counts | 1 of 2: approved by @fay.
+    open | bo, di, eve, fay | counts | 1 of 2: approved by ‹them›.
     bo has approved | ana | does not | You asked for this, so another person has to approve it.
     bo has approved | bo | does not | Your approval is counted already; another person has to approve as well.
-    bo has approved | di | counts | Approved by @bo and @di · ‹time›
-    bo has approved | eve | counts | Approved by @bo and @eve · ‹time›
-    bo has approved | fay | counts | Approved by @bo and @fay · ‹time›
+    bo has approved | di, eve, fay | counts | Approved by @bo and ‹them› · ‹time›
     edited by bo | ana | does not | You asked for this, and it cannot be undone, so another person has to approve it.
     edited by bo | bo | does not | You edited this, so another person has to approve it.
-    edited by bo | di | counts | 1 of 2: approved by @di.
-    edited by bo | eve | counts | 1 of 2: approved by @eve.
-    edited by bo | fay | counts | 1 of 2: approved by @fay.
-    expired | ana, bo, di, eve, fay | does not | This card expired ‹while› ago, so nothing was changed.
-    restarted | ana | does not | You asked for this, so another person has to approve it.
-    restarted | bo | counts | 1 of 2: approved by @bo.
-    restarted | di | counts | 1 of 2: approved by @di.
-    restarted | eve | counts | 1 of 2: approved by @eve.
-    restarted | fay | counts | 1 of 2: approved by @fay.
+    edited by bo | di, eve, fay | counts | 1 of 2: approved by ‹them›.
+    closed, by di | everybody | does not | as always
+    restarted | as when it was open
     ");
 }

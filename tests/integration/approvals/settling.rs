@@ -20,7 +20,7 @@ async fn unknown(bot: &TestBot) -> Thread<'_> {
     bot.upgrade.is_down(Some(Down::Closed));
     bot.clock.advance(Duration::from_secs(5));
     bot.settled().await;
-    thread.heard();
+    thread.skip();
     thread
 }
 
@@ -43,23 +43,16 @@ async fn an_unknown_outcome_is_looked_up_again() {
     let bot = impatient().await;
     let mut thread = unknown(&bot).await;
     thread.clicks("ana", "Check again").await;
-    assert_snapshot!(thread.heard(), @"
+    assert_snapshot!(thread.in_short(), @"
     @ana *Start “Math Hints”*: I looked again, and it still cannot be told. UpGrade could not be read back (the connection was closed).
     Please look at the platform itself, then press Mark as done or Abandon on the card.
     ");
     bot.upgrade.is_well();
     thread.clicks("ana", "Check again").await;
-    assert_snapshot!(thread.heard(), @"
-    *Start “Math Hints”?*
-    *Status*  inactive → *enrolling (running)*
-    *Context*  `assign-prog`
-    *Conditions*  control 50%, variant 50%
-    *Decision points*  SelectSection / absolute_value_plot_equality
-    *Enrolled*  nobody
-    *Same points*  no other live experiment
+    assert_snapshot!(thread.in_short(), @"
+    *Start “Math Hints”?* ⋯
     Approved by @bo · ‹time›
     ✅ Started “Math Hints”: it is enrolling now.
-    Asked by @ana · digest `‹id›`
     [Undo: stop it again]
     ---
     @ana, @bo I looked again, and it happened. *Start “Math Hints”*: Started “Math Hints”: it is enrolling now.
@@ -154,7 +147,7 @@ async fn those_settle_it_who_may_decide_and_what_contradicts_them_is_told() {
     ");
     assert_eq!(thread.heard(), "", "nothing was settled");
     thread.clicks("cy", "Check again").await;
-    assert_snapshot!(thread.heard(), @"
+    assert_snapshot!(thread.in_short(), @"
     @cy *Start “Math Hints”*: I looked again, and it still cannot be told. Reading back, “*Math Hints*” is cancelled (completed).
     Please look at the platform itself, then press Mark as done or Abandon on the card.
     ");
@@ -181,7 +174,7 @@ async fn those_are_told_that_it_did_not_happen_who_were_told_that_it_is_not_know
     bot.upgrade.is_down(Some(Down::Closed));
     bot.clock.advance(Duration::from_secs(5));
     bot.settled().await;
-    thread.heard();
+    thread.skip();
     bot.upgrade.is_well();
     thread.clicks("cy", "Check again").await;
     assert_snapshot!(end_of_card(&thread.heard()), @"

@@ -16,7 +16,7 @@ async fn turned_down<'a>(bot: &'a TestBot, asks: &str, reason: &str) -> Thread<'
     let mut thread = bot.user("ana").says(asks).await;
     thread.clicks("bo", "reject").await;
     eventually("the question why", || window(bot, "bo").is_some()).await;
-    thread.heard();
+    thread.skip();
     assert!(sends(bot, "bo", json!({ "Reason": reason })).await.is_empty());
     thread
 }

@@ -13,9 +13,7 @@ use crate::support::{
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 async fn card(bot: &TestBot) -> Thread<'_> {
-    let mut thread = bot.user("ana").says("start Math Hints").await;
-    thread.heard();
-    thread
+    bot.user("ana").asks("start Math Hints").await
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -23,7 +21,7 @@ async fn a_second_click_is_told_who_decided() {
     let bot = TestBot::start().await;
     let mut thread = card(&bot).await;
     thread.clicks("bo", "Start experiment").await;
-    thread.heard();
+    thread.skip();
     thread.clicks("cy", "Start experiment").await;
     assert_snapshot!(without_seconds(&thread.told("cy")), @"@bo approved this a moment ago; it is done.");
     thread.clicks("cy", "Don't start").await;
@@ -54,16 +52,10 @@ async fn two_who_press_at_once_make_one_decision() {
 async fn only_those_who_are_named_may_decide() {
     let bot = TestBot::decided_by(&["U2"]).await;
     let mut thread = bot.user("ana").says("start Math Hints").await;
-    assert_snapshot!(thread.heard(), @"
-    *Start “Math Hints”?*
-    *Status*  inactive → *enrolling (running)*
-    *Context*  `assign-prog`
-    *Conditions*  control 50%, variant 50%
-    *Decision points*  SelectSection / absolute_value_plot_equality
-    *Enrolled*  nobody
-    *Same points*  no other live experiment
+    assert_snapshot!(thread.in_short(), @"
+    *Start “Math Hints”?* ⋯
     Asked by @ana · @bo may decide · until ‹time› · digest `‹id›`
-    [Start experiment] [Don't start] [Edit…] [Show all]
+    ⋯
     ");
     thread.clicks("cy", "Start experiment").await;
     assert_snapshot!(thread.told("cy"), @"
@@ -85,46 +77,27 @@ async fn only_those_who_are_named_may_decide() {
 async fn two_people_can_be_asked_for() {
     let bot = TestBot::with_settings(|config| config.approvals.needed = 2).await;
     let mut thread = bot.user("ana").says("start Math Hints").await;
-    assert_snapshot!(thread.heard(), @"
-    *Start “Math Hints”?*
-    *Status*  inactive → *enrolling (running)*
-    *Context*  `assign-prog`
-    *Conditions*  control 50%, variant 50%
-    *Decision points*  SelectSection / absolute_value_plot_equality
-    *Enrolled*  nobody
-    *Same points*  no other live experiment
+    assert_snapshot!(thread.in_short(), @"
+    *Start “Math Hints”?* ⋯
     2 different people must approve.
-    Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
-    [Start experiment] [Don't start] [Edit…] [Show all]
+    ⋯
     ");
     thread.clicks("bo", "Start experiment").await;
-    assert_snapshot!(thread.heard(), @"
-    *Start “Math Hints”?*
-    *Status*  inactive → *enrolling (running)*
-    *Context*  `assign-prog`
-    *Conditions*  control 50%, variant 50%
-    *Decision points*  SelectSection / absolute_value_plot_equality
-    *Enrolled*  nobody
-    *Same points*  no other live experiment
+    assert_snapshot!(thread.in_short(), @"
+    *Start “Math Hints”?* ⋯
     1 of 2: approved by @bo.
-    Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
-    [Start experiment] [Don't start] [Edit…] [Show all]
+    ‹not: 2 different people must approve.›
+    ⋯
     ");
     thread.clicks("bo", "Start experiment").await;
     assert_snapshot!(thread.told("bo"), @"Your approval is counted already; another person has to approve as well.");
     thread.clicks("cy", "Start experiment").await;
-    assert_snapshot!(thread.heard(), @"
-    *Start “Math Hints”?*
-    *Status*  inactive → *enrolling (running)*
-    *Context*  `assign-prog`
-    *Conditions*  control 50%, variant 50%
-    *Decision points*  SelectSection / absolute_value_plot_equality
-    *Enrolled*  nobody
-    *Same points*  no other live experiment
+    assert_snapshot!(thread.in_short(), @"
+    *Start “Math Hints”?* ⋯
     Approved by @bo and @cy · ‹time›
     ✅ Started “Math Hints”: it is enrolling now.
-    Asked by @ana · digest `‹id›`
     [Undo: stop it again]
+    ‹not: 1 of 2: approved by @bo.›
     ---
     @ana “*Math Hints*”: done, approved by bo and cy. What next?
     [Show details]
@@ -139,16 +112,10 @@ async fn a_card_expires_and_can_be_asked_for_again() {
     bot.clock.advance(DAY + Duration::from_secs(60));
     eventually("an expired card", || thread.last().contains("nothing was changed")).await;
     bot.settled().await;
-    assert_snapshot!(thread.heard(), @"
-    *Start “Math Hints”?*
-    *Status*  inactive → *enrolling (running)*
-    *Context*  `assign-prog`
-    *Conditions*  control 50%, variant 50%
-    *Decision points*  SelectSection / absolute_value_plot_equality
-    *Enrolled*  nobody
-    *Same points*  no other live experiment
+    assert_snapshot!(thread.in_short(), @"
+    *Start “Math Hints”?* ⋯
     Expired: nobody decided in time · ‹time›
-    Asked by @ana · digest `‹id›`
+    ‹no buttons›
     ---
     @ana nobody decided in time about *Start “Math Hints”*, so nothing was changed.
     [Ask again]
@@ -158,17 +125,7 @@ async fn a_card_expires_and_can_be_asked_for_again() {
     assert!(bot.upgrade.effects().is_empty());
 
     thread.clicks("ana", "Ask again").await;
-    assert_snapshot!(thread.heard(), @"
-    *Start “Math Hints”?*
-    *Status*  inactive → *enrolling (running)*
-    *Context*  `assign-prog`
-    *Conditions*  control 50%, variant 50%
-    *Decision points*  SelectSection / absolute_value_plot_equality
-    *Enrolled*  nobody
-    *Same points*  no other live experiment
-    Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
-    [Start experiment] [Don't start] [Edit…] [Show all]
-    ");
+    assert_snapshot!(thread.in_short(), @"‹Start “Math Hints”, open›");
     thread.clicks("bo", "Start experiment").await;
     assert_eq!(bot.upgrade.effects().len(), 1);
     bot.finish().await;
@@ -179,26 +136,11 @@ async fn a_typed_yes_answers_the_one_open_card() {
     let bot = TestBot::start().await;
     let mut thread = card(&bot).await;
     thread.says("bo", "yes").await;
-    assert_snapshot!(thread.heard(), @"
-    *Start “Math Hints”?*
-    *Status*  inactive → *enrolling (running)*
-    *Context*  `assign-prog`
-    *Conditions*  control 50%, variant 50%
-    *Decision points*  SelectSection / absolute_value_plot_equality
-    *Enrolled*  nobody
-    *Same points*  no other live experiment
-    Approved by @bo · ‹time›
-    ✅ Started “Math Hints”: it is enrolling now.
-    Asked by @ana · digest `‹id›`
-    [Undo: stop it again]
-    ---
-    @ana “*Math Hints*”: done, approved by bo. What next?
-    [Show details]
-    ");
+    assert_snapshot!(thread.in_short(), @"‹Math Hints is started, as bo approved›");
     assert_eq!(bot.upgrade.effects().len(), 1);
 
     thread.says("bo", "@countersign yes").await;
-    assert_snapshot!(thread.heard(), @"
+    assert_snapshot!(thread.in_short(), @"
     I have no open question here. If you mean a card, please press its button.
     [List experiments] [What can you do?]
     ");
@@ -210,16 +152,9 @@ async fn a_typed_no_turns_it_down() {
     let bot = TestBot::start().await;
     let mut thread = card(&bot).await;
     thread.says("bo", "No!").await;
-    assert_snapshot!(thread.heard(), @"
-    *Start “Math Hints”?*
-    *Status*  inactive → *enrolling (running)*
-    *Context*  `assign-prog`
-    *Conditions*  control 50%, variant 50%
-    *Decision points*  SelectSection / absolute_value_plot_equality
-    *Enrolled*  nobody
-    *Same points*  no other live experiment
+    assert_snapshot!(thread.in_short(), @"
+    *Start “Math Hints”?* ⋯
     Rejected by @bo · ‹time›
-    Asked by @ana · digest `‹id›`
     [Change and ask again…]
     ---
     @ana, @bo turned this down, so nothing was changed.
@@ -236,9 +171,9 @@ async fn an_ok_is_told_that_the_card_waits() {
     thread.says("bo", "@countersign ok").await;
     assert_snapshot!(thread.heard(), @"That decides nothing yet. A card is open: Start “Math Hints”? Press **Start experiment** or **Don't start** on it, or type just “yes” or “no” in this thread.");
     thread.says("ana", "@countersign delete Lesson Video Hints").await;
-    thread.heard();
+    thread.skip();
     thread.says("bo", "@countersign 👍").await;
-    assert_snapshot!(thread.heard(), @"
+    assert_snapshot!(thread.in_short(), @"
     That decides nothing yet. Several cards are open, so please press a button on the one you mean:
     • PERMANENTLY DELETE “Lesson Video Hints”?
     • Start “Math Hints”?
@@ -252,17 +187,7 @@ async fn with_two_cards_open_a_button_has_to_be_pressed() {
     let bot = TestBot::start().await;
     let mut thread = card(&bot).await;
     thread.says("ana", "stop Lesson Video Hints").await;
-    assert_snapshot!(thread.heard(), @"
-    *Stop “Lesson Video Hints”?*
-    *Status*  enrolling (running) → *enrollmentComplete (paused)*
-    *Context*  `mathstream`
-    *Afterwards*  everyone keeps their condition
-    *Enrolled*  24 people
-    *Same points*  no other live experiment
-    Stopping is a pause: it can be resumed. To end it for good, ask me to cancel it.
-    Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
-    [Stop experiment] [Don't stop] [Edit…] [Show all]
-    ");
+    assert_snapshot!(thread.in_short(), @"‹Stop “Lesson Video Hints”, open›");
     thread.says("bo", "yes").await;
     assert_snapshot!(thread.told("bo"), @"
     Several cards are open here, so I can't tell which one you mean. Please press a button:
@@ -272,7 +197,7 @@ async fn with_two_cards_open_a_button_has_to_be_pressed() {
     assert!(bot.upgrade.effects().is_empty());
 
     thread.says("ana", "@countersign what is pending?").await;
-    assert_snapshot!(thread.heard(), @"
+    assert_snapshot!(thread.in_short(), @"
     Waiting in this thread:
     • Stop “Lesson Video Hints”?
     • Start “Math Hints”?
@@ -302,19 +227,12 @@ async fn what_was_changed_since_the_card_was_shown_is_left_alone() {
     let mut first = card(&bot).await;
     let mut second = card(&bot).await;
     second.clicks("cy", "Start experiment").await;
-    second.heard();
+    second.skip();
     first.clicks("bo", "Start experiment").await;
-    assert_snapshot!(first.heard(), @"
-    *Start “Math Hints”?*
-    *Status*  inactive → *enrolling (running)*
-    *Context*  `assign-prog`
-    *Conditions*  control 50%, variant 50%
-    *Decision points*  SelectSection / absolute_value_plot_equality
-    *Enrolled*  nobody
-    *Same points*  no other live experiment
+    assert_snapshot!(first.in_short(), @"
+    *Start “Math Hints”?* ⋯
     Approved by @bo · ‹time›
     ❌ It was changed since this card was shown, so nothing was done. On the card, and now: *Status* inactive → enrolling (running). *Try again* makes a card that shows it as it is now.
-    Asked by @ana · digest `‹id›`
     [Try again]
     ---
     @ana, @bo *Start “Math Hints”* did not work. It was changed since this card was shown, so nothing was done. On the card, and now: *Status* inactive → enrolling (running). *Try again* makes a card that shows it as it is now.
@@ -323,28 +241,21 @@ async fn what_was_changed_since_the_card_was_shown_is_left_alone() {
 
     let mut third = bot.user("ana").says("delete Math Hints").await;
     third.clicks("bo", "Delete for good").await;
-    let mut fourth = bot.user("ana").says("stop Lesson Video Hints").await;
-    fourth.heard();
+    let mut fourth = bot.user("ana").asks("stop Lesson Video Hints").await;
     let mut fifth = bot.user("ana").says("delete Lesson Video Hints").await;
     fifth.clicks("bo", "Delete for good").await;
-    fifth.heard();
+    fifth.skip();
     fourth.clicks("bo", "Stop experiment").await;
-    assert_snapshot!(fourth.heard(), @"
-    *Stop “Lesson Video Hints”?*
-    *Status*  enrolling (running) → *enrollmentComplete (paused)*
-    *Context*  `mathstream`
-    *Afterwards*  everyone keeps their condition
-    *Enrolled*  24 people
-    *Same points*  no other live experiment
-    Stopping is a pause: it can be resumed. To end it for good, ask me to cancel it.
+    assert_snapshot!(fourth.in_short(), @"
+    *Stop “Lesson Video Hints”?* ⋯
     Approved by @bo · ‹time›
     ❌ “*Lesson Video Hints*” does not exist any more, so nothing was changed.
-    Asked by @ana · digest `‹id›`
+    ‹no buttons›
     ---
     @ana, @bo *Stop “Lesson Video Hints”* did not work. “*Lesson Video Hints*” does not exist any more, so nothing was changed.
     [List experiments]
     ");
-    third.heard();
+    third.skip();
     bot.finish().await;
 }
 
@@ -404,16 +315,9 @@ async fn never_mind_withdraws_ones_own_card() {
     thread.says("bo", "@countersign never mind").await;
     assert_snapshot!(thread.heard(), @"That decides nothing yet. A card is open: Start “Math Hints”? Press **Start experiment** or **Don't start** on it, or type just “yes” or “no” in this thread.");
     thread.says("ana", "Never mind.").await;
-    assert_snapshot!(thread.heard(), @"
-    *Start “Math Hints”?*
-    *Status*  inactive → *enrolling (running)*
-    *Context*  `assign-prog`
-    *Conditions*  control 50%, variant 50%
-    *Decision points*  SelectSection / absolute_value_plot_equality
-    *Enrolled*  nobody
-    *Same points*  no other live experiment
+    assert_snapshot!(thread.in_short(), @"
+    *Start “Math Hints”?* ⋯
     Withdrawn by @ana · ‹time›
-    Asked by @ana · digest `‹id›`
     [Change and ask again…]
     ---
     @ana *Start “Math Hints”* was withdrawn, so nothing was changed.
@@ -445,23 +349,16 @@ async fn never_mind_lets_an_unfinished_request_go_before_a_card() {
     let bot = TestBot::start().await;
     let mut thread = card(&bot).await;
     thread.says("ana", "create an experiment called Foo").await;
-    thread.heard();
+    thread.skip();
     thread.says("ana", "forget it").await;
-    assert_snapshot!(thread.heard(), @"
+    assert_snapshot!(thread.in_short(), @"
     All right, I let that go. Nothing was changed.
     The open card stays as it is.
     ");
     thread.says("ana", "@countersign cancel that").await;
-    assert_snapshot!(thread.heard(), @"
-    *Start “Math Hints”?*
-    *Status*  inactive → *enrolling (running)*
-    *Context*  `assign-prog`
-    *Conditions*  control 50%, variant 50%
-    *Decision points*  SelectSection / absolute_value_plot_equality
-    *Enrolled*  nobody
-    *Same points*  no other live experiment
+    assert_snapshot!(thread.in_short(), @"
+    *Start “Math Hints”?* ⋯
     Withdrawn by @ana · ‹time›
-    Asked by @ana · digest `‹id›`
     [Change and ask again…]
     ---
     @ana *Start “Math Hints”* was withdrawn, so nothing was changed.
@@ -473,8 +370,7 @@ async fn never_mind_lets_an_unfinished_request_go_before_a_card() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_same_request_twice_is_one_card() {
     let bot = TestBot::start().await;
-    let mut thread = bot.user("ana").says("start Math Hints").await;
-    thread.heard();
+    let mut thread = bot.user("ana").asks("start Math Hints").await;
     thread.says("bo", "@countersign please start the Math Hints experiment").await;
     assert_snapshot!(thread.heard(), @"A card for exactly this is open already: *Start “Math Hints”?* Press *Start experiment* or *Don't start* on it.");
     bot.finish().await;
@@ -485,9 +381,9 @@ async fn no_answers_the_question_that_was_asked_last() {
     let bot = TestBot::start().await;
     let mut thread = bot.user("ana").says("start Math Hints").await;
     thread.says("ana", "create experiment Foo in assign-prog").await;
-    thread.heard();
+    thread.skip();
     thread.says("ana", "no").await;
-    assert_snapshot!(thread.heard(), @"
+    assert_snapshot!(thread.in_short(), @"
     All right, I let that go. Nothing was changed.
     The open card stays as it is.
     ");

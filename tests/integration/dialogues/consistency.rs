@@ -72,7 +72,7 @@ async fn rules_are_tested_and_the_experiment_is_put_back() {
     ");
 
     thread.clicks("ana", "Set it back to inactive").await;
-    assert_snapshot!(thread.heard(), @"
+    assert_snapshot!(thread.in_short(), @"
     *Set “Math Hints” back to inactive?*
     *Status*  enrollmentComplete (paused) → *inactive*
     *Context*  `assign-prog`
@@ -85,9 +85,9 @@ async fn rules_are_tested_and_the_experiment_is_put_back() {
     ");
     thread.clicks("bo", "Set to inactive").await;
     assert_eq!(bot.upgrade.experiment("Math Hints").unwrap()["state"], "inactive");
-    thread.heard();
+    thread.skip();
     thread.says("ana", "does the consistency rule of Chat Tone work?").await;
-    assert_snapshot!(thread.heard(), @"
+    assert_snapshot!(thread.in_short(), @"
     “*Chat Tone*” is cancelled (completed), and the test goes through the phases before the start, running and paused. From where it stands there is no way into them.
     [List experiments]
     ");
@@ -136,7 +136,7 @@ async fn names_for_test_users() {
     These are only names: nobody is enrolled before a visit is approved.
     ");
     thread.says("ana", "make 10 test users with groups for Math Hints").await;
-    assert_snapshot!(thread.heard(), @"
+    assert_snapshot!(thread.in_short(), @"
     Which type of group shall they have: classId, instructorId, schoolId?
     [classId] [instructorId] [schoolId]
     ");
@@ -162,14 +162,14 @@ async fn names_for_test_users() {
 async fn what_the_tests_take() {
     let bot = TestBot::start().await;
     let mut thread = bot.user("ana").says("how do I test consistency rules?").await;
-    assert_snapshot!(thread.heard(), @"
+    assert_snapshot!(thread.in_short(), @"
     To *test the consistency rules* I need: experiment.
     What | Needed | Meaning
     experiment | yes | The experiment, by name or id.
     Say it in one sentence, such as “test consistency rules for Math Hints”, or piece by piece: I ask for what is missing.
     ");
     thread.says("ana", "what do I need to test the balance?").await;
-    assert_snapshot!(thread.heard(), @"
+    assert_snapshot!(thread.in_short(), @"
     To *test the balance of conditions* I need: experiment. The rest is up to you.
     What | Needed | Meaning
     experiment | yes | The experiment, by name or id.
@@ -177,7 +177,7 @@ async fn what_the_tests_take() {
     Say it in one sentence, such as “test the balance of Math Hints with 200 users”, or piece by piece: I ask for what is missing.
     ");
     thread.says("ana", "how do I simulate a user?").await;
-    assert_snapshot!(thread.heard(), @"
+    assert_snapshot!(thread.in_short(), @"
     To *simulate a user's visit* I need: user. The rest is up to you.
     What | Needed | Meaning
     user | yes | The user's id.

@@ -3,9 +3,7 @@
 use crate::support::{bot::TestBot, thread::Thread};
 
 async fn card<'a>(bot: &'a TestBot, request: &str) -> Thread<'a> {
-    let mut thread = bot.user("ana").says(request).await;
-    thread.heard();
-    thread
+    bot.user("ana").asks(request).await
 }
 
 /// What waits, by the titles of the cards with live buttons.
@@ -36,7 +34,7 @@ async fn what_a_change_cannot_take_is_not_taken_for_the_same() {
     let bot = TestBot::start().await;
     let mut thread = card(&bot, "start Math Hints").await;
     thread.says("ana", "no, 70/30").await;
-    insta::assert_snapshot!(thread.heard(), @"
+    insta::assert_snapshot!(thread.in_short(), @"
     I did not understand that as a change of what was asked for, so nothing is different.
     The card is still open as it is: *Start “Math Hints”?* Its buttons decide.
     *Status*
@@ -50,7 +48,7 @@ async fn another_target_takes_the_place_of_the_card() {
     let bot = TestBot::start().await;
     let mut thread = card(&bot, "delete Math Hints").await;
     thread.says("ana", "no, Running Test instead").await;
-    insta::assert_snapshot!(thread.heard(), @"
+    insta::assert_snapshot!(thread.in_short(), @"
     *PERMANENTLY DELETE “Math Hints”?*
     Replaced by a newer request · ‹time› · ‹the newer card›
     [Show all]
@@ -125,7 +123,7 @@ async fn a_yes_to_somebody_else_approves_nothing() {
     assert!(bot.upgrade.effects().is_empty());
 
     thread.says("cy", "@countersign looks good, but wait").await;
-    insta::assert_snapshot!(thread.heard(), @"
+    insta::assert_snapshot!(thread.in_short(), @"
     I'm not sure what you would like, so I did nothing.
     The card is still open as it is: *Start “Math Hints”?* Its buttons decide.
     *Status*
@@ -169,7 +167,7 @@ async fn a_number_is_asked_for_until_there_is_one() {
         assert!(thread.heard().contains("How many starts and stops at most?"));
         thread.says("ana", "as many as needed").await;
         insta::allow_duplicates! {
-            insta::assert_snapshot!(thread.heard(), @"
+            insta::assert_snapshot!(thread.in_short(), @"
             I need a whole number here, such as 5.
             How many starts and stops at most?
             [Never mind]

@@ -13,13 +13,12 @@ async fn a_factorial_experiment_in_one_breath() {
     let bot = TestBot::start().await;
     let mut thread = bot
         .user("ana")
-        .says(
+        .asks(
             "create a factorial experiment Foo in mathstream with factors hints: none, text=Read this; feedback: later, now",
         )
         .await;
-    thread.heard();
     thread.says("ana", "lesson-stream/question-hint").await;
-    assert_snapshot!(thread.heard(), @"
+    assert_snapshot!(thread.in_short(), @"
     *Create “Foo”?*
     *Name*  *Foo*
     *Context*  `mathstream`
@@ -44,9 +43,9 @@ async fn a_factorial_experiment_in_one_breath() {
     [Create experiment] [Don't create] [Edit…] [Show all]
     ");
     thread.clicks("ana", "Create experiment").await;
-    thread.heard();
+    thread.skip();
     thread.says("ana", "show Foo in detail").await;
-    assert_snapshot!(thread.heard(), @"
+    assert_snapshot!(thread.in_short(), @"
     Foo
     *Status*
     inactive
@@ -88,17 +87,17 @@ async fn factors_are_asked_for_and_checked() {
         bot.user("ana").says("create a factorial experiment Foo in assign-prog at SelectProblem/fraction_intro").await;
     assert_snapshot!(thread.heard(), @"Which factors does it vary, and which levels has each? For example hints: none, text; feedback: now, later.");
     thread.says("ana", "hints: none, text").await;
-    assert_snapshot!(thread.heard(), @"
+    assert_snapshot!(thread.in_short(), @"
     A factorial design combines two factors or more; “*hints*” alone is a plain comparison.
     Name a second factor, or give its levels as conditions of an ordinary experiment.
     ");
     thread.says("ana", "factors hints: none, text; feedback: now").await;
-    assert_snapshot!(thread.heard(), @"
+    assert_snapshot!(thread.in_short(), @"
     The factor “*feedback*” needs two levels or more.
     Say the factors again, such as hints: none, text; feedback: now, later.
     ");
     thread.says("ana", "factors hints: none, text; feedback: now, later").await;
-    assert_snapshot!(thread.heard(), @"
+    assert_snapshot!(thread.in_short(), @"
     *Create “Foo”?*
     *Name*  *Foo*
     *Context*  `assign-prog`
@@ -123,7 +122,7 @@ async fn factors_are_asked_for_and_checked() {
     [Create experiment] [Don't create] [Edit…] [Show all]
     ");
     thread.says("ana", "no, weights 40/20/20/20").await;
-    assert_snapshot!(thread.heard(), @"
+    assert_snapshot!(thread.in_short(), @"
     *Create “Foo”?*
     Replaced by a newer request · ‹time› · ‹the newer card›
     [Show all]
@@ -153,7 +152,7 @@ async fn factors_are_asked_for_and_checked() {
     [Create experiment] [Don't create] [Edit…] [Show all]
     ");
     thread.clicks("ana", "Create experiment").await;
-    thread.heard();
+    thread.skip();
     let made = bot.upgrade.experiment("Foo").unwrap();
     assert_eq!((&made["type"], &made["factors"][1]["levels"][1]["name"]), (&json!("Factorial"), &json!("later")));
     let last = &made["conditions"][3];
@@ -161,7 +160,7 @@ async fn factors_are_asked_for_and_checked() {
     assert_eq!(last["assignmentWeight"], 20);
 
     thread.says("ana", "show Foo").await;
-    assert_snapshot!(thread.heard(), @"
+    assert_snapshot!(thread.in_short(), @"
     Foo
     *Status*
     inactive
@@ -187,7 +186,7 @@ async fn factors_are_asked_for_and_checked() {
     [Start] [In detail]
     ");
     thread.says("ana", "show Foo in detail").await;
-    assert_snapshot!(thread.heard(), @"
+    assert_snapshot!(thread.in_short(), @"
     Foo
     *Status*
     inactive
@@ -221,7 +220,7 @@ async fn factors_are_asked_for_and_checked() {
     [Start] [As JSON] [Look again]
     ");
     thread.says("ana", "set the weights of Foo to 10/20/30/40").await;
-    assert_snapshot!(thread.heard(), @"
+    assert_snapshot!(thread.in_short(), @"
     *Change the weights of “Foo”?*
     *Conditions*  hints=none; feedback=now 40%, hints=none; feedback=later 20%, hints=text; feedback=now 20%, hints=text; feedback=later 20% → *hints=none; feedback=now 10%, hints=none; feedback=later 20%, hints=text; feedback=now 30%, hints=text; feedback=later 40%*
     *Of 1,000 new users*  about 402 hints=none; feedback=now, 193 hints=none; feedback=later, 199 hints=text; feedback=now, 206 hints=text; feedback=later → *about 100 hints=none; feedback=now, 200 hints=none; feedback=later, 294 hints=text; feedback=now, 406 hints=text; feedback=later*
@@ -233,22 +232,22 @@ async fn factors_are_asked_for_and_checked() {
     [Update experiment] [Don't update] [Edit…] [Show all]
     ");
     thread.clicks("ana", "Update experiment").await;
-    thread.heard();
+    thread.skip();
     let now = bot.upgrade.experiment("Foo").unwrap();
     assert_eq!(now["conditions"][0]["assignmentWeight"], 10);
     assert_eq!(now["conditions"][3]["levelCombinationElements"], last["levelCombinationElements"]);
     thread.says("ana", "set the conditions of Foo to control, variant").await;
-    assert_snapshot!(thread.heard(), @"
+    assert_snapshot!(thread.in_short(), @"
     “*Foo*” is factorial: its conditions are combinations of its factors, and “*control*” is none of these: hints=none; feedback=now, hints=none; feedback=later, hints=text; feedback=now, hints=text; feedback=later.
     I can change weights and leave combinations out, but not add any.
     ");
 
     thread.says("ana", "start Foo").await;
-    thread.heard();
+    thread.skip();
     thread.clicks("ana", "Start experiment").await;
-    thread.heard();
+    thread.skip();
     thread.says("ana", "simulate user u1 in Foo").await;
-    thread.heard();
+    thread.skip();
     thread.clicks("ana", "Simulate visit").await;
     // Which of the four it is hangs on the id, which is another in each run.
     let mut heard = thread.heard();
@@ -277,7 +276,7 @@ async fn a_stratified_draw_goes_by_a_factor_that_is_known() {
     let bot = TestBot::start().await;
     let user_request = |more: &str| format!("create experiment Foo in livehint-ai at chat/chat-tone, {more}");
     let mut thread = bot.user("ana").says(&user_request("stratified by grade")).await;
-    assert_snapshot!(thread.heard(), @"
+    assert_snapshot!(thread.in_short(), @"
     I cannot draw by the factor “*grade*”. UpGrade does not tell which factors were uploaded, so I only take one that another experiment draws by, and none does yet.
     Say random instead, or set up the first one in UpGrade itself.
     ");
@@ -296,7 +295,7 @@ async fn a_stratified_draw_goes_by_a_factor_that_is_known() {
     });
     UpgradeClient::new(settings).unwrap().create(&body).await.unwrap();
     let mut thread = bot.user("ana").says(&user_request("stratified by age")).await;
-    assert_snapshot!(thread.heard(), @"
+    assert_snapshot!(thread.in_short(), @"
     I cannot draw by the factor “*age*”. UpGrade does not tell which factors were uploaded, so I only take one that another experiment draws by: grade.
     Say it again with one of these.
     ");
@@ -304,10 +303,10 @@ async fn a_stratified_draw_goes_by_a_factor_that_is_known() {
     let card = thread.heard();
     assert!(card.contains("*Drawn by*  stratified random sampling, by grade"), "{card}");
     thread.clicks("ana", "Create experiment").await;
-    thread.heard();
+    thread.skip();
     assert_eq!(bot.upgrade.experiment("Foo").unwrap()["stratificationFactor"]["stratificationFactorName"], "grade");
     thread.says("ana", "update Foo with algorithm random").await;
-    assert_snapshot!(thread.heard(), @"
+    assert_snapshot!(thread.in_short(), @"
     “*Foo*” draws by a factor of the participants, and I leave that as it is.
     Change it in UpGrade itself, or create a new experiment.
     ");
@@ -320,12 +319,11 @@ async fn a_stratified_draw_goes_by_a_factor_that_is_known() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_start_of_what_is_scheduled_can_be_moved() {
     let bot = TestBot::start().await;
-    let mut thread = bot.user("ana").says("schedule Math Hints for 2099-01-15 09:00").await;
-    thread.heard();
+    let mut thread = bot.user("ana").asks("schedule Math Hints for 2099-01-15 09:00").await;
     thread.clicks("ana", "Schedule experiment").await;
-    thread.heard();
+    thread.skip();
     thread.says("ana", "move the start of Math Hints to 2099-02-01 at 10:00").await;
-    assert_snapshot!(thread.heard(), @"
+    assert_snapshot!(thread.in_short(), @"
     *Move the start of “Math Hints”?*
     *Status*  scheduled
     *Context*  `assign-prog`
@@ -339,19 +337,10 @@ async fn the_start_of_what_is_scheduled_can_be_moved() {
     [Move the start] [Don't move it] [Edit…] [Show all]
     ");
     thread.clicks("ana", "Move the start").await;
-    assert_snapshot!(thread.heard(), @"
-    *Move the start of “Math Hints”?*
-    *Status*  scheduled
-    *Context*  `assign-prog`
-    *Starts*  2099-01-15 09:00 UTC → *2099-02-01 10:00 UTC*
-    *Conditions*  control 50%, variant 50%
-    *Decision points*  SelectSection / absolute_value_plot_equality
-    *Enrolled*  nobody
-    *Same points*  no other live experiment
-    UpGrade starts it by itself, where its scheduler is set up.
+    assert_snapshot!(thread.in_short(), @"
+    *Move the start of “Math Hints”?* ⋯
     Approved by @ana · ‹time›
     ✅ Moved the start of “Math Hints” to 2099-02-01 10:00 UTC.
-    Asked by @ana · digest `‹id›`
     [Undo: back to the earlier date]
     ---
     @ana “*Math Hints*”: done. What next?
@@ -359,7 +348,7 @@ async fn the_start_of_what_is_scheduled_can_be_moved() {
     ");
     assert_eq!(bot.upgrade.experiment("Math Hints").unwrap()["startOn"], "2099-02-01T10:00:00.000Z");
     thread.says("ana", "set the end date of Math Hints to 2099-01-20").await;
-    assert_snapshot!(thread.heard(), @"
+    assert_snapshot!(thread.in_short(), @"
     It would end before it starts.
     Say the dates again.
     ");

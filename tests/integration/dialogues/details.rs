@@ -54,12 +54,12 @@ async fn an_experiment_in_short_and_in_detail() {
     let bot = TestBot::start().await;
     full_experiment(&bot).await;
     let mut thread = bot.user("ana").says("describe Area Steps in short").await;
-    assert_snapshot!(thread.heard(), @"
+    assert_snapshot!(thread.in_short(), @"
     *Area Steps* is inactive in `assign-prog`, comparing control 60%, variant 40%. Nobody is enrolled.
     [Start] [In detail]
     ");
     thread.says("ana", "what are the conditions?").await;
-    assert_snapshot!(thread.heard(), @"
+    assert_snapshot!(thread.in_short(), @"
     Area Steps
     Do steps help?
     *Status*
@@ -95,7 +95,7 @@ async fn an_experiment_in_short_and_in_detail() {
     [Start] [In detail] [Look again]
     ");
     thread.says("ana", "explain the setup").await;
-    assert_snapshot!(thread.heard(), @"
+    assert_snapshot!(thread.in_short(), @"
     Area Steps
     Do steps help?
     *Status*
@@ -142,17 +142,16 @@ async fn an_experiment_in_short_and_in_detail() {
 #[tokio::test(flavor = "multi_thread")]
 async fn raw_data_come_as_a_file() {
     let bot = TestBot::start().await;
-    let mut thread = bot.user("ana").says("show Math Hints").await;
-    thread.heard();
+    let mut thread = bot.user("ana").asks("show Math Hints").await;
     thread.clicks("ana", "In detail").await;
-    thread.heard();
+    thread.skip();
     thread.clicks("ana", "As JSON").await;
-    assert_snapshot!(thread.heard(), @"
+    assert_snapshot!(thread.in_short(), @"
     Everything UpGrade says of “*Math Hints*” is in the file below.
     ---
     ");
     thread.says("ana", "list running experiments as raw JSON").await;
-    assert_snapshot!(thread.heard(), @"
+    assert_snapshot!(thread.in_short(), @"
     The data of 2 experiments (running) is in the file below.
     ---
     ");

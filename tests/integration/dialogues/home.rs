@@ -5,22 +5,18 @@ use std::time::Duration;
 use countersign::sandbox::{slack::faults::Fault, upgrade::faults::Down};
 use insta::assert_snapshot;
 
-use crate::support::bot::{TestBot, eventually};
+use crate::support::{
+    bot::{TestBot, eventually},
+    short::in_short,
+};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn somebody_new_is_told_how_to_ask() {
     let bot = TestBot::start().await;
-    assert_snapshot!(bot.user("bo").opens_home().await, @"
+    assert_snapshot!(in_short(&bot.user("bo").opens_home().await), @"
     Waiting for you
     Nothing is waiting for you.
-    How everything is
-    *UpGrade*
-    is running, version `6.5.0` (just now)
-    *Language model*
-    none; I understand the documented phrases
-    How to ask
-    Mention me in a channel, or write to me directly: _list experiments_, _what conditions does assign-prog have?_, _start the Math Hints experiment_
-    I look things up by myself. Before I change anything, I show a card and wait for a person to press its button.
+    ‹the rest of the tab: all is well, how to ask›
     ");
     bot.finish().await;
 }
@@ -32,21 +28,14 @@ async fn a_channels_card_is_not_told_to_those_who_may_not_be_in_it() {
     thread.says("ana", "stop Lesson Video Hints").await;
     assert!(!bot.user("cy").opens_home().await.contains("Hints”"), "nothing is known of cy and this channel");
     thread.clicks("bo", "Start experiment").await;
-    assert_snapshot!(bot.user("bo").opens_home().await, @"
+    assert_snapshot!(in_short(&bot.user("bo").opens_home().await), @"
     Waiting for you
     In <#C1>, a card waits that anyone there may decide · ‹open the card›
     Lately
     • *Start “Math Hints”* was done · Approved by @bo · ‹time› · ‹open the card›
-    How everything is
-    *UpGrade*
-    is running, version `6.5.0` (just now)
-    *Language model*
-    none; I understand the documented phrases
-    How to ask
-    Mention me in a channel, or write to me directly: _list experiments_, _what conditions does assign-prog have?_, _start the Math Hints experiment_
-    I look things up by myself. Before I change anything, I show a card and wait for a person to press its button.
+    ‹the rest of the tab: all is well, how to ask›
     ");
-    assert_snapshot!(bot.user("ana").opens_home().await, @"
+    assert_snapshot!(in_short(&bot.user("ana").opens_home().await), @"
     Waiting for you
     Nothing is waiting for you.
     You asked for
@@ -54,14 +43,7 @@ async fn a_channels_card_is_not_told_to_those_who_may_not_be_in_it() {
     [Withdraw]
     Lately
     • *Start “Math Hints”* was done · Approved by @bo · ‹time› · ‹open the card›
-    How everything is
-    *UpGrade*
-    is running, version `6.5.0` (just now)
-    *Language model*
-    none; I understand the documented phrases
-    How to ask
-    Mention me in a channel, or write to me directly: _list experiments_, _what conditions does assign-prog have?_, _start the Math Hints experiment_
-    I look things up by myself. Before I change anything, I show a card and wait for a person to press its button.
+    ‹the rest of the tab: all is well, how to ask›
     ");
     bot.finish().await;
 }
@@ -70,7 +52,7 @@ async fn a_channels_card_is_not_told_to_those_who_may_not_be_in_it() {
 async fn who_is_named_decides_in_the_home_tab() {
     let bot = TestBot::decided_by(&["S1"]).await;
     let mut thread = bot.user("ana").says("start Math Hints").await;
-    assert_snapshot!(bot.user("bo").opens_home().await, @"
+    assert_snapshot!(in_short(&bot.user("bo").opens_home().await), @"
     Waiting for you
     *Start “Math Hints”?*
     *Status*  inactive → *enrolling (running)*
@@ -83,35 +65,21 @@ async fn who_is_named_decides_in_the_home_tab() {
     [Start experiment] [Don't start] [Edit…] [Show all]
     Asked for in a thread · ‹open it›
     ---
-    How everything is
-    *UpGrade*
-    is running, version `6.5.0` (just now)
-    *Language model*
-    none; I understand the documented phrases
-    How to ask
-    Mention me in a channel, or write to me directly: _list experiments_, _what conditions does assign-prog have?_, _start the Math Hints experiment_
-    I look things up by myself. Before I change anything, I show a card and wait for a person to press its button.
+    ‹the rest of the tab: all is well, how to ask›
     ");
-    thread.heard();
+    thread.skip();
     assert_snapshot!(bot.user("bo").presses_at_home("Start experiment").await.lines().next().unwrap_or_default(), @"*Start “Math Hints”*: Approved by @bo · ‹time›");
     assert!(thread.heard().contains("Approved by @bo"));
     assert_eq!(bot.done_to_platform().len(), 1);
     eventually("how it ended", || bot.user("bo").home().contains("was done")).await;
-    assert_snapshot!(bot.user("bo").home(), @"
+    assert_snapshot!(in_short(&bot.user("bo").home()), @"
     *Start “Math Hints”*: Approved by @bo · ‹time›
     ---
     Waiting for you
     Nothing is waiting for you.
     Lately
     • *Start “Math Hints”* was done · Approved by @bo · ‹time› · ‹open the card›
-    How everything is
-    *UpGrade*
-    is running, version `6.5.0` (just now)
-    *Language model*
-    none; I understand the documented phrases
-    How to ask
-    Mention me in a channel, or write to me directly: _list experiments_, _what conditions does assign-prog have?_, _start the Math Hints experiment_
-    I look things up by myself. Before I change anything, I show a card and wait for a person to press its button.
+    ‹the rest of the tab: all is well, how to ask›
     ");
     bot.finish().await;
 }
@@ -127,19 +95,12 @@ async fn a_press_that_comes_too_late_is_answered_in_the_tab() {
     bot.slack.inject(Fault::Clear);
     bot.user("bo").presses_at_home("Start experiment").await;
     eventually("an answer", || bot.user("bo").home().contains("approved this")).await;
-    assert_snapshot!(bot.user("bo").home(), @"
+    assert_snapshot!(in_short(&bot.user("bo").home()), @"
     @cy approved this a moment ago; it is done.
     ---
     Waiting for you
     Nothing is waiting for you.
-    How everything is
-    *UpGrade*
-    is running, version `6.5.0` (just now)
-    *Language model*
-    none; I understand the documented phrases
-    How to ask
-    Mention me in a channel, or write to me directly: _list experiments_, _what conditions does assign-prog have?_, _start the Math Hints experiment_
-    I look things up by myself. Before I change anything, I show a card and wait for a person to press its button.
+    ‹the rest of the tab: all is well, how to ask›
     ");
     bot.finish().await;
 }
@@ -149,22 +110,15 @@ async fn a_request_is_withdrawn_in_the_home_tab() {
     let bot = TestBot::start().await;
     let mut thread = bot.user("ana").says("start Math Hints").await;
     bot.user("ana").opens_home().await;
-    thread.heard();
-    assert_snapshot!(bot.user("ana").presses_at_home("Withdraw").await, @"
+    thread.skip();
+    assert_snapshot!(in_short(&bot.user("ana").presses_at_home("Withdraw").await), @"
     *Start “Math Hints”*: Withdrawn by @ana · ‹time›
     ---
     Waiting for you
     Nothing is waiting for you.
     Lately
     • *Start “Math Hints”* · Withdrawn by @ana · ‹time› · ‹open the card›
-    How everything is
-    *UpGrade*
-    is running, version `6.5.0` (just now)
-    *Language model*
-    none; I understand the documented phrases
-    How to ask
-    Mention me in a channel, or write to me directly: _list experiments_, _what conditions does assign-prog have?_, _start the Math Hints experiment_
-    I look things up by myself. Before I change anything, I show a card and wait for a person to press its button.
+    ‹the rest of the tab: all is well, how to ask›
     ");
     assert!(thread.heard().contains("Withdrawn by @ana"));
     bot.finish().await;

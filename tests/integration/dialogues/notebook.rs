@@ -75,7 +75,7 @@ async fn a_thread_is_exported_where_it_is() {
     thread.says("ana", "yes").await;
     thread.says("ana", "stop Math Hints").await;
     thread.clicks("cy", "Don't stop").await;
-    thread.heard();
+    thread.skip();
     thread.says("ana", "@countersign notebook").await;
     eventually("two files", || files(&bot, &thread, "notebook", "").len() == 2).await;
 
@@ -151,7 +151,7 @@ async fn what_people_think_of_an_answer_is_kept() {
     thread.says("ana", "start Math Hints").await;
     let card = thread.messages().pop().unwrap();
     assert!(card.blocks.iter().all(|block| block["type"] != "context_actions"), "nobody rates a card");
-    thread.heard();
+    thread.skip();
     bot.finish().await;
 }
 
@@ -193,7 +193,7 @@ async fn a_finished_thread_is_forgotten_and_its_record_still_verifies() {
     assert!(told.contains("Messages and steps up to here were dropped"), "{told}");
 
     let mut thread = Thread::new(&bot, "experiments", root);
-    thread.heard();
+    thread.skip();
     thread.says("ana", "@countersign is UpGrade running?").await;
     let heard = thread.heard();
     assert!(heard.contains("UpGrade is running"), "it goes on, in a message of its own: {heard}");

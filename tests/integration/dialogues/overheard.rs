@@ -92,7 +92,7 @@ async fn talk_beside_an_open_card_is_nobodys_business() {
     let audit = bot.store().audit(&id).await.unwrap();
     assert_eq!(audit.iter().filter(|entry| entry.event.kind == AuditKind::Said).count(), 1);
     // The card still listens: a mention, then a plain answer to what the bot said.
-    thread.heard();
+    thread.skip();
     thread.says("bo", "@countersign what is waiting?").await;
     assert!(thread.heard().contains("Math Hints"));
     thread.says("bo", "yes").await;
@@ -149,8 +149,7 @@ async fn what_is_said_to_the_bot_is_heard() {
 #[tokio::test(flavor = "multi_thread")]
 async fn who_was_asked_answers_without_a_mention() {
     let bot = TestBot::start().await;
-    let mut thread = bot.user("ana").says("create an experiment called Pilot in assign-prog").await;
-    thread.heard();
+    let mut thread = bot.user("ana").asks("create an experiment called Pilot in assign-prog").await;
     thread.says("bo", "nice idea, should we use three conditions?").await;
     assert_eq!(thread.heard(), "");
     let mut answered = false;
@@ -168,8 +167,7 @@ async fn who_was_asked_answers_without_a_mention() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_yes_among_people_is_pointed_at_once_and_counts_never() {
     let bot = TestBot::start().await;
-    let mut thread = bot.user("ana").says("start Math Hints").await;
-    thread.heard();
+    let mut thread = bot.user("ana").asks("start Math Hints").await;
     thread.says("cy", "did you talk to the teachers?").await;
     for _ in 0..3 {
         thread.says("bo", "yes").await;

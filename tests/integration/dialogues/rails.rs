@@ -35,7 +35,7 @@ fn marked(bot: &TestBot) -> usize {
 async fn a_change_of_weights_says_how_newcomers_will_split_and_can_be_undone() {
     let bot = TestBot::start().await;
     let mut thread = bot.user("ana").says("change the weights of Math Hints to 70/30").await;
-    assert_snapshot!(thread.heard(), @"
+    assert_snapshot!(thread.in_short(), @"
     *Change the weights of “Math Hints”?*
     *Conditions*  control 50%, variant 50% → *control 70%, variant 30%*
     *Of 1,000 new users*  about 496 control, 504 variant → *about 689 control, 311 variant*
@@ -47,9 +47,9 @@ async fn a_change_of_weights_says_how_newcomers_will_split_and_can_be_undone() {
     [Update experiment] [Don't update] [Edit…] [Show all]
     ");
     thread.clicks("bo", "Update experiment").await;
-    thread.heard();
+    thread.skip();
     thread.clicks("ana", "Undo: put it back").await;
-    assert_snapshot!(thread.heard(), @"
+    assert_snapshot!(thread.in_short(), @"
     *Change the weights of “Math Hints”?*
     *Conditions*  control 70%, variant 30% → *control 50%, variant 50%*
     *Of 1,000 new users*  about 689 control, 311 variant → *about 496 control, 504 variant*
@@ -75,12 +75,12 @@ async fn an_undo_leaves_alone_what_somebody_changed_since() {
     let bot = TestBot::start().await;
     let mut thread = bot.user("ana").says("change the weights of Math Hints to 70/30").await;
     thread.clicks("bo", "Update experiment").await;
-    thread.heard();
+    thread.skip();
     let mut other = bot.user("cy").says("change the weights of Math Hints to 60/40").await;
     other.clicks("bo", "Update experiment").await;
-    other.heard();
+    other.skip();
     thread.clicks("ana", "Undo: put it back").await;
-    assert_snapshot!(thread.heard(), @"
+    assert_snapshot!(thread.in_short(), @"
     “*Math Hints*” was changed since, so I left it alone: undoing would undo that as well.
     • *Conditions*: then control 70%, variant 30%, now control 60%, variant 40%
     Tell me how it should be, and I make a card for that.
@@ -94,9 +94,9 @@ async fn a_creation_is_undone_by_a_deletion_as_long_as_nobody_takes_part() {
     let mut thread =
         bot.user("ana").says("create an experiment called Foo in assign-prog at SelectSection / area_model").await;
     thread.clicks("bo", "Create experiment").await;
-    thread.heard();
+    thread.skip();
     thread.clicks("ana", "Undo: delete it again").await;
-    assert_snapshot!(thread.heard(), @"
+    assert_snapshot!(thread.in_short(), @"
     *PERMANENTLY DELETE “Foo”?*
     *Status*  inactive
     *Context*  `assign-prog`
@@ -111,7 +111,7 @@ async fn a_creation_is_undone_by_a_deletion_as_long_as_nobody_takes_part() {
     [Delete for good] [Keep it] [Show all]
     ");
     thread.clicks("bo", "Delete for good").await;
-    thread.heard();
+    thread.skip();
     assert!(bot.upgrade.experiment("Foo").is_none());
     bot.finish().await;
 }
@@ -130,7 +130,7 @@ async fn outside_an_envelope_two_others_have_to_approve() {
     let bot = TestBot::with(Setup { settings, ..Setup::default() }).await;
     let mut thread = bot.user("ana").says("start Math Hints").await;
     thread.clicks("ana", "Start experiment").await;
-    thread.heard();
+    thread.skip();
     assert_eq!(bot.done_to_platform(), ["POST /api/experiments/state"], "inside it the usual policy applies");
 
     thread.says("ana", "enrol 30 users in Math Hints").await;
@@ -221,9 +221,9 @@ async fn what_a_standing_approval_covers_runs_at_once_until_it_is_used_up() {
     thread.says("cy", "@countersign enrol 40 users in Math Hints").await;
     assert!(newest(&bot).await.under.is_none(), "20 are left, so a person is asked");
     assert_eq!(marked(&bot), 40);
-    thread.heard();
+    thread.skip();
     thread.clicks("cy", "Don't").await;
-    thread.heard();
+    thread.skip();
 
     thread.says("cy", "@countersign list standing approvals").await;
     let listed = thread.heard();
@@ -245,7 +245,7 @@ async fn what_a_standing_approval_covers_runs_at_once_until_it_is_used_up() {
     [End it] [Keep it] [Show all]
     ");
     thread.clicks("cy", "End it").await;
-    thread.heard();
+    thread.skip();
     thread.says("ana", "@countersign enrol 10 users in Math Hints").await;
     assert_eq!(marked(&bot), 40, "it is revoked, so a person is asked");
     thread.clicks("ana", "Don't").await;
@@ -258,7 +258,7 @@ async fn a_standing_approval_ends_with_its_time_and_holds_in_its_channel_only() 
     let mut thread = running(&bot).await;
     thread.says("ana", "allow up to 60 simulated users in Math Hints until tomorrow").await;
     thread.clicks("bo", "Grant it").await;
-    thread.heard();
+    thread.skip();
     let elsewhere = bot.user("ana").writes("enrol 5 users in Math Hints").await;
     assert_eq!(marked(&bot), 0, "a direct message is another conversation");
     elsewhere.clicks("ana", "Don't").await;
@@ -281,7 +281,7 @@ async fn a_standing_approval_is_told_in_its_channel_and_to_those_who_made_it() {
     let id = id_in(&inside.heard());
 
     let mut outside = bot.user("cy").says("list standing approvals").await;
-    assert_snapshot!(outside.heard(), @"
+    assert_snapshot!(outside.in_short(), @"
     There are no standing approvals here: I ask about every change.
     To ask for one: “allow up to 200 simulated users in Math Hints until Friday”.
     ");
@@ -296,7 +296,7 @@ async fn a_standing_approval_is_told_in_its_channel_and_to_those_who_made_it() {
     None can be used here at the moment.
     ");
     outside.says("bo", "@countersign list standing approvals").await;
-    assert_snapshot!(outside.heard(), @"
+    assert_snapshot!(outside.in_short(), @"
     There are no standing approvals here: I ask about every change.
     You have another one in another conversation. `/countersign standing` shows them to you alone.
     ");
@@ -334,7 +334,7 @@ async fn a_standing_approval_is_told_in_its_channel_and_to_those_who_made_it() {
 async fn what_is_not_said_of_a_standing_approval_is_asked_for() {
     let bot = TestBot::start().await;
     let mut thread = bot.user("ana").says("grant a standing approval").await;
-    assert_snapshot!(thread.heard(), @"
+    assert_snapshot!(thread.in_short(), @"
     What should be allowed without asking each time?
     4 things to settle. You can give several at once, or say never mind.
     [simulated users] [starts and stops]
@@ -342,14 +342,14 @@ async fn what_is_not_said_of_a_standing_approval_is_asked_for() {
     thread.says("ana", "allow up to 5000 simulated users in Math Hints until Friday").await;
     assert_snapshot!(thread.heard(), @"A standing approval is for 1 to 1000 simulated users; 5000 cannot be allowed.");
     thread.says("ana", "never mind").await;
-    thread.heard();
+    thread.skip();
     thread.says("ana", "list standing approvals").await;
-    assert_snapshot!(thread.heard(), @"
+    assert_snapshot!(thread.in_short(), @"
     There are no standing approvals here: I ask about every change.
     To ask for one: “allow up to 200 simulated users in Math Hints until Friday”.
     ");
     thread.says("ana", "revoke sa-123456").await;
-    assert_snapshot!(thread.heard(), @"
+    assert_snapshot!(thread.in_short(), @"
     There is no standing approval “sa-123456” here.
     None can be used here at the moment.
     ");
@@ -360,13 +360,12 @@ async fn what_is_not_said_of_a_standing_approval_is_asked_for() {
 #[tokio::test(flavor = "multi_thread")]
 async fn nobody_allows_themselves_what_another_person_has_to_approve() {
     let bot = TestBot::start().await;
-    let mut thread = bot.user("ana").says("allow up to 100 simulated users in mathstream until Friday").await;
-    thread.heard();
+    let mut thread = bot.user("ana").asks("allow up to 100 simulated users in mathstream until Friday").await;
     thread.clicks("ana", "Grant it").await;
     let told = bot.slack.ephemerals("ana").last().unwrap().words();
     assert!(told.starts_with("You asked for this, and it cannot be undone"), "{told}");
     thread.clicks("bo", "Grant it").await;
-    thread.heard();
+    thread.skip();
 
     // Who granted it approved what others ask for, not what they ask for themselves.
     thread.says("bo", "@countersign test the balance of Lesson Video Hints with 30 users").await;
@@ -386,7 +385,7 @@ async fn nobody_allows_themselves_what_another_person_has_to_approve() {
     [Enrol test users] [Don't] [Edit…] [Show all]
     ");
     thread.clicks("bo", "Don't").await;
-    thread.heard();
+    thread.skip();
     thread.says("ana", "@countersign test the balance of Lesson Video Hints with 30 users").await;
     bot.settled().await;
     assert_eq!(marked(&bot), 30, "bo may approve it, and has");

@@ -72,37 +72,12 @@ async fn starting_an_experiment_asks_the_model_once_and_the_click_not_at_all() {
     starts_math_hints(&model);
 
     let mut thread = bot.user("ana").says("could we get math hints going?").await;
-    assert_snapshot!(thread.heard(), @"
-    *Start “Math Hints”?*
-    *Status*  inactive → *enrolling (running)*
-    *Context*  `assign-prog`
-    *Conditions*  control 50%, variant 50%
-    *Decision points*  SelectSection / absolute_value_plot_equality
-    *Enrolled*  nobody
-    *Same points*  no other live experiment
-    Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
-    [Start experiment] [Don't start] [Edit…] [Show all]
-    ");
+    assert_snapshot!(thread.in_short(), @"‹Start “Math Hints”, open›");
     assert_eq!(model.requests().len(), 1);
     assert_eq!(state(&bot, "Math Hints"), "inactive");
 
     thread.clicks("bo", "Start experiment").await;
-    assert_snapshot!(thread.heard(), @"
-    *Start “Math Hints”?*
-    *Status*  inactive → *enrolling (running)*
-    *Context*  `assign-prog`
-    *Conditions*  control 50%, variant 50%
-    *Decision points*  SelectSection / absolute_value_plot_equality
-    *Enrolled*  nobody
-    *Same points*  no other live experiment
-    Approved by @bo · ‹time›
-    ✅ Started “Math Hints”: it is enrolling now.
-    Asked by @ana · digest `‹id›`
-    [Undo: stop it again]
-    ---
-    @ana “*Math Hints*”: done, approved by bo. What next?
-    [Show details]
-    ");
+    assert_snapshot!(thread.in_short(), @"‹Math Hints is started, as bo approved›");
     assert_eq!(state(&bot, "Math Hints"), "running");
     assert_eq!(model.requests().len(), 1);
     finish(bot, model).await;
@@ -207,7 +182,7 @@ async fn without_its_model_the_bot_still_works_and_says_so() {
     model.is_down(true);
 
     let mut thread = bot.user("ana").says("list experiments").await;
-    assert_snapshot!(thread.heard(), @"
+    assert_snapshot!(thread.in_short(), @"
     6 experiments:
     Name | Status | Context | Conditions
     Chat Tone | cancelled (completed) | livehint-ai | tutor-a 50%, tutor-b 50%
@@ -221,17 +196,10 @@ async fn without_its_model_the_bot_still_works_and_says_so() {
     assert_eq!(model.requests().len(), 2, "two attempts, and none in the rest of the turn");
 
     let mut thread = bot.user("ana").says("start the Math Hints experiment").await;
-    assert_snapshot!(thread.heard(), @"
-    *Start “Math Hints”?*
-    *Status*  inactive → *enrolling (running)*
-    *Context*  `assign-prog`
-    *Conditions*  control 50%, variant 50%
-    *Decision points*  SelectSection / absolute_value_plot_equality
-    *Enrolled*  nobody
-    *Same points*  no other live experiment
+    assert_snapshot!(thread.in_short(), @"
+    *Start “Math Hints”?* ⋯
     I worked without my language model this time, so I may have missed some nuance.
-    Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
-    [Start experiment] [Don't start] [Edit…] [Show all]
+    ⋯
     ");
     thread.clicks("bo", "Start experiment").await;
     assert_eq!(state(&bot, "Math Hints"), "running");
@@ -284,7 +252,7 @@ async fn what_nobody_here_can_do_is_declined_with_what_can_be_done() {
     model.will_call("analyze_user_request", found);
 
     let mut thread = bot.user("ana").says("could you get us some coffee?").await;
-    assert_snapshot!(thread.heard(), @"
+    assert_snapshot!(thread.in_short(), @"
     I cannot do that. What I can do here:
     • *Words*: _what is a decision point?_
     • *Version and health*: _is UpGrade running?_

@@ -40,7 +40,7 @@ async fn somebody_asks_about_a_message() {
     assert!(matches!(both, (Ok(true), Ok(true))), "it closes each time, and asks once: {both:?}");
     eventually("an answer", || thread.messages().len() >= 2).await;
     bot.settled().await;
-    assert_snapshot!(thread.heard(), @"
+    assert_snapshot!(thread.in_short(), @"
     @bo asks about this message: _is UpGrade running?_
     ---
     UpGrade is running: *A/B Testing Backend*, version `6.5.0`.

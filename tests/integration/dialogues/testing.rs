@@ -58,7 +58,7 @@ fn counts(thread: &Thread<'_>) -> BTreeMap<String, u64> {
 pub(super) async fn running(bot: &TestBot) -> Thread<'_> {
     let mut thread = bot.user("ana").says("start Math Hints").await;
     thread.clicks("bo", "Start experiment").await;
-    thread.heard();
+    thread.skip();
     thread
 }
 
@@ -110,7 +110,7 @@ async fn groups_draw_together() {
 async fn what_is_not_running_enrols_nobody() {
     let bot = TestBot::start().await;
     let mut thread = bot.user("ana").says("enroll 50 users in Math Hints").await;
-    assert_snapshot!(thread.heard(), @"
+    assert_snapshot!(thread.in_short(), @"
     “*Math Hints*” is inactive. Users are enrolled only while it is running.
     [Start it, then test]
     ");
@@ -129,7 +129,7 @@ async fn what_is_not_running_enrols_nobody() {
 async fn one_user_visits_a_decision_point() {
     let bot = TestBot::start().await;
     let mut thread = bot.user("ana").says("simulate user u1 visiting SelectSection absolute_value_plot_equality").await;
-    assert_snapshot!(thread.heard(), @"
+    assert_snapshot!(thread.in_short(), @"
     *Send user “u1” through “Math Hints”?*
     *User*  `u1`
     *Experiment*  *Math Hints* (inactive, assign-prog)
@@ -141,9 +141,9 @@ async fn one_user_visits_a_decision_point() {
     ");
     thread.says("ana", "no").await;
     thread.says("ana", "simulate user u1 in Class Hint Rollout").await;
-    thread.heard();
+    thread.skip();
     thread.clicks("bo", "Simulate visit").await;
-    assert_snapshot!(thread.heard(), @"
+    assert_snapshot!(thread.in_short(), @"
     *Send user “u1” through “Class Hint Rollout”?*
     *User*  `u1`
     *Experiment*  *Class Hint Rollout* (enrolling (running), mathstream)
@@ -166,7 +166,7 @@ async fn one_user_visits_a_decision_point() {
     assert!(heard.contains("and is enrolled."), "{heard}");
     assert_eq!(marks(&bot), HashMap::from([("u1".to_owned(), 1)]));
     thread.says("ana", "simulate user u2 visiting Nowhere/at_all").await;
-    assert_snapshot!(thread.heard(), @"
+    assert_snapshot!(thread.in_short(), @"
     No experiment has the decision point *Nowhere / at_all*, so a user would get nothing there.
     [List experiments]
     ");

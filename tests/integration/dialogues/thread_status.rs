@@ -78,7 +78,7 @@ async fn an_agents_session_is_stopped_by_slacks_button() {
     bot.upgrade.is_well();
     thread.clicks("bo", "Start experiment").await;
     eventually("an answer", || sessions().last().is_some_and(|status| status == "active")).await;
-    thread.heard();
+    thread.skip();
 
     bot.upgrade.is_slow(Duration::from_secs(8));
     bot.slack.says("ana", "experiments", "list experiments", Some(&thread.root)).unwrap();
@@ -123,7 +123,7 @@ fn stop_buttons(thread: &Thread<'_>) -> usize {
 async fn where_slack_has_a_stop_button_the_card_has_none() {
     let bot = bot(true, |scopes| scopes.push("assistant:write".to_owned())).await;
     let mut thread = testing(&bot).await;
-    thread.heard();
+    thread.skip();
     assert_eq!(stop_buttons(&thread), 0);
     let sessions = || told(&bot, "agents.sessions.setStatus", "status");
     eventually("a session that works", || sessions().last().is_some_and(|status| status == "processing")).await;

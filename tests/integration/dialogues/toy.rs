@@ -273,14 +273,14 @@ async fn a_second_domain_needs_one_file() {
 
     model.will_call("propose_archive_document", json!({ "document": "Study Plan" }));
     let mut thread = bot.user("ana").says("please put the Study Plan away").await;
-    assert_snapshot!(thread.heard(), @"
+    assert_snapshot!(thread.in_short(), @"
     *Archive “Study Plan”?*
     *Copies*  0
     Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
     [Archive it] [Leave it] [Show all]
     ");
     thread.clicks("bo", "Archive it").await;
-    assert_snapshot!(thread.heard(), @"
+    assert_snapshot!(thread.in_short(), @"
     *Archive “Study Plan”?*
     *Copies*  0
     Approved by @bo · ‹time›
@@ -315,13 +315,13 @@ async fn a_second_domain_is_understood_by_its_phrases() {
     let bot = TestBot::with(Setup { settings, more, ..Setup::default() }).await;
 
     let mut thread = bot.user("ana").says("what documents are there?").await;
-    assert_snapshot!(thread.heard(), @"
+    assert_snapshot!(thread.in_short(), @"
     Documents:
     • *Study Plan*
     • *Math Hints*
     ");
     thread.says("ana", "please archive Study Plan with 2 copies").await;
-    assert_snapshot!(thread.heard(), @"
+    assert_snapshot!(thread.in_short(), @"
     *Archive “Study Plan”?*
     *Copies*  2
     Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
@@ -332,7 +332,7 @@ async fn a_second_domain_is_understood_by_its_phrases() {
 
     // “It” is the document; the experiments that are there as well are not asked about.
     thread.says("ana", "archive it").await;
-    assert_snapshot!(thread.heard(), @"
+    assert_snapshot!(thread.in_short(), @"
     *Archive “Study Plan”?*
     *Copies*  0
     Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
@@ -345,12 +345,12 @@ async fn a_second_domain_is_understood_by_its_phrases() {
 
     // Both domains have a thing of this name.
     let mut thread = bot.user("ana").says("archive Math Hints").await;
-    assert_snapshot!(thread.heard(), @"
+    assert_snapshot!(thread.in_short(), @"
     Which of these do you mean?
     [archive the experiment “Math Hints”] [archive the document “Math Hints”]
     ");
     thread.clicks("ana", "archive the document “Math Hints”").await;
-    assert_snapshot!(thread.heard(), @"
+    assert_snapshot!(thread.in_short(), @"
     *Archive “Math Hints”?*
     *Copies*  0
     Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`

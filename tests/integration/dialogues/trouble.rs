@@ -16,20 +16,12 @@ async fn a_platform_that_is_down_is_said_and_the_thread_goes_on_when_it_is_back(
     let bot = TestBot::start().await;
     bot.upgrade.is_down(Some(Down::Closed));
     let mut thread = bot.user("ana").says("start Math Hints").await;
-    assert_snapshot!(thread.heard(), @"
-    UpGrade does not answer at the moment (the connection was closed), so I could not look that up.
-    Ask again in a minute, or tell whoever runs it.
-    [Try again]
-    ");
+    assert_snapshot!(thread.in_short(), @"‹UpGrade is away: the connection was closed›");
     thread.says("ana", "is UpGrade running?").await;
-    assert_snapshot!(thread.heard(), @"
-    UpGrade does not answer at the moment (the connection was closed), so I could not look that up.
-    Ask again in a minute, or tell whoever runs it.
-    [Try again]
-    ");
+    assert_snapshot!(thread.in_short(), @"‹UpGrade is away: the connection was closed›");
     bot.upgrade.is_down(Some(Down::Unavailable));
     thread.says("ana", "list experiments").await;
-    assert_snapshot!(thread.heard(), @"
+    assert_snapshot!(thread.in_short(), @"
     UpGrade does not answer at the moment (status 503), so I could not look that up.
     Ask again in a minute, or tell whoever runs it.
     [Try again]
@@ -43,38 +35,20 @@ async fn a_platform_that_is_down_is_said_and_the_thread_goes_on_when_it_is_back(
 #[tokio::test(flavor = "multi_thread")]
 async fn a_platform_that_goes_down_before_the_click_is_left_alone() {
     let bot = TestBot::start().await;
-    let mut thread = bot.user("ana").says("start Math Hints").await;
-    thread.heard();
+    let mut thread = bot.user("ana").asks("start Math Hints").await;
     bot.upgrade.is_down(Some(Down::Closed));
     thread.clicks("bo", "Start experiment").await;
-    assert_snapshot!(thread.heard(), @"
-    *Start “Math Hints”?*
-    *Status*  inactive → *enrolling (running)*
-    *Context*  `assign-prog`
-    *Conditions*  control 50%, variant 50%
-    *Decision points*  SelectSection / absolute_value_plot_equality
-    *Enrolled*  nobody
-    *Same points*  no other live experiment
+    assert_snapshot!(thread.in_short(), @"
+    *Start “Math Hints”?* ⋯
     Approved by @bo · ‹time›
     ❌ UpGrade does not answer at the moment (the connection was closed). Nothing was changed. Ask again in a minute, or tell whoever runs it.
-    Asked by @ana · digest `‹id›`
     [Try again]
     ---
     @ana, @bo *Start “Math Hints”* did not work. UpGrade does not answer at the moment (the connection was closed). Nothing was changed. Ask again in a minute, or tell whoever runs it.
     ");
     bot.upgrade.is_well();
     thread.clicks("ana", "Try again").await;
-    assert_snapshot!(thread.heard(), @"
-    *Start “Math Hints”?*
-    *Status*  inactive → *enrolling (running)*
-    *Context*  `assign-prog`
-    *Conditions*  control 50%, variant 50%
-    *Decision points*  SelectSection / absolute_value_plot_equality
-    *Enrolled*  nobody
-    *Same points*  no other live experiment
-    Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
-    [Start experiment] [Don't start] [Edit…] [Show all]
-    ");
+    assert_snapshot!(thread.in_short(), @"‹Start “Math Hints”, open›");
     thread.clicks("bo", "Start experiment").await;
     assert_eq!(bot.upgrade.effects().len(), 1);
     bot.finish().await;
@@ -87,8 +61,7 @@ async fn approved_without_an_answer(spoil: impl FnOnce(&TestBot)) -> (TestBot, S
         config.sections.get_mut::<Upgrade>().settle_within = Duration::from_secs(1);
     })
     .await;
-    let mut thread = bot.user("ana").says("start Math Hints").await;
-    thread.heard();
+    let mut thread = bot.user("ana").asks("start Math Hints").await;
     spoil(&bot);
     thread.press("bo", "Start experiment").await;
     eventually("a word about it", || thread.last().contains("No answer")).await;
@@ -216,27 +189,19 @@ async fn when_the_outcome_cannot_be_known_that_is_said() {
         config.sections.get_mut::<Upgrade>().settle_within = Duration::from_secs(1);
     })
     .await;
-    let mut thread = bot.user("ana").says("start Math Hints").await;
-    thread.heard();
+    let mut thread = bot.user("ana").asks("start Math Hints").await;
     bot.upgrade.loses_next_answer();
     thread.press("bo", "Start experiment").await;
     eventually("the change", || !bot.upgrade.effects().is_empty()).await;
     bot.upgrade.is_down(Some(Down::Closed));
     eventually("a word about it", || thread.last().contains("No answer")).await;
-    thread.heard();
+    thread.skip();
     bot.clock.advance(Duration::from_secs(5));
     bot.settled().await;
-    assert_snapshot!(thread.heard(), @"
-    *Start “Math Hints”?*
-    *Status*  inactive → *enrolling (running)*
-    *Context*  `assign-prog`
-    *Conditions*  control 50%, variant 50%
-    *Decision points*  SelectSection / absolute_value_plot_equality
-    *Enrolled*  nobody
-    *Same points*  no other live experiment
+    assert_snapshot!(thread.in_short(), @"
+    *Start “Math Hints”?* ⋯
     Approved by @bo · ‹time›
     ❔ When it was sent, the connection was closed. UpGrade could not be read back (the connection was closed). It may or may not have happened: please look before asking again. It was sent ‹time›.
-    Asked by @ana · digest `‹id›`
     [Check again] [Mark as done] [Try again] [Abandon]
     ---
     @ana, @bo When it was sent, the connection was closed. UpGrade could not be read back (the connection was closed). It may or may not have happened: please look before asking again.
@@ -296,7 +261,7 @@ async fn what_was_answered_each_time_is_told() {
             only: Some("POST /api/experiments/state".to_owned()),
         });
     }
-    thread.heard();
+    thread.skip();
     thread.press("bo", "Start experiment").await;
     eventually("a word about it", || thread.last().contains("No answer")).await;
     for _ in 0..3 {

@@ -11,7 +11,7 @@ use countersign::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::crashing_store::{CrashingStore, Point};
+use super::crashing_store::{Crash, CrashingStore, Point};
 
 /// Where the process dies, as JSON.
 const POINT: &str = "CRASHING_BOT_POINT";
@@ -44,7 +44,7 @@ async fn the_bot_that_crashes() {
     telemetry::log(&config.server.log, config.server.log_format);
     let clock = Arc::new(SystemClock);
     let store = dependencies::store(&config, clock.clone()).await.unwrap();
-    let store = Arc::new(CrashingStore::new(store, point, Path::new(names)));
+    let store = Arc::new(CrashingStore::new(store, Crash::at(point, Path::new(names))));
     let stop = CancellationToken::new();
     let bot = Bot::with_store(store, &config, clock, stop.clone()).await.unwrap();
     let stopped = stop.clone();

@@ -1,33 +1,22 @@
 //! A store that takes its process down at a chosen write.
 //!
-//! Writes that change something are counted; looking in vain for work, renewing a lease and housekeeping are not.
+//! Writes that change something are counted: those that a [`Watch`] is told of.
 
 use std::{
     fs::File,
     io::Write as _,
     path::Path,
     sync::{
-        Arc, Mutex,
+        Mutex,
         atomic::{AtomicUsize, Ordering},
     },
-    time::Duration,
 };
 
 use async_trait::async_trait;
-use countersign::{
-    clock::Timestamp,
-    graph::{
-        action::{ActionRecord, Label, Status},
-        store::{
-            Acquired, ActionFilter, AuditEntry, Backlog, Changes, Claimed, ClaimedInteraction, DeadLetter, Delivery,
-            Durability, Error, Forget, Ingested, Lease, Posted, QueuedMessage, Register, Saved, Sent, Seq, StepRecord,
-            Store, Then, ThreadSummary, Unreadable, Version, Waiting,
-        },
-    },
-    ids::{ActionId, ApprovalId, Partition, Slot, ThreadId, WorkerId},
-};
+use countersign::graph::store::Error;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+
+use crate::support::watched_store::{Watch, WatchedStore};
 
 /// Where the process is to die.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -48,33 +37,36 @@ pub(super) enum Side {
     After,
 }
 
-/// Counts the writes of another store, writes their names down, and dies at one of them.
+/// A store that dies at a write.
+pub(super) type CrashingStore = WatchedStore<Crash>;
+
+/// Counts the writes, writes their names down, and dies at one of them.
 #[derive(Debug)]
-pub(super) struct CrashingStore {
-    inner: Arc<dyn Store>,
+pub(super) struct Crash {
     point: Option<Point>,
     written: AtomicUsize,
     names: Mutex<File>,
 }
 
-impl CrashingStore {
+impl Crash {
     /// Dies at `point`, if one is given. The names of writes go to a file, a line each.
-    pub(super) fn new(inner: Arc<dyn Store>, point: Option<Point>, names: &Path) -> Self {
-        let names = Mutex::new(File::create(names).unwrap());
-        Self { inner, point, written: AtomicUsize::new(0), names }
+    pub(super) fn at(point: Option<Point>, names: &Path) -> Self {
+        Self { point, written: AtomicUsize::new(0), names: Mutex::new(File::create(names).unwrap()) }
     }
+}
 
-    /// A write begins. A `certain` one changes something for sure.
-    fn begins(&self, name: &str, certain: bool) {
-        let Some(point) = &self.point else { return };
+#[async_trait]
+impl Watch for Crash {
+    async fn begins(&self, name: &str, certain: bool) -> Result<(), Error> {
+        let Some(point) = &self.point else { return Ok(()) };
         // At the next chance, if another write was faster.
         let is_next = self.written.load(Ordering::SeqCst) + 1 >= point.at;
         if point.side == Side::Before && is_next && (certain || point.name == name) {
             std::process::abort();
         }
+        Ok(())
     }
 
-    /// A write that changed something is done.
     fn done(&self, name: &str) {
         let mut names = self.names.lock().unwrap();
         let written = self.written.fetch_add(1, Ordering::SeqCst) + 1;
@@ -82,222 +74,5 @@ impl CrashingStore {
             std::process::abort();
         }
         writeln!(names, "{name}").unwrap();
-    }
-
-    async fn certain<T>(&self, name: &str, write: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
-        self.begins(name, true);
-        let result = write.await;
-        if result.is_ok() {
-            self.done(name);
-        }
-        result
-    }
-
-    async fn claim<T>(
-        &self,
-        name: &str,
-        found: impl FnOnce(&T) -> bool,
-        write: impl Future<Output = Result<T, Error>>,
-    ) -> Result<T, Error> {
-        self.begins(name, false);
-        let result = write.await;
-        if result.as_ref().is_ok_and(found) {
-            self.done(name);
-        }
-        result
-    }
-}
-
-#[async_trait]
-impl Store for CrashingStore {
-    async fn ingest(&self, delivery: &Delivery) -> Result<Ingested, Error> {
-        let new = |ingested: &Ingested| *ingested != Ingested::Duplicate;
-        self.claim("ingest", new, self.inner.ingest(delivery)).await
-    }
-
-    async fn acquire(
-        &self,
-        worker: &WorkerId,
-        ttl: Duration,
-        now: Timestamp,
-        only: Option<&ThreadId>,
-    ) -> Result<Option<Acquired>, Error> {
-        self.claim("acquire", Option::is_some, self.inner.acquire(worker, ttl, now, only)).await
-    }
-
-    async fn renew(&self, lease: &Lease, ttl: Duration) -> Result<(), Error> {
-        self.inner.renew(lease, ttl).await
-    }
-
-    async fn messages(&self, lease: &Lease, after: Seq) -> Result<Vec<QueuedMessage>, Error> {
-        self.inner.messages(lease, after).await
-    }
-
-    async fn unread(&self, thread: &ThreadId) -> Result<Vec<QueuedMessage>, Error> {
-        self.inner.unread(thread).await
-    }
-
-    async fn commit(&self, lease: &Lease, expected: Version, changes: &Changes, then: Then) -> Result<Version, Error> {
-        self.certain("commit", self.inner.commit(lease, expected, changes, then)).await
-    }
-
-    async fn apply(&self, changes: &Changes) -> Result<(), Error> {
-        self.certain("apply", self.inner.apply(changes)).await
-    }
-
-    async fn claim_interaction(
-        &self,
-        worker: &WorkerId,
-        ttl: Duration,
-        limit: usize,
-    ) -> Result<Vec<ClaimedInteraction>, Error> {
-        self.claim("claim_interaction", |found| !found.is_empty(), self.inner.claim_interaction(worker, ttl, limit))
-            .await
-    }
-
-    async fn finish_interaction(&self, partition: Partition, seq: Seq) -> Result<(), Error> {
-        self.certain("finish_interaction", self.inner.finish_interaction(partition, seq)).await
-    }
-
-    async fn claim_outbox(
-        &self,
-        worker: &WorkerId,
-        ttl: Duration,
-        now: Timestamp,
-        limit: usize,
-        only: Option<&ThreadId>,
-    ) -> Result<Vec<Claimed>, Error> {
-        let claim = self.inner.claim_outbox(worker, ttl, now, limit, only);
-        self.claim("claim_outbox", |found| !found.is_empty(), claim).await
-    }
-
-    async fn holds_outbox(&self, claimed: &Claimed) -> Result<bool, Error> {
-        self.inner.holds_outbox(claimed).await
-    }
-
-    async fn finish_outbox(&self, claimed: &Claimed, sent: &Sent) -> Result<bool, Error> {
-        self.certain("finish_outbox", self.inner.finish_outbox(claimed, sent)).await
-    }
-
-    async fn retry_interaction(&self, entry: &ClaimedInteraction, wait: Duration) -> Result<(), Error> {
-        self.inner.retry_interaction(entry, wait).await
-    }
-
-    async fn fail_interaction(&self, entry: &ClaimedInteraction, reason: &str, at: Timestamp) -> Result<(), Error> {
-        self.certain("fail_interaction", self.inner.fail_interaction(entry, reason, at)).await
-    }
-
-    async fn waiting(&self, before: Timestamp, limit: usize) -> Result<Vec<Waiting>, Error> {
-        self.inner.waiting(before, limit).await
-    }
-
-    async fn dead_letters(&self, limit: usize) -> Result<Vec<DeadLetter>, Error> {
-        self.inner.dead_letters(limit).await
-    }
-
-    async fn send_again(&self, id: &str, now: Timestamp) -> Result<bool, Error> {
-        self.certain("send_again", self.inner.send_again(id, now)).await
-    }
-
-    async fn fire_timers(&self, now: Timestamp) -> Result<usize, Error> {
-        self.claim("fire_timers", |fired| *fired > 0, self.inner.fire_timers(now)).await
-    }
-
-    async fn sweep(&self, now: Timestamp) -> Result<(), Error> {
-        self.inner.sweep(now).await
-    }
-
-    async fn action_by_approval(&self, approval: &ApprovalId) -> Result<Option<ActionRecord>, Error> {
-        self.inner.action_by_approval(approval).await
-    }
-
-    async fn action(&self, thread: &ThreadId, id: &ActionId) -> Result<Option<ActionRecord>, Error> {
-        self.inner.action(thread, id).await
-    }
-
-    async fn actions(&self, filter: &ActionFilter) -> Result<Vec<ActionRecord>, Error> {
-        self.inner.actions(filter).await
-    }
-
-    async fn actions_under(
-        &self,
-        labels: &[Label],
-        statuses: &[Status],
-        limit: usize,
-    ) -> Result<Vec<ActionRecord>, Error> {
-        self.inner.actions_under(labels, statuses, limit).await
-    }
-
-    async fn load(&self, thread: &ThreadId) -> Result<Option<Saved>, Error> {
-        self.inner.load(thread).await
-    }
-
-    async fn steps(
-        &self,
-        thread: &ThreadId,
-        after: Version,
-        limit: usize,
-    ) -> Result<Vec<(Version, StepRecord)>, Error> {
-        self.inner.steps(thread, after, limit).await
-    }
-
-    async fn audit(&self, thread: &ThreadId) -> Result<Vec<AuditEntry>, Error> {
-        self.inner.audit(thread).await
-    }
-
-    async fn posted(&self, thread: &ThreadId, slot: &Slot) -> Result<Option<Posted>, Error> {
-        self.inner.posted(thread, slot).await
-    }
-
-    async fn finished(&self, before: Timestamp, limit: usize) -> Result<Vec<ThreadId>, Error> {
-        self.inner.finished(before, limit).await
-    }
-
-    async fn forget(&self, forget: &Forget) -> Result<bool, Error> {
-        self.certain("forget", self.inner.forget(forget)).await
-    }
-
-    async fn threads(&self, limit: usize) -> Result<Vec<ThreadSummary>, Error> {
-        self.inner.threads(limit).await
-    }
-
-    async fn backlog(&self) -> Result<Backlog, Error> {
-        self.inner.backlog().await
-    }
-
-    async fn put_blob(&self, bytes: &[u8], keep: Option<Duration>) -> Result<String, Error> {
-        self.certain("put_blob", self.inner.put_blob(bytes, keep)).await
-    }
-
-    async fn put_file(&self, thread: &ThreadId, bytes: &[u8]) -> Result<String, Error> {
-        self.certain("put_file", self.inner.put_file(thread, bytes)).await
-    }
-
-    async fn get_blob(&self, hash: &str) -> Result<Option<Vec<u8>>, Error> {
-        self.inner.get_blob(hash).await
-    }
-
-    async fn register(&self, key: &str) -> Result<Register, Error> {
-        self.inner.register(key).await
-    }
-
-    async fn set_register(&self, key: &str, expected: u64, value: &Value) -> Result<bool, Error> {
-        self.certain("set_register", self.inner.set_register(key, expected, value)).await
-    }
-
-    async fn set_aside_interaction(&self, partition: Partition, seq: Seq, why: &str) -> Result<(), Error> {
-        self.inner.set_aside_interaction(partition, seq, why).await
-    }
-
-    async fn unreadable(&self, limit: usize) -> Result<Vec<Unreadable>, Error> {
-        self.inner.unreadable(limit).await
-    }
-
-    async fn probe(&self) -> Result<(), Error> {
-        self.inner.probe().await
-    }
-
-    async fn durability(&self) -> Result<Durability, Error> {
-        self.inner.durability().await
     }
 }

@@ -333,6 +333,13 @@ impl<'a> Person<'a> {
         self.says_in("experiments", &format!("@countersign {text}")).await
     }
 
+    /// The same where the answer is not what the test is about.
+    pub(crate) async fn asks(self, text: &str) -> Thread<'a> {
+        let mut thread = self.says(text).await;
+        thread.skip();
+        thread
+    }
+
     /// Writes to the bot directly.
     pub(crate) async fn writes(self, text: &str) -> Thread<'a> {
         let user = self.bot.slack.user(self.name);

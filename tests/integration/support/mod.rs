@@ -5,4 +5,6 @@ pub(crate) mod ports;
 pub(crate) mod proxy;
 pub(crate) mod raced_store;
 pub(crate) mod redis;
+pub(crate) mod short;
 pub(crate) mod thread;
+pub(crate) mod watched_store;

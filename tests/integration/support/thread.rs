@@ -4,7 +4,10 @@ use std::collections::HashMap;
 
 use countersign::{ids::MessageTs, sandbox::slack};
 
-use super::bot::TestBot;
+use super::{
+    bot::TestBot,
+    short::{self, BETWEEN},
+};
 
 /// A thread of the workspace.
 pub(crate) struct Thread<'a> {
@@ -13,24 +16,53 @@ pub(crate) struct Thread<'a> {
     pub(crate) root: MessageTs,
     /// What was heard of each message of the bot.
     heard: HashMap<MessageTs, String>,
+    /// The same as a reader saw it, where the test looked at it.
+    read: HashMap<MessageTs, String>,
     told: HashMap<String, usize>,
 }
 
 impl<'a> Thread<'a> {
     pub(crate) fn new(bot: &'a TestBot, channel: &str, root: MessageTs) -> Self {
-        Self { bot, channel: channel.to_owned(), root, heard: HashMap::new(), told: HashMap::new() }
+        Self {
+            bot,
+            channel: channel.to_owned(),
+            root,
+            heard: HashMap::new(),
+            read: HashMap::new(),
+            told: HashMap::new(),
+        }
     }
 
     /// What the bot has said or changed since this was last asked, as a reader sees it now.
     pub(crate) fn heard(&mut self) -> String {
+        let new: Vec<_> = self.news().into_iter().map(|(now, _)| now).collect();
+        new.join(BETWEEN)
+    }
+
+    /// The same in short: without what the test has read before, see [`short`].
+    pub(crate) fn in_short(&mut self) -> String {
+        short::messages(&self.news())
+    }
+
+    /// Passes over what was said: it is not new any more, and was not read.
+    pub(crate) fn skip(&mut self) {
+        let read = self.read.clone();
+        self.news();
+        self.read = read;
+    }
+
+    /// The messages that are new or changed, each with what was read of it before.
+    fn news(&mut self) -> Vec<(String, Option<String>)> {
         let mut new = Vec::new();
         for message in self.messages() {
             let words = message.words();
             if self.heard.insert(message.ts.clone(), words.clone()).as_ref() != Some(&words) {
-                new.push(words);
+                let now = self.bot.readable(&words);
+                let before = self.read.insert(message.ts, now.clone());
+                new.push((now, before));
             }
         }
-        self.bot.readable(&new.join("\n---\n"))
+        new
     }
 
     /// The newest message of the bot.

@@ -1,0 +1,119 @@
+//! Drawn in short: a text as people see it, without what a reader of the test has seen already.
+//!
+//! - Lines that stand in `known.txt` are their name: `‹Start “Math Hints”, open›`. The whole text stands there, once.
+//! - A message that was read before, or whose title one of the known texts has, is its title and the lines that differ:
+//!   `⋯` stands for lines that are the same, `‹not: …›` for one that is missing. A row in place of another of the same label
+//!   needs no such word, and neither does the line under a card, which no longer says who may decide once it is decided.
+//!
+//! Nothing else is left out, so a line that changes anywhere changes what is drawn.
+
+/// Texts that many dialogues show: a line with `#` and the name, then the text, up to an empty line.
+const KNOWN: &str = include_str!("known.txt");
+
+/// Between two messages.
+pub(crate) const BETWEEN: &str = "\n---\n";
+
+/// What stands for lines that are the same.
+const SAME: &str = "⋯";
+
+/// The known texts: name and lines; the longest first.
+fn known() -> Vec<(&'static str, Vec<&'static str>)> {
+    let mut all: Vec<_> = KNOWN
+        .split("\n\n")
+        .filter_map(|block| {
+            let (name, text) = block.trim().strip_prefix("# ")?.split_once('\n')?;
+            Some((name, text.lines().collect::<Vec<_>>()))
+        })
+        .collect();
+    all.sort_by_key(|(_, lines)| std::cmp::Reverse(lines.len()));
+    all
+}
+
+/// Messages, each with what was read of it before, in short.
+pub(crate) fn messages(new: &[(String, Option<String>)]) -> String {
+    let whole: Vec<_> = new.iter().map(|(now, _)| now.as_str()).collect();
+    let drawn = in_short(&whole.join(BETWEEN));
+    let parts = drawn.split(BETWEEN).map(|part| match new.iter().find(|(now, _)| now == part) {
+        Some((now, before)) => differing(now, before.as_deref()),
+        None => part.to_owned(),
+    });
+    parts.collect::<Vec<_>>().join(BETWEEN)
+}
+
+/// A text with the names of the known ones.
+pub(crate) fn in_short(text: &str) -> String {
+    let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+    for (name, wanted) in known() {
+        while let Some(at) = lines.windows(wanted.len()).position(|run| run == wanted) {
+            lines.splice(at..at + wanted.len(), [format!("‹{name}›")]);
+        }
+    }
+    lines.join("\n")
+}
+
+/// A message by its title and what differs from `before`, or else from a known text of that title.
+fn differing(text: &str, before: Option<&str>) -> String {
+    let lines: Vec<&str> = text.lines().collect();
+    let same_title = |other: &Vec<&str>| other[..1] == lines[..1] && !other.contains(&"---");
+    let before = before.map(|before| before.lines().collect()).filter(same_title);
+    let before = before.or_else(|| known().into_iter().map(|(_, known)| known).find(same_title));
+    match before {
+        Some(before) if 2 * shared(&before, &lines) > lines.len() => difference(&before, &lines),
+        _ => text.to_owned(),
+    }
+}
+
+fn shared(before: &[&str], now: &[&str]) -> usize {
+    now.iter().filter(|line| before.contains(line)).count()
+}
+
+fn difference(before: &[&str], now: &[&str]) -> String {
+    let mut drawn = vec![now[0].to_owned()];
+    let mut rest = &before[1..];
+    for line in &now[1..] {
+        if let Some(at) = rest.iter().position(|other| other == line) {
+            missing(&rest[..at], before, now, &mut drawn);
+            rest = &rest[at + 1..];
+            match drawn.len() {
+                1 if !drawn[0].ends_with(SAME) => drawn[0].push_str(&format!(" {SAME}")),
+                1 => (),
+                _ if drawn.last().is_some_and(|last| last == SAME) => (),
+                _ => drawn.push(SAME.to_owned()),
+            }
+        } else if !is_closed(before, line) || drawn.last().is_some_and(|last| last.ends_with(SAME)) {
+            drawn.push((*line).to_owned());
+        }
+    }
+    missing(rest, before, now, &mut drawn);
+    drawn.join("\n")
+}
+
+/// Tells of lines that are missing, unless as many as before are of that label.
+fn missing(gone: &[&str], before: &[&str], now: &[&str], drawn: &mut Vec<String>) {
+    let of = |label: &str, lines: &[&str]| lines.iter().filter(|line| self::label(line) == Some(label)).count();
+    for line in gone {
+        match label(line) {
+            Some(label) if of(label, before) == of(label, now) => (),
+            Some("[") if of("[", now) == 0 => drawn.push("‹no buttons›".to_owned()),
+            _ => drawn.push(format!("‹not: {line}›")),
+        }
+    }
+}
+
+/// What a line is about, where another can take its place: a row, a remark with a colon, who asked, the buttons.
+fn label(line: &str) -> Option<&str> {
+    match line {
+        _ if line.starts_with("Asked by ") => Some("Asked by"),
+        _ if line.starts_with('[') => Some("["),
+        _ => line.split_once("*  ").or_else(|| line.split_once(": ")).map(|(label, _)| label),
+    }
+}
+
+/// Whether this is the line under a card that was open `before` and is decided.
+fn is_closed(before: &[&str], line: &str) -> bool {
+    let Some((asked, rest)) = line.split_once(" · ").filter(|(asked, _)| asked.starts_with("Asked by ")) else {
+        return false;
+    };
+    let is_open = |open: &&str| open.starts_with(&format!("{asked} · ")) && open.contains(" may decide · ");
+    before.iter().any(|open| is_open(&open) && open.ends_with(&format!(" · {rest}")))
+}
