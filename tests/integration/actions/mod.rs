@@ -40,7 +40,19 @@ use countersign::{
     reply::{Card, Reply},
     sandbox::upgrade::{Options, SandboxUpgrade, Version},
 };
-use serde_json::Value;
+use serde_json::{Value, json};
+
+/// What each of the four changes is asked with.
+fn parameters(name: &str) -> Value {
+    match name {
+        "create_experiment" => {
+            json!({ "name": "New", "context": "livehint-ai", "site": "chat", "target": "chat-tone" })
+        }
+        "update_experiment" => json!({ "experiment": "Math Hints", "weights": "70/30" }),
+        "update_experiment_status" => json!({ "experiment": "Math Hints", "status": "start" }),
+        _ => json!({ "experiment": "Math Hints" }),
+    }
+}
 
 /// A platform and everything that can be done on it.
 struct Bench {

@@ -10,22 +10,11 @@ use countersign::{
     },
 };
 use insta::assert_snapshot;
-use serde_json::{Value, json};
+use serde_json::json;
 
-use super::{Bench, failure};
+use super::{Bench, failure, parameters};
 
 const WRITES: [&str; 4] = ["create_experiment", "update_experiment", "update_experiment_status", "delete_experiment"];
-
-fn parameters(name: &str) -> Value {
-    match name {
-        "create_experiment" => {
-            json!({ "name": "New", "context": "livehint-ai", "site": "chat", "target": "chat-tone" })
-        }
-        "update_experiment" => json!({ "experiment": "Math Hints", "weights": "70/30" }),
-        "update_experiment_status" => json!({ "experiment": "Math Hints", "status": "start" }),
-        _ => json!({ "experiment": "Math Hints" }),
-    }
-}
 
 async fn ready(version: Version, name: &str) -> (Bench, ActionRecord) {
     let bench = Bench::start(version).await;

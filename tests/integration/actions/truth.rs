@@ -10,7 +10,7 @@ use countersign::{
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 
-use super::{Bench, failure};
+use super::{Bench, failure, parameters};
 
 /// An action with what it is asked to do, and its request.
 const CHANGES: [(&str, &str); 4] = [
@@ -19,17 +19,6 @@ const CHANGES: [(&str, &str); 4] = [
     ("update_experiment_status", "POST /api/experiments/state"),
     ("delete_experiment", "DELETE /api/experiments"),
 ];
-
-fn parameters(name: &str) -> Value {
-    match name {
-        "create_experiment" => {
-            json!({ "name": "New", "context": "livehint-ai", "site": "chat", "target": "chat-tone" })
-        }
-        "update_experiment" => json!({ "experiment": "Math Hints", "weights": "70/30" }),
-        "update_experiment_status" => json!({ "experiment": "Math Hints", "status": "start" }),
-        _ => json!({ "experiment": "Math Hints" }),
-    }
-}
 
 async fn ready(name: &str) -> (Bench, ActionRecord) {
     let bench = Bench::start(Version::V6_5).await;

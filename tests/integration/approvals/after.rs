@@ -7,14 +7,10 @@ use insta::assert_snapshot;
 
 use crate::support::{
     bot::{TestBot, eventually},
-    thread::{Thread, normalised},
+    thread::normalised,
 };
 
 const HOUR: Duration = Duration::from_secs(60 * 60);
-
-async fn card(bot: &TestBot) -> Thread<'_> {
-    bot.user("ana").asks("start Math Hints").await
-}
 
 /// Moments in words, such as `2026-11-21 19:21 UTC`, differ from run to run.
 fn without_moments(text: &str) -> String {
@@ -31,8 +27,7 @@ fn without_moments(text: &str) -> String {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_card_is_spoken_of_once_before_it_closes() {
-    let bot = TestBot::start().await;
-    let mut thread = card(&bot).await;
+    let (bot, mut thread) = TestBot::asked("ana", "start Math Hints").await;
     bot.clock.advance(HOUR * 22);
     bot.settled().await;
     assert_eq!(thread.heard(), "", "not yet");
@@ -51,19 +46,15 @@ async fn a_card_is_spoken_of_once_before_it_closes() {
     bot.clock.advance(HOUR * 2);
     bot.settled().await;
     assert!(!thread.heard().contains("Expired"));
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_decided_card_is_not_spoken_of() {
-    let bot = TestBot::start().await;
-    let mut thread = card(&bot).await;
-    thread.clicks("bo", "Don't start").await;
-    thread.skip();
+    let (bot, mut thread) = TestBot::asked("ana", "start Math Hints").await;
+    thread.clicked("bo", "Don't start").await;
     bot.clock.advance(HOUR * 30);
     bot.settled().await;
     assert_eq!(thread.heard(), "");
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -74,9 +65,8 @@ async fn more_people_may_decide_once_nobody_did_for_a_while() {
         config.approvals.escalate_after = HOUR * 4;
     };
     let bot = TestBot::with_settings(settings).await;
-    let mut thread = card(&bot).await;
-    thread.clicks("cy", "Start experiment").await;
-    assert_snapshot!(thread.told("cy"), @"
+    let mut thread = bot.user("ana").asks("start Math Hints").await;
+    assert_snapshot!(thread.private_answer("cy", "Start experiment").await, @"
     You cannot decide about this.
     Who may decide: @bo.
     ");
@@ -98,7 +88,6 @@ async fn more_people_may_decide_once_nobody_did_for_a_while() {
     thread.clicks("cy", "Start experiment").await;
     assert!(thread.heard().contains("Approved by @cy"));
     assert_eq!(bot.upgrade.effects().len(), 1);
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -110,7 +99,7 @@ async fn an_approval_that_was_not_enough_is_not_forgotten() {
         config.approvals.escalate_after = HOUR * 4;
     };
     let bot = TestBot::with_settings(settings).await;
-    let mut thread = card(&bot).await;
+    let mut thread = bot.user("ana").asks("start Math Hints").await;
     thread.clicks("bo", "Start experiment").await;
     for (passed, what) in [(HOUR * 4, "for a while"), (HOUR * 19, "⏰"), (HOUR, "so nothing was changed")] {
         thread.skip();
@@ -126,23 +115,18 @@ async fn an_approval_that_was_not_enough_is_not_forgotten() {
     ⏰ @ana, 1 of 2 have approved so far (@bo): *Start “Math Hints”*. The card closes ‹time›.
     @ana 1 of 2 had approved *Start “Math Hints”* (@bo) when the time was over, so nothing was changed.
     ");
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_record_offers_the_way_back() {
-    let bot = TestBot::start().await;
-    let mut thread = card(&bot).await;
-    thread.clicks("bo", "Start experiment").await;
-    thread.skip();
-    thread.clicks("cy", "undo").await;
-    assert_snapshot!(thread.in_short(), @"
+    let (bot, mut thread) = TestBot::asked("ana", "start Math Hints").await;
+    thread.clicked("bo", "Start experiment").await;
+    assert_snapshot!(thread.outcome("cy", "undo").await, @"
     *Stop “Math Hints”?*
     *Status*  enrolling (running) → *enrollmentComplete (paused)*
     *Context*  `assign-prog`
     *Afterwards*  everyone keeps their condition
-    *Enrolled*  nobody
-    *Same points*  no other live experiment
+    ‹nobody is enrolled, and nobody else is at the point›
     Stopping is a pause: it can be resumed. To end it for good, ask me to cancel it.
     This takes back what was done ‹time›: Started “Math Hints”: it is enrolling now.
     Asked by @cy · anyone in this channel may decide · until ‹time› · digest `‹id›`
@@ -150,19 +134,16 @@ async fn a_record_offers_the_way_back() {
     ");
     thread.clicks("bo", "approve").await;
     assert_eq!(bot.upgrade.effects().len(), 2);
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_failed_is_tried_again_with_a_card_of_its_own() {
-    let bot = TestBot::start().await;
-    let mut thread = card(&bot).await;
+    let (bot, mut thread) = TestBot::asked("ana", "start Math Hints").await;
     bot.upgrade.is_down(Some(Down::Closed));
     thread.clicks("bo", "Start experiment").await;
     bot.upgrade.is_well();
     thread.skip();
-    thread.clicks("cy", "again").await;
-    assert_snapshot!(thread.in_short(), @"
+    assert_snapshot!(thread.outcome("cy", "again").await, @"
     *Start “Math Hints”?* ⋯
     Asked by @cy · anyone in this channel may decide · until ‹time› · digest `‹id›`
     ⋯
@@ -170,22 +151,19 @@ async fn what_failed_is_tried_again_with_a_card_of_its_own() {
     assert!(bot.upgrade.effects().is_empty(), "a person decides first");
     thread.clicks("bo", "approve").await;
     assert_eq!(bot.upgrade.effects().len(), 1);
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_target_that_changed_since_is_left_alone_and_both_states_are_told() {
-    let bot = TestBot::start().await;
-    let mut thread = bot.user("ana").asks("change the weights of Math Hints to 70/30").await;
+    let (bot, mut thread) = TestBot::asked("ana", "change the weights of Math Hints to 70/30").await;
     let other = bot.user("cy").says("change the weights of Math Hints to 60/40").await;
     other.clicks("bo", "approve").await;
     thread.clicks("bo", "approve").await;
-    assert_snapshot!(without_moments(&thread.heard()), @"
+    assert_snapshot!(without_moments(&thread.in_short()), @"
     *Change the weights of “Math Hints”?*
     *Conditions*  control 50%, variant 50% → *control 70%, variant 30%*
     *Of 1,000 new users*  about 496 control, 504 variant → *about 689 control, 311 variant*
-    *Enrolled*  nobody
-    *Same points*  no other live experiment
+    ‹nobody is enrolled, and nobody else is at the point›
     It is inactive in assign-prog.
     Simulated with the platform's own draw. Chance moves each number: 19 times in 20 by at most 29.
     Approved by @bo · ‹time›
@@ -197,24 +175,20 @@ async fn a_target_that_changed_since_is_left_alone_and_both_states_are_told() {
     ");
     assert_eq!(bot.done_to_platform().len(), 1);
     thread.clicks("ana", "again").await;
-    assert_snapshot!(without_moments(&thread.heard()), @"
+    assert_snapshot!(without_moments(&thread.in_short()), @"
     *Change the weights of “Math Hints”?*
     *Conditions*  control 60%, variant 40% → *control 70%, variant 30%*
     *Of 1,000 new users*  about 595 control, 405 variant → *about 689 control, 311 variant*
-    *Enrolled*  nobody
-    *Same points*  no other live experiment
+    ‹nobody is enrolled, and nobody else is at the point›
     It is inactive in assign-prog.
     Simulated with the platform's own draw. Chance moves each number: 19 times in 20 by at most 29.
-    Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
-    [Update experiment] [Don't update] [Edit…] [Show all]
+    ‹ana asks, anyone may decide› [Update experiment] [Don't update] [Edit…] [Show all]
     ");
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_status_that_changed_since_is_told_on_a_card_about_something_else() {
-    let bot = TestBot::start().await;
-    let mut thread = bot.user("ana").says("change the weights of Math Hints to 70/30").await;
+    let (bot, mut thread) = TestBot::hears("ana", "change the weights of Math Hints to 70/30").await;
     let other = bot.user("cy").says("start Math Hints").await;
     other.clicks("bo", "approve").await;
     thread.skip();
@@ -223,7 +197,6 @@ async fn a_status_that_changed_since_is_told_on_a_card_about_something_else() {
     let line = told.lines().find(|line| line.contains("changed since")).unwrap_or_default();
     assert_snapshot!(line, @"❌ It was changed since this card was shown, so nothing was done. On the card, and now: *Status* inactive → enrolling (running); *Last changed* ‹moment› → ‹moment›. *Try again* makes a card that shows it as it is now.");
     assert_eq!(bot.done_to_platform().len(), 1, "only the start");
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -237,7 +210,7 @@ async fn who_could_decide_already_or_may_not_is_not_brought_in() {
         }
     };
     let bot = TestBot::with_settings(settings(&["S1", "U1", "U3"])).await;
-    let mut thread = card(&bot).await;
+    let mut thread = bot.user("ana").asks("start Math Hints").await;
     bot.clock.advance(HOUR * 4 + Duration::from_secs(60));
     eventually("more people", || thread.last().contains("for a while")).await;
     bot.settled().await;
@@ -247,9 +220,8 @@ async fn who_could_decide_already_or_may_not_is_not_brought_in() {
     bot.finish().await;
 
     let bot = TestBot::with_settings(settings(&["S1", "U1"])).await;
-    let mut thread = card(&bot).await;
+    let mut thread = bot.user("ana").asks("start Math Hints").await;
     bot.clock.advance(HOUR * 4 + Duration::from_secs(60));
     bot.settled().await;
     assert_eq!(thread.heard(), "", "there is nobody new");
-    bot.finish().await;
 }

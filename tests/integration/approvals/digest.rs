@@ -83,7 +83,6 @@ async fn every_byte_of_what_is_approved_is_bound() {
         assert!(tried > 500, "only {tried}");
         thread.clicks("ana", "reject").await;
     }
-    bot.finish().await;
 }
 
 /// The first and the last leaf of a part, changed as little as possible.
@@ -159,7 +158,6 @@ async fn changed_behind_the_back(kept: Kept, approved_before: bool) {
         assert!(said.contains("What is stored is not what was shown on"), "{part} {nth}: {said}");
     }
     assert!(bot.upgrade.effects().is_empty(), "nothing was sent");
-    bot.finish().await;
 }
 
 /// Approves as bo, with nobody there to carry it out.
@@ -210,8 +208,7 @@ async fn a_press_on_a_card_that_cannot_be_read_says_so() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_button_that_was_edited_does_nothing_and_says_so() {
-    let bot = TestBot::start().await;
-    let mut thread = bot.user("ana").says("start Math Hints").await;
+    let (bot, mut thread) = TestBot::hears("ana", "start Math Hints").await;
     let (card, record) = (thread.with_button("Start experiment"), newest(&bot).await);
     bot.user("cy").says("stop Lesson Video Hints").await;
     let other = newest(&bot).await;
@@ -245,7 +242,6 @@ async fn a_button_that_was_edited_does_nothing_and_says_so() {
     assert!(bot.upgrade.effects().is_empty());
     press_edited(&bot, &card, key).await;
     assert_eq!(bot.upgrade.effects().len(), 1, "the button as it was made works");
-    bot.finish().await;
 }
 
 /// Bo presses the button of a card with another value in it.

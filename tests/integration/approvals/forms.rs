@@ -7,24 +7,16 @@ use insta::{assert_debug_snapshot, assert_snapshot};
 use serde_json::{Value, json};
 
 use super::windows::{as_read, opens, sends, window};
-use crate::support::{
-    bot::{TestBot, eventually},
-    thread::Thread,
-};
+use crate::support::bot::{TestBot, eventually};
 
 /// A bot where another person has to approve.
 async fn of_two_people() -> TestBot {
     TestBot::with_settings(|config| config.approvals.own_request = false).await
 }
 
-async fn card(bot: &TestBot) -> Thread<'_> {
-    bot.user("ana").asks("start Math Hints").await
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn who_asked_changes_the_request_in_its_form() {
-    let bot = TestBot::start().await;
-    let mut thread = card(&bot).await;
+    let (bot, mut thread) = TestBot::asked("ana", "start Math Hints").await;
     let view = opens(&bot, &thread, "ana", "Edit…").await;
     assert_snapshot!(as_read(&bot, &view), @"
     ‹Edit the request›
@@ -56,15 +48,13 @@ async fn who_asked_changes_the_request_in_its_form() {
     *Starts*  2027-01-15 09:00 UTC
     *Conditions*  control 50%, variant 50%
     *Decision points*  SelectSection / absolute_value_plot_equality
-    *Enrolled*  nobody
-    *Same points*  no other live experiment
+    ‹nobody is enrolled, and nobody else is at the point›
     UpGrade starts it by itself, where its scheduler is set up.
     Asked by @ana, edited by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
     [Schedule experiment] [Don't schedule] [Edit…] [Show all]
     ");
     assert!(window(&bot, "ana").is_none(), "it closed");
-    thread.clicks("bo", "approve").await;
-    assert_snapshot!(thread.in_short(), @"
+    assert_snapshot!(thread.outcome("bo", "approve").await, @"
     *Schedule “Math Hints”?* ⋯
     Approved by @bo · ‹time›
     ✅ Scheduled “Math Hints”: it starts on 2027-01-15 09:00 UTC.
@@ -75,13 +65,12 @@ async fn who_asked_changes_the_request_in_its_form() {
     ");
     assert_eq!(bot.upgrade.experiment("Math Hints").unwrap()["state"], "scheduled");
     assert_eq!(bot.upgrade.effects().len(), 1);
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn who_edited_cannot_be_the_second_person() {
     let bot = of_two_people().await;
-    let mut thread = card(&bot).await;
+    let mut thread = bot.user("ana").asks("start Math Hints").await;
     opens(&bot, &thread, "bo", "Edit…").await;
     assert!(sends(&bot, "bo", json!({ "Status": "cancelled" })).await.is_empty());
     assert_snapshot!(thread.in_short(), @"
@@ -92,8 +81,7 @@ async fn who_edited_cannot_be_the_second_person() {
     *Cancel “Math Hints”?*
     *Status*  inactive → *cancelled (completed)*
     *Context*  `assign-prog`
-    *Enrolled*  nobody
-    *Same points*  no other live experiment
+    ‹nobody is enrolled, and nobody else is at the point›
     ⚠️ A cancelled experiment cannot be started again here.
     Asked by @ana, edited by @bo · anyone in this channel but whoever asked or edited may decide · until ‹time› · digest `‹id›`
     [Cancel experiment] [Keep it] [Edit…] [Show all]
@@ -108,14 +96,12 @@ async fn who_edited_cannot_be_the_second_person() {
     assert!(bot.upgrade.effects().is_empty());
     thread.clicks("cy", "approve").await;
     assert_eq!(bot.upgrade.experiment("Math Hints").unwrap()["state"], "completed", "the platform's word for it");
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_wrong_is_said_at_its_field() {
-    let bot = TestBot::start().await;
-    let mut thread =
-        bot.user("ana").says("create an experiment called Foo in assign-prog at SelectSection / area_model").await;
+    let (bot, mut thread) =
+        TestBot::hears("ana", "create an experiment called Foo in assign-prog at SelectSection / area_model").await;
     thread.skip();
     let view = opens(&bot, &thread, "ana", "Edit…").await;
     assert_snapshot!(as_read(&bot, &view), @"
@@ -167,13 +153,11 @@ async fn what_is_wrong_is_said_at_its_field() {
     Asked by @ana, edited by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
     ⋯
     ");
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_form_that_comes_too_late_says_so_and_saves_nothing() {
-    let bot = TestBot::start().await;
-    let mut thread = card(&bot).await;
+    let (bot, mut thread) = TestBot::asked("ana", "start Math Hints").await;
     opens(&bot, &thread, "ana", "Edit…").await;
     thread.says("ana", "cancel Math Hints").await;
     thread.skip();
@@ -189,13 +173,11 @@ async fn a_form_that_comes_too_late_says_so_and_saves_nothing() {
     thread.clicks("bo", "approve").await;
     assert!(sends(&bot, "cy", json!({ "Status": "enrolling" })).await.is_empty());
     assert!(as_read(&bot, &window(&bot, "cy").expect("it stays")).contains("approved this"));
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_rejection_counts_at_once_and_its_reason_reaches_who_asked() {
-    let bot = TestBot::start().await;
-    let mut thread = card(&bot).await;
+    let (bot, mut thread) = TestBot::asked("ana", "start Math Hints").await;
     thread.clicks("bo", "Don't start").await;
     eventually("the question why", || window(&bot, "bo").is_some()).await;
     assert_snapshot!(as_read(&bot, &window(&bot, "bo").unwrap()), @"
@@ -238,21 +220,17 @@ async fn a_rejection_counts_at_once_and_its_reason_reaches_who_asked() {
     *Starts*  2027-01-15 09:00 UTC
     *Conditions*  control 50%, variant 50%
     *Decision points*  SelectSection / absolute_value_plot_equality
-    *Enrolled*  nobody
-    *Same points*  no other live experiment
+    ‹nobody is enrolled, and nobody else is at the point›
     UpGrade starts it by itself, where its scheduler is set up.
-    Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
-    [Schedule experiment] [Don't schedule] [Edit…] [Show all]
+    ‹ana asks, anyone may decide› [Schedule experiment] [Don't schedule] [Edit…] [Show all]
     ");
     thread.clicks("bo", "approve").await;
     assert_eq!(bot.upgrade.experiment("Math Hints").unwrap()["state"], "scheduled");
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_was_withdrawn_can_be_asked_for_again_changed() {
-    let bot = TestBot::start().await;
-    let mut thread = card(&bot).await;
+    let (bot, mut thread) = TestBot::asked("ana", "start Math Hints").await;
     thread.clicks("ana", "Don't start").await;
     let heard = thread.heard();
     assert!(heard.contains("Withdrawn by @ana · ‹time›") && heard.contains("[Change and ask again…]"), "{heard}");
@@ -270,13 +248,11 @@ async fn what_was_withdrawn_can_be_asked_for_again_changed() {
     thread.says("bo", "stop").await;
     let view = opens(&bot, &thread, "ana", "Change and ask again…").await;
     assert!(as_read(&bot, &view).contains("*Stop “Lesson Video Hints”* was closed."), "{}", as_read(&bot, &view));
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_rejection_stands_if_the_question_why_is_closed() {
-    let bot = TestBot::start().await;
-    let mut thread = card(&bot).await;
+    let (bot, mut thread) = TestBot::asked("ana", "start Math Hints").await;
     thread.clicks("bo", "Don't start").await;
     eventually("the question why", || window(&bot, "bo").is_some()).await;
     bot.slack.closes("bo", &window(&bot, "bo").unwrap().id).unwrap();
@@ -285,7 +261,6 @@ async fn a_rejection_stands_if_the_question_why_is_closed() {
     thread.clicks("cy", "Start experiment").await;
     assert!(thread.told("cy").contains("@bo rejected this"));
     assert!(bot.upgrade.effects().is_empty());
-    bot.finish().await;
 }
 
 /// What becomes of a window that is sent twice: by Slack, which delivers it again, and by a person who presses again
@@ -325,13 +300,11 @@ async fn a_form_that_is_sent_twice_asks_once() {
     assert!(sends(&bot, "ana", json!({ "Name": "Qux" })).await.is_empty());
     let heard = thread.heard();
     assert!(heard.contains("Create “Qux”?") && !heard.contains("Replaced"), "{heard}");
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn another_window_of_an_edited_card_is_not_taken_for_the_same() {
-    let bot = TestBot::start().await;
-    let mut thread = card(&bot).await;
+    let (bot, mut thread) = TestBot::asked("ana", "start Math Hints").await;
     let first = opens(&bot, &thread, "ana", "Edit…").await;
     opens(&bot, &thread, "bo", "Edit…").await;
     // On another device, the window that was opened first stays there.
@@ -355,7 +328,6 @@ async fn another_window_of_an_edited_card_is_not_taken_for_the_same() {
     ");
     bot.settled().await;
     assert_eq!(thread.heard(), "", "nothing was saved");
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -392,7 +364,6 @@ async fn a_form_is_answered_in_time_and_kept_however_slow_others_are() {
     for sent in sent {
         assert!(sent.acknowledged_after_ms.is_some_and(|after| after < 2000), "{sent:?}");
     }
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -402,7 +373,7 @@ async fn an_edit_that_leaves_nobody_to_approve_it_is_not_saved() {
         config.approvals.own_request = false;
     };
     let bot = TestBot::with_settings(settings).await;
-    let mut thread = card(&bot).await;
+    let mut thread = bot.user("ana").asks("start Math Hints").await;
     opens(&bot, &thread, "bo", "Edit…").await;
     let wrong = sends(&bot, "bo", json!({ "Status": "cancelled" })).await;
     let told = "If you save this, nobody is left to approve it: whoever asked or edited may not. Somebody else can edit \
@@ -412,5 +383,4 @@ async fn an_edit_that_leaves_nobody_to_approve_it_is_not_saved() {
     assert_eq!(thread.heard(), "", "the card stays");
     thread.clicks("bo", "Start experiment").await;
     assert!(thread.heard().contains("Approved by @bo"));
-    bot.finish().await;
 }

@@ -4,7 +4,6 @@
 
 use std::time::Duration;
 
-use countersign::experiments::settings::Upgrade;
 use countersign::{
     config::Config,
     ids::{ApprovalId, ChannelId, MessageTs, UserId},
@@ -14,7 +13,7 @@ use serde_json::json;
 
 use super::windows;
 use crate::support::{
-    bot::{Setup, TestBot, eventually},
+    bot::{Setup, TestBot, eventually, impatient},
     thread::Thread,
 };
 
@@ -47,8 +46,16 @@ done | @{by} approved this ‹while› ago; it is done.
 failed | @{by} approved this ‹while› ago; it was tried and did not work. The card says why.
 expired | This card expired ‹while› ago, so nothing was changed.";
 
-/// What most are about.
-pub(super) const START: [&str; 2] = ["start Math Hints", "cancel Math Hints"];
+impl Case {
+    /// About a start, which is what most are about.
+    pub(super) fn of(
+        settings: fn(&mut Config),
+        deciders: &'static [&'static str],
+        editor: Option<&'static str>,
+    ) -> Self {
+        Self { settings, asks: ["start Math Hints", "cancel Math Hints"], again: "stop Math Hints", deciders, editor }
+    }
+}
 
 /// A card in a thread of its own.
 pub(super) struct Shown<'a> {
@@ -191,8 +198,7 @@ pub(super) fn enlist(bot: &TestBot) {
 pub(super) async fn table(case: Case) -> String {
     let set = case.settings;
     let settings = Box::new(move |config: &mut Config| {
-        config.sections.get_mut::<Upgrade>().timeout = Duration::from_secs(1);
-        config.sections.get_mut::<Upgrade>().settle_within = Duration::from_secs(1);
+        impatient(config);
         set(config);
     });
     let mut bot = TestBot::with(Setup { settings, ..Setup::default() }).await;

@@ -39,8 +39,7 @@ async fn who_may_decide_now_is_noted_and_shown_at_the_first_press() {
     bot.run().await;
     let mut thread = Thread::new(&bot, "experiments", root);
     thread.skip();
-    thread.clicks("bo", "Start experiment").await;
-    assert_snapshot!(thread.told("bo"), @"
+    assert_snapshot!(thread.private_answer("bo", "Start experiment").await, @"
     You cannot decide about this.
     Who may decide: @cy.
     ");
@@ -59,5 +58,4 @@ async fn who_may_decide_now_is_noted_and_shown_at_the_first_press() {
     **@U2** tried to decide about card 1, and it did not count: they may not edit it.
     **@U3** approved card 1 by typing “yes”.
     ");
-    bot.finish().await;
 }

@@ -51,8 +51,7 @@ async fn refused(bot: &TestBot, key: &ApprovalId, by: &UserId) -> Vec<String> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn only_full_members_decide_whichever_way() {
-    let bot = TestBot::start().await;
-    let mut thread = bot.user("ana").says("start Math Hints").await;
+    let (bot, mut thread) = TestBot::hears("ana", "start Math Hints").await;
     let key = key(&thread);
     for (name, account) in OUTSIDERS {
         let id = bot.slack.admits(name, account);
@@ -75,7 +74,6 @@ async fn only_full_members_decide_whichever_way() {
     assert!(bot.done_to_platform().is_empty());
     thread.clicks("bo", "Start experiment").await;
     assert_eq!(bot.done_to_platform().len(), 1, "a member's press counts");
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -105,7 +103,6 @@ async fn only_full_members_may_ask() {
         assert!(shown.iter().all(|words| words.contains("members of this workspace")), "{name}: {shown:?}");
     }
     assert!(bot.done_to_platform().is_empty());
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -127,13 +124,11 @@ async fn the_settings_may_let_them() {
         let asked = !bot.user(name).says("list experiments").await.messages().is_empty();
         assert_eq!(asked, name == "hal", "{name}");
     }
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn who_stops_being_a_member_stops_counting() {
-    let bot = TestBot::start().await;
-    let mut thread = bot.user("ana").says("start Math Hints").await;
+    let (bot, mut thread) = TestBot::hears("ana", "start Math Hints").await;
     let key = key(&thread);
     thread.clicks("bo", "Edit…").await;
     bot.slack.arrange(|world| world.users.iter_mut().find(|user| user.name == "bo").unwrap().deleted = true);
@@ -146,13 +141,11 @@ async fn who_stops_being_a_member_stops_counting() {
     let record = bot.store().action_by_approval(&key).await.unwrap().unwrap();
     assert_eq!((record.status, record.decisions.len()), (Status::Pending, 0), "the form saved nothing");
     assert!(bot.done_to_platform().is_empty());
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn who_cannot_be_looked_up_is_told_so_and_does_not_count() {
-    let bot = TestBot::start().await;
-    let mut thread = bot.user("ana").says("start Math Hints").await;
+    let (bot, mut thread) = TestBot::hears("ana", "start Math Hints").await;
     let key = key(&thread);
     let users_info =
         |error: &str, calls| Fault::Fail { method: "users.info".to_owned(), error: error.to_owned(), calls };
@@ -170,7 +163,6 @@ async fn who_cannot_be_looked_up_is_told_so_and_does_not_count() {
     bot.slack.inject(Fault::Clear);
     thread.clicks("bo", "Start experiment").await;
     assert_eq!(bot.done_to_platform().len(), 1, "the next press counts");
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -198,8 +190,7 @@ async fn what_is_said_while_slack_does_not_answer_counts_once_it_does() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn payloads_of_another_app_or_workspace_are_refused() {
-    let bot = TestBot::start().await;
-    let mut thread = bot.user("ana").says("start Math Hints").await;
+    let (bot, mut thread) = TestBot::hears("ana", "start Math Hints").await;
     let (key, root) = (key(&thread), thread.root.clone());
     thread.skip();
     let (app, team) = (Some("A0OTHER".to_owned()), Some("T0OTHER".to_owned()));
@@ -227,13 +218,11 @@ async fn payloads_of_another_app_or_workspace_are_refused() {
     thread.clicks("bo", "Start experiment").await;
     assert_eq!(bot.done_to_platform().len(), 1, "our own are taken");
     assert_eq!(bot.store().backlog().await.unwrap(), Backlog::default());
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_standing_approval_ends_with_the_membership_of_who_granted_it() {
-    let bot = TestBot::start().await;
-    let thread = bot.user("ana").says("start Math Hints").await;
+    let (bot, thread) = TestBot::hears("ana", "start Math Hints").await;
     thread.clicks("bo", "Start experiment").await;
     thread.says("ana", "@countersign allow up to 60 simulated users in Math Hints until Friday").await;
     thread.clicks("bo", "Grant it").await;
@@ -244,5 +233,4 @@ async fn a_standing_approval_ends_with_the_membership_of_who_granted_it() {
     bot.clock.advance(Duration::from_secs(11));
     thread.says("ana", "@countersign enrol 5 users in Math Hints").await;
     assert_eq!(marked(), 5, "a person has to decide: {}", thread.last());
-    bot.finish().await;
 }

@@ -8,8 +8,7 @@ use crate::support::bot::TestBot;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_entry_that_changes_nothing_makes_no_new_card() {
-    let bot = TestBot::start().await;
-    let mut thread = bot.user("ana").asks("set the weights of Math Hints to 70/30").await;
+    let (bot, mut thread) = TestBot::asked("ana", "set the weights of Math Hints to 70/30").await;
     for (label, text, place) in
         [("Ends after so many users", "0", "/ends_after_users"), ("New name", "  ", "/new_name")]
     {
@@ -18,19 +17,15 @@ async fn an_entry_that_changes_nothing_makes_no_new_card() {
         assert_eq!(wrong, [(place.to_owned(), "Nothing is different yet.".to_owned())].into());
         assert!(window(&bot, "ana").is_some() && thread.heard().is_empty(), "it stays as it is");
     }
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_weight_is_sent_as_it_is_shown() {
-    let bot = TestBot::start().await;
-    let mut thread = bot.user("ana").says("set the weights of Math Hints to 99.996/0.004").await;
+    let (_bot, mut thread) = TestBot::hears("ana", "set the weights of Math Hints to 99.996/0.004").await;
     let card = thread.heard();
     assert_snapshot!(card.lines().find(|line| line.starts_with("*Conditions*")).unwrap_or(&card), @"*Conditions*  control 50%, variant 50% → *control 99.996%, variant 0.004%*");
-    thread.clicks("bo", "Update experiment").await;
-    thread.skip();
+    thread.clicked("bo", "Update experiment").await;
     thread.says("ana", "show Math Hints").await;
     let shown = thread.heard();
     assert!(shown.contains("99.996%") && shown.contains("0.004%"), "{shown}");
-    bot.finish().await;
 }

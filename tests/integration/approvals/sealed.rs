@@ -162,7 +162,6 @@ async fn a_whole_card_in_the_place_of_another_starts_nothing() {
     assert!(!told.is_empty(), "bo is told");
     assert!(bot.upgrade.effects().is_empty(), "nothing was sent");
     kept.write(&bot, &card.record, &serde_json::to_string(&card.record).unwrap()).await;
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -209,7 +208,6 @@ async fn without_its_key_a_card_does_not_run_and_says_what_to_do() {
     assert!(checked(&bot).await.unwrap().starts_with(&format!("key {key}, from ")));
     let (told, status) = card.pressed(&mut bot).await;
     assert_eq!((told.as_str(), status), ("", Status::Done), "with its key back it is the same card");
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -263,7 +261,6 @@ async fn a_process_without_the_key_of_the_others_does_not_start_and_says_what_to
     bot.config.approvals.digest_key_file = Some(elsewhere);
     let (told, _) = card.pressed(&mut bot).await;
     assert!(told.starts_with("I no longer have digest key "), "{told}");
-    bot.finish().await;
 }
 
 async fn start(bot: &TestBot, config: &Config) -> anyhow::Result<Bot> {

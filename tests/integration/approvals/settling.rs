@@ -2,12 +2,11 @@
 
 use std::time::Duration;
 
-use countersign::experiments::settings::Upgrade;
 use countersign::sandbox::upgrade::faults::{Down, When};
 use insta::assert_snapshot;
 
 use crate::support::{
-    bot::{TestBot, eventually},
+    bot::{TestBot, eventually, impatient},
     thread::Thread,
 };
 
@@ -24,32 +23,16 @@ async fn unknown(bot: &TestBot) -> Thread<'_> {
     thread
 }
 
-async fn impatient() -> TestBot {
-    TestBot::with_settings(|config| {
-        config.sections.get_mut::<Upgrade>().timeout = Duration::from_secs(1);
-        config.sections.get_mut::<Upgrade>().settle_within = Duration::from_secs(1);
-    })
-    .await
-}
-
-/// The last word about it, and its buttons.
-fn end_of_card(heard: &str) -> String {
-    let lines = heard.lines().skip_while(|line| !line.starts_with("Approved by"));
-    lines.collect::<Vec<_>>().join("\n")
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn an_unknown_outcome_is_looked_up_again() {
-    let bot = impatient().await;
+    let bot = TestBot::impatient().await;
     let mut thread = unknown(&bot).await;
-    thread.clicks("ana", "Check again").await;
-    assert_snapshot!(thread.in_short(), @"
+    assert_snapshot!(thread.outcome("ana", "Check again").await, @"
     @ana *Start “Math Hints”*: I looked again, and it still cannot be told. UpGrade could not be read back (the connection was closed).
     Please look at the platform itself, then press Mark as done or Abandon on the card.
     ");
     bot.upgrade.is_well();
-    thread.clicks("ana", "Check again").await;
-    assert_snapshot!(thread.in_short(), @"
+    assert_snapshot!(thread.outcome("ana", "Check again").await, @"
     *Start “Math Hints”?* ⋯
     Approved by @bo · ‹time›
     ✅ Started “Math Hints”: it is enrolling now.
@@ -60,66 +43,57 @@ async fn an_unknown_outcome_is_looked_up_again() {
     thread.clicks("cy", "Check again").await;
     assert_eq!(thread.told("cy").lines().count(), 1, "it is settled");
     assert_eq!(bot.upgrade.effects().len(), 1, "nothing is sent by looking");
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_said_to_be_done_and_reads_so_is_done() {
-    let bot = impatient().await;
+    let bot = TestBot::impatient().await;
     let mut thread = unknown(&bot).await;
     bot.upgrade.is_well();
-    thread.clicks("bo", "Mark as done").await;
-    assert_snapshot!(end_of_card(&thread.heard()), @"
+    assert_snapshot!(thread.outcome("bo", "Mark as done").await, @"
+    *Start “Math Hints”?* ⋯
     Approved by @bo · ‹time›
     ✅ Started “Math Hints”: it is enrolling now.
-    Asked by @ana · digest `‹id›`
     [Undo: stop it again]
     ---
     @bo, @ana I looked again, and it happened. *Start “Math Hints”*: Started “Math Hints”: it is enrolling now.
     ");
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_said_to_be_done_and_cannot_be_read_back_is_that_word_alone() {
-    let bot = impatient().await;
+    let bot = TestBot::impatient().await;
     let mut thread = unknown(&bot).await;
-    thread.clicks("bo", "Mark as done").await;
-    assert_snapshot!(end_of_card(&thread.heard()), @"
+    assert_snapshot!(thread.outcome("bo", "Mark as done").await, @"
+    *Start “Math Hints”?* ⋯
     Approved by @bo · ‹time›
     ❔ @bo says that it was done. UpGrade could not be read back (the connection was closed).
-    Asked by @ana · digest `‹id›`
+    ‹no buttons›
     ---
     *Start “Math Hints”*: @bo says that it was done. UpGrade could not be read back (the connection was closed).
     ");
-    thread.clicks("cy", "Abandon").await;
-    assert_snapshot!(thread.told("cy"), @"@bo settled this a moment ago. The card says how.");
-    bot.finish().await;
+    assert_snapshot!(thread.private_answer("cy", "Abandon").await, @"@bo settled this a moment ago. The card says how.");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_given_up_says_by_whom() {
-    let bot = impatient().await;
+    let bot = TestBot::impatient().await;
     let mut thread = unknown(&bot).await;
-    thread.clicks("bo", "Abandon").await;
-    assert_snapshot!(end_of_card(&thread.heard()), @"
+    assert_snapshot!(thread.outcome("bo", "Abandon").await, @"
+    *Start “Math Hints”?* ⋯
     Approved by @bo · ‹time›
     ❌ @bo gave it up; whether it happened is not known.
-    Asked by @ana · digest `‹id›`
     [Try again]
     ---
     @bo gave up *Start “Math Hints”*; whether it happened is not known. I will not try it again by myself.
     ");
-    thread.clicks("cy", "Mark as done").await;
-    assert_snapshot!(thread.told("cy"), @"@bo settled this a moment ago. The card says how.");
-    bot.finish().await;
+    assert_snapshot!(thread.private_answer("cy", "Mark as done").await, @"@bo settled this a moment ago. The card says how.");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn those_settle_it_who_may_decide_and_what_contradicts_them_is_told() {
     let bot = TestBot::with_settings(|config| {
-        config.sections.get_mut::<Upgrade>().timeout = Duration::from_secs(1);
-        config.sections.get_mut::<Upgrade>().settle_within = Duration::from_secs(1);
+        impatient(config);
         config.approvals.approvers = vec!["U1".to_owned(), "U2".to_owned()];
         config.approvals.own_request = false;
     })
@@ -146,27 +120,24 @@ async fn those_settle_it_who_may_decide_and_what_contradicts_them_is_told() {
     Who may settle it: @bo (but not the person who asked).
     ");
     assert_eq!(thread.heard(), "", "nothing was settled");
-    thread.clicks("cy", "Check again").await;
-    assert_snapshot!(thread.in_short(), @"
+    assert_snapshot!(thread.outcome("cy", "Check again").await, @"
     @cy *Start “Math Hints”*: I looked again, and it still cannot be told. Reading back, “*Math Hints*” is cancelled (completed).
     Please look at the platform itself, then press Mark as done or Abandon on the card.
     ");
-    thread.clicks("bo", "Mark as done").await;
-    assert_snapshot!(end_of_card(&thread.heard()), @"
+    assert_snapshot!(thread.outcome("bo", "Mark as done").await, @"
+    *Start “Math Hints”?* ⋯
     Approved by @bo · ‹time›
     ❔ @bo says that it was done, but I read something else. Reading back, “*Math Hints*” is cancelled (completed).
-    Asked by @ana · digest `‹id›`
+    ‹no buttons›
     ---
     *Start “Math Hints”*: @bo says that it was done, but I read something else. Reading back, “*Math Hints*” is cancelled (completed).
     ");
-    thread.clicks("cy", "Abandon").await;
-    assert_snapshot!(thread.told("cy"), @"@bo settled this a moment ago. The card says how.");
-    bot.finish().await;
+    assert_snapshot!(thread.private_answer("cy", "Abandon").await, @"@bo settled this a moment ago. The card says how.");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn those_are_told_that_it_did_not_happen_who_were_told_that_it_is_not_known() {
-    let bot = impatient().await;
+    let bot = TestBot::impatient().await;
     let mut thread = bot.user("ana").says("start Math Hints").await;
     bot.upgrade.fails_next(503, When::BeforeEffect, Some("POST /api/experiments/state"));
     thread.press("bo", "Start experiment").await;
@@ -176,15 +147,13 @@ async fn those_are_told_that_it_did_not_happen_who_were_told_that_it_is_not_know
     bot.settled().await;
     thread.skip();
     bot.upgrade.is_well();
-    thread.clicks("cy", "Check again").await;
-    assert_snapshot!(end_of_card(&thread.heard()), @"
+    assert_snapshot!(thread.outcome("cy", "Check again").await, @"
+    *Start “Math Hints”?* ⋯
     Approved by @bo · ‹time›
     ❌ I looked again: it did not happen. Nothing was changed.
-    Asked by @ana · digest `‹id›`
     [Try again]
     ---
     @cy, @ana, @bo *Start “Math Hints”*: I looked again: it did not happen. Nothing was changed.
     ");
     assert!(bot.upgrade.effects().is_empty());
-    bot.finish().await;
 }

@@ -5,36 +5,23 @@ use std::time::Duration;
 use countersign::{clock::Timestamp, ids::MessageTs};
 use insta::assert_snapshot;
 
-use crate::support::{
-    bot::{TestBot, eventually},
-    thread::Thread,
-};
+use crate::support::bot::{TestBot, eventually};
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
-async fn card(bot: &TestBot) -> Thread<'_> {
-    bot.user("ana").asks("start Math Hints").await
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn a_second_click_is_told_who_decided() {
-    let bot = TestBot::start().await;
-    let mut thread = card(&bot).await;
-    thread.clicks("bo", "Start experiment").await;
-    thread.skip();
-    thread.clicks("cy", "Start experiment").await;
-    assert_snapshot!(without_seconds(&thread.told("cy")), @"@bo approved this a moment ago; it is done.");
-    thread.clicks("cy", "Don't start").await;
-    assert_snapshot!(without_seconds(&thread.told("cy")), @"@bo approved this a moment ago; it is done.");
+    let (bot, mut thread) = TestBot::asked("ana", "start Math Hints").await;
+    thread.clicked("bo", "Start experiment").await;
+    assert_snapshot!(without_seconds(&thread.private_answer("cy", "Start experiment").await), @"@bo approved this a moment ago; it is done.");
+    assert_snapshot!(without_seconds(&thread.private_answer("cy", "Don't start").await), @"@bo approved this a moment ago; it is done.");
     assert_eq!(thread.heard(), "", "the thread is spared");
     assert_eq!(bot.upgrade.effects().len(), 1);
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn two_who_press_at_once_make_one_decision() {
-    let bot = TestBot::start().await;
-    let mut thread = card(&bot).await;
+    let (bot, mut thread) = TestBot::asked("ana", "start Math Hints").await;
     tokio::join!(
         thread.press("bo", "Start experiment"),
         thread.press("cy", "Start experiment"),
@@ -45,7 +32,6 @@ async fn two_who_press_at_once_make_one_decision() {
     let told = [thread.told("ana"), thread.told("bo"), thread.told("cy")];
     assert_eq!(told.iter().filter(|told| told.contains("approved this")).count(), 2, "{told:?}");
     assert_eq!(thread.heard().matches("Approved by").count(), 1);
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -57,20 +43,17 @@ async fn only_those_who_are_named_may_decide() {
     Asked by @ana · @bo may decide · until ‹time› · digest `‹id›`
     ⋯
     ");
-    thread.clicks("cy", "Start experiment").await;
-    assert_snapshot!(thread.told("cy"), @"
+    assert_snapshot!(thread.private_answer("cy", "Start experiment").await, @"
     You cannot decide about this.
     Who may decide: @bo.
     ");
-    thread.clicks("cy", "Don't start").await;
-    assert_snapshot!(thread.told("cy"), @"
+    assert_snapshot!(thread.private_answer("cy", "Don't start").await, @"
     You cannot decide about this.
     Who may decide: @bo.
     ");
     assert_eq!(thread.heard(), "");
     thread.clicks("bo", "Start experiment").await;
     assert_eq!(bot.upgrade.effects().len(), 1);
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -82,17 +65,14 @@ async fn two_people_can_be_asked_for() {
     2 different people must approve.
     ⋯
     ");
-    thread.clicks("bo", "Start experiment").await;
-    assert_snapshot!(thread.in_short(), @"
+    assert_snapshot!(thread.outcome("bo", "Start experiment").await, @"
     *Start “Math Hints”?* ⋯
     1 of 2: approved by @bo.
     ‹not: 2 different people must approve.›
     ⋯
     ");
-    thread.clicks("bo", "Start experiment").await;
-    assert_snapshot!(thread.told("bo"), @"Your approval is counted already; another person has to approve as well.");
-    thread.clicks("cy", "Start experiment").await;
-    assert_snapshot!(thread.in_short(), @"
+    assert_snapshot!(thread.private_answer("bo", "Start experiment").await, @"Your approval is counted already; another person has to approve as well.");
+    assert_snapshot!(thread.outcome("cy", "Start experiment").await, @"
     *Start “Math Hints”?* ⋯
     Approved by @bo and @cy · ‹time›
     ✅ Started “Math Hints”: it is enrolling now.
@@ -102,13 +82,11 @@ async fn two_people_can_be_asked_for() {
     @ana “*Math Hints*”: done, approved by bo and cy. What next?
     [Show details]
     ");
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_card_expires_and_can_be_asked_for_again() {
-    let bot = TestBot::start().await;
-    let mut thread = card(&bot).await;
+    let (bot, mut thread) = TestBot::asked("ana", "start Math Hints").await;
     bot.clock.advance(DAY + Duration::from_secs(60));
     eventually("an expired card", || thread.last().contains("nothing was changed")).await;
     bot.settled().await;
@@ -120,39 +98,30 @@ async fn a_card_expires_and_can_be_asked_for_again() {
     @ana nobody decided in time about *Start “Math Hints”*, so nothing was changed.
     [Ask again]
     ");
-    thread.clicks("bo", "Start experiment").await;
-    assert_snapshot!(without_seconds(&thread.told("bo")), @"This card expired a moment ago, so nothing was changed.");
+    assert_snapshot!(without_seconds(&thread.private_answer("bo", "Start experiment").await), @"This card expired a moment ago, so nothing was changed.");
     assert!(bot.upgrade.effects().is_empty());
 
-    thread.clicks("ana", "Ask again").await;
-    assert_snapshot!(thread.in_short(), @"‹Start “Math Hints”, open›");
+    assert_snapshot!(thread.outcome("ana", "Ask again").await, @"‹Start “Math Hints”, open›");
     thread.clicks("bo", "Start experiment").await;
     assert_eq!(bot.upgrade.effects().len(), 1);
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_typed_yes_answers_the_one_open_card() {
-    let bot = TestBot::start().await;
-    let mut thread = card(&bot).await;
-    thread.says("bo", "yes").await;
-    assert_snapshot!(thread.in_short(), @"‹Math Hints is started, as bo approved›");
+    let (bot, mut thread) = TestBot::asked("ana", "start Math Hints").await;
+    assert_snapshot!(thread.answer("bo", "yes").await, @"‹Math Hints is started, as bo approved›");
     assert_eq!(bot.upgrade.effects().len(), 1);
 
-    thread.says("bo", "@countersign yes").await;
-    assert_snapshot!(thread.in_short(), @"
+    assert_snapshot!(thread.answer("bo", "@countersign yes").await, @"
     I have no open question here. If you mean a card, please press its button.
     [List experiments] [What can you do?]
     ");
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_typed_no_turns_it_down() {
-    let bot = TestBot::start().await;
-    let mut thread = card(&bot).await;
-    thread.says("bo", "No!").await;
-    assert_snapshot!(thread.in_short(), @"
+    let (bot, mut thread) = TestBot::asked("ana", "start Math Hints").await;
+    assert_snapshot!(thread.answer("bo", "No!").await, @"
     *Start “Math Hints”?* ⋯
     Rejected by @bo · ‹time›
     [Change and ask again…]
@@ -161,33 +130,26 @@ async fn a_typed_no_turns_it_down() {
     To ask for something else, press *Change and ask again…* on the card, or tell me here.
     ");
     assert!(bot.upgrade.effects().is_empty());
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_ok_is_told_that_the_card_waits() {
-    let bot = TestBot::start().await;
-    let mut thread = card(&bot).await;
-    thread.says("bo", "@countersign ok").await;
-    assert_snapshot!(thread.heard(), @"That decides nothing yet. A card is open: Start “Math Hints”? Press **Start experiment** or **Don't start** on it, or type just “yes” or “no” in this thread.");
+    let (bot, mut thread) = TestBot::asked("ana", "start Math Hints").await;
+    assert_snapshot!(thread.answer("bo", "@countersign ok").await, @"That decides nothing yet. A card is open: Start “Math Hints”? Press **Start experiment** or **Don't start** on it, or type just “yes” or “no” in this thread.");
     thread.says("ana", "@countersign delete Lesson Video Hints").await;
     thread.skip();
-    thread.says("bo", "@countersign 👍").await;
-    assert_snapshot!(thread.in_short(), @"
+    assert_snapshot!(thread.answer("bo", "@countersign 👍").await, @"
     That decides nothing yet. Several cards are open, so please press a button on the one you mean:
     • PERMANENTLY DELETE “Lesson Video Hints”?
     • Start “Math Hints”?
     ");
     assert!(bot.upgrade.effects().is_empty(), "nothing is decided by it");
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn with_two_cards_open_a_button_has_to_be_pressed() {
-    let bot = TestBot::start().await;
-    let mut thread = card(&bot).await;
-    thread.says("ana", "stop Lesson Video Hints").await;
-    assert_snapshot!(thread.in_short(), @"‹Stop “Lesson Video Hints”, open›");
+    let (bot, mut thread) = TestBot::asked("ana", "start Math Hints").await;
+    assert_snapshot!(thread.answer("ana", "stop Lesson Video Hints").await, @"‹Stop “Lesson Video Hints”, open›");
     thread.says("bo", "yes").await;
     assert_snapshot!(thread.told("bo"), @"
     Several cards are open here, so I can't tell which one you mean. Please press a button:
@@ -196,8 +158,7 @@ async fn with_two_cards_open_a_button_has_to_be_pressed() {
     ");
     assert!(bot.upgrade.effects().is_empty());
 
-    thread.says("ana", "@countersign what is pending?").await;
-    assert_snapshot!(thread.in_short(), @"
+    assert_snapshot!(thread.answer("ana", "@countersign what is pending?").await, @"
     Waiting in this thread:
     • Stop “Lesson Video Hints”?
     • Start “Math Hints”?
@@ -207,29 +168,23 @@ async fn with_two_cards_open_a_button_has_to_be_pressed() {
     assert_eq!(bot.upgrade.effects().len(), 2, "neither was lost");
     assert_eq!(bot.upgrade.experiment("Math Hints").unwrap()["state"], "running");
     assert_eq!(bot.upgrade.experiment("Lesson Video Hints").unwrap()["state"], "paused");
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_question_while_a_card_is_open_is_answered() {
-    let bot = TestBot::start().await;
-    let mut thread = card(&bot).await;
+    let (bot, mut thread) = TestBot::asked("ana", "start Math Hints").await;
     thread.says("cy", "@countersign what is a decision point?").await;
     assert!(thread.heard().starts_with("A *decision point*"));
     thread.clicks("bo", "Start experiment").await;
     assert_eq!(bot.upgrade.effects().len(), 1);
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_was_changed_since_the_card_was_shown_is_left_alone() {
-    let bot = TestBot::start().await;
-    let mut first = card(&bot).await;
-    let mut second = card(&bot).await;
-    second.clicks("cy", "Start experiment").await;
-    second.skip();
-    first.clicks("bo", "Start experiment").await;
-    assert_snapshot!(first.in_short(), @"
+    let (bot, mut first) = TestBot::asked("ana", "start Math Hints").await;
+    let mut second = bot.user("ana").asks("start Math Hints").await;
+    second.clicked("cy", "Start experiment").await;
+    assert_snapshot!(first.outcome("bo", "Start experiment").await, @"
     *Start “Math Hints”?* ⋯
     Approved by @bo · ‹time›
     ❌ It was changed since this card was shown, so nothing was done. On the card, and now: *Status* inactive → enrolling (running). *Try again* makes a card that shows it as it is now.
@@ -243,10 +198,8 @@ async fn what_was_changed_since_the_card_was_shown_is_left_alone() {
     third.clicks("bo", "Delete for good").await;
     let mut fourth = bot.user("ana").asks("stop Lesson Video Hints").await;
     let mut fifth = bot.user("ana").says("delete Lesson Video Hints").await;
-    fifth.clicks("bo", "Delete for good").await;
-    fifth.skip();
-    fourth.clicks("bo", "Stop experiment").await;
-    assert_snapshot!(fourth.in_short(), @"
+    fifth.clicked("bo", "Delete for good").await;
+    assert_snapshot!(fourth.outcome("bo", "Stop experiment").await, @"
     *Stop “Lesson Video Hints”?* ⋯
     Approved by @bo · ‹time›
     ❌ “*Lesson Video Hints*” does not exist any more, so nothing was changed.
@@ -256,13 +209,11 @@ async fn what_was_changed_since_the_card_was_shown_is_left_alone() {
     [List experiments]
     ");
     third.skip();
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_button_that_nobody_knows_does_nothing() {
-    let bot = TestBot::start().await;
-    let mut thread = card(&bot).await;
+    let (bot, mut thread) = TestBot::asked("ana", "start Math Hints").await;
     let card = thread.with_button("Start experiment");
     let copy = MessageTs::new(format!("{}.000001", Timestamp(0).seconds() + 1_900_000_000));
     bot.slack.arrange(|world| {
@@ -293,7 +244,6 @@ async fn a_button_that_nobody_knows_does_nothing() {
     ");
     assert_eq!(thread.heard(), "");
     assert!(bot.upgrade.effects().is_empty());
-    bot.finish().await;
 }
 
 /// How long ago something was differs from run to run.
@@ -310,29 +260,24 @@ fn without_seconds(told: &str) -> String {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn never_mind_withdraws_ones_own_card() {
-    let bot = TestBot::start().await;
-    let mut thread = card(&bot).await;
-    thread.says("bo", "@countersign never mind").await;
-    assert_snapshot!(thread.heard(), @"That decides nothing yet. A card is open: Start “Math Hints”? Press **Start experiment** or **Don't start** on it, or type just “yes” or “no” in this thread.");
-    thread.says("ana", "Never mind.").await;
-    assert_snapshot!(thread.in_short(), @"
+    let (bot, mut thread) = TestBot::asked("ana", "start Math Hints").await;
+    assert_snapshot!(thread.answer("bo", "@countersign never mind").await, @"That decides nothing yet. A card is open: Start “Math Hints”? Press **Start experiment** or **Don't start** on it, or type just “yes” or “no” in this thread.");
+    assert_snapshot!(thread.answer("ana", "Never mind.").await, @"
     *Start “Math Hints”?* ⋯
     Withdrawn by @ana · ‹time›
     [Change and ask again…]
     ---
     @ana *Start “Math Hints”* was withdrawn, so nothing was changed.
     ");
-    thread.says("ana", "@countersign never mind").await;
-    assert_snapshot!(thread.heard(), @"All right, I let that go. Nothing was changed.");
+    assert_snapshot!(thread.answer("ana", "@countersign never mind").await, @"All right, I let that go. Nothing was changed.");
     assert_eq!(bot.upgrade.effects().len(), 0);
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_card_is_withdrawn_in_whatever_words_that_are_plain() {
     let bot = TestBot::start().await;
     for said in ["hold on, cancel that please", "wait, stop that", "can you cancel it please?"] {
-        let mut thread = card(&bot).await;
+        let mut thread = bot.user("ana").asks("start Math Hints").await;
         thread.says("bo", said).await;
         assert!(!thread.heard().contains("Withdrawn"), "{said}: bo did not ask for it");
         thread.says("ana", "how do I cancel that?").await;
@@ -341,22 +286,18 @@ async fn a_card_is_withdrawn_in_whatever_words_that_are_plain() {
         assert!(thread.heard().contains("Withdrawn by @ana"), "{said}");
     }
     assert_eq!(bot.upgrade.effects().len(), 0);
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn never_mind_lets_an_unfinished_request_go_before_a_card() {
-    let bot = TestBot::start().await;
-    let mut thread = card(&bot).await;
+    let (bot, mut thread) = TestBot::asked("ana", "start Math Hints").await;
     thread.says("ana", "create an experiment called Foo").await;
     thread.skip();
-    thread.says("ana", "forget it").await;
-    assert_snapshot!(thread.in_short(), @"
+    assert_snapshot!(thread.answer("ana", "forget it").await, @"
     All right, I let that go. Nothing was changed.
     The open card stays as it is.
     ");
-    thread.says("ana", "@countersign cancel that").await;
-    assert_snapshot!(thread.in_short(), @"
+    assert_snapshot!(thread.answer("ana", "@countersign cancel that").await, @"
     *Start “Math Hints”?* ⋯
     Withdrawn by @ana · ‹time›
     [Change and ask again…]
@@ -364,40 +305,31 @@ async fn never_mind_lets_an_unfinished_request_go_before_a_card() {
     @ana *Start “Math Hints”* was withdrawn, so nothing was changed.
     ");
     assert_eq!(bot.upgrade.effects().len(), 0);
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_same_request_twice_is_one_card() {
-    let bot = TestBot::start().await;
-    let mut thread = bot.user("ana").asks("start Math Hints").await;
-    thread.says("bo", "@countersign please start the Math Hints experiment").await;
-    assert_snapshot!(thread.heard(), @"A card for exactly this is open already: *Start “Math Hints”?* Press *Start experiment* or *Don't start* on it.");
-    bot.finish().await;
+    let (_bot, mut thread) = TestBot::asked("ana", "start Math Hints").await;
+    assert_snapshot!(thread.answer("bo", "@countersign please start the Math Hints experiment").await, @"A card for exactly this is open already: *Start “Math Hints”?* Press *Start experiment* or *Don't start* on it.");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn no_answers_the_question_that_was_asked_last() {
-    let bot = TestBot::start().await;
-    let mut thread = bot.user("ana").says("start Math Hints").await;
+    let (bot, mut thread) = TestBot::hears("ana", "start Math Hints").await;
     thread.says("ana", "create experiment Foo in assign-prog").await;
     thread.skip();
-    thread.says("ana", "no").await;
-    assert_snapshot!(thread.in_short(), @"
+    assert_snapshot!(thread.answer("ana", "no").await, @"
     All right, I let that go. Nothing was changed.
     The open card stays as it is.
     ");
-    thread.says("ana", "yes but not now").await;
-    assert_snapshot!(thread.heard(), @"That decides nothing yet. A card is open: Start “Math Hints”? Press **Start experiment** or **Don't start** on it, or type just “yes” or “no” in this thread.");
+    assert_snapshot!(thread.answer("ana", "yes but not now").await, @"That decides nothing yet. A card is open: Start “Math Hints”? Press **Start experiment** or **Don't start** on it, or type just “yes” or “no” in this thread.");
     assert!(bot.upgrade.effects().is_empty());
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_card_tells_of_other_open_requests_about_the_same_thing() {
     const ELSEWHERE: &str = "⚠️ Another request about this is open in another conversation.\n";
-    let bot = TestBot::start().await;
-    let first = bot.user("ana").says("start Math Hints").await;
+    let (bot, first) = TestBot::hears("ana", "start Math Hints").await;
     assert!(!first.last().contains("Another request"));
     let second = bot.user("bo").says("delete Math Hints").await;
     let told = "⚠️ Another request about this is open in this channel: Start “Math Hints”, asked for by @ana.\n";
@@ -410,5 +342,4 @@ async fn a_card_tells_of_other_open_requests_about_the_same_thing() {
     second.clicks("ana", "reject").await;
     let fourth = bot.user("ana").says("start Math Hints").await;
     assert!(fourth.last().contains(ELSEWHERE), "one is left, and nobody here learns what it is: {}", fourth.last());
-    bot.finish().await;
 }

@@ -7,30 +7,19 @@ use crate::support::bot::TestBot;
 #[tokio::test(flavor = "multi_thread")]
 async fn namesakes_and_shared_points_are_named_before_a_creation() {
     let bot = TestBot::start().await;
-    let mut thread = bot
-        .user("ana")
-        .says("create experiment “math hints” in mathstream at lesson-stream/lesson-video with conditions control, question-hint-tutorbot")
-        .await;
-    assert_snapshot!(thread.in_short(), @"
+    assert_snapshot!(bot.user("ana").answer("create experiment “math hints” in mathstream at lesson-stream/lesson-video with conditions control, question-hint-tutorbot").await, @"
     *Create “math hints”?*
     *Name*  *math hints*
     *Context*  `mathstream`
     *Conditions*  control 50%, question-hint-tutorbot 50%
     *Decision points*  lesson-stream / lesson-video
-    *Assigned*  each person by themselves
-    *Consistency*  individual
-    *Afterwards*  everyone keeps their condition
-    *People on no list*  take part
+    ‹each person by themselves, for good›
     *Of 1,000 new users*  about 256 control, 248 question-hint-tutorbot; 496 come to other experiments at the same point
     ⚠️ There is an experiment of this name already (inactive in assign-prog); then there will be two.
     ⚠️ “*Lesson Video Hints*”, enrolling (running), has lesson-stream / lesson-video too: each person takes part in only one experiment at a point.
     Simulated with the platform's own draw. Chance moves each number: 19 times in 20 by at most 23.
-    Filled in by default: Assigned, Consistency, Afterwards, People on no list.
-    It will be inactive until somebody starts it.
-    Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
-    [Create experiment] [Don't create] [Edit…] [Show all]
+    ‹the rest by default, inactive at first, for anyone to decide›
     ");
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -44,19 +33,14 @@ async fn an_experiment_nobody_can_take_part_in_says_so_when_it_is_started() {
     *Enrolled*  nobody
     *Same points*  “*Rival*”, enrolling (running), at SelectSection / absolute_value_plot_equality
     ⚠️ Nobody will be enrolled: only people on its inclusion list take part, and that list is empty.
-    It is inactive in assign-prog.
-    Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
-    [Update experiment] [Don't update] [Edit…] [Show all]
+    ‹an update of an inactive experiment, for anyone to decide›
     ");
-    thread.clicks("ana", "Update experiment").await;
-    thread.skip();
-    thread.says("ana", "start Math Hints").await;
-    assert_snapshot!(thread.in_short(), @"
+    thread.clicked("ana", "Update experiment").await;
+    assert_snapshot!(thread.answer("ana", "start Math Hints").await, @"
     *Start “Math Hints”?* ⋯
     *Same points*  “*Rival*”, enrolling (running), at SelectSection / absolute_value_plot_equality
     ⚠️ “*Rival*”, enrolling (running), has SelectSection / absolute_value_plot_equality too: each person takes part in only one experiment at a point.
     ⚠️ Nobody will be enrolled: only people on its inclusion list take part, and that list is empty.
     ⋯
     ");
-    bot.finish().await;
 }

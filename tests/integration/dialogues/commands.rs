@@ -8,72 +8,38 @@ use countersign::{
 };
 use insta::assert_snapshot;
 
-use crate::support::bot::TestBot;
+use crate::support::{bot::TestBot, short::in_short};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_platform_at_a_glance() {
     let bot = TestBot::start().await;
     let ana = bot.user("ana");
-    assert_snapshot!(ana.types("/upgrade status").await, @"
+    assert_snapshot!(in_short(&ana.types("/upgrade status").await), @"
     UpGrade is running: *A/B Testing Backend*, version `6.5.0`.
     Read from UpGrade just now.
     ");
-    assert_snapshot!(ana.types("/upgrade list").await, @"
-    6 experiments:
-    Name | Status | Context | Conditions
-    Chat Tone | cancelled (completed) | livehint-ai | tutor-a 50%, tutor-b 50%
-    Class Hint Rollout | enrolling (running) | mathstream | control 34%, question-hint-default 33%, question-hint-tutorbot 33%
-    Concrete Fractions | archived | assign-prog | concrete 50%, abstract 50%
-    Lesson Video Hints | enrolling (running) | mathstream | control 34%, question-hint-default 33%, question-hint-tutorbot 33%
-    Math Hints | inactive | assign-prog | control 50%, variant 50%
-    Running Test | enrollmentComplete (paused) | assign-prog | control 50%, variant 50%
+    assert_snapshot!(in_short(&ana.types("/upgrade list").await), @"
+    ‹all experiments›
     Read from UpGrade just now.
     ");
-    assert_snapshot!(ana.types("/upgrade list running").await, @"
-    2 experiments (running):
-    Name | Status | Context | Conditions
-    Class Hint Rollout | enrolling (running) | mathstream | control 34%, question-hint-default 33%, question-hint-tutorbot 33%
-    Lesson Video Hints | enrolling (running) | mathstream | control 34%, question-hint-default 33%, question-hint-tutorbot 33%
+    assert_snapshot!(in_short(&ana.types("/upgrade list running").await), @"
+    ‹running experiments›
     Read from UpGrade just now.
     ");
-    assert_snapshot!(ana.types("/upgrade list livehint-ai").await, @"
-    1 experiment (in livehint-ai):
-    Name | Status | Context | Conditions
-    Chat Tone | cancelled (completed) | livehint-ai | tutor-a 50%, tutor-b 50%
+    assert_snapshot!(in_short(&ana.types("/upgrade list livehint-ai").await), @"
+    ‹the one of livehint-ai›
     Read from UpGrade just now.
     ");
-    assert_snapshot!(ana.types("/upgrade list zebra").await, @"
+    assert_snapshot!(in_short(&ana.types("/upgrade list zebra").await), @"
     There is no context “*zebra*”. There are: assign-prog, livehint-ai, mathstream.
     Read from UpGrade just now.
     ");
-    assert_snapshot!(ana.types("/upgrade show math hints").await, @"
-    Math Hints
-    Worked hints when the graph of an absolute value is compared.
-    *Status*
-    inactive
-    *Context*
-    `assign-prog`
-    *Conditions*
-    control 50% (0 enrolled), variant 50% (0 enrolled)
-    *Decision points*
-    SelectSection / absolute_value_plot_equality
-    *Assigned*
-    each person by themselves
-    *Afterwards*
-    everyone keeps their condition
-    *People on no list*
-    take part
-    *Consistency*
-    individual
-    *Enrolled*
-    nobody
-    *Tags*
-    hints, algebra
-    Id `‹id›`
+    assert_snapshot!(in_short(&ana.types("/upgrade show math hints").await), @"
+    ‹Math Hints in full›
     Read from UpGrade just now.
     ");
     assert_snapshot!(ana.types("/upgrade show Maht Hints").await, @"There is no experiment “*Maht Hints*”. Did you mean “*Math Hints*”?");
-    assert_snapshot!(ana.types("/upgrade help").await, @"
+    assert_snapshot!(in_short(&ana.types("/upgrade help").await), @"
     You can ask me:
     • `/upgrade status`  whether UpGrade is running, and its version
     • `/upgrade list [context or status]`  all experiments, or those of a context or status
@@ -84,38 +50,36 @@ async fn the_platform_at_a_glance() {
     ");
     assert_eq!(ana.types("/upgrade").await, ana.types("/upgrade help").await);
     assert!(bot.slack.thread("experiments", &"0".into()).is_empty());
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_line_that_is_not_understood_is_answered_with_one_that_would_be() {
     let bot = TestBot::start().await;
     let ana = bot.user("ana");
-    assert_snapshot!(ana.types("/upgrade stauts").await, @"
+    assert_snapshot!(in_short(&ana.types("/upgrade stauts").await), @"
     I don't know `/upgrade stauts`. Did you mean `/upgrade status`?
     For example: `/upgrade status`
     ");
-    assert_snapshot!(ana.types("/upgrade runs").await, @"
+    assert_snapshot!(in_short(&ana.types("/upgrade runs").await), @"
     I don't know `/upgrade runs`. Did you mean `/countersign runs`?
     For example: `/countersign runs`
     ");
-    assert_snapshot!(ana.types("/upgrade explode").await, @"
+    assert_snapshot!(in_short(&ana.types("/upgrade explode").await), @"
     I don't know `/upgrade explode`.
     Try `/upgrade help`.
     ");
-    assert_snapshot!(ana.types("/upgrade show").await, @"
+    assert_snapshot!(in_short(&ana.types("/upgrade show").await), @"
     `/upgrade show` needs a name after it.
     For example: `/upgrade show Math Hints`
     ");
-    assert_snapshot!(ana.types("/countersign pending please").await, @"
+    assert_snapshot!(in_short(&ana.types("/countersign pending please").await), @"
     `/countersign pending` takes nothing after it.
     For example: `/countersign pending`
     ");
-    assert_snapshot!(ana.types("/countersign <!channel> *x*").await, @"
+    assert_snapshot!(in_short(&ana.types("/countersign <!channel> *x*").await), @"
     I don't know `/countersign &lt;!channel&gt;`.
     Try `/countersign help`.
     ");
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -128,26 +92,26 @@ async fn what_waits_and_what_was_done() {
     let thread = ana.says("start Math Hints").await;
     thread.says("ana", "@countersign stop Lesson Video Hints").await;
     thread.clicks("bo", "Start experiment").await;
-    assert_snapshot!(bo.types("/countersign pending").await, @"
+    assert_snapshot!(in_short(&bo.types("/countersign pending").await), @"
     Waiting for a decision:
     • *Stop “Lesson Video Hints”* · asked by @ana · open until ‹time› · ‹open the card›
     As of ‹time›.
     ");
     assert_eq!(bo.types("/upgrade pending").await, bo.types("/countersign pending").await);
-    assert_snapshot!(bo.types("/countersign runs").await, @"
+    assert_snapshot!(in_short(&bo.types("/countersign runs").await), @"
     The latest changes:
     • *Stop “Lesson Video Hints”* waits for a decision · asked by @ana ‹time› · ‹open the card›
     • *Start “Math Hints”* was done · asked by @ana ‹time› · ‹open the card›
     As of ‹time›.
     ");
-    assert_snapshot!(ana.types("/countersign mine").await, @"
+    assert_snapshot!(in_short(&ana.types("/countersign mine").await), @"
     You asked for:
     • *Stop “Lesson Video Hints”* waits for a decision · asked ‹time› · ‹open the card›
     • *Start “Math Hints”* was done · asked ‹time› · ‹open the card›
     As of ‹time›.
     ");
     assert_snapshot!(bo.types("/countersign mine").await, @"You have not asked for a change yet.");
-    assert_snapshot!(bo.types("/countersign help").await, @"
+    assert_snapshot!(in_short(&bo.types("/countersign help").await), @"
     You can ask me:
     • `/countersign pending`  cards that wait for somebody
     • `/countersign runs`  the latest changes and how they ended
@@ -158,7 +122,7 @@ async fn what_waits_and_what_was_done() {
     • `/countersign help`  this list
     For everything else, mention me in a channel or write to me directly, in your own words. In a thread, where Slack allows no commands, mention me with “status” or “cancel”.
     ");
-    assert_snapshot!(bo.types("/countersign settings").await, @"
+    assert_snapshot!(in_short(&bo.types("/countersign settings").await), @"
     Who may decide here
     • By anyone in this channel, but not by the person who asked where it cannot be undone: create experiment, get decision point assignments, grant standing approval, init experiment user, mark decision point, revoke standing approval, simulate user journey, test condition balance, test consistency rules, update experiment, update experiment status
     • By anyone in this channel but the person who asked: delete experiment
@@ -177,13 +141,11 @@ async fn what_waits_and_what_was_done() {
     64
     These are settings of whoever runs me; nothing can be changed here.
     ");
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_link_leads_to_the_card() {
-    let bot = TestBot::start().await;
-    let thread = bot.user("ana").says("start Math Hints").await;
+    let (bot, thread) = TestBot::hears("ana", "start Math Hints").await;
     bot.user("bo").types("/countersign pending").await;
     let card = thread.with_button("Start experiment");
     let told = bot.slack.ephemerals("bo");
@@ -193,7 +155,6 @@ async fn a_link_leads_to_the_card() {
         thread.root
     );
     assert!(told[0].words().contains(&expected), "{}", told[0].words());
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -217,7 +178,6 @@ async fn what_was_asked_for_elsewhere_is_shown_to_nobody_else() {
     assert_eq!(everything("bo", "general").await, "......", "asked for somewhere else");
     assert_eq!(everything("ana", "general").await, "xxx...", "her own");
     assert_eq!(everything("cy", "general").await, "...xxx", "his own, in his direct messages");
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -225,7 +185,7 @@ async fn a_platform_that_is_away_is_said_in_a_command_too() {
     let bot = TestBot::start().await;
     let ana = bot.user("ana");
     bot.upgrade.is_down(Some(Down::Unavailable));
-    assert_snapshot!(ana.types("/upgrade status").await, @"
+    assert_snapshot!(in_short(&ana.types("/upgrade status").await), @"
     UpGrade has not answered within 2 s, so I could not look that up.
     Ask again in a minute, or tell whoever runs it.
     ");
@@ -234,23 +194,19 @@ async fn a_platform_that_is_away_is_said_in_a_command_too() {
     ana.types("/upgrade list livehint-ai").await;
     bot.upgrade.is_down(Some(Down::Unavailable));
     bot.clock.advance(Duration::from_secs(180));
-    assert_snapshot!(ana.types("/upgrade status").await, @"
+    assert_snapshot!(in_short(&ana.types("/upgrade status").await), @"
     UpGrade does not answer now. When I asked 3 min ago, it was running: *A/B Testing Backend*, version `6.5.0`.
     Ask again in a minute, or tell whoever runs it.
     ");
-    assert_snapshot!(ana.types("/upgrade list livehint-ai").await, @"
-    1 experiment (in livehint-ai):
-    Name | Status | Context | Conditions
-    Chat Tone | cancelled (completed) | livehint-ai | tutor-a 50%, tutor-b 50%
+    assert_snapshot!(in_short(&ana.types("/upgrade list livehint-ai").await), @"
+    ‹the one of livehint-ai›
     UpGrade does not answer at the moment. This is from *3 min ago*.
     ");
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn in_a_thread_a_mention_does_what_a_command_does_elsewhere() {
-    let bot = TestBot::start().await;
-    let mut thread = bot.user("ana").asks("start Math Hints").await;
+    let (bot, mut thread) = TestBot::asked("ana", "start Math Hints").await;
     thread.says("bo", "@countersign status").await;
     assert_snapshot!(thread.told("bo"), @"
     In this thread:
@@ -274,7 +230,6 @@ async fn in_a_thread_a_mention_does_what_a_command_does_elsewhere() {
     Last: *Stop “Lesson Video Hints”* was withdrawn · asked by @ana ‹time›
     ");
     assert_eq!(bot.done_to_platform(), [""; 0]);
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -282,10 +237,8 @@ async fn while_a_question_is_open_the_words_are_its_answer() {
     let bot = TestBot::start().await;
     let mut thread = bot.user("ana").writes("create an experiment").await;
     thread.skip();
-    thread.says("ana", "cancel").await;
-    assert_snapshot!(thread.heard(), @"All right, I let that go. Nothing was changed.");
+    assert_snapshot!(thread.answer("ana", "cancel").await, @"All right, I let that go. Nothing was changed.");
     assert_eq!(thread.told("ana"), "");
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -297,8 +250,7 @@ async fn it_can_be_written_to_directly() {
     Asked by @ana · anyone in this conversation may decide · until ‹time› · digest `‹id›`
     ⋯
     ");
-    thread.clicks("ana", "Start experiment").await;
-    assert_snapshot!(thread.in_short(), @"
+    assert_snapshot!(thread.outcome("ana", "Start experiment").await, @"
     *Start “Math Hints”?* ⋯
     Approved by @ana · ‹time›
     ✅ Started “Math Hints”: it is enrolling now.
@@ -307,7 +259,6 @@ async fn it_can_be_written_to_directly() {
     @ana “*Math Hints*”: done. What next?
     [Show details]
     ");
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -328,21 +279,17 @@ async fn it_listens_in_its_own_threads_and_nowhere_else() {
     assert_eq!(elsewhere.heard(), "", "several people talk with each other");
     elsewhere.says("bo", "@countersign list experiments").await;
     assert!(elsewhere.heard().contains("6 experiments"));
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn it_does_not_answer_itself() {
-    let bot = TestBot::start().await;
-    let mut thread = bot.user("ana").says("list experiments").await;
+    let (bot, mut thread) = TestBot::hears("ana", "list experiments").await;
     thread.says("ana", "start Math Hints").await;
-    thread.clicks("ana", "Start experiment").await;
-    thread.skip();
+    thread.clicked("ana", "Start experiment").await;
     let deliveries = bot.slack.recorded().deliveries;
     let of_ours = |kind: &str| deliveries.iter().filter(|d| d.payload["event"]["subtype"] == kind).count();
     assert!(of_ours("message_changed") > 0, "edits of our own messages are delivered to us");
     assert_eq!(thread.messages().len(), 3, "a table, a record, a reply");
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -384,5 +331,4 @@ async fn settings_tell_contexts_envelopes_and_who_is_brought_in() {
     ] {
         assert!(told.contains(line), "no {line:?} in {told}");
     }
-    bot.finish().await;
 }

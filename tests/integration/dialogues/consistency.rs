@@ -19,9 +19,8 @@ fn without_lots(text: &str) -> String {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn rules_are_tested_and_the_experiment_is_put_back() {
-    let bot = TestBot::start().await;
-    let mut thread = bot.user("ana").says("test consistency rules for Math Hints").await;
-    assert_snapshot!(without_lots(&thread.heard()), @"
+    let (bot, mut thread) = TestBot::hears("ana", "test consistency rules for Math Hints").await;
+    assert_snapshot!(without_lots(&thread.in_short()), @"
     *Test the consistency rules of “Math Hints”?*
     *Rules*  each person by themselves; consistency individual; early visitors may take part; afterwards everyone enrolled keeps their condition
     *At*  SelectSection / absolute_value_plot_equality
@@ -35,29 +34,16 @@ async fn rules_are_tested_and_the_experiment_is_put_back() {
     ⚠️ It ends paused: newcomers get nothing, and everyone enrolled keeps their condition.
     ⚠️ The platform cannot take enrolled users out again: they stay in its figures.
     It can be stopped on the way; then it stays as it is by then. Afterwards I offer to put it back.
-    Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
-    [Run the test] [Don't] [Show all]
+    ‹ana asks, anyone may decide› [Run the test] [Don't] [Show all]
     ");
     assert_eq!(bot.upgrade.effects().len(), 0, "asking changes nothing");
 
     thread.clicks("bo", "Run the test").await;
-    assert_snapshot!(without_lots(&thread.heard()), @"
-    *Test the consistency rules of “Math Hints”?*
-    *Rules*  each person by themselves; consistency individual; early visitors may take part; afterwards everyone enrolled keeps their condition
-    *At*  SelectSection / absolute_value_plot_equality
-    *1. Before the start*  visit by `test-‹run›-0001` (early visitor)
-    *2. Start it*  inactive → *enrolling (running)*
-    *3. While it runs*  visits by the same, and by `test-‹run›-0002` (later visitor)
-    *4. Pause it*  enrolling (running) → *enrollmentComplete (paused)*
-    *5. While it is paused*  visits by the same, and by `test-‹run›-0003` (newcomer)
-    *Bounds*  3 test users, this experiment only, at most 10 minutes
-    ⚠️ While it runs, real users at SelectSection / absolute_value_plot_equality are enrolled too.
-    ⚠️ It ends paused: newcomers get nothing, and everyone enrolled keeps their condition.
-    ⚠️ The platform cannot take enrolled users out again: they stay in its figures.
-    It can be stopped on the way; then it stays as it is by then. Afterwards I offer to put it back.
+    assert_snapshot!(without_lots(&thread.in_short()), @"
+    *Test the consistency rules of “Math Hints”?* ⋯
     Approved by @bo · ‹time›
     ✅ Tested the consistency rules of “*Math Hints*”: all 6 observations are as the rules say. It is enrollmentComplete (paused) now.
-    Asked by @ana · digest `‹id›`
+    ‹no buttons›
     ---
     @ana Tested the consistency rules of “*Math Hints*”: all 6 observations are as the rules say. It is enrollmentComplete (paused) now. Approved by bo.
     Phase | Visitor | Expected | Observed | Result
@@ -71,8 +57,7 @@ async fn rules_are_tested_and_the_experiment_is_put_back() {
     [Set it back to inactive] [Resume it] [Show details]
     ");
 
-    thread.clicks("ana", "Set it back to inactive").await;
-    assert_snapshot!(thread.in_short(), @"
+    assert_snapshot!(thread.outcome("ana", "Set it back to inactive").await, @"
     *Set “Math Hints” back to inactive?*
     *Status*  enrollmentComplete (paused) → *inactive*
     *Context*  `assign-prog`
@@ -80,24 +65,20 @@ async fn rules_are_tested_and_the_experiment_is_put_back() {
     *Same points*  no other live experiment
     ⚠️ People who are enrolled get the application's default, too.
     Enrollments are kept: when it is started again, people keep their condition.
-    Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
-    [Set to inactive] [Leave it paused] [Edit…] [Show all]
+    ‹ana asks, anyone may decide› [Set to inactive] [Leave it paused] [Edit…] [Show all]
     ");
     thread.clicks("bo", "Set to inactive").await;
     assert_eq!(bot.upgrade.experiment("Math Hints").unwrap()["state"], "inactive");
     thread.skip();
-    thread.says("ana", "does the consistency rule of Chat Tone work?").await;
-    assert_snapshot!(thread.in_short(), @"
+    assert_snapshot!(thread.answer("ana", "does the consistency rule of Chat Tone work?").await, @"
     “*Chat Tone*” is cancelled (completed), and the test goes through the phases before the start, running and paused. From where it stands there is no way into them.
     [List experiments]
     ");
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_test_that_is_stopped_says_where_it_leaves_the_experiment() {
-    let bot = TestBot::start().await;
-    let mut thread = bot.user("ana").says("test consistency of Math Hints").await;
+    let (bot, mut thread) = TestBot::hears("ana", "test consistency of Math Hints").await;
     bot.upgrade.is_slow(Duration::from_millis(150));
     thread.press("bo", "Run the test").await;
     let running = || bot.upgrade.experiment("Math Hints").unwrap()["state"] == "running";
@@ -109,14 +90,12 @@ async fn a_test_that_is_stopped_says_where_it_leaves_the_experiment() {
     let heard = thread.heard();
     assert!(heard.contains("Stopped by @cy after "), "{heard}");
     assert!(heard.contains(&format!("({state}) now; so far ")), "{state}: {heard}");
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn names_for_test_users() {
-    let bot = TestBot::start().await;
-    let mut thread = bot.user("ana").says("generate 3 test users").await;
-    assert_snapshot!(without_run(&thread.heard()), @"
+    let (bot, mut thread) = TestBot::hears("ana", "generate 3 test users").await;
+    assert_snapshot!(without_run(&thread.in_short()), @"
     Here are 3 test users:
     • `test-‹run›-0001`
     • `test-‹run›-0002`
@@ -124,7 +103,7 @@ async fn names_for_test_users() {
     These are only names: nobody is enrolled before a visit is approved.
     ");
     thread.says("ana", "make 6 test users for Class Hint Rollout").await;
-    assert_snapshot!(without_run(&thread.heard()), @"
+    assert_snapshot!(without_run(&thread.in_short()), @"
     Here are 6 test users for “*Class Hint Rollout*”, in 2 groups of `classId`:
     User | classId
     test-‹run›-0001 | test-‹run›-group-001
@@ -135,8 +114,7 @@ async fn names_for_test_users() {
     test-‹run›-0006 | test-‹run›-group-002
     These are only names: nobody is enrolled before a visit is approved.
     ");
-    thread.says("ana", "make 10 test users with groups for Math Hints").await;
-    assert_snapshot!(thread.in_short(), @"
+    assert_snapshot!(thread.answer("ana", "make 10 test users with groups for Math Hints").await, @"
     Which type of group shall they have: classId, instructorId, schoolId?
     [classId] [instructorId] [schoolId]
     ");
@@ -155,29 +133,25 @@ async fn names_for_test_users() {
     thread.says("ana", "generate 2000 test users").await;
     assert_snapshot!(thread.last(), @"I can make up 1 to 1000 test users. How many shall it be?");
     assert_eq!(bot.upgrade.effects().len(), 0);
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_the_tests_take() {
-    let bot = TestBot::start().await;
-    let mut thread = bot.user("ana").says("how do I test consistency rules?").await;
+    let (_bot, mut thread) = TestBot::hears("ana", "how do I test consistency rules?").await;
     assert_snapshot!(thread.in_short(), @"
     To *test the consistency rules* I need: experiment.
     What | Needed | Meaning
     experiment | yes | The experiment, by name or id.
     Say it in one sentence, such as “test consistency rules for Math Hints”, or piece by piece: I ask for what is missing.
     ");
-    thread.says("ana", "what do I need to test the balance?").await;
-    assert_snapshot!(thread.in_short(), @"
+    assert_snapshot!(thread.answer("ana", "what do I need to test the balance?").await, @"
     To *test the balance of conditions* I need: experiment. The rest is up to you.
     What | Needed | Meaning
     experiment | yes | The experiment, by name or id.
     users | no | How many simulated users to enrol, 1 to 1000; 100 if not given.
     Say it in one sentence, such as “test the balance of Math Hints with 200 users”, or piece by piece: I ask for what is missing.
     ");
-    thread.says("ana", "how do I simulate a user?").await;
-    assert_snapshot!(thread.in_short(), @"
+    assert_snapshot!(thread.answer("ana", "how do I simulate a user?").await, @"
     To *simulate a user's visit* I need: user. The rest is up to you.
     What | Needed | Meaning
     user | yes | The user's id.
@@ -188,7 +162,6 @@ async fn what_the_tests_take() {
     working group | no | For each type the one group the user acts in now, such as classId class-1.
     Say it in one sentence, such as “simulate user u1 in Math Hints”, or piece by piece: I ask for what is missing.
     ");
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

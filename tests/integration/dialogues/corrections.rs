@@ -26,7 +26,6 @@ async fn a_correction_of_the_time_makes_a_new_card() {
         assert_eq!(open_cards(&thread).len(), 1, "{correction}: {heard}");
         thread.says("ana", "never mind").await;
     }
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -40,7 +39,6 @@ async fn what_a_change_cannot_take_is_not_taken_for_the_same() {
     *Status*
     enrolling (running)
     ");
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -67,7 +65,6 @@ async fn another_target_takes_the_place_of_the_card() {
     [Delete for good] [Keep it] [Show all]
     ");
     assert_eq!(open_cards(&thread), ["*PERMANENTLY DELETE “Running Test”?*"]);
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -77,7 +74,6 @@ async fn somebody_else_cannot_take_the_card_back() {
     thread.says("bo", "@countersign no, Running Test instead").await;
     assert!(thread.heard().contains("The card that was open before stays open: "));
     assert_eq!(open_cards(&thread).len(), 2);
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -104,7 +100,6 @@ async fn whoever_asked_takes_the_card_back_in_their_words() {
         assert!(heard.contains("A card is open: Start “Math Hints”?"), "{who}: {heard}");
         assert_eq!(open_cards(&thread).len(), 1);
     }
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -132,7 +127,6 @@ async fn a_yes_to_somebody_else_approves_nothing() {
     ");
     thread.says("ana", "yes").await;
     assert_eq!(bot.upgrade.effects().len(), 1, "now it follows our own words");
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -141,7 +135,6 @@ async fn a_mention_of_us_and_another_is_for_us() {
     let mut thread = card(&bot, "start Math Hints").await;
     thread.says("cy", "@ana and @countersign please look").await;
     assert!(thread.heard().contains("The card is still open as it is: *Start “Math Hints”?*"), "{}", thread.last());
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -156,7 +149,6 @@ async fn an_unclear_answer_is_told_what_is_open() {
         assert!(heard.contains("Start “Math Hints”?") && heard.contains("open"), "{words}: {heard}");
         assert_eq!(open_cards(&thread).len(), 1, "{words}: {heard}");
     }
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -179,7 +171,6 @@ async fn a_number_is_asked_for_until_there_is_one() {
     }
     let mut thread = bot.user("ana").says("allow starting and stopping Math Hints until yesterday").await;
     assert!(thread.heard().contains("It has to be a moment to come."), "{}", thread.last());
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -191,17 +182,14 @@ async fn a_suggestion_is_taken_with_a_yes() {
     thread.says("ana", "yes").await;
     assert!(thread.heard().contains("Start “Math Hints”?"), "{}", thread.last());
     assert!(bot.upgrade.effects().is_empty(), "the yes was not for the open card");
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn weights_are_asked_for_where_none_are_said() {
-    let bot = TestBot::start().await;
-    let mut thread = bot.user("ana").says("change the weights of Math Hints").await;
+    let (_bot, mut thread) = TestBot::hears("ana", "change the weights of Math Hints").await;
     insta::assert_snapshot!(thread.heard(), @"Which weights, in the order control, variant? Such as 70/30.");
     thread.says("ana", "70/30").await;
     assert!(thread.heard().contains("control 70%, variant 30%"), "{}", thread.last());
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -213,5 +201,4 @@ async fn commands_say_what_was_nearly_meant_and_repeat_little() {
     );
     let told = bot.user("ana").types(&format!("/countersign {}", "x".repeat(3000))).await;
     assert!(told.chars().count() < 200, "{told}");
-    bot.finish().await;
 }

@@ -6,21 +6,18 @@ use crate::support::bot::TestBot;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_missing_is_asked_for_one_by_one() {
-    let bot = TestBot::start().await;
-    let mut thread = bot.user("ana").says("Create experiment Foo").await;
+    let (bot, mut thread) = TestBot::hears("ana", "Create experiment Foo").await;
     assert_snapshot!(thread.in_short(), @"
     Which context (application) is it for?
     2 things to settle. You can give several at once, or say never mind.
     [assign-prog] [livehint-ai] [mathstream]
     ");
-    thread.says("ana", "assign-prog").await;
-    assert_snapshot!(thread.in_short(), @"
+    assert_snapshot!(thread.answer("ana", "assign-prog").await, @"
     Where does it take place? I need a decision point: site / target.
     Possible: SelectSection / absolute_value_plot_equality, SelectSection / area_model, SelectSection / fraction_intro, SelectProblem / absolute_value_plot_equality, SelectProblem / area_model, SelectProblem / fraction_intro
     [SelectSection / absolute_value_plot_equality] [SelectSection / area_model] [SelectSection / fraction_intro] [SelectProblem / absolute_value_plot_equality] [SelectProblem / area_model]
     ");
-    thread.clicks("ana", "SelectSection / area_model").await;
-    assert_snapshot!(thread.in_short(), @"
+    assert_snapshot!(thread.outcome("ana", "SelectSection / area_model").await, @"
     *Create “Foo”?* ⋯
     *Conditions*  control 50%, variant 50%
     ⋯
@@ -31,8 +28,7 @@ async fn what_is_missing_is_asked_for_one_by_one() {
     ⋯
     ");
     assert!(!bot.upgrade.contains("Foo"), "nothing is made before a click");
-    thread.clicks("bo", "Create experiment").await;
-    assert_snapshot!(thread.in_short(), @"
+    assert_snapshot!(thread.outcome("bo", "Create experiment").await, @"
     *Create “Foo”?* ⋯
     Approved by @bo · ‹time›
     ✅ Created “Foo”. It is inactive until somebody starts it.
@@ -44,20 +40,13 @@ async fn what_is_missing_is_asked_for_one_by_one() {
     let made = bot.upgrade.experiment("Foo").unwrap();
     assert_eq!((&made["context"][0], &made["state"]), (&"assign-prog".into(), &"inactive".into()));
 
-    thread.clicks("ana", "Start it").await;
-    assert_snapshot!(thread.in_short(), @"
-    *Start “Foo”?*
-    *Status*  inactive → *enrolling (running)*
-    *Context*  `assign-prog`
+    assert_snapshot!(thread.outcome("ana", "Start it").await, @"
+    *Start “Foo”?* ⋯
     *Conditions*  control 50%, variant 50%
-    *Decision points*  SelectSection / area_model
-    *Enrolled*  nobody
-    *Same points*  “*Running Test*”, enrollmentComplete (paused), at SelectSection / area_model
-    ⚠️ “*Running Test*”, enrollmentComplete (paused), has SelectSection / area_model too: each person takes part in only one experiment at a point.
-    Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
-    [Start experiment] [Don't start] [Edit…] [Show all]
+    ⋯
+    ‹not: Step 2 of 2.›
+    ⋯
     ");
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -85,21 +74,18 @@ async fn a_wish_in_one_breath_goes_straight_to_the_card() {
     Simulated with the platform's own draw. Chance moves each number: 19 times in 20 by at most 7. Everybody in a group gets the same, so how the users split depends on how large the groups are.
     Filled in by default: Consistency, Afterwards, People on no list.
     It will be inactive until somebody starts it.
-    Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
-    [Create experiment] [Don't create] [Edit…] [Show all]
+    ‹ana asks, anyone may decide› [Create experiment] [Don't create] [Edit…] [Show all]
     ");
     thread.clicks("ana", "Create experiment").await;
     let made = bot.upgrade.experiment("Hint Timing").unwrap();
     let weights: Vec<_> = made["conditions"].as_array().unwrap().iter().map(|c| &c["assignmentWeight"]).collect();
     assert_eq!(weights, [70, 30]);
     assert_eq!((&made["assignmentUnit"], &made["group"]), (&"group".into(), &"classId".into()));
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_wrong_context_is_refused_with_the_valid_ones() {
-    let bot = TestBot::start().await;
-    let mut thread = bot.user("ana").says("create experiment Foo in asign").await;
+    let (_bot, mut thread) = TestBot::hears("ana", "create experiment Foo in asign").await;
     assert_snapshot!(thread.in_short(), @"
     There is no context “*asign*”. There are: assign-prog, livehint-ai, mathstream.
     [assign-prog] [livehint-ai] [mathstream]
@@ -108,47 +94,36 @@ async fn a_wrong_context_is_refused_with_the_valid_ones() {
     assert!(thread.heard().contains("I need a decision point"), "the name is not asked for again");
     thread.says("ana", "SelectSection / area_model").await;
     assert!(thread.heard().starts_with("*Create “Foo”?*"));
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_condition_that_the_context_does_not_know_is_asked_about() {
-    let bot = TestBot::start().await;
-    let mut thread = bot
-        .user("ana")
-        .says("create experiment Foo in assign-prog with conditions control, hints weights 60/40 at SelectSection/area_model")
-        .await;
+    let (_bot, mut thread) = TestBot::hears(
+        "ana",
+        "create experiment Foo in assign-prog with conditions control, hints weights 60/40 at SelectSection/area_model",
+    )
+    .await;
     assert_snapshot!(thread.heard(), @"assign-prog has no condition “hints”. It has: control, variant, concrete, abstract. Which shall I compare?");
     thread.says("ana", "control and Abstract").await;
     assert!(thread.heard().contains("*Conditions*  control 60%, abstract 40%\n"), "{}", thread.last());
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn never_mind_drops_it() {
-    let bot = TestBot::start().await;
-    let mut thread = bot.user("ana").asks("create experiment Foo").await;
-    thread.says("ana", "never mind").await;
-    assert_snapshot!(thread.heard(), @"All right, I let that go. Nothing was changed.");
-    thread.says("ana", "@countersign assign-prog").await;
-    assert_snapshot!(thread.in_short(), @"‹not understood›");
+    let (bot, mut thread) = TestBot::asked("ana", "create experiment Foo").await;
+    assert_snapshot!(thread.answer("ana", "never mind").await, @"All right, I let that go. Nothing was changed.");
+    assert_snapshot!(thread.answer("ana", "@countersign assign-prog").await, @"‹not understood›");
     assert!(bot.upgrade.effects().is_empty());
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn weights_that_do_not_add_up_are_explained() {
-    let bot = TestBot::start().await;
-    let mut thread = bot
-        .user("ana")
-        .says("create experiment Foo in assign-prog with conditions control, variant weights 70/40 at SelectSection/area_model")
-        .await;
+    let (_bot, mut thread) = TestBot::hears("ana", "create experiment Foo in assign-prog with conditions control, variant weights 70/40 at SelectSection/area_model").await;
     assert_snapshot!(thread.in_short(), @"
     The weights add up to 110; they have to make 100, and each has to be between 0 and 100.
     Say the weights again, such as 50/50.
     ");
-    thread.says("ana", "weights 60/40").await;
-    assert_snapshot!(thread.in_short(), @"
+    assert_snapshot!(thread.answer("ana", "weights 60/40").await, @"
     *Create “Foo”?* ⋯
     *Conditions*  control 60%, variant 40%
     ⋯
@@ -157,29 +132,24 @@ async fn weights_that_do_not_add_up_are_explained() {
     Simulated with the platform's own draw. Chance moves each number: 19 times in 20 by at most 22.
     ⋯
     ");
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_question_in_between_does_not_lose_what_was_given() {
-    let bot = TestBot::start().await;
-    let mut thread = bot.user("ana").says("create an experiment").await;
+    let (_bot, mut thread) = TestBot::hears("ana", "create an experiment").await;
     assert_snapshot!(thread.in_short(), @"
     What should the experiment be called?
     3 things to settle. You can give several at once, or say never mind.
     ");
-    thread.says("ana", "Foo").await;
-    assert_snapshot!(thread.in_short(), @"
+    assert_snapshot!(thread.answer("ana", "Foo").await, @"
     Which context (application) is it for?
     2 things to settle. You can give several at once, or say never mind.
     [assign-prog] [livehint-ai] [mathstream]
     ");
     thread.says("ana", "is UpGrade running?").await;
     assert!(thread.heard().contains("6.5.0"));
-    thread.says("ana", "mathstream").await;
-    assert_snapshot!(thread.in_short(), @"
+    assert_snapshot!(thread.answer("ana", "mathstream").await, @"
     Where does it take place? I need a decision point: site / target.
     [lesson-stream / question-hint] [lesson-stream / lesson-video] [lesson-quiz / question-hint] [lesson-quiz / lesson-video]
     ");
-    bot.finish().await;
 }

@@ -106,7 +106,6 @@ async fn a_new_experiment_is_proposed_in_a_channel() {
     thread.clicks("bo", "Create experiment").await;
     assert!(thread.heard().contains("Approved by @bo"));
     assert!(bot.upgrade.contains("Worked <!channel> Examples"));
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -125,7 +124,6 @@ async fn without_a_channel_it_is_proposed_in_direct_messages_and_only_once() {
     let cards = thread.heard().matches("[Create experiment]").count();
     let roots = bot.slack.messages(&channel).iter().filter(|message| message.by_app).count();
     assert_eq!((cards, roots), (1, 1), "{}", thread.heard());
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -141,7 +139,6 @@ async fn where_the_bot_is_not_the_request_comes_in_direct_messages() {
     let heard = thread.messages()[0].words();
     assert!(heard.contains("I am not in the channel you chose, so your request is here."), "{heard}");
     assert!(bot.slack.messages("general").is_empty());
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -158,7 +155,6 @@ async fn a_window_that_is_sent_twice_proposes_once() {
     let mut thread = begun(&bot, "general").await;
     assert_eq!(thread.heard().matches("[Create experiment]").count(), 1);
     assert_eq!(bot.slack.messages("general").iter().filter(|message| message.by_app).count(), 1);
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -181,5 +177,4 @@ async fn a_window_is_answered_in_time_however_slow_the_platform_is() {
     for sent in sent {
         assert!(sent.acknowledged_after_ms.is_some_and(|after| after < 2000), "{sent:?}");
     }
-    bot.finish().await;
 }

@@ -6,8 +6,7 @@ use crate::support::bot::TestBot;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn another_person_has_to_approve_a_deletion() {
-    let bot = TestBot::start().await;
-    let mut thread = bot.user("ana").says("Delete experiment Lesson Video Hints").await;
+    let (bot, mut thread) = TestBot::hears("ana", "Delete experiment Lesson Video Hints").await;
     assert_snapshot!(thread.in_short(), @"
     *PERMANENTLY DELETE “Lesson Video Hints”?*
     *Status*  enrolling (running)
@@ -23,13 +22,11 @@ async fn another_person_has_to_approve_a_deletion() {
     [Delete for good] [Keep it] [Show all]
     ");
 
-    thread.clicks("ana", "Delete for good").await;
-    assert_snapshot!(thread.told("ana"), @"You asked for this, and it cannot be undone, so another person has to approve it.");
+    assert_snapshot!(thread.private_answer("ana", "Delete for good").await, @"You asked for this, and it cannot be undone, so another person has to approve it.");
     assert_snapshot!(thread.heard(), @"");
     assert!(bot.upgrade.contains("Lesson Video Hints"));
 
-    thread.clicks("bo", "Delete for good").await;
-    assert_snapshot!(thread.in_short(), @"
+    assert_snapshot!(thread.outcome("bo", "Delete for good").await, @"
     *PERMANENTLY DELETE “Lesson Video Hints”?* ⋯
     Approved by @bo · ‹time›
     ✅ Deleted “Lesson Video Hints”.
@@ -40,23 +37,19 @@ async fn another_person_has_to_approve_a_deletion() {
     ");
     assert!(!bot.upgrade.contains("Lesson Video Hints"));
     assert_eq!(bot.upgrade.effects().len(), 1);
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_requester_may_think_better_of_it() {
-    let bot = TestBot::start().await;
-    let mut thread = bot.user("ana").asks("delete Math Hints").await;
-    thread.clicks("ana", "Keep it").await;
-    assert_snapshot!(thread.in_short(), @"
+    let (bot, mut thread) = TestBot::asked("ana", "delete Math Hints").await;
+    assert_snapshot!(thread.outcome("ana", "Keep it").await, @"
     *PERMANENTLY DELETE “Math Hints”?*
     *Status*  inactive
     *Context*  `assign-prog`
     *Conditions*  control 50%, variant 50%
     *Decision points*  SelectSection / absolute_value_plot_equality
     *Id*  `‹id›`
-    *Enrolled*  nobody
-    *Same points*  no other live experiment
+    ‹nobody is enrolled, and nobody else is at the point›
     ⚠️ This cannot be undone. Nobody is enrolled.
     Withdrawn by @ana · ‹time›
     Asked by @ana · digest `‹id›`
@@ -64,7 +57,6 @@ async fn the_requester_may_think_better_of_it() {
     @ana *PERMANENTLY DELETE “Math Hints”* was withdrawn, so nothing was changed.
     ");
     assert!(bot.upgrade.contains("Math Hints"));
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -77,32 +69,27 @@ async fn nobody_else_reads_a_direct_message() {
         "{card}"
     );
     assert!(card.contains("nobody in this conversation may decide"), "{card}");
-    thread.clicks("ana", "Delete for good").await;
-    assert_snapshot!(thread.told("ana"), @"
+    assert_snapshot!(thread.private_answer("ana", "Delete for good").await, @"
     You asked for this, and it cannot be undone, so another person has to approve it.
     Nobody else can read this conversation. Ask me in a channel, where somebody can approve it.
     ");
     assert!(bot.upgrade.contains("Math Hints"));
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_typed_yes_is_not_enough_and_a_typed_no_is() {
-    let bot = TestBot::start().await;
-    let mut thread = bot.user("ana").asks("delete Math Hints").await;
+    let (bot, mut thread) = TestBot::asked("ana", "delete Math Hints").await;
     thread.says("bo", "yes").await;
     assert_snapshot!(thread.told("bo"), @"This cannot be undone, so a typed answer is not enough. Please press *Delete for good* or *Keep it* on the card.");
     assert_eq!(thread.heard(), "");
-    thread.says("bo", "no").await;
-    assert_snapshot!(thread.in_short(), @"
+    assert_snapshot!(thread.answer("bo", "no").await, @"
     *PERMANENTLY DELETE “Math Hints”?*
     *Status*  inactive
     *Context*  `assign-prog`
     *Conditions*  control 50%, variant 50%
     *Decision points*  SelectSection / absolute_value_plot_equality
     *Id*  `‹id›`
-    *Enrolled*  nobody
-    *Same points*  no other live experiment
+    ‹nobody is enrolled, and nobody else is at the point›
     ⚠️ This cannot be undone. Nobody is enrolled.
     Rejected by @bo · ‹time›
     Asked by @ana · digest `‹id›`
@@ -110,5 +97,4 @@ async fn a_typed_yes_is_not_enough_and_a_typed_no_is() {
     @ana, @bo turned this down, so nothing was changed.
     ");
     assert!(bot.upgrade.contains("Math Hints"));
-    bot.finish().await;
 }

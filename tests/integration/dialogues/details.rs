@@ -58,8 +58,7 @@ async fn an_experiment_in_short_and_in_detail() {
     *Area Steps* is inactive in `assign-prog`, comparing control 60%, variant 40%. Nobody is enrolled.
     [Start] [In detail]
     ");
-    thread.says("ana", "what are the conditions?").await;
-    assert_snapshot!(thread.in_short(), @"
+    assert_snapshot!(thread.answer("ana", "what are the conditions?").await, @"
     Area Steps
     Do steps help?
     *Status*
@@ -70,18 +69,7 @@ async fn an_experiment_in_short_and_in_detail() {
     control 60% (0 enrolled), variant 40% (0 enrolled)
     *Decision points*
     SelectSection / area_model
-    *Assigned*
-    each person by themselves
-    *Afterwards*
-    everyone keeps their condition
-    *People on no list*
-    do not take part
-    *Consistency*
-    individual
-    *Pauses by itself*
-    with 100 people enrolled
-    *Enrolled*
-    nobody
+    ‹nobody is enrolled yet; each person on the lists by themselves, up to 100›
     *Tags*
     area
     *Payloads*
@@ -94,26 +82,14 @@ async fn an_experiment_in_short_and_in_detail() {
     I read this less than a minute ago.
     [Start] [In detail] [Look again]
     ");
-    thread.says("ana", "explain the setup").await;
-    assert_snapshot!(thread.in_short(), @"
+    assert_snapshot!(thread.answer("ana", "explain the setup").await, @"
     Area Steps
     Do steps help?
     *Status*
     inactive
     *Context*
     `assign-prog`
-    *Assigned*
-    each person by themselves
-    *Afterwards*
-    everyone keeps their condition
-    *People on no list*
-    do not take part
-    *Consistency*
-    individual
-    *Pauses by itself*
-    with 100 people enrolled
-    *Enrolled*
-    nobody
+    ‹nobody is enrolled yet; each person on the lists by themselves, up to 100›
     *Tags*
     area
     *Created*
@@ -136,22 +112,17 @@ async fn an_experiment_in_short_and_in_detail() {
     I read this less than a minute ago.
     [Start] [As JSON] [Look again]
     ");
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn raw_data_come_as_a_file() {
-    let bot = TestBot::start().await;
-    let mut thread = bot.user("ana").asks("show Math Hints").await;
-    thread.clicks("ana", "In detail").await;
-    thread.skip();
-    thread.clicks("ana", "As JSON").await;
-    assert_snapshot!(thread.in_short(), @"
+    let (bot, mut thread) = TestBot::asked("ana", "show Math Hints").await;
+    thread.clicked("ana", "In detail").await;
+    assert_snapshot!(thread.outcome("ana", "As JSON").await, @"
     Everything UpGrade says of “*Math Hints*” is in the file below.
     ---
     ");
-    thread.says("ana", "list running experiments as raw JSON").await;
-    assert_snapshot!(thread.in_short(), @"
+    assert_snapshot!(thread.answer("ana", "list running experiments as raw JSON").await, @"
     The data of 2 experiments (running) is in the file below.
     ---
     ");
@@ -160,5 +131,4 @@ async fn raw_data_come_as_a_file() {
     assert!(names[0].starts_with("math-hints") && names[1].starts_with("experiments"), "{names:?}");
     assert_eq!(files[0].1["conditions"][0]["conditionCode"], "control", "as the platform says it");
     assert_eq!(files[1].1.as_array().unwrap().len(), 2);
-    bot.finish().await;
 }

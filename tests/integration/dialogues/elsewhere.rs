@@ -26,8 +26,7 @@ fn in_channel(bot: &TestBot, root: &str) -> ThreadId {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_chat_notes_what_happens_elsewhere_and_goes_on() {
-    let bot = TestBot::start().await;
-    let thread = bot.user("ana").says("start the Math Hints experiment").await;
+    let (bot, thread) = TestBot::hears("ana", "start the Math Hints experiment").await;
     let id = in_channel(&bot, thread.root.as_str());
     let said = thread.messages().len();
 
@@ -45,7 +44,6 @@ async fn the_chat_notes_what_happens_elsewhere_and_goes_on() {
     assert_eq!((count("external"), count("overdue")), (1, 1), "the trace tells of it, once");
     thread.clicks("bo", "Start experiment").await;
     assert_eq!(bot.done_to_platform(), ["POST /api/experiments/state"]);
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -18,13 +18,11 @@ async fn somebody_new_is_told_how_to_ask() {
     Nothing is waiting for you.
     ‹the rest of the tab: all is well, how to ask›
     ");
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_channels_card_is_not_told_to_those_who_may_not_be_in_it() {
-    let bot = TestBot::start().await;
-    let thread = bot.user("ana").says("start Math Hints").await;
+    let (bot, thread) = TestBot::hears("ana", "start Math Hints").await;
     thread.says("ana", "stop Lesson Video Hints").await;
     assert!(!bot.user("cy").opens_home().await.contains("Hints”"), "nothing is known of cy and this channel");
     thread.clicks("bo", "Start experiment").await;
@@ -45,7 +43,6 @@ async fn a_channels_card_is_not_told_to_those_who_may_not_be_in_it() {
     • *Start “Math Hints”* was done · Approved by @bo · ‹time› · ‹open the card›
     ‹the rest of the tab: all is well, how to ask›
     ");
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -59,8 +56,7 @@ async fn who_is_named_decides_in_the_home_tab() {
     *Context*  `assign-prog`
     *Conditions*  control 50%, variant 50%
     *Decision points*  SelectSection / absolute_value_plot_equality
-    *Enrolled*  nobody
-    *Same points*  no other live experiment
+    ‹nobody is enrolled, and nobody else is at the point›
     Asked by @ana · a member of `@approvers` may decide · until ‹time› · digest `‹id›`
     [Start experiment] [Don't start] [Edit…] [Show all]
     Asked for in a thread · ‹open it›
@@ -81,7 +77,6 @@ async fn who_is_named_decides_in_the_home_tab() {
     • *Start “Math Hints”* was done · Approved by @bo · ‹time› · ‹open the card›
     ‹the rest of the tab: all is well, how to ask›
     ");
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -102,13 +97,11 @@ async fn a_press_that_comes_too_late_is_answered_in_the_tab() {
     Nothing is waiting for you.
     ‹the rest of the tab: all is well, how to ask›
     ");
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_request_is_withdrawn_in_the_home_tab() {
-    let bot = TestBot::start().await;
-    let mut thread = bot.user("ana").says("start Math Hints").await;
+    let (bot, mut thread) = TestBot::hears("ana", "start Math Hints").await;
     bot.user("ana").opens_home().await;
     thread.skip();
     assert_snapshot!(in_short(&bot.user("ana").presses_at_home("Withdraw").await), @"
@@ -121,13 +114,11 @@ async fn a_request_is_withdrawn_in_the_home_tab() {
     ‹the rest of the tab: all is well, how to ask›
     ");
     assert!(thread.heard().contains("Withdrawn by @ana"));
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_was_decided_last_is_on_top() {
-    let bot = TestBot::start().await;
-    let first = bot.user("ana").says("start Math Hints").await;
+    let (bot, first) = TestBot::hears("ana", "start Math Hints").await;
     let second = bot.user("ana").says("stop Lesson Video Hints").await;
     second.clicks("bo", "Don't stop").await;
     bot.clock.advance(Duration::from_secs(60));
@@ -135,7 +126,6 @@ async fn what_was_decided_last_is_on_top() {
     let home = bot.user("ana").opens_home().await;
     let lately: Vec<_> = home.lines().filter(|line| line.contains("Rejected by @bo")).collect();
     assert!(lately.len() == 2 && lately[0].contains("Math Hints") && lately[1].contains("Lesson Video"), "{home}");
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -153,7 +143,6 @@ async fn long_lists_have_pages() {
     assert_eq!(asked(second.clone()).len(), 2, "{second}");
     let back = bot.user("ana").presses_at_home("Newer").await;
     assert_eq!(asked(back), asked(first));
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -179,7 +168,6 @@ async fn those_who_are_named_are_told_once_and_it_is_edited() {
     *Start “Math Hints”* · Approved by @cy · ‹time›
     ‹Open the card›
     ");
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -188,5 +176,4 @@ async fn a_platform_that_went_away_is_told_to_whoever_opens_the_tab() {
     assert!(bot.user("ana").opens_home().await.contains("is running, version `6.5.0` (just now)"));
     bot.upgrade.is_down(Some(Down::Unavailable));
     assert!(bot.user("ana").opens_home().await.contains("does not answer; it did just now, version `6.5.0`"));
-    bot.finish().await;
 }

@@ -6,92 +6,77 @@ use crate::support::bot::TestBot;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn words_are_explained_with_an_example_from_the_platform() {
-    let bot = TestBot::start().await;
-    let mut thread = bot.user("ana").says("What is an app context?").await;
+    let (_bot, mut thread) = TestBot::hears("ana", "What is an app context?").await;
     assert_snapshot!(thread.in_short(), @"
     A *context* is the application an experiment belongs to, such as `assign-prog`. Each has a vocabulary of its own: condition codes, group types, sites and targets, set up by the server's administrator.
 
     UpGrade itself checks only that the context exists, not that an experiment keeps to its words; I check those before I show a card.
     The contexts here are `assign-prog`, `livehint-ai` and `mathstream`.
     ");
-    thread.says("ana", "what is a weight?").await;
-    assert_snapshot!(thread.in_short(), @"
+    assert_snapshot!(thread.answer("ana", "what is a weight?").await, @"
     A *weight* is the share of participants, in percent, that a condition should get. Weights total 100.
 
     It is a chance, not a quota: with 200 people at 50/50, something like 94 to 106 is perfectly normal. People who are enrolled keep their condition when weights change.
     For example, “Class Hint Rollout” has control 34%, question-hint-default 33%, question-hint-tutorbot 33%.
     ");
-    thread.says("ana", "what does status mean?").await;
-    assert_snapshot!(thread.in_short(), @"
+    assert_snapshot!(thread.answer("ana", "what does status mean?").await, @"
     An experiment is `inactive` while it is being designed, `enrolling` (shown as *running*) while it assigns people, `enrollmentComplete` (*paused*) when it takes nobody new and can be resumed, and `cancelled` (*completed*) when it gives nobody a condition any more. `preview` is for test users, `scheduled` waits for a date, and `archived` is put away with its results.
     Experiments here at the moment: 1 inactive, 2 running, 1 paused, 1 completed and 1 archived.
     ");
-    thread.says("ana", "what is the unit of assignment?").await;
-    assert_snapshot!(thread.in_short(), @"
+    assert_snapshot!(thread.answer("ana", "what is the unit of assignment?").await, @"
     The *unit of assignment* says who draws a lot. *Individual*: each person, so classmates may differ. *Group*: the whole group, such as a class, draws once and everybody in it gets the same. *Within-subjects*: each visit, so one person meets several conditions.
 
     Group assignment needs a group type, and people without a valid working group get the default.
     For example, “Class Hint Rollout” assigns all of a group together, by classId.
     ");
-    thread.says("ana", "explain the post-experiment rule").await;
-    assert_snapshot!(thread.in_short(), @"
+    assert_snapshot!(thread.answer("ana", "explain the post-experiment rule").await, @"
     The *post-experiment rule* says what participants see once enrollment is complete. *continue*: everyone keeps their condition. *assign* with a condition: all participants get that one. *assign* without: all get the default.
 
     People who were never enrolled get the default either way.
     For example, after “Class Hint Rollout” everyone keeps their condition.
     ");
-    thread.says("ana", "what are tags?").await;
-    assert_snapshot!(thread.in_short(), @"
+    assert_snapshot!(thread.answer("ana", "what are tags?").await, @"
     A *tag* is a free label for finding experiments again. It has no effect on who gets what.
     Tags in use here: 2025, algebra, fractions, hints, test and 2 more.
     ");
-    thread.says("ana", "what is an experiment?").await;
-    assert_snapshot!(thread.in_short(), @"
+    assert_snapshot!(thread.answer("ana", "what is an experiment?").await, @"
     An *experiment* compares two or more conditions inside one application. It says where it runs (decision points), what is compared (conditions and their weights), who takes part, how people are assigned, and what they see afterwards.
 
     Its name is only a label and may occur twice; the id is what identifies it.
     For example, “Class Hint Rollout” compares control, question-hint-default and question-hint-tutorbot in `mathstream`.
     ");
-    thread.says("ana", "what are group types?").await;
-    assert_snapshot!(thread.in_short(), @"
+    assert_snapshot!(thread.answer("ana", "what are group types?").await, @"
     A *group type* is a kind of group, such as `classId` or `schoolId`; a *group* is one of them, such as class 5B. Lists look at all groups of a person, group assignment only at the one they work in at the moment, the *working group*.
     The group types of `assign-prog` are schoolId, classId and instructorId.
     ");
-    thread.says("ana", "what is exclude if reached?").await;
-    assert_snapshot!(thread.heard(), @"*Exclude if reached* keeps people out for good who were at the decision point before the start. It works only when the experiment is started by a change of status, and not with the consistency rule *experiment*. With group consistency one early visitor keeps the whole group out.");
-    bot.finish().await;
+    assert_snapshot!(thread.answer("ana", "what is exclude if reached?").await, @"*Exclude if reached* keeps people out for good who were at the decision point before the start. It works only when the experiment is started by a change of status, and not with the consistency rule *experiment*. With group consistency one early visitor keeps the whole group out.");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_word_is_explained_although_the_platform_is_away() {
     let bot = TestBot::start().await;
     bot.upgrade.is_down(Some(countersign::sandbox::upgrade::faults::Down::Unavailable));
-    let mut thread = bot.user("ana").says("What is a decision point?").await;
-    assert_snapshot!(thread.in_short(), @"
+    assert_snapshot!(bot.user("ana").answer("What is a decision point?").await, @"
     A *decision point* is a place where the application asks “which version for this person?” It is named by a site and a target, such as `SelectSection / area_model`.
 
     At all decision points of one experiment a person gets the same condition.
     ");
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn how_words_work_together() {
-    let bot = TestBot::start().await;
-    let mut thread = bot.user("ana").says("How do weights and consistency rules work together?").await;
+    let (_bot, mut thread) = TestBot::hears("ana", "How do weights and consistency rules work together?").await;
     assert_snapshot!(thread.in_short(), @"
     *Weights* decide the first draw; the *consistency rule* decides what holds once somebody has a past. A new person, or a new group, draws by the weights. Whoever is enrolled keeps their condition, so changing weights moves nobody who is inside.
 
     What people often miss: with the rule *group* a newcomer takes the group's condition without any draw, so a few large groups can pull the numbers away from the weights.
     ");
-    thread.says("ana", "what is the difference between tags and metrics?").await;
-    assert_snapshot!(thread.in_short(), @"
+    assert_snapshot!(thread.answer("ana", "what is the difference between tags and metrics?").await, @"
     A *tag* is a free label for finding experiments again. It has no effect on who gets what.
 
     A *metric* is an outcome that the application reports. It is stored only if some experiment asks for it.
     ");
-    thread.says("ana", "What concepts can you explain?").await;
-    assert_snapshot!(thread.in_short(), @"
+    assert_snapshot!(thread.answer("ana", "What concepts can you explain?").await, @"
     I can explain these words. Ask for example “what is a weight?”, or “how do weights and consistency rules work together?”
     *Experiments*
     a/b testing, experiment, context, context metadata, decision point, site, target, condition, condition code, default, weight, payload, participant, group, working group, tag, metric, segment, global exclude, inclusion list, exclusion list, filter mode, order of precedence, preview user, status, inactive, preview, scheduled, running, paused, cancelled, archived, draft, post-experiment rule, newcomer, history, audit log, upgrade, countersign
@@ -99,8 +84,7 @@ async fn how_words_work_together() {
     unit of assignment, individual assignment, group assignment, within-subjects, consistency rule, assignment algorithm, random, stratification, ts_configurable, factorial design, factor, enrollment, excluded users, exclude if reached, competing experiments, ending criterion, mark, uniquifier
     [Core terms] [Assignment terms]
     ");
-    thread.clicks("ana", "Assignment terms").await;
-    assert_snapshot!(thread.in_short(), @"
+    assert_snapshot!(thread.outcome("ana", "Assignment terms").await, @"
     • The *unit of assignment* says who draws a lot.
     • With *individual assignment* every person draws their own lot.
     • With *group assignment* the working group, such as a class, draws once, and everybody in it gets the same condition.
@@ -121,13 +105,11 @@ async fn how_words_work_together() {
     • A *uniquifier* tells repeated visits of one person apart.
     Ask about one of them to hear more.
     ");
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_a_change_takes() {
-    let bot = TestBot::start().await;
-    let mut thread = bot.user("ana").says("What parameters does create take?").await;
+    let (bot, mut thread) = TestBot::hears("ana", "What parameters does create take?").await;
     assert_snapshot!(thread.in_short(), @"
     To *create an experiment* I need: context, decision points, name. The rest is up to you.
     What | Needed | Meaning
@@ -159,8 +141,7 @@ async fn what_a_change_takes() {
     weights | no | Weights in percent, in the order of the conditions, or 70/30.
     Say it in one sentence, such as “create experiment Hint Timing in assign-prog with conditions control, variant at SelectSection/area_model”, or piece by piece: I ask for what is missing.
     ");
-    thread.says("ana", "what can I change in an experiment?").await;
-    assert_snapshot!(thread.in_short(), @"
+    assert_snapshot!(thread.answer("ana", "what can I change in an experiment?").await, @"
     To *change an experiment* I need: experiment. The rest is up to you.
     What | Needed | Meaning
     experiment | yes | The experiment, by name or id.
@@ -190,8 +171,7 @@ async fn what_a_change_takes() {
     weights | no | New weights in percent for the conditions there are, in their order, by code, or 70/30.
     Say it in one sentence, such as “set the weights of Math Hints to 70/30”, or piece by piece: I ask for what is missing.
     ");
-    thread.says("ana", "how do I start an experiment?").await;
-    assert_snapshot!(thread.in_short(), @"
+    assert_snapshot!(thread.answer("ana", "how do I start an experiment?").await, @"
     To *start, stop, resume or cancel an experiment* I need: experiment, status. The rest is up to you.
     What | Needed | Meaning
     experiment | yes | The experiment, by name or id.
@@ -201,8 +181,7 @@ async fn what_a_change_takes() {
     start on | no | When it starts by itself, with scheduled: such as 2027-01-15 09:00 or Friday 9:00 (UTC). To move the start of what is scheduled, give the new moment.
     Say it in one sentence, such as “start Math Hints”, or piece by piece: I ask for what is missing.
     ");
-    thread.says("ana", "help me mark a decision point").await;
-    assert_snapshot!(thread.in_short(), @"
+    assert_snapshot!(thread.answer("ana", "help me mark a decision point").await, @"
     To *mark a visit* I need: site, target, user. The rest is up to you.
     What | Needed | Meaning
     site | yes | The site of the decision point.
@@ -215,13 +194,11 @@ async fn what_a_change_takes() {
     Say it in one sentence, such as “mark SelectSection/area_model for u1 in Math Hints”, or piece by piece: I ask for what is missing.
     ");
     assert!(bot.upgrade.ledger().is_empty(), "nothing has to be looked up for that");
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn contexts_part_by_part() {
-    let bot = TestBot::start().await;
-    let mut thread = bot.user("ana").says("what decision points does assign-prog have?").await;
+    let (_bot, mut thread) = TestBot::hears("ana", "what decision points does assign-prog have?").await;
     assert_snapshot!(thread.in_short(), @"
     A decision point in `assign-prog` is one of its sites with one of its targets.
     *Sites*
@@ -233,10 +210,8 @@ async fn contexts_part_by_part() {
     SelectSection / absolute_value_plot_equality | Math Hints
     SelectSection / area_model | Running Test
     ");
-    thread.says("ana", "which group types are there in mathstream?").await;
-    assert_snapshot!(thread.heard(), @"Group types in `mathstream`: `classId`, `schoolId`.");
-    thread.says("ana", "what does livehint-ai know?").await;
-    assert_snapshot!(thread.in_short(), @"
+    assert_snapshot!(thread.answer("ana", "which group types are there in mathstream?").await, @"Group types in `mathstream`: `classId`, `schoolId`.");
+    assert_snapshot!(thread.answer("ana", "what does livehint-ai know?").await, @"
     livehint-ai
     *Conditions*
     control, tutor-a, tutor-b
@@ -247,7 +222,5 @@ async fn contexts_part_by_part() {
     *Group types*
     classId
     ");
-    thread.says("ana", "which sites are there in asign-prog?").await;
-    assert_snapshot!(thread.in_short(), @"‹there is no “asign-prog”›");
-    bot.finish().await;
+    assert_snapshot!(thread.answer("ana", "which sites are there in asign-prog?").await, @"‹there is no “asign-prog”›");
 }

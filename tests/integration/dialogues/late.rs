@@ -94,5 +94,4 @@ async fn looking_goes_on_after_a_restart() {
     let mut thread = Thread::new(&bot, "experiments", root);
     assert!(thread.heard().contains("✅ Created “Foo”"));
     assert_eq!(bot.upgrade.effects().len(), 1);
-    bot.finish().await;
 }

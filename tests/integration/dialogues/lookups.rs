@@ -18,89 +18,44 @@ fn without_draw(heard: &str) -> String {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_word_of_the_trade_is_explained() {
-    let bot = TestBot::start().await;
-    let mut thread = bot.user("ana").says("What is A/B testing?").await;
+    let (bot, mut thread) = TestBot::hears("ana", "What is A/B testing?").await;
     assert_snapshot!(thread.in_short(), @"
     *A/B testing* shows different versions of the same thing to different people at the same time, decided by lot, and compares how they do. Because only chance decides who gets which, a difference beyond ordinary luck is owed to the version.
 
     On UpGrade such a comparison is an *experiment*, and its versions are *conditions*.
     ");
     assert!(bot.upgrade.ledger().is_empty(), "nothing has to be looked up for that");
-    thread.says("ana", "and what is a decision point?").await;
-    assert_snapshot!(thread.in_short(), @"
+    assert_snapshot!(thread.answer("ana", "and what is a decision point?").await, @"
     A *decision point* is a place where the application asks “which version for this person?” It is named by a site and a target, such as `SelectSection / area_model`.
 
     At all decision points of one experiment a person gets the same condition.
     For example, “Class Hint Rollout” takes place at `lesson-quiz / question-hint`.
     ");
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn whether_the_platform_is_there() {
     let bot = TestBot::start().await;
-    let mut thread = bot.user("ana").says("Is UpGrade running?").await;
-    assert_snapshot!(thread.heard(), @"UpGrade is running: *A/B Testing Backend*, version `6.5.0`.");
-    bot.finish().await;
+    assert_snapshot!(bot.user("ana").answer("Is UpGrade running?").await, @"UpGrade is running: *A/B Testing Backend*, version `6.5.0`.");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn experiments_are_listed_in_a_table() {
-    let bot = TestBot::start().await;
-    let mut thread = bot.user("ana").says("List experiments").await;
-    assert_snapshot!(thread.in_short(), @"
-    6 experiments:
-    Name | Status | Context | Conditions
-    Chat Tone | cancelled (completed) | livehint-ai | tutor-a 50%, tutor-b 50%
-    Class Hint Rollout | enrolling (running) | mathstream | control 34%, question-hint-default 33%, question-hint-tutorbot 33%
-    Concrete Fractions | archived | assign-prog | concrete 50%, abstract 50%
-    Lesson Video Hints | enrolling (running) | mathstream | control 34%, question-hint-default 33%, question-hint-tutorbot 33%
-    Math Hints | inactive | assign-prog | control 50%, variant 50%
-    Running Test | enrollmentComplete (paused) | assign-prog | control 50%, variant 50%
-    ");
-    thread.says("ana", "what is running?").await;
-    assert_snapshot!(thread.in_short(), @"‹running experiments›");
-    thread.says("ana", "list experiments in livehint-ai").await;
-    assert_snapshot!(thread.in_short(), @"
-    1 experiment (in livehint-ai):
-    Name | Status | Context | Conditions
-    Chat Tone | cancelled (completed) | livehint-ai | tutor-a 50%, tutor-b 50%
-    ");
-    bot.finish().await;
+    let (_bot, mut thread) = TestBot::hears("ana", "List experiments").await;
+    assert_snapshot!(thread.in_short(), @"‹all experiments›");
+    assert_snapshot!(thread.answer("ana", "what is running?").await, @"‹running experiments›");
+    assert_snapshot!(thread.answer("ana", "list experiments in livehint-ai").await, @"‹the one of livehint-ai›");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn one_experiment_is_shown_with_what_can_be_done_next() {
-    let bot = TestBot::start().await;
-    let mut thread = bot.user("ana").says("Show Math Hints").await;
-    assert_snapshot!(without_draw(&thread.heard()), @"
-    Math Hints
-    Worked hints when the graph of an absolute value is compared.
-    *Status*
-    inactive
-    *Context*
-    `assign-prog`
-    *Conditions*
-    control 50% (‹n› enrolled), variant 50% (‹n› enrolled)
-    *Decision points*
-    SelectSection / absolute_value_plot_equality
-    *Assigned*
-    each person by themselves
-    *Afterwards*
-    everyone keeps their condition
-    *People on no list*
-    take part
-    *Consistency*
-    individual
-    *Enrolled*
-    nobody
-    *Tags*
-    hints, algebra
-    Id `‹id›`
+    let (_bot, mut thread) = TestBot::hears("ana", "Show Math Hints").await;
+    assert_snapshot!(thread.in_short(), @"
+    Math Hints ⋯
     [Start] [In detail]
     ");
     thread.says("ana", "what is the status of Class Hint Rollout?").await;
-    assert_snapshot!(without_draw(&thread.heard()), @"
+    assert_snapshot!(without_draw(&thread.in_short()), @"
     Class Hint Rollout
     Hints class by class, so that neighbours see the same.
     *Status*
@@ -127,7 +82,7 @@ async fn one_experiment_is_shown_with_what_can_be_done_next() {
     [Stop] [In detail]
     ");
     thread.says("ana", "show Concrete Fractions").await;
-    assert_snapshot!(without_draw(&thread.heard()), @"
+    assert_snapshot!(without_draw(&thread.in_short()), @"
     Concrete Fractions
     Concrete against abstract pictures in the introduction to fractions.
     *Status*
@@ -153,40 +108,33 @@ async fn one_experiment_is_shown_with_what_can_be_done_next() {
     Id `‹id›`
     [In detail]
     ");
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_a_context_knows() {
-    let bot = TestBot::start().await;
-    let mut thread = bot.user("ana").says("What conditions does assign-prog have?").await;
+    let (_bot, mut thread) = TestBot::hears("ana", "What conditions does assign-prog have?").await;
     assert_snapshot!(thread.in_short(), @"
     Conditions in `assign-prog`: `control`, `variant`, `concrete`, `abstract`.
     [Decision points]
     ");
-    thread.says("ana", "what contexts are there?").await;
-    assert_snapshot!(thread.in_short(), @"
+    assert_snapshot!(thread.answer("ana", "what contexts are there?").await, @"
     3 contexts:
     Context | Conditions | Sites | Targets | Group types
     assign-prog | control, variant, concrete, abstract | SelectSection, SelectProblem | absolute_value_plot_equality, area_model, fraction_intro | schoolId, classId, instructorId
     livehint-ai | control, tutor-a, tutor-b | chat | chat-tone | classId
     mathstream | control, question-hint-default, question-hint-tutorbot | lesson-stream, lesson-quiz | question-hint, lesson-video | classId, schoolId
     ");
-    thread.says("ana", "what conditions does asign-prog have?").await;
-    assert_snapshot!(thread.in_short(), @"‹there is no “asign-prog”›");
-    bot.finish().await;
+    assert_snapshot!(thread.answer("ana", "what conditions does asign-prog have?").await, @"‹there is no “asign-prog”›");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_greeting_a_thank_you_and_a_cry_for_help() {
-    let bot = TestBot::start().await;
-    let mut thread = bot.user("ana").says("hi").await;
+    let (_bot, mut thread) = TestBot::hears("ana", "hi").await;
     assert_snapshot!(thread.in_short(), @"
     Hello! Ask me about your experiments, or tell me what to change.
     [List experiments] [Is UpGrade running?] [Create an experiment] [What can you do?]
     ");
-    thread.says("ana", "what can you do?").await;
-    assert_snapshot!(thread.in_short(), @"
+    assert_snapshot!(thread.answer("ana", "what can you do?").await, @"
     I look things up on UpGrade and prepare changes. Nothing is changed until someone here presses the button on the card I show.
 
     *Look up*
@@ -210,19 +158,15 @@ async fn a_greeting_a_thank_you_and_a_cry_for_help() {
     • “what is a decision point?”, “what concepts can you explain?”, “what parameters does create take?”
     [List experiments] [Is UpGrade running?] [What is A/B testing?]
     ");
-    thread.says("ana", "thanks!").await;
-    assert_snapshot!(thread.heard(), @"You're welcome.");
-    bot.finish().await;
+    assert_snapshot!(thread.answer("ana", "thanks!").await, @"You're welcome.");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_not_understood_gets_examples() {
-    let bot = TestBot::start().await;
-    let mut thread = bot.user("ana").says("asdf").await;
+    let (_bot, mut thread) = TestBot::hears("ana", "asdf").await;
     assert_snapshot!(thread.in_short(), @"‹not understood›");
     thread.clicks("ana", "List experiments").await;
     assert!(thread.last().contains("Math Hints"), "{}", thread.last());
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -247,23 +191,19 @@ async fn a_long_answer_is_used_again_without_being_kept_in_the_thread() {
     let saved = bot.store().load(&id).await.unwrap().unwrap();
     let kept = format!("{:?} {:?}", saved.snapshot, saved.deltas).len();
     assert!(kept < 60_000, "the thread and all its steps are {kept} bytes");
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn short_questions_of_a_newcomer() {
-    let bot = TestBot::start().await;
-    let mut thread = bot.user("ana").says("help with creating an experiment").await;
+    let (_bot, mut thread) = TestBot::hears("ana", "help with creating an experiment").await;
     let first_line = |text: String| text.lines().take(3).collect::<Vec<_>>().join("\n");
     assert_snapshot!(first_line(thread.heard()), @"
     To *create an experiment* I need: context, decision points, name. The rest is up to you.
     What | Needed | Meaning
     context | yes | The context (client application) it belongs to.
     ");
-    thread.says("ana", "health check").await;
-    assert_snapshot!(thread.heard(), @"UpGrade is running: *A/B Testing Backend*, version `6.5.0`.");
-    thread.says("ana", "what is running?").await;
-    assert_snapshot!(thread.in_short(), @"‹running experiments›");
+    assert_snapshot!(thread.answer("ana", "health check").await, @"UpGrade is running: *A/B Testing Backend*, version `6.5.0`.");
+    assert_snapshot!(thread.answer("ana", "what is running?").await, @"‹running experiments›");
     thread.says("ana", "what condition would u3 get in Math Hints?").await;
     assert!(thread.heard().starts_with("*Ask what “u3” gets?*"), "its context is known");
     thread.says("ana", "explain the setup of Math Hints").await;
@@ -272,5 +212,4 @@ async fn short_questions_of_a_newcomer() {
     Worked hints when the graph of an absolute value is compared.
     *Status*
     ");
-    bot.finish().await;
 }

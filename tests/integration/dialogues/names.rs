@@ -32,7 +32,6 @@ async fn a_user_group_is_called_what_people_call_it_and_not_notified() {
     assert!(settings.contains("By a member of `@stats`, but not"), "{settings}");
     assert!(!sent(&bot).contains("subteam"), "nobody is notified");
     assert_eq!(bot.slack.ledger().calls("usergroups.list").len(), 1, "it is looked up once");
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -45,13 +44,11 @@ async fn a_user_group_whose_name_cannot_be_looked_up_is_shown_by_its_id() {
     assert!(bot.user("bo").opens_home().await.contains("a member of `S1` may decide"), "it is not asked at once again");
     bot.clock.advance(Duration::from_secs(61));
     assert!(bot.user("bo").opens_home().await.contains("a member of `@approvers` may decide"));
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn who_approved_is_named_when_it_is_done_and_not_notified() {
-    let bot = TestBot::start().await;
-    let mut thread = bot.user("ana").says("start Math Hints").await;
+    let (bot, mut thread) = TestBot::hears("ana", "start Math Hints").await;
     thread.clicks("bo", "Start experiment").await;
     assert!(thread.heard().ends_with("“*Math Hints*”: done, approved by bo. What next?\n[Show details]"));
     let posts = bot.slack.ledger().calls("chat.postMessage");
@@ -66,7 +63,6 @@ async fn who_approved_is_named_when_it_is_done_and_not_notified() {
     bot.slack.inject(Fault::Fail { method, error, calls: 1 });
     other.clicks("cy", "Stop experiment").await;
     assert!(other.heard().contains("done, approved by @cy."), "as Slack shows them");
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -97,7 +93,6 @@ async fn check_names_the_user_group_that_may_have_been_meant() {
         "the members of S1 are U2 and U3"
     );
     bot.expects_complaints();
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -131,5 +126,4 @@ async fn check_objects_if_nobody_can_approve_anything() {
     let counted = told(&bot.config, "actions").await.unwrap();
     assert!(counted.starts_with("12, "), "{counted}; and {listed}");
     bot.expects_complaints();
-    bot.finish().await;
 }

@@ -69,13 +69,11 @@ fn readable(bot: &TestBot, notebook: &str) -> String {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_thread_is_exported_where_it_is() {
-    let bot = TestBot::start().await;
-    let mut thread = bot.user("ana").says("start Math Hints").await;
+    let (bot, mut thread) = TestBot::hears("ana", "start Math Hints").await;
     thread.clicks("bo", "Start experiment").await;
     thread.says("ana", "yes").await;
     thread.says("ana", "stop Math Hints").await;
-    thread.clicks("cy", "Don't stop").await;
-    thread.skip();
+    thread.clicked("cy", "Don't stop").await;
     thread.says("ana", "@countersign notebook").await;
     eventually("two files", || files(&bot, &thread, "notebook", "").len() == 2).await;
 
@@ -91,7 +89,6 @@ async fn a_thread_is_exported_where_it_is() {
     let second = String::from_utf8(files(&bot, &thread, "notebook", ".jsonl").remove(1)).unwrap();
     assert!(second.contains(&verified.last), "{second}");
     verify(second.as_bytes()).unwrap();
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -101,25 +98,21 @@ async fn people_who_speak_of_a_notebook_elsewhere_are_left_alone() {
     thread.says("bo", "notebook").await;
     assert!(thread.messages().is_empty());
     assert!(bot.slack.ephemerals("bo").is_empty());
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_thread_where_nothing_happened_has_no_notebook() {
-    let bot = TestBot::start().await;
-    let mut thread = bot.user("ana").says("notebook").await;
+    let (_bot, mut thread) = TestBot::hears("ana", "notebook").await;
     assert_snapshot!(thread.told("ana"), @"
     Nothing has happened in this thread that I could export.
     Ask for the notebook inside the thread that you mean, or choose Export this thread in the menu of a message there.
     ");
     assert_eq!(thread.heard(), "");
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_people_think_of_an_answer_is_kept() {
-    let bot = TestBot::start().await;
-    let mut thread = bot.user("ana").says("list experiments").await;
+    let (bot, mut thread) = TestBot::hears("ana", "list experiments").await;
     let answer = thread.messages().pop().unwrap();
     let block =
         answer.blocks.iter().find(|block| block["type"] == "context_actions").expect("it asks whether it helped");
@@ -152,7 +145,6 @@ async fn what_people_think_of_an_answer_is_kept() {
     let card = thread.messages().pop().unwrap();
     assert!(card.blocks.iter().all(|block| block["type"] != "context_actions"), "nobody rates a card");
     thread.skip();
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -197,7 +189,6 @@ async fn a_finished_thread_is_forgotten_and_its_record_still_verifies() {
     thread.says("ana", "@countersign is UpGrade running?").await;
     let heard = thread.heard();
     assert!(heard.contains("UpGrade is running"), "it goes on, in a message of its own: {heard}");
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -234,7 +225,6 @@ async fn words_that_decided_are_forgotten_with_all_others() {
         let exported = notebook.export(id).await.unwrap();
         assert!(verify(&exported.jsonl.bytes).unwrap().hidden > 0, "the rest still verifies");
     }
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -254,5 +244,4 @@ async fn a_forgotten_thread_may_leave_nothing() {
     assert_eq!(bot.store().load(&id).await.unwrap(), None);
     assert_eq!(bot.store().audit(&id).await.unwrap(), []);
     assert_eq!(bot.store().get_blob(&file).await.unwrap(), None, "its file went with it");
-    bot.finish().await;
 }

@@ -79,8 +79,7 @@ async fn people_talk(bot: &TestBot, thread: &Thread<'_>, lines: usize) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn talk_beside_an_open_card_is_nobodys_business() {
-    let bot = TestBot::start().await;
-    let mut thread = bot.user("ana").says("start Math Hints").await;
+    let (bot, mut thread) = TestBot::hears("ana", "start Math Hints").await;
     people_talk(&bot, &thread, 1_000).await;
     let id = {
         let (team, channel) =
@@ -97,13 +96,11 @@ async fn talk_beside_an_open_card_is_nobodys_business() {
     assert!(thread.heard().contains("Math Hints"));
     thread.says("bo", "yes").await;
     assert_eq!(bot.done_to_platform().len(), 1);
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn talk_beside_an_open_question_is_no_answer() {
-    let bot = TestBot::start().await;
-    let mut thread = bot.user("ana").says("create an experiment called Pilot in assign-prog").await;
+    let (bot, mut thread) = TestBot::hears("ana", "create an experiment called Pilot in assign-prog").await;
     let asked = thread.heard();
     assert!(asked.contains('?'), "it asks for what is missing: {asked}");
     people_talk(&bot, &thread, 400).await;
@@ -111,7 +108,6 @@ async fn talk_beside_an_open_question_is_no_answer() {
     assert_eq!(thread.heard(), "", "bo was not asked");
     thread.says("ana", "@countersign never mind").await;
     assert_ne!(thread.heard(), "");
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -148,8 +144,7 @@ async fn what_is_said_to_the_bot_is_heard() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn who_was_asked_answers_without_a_mention() {
-    let bot = TestBot::start().await;
-    let mut thread = bot.user("ana").asks("create an experiment called Pilot in assign-prog").await;
+    let (_bot, mut thread) = TestBot::asked("ana", "create an experiment called Pilot in assign-prog").await;
     thread.says("bo", "nice idea, should we use three conditions?").await;
     assert_eq!(thread.heard(), "");
     let mut answered = false;
@@ -161,13 +156,11 @@ async fn who_was_asked_answers_without_a_mention() {
     thread.says("bo", "that is quick").await;
     thread.says("cy", "Ana, are you sure about 60/40? I would wait until Monday.").await;
     assert_eq!(thread.heard(), "");
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_yes_among_people_is_pointed_at_once_and_counts_never() {
-    let bot = TestBot::start().await;
-    let mut thread = bot.user("ana").asks("start Math Hints").await;
+    let (bot, mut thread) = TestBot::asked("ana", "start Math Hints").await;
     thread.says("cy", "did you talk to the teachers?").await;
     for _ in 0..3 {
         thread.says("bo", "yes").await;
@@ -176,5 +169,4 @@ async fn a_yes_among_people_is_pointed_at_once_and_counts_never() {
     assert_eq!(bot.slack.ephemerals("bo").len(), 1, "a word for bo alone, once");
     thread.says("cy", "stop that").await;
     assert!(bot.done_to_platform().is_empty());
-    bot.finish().await;
 }

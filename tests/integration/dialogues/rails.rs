@@ -5,7 +5,10 @@ use insta::assert_snapshot;
 use serde_json::json;
 
 use super::testing::{running, without_run};
-use crate::support::bot::{Setup, TestBot};
+use crate::support::{
+    bot::{Setup, TestBot},
+    short::in_short,
+};
 
 /// Standing approvals have names of their own, and end on a day that depends on today.
 fn without_id(text: &str) -> String {
@@ -33,33 +36,26 @@ fn marked(bot: &TestBot) -> usize {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_change_of_weights_says_how_newcomers_will_split_and_can_be_undone() {
-    let bot = TestBot::start().await;
-    let mut thread = bot.user("ana").says("change the weights of Math Hints to 70/30").await;
+    let (bot, mut thread) = TestBot::hears("ana", "change the weights of Math Hints to 70/30").await;
     assert_snapshot!(thread.in_short(), @"
     *Change the weights of “Math Hints”?*
     *Conditions*  control 50%, variant 50% → *control 70%, variant 30%*
     *Of 1,000 new users*  about 496 control, 504 variant → *about 689 control, 311 variant*
-    *Enrolled*  nobody
-    *Same points*  no other live experiment
+    ‹nobody is enrolled, and nobody else is at the point›
     It is inactive in assign-prog.
     Simulated with the platform's own draw. Chance moves each number: 19 times in 20 by at most 29.
-    Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
-    [Update experiment] [Don't update] [Edit…] [Show all]
+    ‹ana asks, anyone may decide› [Update experiment] [Don't update] [Edit…] [Show all]
     ");
-    thread.clicks("bo", "Update experiment").await;
-    thread.skip();
-    thread.clicks("ana", "Undo: put it back").await;
-    assert_snapshot!(thread.in_short(), @"
+    thread.clicked("bo", "Update experiment").await;
+    assert_snapshot!(thread.outcome("ana", "Undo: put it back").await, @"
     *Change the weights of “Math Hints”?*
     *Conditions*  control 70%, variant 30% → *control 50%, variant 50%*
     *Of 1,000 new users*  about 689 control, 311 variant → *about 496 control, 504 variant*
-    *Enrolled*  nobody
-    *Same points*  no other live experiment
+    ‹nobody is enrolled, and nobody else is at the point›
     It is inactive in assign-prog.
     Simulated with the platform's own draw. Chance moves each number: 19 times in 20 by at most 31.
     This takes back what was done ‹time›: Changed the weights of “Math Hints”.
-    Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
-    [Update experiment] [Don't update] [Edit…] [Show all]
+    ‹ana asks, anyone may decide› [Update experiment] [Don't update] [Edit…] [Show all]
     ");
     thread.clicks("bo", "Update experiment").await;
     let weights = |bot: &TestBot| {
@@ -67,36 +63,27 @@ async fn a_change_of_weights_says_how_newcomers_will_split_and_can_be_undone() {
         [0, 1].map(|n| experiment["conditions"][n]["assignmentWeight"].as_f64().unwrap())
     };
     assert_eq!(weights(&bot), [50.0, 50.0]);
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_undo_leaves_alone_what_somebody_changed_since() {
-    let bot = TestBot::start().await;
-    let mut thread = bot.user("ana").says("change the weights of Math Hints to 70/30").await;
-    thread.clicks("bo", "Update experiment").await;
-    thread.skip();
+    let (bot, mut thread) = TestBot::hears("ana", "change the weights of Math Hints to 70/30").await;
+    thread.clicked("bo", "Update experiment").await;
     let mut other = bot.user("cy").says("change the weights of Math Hints to 60/40").await;
-    other.clicks("bo", "Update experiment").await;
-    other.skip();
-    thread.clicks("ana", "Undo: put it back").await;
-    assert_snapshot!(thread.in_short(), @"
+    other.clicked("bo", "Update experiment").await;
+    assert_snapshot!(thread.outcome("ana", "Undo: put it back").await, @"
     “*Math Hints*” was changed since, so I left it alone: undoing would undo that as well.
     • *Conditions*: then control 70%, variant 30%, now control 60%, variant 40%
     Tell me how it should be, and I make a card for that.
     ");
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_creation_is_undone_by_a_deletion_as_long_as_nobody_takes_part() {
-    let bot = TestBot::start().await;
-    let mut thread =
-        bot.user("ana").says("create an experiment called Foo in assign-prog at SelectSection / area_model").await;
-    thread.clicks("bo", "Create experiment").await;
-    thread.skip();
-    thread.clicks("ana", "Undo: delete it again").await;
-    assert_snapshot!(thread.in_short(), @"
+    let (bot, mut thread) =
+        TestBot::hears("ana", "create an experiment called Foo in assign-prog at SelectSection / area_model").await;
+    thread.clicked("bo", "Create experiment").await;
+    assert_snapshot!(thread.outcome("ana", "Undo: delete it again").await, @"
     *PERMANENTLY DELETE “Foo”?*
     *Status*  inactive
     *Context*  `assign-prog`
@@ -110,10 +97,8 @@ async fn a_creation_is_undone_by_a_deletion_as_long_as_nobody_takes_part() {
     Asked by @ana · anyone in this channel but the person who asked may decide · until ‹time› · digest `‹id›`
     [Delete for good] [Keep it] [Show all]
     ");
-    thread.clicks("bo", "Delete for good").await;
-    thread.skip();
+    thread.clicked("bo", "Delete for good").await;
     assert!(bot.upgrade.experiment("Foo").is_none());
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -129,8 +114,7 @@ async fn outside_an_envelope_two_others_have_to_approve() {
     });
     let bot = TestBot::with(Setup { settings, ..Setup::default() }).await;
     let mut thread = bot.user("ana").says("start Math Hints").await;
-    thread.clicks("ana", "Start experiment").await;
-    thread.skip();
+    thread.clicked("ana", "Start experiment").await;
     assert_eq!(bot.done_to_platform(), ["POST /api/experiments/state"], "inside it the usual policy applies");
 
     thread.says("ana", "enrol 30 users in Math Hints").await;
@@ -147,7 +131,6 @@ async fn outside_an_envelope_two_others_have_to_approve() {
     assert_eq!(newest.policy.because.as_deref(), Some(because));
     assert_eq!((newest.policy.needed, newest.policy.own_request, newest.policy.typed), (2, false, false));
     thread.clicks("ana", "Don't update").await;
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -155,7 +138,7 @@ async fn what_a_standing_approval_covers_runs_at_once_until_it_is_used_up() {
     let bot = TestBot::start().await;
     let mut thread = running(&bot).await;
     thread.says("ana", "allow up to 60 simulated users in Math Hints until Friday").await;
-    assert_snapshot!(without_id(&thread.heard()), @"
+    assert_snapshot!(without_id(&thread.in_short()), @"
     *Let users be simulated in “Math Hints” without asking each time?*
     *Allows*  enrol simulated users (balance tests)
     *In*  *Math Hints*, enrolling (running), assign-prog
@@ -166,24 +149,13 @@ async fn what_a_standing_approval_covers_runs_at_once_until_it_is_used_up() {
     ⚠️ The platform cannot take simulated users out again: they stay in its figures.
     It holds in this conversation only, and never for what is outside an envelope.
     It can be ended at any time: `revoke standing approval sa-‹id›`
-    Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
-    [Grant it] [Don't grant it] [Show all]
+    ‹ana asks, anyone may decide› [Grant it] [Don't grant it] [Show all]
     ");
     thread.clicks("bo", "Grant it").await;
-    assert_snapshot!(without_id(&thread.heard()), @"
-    *Let users be simulated in “Math Hints” without asking each time?*
-    *Allows*  enrol simulated users (balance tests)
-    *In*  *Math Hints*, enrolling (running), assign-prog
-    *At most*  60 simulated users in all
-    *Until*  ‹day›
-    *Enrolled*  nobody
-    ⚠️ Nobody is asked about these again: each test runs as soon as somebody in this conversation asks for it.
-    ⚠️ The platform cannot take simulated users out again: they stay in its figures.
-    It holds in this conversation only, and never for what is outside an envelope.
-    It can be ended at any time: `revoke standing approval sa-‹id›`
+    assert_snapshot!(without_id(&thread.in_short()), @"
+    *Let users be simulated in “Math Hints” without asking each time?* ⋯
     Approved by @bo · ‹time›
     ✅ Granted sa-‹id›: up to 60 simulated users in “Math Hints” until ‹day›.
-    Asked by @ana · digest `‹id›`
     [Undo: end it again]
     ---
     @ana *Let users be simulated in “Math Hints” without asking each time*: done, approved by bo.
@@ -222,8 +194,7 @@ async fn what_a_standing_approval_covers_runs_at_once_until_it_is_used_up() {
     assert!(newest(&bot).await.under.is_none(), "20 are left, so a person is asked");
     assert_eq!(marked(&bot), 40);
     thread.skip();
-    thread.clicks("cy", "Don't").await;
-    thread.skip();
+    thread.clicked("cy", "Don't").await;
 
     thread.says("cy", "@countersign list standing approvals").await;
     let listed = thread.heard();
@@ -233,7 +204,7 @@ async fn what_a_standing_approval_covers_runs_at_once_until_it_is_used_up() {
     [End sa-‹id›]
     ");
     thread.says("cy", &format!("@countersign revoke standing approval {}", id_in(&listed))).await;
-    assert_snapshot!(without_id(&thread.heard()), @"
+    assert_snapshot!(without_id(&thread.in_short()), @"
     *End the standing approval sa-‹id›?*
     *Allows*  up to 60 simulated users in “Math Hints” until ‹day›
     *Granted by*  @bo
@@ -244,12 +215,10 @@ async fn what_a_standing_approval_covers_runs_at_once_until_it_is_used_up() {
     Asked by @cy · anyone in this channel may decide · until ‹time› · digest `‹id›`
     [End it] [Keep it] [Show all]
     ");
-    thread.clicks("cy", "End it").await;
-    thread.skip();
+    thread.clicked("cy", "End it").await;
     thread.says("ana", "@countersign enrol 10 users in Math Hints").await;
     assert_eq!(marked(&bot), 40, "it is revoked, so a person is asked");
     thread.clicks("ana", "Don't").await;
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -257,8 +226,7 @@ async fn a_standing_approval_ends_with_its_time_and_holds_in_its_channel_only() 
     let bot = TestBot::start().await;
     let mut thread = running(&bot).await;
     thread.says("ana", "allow up to 60 simulated users in Math Hints until tomorrow").await;
-    thread.clicks("bo", "Grant it").await;
-    thread.skip();
+    thread.clicked("bo", "Grant it").await;
     let elsewhere = bot.user("ana").writes("enrol 5 users in Math Hints").await;
     assert_eq!(marked(&bot), 0, "a direct message is another conversation");
     elsewhere.clicks("ana", "Don't").await;
@@ -266,7 +234,6 @@ async fn a_standing_approval_ends_with_its_time_and_holds_in_its_channel_only() 
     thread.says("ana", "enrol 5 users in Math Hints").await;
     assert_eq!(marked(&bot), 0, "its time is over");
     thread.clicks("ana", "Don't").await;
-    bot.finish().await;
 }
 
 /// What it is about can give away what a private channel is for.
@@ -286,17 +253,16 @@ async fn a_standing_approval_is_told_in_its_channel_and_to_those_who_made_it() {
     To ask for one: “allow up to 200 simulated users in Math Hints until Friday”.
     ");
     outside.says("cy", &format!("revoke standing approval {id}")).await;
-    assert_snapshot!(without_id(&outside.heard()), @"
+    assert_snapshot!(without_id(&outside.in_short()), @"
     There is no standing approval “sa-‹id›” here.
     None can be used here at the moment.
     ");
     outside.says("cy", "revoke the standing approval for Math Hints").await;
-    assert_snapshot!(without_id(&outside.heard()), @"
+    assert_snapshot!(without_id(&outside.in_short()), @"
     There is no standing approval “Math Hints” here.
     None can be used here at the moment.
     ");
-    outside.says("bo", "@countersign list standing approvals").await;
-    assert_snapshot!(outside.in_short(), @"
+    assert_snapshot!(outside.answer("bo", "@countersign list standing approvals").await, @"
     There are no standing approvals here: I ask about every change.
     You have another one in another conversation. `/countersign standing` shows them to you alone.
     ");
@@ -305,7 +271,7 @@ async fn a_standing_approval_is_told_in_its_channel_and_to_those_who_made_it() {
     • `sa-‹id›`  up to 60 simulated users in “Math Hints” until ‹day›; 0 of 60 used, in another conversation
     To end one, mention me where it holds: `revoke standing approval sa-‹id›`
     ");
-    assert_snapshot!(bot.user("cy").types("/countersign standing").await, @"
+    assert_snapshot!(in_short(&bot.user("cy").types("/countersign standing").await), @"
     There are no standing approvals here: I ask about every change.
     To ask for one: “allow up to 200 simulated users in Math Hints until Friday”.
     ");
@@ -316,7 +282,7 @@ async fn a_standing_approval_is_told_in_its_channel_and_to_those_who_made_it() {
     To end one, mention me where it holds: `revoke standing approval sa-‹id›`
     ");
     let mut direct = bot.user("ana").writes("list standing approvals").await;
-    assert_snapshot!(without_id(&direct.heard()), @"
+    assert_snapshot!(without_id(&direct.in_short()), @"
     What may be done without asking each time, in the conversation where it was granted:
     • `sa-‹id›`  up to 60 simulated users in “Math Hints” until ‹day›; 0 of 60 used, in another conversation
     ");
@@ -327,51 +293,43 @@ async fn a_standing_approval_is_told_in_its_channel_and_to_those_who_made_it() {
     Over:
     • `sa-‹id›`  up to 60 simulated users in “Math Hints” until ‹day›; 0 of 60 used (revoked), in another conversation
     ");
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_not_said_of_a_standing_approval_is_asked_for() {
-    let bot = TestBot::start().await;
-    let mut thread = bot.user("ana").says("grant a standing approval").await;
+    let (_bot, mut thread) = TestBot::hears("ana", "grant a standing approval").await;
     assert_snapshot!(thread.in_short(), @"
     What should be allowed without asking each time?
     4 things to settle. You can give several at once, or say never mind.
     [simulated users] [starts and stops]
     ");
-    thread.says("ana", "allow up to 5000 simulated users in Math Hints until Friday").await;
-    assert_snapshot!(thread.heard(), @"A standing approval is for 1 to 1000 simulated users; 5000 cannot be allowed.");
+    assert_snapshot!(thread.answer("ana", "allow up to 5000 simulated users in Math Hints until Friday").await, @"A standing approval is for 1 to 1000 simulated users; 5000 cannot be allowed.");
     thread.says("ana", "never mind").await;
     thread.skip();
-    thread.says("ana", "list standing approvals").await;
-    assert_snapshot!(thread.in_short(), @"
+    assert_snapshot!(thread.answer("ana", "list standing approvals").await, @"
     There are no standing approvals here: I ask about every change.
     To ask for one: “allow up to 200 simulated users in Math Hints until Friday”.
     ");
-    thread.says("ana", "revoke sa-123456").await;
-    assert_snapshot!(thread.in_short(), @"
+    assert_snapshot!(thread.answer("ana", "revoke sa-123456").await, @"
     There is no standing approval “sa-123456” here.
     None can be used here at the moment.
     ");
-    bot.finish().await;
 }
 
 /// What one person grants herself lets nobody do what needs a second person.
 #[tokio::test(flavor = "multi_thread")]
 async fn nobody_allows_themselves_what_another_person_has_to_approve() {
-    let bot = TestBot::start().await;
-    let mut thread = bot.user("ana").asks("allow up to 100 simulated users in mathstream until Friday").await;
+    let (bot, mut thread) = TestBot::asked("ana", "allow up to 100 simulated users in mathstream until Friday").await;
     thread.clicks("ana", "Grant it").await;
     let told = bot.slack.ephemerals("ana").last().unwrap().words();
     assert!(told.starts_with("You asked for this, and it cannot be undone"), "{told}");
-    thread.clicks("bo", "Grant it").await;
-    thread.skip();
+    thread.clicked("bo", "Grant it").await;
 
     // Who granted it approved what others ask for, not what they ask for themselves.
     thread.says("bo", "@countersign test the balance of Lesson Video Hints with 30 users").await;
     bot.settled().await;
     assert_eq!(marked(&bot), 0);
-    assert_snapshot!(without_run(&without_id(&thread.heard())), @"
+    assert_snapshot!(without_run(&without_id(&thread.in_short())), @"
     *Enrol 30 test users in “Lesson Video Hints”?*
     *Users*  `test-‹run›-0001` to `test-‹run›-0030`
     *At*  lesson-stream / lesson-video
@@ -384,10 +342,8 @@ async fn nobody_allows_themselves_what_another_person_has_to_approve() {
     Asked by @bo · anyone in this channel but the person who asked may decide · until ‹time› · digest `‹id›`
     [Enrol test users] [Don't] [Edit…] [Show all]
     ");
-    thread.clicks("bo", "Don't").await;
-    thread.skip();
+    thread.clicked("bo", "Don't").await;
     thread.says("ana", "@countersign test the balance of Lesson Video Hints with 30 users").await;
     bot.settled().await;
     assert_eq!(marked(&bot), 30, "bo may approve it, and has");
-    bot.finish().await;
 }

@@ -18,10 +18,8 @@ async fn a_card_that_was_open_still_works() {
     bot.restart().await;
     let mut thread = Thread::new(&bot, "experiments", root);
     thread.skip();
-    thread.clicks("bo", "Start experiment").await;
-    assert_snapshot!(thread.in_short(), @"‹Math Hints is started, as bo approved›");
+    assert_snapshot!(thread.outcome("bo", "Start experiment").await, @"‹Math Hints is started, as bo approved›");
     assert_eq!(bot.upgrade.effects().len(), 1);
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -33,7 +31,6 @@ async fn a_half_told_wish_is_remembered() {
     thread.skip();
     thread.says("ana", "assign-prog").await;
     assert!(thread.heard().contains("I need a decision point"));
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -47,7 +44,6 @@ async fn what_was_said_meanwhile_is_heard_afterwards() {
     bot.settled().await;
     let thread = Thread::new(&bot, "experiments", root);
     assert!(thread.last().contains("[Start experiment]"), "{}", thread.last());
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -66,5 +62,4 @@ async fn a_change_whose_answer_was_lost_is_told_by_the_next_process() {
     let mut thread = Thread::new(&bot, "experiments", root);
     assert_snapshot!(thread.in_short(), @"‹Math Hints is started, as bo approved›");
     assert_eq!(bot.upgrade.effects().len(), 1);
-    bot.finish().await;
 }

@@ -10,7 +10,6 @@ async fn a_name_is_found_in_the_middle_of_what_is_said_about_it() {
         let heard = thread.heard();
         assert!(heard.contains("Math Hints") && heard.contains("[Start experiment]"), "{said}: {heard}");
     }
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -27,5 +26,4 @@ async fn a_restriction_is_never_gone_from_a_card() {
         assert!(heard.contains(told) && heard.contains("Nothing was changed."), "{said}: {heard}");
         assert!(!heard.contains("[Don't"), "no card: {heard}");
     }
-    bot.finish().await;
 }

@@ -76,8 +76,7 @@ async fn starting_an_experiment_asks_the_model_once_and_the_click_not_at_all() {
     assert_eq!(model.requests().len(), 1);
     assert_eq!(state(&bot, "Math Hints"), "inactive");
 
-    thread.clicks("bo", "Start experiment").await;
-    assert_snapshot!(thread.in_short(), @"‹Math Hints is started, as bo approved›");
+    assert_snapshot!(thread.outcome("bo", "Start experiment").await, @"‹Math Hints is started, as bo approved›");
     assert_eq!(state(&bot, "Math Hints"), "running");
     assert_eq!(model.requests().len(), 1);
     finish(bot, model).await;
@@ -158,8 +157,7 @@ async fn tools_that_are_called_together_are_answered_together() {
     ]);
     model.will_say("Math Hints is not running yet.");
 
-    let mut thread = bot.user("ana").says("how are things with math hints, compared to the rest?").await;
-    assert_snapshot!(thread.heard(), @"Math Hints is not running yet.");
+    assert_snapshot!(bot.user("ana").answer("how are things with math hints, compared to the rest?").await, @"Math Hints is not running yet.");
     let told = told(&model);
     assert_eq!((told.len(), told[2].as_str()), (3, "error: there is no tool `get_weather`"));
     finish(bot, model).await;
@@ -171,8 +169,7 @@ async fn words_of_the_model_mention_nobody_and_forge_no_link() {
     model.will_call("analyze_user_request", analysis("direct_answer"));
     model.will_say("Hello <!channel> and <@U0AAAAAAAAA>, see <https://example.com|your bank>.");
 
-    let mut thread = bot.user("ana").says("hello there, how do you do?").await;
-    assert_snapshot!(thread.heard(), @"Hello ‹!channel> and ‹@U0AAAAAAAAA>, see ‹`https://example.com`|your bank>.");
+    assert_snapshot!(bot.user("ana").answer("hello there, how do you do?").await, @"Hello ‹!channel> and ‹@U0AAAAAAAAA>, see ‹`https://example.com`|your bank>.");
     finish(bot, model).await;
 }
 
@@ -183,14 +180,7 @@ async fn without_its_model_the_bot_still_works_and_says_so() {
 
     let mut thread = bot.user("ana").says("list experiments").await;
     assert_snapshot!(thread.in_short(), @"
-    6 experiments:
-    Name | Status | Context | Conditions
-    Chat Tone | cancelled (completed) | livehint-ai | tutor-a 50%, tutor-b 50%
-    Class Hint Rollout | enrolling (running) | mathstream | control 34%, question-hint-default 33%, question-hint-tutorbot 33%
-    Concrete Fractions | archived | assign-prog | concrete 50%, abstract 50%
-    Lesson Video Hints | enrolling (running) | mathstream | control 34%, question-hint-default 33%, question-hint-tutorbot 33%
-    Math Hints | inactive | assign-prog | control 50%, variant 50%
-    Running Test | enrollmentComplete (paused) | assign-prog | control 50%, variant 50%
+    6 experiments: ⋯
     I worked without my language model this time, so I may have missed some nuance.
     ");
     assert_eq!(model.requests().len(), 2, "two attempts, and none in the rest of the turn");
@@ -216,8 +206,7 @@ async fn a_model_that_comes_back_is_used_in_the_next_turn() {
     model.is_down(false);
     model.will_call("analyze_user_request", analysis("direct_answer"));
     model.will_say("You are welcome!");
-    thread.says("ana", "@countersign thanks, that was quick").await;
-    assert_snapshot!(thread.heard(), @"You are welcome!");
+    assert_snapshot!(thread.answer("ana", "@countersign thanks, that was quick").await, @"You are welcome!");
     finish(bot, model).await;
 }
 
@@ -236,7 +225,7 @@ async fn several_requests_cost_one_analysis_and_one_call_each() {
 
     model.will_call("get_experiment_details", json!({ "experiment_id": "Math Hints", "form": "short" }));
     thread.clicks("bo", "Start experiment").await;
-    assert_snapshot!(thread.last(), @"
+    assert_snapshot!(thread.last_in_short(), @"
     Step 2 of 2
     *Math Hints* is enrolling (running) in `assign-prog`, comparing control 50%, variant 50%. Nobody is enrolled.
     [Stop] [In detail]
@@ -251,8 +240,7 @@ async fn what_nobody_here_can_do_is_declined_with_what_can_be_done() {
     found["capability"] = json!("unsupported");
     model.will_call("analyze_user_request", found);
 
-    let mut thread = bot.user("ana").says("could you get us some coffee?").await;
-    assert_snapshot!(thread.in_short(), @"
+    assert_snapshot!(bot.user("ana").answer("could you get us some coffee?").await, @"
     I cannot do that. What I can do here:
     • *Words*: _what is a decision point?_
     • *Version and health*: _is UpGrade running?_

@@ -17,46 +17,38 @@ async fn experiments_are_found_by_what_is_known_of_them() {
     thread.says("ana", "list experiments in assign-prog created this year, oldest first").await;
     let said = thread.heard();
     assert!(said.find("Math Hints") < said.find("Fresh Start"), "{said}");
-    thread.says("ana", "which experiments are tagged hints?").await;
-    assert_snapshot!(thread.in_short(), @"
+    assert_snapshot!(thread.answer("ana", "which experiments are tagged hints?").await, @"
     3 experiments (tagged hints):
     Name | Status | Context | Conditions
     Class Hint Rollout | enrolling (running) | mathstream | control 34%, question-hint-default 33%, question-hint-tutorbot 33%
     Lesson Video Hints | enrolling (running) | mathstream | control 34%, question-hint-default 33%, question-hint-tutorbot 33%
     Math Hints | inactive | assign-prog | control 50%, variant 50%
     ");
-    thread.says("ana", "search for experiments about fractions").await;
-    assert_snapshot!(thread.in_short(), @"
+    assert_snapshot!(thread.answer("ana", "search for experiments about fractions").await, @"
     1 experiment (about “fractions”):
     Name | Status | Context | Conditions
     Concrete Fractions | archived | assign-prog | concrete 50%, abstract 50%
     ");
-    thread.says("ana", "what is running in assign-prog?").await;
-    assert_snapshot!(thread.in_short(), @"
+    assert_snapshot!(thread.answer("ana", "what is running in assign-prog?").await, @"
     There are no experiments (running, in assign-prog).
     [Show all]
     ");
-    thread.says("ana", "what is running in asign-prog?").await;
-    assert_snapshot!(thread.in_short(), @"‹there is no “asign-prog”›");
-    thread.says("ana", "list experiments created since whenever").await;
-    assert_snapshot!(thread.in_short(), @"
+    assert_snapshot!(thread.answer("ana", "what is running in asign-prog?").await, @"‹there is no “asign-prog”›");
+    assert_snapshot!(thread.answer("ana", "list experiments created since whenever").await, @"
     I do not understand “*since whenever*” as a time.
     Say for example today, this week, last 3 days, or since 2026-11-01.
     ");
-    thread.says("ana", "list paused experiments in short").await;
-    assert_snapshot!(thread.in_short(), @"
+    assert_snapshot!(thread.answer("ana", "list paused experiments in short").await, @"
     1 experiment (paused):
     • *Running Test*: enrollmentComplete (paused)
     ");
-    thread.says("ana", "list paused experiments in detail").await;
-    assert_snapshot!(thread.in_short(), @"
+    assert_snapshot!(thread.answer("ana", "list paused experiments in detail").await, @"
     1 experiment (paused):
     Name | Status | Context | Conditions | Decision points | Tags | Created | Changed
     Running Test | enrollmentComplete (paused) | assign-prog | control 50%, variant 50% | SelectSection / area_model | test | ‹time› | ‹time›
     I read this less than a minute ago.
     [Look again]
     ");
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -81,8 +73,7 @@ async fn a_long_list_is_turned_page_by_page() {
     Pilot 09 | inactive | assign-prog | control 50%, variant 50%
     [Next 6]
     ");
-    thread.clicks("ana", "Next 6").await;
-    assert_snapshot!(thread.in_short(), @"
+    assert_snapshot!(thread.outcome("ana", "Next 6").await, @"
     Experiments 11–16 of 16 (inactive, in assign-prog):
     Name | Status | Context | Conditions
     Pilot 10 | inactive | assign-prog | control 50%, variant 50%
@@ -96,21 +87,17 @@ async fn a_long_list_is_turned_page_by_page() {
     ");
     thread.clicks("ana", "Previous 10").await;
     assert!(thread.heard().starts_with("Experiments 1–10 of 16"), "{}", thread.last());
-    thread.says("ana", "list experiments page 7").await;
-    assert_snapshot!(thread.in_short(), @"
+    assert_snapshot!(thread.answer("ana", "list experiments page 7").await, @"
     There are 3 pages of experiments, so page 7 is empty.
     [First page]
     ");
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_was_just_read_is_not_read_again() {
-    let bot = TestBot::start().await;
-    let mut thread = bot.user("ana").asks("what is archived?").await;
+    let (bot, mut thread) = TestBot::asked("ana", "what is archived?").await;
     let asked = bot.upgrade.ledger().len();
-    thread.says("ana", "what is archived?").await;
-    assert_snapshot!(thread.in_short(), @"
+    assert_snapshot!(thread.answer("ana", "what is archived?").await, @"
     1 experiment (archived):
     Name | Status | Context | Conditions
     Concrete Fractions | archived | assign-prog | concrete 50%, abstract 50%
@@ -124,5 +111,4 @@ async fn what_was_just_read_is_not_read_again() {
     bot.clock.advance(std::time::Duration::from_secs(180));
     thread.says("ana", "what is archived?").await;
     assert!(!thread.heard().contains("I read this"), "{}", thread.last());
-    bot.finish().await;
 }

@@ -17,11 +17,9 @@ async fn all_of_a_kind_are_archived_with_one_decision() {
     *Second Pilot*  cancelled (completed) → *archived*
     *Enrolled*  nobody
     One decision for all of them; I say what became of each.
-    Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
-    [Archive 2 experiments] [Don't archive] [Show all]
+    ‹ana asks, anyone may decide› [Archive 2 experiments] [Don't archive] [Show all]
     ");
-    thread.clicks("bo", "Archive 2 experiments").await;
-    assert_snapshot!(thread.in_short(), @"
+    assert_snapshot!(thread.outcome("bo", "Archive 2 experiments").await, @"
     *Archive 2 experiments?* ⋯
     Approved by @bo · ‹time›
     ✅ Archived 2 experiments: “Pilot”, “Second Pilot”.
@@ -33,20 +31,17 @@ async fn all_of_a_kind_are_archived_with_one_decision() {
         assert_eq!(bot.upgrade.experiment(name).unwrap()["state"], "archived");
     }
     assert_eq!(bot.upgrade.experiment("Chat Tone").unwrap()["state"], "completed", "it is of another context");
-    thread.says("ana", "archive all completed experiments in assign-prog").await;
-    assert_snapshot!(thread.in_short(), @"
+    assert_snapshot!(thread.answer("ana", "archive all completed experiments in assign-prog").await, @"
     No experiment is like that, so there is nothing to change.
     [Show all]
     ");
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn those_that_start_together_may_share_a_point() {
     let bot = TestBot::start().await;
     bot.upgrade.has("Pilot", "inactive");
-    let mut thread = bot.user("ana").says("start all inactive experiments in assign-prog").await;
-    assert_snapshot!(thread.in_short(), @"
+    assert_snapshot!(bot.user("ana").answer("start all inactive experiments in assign-prog").await, @"
     *Start 2 experiments?*
     *Math Hints*  inactive → *enrolling (running)*
     *Pilot*  inactive → *enrolling (running)*
@@ -54,10 +49,8 @@ async fn those_that_start_together_may_share_a_point() {
     ⚠️ “*Math Hints*”: “*Pilot*”, enrolling (running), has SelectSection / absolute_value_plot_equality too: each person takes part in only one experiment at a point.
     ⚠️ “*Pilot*”: “*Math Hints*”, enrolling (running), has SelectSection / absolute_value_plot_equality too: each person takes part in only one experiment at a point.
     One decision for all of them; I say what became of each.
-    Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
-    [Start 2 experiments] [Don't start] [Show all]
+    ‹ana asks, anyone may decide› [Start 2 experiments] [Don't start] [Show all]
     ");
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -72,16 +65,14 @@ async fn what_became_of_each_is_said() {
     *Enrolled*  24 people in all
     One decision for all of them; I say what became of each.
     Left out: Chat Tone (it is cancelled (completed)).
-    Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
-    [Stop 2 experiments] [Don't stop] [Show all]
+    ‹ana asks, anyone may decide› [Stop 2 experiments] [Don't stop] [Show all]
     ");
     bot.upgrade.will(Fault {
         kind: Kind::Fail(400),
         when: When::BeforeEffect,
         only: Some("POST /api/experiments/state".into()),
     });
-    thread.clicks("ana", "Stop 2 experiments").await;
-    assert_snapshot!(thread.in_short(), @"
+    assert_snapshot!(thread.outcome("ana", "Stop 2 experiments").await, @"
     *Stop 2 experiments?* ⋯
     Approved by @ana · ‹time›
     ❌ 1 of 2: stopped “*Lesson Video Hints*”. Not “*Pilot*”: UpGrade said: `a web page with status 400, not an answer; check the address`. I checked: it was not changed.
@@ -89,32 +80,25 @@ async fn what_became_of_each_is_said() {
     ---
     @ana *Stop 2 experiments* did not work for all of them. 1 of 2: stopped “*Lesson Video Hints*”. Not “*Pilot*”: UpGrade said: `a web page with status 400, not an answer; check the address`. I checked: it was not changed.
     ");
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_start_is_scheduled_and_taken_back() {
-    let bot = TestBot::start().await;
-    let mut thread = bot.user("ana").says("schedule Math Hints").await;
+    let (bot, mut thread) = TestBot::hears("ana", "schedule Math Hints").await;
     assert_snapshot!(thread.heard(), @"When should “Math Hints” start by itself? Such as 2027-01-15 09:00 (UTC).");
-    thread.says("ana", "2020-01-15").await;
-    assert_snapshot!(thread.heard(), @"2020-01-15 00:00 UTC is over. It has to be a moment to come.");
-    thread.says("ana", "schedule Math Hints for 2099-01-15 09:00").await;
-    assert_snapshot!(thread.in_short(), @"
+    assert_snapshot!(thread.answer("ana", "2020-01-15").await, @"2020-01-15 00:00 UTC is over. It has to be a moment to come.");
+    assert_snapshot!(thread.answer("ana", "schedule Math Hints for 2099-01-15 09:00").await, @"
     *Schedule “Math Hints”?*
     *Status*  inactive → *scheduled*
     *Context*  `assign-prog`
     *Starts*  2099-01-15 09:00 UTC
     *Conditions*  control 50%, variant 50%
     *Decision points*  SelectSection / absolute_value_plot_equality
-    *Enrolled*  nobody
-    *Same points*  no other live experiment
+    ‹nobody is enrolled, and nobody else is at the point›
     UpGrade starts it by itself, where its scheduler is set up.
-    Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
-    [Schedule experiment] [Don't schedule] [Edit…] [Show all]
+    ‹ana asks, anyone may decide› [Schedule experiment] [Don't schedule] [Edit…] [Show all]
     ");
-    thread.clicks("ana", "Schedule experiment").await;
-    assert_snapshot!(thread.in_short(), @"
+    assert_snapshot!(thread.outcome("ana", "Schedule experiment").await, @"
     *Schedule “Math Hints”?* ⋯
     Approved by @ana · ‹time›
     ✅ Scheduled “Math Hints”: it starts on 2099-01-15 09:00 UTC.
@@ -125,38 +109,30 @@ async fn a_start_is_scheduled_and_taken_back() {
     ");
     let now = bot.upgrade.experiment("Math Hints").unwrap();
     assert_eq!((&now["state"], &now["startOn"]), (&"scheduled".into(), &"2099-01-15T09:00:00.000Z".into()));
-    thread.clicks("ana", "Undo: unschedule it").await;
-    assert_snapshot!(thread.in_short(), @"
+    assert_snapshot!(thread.outcome("ana", "Undo: unschedule it").await, @"
     *Unschedule “Math Hints”?*
     *Status*  scheduled → *inactive*
     *Context*  `assign-prog`
-    *Enrolled*  nobody
-    *Same points*  no other live experiment
+    ‹nobody is enrolled, and nobody else is at the point›
     This takes back what was done ‹time›: Scheduled “Math Hints”: it starts on 2099-01-15 09:00 UTC.
-    Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
-    [Unschedule experiment] [Keep the date] [Edit…] [Show all]
+    ‹ana asks, anyone may decide› [Unschedule experiment] [Keep the date] [Edit…] [Show all]
     ");
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn only_what_is_completed_is_archived() {
-    let bot = TestBot::start().await;
-    let mut thread = bot.user("ana").says("archive Math Hints").await;
+    let (_bot, mut thread) = TestBot::hears("ana", "archive Math Hints").await;
     assert_snapshot!(thread.in_short(), @"
     “*Math Hints*” is inactive, and from there it cannot become archived. It can become: scheduled, enrolling (running), cancelled (completed).
     [schedule Math Hints] [start Math Hints] [cancel Math Hints]
     ");
-    thread.says("ana", "archive Chat Tone").await;
-    assert_snapshot!(thread.in_short(), @"
+    assert_snapshot!(thread.answer("ana", "archive Chat Tone").await, @"
     *Archive “Chat Tone”?*
     *Status*  cancelled (completed) → *archived*
     *Context*  `livehint-ai`
     *Enrolled*  24 people
     *Same points*  no other live experiment
     Its design and results are kept; it cannot be started from there.
-    Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
-    [Archive experiment] [Don't archive] [Edit…] [Show all]
+    ‹ana asks, anyone may decide› [Archive experiment] [Don't archive] [Edit…] [Show all]
     ");
-    bot.finish().await;
 }

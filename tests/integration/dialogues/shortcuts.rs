@@ -8,6 +8,7 @@ use serde_json::json;
 
 use crate::support::{
     bot::{TestBot, eventually},
+    short::in_short,
     thread::Thread,
 };
 
@@ -47,31 +48,28 @@ async fn somebody_asks_about_a_message() {
     ");
     assert_snapshot!(thread.told("bo"), @"I am on it and answer in this thread.");
     assert!(window(&bot, "bo").is_none());
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_thread_is_exported_from_the_menu_of_a_message() {
-    let bot = TestBot::start().await;
-    let mut thread = bot.user("ana").says("start Math Hints").await;
+    let (bot, mut thread) = TestBot::hears("ana", "start Math Hints").await;
     thread.clicks("bo", "Start experiment").await;
     let card = thread.messages()[0].ts.clone();
     bot.slack.uses_shortcut("bo", "export_thread", Some(("experiments", &card))).await.unwrap();
     eventually("files", || files(&thread).len() == 2).await;
     bot.settled().await;
     assert_snapshot!(thread.told("bo"), @"The notebook of the thread “start Math Hints” in <#C1> is on its way into it: one file to read, one to check. · ‹open the thread›");
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_notebook_is_had_by_command() {
     let bot = TestBot::start().await;
     let ana = bot.user("ana");
-    assert_snapshot!(ana.types("/countersign notebook").await, @"
+    assert_snapshot!(in_short(&ana.types("/countersign notebook").await), @"
     You have not asked for a change yet, so I don't know which thread you mean.
     Put the link to a message of the thread after the word, or use “Export this thread” in its menu.
     ");
-    assert_snapshot!(ana.types("/countersign notebook Math Hints").await, @"
+    assert_snapshot!(in_short(&ana.types("/countersign notebook Math Hints").await), @"
     That is no link to a message. Use “Copy link” in the menu of any message of the thread.
     For example: `/countersign notebook https://…/archives/C…/p…`
     ");
@@ -89,7 +87,6 @@ async fn a_notebook_is_had_by_command() {
     bot.clock.advance(Duration::from_secs(1));
     ana.writes("stop Lesson Video Hints").await;
     assert_snapshot!(ana.types_in("general", "/countersign notebook").await, @"The notebook of the thread “stop Lesson Video Hints” in our direct messages is on its way into it: one file to read, one to check. · ‹open the thread›");
-    bot.finish().await;
 }
 
 /// The names of the files in a thread.

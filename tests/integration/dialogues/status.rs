@@ -6,24 +6,19 @@ use crate::support::bot::TestBot;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn starting_an_experiment_waits_for_a_person() {
-    let bot = TestBot::start().await;
-    let mut thread = bot.user("ana").says("start the Math Hints experiment").await;
+    let (bot, mut thread) = TestBot::hears("ana", "start the Math Hints experiment").await;
     assert_snapshot!(thread.in_short(), @"‹Start “Math Hints”, open›");
     assert_eq!(bot.upgrade.experiment("Math Hints").unwrap()["state"], "inactive", "nothing happens before a click");
 
-    thread.clicks("bo", "Start experiment").await;
-    assert_snapshot!(thread.in_short(), @"‹Math Hints is started, as bo approved›");
+    assert_snapshot!(thread.outcome("bo", "Start experiment").await, @"‹Math Hints is started, as bo approved›");
     assert_eq!(bot.upgrade.experiment("Math Hints").unwrap()["state"], "running");
     assert_eq!(bot.upgrade.effects().len(), 1);
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_rejected_start_changes_nothing() {
-    let bot = TestBot::start().await;
-    let mut thread = bot.user("ana").asks("start Math Hints").await;
-    thread.clicks("bo", "Don't start").await;
-    assert_snapshot!(thread.in_short(), @"
+    let (bot, mut thread) = TestBot::asked("ana", "start Math Hints").await;
+    assert_snapshot!(thread.outcome("bo", "Don't start").await, @"
     *Start “Math Hints”?* ⋯
     Rejected by @bo · ‹time›
     [Change and ask again…]
@@ -35,8 +30,7 @@ async fn a_rejected_start_changes_nothing() {
 
     thread.says("ana", "start Math Hints").await;
     thread.skip();
-    thread.clicks("ana", "Don't start").await;
-    assert_snapshot!(thread.in_short(), @"
+    assert_snapshot!(thread.outcome("ana", "Don't start").await, @"
     *Start “Math Hints”?* ⋯
     Withdrawn by @ana · ‹time›
     [Change and ask again…]
@@ -44,32 +38,25 @@ async fn a_rejected_start_changes_nothing() {
     @ana *Start “Math Hints”* was withdrawn, so nothing was changed.
     ");
     assert!(bot.upgrade.effects().is_empty());
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_so_already_needs_no_card() {
-    let bot = TestBot::start().await;
-    let mut thread = bot.user("ana").says("Stop the Running Test experiment").await;
+    let (bot, mut thread) = TestBot::hears("ana", "Stop the Running Test experiment").await;
     assert_snapshot!(thread.heard(), @"“*Running Test*” is already stopped (enrollmentComplete), so there is nothing to change.");
-    thread.says("ana", "start Lesson Video Hints").await;
-    assert_snapshot!(thread.heard(), @"“*Lesson Video Hints*” is already running (enrolling), so there is nothing to change.");
-    thread.says("ana", "start Chat Tone").await;
-    assert_snapshot!(thread.in_short(), @"
+    assert_snapshot!(thread.answer("ana", "start Lesson Video Hints").await, @"“*Lesson Video Hints*” is already running (enrolling), so there is nothing to change.");
+    assert_snapshot!(thread.answer("ana", "start Chat Tone").await, @"
     “*Chat Tone*” is cancelled (completed), and from there it cannot become enrolling (running). It can become: archived.
     [archive Chat Tone]
     ");
     assert!(bot.upgrade.effects().is_empty());
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn stopping_can_be_undone_with_a_card_of_its_own() {
-    let bot = TestBot::start().await;
-    let mut thread = bot.user("ana").says("stop Lesson Video Hints").await;
+    let (bot, mut thread) = TestBot::hears("ana", "stop Lesson Video Hints").await;
     assert_snapshot!(thread.in_short(), @"‹Stop “Lesson Video Hints”, open›");
-    thread.clicks("ana", "Stop experiment").await;
-    assert_snapshot!(thread.in_short(), @"
+    assert_snapshot!(thread.outcome("ana", "Stop experiment").await, @"
     *Stop “Lesson Video Hints”?* ⋯
     Approved by @ana · ‹time›
     ✅ Stopped “Lesson Video Hints”: it takes nobody new.
@@ -78,8 +65,7 @@ async fn stopping_can_be_undone_with_a_card_of_its_own() {
     @ana “*Lesson Video Hints*”: done. What next?
     [Show details]
     ");
-    thread.clicks("ana", "Undo: resume it").await;
-    assert_snapshot!(thread.in_short(), @"
+    assert_snapshot!(thread.outcome("ana", "Undo: resume it").await, @"
     *Resume “Lesson Video Hints”?*
     *Status*  enrollmentComplete (paused) → *enrolling (running)*
     *Context*  `mathstream`
@@ -88,11 +74,9 @@ async fn stopping_can_be_undone_with_a_card_of_its_own() {
     *Enrolled*  24 people
     *Same points*  no other live experiment
     This takes back what was done ‹time›: Stopped “Lesson Video Hints”: it takes nobody new.
-    Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
-    [Resume experiment] [Don't resume] [Edit…] [Show all]
+    ‹ana asks, anyone may decide› [Resume experiment] [Don't resume] [Edit…] [Show all]
     ");
-    thread.clicks("ana", "Resume experiment").await;
-    assert_snapshot!(thread.in_short(), @"
+    assert_snapshot!(thread.outcome("ana", "Resume experiment").await, @"
     *Resume “Lesson Video Hints”?* ⋯
     Approved by @ana · ‹time›
     ✅ Resumed “Lesson Video Hints”: it is enrolling again.
@@ -102,13 +86,11 @@ async fn stopping_can_be_undone_with_a_card_of_its_own() {
     [Show details]
     ");
     assert_eq!(bot.upgrade.experiment("Lesson Video Hints").unwrap()["state"], "running");
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn cancelling_is_for_good() {
-    let bot = TestBot::start().await;
-    let mut thread = bot.user("ana").says("cancel Running Test").await;
+    let (_bot, mut thread) = TestBot::hears("ana", "cancel Running Test").await;
     assert_snapshot!(thread.in_short(), @"
     *Cancel “Running Test”?*
     *Status*  enrollmentComplete (paused) → *cancelled (completed)*
@@ -121,8 +103,7 @@ async fn cancelling_is_for_good() {
     ");
     thread.clicks("ana", "Cancel experiment").await;
     assert!(thread.told("ana").contains("another person has to approve it"), "what cannot be undone needs two");
-    thread.clicks("bo", "Cancel experiment").await;
-    assert_snapshot!(thread.in_short(), @"
+    assert_snapshot!(thread.outcome("bo", "Cancel experiment").await, @"
     *Cancel “Running Test”?* ⋯
     Approved by @bo · ‹time›
     ✅ Cancelled “Running Test”: it gives nobody a condition any more.
@@ -131,57 +112,47 @@ async fn cancelling_is_for_good() {
     @ana “*Running Test*”: done, approved by bo. What next?
     [Show details]
     ");
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_misspelt_name_is_suggested_and_the_button_leads_to_the_card() {
-    let bot = TestBot::start().await;
-    let mut thread = bot.user("ana").says("Start math hint").await;
+    let (_bot, mut thread) = TestBot::hears("ana", "Start math hint").await;
     assert_snapshot!(thread.in_short(), @"
     There is no experiment “*math hint*”. Did you mean “*Math Hints*”?
     [Math Hints]
     ");
-    thread.clicks("ana", "Math Hints").await;
-    assert_snapshot!(thread.in_short(), @"‹Start “Math Hints”, open›");
-    bot.finish().await;
+    assert_snapshot!(thread.outcome("ana", "Math Hints").await, @"‹Start “Math Hints”, open›");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn without_a_name_it_is_asked_for() {
-    let bot = TestBot::start().await;
-    let mut thread = bot.user("ana").says("start an experiment").await;
+    let (_bot, mut thread) = TestBot::hears("ana", "start an experiment").await;
     assert_snapshot!(thread.in_short(), @"
     Which experiment?
     Possible: Chat Tone, Class Hint Rollout, Concrete Fractions, Lesson Video Hints, Math Hints, Running Test
     [Chat Tone] [Class Hint Rollout] [Concrete Fractions] [Lesson Video Hints] [Math Hints]
     ");
-    thread.says("ana", "Zebra").await;
-    assert_snapshot!(thread.in_short(), @"
+    assert_snapshot!(thread.answer("ana", "Zebra").await, @"
     There is no experiment “*Zebra*”.
     [Show all]
     ");
     thread.says("ana", "Math Hints").await;
     assert!(thread.heard().contains("[Start experiment]"));
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn twins_are_told_apart_before_anything_is_asked() {
     let bot = TestBot::start().await;
     bot.upgrade.has("Math Hints", "inactive");
-    let mut thread = bot.user("ana").says("start Math Hints").await;
-    assert_snapshot!(thread.in_short(), @"
+    assert_snapshot!(bot.user("ana").answer("start Math Hints").await, @"
     There are several experiments “*Math Hints*”. Which one do you mean?
     [assign-prog, inactive, id ‹id›…] [assign-prog, inactive, id ‹id›…]
     ");
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_was_done_in_a_thread_is_told_with_who_approved_it() {
-    let bot = TestBot::start().await;
-    let mut thread = bot.user("ana").says("what have we accomplished?").await;
+    let (_bot, mut thread) = TestBot::hears("ana", "what have we accomplished?").await;
     assert_snapshot!(thread.in_short(), @"
     Nothing was changed in this thread so far.
     [List experiments]
@@ -196,31 +167,25 @@ async fn what_was_done_in_a_thread_is_told_with_who_approved_it() {
         thread.clicks(by, label).await;
     }
     thread.skip();
-    thread.says("cy", "@countersign What have we accomplished?").await;
-    assert_snapshot!(thread.in_short(), @"
+    assert_snapshot!(thread.answer("cy", "@countersign What have we accomplished?").await, @"
     3 changes in this thread:
     • ✅ Started “Math Hints”: it is enrolling now. · ‹time› · asked by @ana, approved by @bo
     • ✅ Renamed “Chat Tone” to “Tutor Tone”. · ‹time› · asked by @ana, approved by @ana
     • ✅ Deleted “Concrete Fractions”. · ‹time› · asked by @ana, approved by @bo
     ");
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn not_wishing_and_wondering_change_nothing() {
-    let bot = TestBot::start().await;
-    let mut thread = bot.user("ana").says("should I start Math Hints?").await;
+    let (bot, mut thread) = TestBot::hears("ana", "should I start Math Hints?").await;
     assert_snapshot!(thread.in_short(), @"
     Math Hints ⋯
     Whether to do it is for you to decide. To ask for it, say “start Math Hints”: I then show a card, and nothing is changed before it is approved.
-    ⋯
+    [Start] [In detail]
     ");
-    thread.says("ana", "don't start it").await;
-    assert_snapshot!(thread.heard(), @"All right, nothing was started.");
+    assert_snapshot!(thread.answer("ana", "don't start it").await, @"All right, nothing was started.");
     thread.says("ana", "start it").await;
     thread.skip();
-    thread.says("bo", "@countersign wait, don't start it").await;
-    assert_snapshot!(thread.heard(), @"All right, nothing was started. A card is open: Start “Math Hints”? Press **Start experiment** or **Don't start** on it, or type just “yes” or “no” in this thread.");
+    assert_snapshot!(thread.answer("bo", "@countersign wait, don't start it").await, @"All right, nothing was started. A card is open: Start “Math Hints”? Press **Start experiment** or **Don't start** on it, or type just “yes” or “no” in this thread.");
     assert!(bot.upgrade.effects().is_empty());
-    bot.finish().await;
 }

@@ -16,8 +16,7 @@ async fn what_is_created_is_started_next_each_with_its_card() {
     ⋯
     ");
 
-    thread.clicks("bo", "Create experiment").await;
-    assert_snapshot!(thread.in_short(), @"
+    assert_snapshot!(thread.outcome("bo", "Create experiment").await, @"
     *Create “Foo”?* ⋯
     Approved by @bo · ‹time›
     ✅ Created “Foo”. It is inactive until somebody starts it.
@@ -25,22 +24,11 @@ async fn what_is_created_is_started_next_each_with_its_card() {
     ---
     @ana “*Foo*”: done, approved by bo. Next: start it.
     ---
-    *Start “Foo”?*
-    *Status*  inactive → *enrolling (running)*
-    *Context*  `assign-prog`
-    *Conditions*  control 70%, variant 30%
-    *Decision points*  SelectSection / area_model
-    *Enrolled*  nobody
-    *Same points*  “*Running Test*”, enrollmentComplete (paused), at SelectSection / area_model
-    ⚠️ “*Running Test*”, enrollmentComplete (paused), has SelectSection / area_model too: each person takes part in only one experiment at a point.
-    Step 2 of 2.
-    Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
-    [Start experiment] [Don't start] [Edit…] [Show all]
+    ‹Start “Foo”, open as the second step›
     ");
     assert_eq!(bot.upgrade.effects().len(), 1, "the second card waits");
 
-    thread.clicks("bo", "Start experiment").await;
-    assert_snapshot!(thread.in_short(), @"
+    assert_snapshot!(thread.outcome("bo", "Start experiment").await, @"
     *Start “Foo”?* ⋯
     Approved by @bo · ‹time›
     ✅ Started “Foo”: it is enrolling now.
@@ -50,29 +38,24 @@ async fn what_is_created_is_started_next_each_with_its_card() {
     [Show details]
     ");
     assert_eq!(bot.upgrade.experiment("Foo").unwrap()["state"], "running");
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn questions_are_answered_one_after_the_other() {
     let bot = TestBot::start().await;
-    let mut thread = bot.user("ana").says("list the running experiments; then show details of Math Hints").await;
-    assert_snapshot!(thread.in_short(), @"
+    assert_snapshot!(bot.user("ana").answer("list the running experiments; then show details of Math Hints").await, @"
     Step 1 of 2
     ‹running experiments›
     ---
     Step 2 of 2
-    ‹Math Hints in full›
+    ‹Math Hints in full› [Start] [In detail]
     ");
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_rejected_step_is_the_end_of_it() {
-    let bot = TestBot::start().await;
-    let mut thread = bot.user("ana").asks("1. start Math Hints\n2. show it\n3. stop it").await;
-    thread.clicks("bo", "Don't start").await;
-    assert_snapshot!(thread.in_short(), @"
+    let (_bot, mut thread) = TestBot::asked("ana", "1. start Math Hints\n2. show it\n3. stop it").await;
+    assert_snapshot!(thread.outcome("bo", "Don't start").await, @"
     *Start “Math Hints”?* ⋯
     Step 1 of 3. When it is done: show it; stop it.
     Rejected by @bo · ‹time›
@@ -82,16 +65,13 @@ async fn a_rejected_step_is_the_end_of_it() {
     To ask for something else, press *Change and ask again…* on the card, or tell me here.
     I did not go on to: show it; stop it.
     ");
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_step_that_fails_is_the_end_of_it() {
-    let bot = TestBot::start().await;
-    let mut thread = bot.user("ana").asks("start Math Hints and then show it").await;
+    let (bot, mut thread) = TestBot::asked("ana", "start Math Hints and then show it").await;
     bot.upgrade.fails_next(400, When::BeforeEffect, Some("POST"));
-    thread.clicks("bo", "Start experiment").await;
-    assert_snapshot!(thread.in_short(), @"
+    assert_snapshot!(thread.outcome("bo", "Start experiment").await, @"
     *Start “Math Hints”?* ⋯
     Step 1 of 2. When it is done: show it.
     Approved by @bo · ‹time›
@@ -101,21 +81,18 @@ async fn a_step_that_fails_is_the_end_of_it() {
     @ana, @bo *Start “Math Hints”* did not work. UpGrade refused this: a web page with status 400, not an answer; check the address. I checked: nothing was changed. Ask again with that corrected.
     I did not go on to: show it.
     ");
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_question_in_between_is_answered_and_the_rest_follows() {
-    let bot = TestBot::start().await;
-    let mut thread = bot.user("ana").says("Create experiment Foo in assign-prog and start it").await;
+    let (_bot, mut thread) = TestBot::hears("ana", "Create experiment Foo in assign-prog and start it").await;
     assert_snapshot!(thread.in_short(), @"
     Where does it take place? I need a decision point: site / target.
     Possible: SelectSection / absolute_value_plot_equality, SelectSection / area_model, SelectSection / fraction_intro, SelectProblem / absolute_value_plot_equality, SelectProblem / area_model, SelectProblem / fraction_intro
     After that: start it.
     [SelectSection / absolute_value_plot_equality] [SelectSection / area_model] [SelectSection / fraction_intro] [SelectProblem / absolute_value_plot_equality] [SelectProblem / area_model]
     ");
-    thread.says("ana", "SelectSection/area_model").await;
-    assert_snapshot!(thread.in_short(), @"
+    assert_snapshot!(thread.answer("ana", "SelectSection/area_model").await, @"
     *Create “Foo”?* ⋯
     *Conditions*  control 50%, variant 50%
     ⋯
@@ -127,8 +104,7 @@ async fn a_question_in_between_is_answered_and_the_rest_follows() {
     Step 1 of 2. When it is done: start it.
     ⋯
     ");
-    thread.clicks("bo", "Create experiment").await;
-    assert_snapshot!(thread.in_short(), @"
+    assert_snapshot!(thread.outcome("bo", "Create experiment").await, @"
     *Create “Foo”?* ⋯
     Approved by @bo · ‹time›
     ✅ Created “Foo”. It is inactive until somebody starts it.
@@ -136,34 +112,22 @@ async fn a_question_in_between_is_answered_and_the_rest_follows() {
     ---
     @ana “*Foo*”: done, approved by bo. Next: start it.
     ---
-    *Start “Foo”?*
-    *Status*  inactive → *enrolling (running)*
-    *Context*  `assign-prog`
+    *Start “Foo”?* ⋯
     *Conditions*  control 50%, variant 50%
-    *Decision points*  SelectSection / area_model
-    *Enrolled*  nobody
-    *Same points*  “*Running Test*”, enrollmentComplete (paused), at SelectSection / area_model
-    ⚠️ “*Running Test*”, enrollmentComplete (paused), has SelectSection / area_model too: each person takes part in only one experiment at a point.
-    Step 2 of 2.
-    Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
-    [Start experiment] [Don't start] [Edit…] [Show all]
+    ⋯
     ");
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn never_mind_ends_the_rest() {
-    let bot = TestBot::start().await;
-    let mut thread = bot.user("ana").asks("Create experiment Foo in assign-prog and start it").await;
-    thread.says("ana", "never mind").await;
-    assert_snapshot!(thread.in_short(), @"
+    let (bot, mut thread) = TestBot::asked("ana", "Create experiment Foo in assign-prog and start it").await;
+    assert_snapshot!(thread.answer("ana", "never mind").await, @"
     All right, I let that go. Nothing was changed.
     What was to follow your earlier request is not done: start it.
     ");
 
     let mut thread = bot.user("ana").asks("start Math Hints and then show it").await;
-    thread.says("ana", "never mind").await;
-    assert_snapshot!(thread.in_short(), @"
+    assert_snapshot!(thread.answer("ana", "never mind").await, @"
     *Start “Math Hints”?* ⋯
     Step 1 of 2. When it is done: show it.
     Withdrawn by @ana · ‹time›
@@ -172,7 +136,6 @@ async fn never_mind_ends_the_rest() {
     @ana *Start “Math Hints”* was withdrawn, so nothing was changed.
     I did not go on to: show it.
     ");
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -181,10 +144,7 @@ async fn what_is_said_meanwhile_neither_loses_nor_mixes_the_steps() {
     let root = {
         let mut thread = bot.user("ana").asks("start Math Hints and then show it in short").await;
         thread.says("bo", "@countersign show Running Test in short").await;
-        thread
-            .says("bo", "@countersign list the paused experiments, then pause Lesson Video Hints and show it in short")
-            .await;
-        assert_snapshot!(thread.in_short(), @"
+        assert_snapshot!(thread.answer("bo", "@countersign list the paused experiments, then pause Lesson Video Hints and show it in short").await, @"
         *Running Test* is enrollmentComplete (paused) in `assign-prog`, comparing control 50%, variant 50%. 24 people are enrolled.
         [Resume] [In detail]
         ---
@@ -203,8 +163,7 @@ async fn what_is_said_meanwhile_neither_loses_nor_mixes_the_steps() {
     bot.restart().await;
     let mut thread = Thread::new(&bot, "experiments", root);
     thread.skip();
-    thread.clicks("bo", "Start experiment").await;
-    assert_snapshot!(thread.in_short(), @"
+    assert_snapshot!(thread.outcome("bo", "Start experiment").await, @"
     *Start “Math Hints”?* ⋯
     Step 1 of 2. When it is done: show it in short.
     Approved by @bo · ‹time›
@@ -217,8 +176,7 @@ async fn what_is_said_meanwhile_neither_loses_nor_mixes_the_steps() {
     *Math Hints* is enrolling (running) in `assign-prog`, comparing control 50%, variant 50%. Nobody is enrolled.
     [Stop] [In detail]
     ");
-    thread.clicks("bo", "Stop experiment").await;
-    assert_snapshot!(thread.in_short(), @"
+    assert_snapshot!(thread.outcome("bo", "Stop experiment").await, @"
     *Stop “Lesson Video Hints”?* ⋯
     Step 2 of 3. When it is done: show it in short.
     Approved by @bo · ‹time›
@@ -232,7 +190,6 @@ async fn what_is_said_meanwhile_neither_loses_nor_mixes_the_steps() {
     *Lesson Video Hints* is enrollmentComplete (paused) in `mathstream`, comparing control 34%, question-hint-default 33%, question-hint-tutorbot 33%. 24 people are enrolled.
     [Resume] [In detail]
     ");
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -240,8 +197,7 @@ async fn a_correction_of_the_card_keeps_what_follows() {
     let bot = TestBot::start().await;
     let said = "Create experiment Foo in assign-prog at SelectSection/area_model weights 70/30 and start it";
     let mut thread = bot.user("ana").asks(said).await;
-    thread.says("ana", "no, at 60/40").await;
-    assert_snapshot!(thread.in_short(), @"
+    assert_snapshot!(thread.answer("ana", "no, at 60/40").await, @"
     *Create “Foo”?*
     Replaced by a newer request · ‹time› · ‹the newer card›
     [Show all]
@@ -258,20 +214,16 @@ async fn a_correction_of_the_card_keeps_what_follows() {
     Takes the place of the open card: Create “Foo”.
     ⋯
     ");
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_wish_to_do_something_else_ends_the_rest() {
-    let bot = TestBot::start().await;
-    let mut thread = bot.user("ana").asks("Create experiment Foo in assign-prog and start it").await;
-    thread.says("ana", "start Math Hints").await;
-    assert_snapshot!(thread.in_short(), @"
+    let (_bot, mut thread) = TestBot::asked("ana", "Create experiment Foo in assign-prog and start it").await;
+    assert_snapshot!(thread.answer("ana", "start Math Hints").await, @"
     What was to follow your earlier request is not done: start it.
     ---
     ‹Start “Math Hints”, open›
     ");
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -281,12 +233,11 @@ async fn more_than_eight_are_too_many() {
     let all: Vec<_> = names.iter().chain(&names).map(|name| format!("- show {name} in short")).collect();
     let thread = bot.user("ana").says(&all.join("\n")).await;
     assert_eq!(thread.messages().len(), 8);
-    assert_snapshot!(thread.last(), @"
+    assert_snapshot!(thread.last_in_short(), @"
     Step 8 of 8
     *Chat Tone* is cancelled (completed) in `livehint-ai`, comparing tutor-a 50%, tutor-b 50%. 24 people are enrolled.
     I read this less than a minute ago.
     I do up to 8 requests of a message, so I left out the last 2.
     [Archive] [In detail] [Look again]
     ");
-    bot.finish().await;
 }

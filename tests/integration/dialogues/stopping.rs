@@ -32,7 +32,6 @@ async fn a_run_ends_while_it_waits_for_an_answer() {
     bot.upgrade.is_well();
     thread.says("ana", "@countersign is UpGrade running?").await;
     assert!(thread.heard().contains("UpGrade is running"), "and it goes on with what is said next");
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -46,39 +45,32 @@ async fn a_waiting_card_is_closed_by_who_may() {
     • *Start “Math Hints”* · asked by @ana
     Only the person who asked, or one who may decide, can close them.
     ");
-    thread.says("ana", "Stop!").await;
-    assert_snapshot!(thread.in_short(), @"
+    assert_snapshot!(thread.answer("ana", "Stop!").await, @"
     *Start “Math Hints”?* ⋯
     Withdrawn by @ana · ‹time›
     [Change and ask again…]
     ---
     @ana *Start “Math Hints”* was withdrawn, so nothing was changed.
     ");
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_card_that_another_person_closes_names_them() {
-    let bot = TestBot::start().await;
-    let mut thread = bot.user("ana").asks("start Math Hints").await;
+    let (_bot, mut thread) = TestBot::asked("ana", "start Math Hints").await;
     thread.says("cy", "stop").await;
     let heard = thread.heard();
     assert!(heard.contains("Closed by @cy · ‹time›"), "{heard}");
     assert!(heard.ends_with("@ana *Start “Math Hints”* was closed by @cy, so nothing was changed."), "{heard}");
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn where_nothing_is_done_there_is_nothing_to_stop() {
-    let bot = TestBot::start().await;
-    let mut thread = bot.user("ana").asks("is UpGrade running?").await;
+    let (bot, mut thread) = TestBot::asked("ana", "is UpGrade running?").await;
     thread.says("ana", "stop").await;
     assert_eq!(thread.heard(), "", "nobody said it to the bot");
-    thread.says("ana", "@countersign stop").await;
-    assert_snapshot!(thread.heard(), @"Nothing is being done here, so there is nothing to stop.");
+    assert_snapshot!(thread.answer("ana", "@countersign stop").await, @"Nothing is being done here, so there is nothing to stop.");
     let root = bot.slack.says("bo", "experiments", "lunch?", None).unwrap();
     let others = Thread::new(&bot, "experiments", root);
     others.says("cy", "stop").await;
     assert!(others.messages().is_empty(), "two people talking");
-    bot.finish().await;
 }

@@ -57,8 +57,7 @@ fn counts(thread: &Thread<'_>) -> BTreeMap<String, u64> {
 /// A thread in which Math Hints was started.
 pub(super) async fn running(bot: &TestBot) -> Thread<'_> {
     let mut thread = bot.user("ana").says("start Math Hints").await;
-    thread.clicks("bo", "Start experiment").await;
-    thread.skip();
+    thread.clicked("bo", "Start experiment").await;
     thread
 }
 
@@ -67,7 +66,7 @@ async fn the_balance_of_a_running_experiment() {
     let bot = TestBot::start().await;
     let mut thread = running(&bot).await;
     thread.says("ana", "test condition balance for Math Hints with 100 users").await;
-    assert_snapshot!(without_run(&thread.heard()), @"
+    assert_snapshot!(without_run(&thread.in_short()), @"
     *Enrol 100 test users in “Math Hints”?*
     *Users*  `test-‹run›-0001` to `test-‹run›-0100`
     *At*  SelectSection / absolute_value_plot_equality
@@ -75,8 +74,7 @@ async fn the_balance_of_a_running_experiment() {
     *Bounds*  100 users, this experiment only, at most 15 minutes
     ⚠️ The platform cannot take enrolled users out again: they stay in its figures.
     It can be stopped on the way; who is enrolled by then stays so.
-    Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
-    [Enrol test users] [Don't] [Edit…] [Show all]
+    ‹ana asks, anyone may decide› [Enrol test users] [Don't] [Edit…] [Show all]
     ");
     assert!(marks(&bot).is_empty(), "asking enrols nobody");
 
@@ -92,24 +90,20 @@ async fn the_balance_of_a_running_experiment() {
     let file = thread.messages().into_iter().find_map(|message| message.files.first().cloned()).expect("a chart");
     let png = bot.slack.look(|world| world.files[&file].bytes.clone());
     assert!(png.starts_with(b"\x89PNG"));
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn groups_draw_together() {
-    let bot = TestBot::start().await;
-    let thread = bot.user("ana").says("test the balance of Class Hint Rollout with 60 users").await;
+    let (bot, thread) = TestBot::hears("ana", "test the balance of Class Hint Rollout with 60 users").await;
     assert!(thread.last().contains("5 users in each"), "{}", thread.last());
     thread.clicks("bo", "Enrol test users").await;
     assert_eq!(counts(&thread).values().sum::<u64>(), 12, "five users make a group");
     assert_eq!(marks(&bot).len(), 60);
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_not_running_enrols_nobody() {
-    let bot = TestBot::start().await;
-    let mut thread = bot.user("ana").says("enroll 50 users in Math Hints").await;
+    let (_bot, mut thread) = TestBot::hears("ana", "enroll 50 users in Math Hints").await;
     assert_snapshot!(thread.in_short(), @"
     “*Math Hints*” is inactive. Users are enrolled only while it is running.
     [Start it, then test]
@@ -120,15 +114,13 @@ async fn what_is_not_running_enrols_nobody() {
     assert!(thread.last().contains("Enrol 50 test users in “Math Hints”?"), "{}", thread.last());
     thread.clicks("bo", "Enrol test users").await;
     assert!(thread.heard().contains("\n[Stop the experiment] [Show details]"), "it offers to put it back");
-    thread.says("ana", "test the balance of Lesson Video Hints with 5000 users").await;
-    assert_snapshot!(thread.heard(), @"A test takes 1 to 1000 users. How many shall it be?");
-    bot.finish().await;
+    assert_snapshot!(thread.answer("ana", "test the balance of Lesson Video Hints with 5000 users").await, @"A test takes 1 to 1000 users. How many shall it be?");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn one_user_visits_a_decision_point() {
-    let bot = TestBot::start().await;
-    let mut thread = bot.user("ana").says("simulate user u1 visiting SelectSection absolute_value_plot_equality").await;
+    let (bot, mut thread) =
+        TestBot::hears("ana", "simulate user u1 visiting SelectSection absolute_value_plot_equality").await;
     assert_snapshot!(thread.in_short(), @"
     *Send user “u1” through “Math Hints”?*
     *User*  `u1`
@@ -136,14 +128,12 @@ async fn one_user_visits_a_decision_point() {
     *At*  SelectSection / absolute_value_plot_equality
     *Steps*  introduce the user, ask for the condition, record the visit
     ⚠️ The experiment is inactive, so the user will most likely get nothing.
-    Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
-    [Simulate visit] [Don't] [Edit…] [Show all]
+    ‹ana asks, anyone may decide› [Simulate visit] [Don't] [Edit…] [Show all]
     ");
     thread.says("ana", "no").await;
     thread.says("ana", "simulate user u1 in Class Hint Rollout").await;
     thread.skip();
-    thread.clicks("bo", "Simulate visit").await;
-    assert_snapshot!(thread.in_short(), @"
+    assert_snapshot!(thread.outcome("bo", "Simulate visit").await, @"
     *Send user “u1” through “Class Hint Rollout”?*
     *User*  `u1`
     *Experiment*  *Class Hint Rollout* (enrolling (running), mathstream)
@@ -165,14 +155,11 @@ async fn one_user_visits_a_decision_point() {
     let heard = thread.heard();
     assert!(heard.contains("and is enrolled."), "{heard}");
     assert_eq!(marks(&bot), HashMap::from([("u1".to_owned(), 1)]));
-    thread.says("ana", "simulate user u2 visiting Nowhere/at_all").await;
-    assert_snapshot!(thread.in_short(), @"
+    assert_snapshot!(thread.answer("ana", "simulate user u2 visiting Nowhere/at_all").await, @"
     No experiment has the decision point *Nowhere / at_all*, so a user would get nothing there.
     [List experiments]
     ");
-    thread.says("ana", "simulate user").await;
-    assert_snapshot!(thread.heard(), @"Which user? Any id will do that is not used by a real person.");
-    bot.finish().await;
+    assert_snapshot!(thread.answer("ana", "simulate user").await, @"Which user? Any id will do that is not used by a real person.");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -189,7 +176,6 @@ async fn a_test_is_stopped_by_its_button() {
     assert!((1..1000).contains(&enrolled), "{enrolled}");
     let heard = thread.heard();
     assert!(heard.contains(&format!("{enrolled} are enrolled and stay so.")), "{enrolled}: {heard}");
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -222,7 +208,6 @@ async fn a_test_is_stopped_by_a_typed_word_and_the_record_says_by_whose() {
     assert!(bot.user("ana").opens_home().await.contains(&format!("was {after} ·")), "in the Home tab");
     thread.says("ana", "@countersign status").await;
     assert!(thread.told("ana").contains(&format!("was {after} ·")), "by the command");
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -246,5 +231,4 @@ async fn the_next_process_goes_on_and_enrols_nobody_twice() {
     assert_eq!((marks.len(), marks.values().max()), (200, Some(&1)));
     let thread = Thread::new(&bot, "experiments", root);
     assert_eq!(counts(&thread).values().sum::<u64>(), 200);
-    bot.finish().await;
 }

@@ -52,7 +52,6 @@ async fn the_line_under_the_thread_says_what_is_done() {
     // Taken away by an empty one where the turn ended before its answer was out.
     assert!(told.iter().all(|status| status.starts_with("is ") || status.is_empty()), "{told:?}");
     assert!(bot.slack.ledger().calls("agents.sessions.setStatus").is_empty(), "it is no agent");
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -65,7 +64,6 @@ async fn a_workspace_without_it_has_an_edited_message() {
     bot.settled().await;
     assert_eq!(thread.messages().len(), 1, "the answer takes its place");
     assert_eq!(told(&bot, "assistant.threads.setStatus", "status").len(), 1, "it is not tried again");
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -88,7 +86,6 @@ async fn an_agents_session_is_stopped_by_slacks_button() {
     bot.settled().await;
     eventually("a session at rest", || sessions().last().is_some_and(|status| status == "active")).await;
     bot.upgrade.is_well();
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -102,7 +99,6 @@ async fn a_session_is_suspended_while_a_person_has_to_decide() {
     assert_eq!(statuses.last().map(String::as_str), Some(""), "the line is gone: {statuses:?}");
     let sessions = told(&bot, "agents.sessions.setStatus", "status");
     assert_eq!(sessions.last().map(String::as_str), Some("suspended"), "{sessions:?}");
-    bot.finish().await;
 }
 
 /// A test with many users is going on, and its card says how far it is.
@@ -130,7 +126,6 @@ async fn where_slack_has_a_stop_button_the_card_has_none() {
     bot.slack.stops_session("cy", "experiments", &thread.root).unwrap();
     eventually("an end", || thread.messages().iter().any(|m| m.words().contains("are enrolled and stay so"))).await;
     bot.upgrade.is_well();
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -142,7 +137,6 @@ async fn where_slack_turns_out_to_have_none_the_card_has_it() {
     thread.clicks("cy", "Stop").await;
     assert_eq!(bot.slack.ledger().calls("agents.sessions.setStatus").len(), 1, "it is not tried again");
     bot.upgrade.is_well();
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -160,5 +154,4 @@ async fn what_can_be_asked_is_offered_first() {
         heard.contains("[List experiments] [Is UpGrade running?] [Create an experiment] [What can you do?]"),
         "{heard}"
     );
-    bot.finish().await;
 }

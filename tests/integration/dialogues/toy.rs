@@ -23,7 +23,10 @@ use insta::assert_snapshot;
 use serde_json::{Value, json};
 
 use super::scripted::finish;
-use crate::support::bot::{Setup, TestBot};
+use crate::support::{
+    bot::{Setup, TestBot},
+    short::in_short,
+};
 
 /// The documents, by name; whether each is archived.
 type Shelf = Arc<Mutex<Vec<(String, bool)>>>;
@@ -259,12 +262,12 @@ async fn bot() -> (TestBot, SandboxModel, Shelf) {
 async fn a_second_domain_needs_one_file() {
     let (bot, model, shelf) = bot().await;
 
-    assert_snapshot!(bot.user("ana").types("/documents list").await, @"
+    assert_snapshot!(in_short(&bot.user("ana").types("/documents list").await), @"
     Documents:
     • *Study Plan*
     • *Consent Form*
     ");
-    assert_snapshot!(bot.user("ana").types("/documents lst").await, @"
+    assert_snapshot!(in_short(&bot.user("ana").types("/documents lst").await), @"
     I don't know `/documents lst`. Did you mean `/documents list`?
     For example: `/documents list`
     ");
@@ -276,11 +279,9 @@ async fn a_second_domain_needs_one_file() {
     assert_snapshot!(thread.in_short(), @"
     *Archive “Study Plan”?*
     *Copies*  0
-    Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
-    [Archive it] [Leave it] [Show all]
+    ‹ana asks, anyone may decide› [Archive it] [Leave it] [Show all]
     ");
-    thread.clicks("bo", "Archive it").await;
-    assert_snapshot!(thread.in_short(), @"
+    assert_snapshot!(thread.outcome("bo", "Archive it").await, @"
     *Archive “Study Plan”?*
     *Copies*  0
     Approved by @bo · ‹time›
@@ -320,23 +321,19 @@ async fn a_second_domain_is_understood_by_its_phrases() {
     • *Study Plan*
     • *Math Hints*
     ");
-    thread.says("ana", "please archive Study Plan with 2 copies").await;
-    assert_snapshot!(thread.in_short(), @"
+    assert_snapshot!(thread.answer("ana", "please archive Study Plan with 2 copies").await, @"
     *Archive “Study Plan”?*
     *Copies*  2
-    Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
-    [Archive it] [Leave it] [Show all]
+    ‹ana asks, anyone may decide› [Archive it] [Leave it] [Show all]
     ");
     thread.clicks("bo", "Archive it").await;
     assert!(thread.heard().contains("Archived “Study Plan”"));
 
     // “It” is the document; the experiments that are there as well are not asked about.
-    thread.says("ana", "archive it").await;
-    assert_snapshot!(thread.in_short(), @"
+    assert_snapshot!(thread.answer("ana", "archive it").await, @"
     *Archive “Study Plan”?*
     *Copies*  0
-    Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
-    [Archive it] [Leave it] [Show all]
+    ‹ana asks, anyone may decide› [Archive it] [Leave it] [Show all]
     ");
 
     // In the same thread, something of the other domain.
@@ -349,14 +346,11 @@ async fn a_second_domain_is_understood_by_its_phrases() {
     Which of these do you mean?
     [archive the experiment “Math Hints”] [archive the document “Math Hints”]
     ");
-    thread.clicks("ana", "archive the document “Math Hints”").await;
-    assert_snapshot!(thread.in_short(), @"
+    assert_snapshot!(thread.outcome("ana", "archive the document “Math Hints”").await, @"
     *Archive “Math Hints”?*
     *Copies*  0
-    Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
-    [Archive it] [Leave it] [Show all]
+    ‹ana asks, anyone may decide› [Archive it] [Leave it] [Show all]
     ");
     thread.clicks("bo", "Archive it").await;
     assert!(shelf.lock().unwrap().iter().all(|(_, archived)| *archived));
-    bot.finish().await;
 }

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use countersign::experiments::settings::Upgrade;
 use countersign::sandbox::upgrade::faults::{Down, Fault, Kind, When};
 use insta::assert_snapshot;
 
@@ -17,11 +16,9 @@ async fn a_platform_that_is_down_is_said_and_the_thread_goes_on_when_it_is_back(
     bot.upgrade.is_down(Some(Down::Closed));
     let mut thread = bot.user("ana").says("start Math Hints").await;
     assert_snapshot!(thread.in_short(), @"‹UpGrade is away: the connection was closed›");
-    thread.says("ana", "is UpGrade running?").await;
-    assert_snapshot!(thread.in_short(), @"‹UpGrade is away: the connection was closed›");
+    assert_snapshot!(thread.answer("ana", "is UpGrade running?").await, @"‹UpGrade is away: the connection was closed›");
     bot.upgrade.is_down(Some(Down::Unavailable));
-    thread.says("ana", "list experiments").await;
-    assert_snapshot!(thread.in_short(), @"
+    assert_snapshot!(thread.answer("ana", "list experiments").await, @"
     UpGrade does not answer at the moment (status 503), so I could not look that up.
     Ask again in a minute, or tell whoever runs it.
     [Try again]
@@ -29,16 +26,13 @@ async fn a_platform_that_is_down_is_said_and_the_thread_goes_on_when_it_is_back(
     bot.upgrade.is_well();
     thread.clicks("ana", "Try again").await;
     assert!(thread.heard().contains("Math Hints"));
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_platform_that_goes_down_before_the_click_is_left_alone() {
-    let bot = TestBot::start().await;
-    let mut thread = bot.user("ana").asks("start Math Hints").await;
+    let (bot, mut thread) = TestBot::asked("ana", "start Math Hints").await;
     bot.upgrade.is_down(Some(Down::Closed));
-    thread.clicks("bo", "Start experiment").await;
-    assert_snapshot!(thread.in_short(), @"
+    assert_snapshot!(thread.outcome("bo", "Start experiment").await, @"
     *Start “Math Hints”?* ⋯
     Approved by @bo · ‹time›
     ❌ UpGrade does not answer at the moment (the connection was closed). Nothing was changed. Ask again in a minute, or tell whoever runs it.
@@ -47,64 +41,28 @@ async fn a_platform_that_goes_down_before_the_click_is_left_alone() {
     @ana, @bo *Start “Math Hints”* did not work. UpGrade does not answer at the moment (the connection was closed). Nothing was changed. Ask again in a minute, or tell whoever runs it.
     ");
     bot.upgrade.is_well();
-    thread.clicks("ana", "Try again").await;
-    assert_snapshot!(thread.in_short(), @"‹Start “Math Hints”, open›");
+    assert_snapshot!(thread.outcome("ana", "Try again").await, @"‹Start “Math Hints”, open›");
     thread.clicks("bo", "Start experiment").await;
     assert_eq!(bot.upgrade.effects().len(), 1);
-    bot.finish().await;
 }
 
-/// A click whose answer never comes: it is looked up, told, and not made again.
-async fn approved_without_an_answer(spoil: impl FnOnce(&TestBot)) -> (TestBot, String) {
-    let bot = TestBot::with_settings(|config| {
-        config.sections.get_mut::<Upgrade>().timeout = Duration::from_secs(1);
-        config.sections.get_mut::<Upgrade>().settle_within = Duration::from_secs(1);
-    })
-    .await;
+/// A click whose answer never comes: it is looked up, told, and done once.
+async fn done_once_without_an_answer(spoil: impl FnOnce(&TestBot)) {
+    let bot = TestBot::impatient().await;
     let mut thread = bot.user("ana").asks("start Math Hints").await;
     spoil(&bot);
     thread.press("bo", "Start experiment").await;
     eventually("a word about it", || thread.last().contains("No answer")).await;
-    let mut heard = thread.heard();
+    assert_eq!(thread.in_short(), "‹Start “Math Hints”, running without an answer›");
     bot.clock.advance(Duration::from_secs(5));
     bot.settled().await;
-    heard.push_str("\n=== later ===\n");
-    heard.push_str(&thread.heard());
-    (bot, heard)
+    assert_eq!(thread.in_short(), "‹Math Hints is started, as bo approved›");
+    assert_eq!(bot.upgrade.effects().len(), 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_lost_answer_is_looked_up_and_nothing_is_done_twice() {
-    let (bot, heard) = approved_without_an_answer(|bot| bot.upgrade.loses_next_answer()).await;
-    assert_snapshot!(heard, @"
-    *Start “Math Hints”?*
-    *Status*  inactive → *enrolling (running)*
-    *Context*  `assign-prog`
-    *Conditions*  control 50%, variant 50%
-    *Decision points*  SelectSection / absolute_value_plot_equality
-    *Enrolled*  nobody
-    *Same points*  no other live experiment
-    Approved by @bo · ‹time› · running…
-    ---
-    _No answer yet. I am checking whether it happened…_
-    === later ===
-    *Start “Math Hints”?*
-    *Status*  inactive → *enrolling (running)*
-    *Context*  `assign-prog`
-    *Conditions*  control 50%, variant 50%
-    *Decision points*  SelectSection / absolute_value_plot_equality
-    *Enrolled*  nobody
-    *Same points*  no other live experiment
-    Approved by @bo · ‹time›
-    ✅ Started “Math Hints”: it is enrolling now.
-    Asked by @ana · digest `‹id›`
-    [Undo: stop it again]
-    ---
-    @ana “*Math Hints*”: done, approved by bo. What next?
-    [Show details]
-    ");
-    assert_eq!(bot.upgrade.effects().len(), 1);
-    bot.finish().await;
+    done_once_without_an_answer(|bot| bot.upgrade.loses_next_answer()).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -116,79 +74,17 @@ async fn a_request_that_never_arrived_is_sent_again_with_evidence() {
             only: Some("POST /api/experiments/state".to_owned()),
         });
     };
-    let (bot, heard) = approved_without_an_answer(hangs).await;
-    assert_snapshot!(heard, @"
-    *Start “Math Hints”?*
-    *Status*  inactive → *enrolling (running)*
-    *Context*  `assign-prog`
-    *Conditions*  control 50%, variant 50%
-    *Decision points*  SelectSection / absolute_value_plot_equality
-    *Enrolled*  nobody
-    *Same points*  no other live experiment
-    Approved by @bo · ‹time› · running…
-    ---
-    _No answer yet. I am checking whether it happened…_
-    === later ===
-    *Start “Math Hints”?*
-    *Status*  inactive → *enrolling (running)*
-    *Context*  `assign-prog`
-    *Conditions*  control 50%, variant 50%
-    *Decision points*  SelectSection / absolute_value_plot_equality
-    *Enrolled*  nobody
-    *Same points*  no other live experiment
-    Approved by @bo · ‹time›
-    ✅ Started “Math Hints”: it is enrolling now.
-    Asked by @ana · digest `‹id›`
-    [Undo: stop it again]
-    ---
-    @ana “*Math Hints*”: done, approved by bo. What next?
-    [Show details]
-    ");
-    assert_eq!(bot.upgrade.effects().len(), 1);
-    bot.finish().await;
+    done_once_without_an_answer(hangs).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_error_page_after_the_effect_is_no_failure() {
-    let (bot, heard) = approved_without_an_answer(|bot| bot.upgrade.fails_next(503, When::AfterEffect, None)).await;
-    assert_snapshot!(heard, @"
-    *Start “Math Hints”?*
-    *Status*  inactive → *enrolling (running)*
-    *Context*  `assign-prog`
-    *Conditions*  control 50%, variant 50%
-    *Decision points*  SelectSection / absolute_value_plot_equality
-    *Enrolled*  nobody
-    *Same points*  no other live experiment
-    Approved by @bo · ‹time› · running…
-    ---
-    _No answer yet. I am checking whether it happened…_
-    === later ===
-    *Start “Math Hints”?*
-    *Status*  inactive → *enrolling (running)*
-    *Context*  `assign-prog`
-    *Conditions*  control 50%, variant 50%
-    *Decision points*  SelectSection / absolute_value_plot_equality
-    *Enrolled*  nobody
-    *Same points*  no other live experiment
-    Approved by @bo · ‹time›
-    ✅ Started “Math Hints”: it is enrolling now.
-    Asked by @ana · digest `‹id›`
-    [Undo: stop it again]
-    ---
-    @ana “*Math Hints*”: done, approved by bo. What next?
-    [Show details]
-    ");
-    assert_eq!(bot.upgrade.effects().len(), 1);
-    bot.finish().await;
+    done_once_without_an_answer(|bot| bot.upgrade.fails_next(503, When::AfterEffect, None)).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn when_the_outcome_cannot_be_known_that_is_said() {
-    let bot = TestBot::with_settings(|config| {
-        config.sections.get_mut::<Upgrade>().timeout = Duration::from_secs(1);
-        config.sections.get_mut::<Upgrade>().settle_within = Duration::from_secs(1);
-    })
-    .await;
+    let bot = TestBot::impatient().await;
     let mut thread = bot.user("ana").asks("start Math Hints").await;
     bot.upgrade.loses_next_answer();
     thread.press("bo", "Start experiment").await;
@@ -212,7 +108,6 @@ async fn when_the_outcome_cannot_be_known_that_is_said() {
     thread.says("ana", "show Math Hints").await;
     assert!(thread.heard().contains("enrolling (running)"));
     assert_eq!(bot.upgrade.effects().len(), 1);
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -227,7 +122,6 @@ async fn while_it_takes_long_one_status_line_says_what_is_going_on() {
     bot.settled().await;
     assert!(thread.heard().contains("Math Hints"));
     assert_eq!(thread.messages().len(), 1, "the line became the answer");
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -243,16 +137,11 @@ async fn a_read_that_is_repeated_shows_in_the_status_line() {
     bot.settled().await;
     assert!(thread.heard().contains("Math Hints"));
     assert_eq!(thread.messages().len(), 1, "the line became the answer");
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_was_answered_each_time_is_told() {
-    let bot = TestBot::with_settings(|config| {
-        config.sections.get_mut::<Upgrade>().timeout = Duration::from_secs(1);
-        config.sections.get_mut::<Upgrade>().settle_within = Duration::from_secs(1);
-    })
-    .await;
+    let bot = TestBot::impatient().await;
     let mut thread = bot.user("ana").says("start Math Hints").await;
     for _ in 0..3 {
         bot.upgrade.will(Fault {
@@ -273,5 +162,4 @@ async fn what_was_answered_each_time_is_told() {
     let told = heard.lines().find(|line| line.contains("3 times")).unwrap_or_default();
     assert_snapshot!(told, @"❔ It was sent 3 times, and each time it answered 500. When I read it back, nothing had changed. It may or may not have happened: please look before asking again. It was sent ‹time›.");
     assert!(bot.upgrade.effects().is_empty());
-    bot.finish().await;
 }

@@ -7,19 +7,14 @@ use crate::support::bot::TestBot;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_new_name_is_shown_before_and_after() {
-    let bot = TestBot::start().await;
-    let mut thread = bot.user("ana").says("rename Math Hints to Algebra Hints").await;
+    let (bot, mut thread) = TestBot::hears("ana", "rename Math Hints to Algebra Hints").await;
     assert_snapshot!(thread.in_short(), @"
     *Rename “Math Hints” to “Algebra Hints”?*
     *Name*  Math Hints → *Algebra Hints*
-    *Enrolled*  nobody
-    *Same points*  no other live experiment
-    It is inactive in assign-prog.
-    Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
-    [Update experiment] [Don't update] [Edit…] [Show all]
+    ‹nobody is enrolled, and nobody else is at the point›
+    ‹an update of an inactive experiment, for anyone to decide›
     ");
-    thread.clicks("bo", "Update experiment").await;
-    assert_snapshot!(thread.in_short(), @"
+    assert_snapshot!(thread.outcome("bo", "Update experiment").await, @"
     *Rename “Math Hints” to “Algebra Hints”?* ⋯
     Approved by @bo · ‹time›
     ✅ Renamed “Math Hints” to “Algebra Hints”.
@@ -32,13 +27,11 @@ async fn a_new_name_is_shown_before_and_after() {
 
     thread.says("ana", "start it").await;
     assert!(thread.heard().contains("Start “Algebra Hints”?"));
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn new_weights_are_shown_condition_by_condition() {
-    let bot = TestBot::start().await;
-    let mut thread = bot.user("ana").says("set the weights of Lesson Video Hints to 50/25/25").await;
+    let (bot, mut thread) = TestBot::hears("ana", "set the weights of Lesson Video Hints to 50/25/25").await;
     assert_snapshot!(thread.in_short(), @"
     *Change the weights of “Lesson Video Hints”?*
     *Conditions*  control 34%, question-hint-default 33%, question-hint-tutorbot 33% → *control 50%, question-hint-default 25%, question-hint-tutorbot 25%*
@@ -48,11 +41,9 @@ async fn new_weights_are_shown_condition_by_condition() {
     ⚠️ It is enrolling (running): the 24 people enrolled keep their condition, everybody else is drawn anew.
     It is enrolling (running) in mathstream.
     Simulated with the platform's own draw. Chance moves each number: 19 times in 20 by at most 31.
-    Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
-    [Update experiment] [Don't update] [Edit…] [Show all]
+    ‹ana asks, anyone may decide› [Update experiment] [Don't update] [Edit…] [Show all]
     ");
-    thread.clicks("ana", "Update experiment").await;
-    assert_snapshot!(thread.in_short(), @"
+    assert_snapshot!(thread.outcome("ana", "Update experiment").await, @"
     *Change the weights of “Lesson Video Hints”?* ⋯
     Approved by @ana · ‹time›
     ✅ Changed the weights of “Lesson Video Hints”.
@@ -65,8 +56,7 @@ async fn new_weights_are_shown_condition_by_condition() {
     let weights: Vec<_> = now["conditions"].as_array().unwrap().iter().map(|c| &c["assignmentWeight"]).collect();
     assert_eq!(weights, [50, 25, 25]);
 
-    thread.clicks("ana", "Undo: put it back").await;
-    assert_snapshot!(thread.in_short(), @"
+    assert_snapshot!(thread.outcome("ana", "Undo: put it back").await, @"
     *Change the weights of “Lesson Video Hints”?*
     *Conditions*  control 50%, question-hint-default 25%, question-hint-tutorbot 25% → *control 34%, question-hint-default 33%, question-hint-tutorbot 33%*
     *Of 1,000 new users*  about 496 control, 247 question-hint-default, 257 question-hint-tutorbot → *about 340 control, 319 question-hint-default, 341 question-hint-tutorbot*
@@ -76,51 +66,38 @@ async fn new_weights_are_shown_condition_by_condition() {
     It is enrolling (running) in mathstream.
     Simulated with the platform's own draw. Chance moves each number: 19 times in 20 by at most 30.
     This takes back what was done ‹time›: Changed the weights of “Lesson Video Hints”.
-    Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
-    [Update experiment] [Don't update] [Edit…] [Show all]
+    ‹ana asks, anyone may decide› [Update experiment] [Don't update] [Edit…] [Show all]
     ");
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn several_fields_at_once_and_none_at_all() {
-    let bot = TestBot::start().await;
-    let mut thread = bot.user("ana").says("update Math Hints").await;
+    let (_bot, mut thread) = TestBot::hears("ana", "update Math Hints").await;
     assert_snapshot!(thread.in_short(), @"
     What should I change about “*Math Hints*”?
     Its name, description, tags, weights, conditions, decision points, who draws a lot, or what holds afterwards.
     ");
-    thread.says("ana", "set the description of Math Hints to Do worked hints help?").await;
-    assert_snapshot!(thread.in_short(), @"
+    assert_snapshot!(thread.answer("ana", "set the description of Math Hints to Do worked hints help?").await, @"
     *Change the description of “Math Hints”?*
     *Description*  Worked hints when the graph of an absolute value is compared. → *Do worked hints help?*
-    *Enrolled*  nobody
-    *Same points*  no other live experiment
-    It is inactive in assign-prog.
-    Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
-    [Update experiment] [Don't update] [Edit…] [Show all]
+    ‹nobody is enrolled, and nobody else is at the point›
+    ‹an update of an inactive experiment, for anyone to decide›
     ");
-    thread.clicks("ana", "Update experiment").await;
-    thread.skip();
-    thread.says("ana", "set the description of Math Hints to Do worked hints help?").await;
-    assert_snapshot!(thread.heard(), @"“*Math Hints*” is already like that, so there is nothing to change.");
-    bot.finish().await;
+    thread.clicked("ana", "Update experiment").await;
+    assert_snapshot!(thread.answer("ana", "set the description of Math Hints to Do worked hints help?").await, @"“*Math Hints*” is already like that, so there is nothing to change.");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_participant_is_introduced_asked_about_and_marked() {
-    let bot = TestBot::start().await;
-    let mut thread = bot.user("ana").says("what condition would student-1 get in mathstream?").await;
+    let (bot, mut thread) = TestBot::hears("ana", "what condition would student-1 get in mathstream?").await;
     assert_snapshot!(thread.in_short(), @"
     *Ask what “student-1” gets?*
     *User*  `student-1`
     *Context*  `mathstream`
     Asking does not enrol anybody.
-    Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
-    [Ask] [Don't ask] [Edit…] [Show all]
+    ‹ana asks, anyone may decide› [Ask] [Don't ask] [Edit…] [Show all]
     ");
-    thread.clicks("ana", "Ask").await;
-    assert_snapshot!(thread.in_short(), @"
+    assert_snapshot!(thread.outcome("ana", "Ask").await, @"
     *Ask what “student-1” gets?* ⋯
     Approved by @ana · ‹time›
     ❌ UpGrade does not know the user `student-1` yet. Initialise the user first.
@@ -129,10 +106,7 @@ async fn a_participant_is_introduced_asked_about_and_marked() {
     @ana *Ask what “student-1” gets* did not work. UpGrade does not know the user `student-1` yet. Initialise the user first.
     ");
 
-    thread
-        .says("ana", "initialize user student-1 with groups classId 5B and working group classId 5B in mathstream")
-        .await;
-    assert_snapshot!(thread.in_short(), @"
+    assert_snapshot!(thread.answer("ana", "initialize user student-1 with groups classId 5B and working group classId 5B in mathstream").await, @"
     *Initialise user “student-1”?*
     *User*  `student-1`
     *Groups*  classId: 5B
@@ -140,11 +114,9 @@ async fn a_participant_is_introduced_asked_about_and_marked() {
     ⚠️ Groups given here replace those the platform knows of this user.
     ⚠️ “*Class Hint Rollout*”, enrolling (running), draws by classId: what the group gets there, this user gets.
     UpGrade keeps users for all contexts together: mathstream only says which group types there are.
-    Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
-    [Initialise user] [Don't] [Edit…] [Show all]
+    ‹ana asks, anyone may decide› [Initialise user] [Don't] [Edit…] [Show all]
     ");
-    thread.clicks("ana", "Initialise user").await;
-    assert_snapshot!(thread.in_short(), @"
+    assert_snapshot!(thread.outcome("ana", "Initialise user").await, @"
     *Initialise user “student-1”?* ⋯
     Approved by @ana · ‹time›
     ✅ UpGrade knows the user student-1 now.
@@ -171,10 +143,7 @@ async fn a_participant_is_introduced_asked_about_and_marked() {
     @ana `student-1` gets *‹condition›* at lesson-quiz / question-hint (“*Class Hint Rollout*”); *‹condition›* at lesson-stream / lesson-video (“*Lesson Video Hints*”).
     ");
 
-    thread
-        .says("ana", "mark lesson-stream / lesson-video for student-1 in Lesson Video Hints with condition control")
-        .await;
-    assert_snapshot!(thread.in_short(), @"
+    assert_snapshot!(thread.answer("ana", "mark lesson-stream / lesson-video for student-1 in Lesson Video Hints with condition control").await, @"
     *Mark lesson-stream / lesson-video for “student-1”?*
     *User*  `student-1`
     *Experiment*  *Lesson Video Hints* (enrolling (running), mathstream)
@@ -184,11 +153,9 @@ async fn a_participant_is_introduced_asked_about_and_marked() {
     *Enrolled*  24 people
     *Same points*  no other live experiment
     The platform enrols by its own draw; the condition given here is only recorded.
-    Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
-    [Mark] [Don't mark] [Edit…] [Show all]
+    ‹ana asks, anyone may decide› [Mark] [Don't mark] [Edit…] [Show all]
     ");
-    thread.clicks("bo", "Mark").await;
-    assert_snapshot!(thread.in_short(), @"
+    assert_snapshot!(thread.outcome("bo", "Mark").await, @"
     *Mark lesson-stream / lesson-video for “student-1”?* ⋯
     Approved by @bo · ‹time›
     ✅ Marked lesson-stream / lesson-video for `student-1` with *control*.
@@ -198,5 +165,4 @@ async fn a_participant_is_introduced_asked_about_and_marked() {
     [Show details]
     ");
     assert_eq!(bot.upgrade.effects().len(), 2, "{:?}", json!(bot.done_to_platform()));
-    bot.finish().await;
 }

@@ -28,7 +28,7 @@ async fn a_rich_design_is_created_in_one_go() {
              filter mode excludeAll, tags tutor, 2026",
         )
         .await;
-    assert_snapshot!(without_the_draw(&thread.heard()), @"
+    assert_snapshot!(without_the_draw(&thread.in_short()), @"
     *Create “Tutor Trial”?*
     *Name*  *Tutor Trial*
     *Context*  `livehint-ai`
@@ -48,33 +48,13 @@ async fn a_rich_design_is_created_in_one_go() {
     Only people on the inclusion list take part; the draw is worked out from their names. Members of the groups on the list come on top of that and split by the weights. People who were at its decision points before the start draw nothing.
     Filled in by default: Assigned, Consistency.
     It will be inactive until somebody starts it.
-    Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
-    [Create experiment] [Don't create] [Edit…] [Show all]
+    ‹ana asks, anyone may decide› [Create experiment] [Don't create] [Edit…] [Show all]
     ");
     thread.clicks("ana", "Create experiment").await;
-    assert_snapshot!(without_the_draw(&thread.heard()), @"
-    *Create “Tutor Trial”?*
-    *Name*  *Tutor Trial*
-    *Context*  `livehint-ai`
-    *Conditions*  tutor-a 60%, tutor-b 40%
-    *Payloads*  tutor-a “calm”, tutor-b “lively”
-    *Decision points*  chat / chat-tone (not for people who were there before the start)
-    *Assigned*  each person by themselves
-    *Consistency*  individual
-    *Enrolment ends*  by itself after 100 people
-    *Afterwards*  everyone enrolled gets tutor-a
-    *People on no list*  do not take part
-    *Inclusion list*  u1, u2, classId 5B
-    *Exclusion list*  u9
-    *Tags*  tutor, 2026
-    *Of the 2 users named*  ‹their draw›
-    *Same points*  no other live experiment
-    Only people on the inclusion list take part; the draw is worked out from their names. Members of the groups on the list come on top of that and split by the weights. People who were at its decision points before the start draw nothing.
-    Filled in by default: Assigned, Consistency.
-    It will be inactive until somebody starts it.
+    assert_snapshot!(without_the_draw(&thread.in_short()), @"
+    *Create “Tutor Trial”?* ⋯
     Approved by @ana · ‹time›
     ✅ Created “Tutor Trial”. It is inactive until somebody starts it.
-    Asked by @ana · digest `‹id›`
     [Undo: delete it again]
     ---
     @ana “*Tutor Trial*”: done. What next?
@@ -88,16 +68,15 @@ async fn a_rich_design_is_created_in_one_go() {
     assert_eq!(made["conditionPayloads"][1]["payload"]["value"], "lively");
     let sent = bot.upgrade.effects().len();
     assert_eq!(sent, 5, "created, its rule set, two lists of those who take part, one of those who do not");
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn within_subjects_has_an_order_and_no_consistency() {
-    let bot = TestBot::start().await;
-    let mut thread = bot
-        .user("ana")
-        .says("create experiment Tour in mathstream at lesson-quiz/lesson-video within subjects, ordered round robin")
-        .await;
+    let (bot, mut thread) = TestBot::hears(
+        "ana",
+        "create experiment Tour in mathstream at lesson-quiz/lesson-video within subjects, ordered round robin",
+    )
+    .await;
     assert_snapshot!(thread.in_short(), @"
     *Create “Tour”?*
     *Name*  *Tour*
@@ -112,57 +91,39 @@ async fn within_subjects_has_an_order_and_no_consistency() {
     *Same points*  no other live experiment
     Filled in by default: Conditions (the first of mathstream), Afterwards, People on no list.
     It will be inactive until somebody starts it.
-    Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
-    [Create experiment] [Don't create] [Edit…] [Show all]
+    ‹ana asks, anyone may decide› [Create experiment] [Don't create] [Edit…] [Show all]
     ");
-    thread.clicks("ana", "Create experiment").await;
-    thread.skip();
+    thread.clicked("ana", "Create experiment").await;
     let made = bot.upgrade.experiment("Tour").unwrap();
     assert_eq!((&made["conditionOrder"], &made["consistencyRule"]), (&"ordered round robin".into(), &().into()));
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn people_are_put_on_lists_and_taken_off() {
-    let bot = TestBot::start().await;
-    let mut thread = bot.user("ana").says("add u1, u2 to the inclusion list of Math Hints").await;
+    let (_bot, mut thread) = TestBot::hears("ana", "add u1, u2 to the inclusion list of Math Hints").await;
     assert_snapshot!(thread.in_short(), @"
     *Change the inclusion list of “Math Hints”?*
     *Inclusion list*  nobody → *u1, u2*
-    *Enrolled*  nobody
-    *Same points*  no other live experiment
+    ‹nobody is enrolled, and nobody else is at the point›
     ⚠️ People on no list take part as well, so the inclusion list only helps people whose group is excluded.
-    It is inactive in assign-prog.
-    Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
-    [Update experiment] [Don't update] [Edit…] [Show all]
+    ‹an update of an inactive experiment, for anyone to decide›
     ");
-    thread.clicks("ana", "Update experiment").await;
-    thread.skip();
-    thread.says("ana", "exclude class 5B from Math Hints").await;
-    assert_snapshot!(thread.in_short(), @"
+    thread.clicked("ana", "Update experiment").await;
+    assert_snapshot!(thread.answer("ana", "exclude class 5B from Math Hints").await, @"
     *Change the exclusion list of “Math Hints”?*
     *Exclusion list*  nobody → *classId 5B*
-    *Enrolled*  nobody
-    *Same points*  no other live experiment
-    It is inactive in assign-prog.
-    Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
-    [Update experiment] [Don't update] [Edit…] [Show all]
+    ‹nobody is enrolled, and nobody else is at the point›
+    ‹an update of an inactive experiment, for anyone to decide›
     ");
-    thread.clicks("ana", "Update experiment").await;
-    thread.skip();
-    thread.says("ana", "remove u1 from the inclusion list of Math Hints").await;
-    assert_snapshot!(thread.in_short(), @"
+    thread.clicked("ana", "Update experiment").await;
+    assert_snapshot!(thread.answer("ana", "remove u1 from the inclusion list of Math Hints").await, @"
     *Change the inclusion list of “Math Hints”?*
     *Inclusion list*  u1, u2 → *u2*
-    *Enrolled*  nobody
-    *Same points*  no other live experiment
+    ‹nobody is enrolled, and nobody else is at the point›
     ⚠️ People on no list take part as well, so the inclusion list only helps people whose group is excluded.
-    It is inactive in assign-prog.
-    Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
-    [Update experiment] [Don't update] [Edit…] [Show all]
+    ‹an update of an inactive experiment, for anyone to decide›
     ");
-    thread.clicks("ana", "Update experiment").await;
-    assert_snapshot!(thread.in_short(), @"
+    assert_snapshot!(thread.outcome("ana", "Update experiment").await, @"
     *Change the inclusion list of “Math Hints”?* ⋯
     Approved by @ana · ‹time›
     ✅ Changed the inclusion list of “Math Hints”.
@@ -171,24 +132,19 @@ async fn people_are_put_on_lists_and_taken_off() {
     @ana “*Math Hints*”: done. What next?
     [Show details]
     ");
-    thread.clicks("ana", "Undo: put it back").await;
-    assert_snapshot!(thread.in_short(), @"
+    assert_snapshot!(thread.outcome("ana", "Undo: put it back").await, @"
     *Change the inclusion list of “Math Hints”?*
     *Inclusion list*  u2 → *u1, u2*
-    *Enrolled*  nobody
-    *Same points*  no other live experiment
+    ‹nobody is enrolled, and nobody else is at the point›
     ⚠️ People on no list take part as well, so the inclusion list only helps people whose group is excluded.
     It is inactive in assign-prog.
     This takes back what was done ‹time›: Changed the inclusion list of “Math Hints”.
-    Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
-    [Update experiment] [Don't update] [Edit…] [Show all]
+    ‹ana asks, anyone may decide› [Update experiment] [Don't update] [Edit…] [Show all]
     ");
-    thread.says("ana", "exclude team 7 from Math Hints").await;
-    assert_snapshot!(thread.in_short(), @"
+    assert_snapshot!(thread.answer("ana", "exclude team 7 from Math Hints").await, @"
     The context assign-prog has no group type “*team*”. It has: schoolId, classId, instructorId.
     Say it again with one of these.
     ");
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -218,5 +174,4 @@ async fn what_cannot_be_done_is_refused_with_the_reason() {
     The context livehint-ai has no group type “*team*”. It has: classId.
     Say it again with one of these.
     ");
-    bot.finish().await;
 }

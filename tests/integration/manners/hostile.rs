@@ -64,7 +64,6 @@ async fn hostile_names_and_people_call_nobody_and_lead_nowhere() {
     bot.user("ana").opens_home().await;
     assert!(thread.messages().iter().any(|message| message.button("Start experiment").is_some()), "no card was shown");
     assert!(judged(&bot) > 100);
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -41,7 +41,6 @@ async fn a_crowd_is_answered_in_turn_and_slack_never_has_to_say_wait() {
     bot.settled().await;
     assert_eq!(posts(&bot), 11);
     assert_eq!(refused(&bot), 0, "we waited by ourselves");
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -63,7 +62,6 @@ async fn retry_after_holds_up_one_channel_and_nobody_else() {
     assert_eq!(bot.slack.ledger().calls("conversations.replies").len(), 0, "a refused post needs no search");
     direct = bot.slack.says("bo", "D2", "thanks", Some(&direct)).unwrap();
     bot.delivered(&direct).await;
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -76,5 +74,4 @@ async fn a_decision_goes_out_although_the_line_for_progress_is_full() {
     thread.press("bo", "Start experiment").await;
     eventually("the card as the record", || thread.messages()[0].words().contains("✅ Started")).await;
     bot.clock.advance(Duration::from_secs(61));
-    bot.finish().await;
 }

@@ -186,7 +186,6 @@ async fn a_missing_scope_is_named_once_and_everything_else_goes_on() {
     thread.says("ana", "is UpGrade running?").await;
     eventually("an answer", || thread.last().contains("6.5.0")).await;
     bot.expects_complaints();
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -203,5 +202,4 @@ async fn check_names_the_scopes_that_are_missing() {
         "the app lacks channels:history, groups:history, im:history; add what is missing under OAuth & Permissions, then \
          install the app again"
     );
-    bot.finish().await;
 }

@@ -24,7 +24,7 @@ use countersign::{
 };
 use secrecy::SecretString;
 use tempfile::TempDir;
-use tokio::task::JoinHandle;
+use tokio::{runtime::Handle, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
 
 use super::thread::{Thread, normalised};
@@ -75,15 +75,42 @@ impl Default for Setup {
     }
 }
 
+/// The settings of [`TestBot::impatient`].
+pub(crate) fn impatient(config: &mut Config) {
+    let settings = config.sections.get_mut::<Upgrade>();
+    settings.timeout = Duration::from_secs(1);
+    settings.settle_within = Duration::from_secs(1);
+}
+
 impl TestBot {
     /// On SQLite, by Socket Mode, with the playground's experiments.
     pub(crate) async fn start() -> Self {
         Self::with(Setup::default()).await
     }
 
+    /// The same, and a thread in which somebody has said this to it.
+    pub(crate) async fn hears(name: &str, text: &str) -> (Arc<Self>, Thread<'static>) {
+        let bot = Arc::new(Self::start().await);
+        let Thread { channel, root, .. } = bot.user(name).says(text).await;
+        let thread = Thread::shared(bot.clone(), &channel, root);
+        (bot, thread)
+    }
+
+    /// The same where the answer is not what the test is about.
+    pub(crate) async fn asked(name: &str, text: &str) -> (Arc<Self>, Thread<'static>) {
+        let (bot, mut thread) = Self::hears(name, text).await;
+        thread.skip();
+        (bot, thread)
+    }
+
     /// The same with other settings.
     pub(crate) async fn with_settings(settings: impl FnOnce(&mut Config) + 'static) -> Self {
         Self::with(Setup { settings: Box::new(settings), ..Setup::default() }).await
+    }
+
+    /// The same with a platform that is waited for, and looked at after no answer, for a second only.
+    pub(crate) async fn impatient() -> Self {
+        Self::with_settings(impatient).await
     }
 
     /// The same with cards that these decide about: people and user groups by their ids, or `requester`.
@@ -284,18 +311,28 @@ impl TestBot {
         .await;
     }
 
-    /// Part of every test: nothing is left to do. What was sent is looked at when the bot is dropped.
+    /// The end of a test, which comes by itself when the bot is dropped: nothing is left to do, and it stops in time.
     pub(crate) async fn finish(mut self) {
+        self.ends().await;
+    }
+
+    async fn ends(&mut self) {
         self.settled().await;
         self.stop().await;
     }
 }
 
-/// Whatever a test is about: nothing that was sent may be more than Slack shows, or call everybody, or need a scope that
-/// the manifest does not ask for.
+/// Whatever a test is about: nothing is left to do in the end, and nothing that was sent is more than Slack shows, or calls
+/// everybody, or needs a scope that the manifest does not ask for.
 impl Drop for TestBot {
     fn drop(&mut self) {
-        if !std::thread::panicking() && !self.provoking.load(Ordering::SeqCst) {
+        if std::thread::panicking() {
+            return;
+        }
+        if self.running.is_some() {
+            tokio::task::block_in_place(|| Handle::current().block_on(self.ends()));
+        }
+        if !self.provoking.load(Ordering::SeqCst) {
             well_mannered(&self.slack);
         }
     }
@@ -338,6 +375,11 @@ impl<'a> Person<'a> {
         let mut thread = self.says(text).await;
         thread.skip();
         thread
+    }
+
+    /// What the bot answers in a new thread, in short.
+    pub(crate) async fn answer(self, text: &str) -> String {
+        self.says(text).await.in_short()
     }
 
     /// Writes to the bot directly.

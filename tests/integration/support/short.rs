@@ -29,38 +29,56 @@ fn known() -> Vec<(&'static str, Vec<&'static str>)> {
     all
 }
 
-/// Messages, each with what was read of it before, in short.
-pub(crate) fn messages(new: &[(String, Option<String>)]) -> String {
-    let whole: Vec<_> = new.iter().map(|(now, _)| now.as_str()).collect();
-    let drawn = in_short(&whole.join(BETWEEN));
-    let parts = drawn.split(BETWEEN).map(|part| match new.iter().find(|(now, _)| now == part) {
-        Some((now, before)) => differing(now, before.as_deref()),
-        None => part.to_owned(),
-    });
-    parts.collect::<Vec<_>>().join(BETWEEN)
+/// One message of which nothing was read before, in short.
+pub(crate) fn message(now: String) -> String {
+    messages(&[(now, None)])
 }
 
-/// A text with the names of the known ones.
+/// Messages, each with what was read of it before, in short.
+pub(crate) fn messages(mut new: &[(String, Option<String>)]) -> String {
+    let mut drawn = Vec::new();
+    while let [(now, before), rest @ ..] = new {
+        let (short, taken) = match known_at_the_start(new) {
+            Some((name, taken)) => (format!("‹{name}›"), taken),
+            None => (differing(now, before.as_deref()).unwrap_or_else(|| in_short(now)), new.len() - rest.len()),
+        };
+        drawn.push(short);
+        new = &new[taken..];
+    }
+    drawn.join(BETWEEN)
+}
+
+/// The known text that the first messages are, and how many of them.
+fn known_at_the_start(new: &[(String, Option<String>)]) -> Option<(&'static str, usize)> {
+    known().into_iter().find_map(|(name, wanted)| {
+        let wanted = wanted.join("\n");
+        let parts: Vec<_> = wanted.split(BETWEEN).collect();
+        let is_so = parts.len() <= new.len() && parts.iter().zip(new).all(|(part, (now, _))| part == now);
+        is_so.then_some((name, parts.len()))
+    })
+}
+
+/// A text with the names of the known ones; buttons stand beside the name.
 pub(crate) fn in_short(text: &str) -> String {
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
     for (name, wanted) in known() {
         while let Some(at) = lines.windows(wanted.len()).position(|run| run == wanted) {
-            lines.splice(at..at + wanted.len(), [format!("‹{name}›")]);
+            let under = lines.get(at + wanted.len()).filter(|line| line.starts_with('['));
+            let (buttons, taken) = under.map_or((String::new(), 0), |line| (format!(" {line}"), 1));
+            lines.splice(at..at + wanted.len() + taken, [format!("‹{name}›{buttons}")]);
         }
     }
     lines.join("\n")
 }
 
-/// A message by its title and what differs from `before`, or else from a known text of that title.
-fn differing(text: &str, before: Option<&str>) -> String {
+/// A message by its title and what differs from `before`, or else from a known text of that title, if that is little.
+fn differing(text: &str, before: Option<&str>) -> Option<String> {
     let lines: Vec<&str> = text.lines().collect();
-    let same_title = |other: &Vec<&str>| other[..1] == lines[..1] && !other.contains(&"---");
+    let title = lines.first()?;
+    let same_title = |other: &Vec<&str>| other.first() == Some(title) && !other.contains(&"---");
     let before = before.map(|before| before.lines().collect()).filter(same_title);
-    let before = before.or_else(|| known().into_iter().map(|(_, known)| known).find(same_title));
-    match before {
-        Some(before) if 2 * shared(&before, &lines) > lines.len() => difference(&before, &lines),
-        _ => text.to_owned(),
-    }
+    let before = before.or_else(|| known().into_iter().map(|(_, known)| known).find(same_title))?;
+    (2 * shared(&before, &lines) > lines.len()).then(|| difference(&before, &lines))
 }
 
 fn shared(before: &[&str], now: &[&str]) -> usize {
@@ -115,5 +133,5 @@ fn is_closed(before: &[&str], line: &str) -> bool {
         return false;
     };
     let is_open = |open: &&str| open.starts_with(&format!("{asked} · ")) && open.contains(" may decide · ");
-    before.iter().any(|open| is_open(&open) && open.ends_with(&format!(" · {rest}")))
+    before.iter().any(|open| is_open(open) && open.ends_with(&format!(" · {rest}")))
 }

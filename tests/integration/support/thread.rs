@@ -1,6 +1,6 @@
 //! One thread, as people see it.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, ops::Deref, sync::Arc};
 
 use countersign::{ids::MessageTs, sandbox::slack};
 
@@ -9,10 +9,27 @@ use super::{
     short::{self, BETWEEN},
 };
 
+/// The bot of a thread: the test's, or shared with the test.
+enum Bot<'a> {
+    Borrowed(&'a TestBot),
+    Shared(Arc<TestBot>),
+}
+
+impl Deref for Bot<'_> {
+    type Target = TestBot;
+
+    fn deref(&self) -> &TestBot {
+        match self {
+            Self::Borrowed(bot) => bot,
+            Self::Shared(bot) => bot,
+        }
+    }
+}
+
 /// A thread of the workspace.
 pub(crate) struct Thread<'a> {
-    bot: &'a TestBot,
-    channel: String,
+    bot: Bot<'a>,
+    pub(super) channel: String,
     pub(crate) root: MessageTs,
     /// What was heard of each message of the bot.
     heard: HashMap<MessageTs, String>,
@@ -23,14 +40,16 @@ pub(crate) struct Thread<'a> {
 
 impl<'a> Thread<'a> {
     pub(crate) fn new(bot: &'a TestBot, channel: &str, root: MessageTs) -> Self {
-        Self {
-            bot,
-            channel: channel.to_owned(),
-            root,
-            heard: HashMap::new(),
-            read: HashMap::new(),
-            told: HashMap::new(),
-        }
+        Self::of(Bot::Borrowed(bot), channel, root)
+    }
+
+    pub(super) fn shared(bot: Arc<TestBot>, channel: &str, root: MessageTs) -> Self {
+        Self::of(Bot::Shared(bot), channel, root)
+    }
+
+    fn of(bot: Bot<'a>, channel: &str, root: MessageTs) -> Self {
+        let (heard, read, told) = Default::default();
+        Self { bot, channel: channel.to_owned(), root, heard, read, told }
     }
 
     /// What the bot has said or changed since this was last asked, as a reader sees it now.
@@ -42,6 +61,30 @@ impl<'a> Thread<'a> {
     /// The same in short: without what the test has read before, see [`short`].
     pub(crate) fn in_short(&mut self) -> String {
         short::messages(&self.news())
+    }
+
+    /// Somebody writes in the thread; what they are answered, in short.
+    pub(crate) async fn answer(&mut self, name: &str, text: &str) -> String {
+        self.says(name, text).await;
+        self.in_short()
+    }
+
+    /// Somebody presses a button; what becomes of it, in short.
+    pub(crate) async fn outcome(&mut self, name: &str, label: &str) -> String {
+        self.clicks(name, label).await;
+        self.in_short()
+    }
+
+    /// Somebody presses a button, and what becomes of it is not what the test is about.
+    pub(crate) async fn clicked(&mut self, name: &str, label: &str) {
+        self.clicks(name, label).await;
+        self.skip();
+    }
+
+    /// Somebody presses a button; what only they are told.
+    pub(crate) async fn private_answer(&mut self, name: &str, label: &str) -> String {
+        self.clicks(name, label).await;
+        self.told(name)
     }
 
     /// Passes over what was said: it is not new any more, and was not read.
@@ -68,6 +111,11 @@ impl<'a> Thread<'a> {
     /// The newest message of the bot.
     pub(crate) fn last(&self) -> String {
         self.messages().last().map(|message| self.bot.readable(&message.words())).unwrap_or_default()
+    }
+
+    /// The newest message of the bot, in short.
+    pub(crate) fn last_in_short(&self) -> String {
+        short::message(self.last())
     }
 
     /// What only `name` was told since this was last asked.
