@@ -1,7 +1,8 @@
-//! A step that ends with a question: its card, and the older cards that give way to it, in one atomic write.
+//! Saves a step that asks a person to decide: its card, and the older cards that the new one supersedes, in one atomic
+//! write.
 //!
-//! Older cards are decided without the lease of the thread, so one of them may be decided between reading and writing.
-//! The store then refuses the whole write, and it is made again from the new state: neither the step nor the decision
+//! Cards are decided without the thread's lease, so an older one may be decided between the read and the write. The
+//! store then refuses the whole write, and the engine retries it from the new state. Neither the step nor the decision
 //! is lost, and no card ever names a replacement that was never stored.
 
 use countersign_core::{
@@ -22,16 +23,16 @@ use super::{
     store::{ActionFilter, Changes, Error, Usage},
 };
 
-/// The number of other open requests about the same thing that a card mentions.
+/// The maximum number of other open requests about the same target that a card mentions.
 const MAX_OTHER_REQUESTS: usize = 3;
 
-/// The number of times that the write is made again when older cards are decided meanwhile. Each time at least one
-/// approval was counted.
-const MAX_RACES: u32 = 16;
+/// The maximum number of retries of a write that conflicts with decisions on older cards. Each conflict means that at
+/// least one decision was stored, so conflicts cannot go on for ever.
+const MAX_CONFLICTS: u32 = 16;
 
 impl<S: State> Engine<S> {
-    /// Saves a step that asks a person. `extra` holds the step's other changes.
-    pub(super) async fn keep_question(
+    /// Saves a step that asks a person to decide. `extra` holds the step's other changes.
+    pub(super) async fn save_question(
         &self,
         session: &mut Session<S>,
         (node, began): (&str, Timestamp),
@@ -41,7 +42,7 @@ impl<S: State> Engine<S> {
     ) -> Result<LeaseState, Error> {
         let Ask { replaces, then, .. } = &ask;
         let (replaces, then) = (replaces.clone(), *then);
-        let record = self.record_of(session, ask);
+        let record = self.question_record(session, ask);
         let before = session.checkpoint.clone();
         let mut race = 0;
         loop {
@@ -52,7 +53,7 @@ impl<S: State> Engine<S> {
             let took = self.clock.now().since(began);
             let info = StepInfo { node, next, began, took, usage: usage.clone(), error: None, pause };
             match self.save_step(session, info, changes, None).await {
-                Err(Error::ActionMoved { id, .. }) if older.contains(&id) && race < MAX_RACES => {
+                Err(Error::ActionMoved { id, .. }) if older.contains(&id) && race < MAX_CONFLICTS => {
                     race += 1;
                     tracing::info!(action.id = %id, race, "An older card was decided meanwhile; the question is written anew");
                     session.checkpoint = before.clone();
@@ -62,8 +63,8 @@ impl<S: State> Engine<S> {
         }
     }
 
-    /// Creates the record of a question, before it is compared with other cards.
-    fn record_of(&self, session: &Session<S>, ask: Ask) -> ActionRecord {
+    /// Creates the action record for a question. Superseded cards and other open requests are not considered yet.
+    fn question_record(&self, session: &Session<S>, ask: Ask) -> ActionRecord {
         let Ask { action, mut proposal, requested_by, replaces: _, then: _ } = ask;
         let kind = self.actions.get(action.as_str()).expect("a node asks only for actions that are registered");
         proposal.card.irreversible |= kind.irreversible();
@@ -91,8 +92,9 @@ impl<S: State> Engine<S> {
         Times { open_for: self.settings.approval_ttl, remind_before: self.settings.remind_before }
     }
 
-    /// Adds the question with its card to a write; the card is posted after that, from the outbox. A change covered by
-    /// a standing approval is carried out at once. Returns the older cards that give way in the same write.
+    /// Adds the question and its card to `changes`; the outbox posts the card after the write. A change that is covered
+    /// by a standing approval is approved without a question. `then` is the node that the run continues with. Returns
+    /// the older cards that the same write supersedes.
     async fn ask(
         &self,
         session: &mut Session<S>,
@@ -103,7 +105,7 @@ impl<S: State> Engine<S> {
     ) -> Result<Vec<ActionId>, Error> {
         session.checkpoint.reply_slots.said += 1;
         let older = self.supersede(session, changes, &mut record, replaces).await?;
-        self.warn_of_others(&mut record).await?;
+        self.warn_of_open_requests(&mut record).await?;
         match self.standing.spend(&record).await {
             Spent::Under(under) => {
                 let record = record.publish_approved(under, changes, &self.times(), self.clock.now());
@@ -121,8 +123,8 @@ impl<S: State> Engine<S> {
         Ok(older)
     }
 
-    /// Lets open cards of this thread about the same thing give way to this one, and the one that it is to replace; a
-    /// card that was decided meanwhile does not. Returns the cards that gave way.
+    /// Supersedes the open cards of this thread that share a target with `newer`, and the card `replaces` if it is
+    /// still open. Returns the superseded cards.
     async fn supersede(
         &self,
         session: &mut Session<S>,
@@ -130,9 +132,9 @@ impl<S: State> Engine<S> {
         newer: &mut ActionRecord,
         replaces: Option<&ActionId>,
     ) -> Result<Vec<ActionId>, Error> {
-        let mut given_way = Vec::new();
+        let mut superseded = Vec::new();
         if session.checkpoint.suspended.is_empty() || newer.scope.targets.is_empty() && replaces.is_none() {
-            return Ok(given_way);
+            return Ok(superseded);
         }
         let filter = ActionFilter { thread: Some(newer.thread.clone()), statuses: vec![Status::Pending], limit: 20 };
         for open in self.store.actions(&filter).await? {
@@ -146,18 +148,19 @@ impl<S: State> Engine<S> {
             session.checkpoint.state.superseded(&older, at);
             let note = Text::from("Takes the place of the open card: ").plain(older.act()).plain(".");
             newer.card.notes.push(note);
-            given_way.push(older.id);
+            superseded.push(older.id);
         }
-        Ok(given_way)
+        Ok(superseded)
     }
 
-    /// Warns on the card of open requests elsewhere about the same thing, whose result may invalidate this one.
-    async fn warn_of_others(&self, newer: &mut ActionRecord) -> Result<(), Error> {
-        let about: Vec<_> = newer.scope.targets.iter().cloned().map(Label::About).collect();
-        if about.is_empty() {
+    /// Adds warnings to the card about open requests in other threads for the same target, since their outcome may
+    /// invalidate this request.
+    async fn warn_of_open_requests(&self, newer: &mut ActionRecord) -> Result<(), Error> {
+        let labels: Vec<_> = newer.scope.targets.iter().cloned().map(Label::About).collect();
+        if labels.is_empty() {
             return Ok(());
         }
-        let open = self.store.actions_under(&about, &[Status::Pending], MAX_OTHER_REQUESTS).await?;
+        let open = self.store.actions_under(&labels, &[Status::Pending], MAX_OTHER_REQUESTS).await?;
         for other in open.iter().filter(|other| other.thread != newer.thread) {
             let text = Text::from("Another request about this is open");
             let warning = match other.thread.channel == newer.thread.channel {
@@ -165,7 +168,7 @@ impl<S: State> Engine<S> {
                     let text = text.plain(" in this channel: ").plain(other.act()).plain(", asked for by ");
                     text.person(other.requested_by.clone()).plain(".")
                 }
-                false => text.plain(" in another conversation."), // which may be private
+                false => text.plain(" in another conversation."), // the channel may be private
             };
             if !newer.card.warnings.contains(&warning) {
                 newer.card.warnings.push(warning);

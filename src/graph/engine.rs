@@ -235,7 +235,7 @@ impl<S: State> Engine<S> {
                     AuditKind::Said,
                     said.at,
                     Some(said.by.clone()),
-                    AuditDraft::words(&said.text),
+                    AuditDraft::text_detail(&said.text),
                 ));
                 session.checkpoint.state.begin_turn(&said);
                 self.begin_run(session);

@@ -159,7 +159,7 @@ impl<S: State> Engine<S> {
                 target
             }
             Next::Ask(ask) => {
-                return Box::pin(self.keep_question(session, (node, began), extra, *ask, usage)).await;
+                return Box::pin(self.save_question(session, (node, began), extra, *ask, usage)).await;
             }
             Next::End => {
                 if session.checkpoint.reply_slots.said == 0 {
@@ -205,7 +205,7 @@ impl<S: State> Engine<S> {
     ) -> Result<(), Error> {
         let now = self.clock.now();
         let files = std::mem::take(&mut reply.files);
-        let mut words = AuditDraft::words(&reply.words());
+        let mut words = AuditDraft::text_detail(&reply.words());
         words["run"] = json!(session.checkpoint.run);
         changes.audit.push(AuditDraft::new(AuditKind::Answered, now, None, words));
         for reply in (self.settings.chunks)(reply) {

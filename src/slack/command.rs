@@ -4,7 +4,7 @@ use countersign_core::ids::{ChannelId, DedupKey, TeamId, UserId};
 use serde_json::Value;
 
 use super::{
-    Identity, Inbound, Unreadable,
+    Identity, Inbound, UnreadableDelivery,
     field::{required, text},
     plain,
 };
@@ -34,8 +34,8 @@ pub struct Command {
 ///
 /// # Errors
 ///
-/// [`Unreadable`] if a required field is missing.
-pub fn read(fields: &Value, us: &Identity) -> Result<Inbound, Unreadable> {
+/// [`UnreadableDelivery`] if a required field is missing.
+pub fn read(fields: &Value, us: &Identity) -> Result<Inbound, UnreadableDelivery> {
     if let Some(why) = us.refuses_command(fields) {
         return Ok(Inbound::Ignored(why));
     }
@@ -47,7 +47,7 @@ pub fn read(fields: &Value, us: &Identity) -> Result<Inbound, Unreadable> {
         team: text(fields, "/team_id")
             .or_else(|| text(fields, "/enterprise_id"))
             .map(|named| us.team_or(named.into()))
-            .ok_or(Unreadable("/team_id"))?,
+            .ok_or(UnreadableDelivery("/team_id"))?,
         channel: required(fields, "/channel_id")?.into(),
         response_url: text(fields, "/response_url").map(str::to_owned),
         trigger_id: Some(trigger.to_owned()),
@@ -85,6 +85,9 @@ mod tests {
 
     #[test]
     fn a_form_that_is_no_command_is_unreadable() {
-        assert_eq!(read(&json!({ "command": "/upgrade" }), &Identity::of("U0BOT")), Err(Unreadable("/trigger_id")));
+        assert_eq!(
+            read(&json!({ "command": "/upgrade" }), &Identity::of("U0BOT")),
+            Err(UnreadableDelivery("/trigger_id"))
+        );
     }
 }

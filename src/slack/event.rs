@@ -4,7 +4,7 @@ use countersign_core::ids::{ChannelId, DedupKey, MessageTs, TeamId, ThreadId, Us
 use serde_json::Value;
 
 use super::{
-    Identity, Inbound, Unreadable,
+    Identity, Inbound, UnreadableDelivery,
     field::{present, required, text},
     plain,
 };
@@ -78,7 +78,7 @@ pub struct SessionStopped {
 
 /// A person opened a conversation with the bot, and has written nothing yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TalkOpened {
+pub struct ConversationOpened {
     /// The direct conversation.
     pub channel: ChannelId,
     /// The thread that Slack made for it, if it made one.
@@ -91,8 +91,8 @@ pub struct TalkOpened {
 ///
 /// # Errors
 ///
-/// [`Unreadable`] if a required field is missing.
-pub fn read(body: &Value, us: &Identity) -> Result<Inbound, Unreadable> {
+/// [`UnreadableDelivery`] if a required field is missing.
+pub fn read(body: &Value, us: &Identity) -> Result<Inbound, UnreadableDelivery> {
     if text(body, "/type") == Some("app_rate_limited") {
         return Ok(Inbound::Ignored("app_rate_limited"));
     }
@@ -102,12 +102,14 @@ pub fn read(body: &Value, us: &Identity) -> Result<Inbound, Unreadable> {
     match required(body, "/event/type")? {
         "message" | "app_mention" => read_message(body, us),
         "app_home_opened" if text(body, "/event/tab") == Some("messages") => match text(body, "/event/channel") {
-            Some(channel) => {
-                Ok(Inbound::TalkOpened(TalkOpened { channel: channel.into(), thread: None, dedup: event_key(body)? }))
-            }
+            Some(channel) => Ok(Inbound::ConversationOpened(ConversationOpened {
+                channel: channel.into(),
+                thread: None,
+                dedup: event_key(body)?,
+            })),
             None => Ok(Inbound::Ignored("messages_tab")),
         },
-        "assistant_thread_started" => Ok(Inbound::TalkOpened(TalkOpened {
+        "assistant_thread_started" => Ok(Inbound::ConversationOpened(ConversationOpened {
             channel: required(body, "/event/assistant_thread/channel_id")?.into(),
             thread: text(body, "/event/assistant_thread/thread_ts").map(MessageTs::from),
             dedup: event_key(body)?,
@@ -134,7 +136,7 @@ pub fn read(body: &Value, us: &Identity) -> Result<Inbound, Unreadable> {
 }
 
 /// Reads a message. Messages that no person wrote to the bot, such as edits and other bots' posts, are ignored.
-fn read_message(body: &Value, us: &Identity) -> Result<Inbound, Unreadable> {
+fn read_message(body: &Value, us: &Identity) -> Result<Inbound, UnreadableDelivery> {
     let event = &body["event"];
     match text(event, "/subtype") {
         None | Some("file_share" | "thread_broadcast") => {}
@@ -177,12 +179,15 @@ fn read_message(body: &Value, us: &Identity) -> Result<Inbound, Unreadable> {
 }
 
 /// Returns the workspace, or the organisation where Slack names no workspace.
-fn team(body: &Value) -> Result<TeamId, Unreadable> {
-    text(body, "/team_id").or_else(|| text(body, "/enterprise_id")).map(TeamId::from).ok_or(Unreadable("/team_id"))
+fn team(body: &Value) -> Result<TeamId, UnreadableDelivery> {
+    text(body, "/team_id")
+        .or_else(|| text(body, "/enterprise_id"))
+        .map(TeamId::from)
+        .ok_or(UnreadableDelivery("/team_id"))
 }
 
 /// Returns the key of the event: unique for an app in a workspace.
-fn event_key(body: &Value) -> Result<DedupKey, Unreadable> {
+fn event_key(body: &Value) -> Result<DedupKey, UnreadableDelivery> {
     let app = text(body, "/api_app_id").unwrap_or_default();
     Ok(DedupKey::new(format!("event:{app}:{}:{}", team(body)?, required(body, "/event_id")?)))
 }
@@ -282,8 +287,8 @@ mod tests {
         let opened = |tab: &str| json!({ "type": "app_home_opened", "user": "U0ANA", "channel": "D1", "tab": tab });
         let home = HomeOpened { team: "T1".into(), user: "U0ANA".into(), dedup: "event:A1:T1:Ev1".into() };
         assert_eq!(read(&callback(opened("home")), &us()), Ok(Inbound::HomeOpened(home)));
-        let talk = TalkOpened { channel: "D1".into(), thread: None, dedup: "event:A1:T1:Ev1".into() };
-        assert_eq!(read(&callback(opened("messages")), &us()), Ok(Inbound::TalkOpened(talk)));
+        let talk = ConversationOpened { channel: "D1".into(), thread: None, dedup: "event:A1:T1:Ev1".into() };
+        assert_eq!(read(&callback(opened("messages")), &us()), Ok(Inbound::ConversationOpened(talk)));
     }
 
     #[test]
@@ -301,14 +306,14 @@ mod tests {
             "type": "assistant_thread_started", "event_ts": "2.0", "assistant_thread":
             { "user_id": "U0ANA", "context": {}, "channel_id": "D1", "thread_ts": "1.0" },
         });
-        let talk = TalkOpened { channel: "D1".into(), thread: Some("1.0".into()), dedup: dedup() };
-        assert_eq!(read(&callback(started), &us()), Ok(Inbound::TalkOpened(talk)));
+        let talk = ConversationOpened { channel: "D1".into(), thread: Some("1.0".into()), dedup: dedup() };
+        assert_eq!(read(&callback(started), &us()), Ok(Inbound::ConversationOpened(talk)));
     }
 
     #[test]
     fn what_means_nothing_is_unreadable() {
-        assert_eq!(read(&json!({ "type": "event_callback" }), &us()), Err(Unreadable("/event/type")));
+        assert_eq!(read(&json!({ "type": "event_callback" }), &us()), Err(UnreadableDelivery("/event/type")));
         let nobody = json!({ "type": "message", "channel": "C1", "text": "hm", "ts": "1.0" });
-        assert_eq!(read(&callback(nobody), &us()), Err(Unreadable("/user")));
+        assert_eq!(read(&callback(nobody), &us()), Err(UnreadableDelivery("/user")));
     }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::Unreadable;
+use super::UnreadableDelivery;
 
 /// Returns the text at `pointer` (`/user/id`); `None` if it is absent, null, empty or not a string.
 pub(super) fn text<'a>(value: &'a Value, pointer: &str) -> Option<&'a str> {
@@ -13,9 +13,9 @@ pub(super) fn text<'a>(value: &'a Value, pointer: &str) -> Option<&'a str> {
 ///
 /// # Errors
 ///
-/// [`Unreadable`] names the pointer.
-pub(super) fn required<'a>(value: &'a Value, pointer: &'static str) -> Result<&'a str, Unreadable> {
-    text(value, pointer).ok_or(Unreadable(pointer))
+/// [`UnreadableDelivery`] names the pointer.
+pub(super) fn required<'a>(value: &'a Value, pointer: &'static str) -> Result<&'a str, UnreadableDelivery> {
+    text(value, pointer).ok_or(UnreadableDelivery(pointer))
 }
 
 /// Returns the first of several texts that is present.

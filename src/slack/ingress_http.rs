@@ -24,7 +24,7 @@ use slack_morphism::{SlackSigningSecret, signature_verifier::SlackEventSignature
 use tracing::warn;
 
 use super::{
-    Identity, Inbound, Unreadable, command, event, field, interaction,
+    Identity, Inbound, UnreadableDelivery, command, event, field, interaction,
     sink::{Retry, Sink, Transport, Verdict, deliver},
 };
 
@@ -60,7 +60,7 @@ enum Request {
     /// Slack asks for this text back, to verify the address.
     Challenge(String),
     /// A delivery to be stored.
-    Delivery(Box<Result<Inbound, Unreadable>>),
+    Delivery(Box<Result<Inbound, UnreadableDelivery>>),
 }
 
 async fn on_request(State(ingress): State<Arc<Ingress>>, headers: HeaderMap, body: Bytes) -> Response {
@@ -111,7 +111,7 @@ fn is_ssl_check(body: &[u8]) -> bool {
 
 fn read_json(body: &str, us: &Identity) -> Request {
     let Ok(body) = serde_json::from_str::<Value>(body) else {
-        return Request::Delivery(Box::new(Err(Unreadable("JSON body"))));
+        return Request::Delivery(Box::new(Err(UnreadableDelivery("JSON body"))));
     };
     match field::text(&body, "/type") {
         Some("url_verification") => Request::Challenge(field::text(&body, "/challenge").unwrap_or_default().to_owned()),
@@ -125,7 +125,7 @@ fn read_form(body: &str, us: &Identity) -> Request {
     Request::Delivery(Box::new(match fields.get("payload").and_then(Value::as_str) {
         Some(payload) => match serde_json::from_str(payload) {
             Ok(payload) => interaction::read(&payload, us),
-            Err(_) => Err(Unreadable("payload")),
+            Err(_) => Err(UnreadableDelivery("payload")),
         },
         None => command::read(&Value::Object(fields), us),
     }))

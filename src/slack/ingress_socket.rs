@@ -47,7 +47,7 @@ use super::{
     refusal::Refusal,
     sink::Sink,
     socket_health::Gauge,
-    socket_intake::{Intake, Listener, Notice},
+    socket_intake::{ConnectionEvent, Intake, Listener},
 };
 
 /// The time for which an old connection is still read after its successor was asked for.
@@ -242,23 +242,23 @@ impl Supervisor {
         if let Err(error) = asked {
             return Refusal::of(&error).map_or_else(|| End::Failed(error.to_string()), End::Fatal);
         }
-        let (notices, mut noticed) = mpsc::unbounded_channel();
-        let connection = match timeout(self.settings.hello_within, self.open(notices)).await {
+        let (sender, mut events) = mpsc::unbounded_channel();
+        let connection = match timeout(self.settings.hello_within, self.open(sender)).await {
             Ok(Some(connection)) => connection,
             Ok(None) => return End::Failed("cannot register".to_owned()),
             Err(_) => return End::Failed("it does not open".to_owned()),
         };
         let hello = tokio::select! {
-            first = timeout(self.settings.hello_within, noticed.recv()) => first,
+            first = timeout(self.settings.hello_within, events.recv()) => first,
             () = stop.cancelled() => {
                 // The library cannot shut down what is only being opened: that would stay open by itself.
-                timeout(OPENING_GRACE, noticed.recv()).await.ok();
+                timeout(OPENING_GRACE, events.recv()).await.ok();
                 return self.shut_down(connection, End::Stopped).await;
             }
         };
         match hello {
-            Ok(Some(Notice::Hello)) => {}
-            Ok(Some(Notice::Disconnect(reason))) if is_fatal(&reason) => {
+            Ok(Some(ConnectionEvent::Hello)) => {}
+            Ok(Some(ConnectionEvent::Disconnect(reason))) if is_fatal(&reason) => {
                 return self.shut_down(connection, End::Fatal(Refusal::new(reason))).await;
             }
             Ok(other) => return self.shut_down(connection, End::Failed(format!("{other:?} before hello"))).await,
@@ -268,30 +268,30 @@ impl Supervisor {
         self.gauge.opened();
         info!(slot, "Socket Mode connection is open");
         loop {
-            let notice = tokio::select! {
-                notice = noticed.recv() => notice,
+            let event = tokio::select! {
+                event = events.recv() => event,
                 () = stop.cancelled() => {
                     self.gauge.closed(self.clock.now());
                     return self.shut_down(connection, End::Stopped).await;
                 }
             };
-            match notice {
-                Some(Notice::Hello) => {}
-                Some(Notice::Disconnect(reason)) if is_fatal(&reason) => {
+            match event {
+                Some(ConnectionEvent::Hello) => {}
+                Some(ConnectionEvent::Disconnect(reason)) if is_fatal(&reason) => {
                     self.gauge.closed(self.clock.now());
                     return self.shut_down(connection, End::Fatal(Refusal::new(reason))).await;
                 }
-                Some(Notice::Disconnect(reason)) => {
+                Some(ConnectionEvent::Disconnect(reason)) => {
                     debug!(slot, reason, "Slack asks for a new Socket Mode connection");
                     let (supervisor, stop) = (self.clone(), stop.clone());
-                    lingering.spawn(async move { supervisor.linger(connection, noticed, stop).await });
+                    lingering.spawn(async move { supervisor.linger(connection, events, stop).await });
                     if since.elapsed() < self.settings.hello_within {
                         return End::Failed(format!("{reason} soon after hello"));
                     }
                     *failures = 0;
                     return End::Renew;
                 }
-                Some(Notice::Closed) | None => {
+                Some(ConnectionEvent::Closed) | None => {
                     if since.elapsed() >= self.settings.hello_within {
                         *failures = 0;
                     }
@@ -306,10 +306,10 @@ impl Supervisor {
     async fn linger(
         self: Arc<Self>,
         connection: Connection,
-        mut noticed: mpsc::UnboundedReceiver<Notice>,
+        mut events: mpsc::UnboundedReceiver<ConnectionEvent>,
         stop: CancellationToken,
     ) {
-        let closed = async { while !matches!(noticed.recv().await, Some(Notice::Closed) | None) {} };
+        let closed = async { while !matches!(events.recv().await, Some(ConnectionEvent::Closed) | None) {} };
         tokio::select! {
             _ = timeout(LINGER, closed) => {}
             () = stop.cancelled() => {}
@@ -318,8 +318,8 @@ impl Supervisor {
         self.shut_down(connection, End::Renew).await;
     }
 
-    /// Starts a connection; its notices come through `notices`.
-    async fn open(&self, notices: mpsc::UnboundedSender<Notice>) -> Option<Connection> {
+    /// Starts a connection; its events are sent to `events`.
+    async fn open(&self, events: mpsc::UnboundedSender<ConnectionEvent>) -> Option<Connection> {
         let library = self.slack.library();
         let environment = Arc::new(SlackClientEventsListenerEnvironment::new(library.clone()));
         let manager = library.http_api.connector.new_clients_manager(environment);
@@ -328,7 +328,7 @@ impl Supervisor {
             .with_reconnect_timeout_in_seconds(3600) // ours to try again, not the library's
             .with_ping_interval_in_seconds(self.settings.ping_every.as_secs().max(1))
             .with_ping_failure_threshold_times(4);
-        let listener = Arc::new(Listener { intake: self.intake.clone(), notices });
+        let listener = Arc::new(Listener { intake: self.intake.clone(), events });
         manager.register_new_token(&config, self.slack.token().clone(), listener).await.ok()?;
         manager.start().await;
         Some(Connection { manager })

@@ -6,7 +6,7 @@ use countersign_core::ids::{ChannelId, DedupKey, MessageTs, TeamId, UserId};
 use serde_json::Value;
 
 use super::{
-    Identity, Inbound, Unreadable,
+    Identity, Inbound, UnreadableDelivery,
     field::{first, required, text},
     origin::ANOTHER_APP,
     plain,
@@ -115,8 +115,8 @@ impl View {
 ///
 /// # Errors
 ///
-/// [`Unreadable`] if a required field is missing.
-pub fn read(payload: &Value, us: &Identity) -> Result<Inbound, Unreadable> {
+/// [`UnreadableDelivery`] if a required field is missing.
+pub fn read(payload: &Value, us: &Identity) -> Result<Inbound, UnreadableDelivery> {
     let refused = us.refuses_interaction(payload);
     let is_press = text(payload, "/type") == Some("block_actions");
     if let Some(why) = refused.filter(|why| *why == ANOTHER_APP || !is_press) {
@@ -128,7 +128,7 @@ pub fn read(payload: &Value, us: &Identity) -> Result<Inbound, Unreadable> {
             let actions: Vec<_> = payload["actions"].as_array().into_iter().flatten().map(read_action).collect();
             let newest =
                 payload["actions"].as_array().into_iter().flatten().filter_map(|a| text(a, "/action_ts")).max();
-            let at = newest.or_else(|| text(payload, "/trigger_id")).ok_or(Unreadable("/actions"))?;
+            let at = newest.or_else(|| text(payload, "/trigger_id")).ok_or(UnreadableDelivery("/actions"))?;
             let names: Vec<_> = actions.iter().map(|a| format!("{}/{}", a.block_id, a.action_id)).collect();
             let dedup = format!("click:{user}:{at}:{}", names.join(","));
             (Kind::BlockActions { actions, view: read_view(&payload["view"]).ok() }, dedup)
@@ -159,7 +159,7 @@ pub fn read(payload: &Value, us: &Identity) -> Result<Inbound, Unreadable> {
         user: user.into(),
         team: first(payload, &["/team/id", "/user/team_id", "/enterprise/id"])
             .map(|named| us.team_or(named.into()))
-            .ok_or(Unreadable("/team/id"))?,
+            .ok_or(UnreadableDelivery("/team/id"))?,
         elsewhere: refused.is_some(),
         channel: first(payload, &["/channel/id", "/container/channel_id"]).map(ChannelId::from),
         message_ts: first(payload, &["/container/message_ts", "/message/ts", "/message_ts"]).map(MessageTs::from),
@@ -179,7 +179,7 @@ fn read_action(action: &Value) -> Action {
     }
 }
 
-fn read_view(view: &Value) -> Result<View, Unreadable> {
+fn read_view(view: &Value) -> Result<View, UnreadableDelivery> {
     let inputs = view.pointer("/state/values").and_then(Value::as_object);
     let values = inputs.into_iter().flatten().map(|(block, elements)| {
         let elements = elements.as_object().into_iter().flat_map(|elements| elements.values());
@@ -329,6 +329,9 @@ mod tests {
         assert_eq!(shortcut.thread_ts, Some("0.9".into()));
         let unknown = json!({ "type": "from_the_future", "user": by });
         assert_eq!(read(&unknown, &Identity::of("U0BOT")), Ok(Inbound::Ignored("interaction_type")));
-        assert_eq!(read(&json!({ "type": "block_actions" }), &Identity::of("U0BOT")), Err(Unreadable("/user/id")));
+        assert_eq!(
+            read(&json!({ "type": "block_actions" }), &Identity::of("U0BOT")),
+            Err(UnreadableDelivery("/user/id"))
+        );
     }
 }

@@ -1,14 +1,14 @@
-//! The wire to Slack: deliveries become [`Inbound`], calls go out through [`client::SlackClient`].
+//! The Slack protocol: deliveries are parsed into [`Inbound`], and calls are made through [`client::SlackClient`].
 //!
-//! Both ingresses, [`ingress_http`] and [`ingress_socket`], read the raw JSON ([`event`], [`interaction`], [`command`])
-//! and hand it to a [`sink::Sink`], if it is for this app ([`origin`]). They acknowledge when the sink says that it is
-//! stored, and not before. Text that comes in is made plain ([`plain`]), text that goes out is escaped ([`mrkdwn`],
-//! [`markdown`]) and put into [`blocks`].
+//! The two entry points, [`ingress_http`] and [`ingress_socket`], parse the raw JSON ([`event`], [`interaction`],
+//! [`command`]) and pass each delivery that is for this app ([`origin`]) to a [`sink::Sink`]. They acknowledge a
+//! delivery only after the sink has stored it. Incoming text is converted to plain text ([`plain`]); outgoing text is
+//! escaped ([`mrkdwn`], [`markdown`]) and laid out in [`blocks`].
 //!
-//! This module knows no graph, no approvals and no store. Start reading at [`sink`].
+//! This crate knows nothing of graphs, approvals or stores. Start reading at [`sink`].
 //!
-//! The design we did not take: the typed events of the Slack library. Its models lose what they do not know (a click
-//! whose `team` is null, a message with an unknown block), and its Socket Mode loop acknowledges what it lost.
+//! The design we did not take: the typed events of the Slack library. Its models drop anything they do not recognise (a
+//! click whose `team` is null, a message with an unknown block), and its Socket Mode loop acknowledges what it dropped.
 
 pub mod account;
 pub mod agent;
@@ -38,10 +38,10 @@ use countersign_core::ids::DedupKey;
 
 pub use self::origin::Identity;
 
-/// A delivery from Slack, read and made plain.
+/// A parsed delivery from Slack, with its text converted to plain text.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Inbound {
-    /// A person wrote a message, to the bot or where it can read along.
+    /// A person wrote a message to the bot, or in a conversation that the bot can read.
     Message(event::Message),
     /// A person pressed a button, submitted or closed a modal, or used a shortcut.
     Interaction(interaction::Interaction),
@@ -52,13 +52,13 @@ pub enum Inbound {
     /// A person pressed Slack's own Stop button.
     SessionStopped(event::SessionStopped),
     /// A person opened a conversation with the bot.
-    TalkOpened(event::TalkOpened),
-    /// A delivery that is not for the bot, with the reason: acknowledged and dropped.
+    ConversationOpened(event::ConversationOpened),
+    /// A delivery that is not for the bot, with the reason. It is acknowledged and dropped.
     Ignored(&'static str),
 }
 
 impl Inbound {
-    /// Returns the keys by which a repeat is recognised. Any one that is known already marks it.
+    /// Returns the deduplication keys. A delivery is a repeat if any one of its keys is already known.
     pub fn dedup(&self) -> &[DedupKey] {
         match self {
             Self::Message(message) => &message.dedup,
@@ -66,12 +66,12 @@ impl Inbound {
             Self::Command(command) => std::slice::from_ref(&command.dedup),
             Self::HomeOpened(home) => std::slice::from_ref(&home.dedup),
             Self::SessionStopped(stopped) => std::slice::from_ref(&stopped.dedup),
-            Self::TalkOpened(talk) => std::slice::from_ref(&talk.dedup),
+            Self::ConversationOpened(opened) => std::slice::from_ref(&opened.dedup),
             Self::Ignored(_) => &[],
         }
     }
 
-    /// Returns the kind in a word, for counters and logs.
+    /// Returns the name of the kind, for metrics and logs.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Message(_) => "message",
@@ -79,13 +79,14 @@ impl Inbound {
             Self::Command(_) => "command",
             Self::HomeOpened(_) => "home_opened",
             Self::SessionStopped(_) => "session_stopped",
-            Self::TalkOpened(_) => "talk_opened",
+            Self::ConversationOpened(_) => "talk_opened",
             Self::Ignored(_) => "ignored",
         }
     }
 }
 
-/// An authentic delivery that cannot be read: it is acknowledged and counted, since a repeat would be no better.
+/// The error for an authentic delivery that cannot be parsed. The delivery is acknowledged and counted, since sending
+/// it again would not help.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a delivery from Slack has no readable `{0}`")]
-pub struct Unreadable(pub &'static str);
+pub struct UnreadableDelivery(pub &'static str);

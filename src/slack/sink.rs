@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use serde_json::Value;
 use tracing::{debug, warn};
 
-use super::{Inbound, Unreadable};
+use super::{Inbound, UnreadableDelivery};
 
 /// The time a sink may take. Slack gives up after 3 s; the rest is for the way back.
 pub const PATIENCE: Duration = Duration::from_secs(2);
@@ -105,7 +105,7 @@ pub(super) enum Verdict {
 /// Hands a delivery to the sink, counts it, and returns whether to acknowledge it.
 pub(super) async fn deliver(
     sink: &Arc<dyn Sink>,
-    read: Result<Inbound, Unreadable>,
+    read: Result<Inbound, UnreadableDelivery>,
     transport: Transport,
     retry: Option<Retry>,
 ) -> Verdict {

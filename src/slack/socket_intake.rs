@@ -1,6 +1,7 @@
-//! The handling of a socket's frames: envelopes are stored and acknowledged, the rest goes to the supervisor.
+//! Handles the frames of a Socket Mode connection: envelopes are stored and acknowledged, and changes in the connection
+//! are reported to its supervisor.
 //!
-//! This module knows nothing of connecting; that is [`super::ingress_socket`].
+//! This module does not know how to connect; [`super::ingress_socket`] does.
 
 use std::{
     error::Error as StdError,
@@ -18,44 +19,44 @@ use tokio_util::sync::CancellationToken;
 use tracing::{debug, warn};
 
 use super::{
-    Identity, Inbound, Unreadable, command, event, field, interaction,
+    Identity, Inbound, UnreadableDelivery, command, event, field, interaction,
     sink::{Retry, Sink, Transport, Verdict, deliver},
 };
 
-/// A change of a connection, for its supervisor.
+/// A change in the state of a connection, reported to its supervisor.
 #[derive(Debug, PartialEq)]
-pub enum Notice {
-    /// Slack is ready to send.
+pub enum ConnectionEvent {
+    /// Slack is ready to send envelopes.
     Hello,
-    /// Slack is about to close the connection, for this reason.
+    /// Slack is about to close the connection, for the given reason.
     Disconnect(String),
-    /// The connection is closed.
+    /// The connection was closed.
     Closed,
 }
 
-/// The consequence of one frame.
+/// The result of handling one frame.
 #[derive(Debug, PartialEq)]
 pub enum FrameResult {
-    /// The connection changed.
-    Notice(Notice),
-    /// The envelope was stored; this is its acknowledgement.
+    /// The frame reports a change in the connection.
+    Connection(ConnectionEvent),
+    /// The envelope was stored; the text is the acknowledgement to send.
     Acknowledge(String),
     /// There is nothing to send back.
     Ignored,
 }
 
-/// The intake of envelopes, whichever connection they come by.
+/// Stores the envelopes of all Socket Mode connections, and counts those that are being stored.
 pub struct Intake {
     sink: Arc<dyn Sink>,
-    us: Identity,
-    in_hand: AtomicUsize,
+    identity: Identity,
+    storing: AtomicUsize,
     stop: CancellationToken,
 }
 
 impl Intake {
-    /// Creates an intake that stores in `sink`.
-    pub fn new(sink: Arc<dyn Sink>, us: Identity) -> Self {
-        Self { sink, us, in_hand: AtomicUsize::new(0), stop: CancellationToken::new() }
+    /// Creates an intake that stores in `sink` the envelopes that are for the app `identity`.
+    pub fn new(sink: Arc<dyn Sink>, identity: Identity) -> Self {
+        Self { sink, identity, storing: AtomicUsize::new(0), stop: CancellationToken::new() }
     }
 
     /// Refuses all envelopes from now on.
@@ -63,17 +64,17 @@ impl Intake {
         self.stop.cancel();
     }
 
-    /// Returns true if nothing more is taken.
+    /// Returns true if all envelopes are refused.
     pub(super) fn is_stopped(&self) -> bool {
         self.stop.is_cancelled()
     }
 
-    /// Returns true if envelopes are being stored.
+    /// Returns true if any envelope is being stored.
     pub(super) fn is_busy(&self) -> bool {
-        self.in_hand.load(Ordering::SeqCst) > 0
+        self.storing.load(Ordering::SeqCst) > 0
     }
 
-    /// Reads one text frame. A frame that is not JSON is counted and dropped.
+    /// Handles one text frame. A frame that is not JSON is counted and dropped.
     pub async fn on_frame(&self, frame: &str) -> FrameResult {
         let Ok(frame) = serde_json::from_str::<Value>(frame) else {
             metrics::counter!("countersign_slack_unreadable_total", "transport" => "socket").increment(1);
@@ -83,25 +84,25 @@ impl Intake {
         match field::text(&frame, "/type") {
             Some("hello") => {
                 if let Some(app) = field::text(&frame, "/connection_info/app_id") {
-                    self.us.learn_app(app);
+                    self.identity.learn_app(app);
                 }
-                FrameResult::Notice(Notice::Hello)
+                FrameResult::Connection(ConnectionEvent::Hello)
             }
-            Some("disconnect") => {
-                FrameResult::Notice(Notice::Disconnect(field::text(&frame, "/reason").unwrap_or("unknown").to_owned()))
-            }
+            Some("disconnect") => FrameResult::Connection(ConnectionEvent::Disconnect(
+                field::text(&frame, "/reason").unwrap_or("unknown").to_owned(),
+            )),
             _ => self.on_envelope(&frame).await.map_or(FrameResult::Ignored, FrameResult::Acknowledge),
         }
     }
 
-    /// Stores an envelope and returns its acknowledgement; `None` if it is not to be acknowledged.
+    /// Stores an envelope and returns its acknowledgement, or `None` if it must not be acknowledged.
     async fn on_envelope(&self, envelope: &Value) -> Option<String> {
         let id = field::text(envelope, "/envelope_id")?;
-        let _in_hand = InHand::one(&self.in_hand);
+        let _storing = StoringGuard::new(&self.storing);
         let verdict = if self.stop.is_cancelled() {
             Verdict::Refuse
         } else {
-            deliver(&self.sink, read(envelope, &self.us), Transport::Socket, retry(envelope)).await
+            deliver(&self.sink, parse(envelope, &self.identity), Transport::Socket, retry(envelope)).await
         };
         let Verdict::Acknowledge(payload) = verdict else { return None };
         let accepts = envelope["accepts_response_payload"] == true;
@@ -112,48 +113,49 @@ impl Intake {
     }
 }
 
-/// A count of one for an envelope, for as long as it is being stored, however that ends.
-struct InHand<'a>(&'a AtomicUsize);
+/// A guard that counts an envelope as being stored until it is dropped.
+struct StoringGuard<'a>(&'a AtomicUsize);
 
-impl<'a> InHand<'a> {
-    fn one(count: &'a AtomicUsize) -> Self {
+impl<'a> StoringGuard<'a> {
+    fn new(count: &'a AtomicUsize) -> Self {
         count.fetch_add(1, Ordering::SeqCst);
         Self(count)
     }
 }
 
-impl Drop for InHand<'_> {
+impl Drop for StoringGuard<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::SeqCst);
     }
 }
 
-/// Reads the content of an envelope.
-fn read(envelope: &Value, us: &Identity) -> Result<Inbound, Unreadable> {
+/// Parses the payload of an envelope.
+fn parse(envelope: &Value, identity: &Identity) -> Result<Inbound, UnreadableDelivery> {
     let payload = &envelope["payload"];
     match field::text(envelope, "/type") {
-        Some("events_api") => event::read(payload, us),
-        Some("interactive") => interaction::read(payload, us),
-        Some("slash_commands") => command::read(payload, us),
-        _ => Err(Unreadable("envelope type")),
+        Some("events_api") => event::read(payload, identity),
+        Some("interactive") => interaction::read(payload, identity),
+        Some("slash_commands") => command::read(payload, identity),
+        _ => Err(UnreadableDelivery("envelope type")),
     }
 }
 
+/// Returns the details of a repeated delivery; `None` for a first delivery.
 fn retry(envelope: &Value) -> Option<Retry> {
     let attempt = envelope["retry_attempt"].as_u64().filter(|attempt| *attempt > 0)?;
     Some(Retry { attempt, reason: field::text(envelope, "/retry_reason").unwrap_or_default().to_owned() })
 }
 
-/// The library's listener for the frames of one connection.
+/// The listener that the Slack library calls for each frame of one connection.
 pub(super) struct Listener {
     pub(super) intake: Arc<Intake>,
-    pub(super) notices: mpsc::UnboundedSender<Notice>,
+    pub(super) events: mpsc::UnboundedSender<ConnectionEvent>,
 }
 
 impl Listener {
-    fn notify(&self, notice: Notice) {
-        // Nobody listens any more when the connection is being let go.
-        self.notices.send(notice).ok();
+    fn notify(&self, event: ConnectionEvent) {
+        // The supervisor no longer receives once it has given up the connection.
+        self.events.send(event).ok();
     }
 }
 
@@ -161,8 +163,8 @@ impl Listener {
 impl SlackSocketModeClientListener for Listener {
     async fn on_message(&self, _: &SlackSocketModeWssClientId, frame: String) -> Option<String> {
         match self.intake.on_frame(&frame).await {
-            FrameResult::Notice(notice) => self.notify(notice),
-            FrameResult::Acknowledge(answer) => return Some(answer),
+            FrameResult::Connection(event) => self.notify(event),
+            FrameResult::Acknowledge(acknowledgement) => return Some(acknowledgement),
             FrameResult::Ignored => {}
         }
         None
@@ -173,6 +175,6 @@ impl SlackSocketModeClientListener for Listener {
     }
 
     async fn on_disconnect(&self, _: &SlackSocketModeWssClientId) {
-        self.notify(Notice::Closed);
+        self.notify(ConnectionEvent::Closed);
     }
 }

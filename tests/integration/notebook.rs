@@ -63,7 +63,7 @@ fn events(chart: &str) -> Vec<AuditDraft> {
         event
     };
     let all = [
-        (AuditKind::Said, Some("U1"), AuditDraft::words("start Math Hints,\n# please ask @U2 <b>too</b>"), false),
+        (AuditKind::Said, Some("U1"), AuditDraft::text_detail("start Math Hints,\n# please ask @U2 <b>too</b>"), false),
         (AuditKind::Ran, None, usage, false),
         (AuditKind::Asked, Some("U1"), json!({ "action": "update_experiment_status", "title": "Start it?" }), true),
         (AuditKind::Shown, None, shown, true),
@@ -391,7 +391,7 @@ async fn what_is_hidden_is_not_there_and_the_rest_is_proven() {
 #[tokio::test]
 async fn typed_consent_is_hidden_with_the_words_of_messages_in_whichever_shape() {
     let hides = || redaction(|record| record.redact = vec!["text".to_owned()]);
-    for how in [json!({ "typed": "go ahead" }), json!({ "typed": AuditDraft::words("go ahead") })] {
+    for how in [json!({ "typed": "go ahead" }), json!({ "typed": AuditDraft::text_detail("go ahead") })] {
         let detail = json!({ "verdict": "approved", "status": "approved", "how": how });
         let decided = || vec![AuditDraft::new(AuditKind::Decided, Timestamp(7), Some("U2".into()), detail.clone())];
         let shown = exported(decided(), Redaction::default()).await;

@@ -45,7 +45,7 @@ pub fn decide(
     match how {
         None => {}
         Some(DecisionMethod::Button) => detail["how"] = json!("button"),
-        Some(DecisionMethod::Typed(words)) => detail["how"] = json!({ "typed": AuditDraft::words(words.trim()) }),
+        Some(DecisionMethod::Typed(words)) => detail["how"] = json!({ "typed": AuditDraft::text_detail(words.trim()) }),
     }
     changes.audit.push(record.event(AuditKind::Decided, decision.at, decision.by.clone(), detail));
     changes.outbox.push(decided.card_message(decision.at));

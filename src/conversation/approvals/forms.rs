@@ -164,7 +164,7 @@ impl Approvals {
         policy::may_reject(record, by, &person).map_err(|why| FormRefusal {
             reply: replies::denied(record, by, in_channel, why),
             is_temporary: match why {
-                Denial::Uncertain => true,
+                Denial::GroupLookupFailed => true,
                 Denial::Account(outside) => outside.is_unknown(),
                 _ => false,
             },

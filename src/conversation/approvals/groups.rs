@@ -95,12 +95,12 @@ impl Groups {
             named.into_iter().map(|group| async move { (group, self.members(group, MAX_AGE_FOR_DECISION).await) }),
         );
         let (looked_up, account) = tokio::join!(looked_up, self.0.accounts.may(by, Right::Decide));
-        let mut person = Person { in_channel, outside: account.err(), ..Person::default() };
+        let mut person = Person { in_channel, account_denial: account.err(), ..Person::default() };
         for (group, members) in looked_up {
             match members {
                 Ok(members) if members.contains(by) => person.groups.push(group.clone()),
                 Ok(_) => {}
-                Err(_) => person.is_uncertain = true,
+                Err(_) => person.group_lookup_failed = true,
             }
         }
         person

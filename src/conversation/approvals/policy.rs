@@ -1,4 +1,4 @@
-//! The policies: who may decide on an action.
+//! Approval policies: the rules on who may decide on an action, and the checks of a person against them.
 
 use std::collections::BTreeSet;
 
@@ -13,49 +13,49 @@ use serde_json::json;
 
 use super::{envelope, people::AccountDenial};
 
-/// The measure of a standing approval that names the changes it covers.
-const COVERS: &str = "covers";
+/// The measure of a standing approval that lists the actions it covers.
+const COVERS_MEASURE: &str = "covers";
 
-/// Returns the current policy for an action. Typed consent is for actions that can be undone. A standing approval is
-/// granted by those who may approve the changes that it covers.
-pub fn policy_for(settings: &config::Approvals, matter: &PolicyInput<'_>) -> Policy {
-    let own = if matter.irreversible { settings.own_irreversible } else { settings.own_request };
-    let (contexts, lines): (Vec<_>, Vec<_>) = rule_lines(settings, matter).into_iter().unzip();
-    let lists_of = |list_of: fn(&Rule) -> Option<&Vec<String>>, usual: &Vec<String>| {
-        let lists = lines.iter().map(|line| line.iter().find_map(list_of).unwrap_or(usual));
+/// Returns the policy that the current settings give for an action. Only actions that can be undone may be approved by
+/// a typed message. Standing approvals are granted by the people who may approve the changes they cover.
+pub fn policy_for(settings: &config::Approvals, input: &PolicyInput<'_>) -> Policy {
+    let own = if input.irreversible { settings.own_irreversible } else { settings.own_request };
+    let (contexts, chains): (Vec<_>, Vec<_>) = rule_chains(settings, input).into_iter().unzip();
+    let lists_of = |list_of: fn(&Rule) -> Option<&Vec<String>>, default: &Vec<String>| {
+        let lists = chains.iter().map(|chain| chain.iter().find_map(list_of).unwrap_or(default));
         lists.map(|names| names.iter().map(|name| approver(name)).collect::<Vec<_>>()).collect::<Vec<_>>()
     };
     let lists = lists_of(|rule| rule.approvers.as_ref(), &settings.approvers);
     let (approvers, also) = common_approvers(lists.clone());
     let apart = approvers.is_empty().then(|| disjoint_contexts(&contexts, &lists)).flatten();
-    // Whoever is brought in decides alone, so every line has to name them.
-    let mut brought_in = lists_of(|rule| rule.escalate_to.as_ref(), &settings.escalate_to);
-    let mut more = brought_in.pop().unwrap_or_default();
-    more.retain(|approver| brought_in.iter().all(|list| list.contains(approver)));
-    // Where nobody may decide, nobody is brought in.
-    let escalation = (!approvers.is_empty() && !more.is_empty()).then(|| Escalation {
-        approvers: more,
+    // Anyone added by the escalation can decide alone, so every chain has to name them.
+    let mut escalation_lists = lists_of(|rule| rule.escalate_to.as_ref(), &settings.escalate_to);
+    let mut escalate_to = escalation_lists.pop().unwrap_or_default();
+    escalate_to.retain(|approver| escalation_lists.iter().all(|list| list.contains(approver)));
+    // If nobody may decide, the escalation adds nobody either.
+    let escalation = (!approvers.is_empty() && !escalate_to.is_empty()).then(|| Escalation {
+        approvers: escalate_to,
         after_ms: u64::try_from(settings.escalate_after.as_millis()).unwrap_or(u64::MAX),
     });
-    let usual = Policy {
+    let policy = Policy {
         approvers,
         also,
-        own_request: lines.iter().all(|line| line.iter().find_map(|rule| rule.own_request).unwrap_or(own)),
-        needed: lines
+        own_request: chains.iter().all(|chain| chain.iter().find_map(|rule| rule.own_request).unwrap_or(own)),
+        needed: chains
             .iter()
-            .map(|line| line.iter().find_map(|rule| rule.needed).unwrap_or(settings.needed))
+            .map(|chain| chain.iter().find_map(|rule| rule.needed).unwrap_or(settings.needed))
             .max()
             .unwrap_or(settings.needed),
-        typed: !matter.irreversible,
+        typed: !input.irreversible,
         escalation,
         because: apart.as_ref().map(|contexts| operator_hint(contexts)),
         apart,
     };
-    envelope::tightened(usual, &settings.envelopes, settings.measures, matter.scope)
+    envelope::tightened(policy, &settings.envelopes, settings.measures, input.scope)
 }
 
-/// Returns the record with the current policy, and still with the digest of what was shown. A record that is not what
-/// was shown stays as it is: it will be refused.
+/// Returns the record with the current policy; its digest remains that of the card as it was shown. A record that does
+/// not match its digest is returned unchanged, since its decision will be refused anyway.
 pub fn with_current_policy(policy_for: &PolicyFor, mut record: ActionRecord) -> ActionRecord {
     let policy = policy_for(&PolicyInput::of(&record));
     if record.proof.holds() {
@@ -64,42 +64,43 @@ pub fn with_current_policy(policy_for: &PolicyFor, mut record: ActionRecord) -> 
     record
 }
 
-/// Returns the audit event for a policy that changed since the card was shown, and with it the digest.
-pub fn change_event(shown: &ActionRecord, known: &ActionRecord, at: Timestamp) -> AuditDraft {
-    let detail = json!({ "policy": known.policy, "digest": known.digest, "before": shown.digest });
-    known.event(AuditKind::PolicyChanged, at, None, detail)
+/// Returns the audit event for a policy, and therefore a digest, that changed after the card was shown.
+pub fn change_event(shown: &ActionRecord, current: &ActionRecord, at: Timestamp) -> AuditDraft {
+    let detail = json!({ "policy": current.policy, "digest": current.digest, "before": shown.digest });
+    current.event(AuditKind::PolicyChanged, at, None, detail)
 }
 
-/// Returns the lines of rules that a change has to satisfy, each with the most exact rule first: one for each of its
-/// contexts, and for a standing approval one more for each change that it covers. The strictest of them counts.
-fn rule_lines<'a>(settings: &config::Approvals, matter: &PolicyInput<'a>) -> Vec<(Option<&'a str>, Vec<Rule>)> {
-    let covered = matter.scope.measures.get(COVERS).into_iter().flatten();
+/// Returns the chains of rules that a change has to satisfy, each with its context and the most specific rule first.
+/// There is one chain for each context of the change; a standing approval has two for each context and action it
+/// covers. The strictest chain applies.
+fn rule_chains<'a>(settings: &config::Approvals, input: &PolicyInput<'a>) -> Vec<(Option<&'a str>, Vec<Rule>)> {
+    let covered = input.scope.measures.get(COVERS_MEASURE).into_iter().flatten();
     let covered: Vec<&str> = covered.filter_map(|action| action.as_str()).collect();
-    let contexts: Vec<Option<&str>> = match matter.scope.contexts.as_slice() {
+    let contexts: Vec<Option<&str>> = match input.scope.contexts.as_slice() {
         [] => vec![None],
         contexts => contexts.iter().map(|context| Some(context.as_str())).collect(),
     };
-    let mut lines = Vec::new();
+    let mut chains = Vec::new();
     for context in contexts {
-        let here = context.and_then(|context| settings.contexts.get(context));
-        let of = |action: &str| {
-            let exact = here.and_then(|here| here.actions.get(action));
-            [exact, settings.actions.get(action)].into_iter().flatten().cloned().collect::<Vec<_>>()
+        let context_rule = context.and_then(|context| settings.contexts.get(context));
+        let rules_of = |action: &str| {
+            let in_context = context_rule.and_then(|rule| rule.actions.get(action));
+            [in_context, settings.actions.get(action)].into_iter().flatten().cloned().collect::<Vec<_>>()
         };
-        let rest: Vec<Rule> = here.map(ContextRule::rule).into_iter().collect();
+        let context_rules: Vec<Rule> = context_rule.map(ContextRule::rule).into_iter().collect();
         if covered.is_empty() {
-            lines.push((context, [of(matter.action), rest.clone()].concat()));
+            chains.push((context, [rules_of(input.action), context_rules.clone()].concat()));
         }
         for action in &covered {
-            lines.push((context, [of(matter.action), of(action), rest.clone()].concat()));
-            lines.push((context, [of(action), rest.clone()].concat()));
+            chains.push((context, [rules_of(input.action), rules_of(action), context_rules.clone()].concat()));
+            chains.push((context, [rules_of(action), context_rules.clone()].concat()));
         }
     }
-    lines
+    chains
 }
 
-/// Returns the people who are in each of these lists: one list, and further lists that such a person has to be in as
-/// well where that is not known without a lookup. Nobody, if one of them is empty.
+/// Returns the approvers common to all of these lists, as one list and the further lists that an approver must also be
+/// in. Further lists remain where membership needs a lookup. If any list is empty, nobody is common to all.
 fn common_approvers(mut lists: Vec<Vec<Approver>>) -> (Vec<Approver>, Vec<Vec<Approver>>) {
     lists.sort_by_key(Vec::len);
     let mut people: Option<Vec<Approver>> = None;
@@ -119,15 +120,15 @@ fn common_approvers(mut lists: Vec<Vec<Approver>>) -> (Vec<Approver>, Vec<Vec<Ap
     if people.as_ref().is_some_and(Vec::is_empty) {
         return (Vec::new(), Vec::new());
     }
-    let mut each: Vec<_> = people.into_iter().chain(others).collect();
-    // Those who are named come first: they are told, and find it in their Home tab.
-    each.sort_by_key(|list| list.iter().any(|one| matches!(one, Approver::Channel | Approver::Requester)));
-    let mut each = each.into_iter();
-    (each.next().unwrap_or_default(), each.collect())
+    let mut required: Vec<_> = people.into_iter().chain(others).collect();
+    // Lists that name people come first: those people are notified, and see the request in their Home tab.
+    required.sort_by_key(|list| list.iter().any(|one| matches!(one, Approver::Channel | Approver::Requester)));
+    let mut required = required.into_iter();
+    (required.next().unwrap_or_default(), required.collect())
 }
 
-/// Returns the contexts whose lists have nobody in common: two, if two are enough for that. `None` if a list is empty:
-/// then nobody is meant to decide.
+/// Returns the contexts whose lists have nobody in common: just two if one pair of lists is disjoint. Returns `None` if
+/// a list is empty, since then the settings deliberately allow nobody to decide.
 fn disjoint_contexts(contexts: &[Option<&str>], lists: &[Vec<Approver>]) -> Option<Vec<String>> {
     if lists.iter().any(Vec::is_empty) {
         return None;
@@ -150,7 +151,8 @@ fn disjoint_contexts(contexts: &[Option<&str>], lists: &[Vec<Approver>]) -> Opti
     Some(if contexts.len() < 2 { Vec::new() } else { contexts })
 }
 
-/// Returns the hint for the bot's operator where the lists of these contexts have nobody in common.
+/// Returns the hint that tells the bot's operator how to change the settings if the lists of these contexts have nobody
+/// in common.
 fn operator_hint(contexts: &[String]) -> String {
     let who = "whoever runs me has to name the same person in";
     match contexts {
@@ -162,15 +164,17 @@ fn operator_hint(contexts: &[String]) -> String {
     }
 }
 
-/// Returns the most approvals a change can get from `named`, if it is the request of `ours`: who asked and who edited.
-pub fn most_approvals(policy: &Policy, named: &[UserId], ours: &[UserId]) -> usize {
+/// Returns the maximum number of approvals that a change can get from the people in `named`. `requesters` are the
+/// people who asked for the change or edited it.
+pub fn most_approvals(policy: &Policy, named: &[UserId], requesters: &[UserId]) -> usize {
     let different: BTreeSet<&UserId> = named.iter().collect();
-    let (own, others): (Vec<&UserId>, Vec<&UserId>) = different.into_iter().partition(|person| ours.contains(person));
-    // Who asked and who edited count as one.
+    let (own, others): (Vec<&UserId>, Vec<&UserId>) =
+        different.into_iter().partition(|person| requesters.contains(person));
+    // The people who asked and edited count as one approver.
     others.len() + usize::from(policy.own_request && !own.is_empty())
 }
 
-/// Returns an approver as configured: `channel`, `requester`, a user id or a user group id.
+/// Parses a configured approver: `channel`, `requester`, a user id or a user group id.
 fn approver(name: &str) -> Approver {
     match name {
         "channel" => Approver::Channel,
@@ -180,7 +184,7 @@ fn approver(name: &str) -> Approver {
     }
 }
 
-/// The reasons why a person's approval does not count.
+/// The reasons why a person's decision does not count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Denial {
     /// The person is not among the approvers.
@@ -188,22 +192,22 @@ pub enum Denial {
     /// It is the person's own request.
     OwnRequest,
     /// The person has approved already; more people are needed.
-    Twice,
-    /// A user group could not be looked up: the person may be in it.
-    Uncertain,
-    /// The person's account gives no right to decide.
+    AlreadyApproved,
+    /// A user group could not be looked up, so it is unknown whether the person is an approver.
+    GroupLookupFailed,
+    /// The person's account does not allow them to decide.
     Account(AccountDenial),
 }
 
 impl Denial {
-    /// Returns the word for the record.
+    /// Returns the phrase stored in the audit trail.
     pub fn word(self) -> &'static str {
         match self {
             Self::NotAnApprover => "not an approver",
             Self::OwnRequest => "own request",
-            Self::Twice => "twice",
-            Self::Uncertain => "group not looked up",
-            Self::Account(outside) => outside.word(),
+            Self::AlreadyApproved => "twice",
+            Self::GroupLookupFailed => "group not looked up",
+            Self::Account(denial) => denial.word(),
         }
     }
 }
@@ -211,20 +215,20 @@ impl Denial {
 /// The facts about a person at the moment of their decision.
 #[derive(Clone, Debug, Default)]
 pub struct Person {
-    /// True if the person decides from within the channel of the request.
+    /// True if the person decides in the channel of the request.
     pub in_channel: bool,
     /// The user groups among the approvers that the person belongs to.
     pub groups: Vec<String>,
-    /// True if a user group could not be looked up: the person may be in it.
-    pub is_uncertain: bool,
-    /// The reason why the decision never counts, under any policy; `None` for a full member of the workspace.
-    pub outside: Option<AccountDenial>,
+    /// True if a user group among the approvers could not be looked up, so the person may or may not be in it.
+    pub group_lookup_failed: bool,
+    /// The reason why the account may not decide under any policy; `None` for a full member of the workspace.
+    pub account_denial: Option<AccountDenial>,
 }
 
 impl Person {
-    /// Returns `Ok` if the person's decision may count at all.
+    /// Returns `Ok` if the person's account may decide at all.
     fn check_account(&self) -> Result<(), Denial> {
-        self.outside.map_or(Ok(()), |outside| Err(Denial::Account(outside)))
+        self.account_denial.map_or(Ok(()), |denial| Err(Denial::Account(denial)))
     }
 }
 
@@ -232,40 +236,40 @@ impl Person {
 pub fn may_approve(record: &ActionRecord, by: &UserId, person: &Person) -> Result<(), Denial> {
     person.check_account()?;
     if !is_approver(record, by, person) {
-        return Err(if person.is_uncertain { Denial::Uncertain } else { Denial::NotAnApprover });
+        return Err(if person.group_lookup_failed { Denial::GroupLookupFailed } else { Denial::NotAnApprover });
     }
     if record.is_request_of(by) && !record.policy.own_request {
         return Err(Denial::OwnRequest);
     }
     let approved = record.approved_by();
-    // Where fewer are needed than when they pressed first, their press sets it off.
+    // If the policy has since been relaxed and enough people have approved, pressing again carries the change out.
     if approved.contains(by) && approved.len() < record.policy.needed as usize {
-        return Err(Denial::Twice);
+        return Err(Denial::AlreadyApproved);
     }
-    // Who asked and who edited count as one where a second person is needed.
-    let ours = |person: &UserId| person != by && record.is_request_of(person);
-    if record.policy.needed > 1 && record.is_request_of(by) && approved.iter().any(ours) {
+    // If several approvals are needed, the people who asked and edited count as one approver.
+    let is_other_requester = |person: &UserId| person != by && record.is_request_of(person);
+    if record.policy.needed > 1 && record.is_request_of(by) && approved.iter().any(is_other_requester) {
         return Err(Denial::OwnRequest);
     }
     Ok(())
 }
 
-/// Returns `Ok` if `by` may reject: every approver, and always the person who asked or edited.
+/// Returns `Ok` if `by` may reject: every approver may, and so may anyone who asked for the change or edited it.
 pub fn may_reject(record: &ActionRecord, by: &UserId, person: &Person) -> Result<(), Denial> {
     person.check_account()?;
     match record.is_request_of(by) || is_approver(record, by, person) {
         true => Ok(()),
-        false if person.is_uncertain => Err(Denial::Uncertain),
+        false if person.group_lookup_failed => Err(Denial::GroupLookupFailed),
         false => Err(Denial::NotAnApprover),
     }
 }
 
-/// Returns `Ok` if `by` may say that an action with an unknown outcome was done: everyone who may approve it.
+/// Returns `Ok` if `by` may settle the unknown outcome of an action: everyone who may approve it.
 pub fn may_settle(record: &ActionRecord, by: &UserId, person: &Person) -> Result<(), Denial> {
-    may_approve(record, by, person).or_else(|why| if why == Denial::Twice { Ok(()) } else { Err(why) })
+    may_approve(record, by, person).or_else(|why| if why == Denial::AlreadyApproved { Ok(()) } else { Err(why) })
 }
 
-/// Returns `Ok` if `by` may withdraw: only the person who asked, or edited.
+/// Returns `Ok` if `by` may withdraw the request: only someone who asked for the change or edited it.
 pub fn may_withdraw(record: &ActionRecord, by: &UserId, person: &Person) -> Result<(), Denial> {
     person.check_account()?;
     if record.is_request_of(by) { Ok(()) } else { Err(Denial::NotAnApprover) }
@@ -312,7 +316,7 @@ mod tests {
         policy_for(settings, &PolicyInput { action, irreversible: false, scope })
     }
 
-    /// Returns a card that ana asked for, under this policy.
+    /// Returns the record of a request by ana under this policy.
     fn card(policy: Policy) -> ActionRecord {
         let saved = include_str!("../../../tests/fixtures/shapes/action_record.json");
         let saved: Vec<ActionRecord> = serde_json::from_str(saved).unwrap();
@@ -322,8 +326,9 @@ mod tests {
     }
 
     #[test]
-    fn a_change_in_two_contexts_is_decided_by_those_whom_both_name() {
-        // The lists of the two contexts; who may decide, in words; who of these may: bo, cy of the group, di; in the channel.
+    fn a_change_in_two_contexts_needs_an_approver_of_both() {
+        // The lists of the two contexts; the deciders in words; whether U2, U3 (a member of S1) and U4 may approve. All
+        // three are in the channel.
         type Case<'a> = (&'a [&'a str], &'a [&'a str], &'a str, [bool; 3]);
         let cases: [Case<'_>; 9] = [
             (&["U2"], &["U2", "U3"], "@U2", [true, false, false]),
@@ -357,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn the_contexts_are_named_whose_lists_have_nobody_in_common() {
+    fn contexts_with_disjoint_lists_are_reported() {
         type Case<'a> = (&'a [(&'a str, &'a [&'a str])], Option<&'a [&'a str]>);
         let cases: [Case<'_>; 6] = [
             (&[("a", &["U2"]), ("b", &["U2", "U3"])], None),
@@ -380,16 +385,16 @@ mod tests {
         let mut settings = settings();
         settings.actions.insert("grant_standing_approval".to_owned(), by(&["U2"]));
         settings.actions.insert("test_condition_balance".to_owned(), by(&["U3"]));
-        let scope = Scope::default().in_context("lab").measure(COVERS, "test_condition_balance");
+        let scope = Scope::default().in_context("lab").measure(COVERS_MEASURE, "test_condition_balance");
         let policy = policy(&settings, "grant_standing_approval", &scope);
         assert_eq!(policy.deciders().words(), "nobody (the lists of approvers that apply have nobody in common)");
         assert!(policy.because.unwrap().contains("each of the lists"));
     }
 
     #[test]
-    fn a_standing_approval_is_granted_by_whom_the_changes_it_covers_name() {
+    fn a_standing_approval_needs_the_approvers_of_the_changes_it_covers() {
         let mut settings = settings();
-        let scope = Scope::default().in_context("lab").measure(COVERS, "test_condition_balance");
+        let scope = Scope::default().in_context("lab").measure(COVERS_MEASURE, "test_condition_balance");
         let of = |settings: &Approvals| policy(settings, "grant_standing_approval", &scope).deciders().words();
         settings.contexts.insert("lab".to_owned(), here(&["U2"]));
         assert_eq!(of(&settings), "@U2");
@@ -403,7 +408,7 @@ mod tests {
     }
 
     #[test]
-    fn where_nobody_may_decide_nobody_is_brought_in() {
+    fn an_action_without_approvers_has_no_escalation() {
         let mut settings = settings();
         settings.escalate_to = names(&["U9"]);
         assert!(policy(&settings, "update_experiment", &Scope::default()).escalation.is_some());
@@ -412,8 +417,9 @@ mod tests {
     }
 
     #[test]
-    fn those_are_brought_in_who_may_decide_and_could_not_before() {
-        // Who may, who is brought in; whether own requests count; those who are new, and all of them then, in words.
+    fn an_escalation_adds_only_people_who_could_not_decide_before() {
+        // The approvers; the people the escalation adds; whether own requests count; the number of newcomers; all
+        // deciders afterwards, in words.
         type Case<'a> = (&'a [&'a str], &'a [&'a str], bool, usize, &'a str);
         let cases: [Case<'_>; 5] = [
             (&["S1"], &["S1", "ana", "U3", "U3"], false, 1, "a member of S1 or @U3 (but not the person who asked)"),
@@ -442,7 +448,7 @@ mod tests {
     }
 
     #[test]
-    fn who_asked_and_who_edited_are_one_person_or_none() {
+    fn requester_and_editor_count_as_at_most_one_approver() {
         let people = |names: &[&str]| names.iter().map(|name| UserId::from(*name)).collect::<Vec<_>>();
         let ours = people(&["ana", "bo"]);
         for (named, own_request, most) in [

@@ -100,8 +100,8 @@ pub fn may_not_settle(record: &ActionRecord, by: &UserId, in_channel: bool, why:
             "You asked for this, so another person has to say that it was done."
         }
         Denial::OwnRequest => "You edited this, so another person has to say that it was done.",
-        Denial::NotAnApprover | Denial::Twice => "You cannot settle this. You can press Check again.",
-        Denial::Uncertain => return denied(record, by, in_channel, why),
+        Denial::NotAnApprover | Denial::AlreadyApproved => "You cannot settle this. You can press Check again.",
+        Denial::GroupLookupFailed => return denied(record, by, in_channel, why),
         Denial::Account(outside) => return outside.may_not_decide(),
     };
     Reply::text(text).hint(Text::from("Who may settle it: ").join(deciders(record, in_channel)).plain("."))
@@ -167,8 +167,8 @@ pub fn denied(record: &ActionRecord, by: &UserId, in_channel: bool, why: Denial)
         Denial::OwnRequest if record.requested_by == *by => "You asked for this, so another person has to approve it.",
         Denial::OwnRequest => "You edited this, so another person has to approve it.",
         Denial::NotAnApprover => "You cannot decide about this.",
-        Denial::Twice => "Your approval is counted already; another person has to approve as well.",
-        Denial::Uncertain => {
+        Denial::AlreadyApproved => "Your approval is counted already; another person has to approve as well.",
+        Denial::GroupLookupFailed => {
             "I can't look up the user groups at the moment, so I don't know whether you may decide. Please press again."
         }
     };
@@ -178,7 +178,7 @@ pub fn denied(record: &ActionRecord, by: &UserId, in_channel: bool, why: Denial)
         Denial::OwnRequest if anyone && record.thread.channel.is_direct() => {
             reply.hint("Nobody else can read this conversation. Ask me in a channel, where somebody can approve it.")
         }
-        Denial::OwnRequest | Denial::Twice if anyone => reply,
+        Denial::OwnRequest | Denial::AlreadyApproved if anyone => reply,
         _ => reply.hint(Text::from("Who may decide: ").join(deciders(record, in_channel)).plain(".")),
     }
 }

@@ -14,7 +14,7 @@ use countersign_graph::store::{ClaimedInteraction, Delivery, Destination, Extern
 use countersign_slack::{
     Inbound,
     command::Command,
-    event::{ChannelKind, HomeOpened, Message, SessionStopped, TalkOpened},
+    event::{ChannelKind, ConversationOpened, HomeOpened, Message, SessionStopped},
     interaction::{self, Action, Kind, View},
     sink::{Received, Sink, SinkAnswer, SinkError},
 };
@@ -366,7 +366,7 @@ impl Sink for Dispatch {
                 let SessionStopped { thread, user, dedup } = stopped;
                 self.on_keyword(Keyword::Stop, thread, user, true, vec![dedup]).await?;
             }
-            Inbound::TalkOpened(TalkOpened { channel, thread, dedup }) => {
+            Inbound::ConversationOpened(ConversationOpened { channel, thread, dedup }) => {
                 let partition = Partition::of(channel.as_str());
                 self.put_in_inbox(partition, &Interaction::Prompts { channel, thread }, vec![dedup]).await?;
             }

@@ -1,8 +1,9 @@
-//! The record: an append-only chain of what happened, each entry bound to the hash of the one before.
+//! The audit trail of a thread: an append-only hash chain of events, in which each entry includes the hash of the one
+//! before it.
 //!
-//! The hash covers commitments to an entry's values ([`crate::seal`]), so that values can be hidden in an export, or
-//! after their time, and the chain still holds. Entries of the first version have no salt; their hash covers the bare
-//! values.
+//! The hash covers commitments to an entry's values ([`crate::seal`]). Values can therefore be hidden in an export, or
+//! when their retention period ends, without breaking the chain. Entries of the first version have no salt; their hash
+//! covers the values themselves.
 
 use countersign_core::{
     clock::Timestamp,
@@ -16,137 +17,138 @@ use crate::{
     seal::{self, Salt, Sealed},
 };
 
-/// The longest text of a message in the record, in characters; the hash of the whole binds the rest.
+/// The maximum length of a message's text in the audit trail, in characters. A digest of the full text covers the rest.
 const MAX_TEXT_CHARS: usize = 4000;
 
-/// One event for the record, before it is chained.
+/// An event for the audit trail, before it is chained.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AuditDraft {
-    /// The time.
+    /// The time of the event.
     pub at: Timestamp,
     /// The kind of event.
     pub kind: AuditKind,
-    /// The person who did it.
+    /// The person who caused the event, if a person did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<UserId>,
-    /// The action it is about.
+    /// The action that the event is about, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub action: Option<ActionId>,
     /// The details: digests, names, reasons.
     pub detail: Value,
-    /// The salt that hides its values if they have to be hidden; none in entries of the first version.
+    /// The salt of the commitments to the event's values; empty in entries of the first version.
     #[serde(default, skip_serializing_if = "Salt::is_none")]
     pub salt: Salt,
 }
 
 impl AuditDraft {
-    /// Creates an event that is about no action.
+    /// Creates an event that is not about an action.
     pub fn new(kind: AuditKind, at: Timestamp, by: Option<UserId>, detail: Value) -> Self {
         Self { at, kind, by, action: None, detail, salt: Salt::fresh() }
     }
 
-    /// Returns a text for a detail: one that is too long is cut, and bound by the hash of the whole.
-    pub fn words(text: &str) -> Value {
+    /// Returns an event detail that holds a text. A text that is too long is cut, with a digest of the full text.
+    pub fn text_detail(text: &str) -> Value {
         match text.char_indices().nth(MAX_TEXT_CHARS) {
             None => json!({ "text": text }),
             Some((end, _)) => {
-                let whole = Digest::of(&[&json!(text)]);
-                json!({ "text": &text[..end], "cut": { "characters": text.chars().count(), "digest": whole } })
+                let digest = Digest::of(&[&json!(text)]);
+                json!({ "text": &text[..end], "cut": { "characters": text.chars().count(), "digest": digest } })
             }
         }
     }
 }
 
-/// The kinds of event in the record.
+/// The kinds of event in the audit trail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AuditKind {
     /// A person asked for something.
     Asked,
-    /// A card was made.
+    /// A card was created.
     Shown,
     /// A person's click or request did not count.
     ClickRefused,
-    /// A person decided, or time did.
+    /// A person decided on a request, or the request expired.
     Decided,
     /// The policy was changed in the settings while the card was open.
     PolicyChanged,
-    /// The request was about to leave.
+    /// The request for an approved action was about to be sent.
     Executed,
     /// A person stopped a run or an action.
     Stopped,
-    /// An action began to wait for an event elsewhere.
+    /// An action began to wait for an external event.
     Waits,
-    /// An event arrived from elsewhere: one that an action waited for, or that began a run.
+    /// An external event arrived that an action was waiting for, or that started a run.
     Arrived,
     /// An action ended, or its outcome was looked up.
     Outcome,
-    /// A person said something in the thread.
+    /// A person wrote a message in the thread.
     Said,
-    /// The bot said something there.
+    /// The bot wrote a message in the thread.
     Answered,
-    /// The bot sent a message by another way than Slack.
+    /// The bot sent a message through a channel other than Slack.
     Posted,
-    /// A step asked a model; with model, calls and tokens.
+    /// A step called a language model. The details name the model and count calls and tokens.
     Ran,
-    /// Requests left for the platform; with its answers.
+    /// Requests were sent to the platform. The details include its answers.
     Sent,
-    /// A file was put into the thread, known by its hash.
+    /// A file was attached to the thread. The details identify it by its hash.
     Attached,
-    /// A person edited the request of a card: a new version replaced it.
+    /// A person edited the request on a card, and a new version replaced it.
     Edited,
     /// A person gave the reason for a decision.
     Reasoned,
-    /// The thread was reminded of the card, or more people were brought in.
+    /// A reminder of the card was posted, or more people were asked to decide.
     Reminded,
-    /// A person, or a later look, settled an unknown outcome.
+    /// A person, or a later check of the platform, settled an unknown outcome.
     Settled,
     /// A person rated an answer.
     Rated,
-    /// The record was exported.
+    /// The audit trail was exported.
     Exported,
-    /// Messages and steps were dropped since their time was over.
+    /// Messages and steps were deleted because their retention period ended.
     Forgotten,
-    /// The place of an entry that cannot be read. Never stored.
+    /// A placeholder for an entry that cannot be read. Never stored.
     Unreadable,
 }
 
-/// One event of the record, chained to the one before.
+/// An event of the audit trail, chained to the one before it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AuditEntry {
-    /// The number within the thread, from 1.
+    /// The entry's number within the thread, starting at 1.
     pub seq: u64,
-    /// The hash of the entry before; empty for the first.
+    /// The hash of the previous entry; empty for the first entry.
     pub previous: String,
     /// The event.
     pub event: AuditDraft,
-    /// The hidden parts. If there are any, the event has no salt of its own.
+    /// The commitments to the hidden values, with the salts of the others. If set, the event itself carries no salt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sealed: Option<Sealed>,
-    /// True if everything but kind and time is hidden: entries of the first version cannot be hidden in part.
+    /// True if everything but the kind and the time is hidden, since an entry of the first version cannot be hidden in
+    /// part.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub withheld: bool,
     /// SHA-256 over all of the above.
     pub hash: String,
 }
 
-/// The reason why an entry does not continue the chain.
+/// The reason why an entry breaks the chain.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Broken {
-    /// The entry follows another one.
+pub enum ChainFault {
+    /// The entry refers to a different previous entry.
     Link {
-        /// The hash of the entry before it.
-        right: String,
+        /// The hash of the actual previous entry.
+        expected: String,
     },
-    /// The hash is not that of the content.
+    /// The stored hash does not match the content.
     Hash {
-        /// The hash of its content; `None` if its hidden and its open parts do not fit together.
-        right: Option<String>,
+        /// The hash of the content; `None` unless each value has either a salt or a commitment.
+        expected: Option<String>,
     },
 }
 
 impl AuditEntry {
-    /// Chains an event to the entry before it.
+    /// Creates an entry that chains an event to the previous entry.
     pub fn chain(thread: &ThreadId, seq: u64, previous: &str, event: AuditDraft) -> Self {
         let hash = String::new();
         let mut entry = Self { seq, previous: previous.to_owned(), event, sealed: None, withheld: false, hash };
@@ -154,54 +156,56 @@ impl AuditEntry {
         entry
     }
 
-    /// Creates an entry in place of the one at `seq`, of which at most the hash can be read.
+    /// Creates a placeholder for the entry at `seq`, of which at most the hash can be read.
     pub fn unreadable(seq: u64, previous: &str, hash: String, at: Timestamp) -> Self {
         let salt = Salt::default();
         let event = AuditDraft { at, kind: AuditKind::Unreadable, by: None, action: None, detail: Value::Null, salt };
         Self { seq, previous: previous.to_owned(), event, sealed: None, withheld: true, hash }
     }
 
-    /// Returns true if the hash matches the content and the entry follows `previous`.
+    /// Returns true if [`AuditEntry::check`] finds no fault.
     pub fn holds(&self, thread: &ThreadId, previous: &str) -> bool {
         self.check(thread, previous).is_ok()
     }
 
-    /// Checks that the hash matches the content and the entry follows `previous`. For a withheld entry only the latter
-    /// can be checked.
+    /// Checks that the hash matches the content and that the entry follows `previous`. For a withheld entry, only the
+    /// latter can be checked.
     ///
     /// # Errors
     ///
-    /// [`Broken`] with the fault and the right value.
-    pub fn check(&self, thread: &ThreadId, previous: &str) -> Result<(), Broken> {
+    /// [`ChainFault`] names the fault and the expected value.
+    pub fn check(&self, thread: &ThreadId, previous: &str) -> Result<(), ChainFault> {
         if self.previous != previous {
-            return Err(Broken::Link { right: previous.to_owned() });
+            return Err(ChainFault::Link { expected: previous.to_owned() });
         }
         if self.withheld {
             return Ok(());
         }
         match self.computed_hash(thread) {
-            Some(right) if right == self.hash => Ok(()),
-            right => Err(Broken::Hash { right }),
+            Some(hash) if hash == self.hash => Ok(()),
+            expected => Err(ChainFault::Hash { expected }),
         }
     }
 
-    /// Returns the entry without the values for which `instead` returns a replacement; it gets their place, the value
-    /// and its commitment. Kind and time are never hidden.
-    pub fn hide(mut self, instead: impl Fn(&str, &Value, &str) -> Option<Value>) -> Self {
-        let mut event = self.bare_event();
-        let instead = |place: &str, value: &Value, commitment: &str| match place {
+    /// Returns the entry with values hidden. `replacement` is called with the place of each value, the value and its
+    /// commitment; a value is hidden if it returns `Some`. The kind and the time are never hidden.
+    pub fn hide(mut self, replacement: impl Fn(&str, &Value, &str) -> Option<Value>) -> Self {
+        let mut event = self.unsalted_event();
+        let replacement = |place: &str, value: &Value, commitment: &str| match place {
             "/kind" | "/at" => None,
-            place => instead(place, value, commitment),
+            place => replacement(place, value, commitment),
         };
         if self.event.salt.is_none() && self.sealed.is_none() {
-            let hides = seal::leaves(&event).iter().any(|(place, value)| instead(place, value, "").is_some());
+            let hides = seal::leaves(&event).iter().any(|(place, value)| replacement(place, value, "").is_some());
             if hides && !self.withheld {
                 self.event = AuditDraft { by: None, action: None, detail: Value::Null, ..self.event };
                 self.withheld = true;
             }
             return self;
         }
-        let Some(sealed) = seal::hide(&mut event, &self.event.salt, self.sealed.take(), instead) else { return self };
+        let Some(sealed) = seal::hide(&mut event, &self.event.salt, self.sealed.take(), replacement) else {
+            return self;
+        };
         self.sealed = Some(sealed);
         if let Ok(shown) = serde_json::from_value(event) {
             self.event = shown;
@@ -209,8 +213,8 @@ impl AuditEntry {
         self
     }
 
-    /// Returns the event as it is hashed.
-    fn bare_event(&self) -> Value {
+    /// Returns the event as JSON without its salt, which is the form that is hashed.
+    fn unsalted_event(&self) -> Value {
         let mut event = serde_json::to_value(&self.event).expect("an audit event is plain data");
         if let Some(fields) = event.as_object_mut() {
             fields.remove("salt");
@@ -220,7 +224,7 @@ impl AuditEntry {
 
     fn computed_hash(&self, thread: &ThreadId) -> Option<String> {
         let (thread, seq, previous) = (json!(thread.to_string()), json!(self.seq), json!(self.previous));
-        let event = self.bare_event();
+        let event = self.unsalted_event();
         let digest = if self.event.salt.is_none() && self.sealed.is_none() {
             Digest::of(&[&thread, &seq, &previous, &event])
         } else {
@@ -240,21 +244,21 @@ mod tests {
     }
 
     fn said(text: &str) -> AuditDraft {
-        AuditDraft::new(AuditKind::Said, Timestamp(7), Some("U1".into()), AuditDraft::words(text))
+        AuditDraft::new(AuditKind::Said, Timestamp(7), Some("U1".into()), AuditDraft::text_detail(text))
     }
 
     #[test]
-    fn a_hidden_value_leaves_the_chain_whole() {
+    fn hiding_a_value_keeps_the_chain_valid() {
         let whole = AuditEntry::chain(&thread(), 1, "", said("start it"));
         let text = |place: &str, _: &Value, _: &str| (place == "/detail/text").then(|| json!("[hidden]"));
         let hidden = whole.clone().hide(text);
         assert_eq!((&hidden.hash, hidden.holds(&thread(), "")), (&whole.hash, true));
         assert!(!serde_json::to_string(&hidden).unwrap().contains("start it"));
-        assert!(hidden.event.salt.is_none(), "it would tell whether a guess is right");
+        assert!(hidden.event.salt.is_none(), "with the salt, a guess at the hidden value could be confirmed");
 
         let mut forged = hidden;
         forged.event.by = Some("U2".into());
-        assert!(matches!(forged.check(&thread(), ""), Err(Broken::Hash { right: Some(_) })));
+        assert!(matches!(forged.check(&thread(), ""), Err(ChainFault::Hash { expected: Some(_) })));
     }
 
     #[test]
@@ -267,8 +271,8 @@ mod tests {
     }
 
     #[test]
-    fn a_long_text_is_cut_and_bound() {
-        let words = AuditDraft::words(&"ä".repeat(MAX_TEXT_CHARS + 1));
+    fn a_long_text_is_cut_and_its_length_recorded() {
+        let words = AuditDraft::text_detail(&"ä".repeat(MAX_TEXT_CHARS + 1));
         assert_eq!(words["text"].as_str().unwrap().chars().count(), MAX_TEXT_CHARS);
         assert_eq!(words["cut"]["characters"], MAX_TEXT_CHARS + 1);
     }

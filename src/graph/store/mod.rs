@@ -42,7 +42,7 @@ use countersign_core::{
 use serde_json::Value;
 
 pub use self::{
-    audit::{AuditDraft, AuditEntry, AuditKind, Broken},
+    audit::{AuditDraft, AuditEntry, AuditKind, ChainFault},
     changes::{ActionChange, Changes, StepRecord, TimerChange, Usage},
     dead_letter::{DeadLetter, Undelivered},
     delivery::{

@@ -1,27 +1,29 @@
-//! The limits of how often a method may be called, by Slack's tiers. Applied only if the options say so.
+//! Rate limits for each Web API method, following Slack's tiers. They apply only if the sandbox's options enable them.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use countersign_core::clock::Timestamp;
 
+/// One minute, in milliseconds.
 const MINUTE_MS: i64 = 60_000;
-/// The size of a burst of posts: Slack tolerates short ones; five seconds' worth is our reading of that.
+/// The number of posts to one channel allowed in as many seconds. Slack documents one post per second and tolerates
+/// short bursts without saying how long; five is an assumption.
 const POST_BURST: usize = 5;
 
-/// The recent calls of each method.
+/// The times of the recent calls, in milliseconds, by method; those of posts by method and channel.
 #[derive(Debug, Default)]
-pub(super) struct Limits {
+pub(super) struct RateLimits {
     calls: BTreeMap<String, VecDeque<i64>>,
 }
 
-impl Limits {
-    /// Counts a call; returns the seconds to wait if it is one too many.
+impl RateLimits {
+    /// Counts a call. If the call exceeds the limit, it is not counted and the number of seconds to wait is returned.
     pub(super) fn count(&mut self, method: &str, channel: Option<&str>, now: Timestamp) -> Option<u64> {
         let (key, allowed, window_ms) = match (method, channel) {
             ("chat.postMessage", Some(channel)) => {
                 (format!("{method} {channel}"), POST_BURST, POST_BURST as i64 * 1000)
             }
-            _ => (method.to_owned(), per_minute(method)?, MINUTE_MS),
+            _ => (method.to_owned(), calls_per_minute(method)?, MINUTE_MS),
         };
         let calls = self.calls.entry(key).or_default();
         while calls.front().is_some_and(|at| *at + window_ms <= now.millis()) {
@@ -36,7 +38,8 @@ impl Limits {
     }
 }
 
-fn per_minute(method: &str) -> Option<usize> {
+/// Returns the number of calls of a method allowed per minute; `None` if the method is not limited.
+fn calls_per_minute(method: &str) -> Option<usize> {
     match method {
         "chat.startStream" | "chat.stopStream" | "users.list" | "usergroups.list" | "usergroups.users.list" => Some(20),
         "chat.update"
@@ -68,8 +71,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_call_after_the_last_allowed_one_is_told_when_to_come_back() {
-        let mut limits = Limits::default();
+    fn a_call_over_the_limit_is_told_how_long_to_wait() {
+        let mut limits = RateLimits::default();
         for _ in 0..50 {
             assert_eq!(limits.count("chat.update", None, Timestamp(1_000)), None);
         }
@@ -78,8 +81,8 @@ mod tests {
     }
 
     #[test]
-    fn posts_are_counted_for_each_channel() {
-        let mut limits = Limits::default();
+    fn posts_are_limited_per_channel() {
+        let mut limits = RateLimits::default();
         let refused = (0..6).filter_map(|_| limits.count("chat.postMessage", Some("C1"), Timestamp(0))).count();
         assert_eq!(refused, 1);
         assert_eq!(limits.count("chat.postMessage", Some("C2"), Timestamp(0)), None);

@@ -10,8 +10,8 @@ use tokio::sync::{Notify, broadcast, mpsc};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Options, broadcast::Change, delivery::Delivery, faults::Faults, ledger::Ledger, limits::Limits, socket::Sockets,
-    world::World,
+    Options, broadcast::Change, delivery::Delivery, faults::Faults, ledger::Ledger, limits::RateLimits,
+    socket::Sockets, world::World,
 };
 
 /// The running stand-in.
@@ -32,7 +32,7 @@ pub(super) struct Server {
     pub(super) ended: CancellationToken,
     pub(super) changes: broadcast::Sender<Change>,
     pub(super) deliveries: mpsc::UnboundedSender<Delivery>,
-    pub(super) limits: Mutex<Limits>,
+    pub(super) limits: Mutex<RateLimits>,
     /// Held while the world is written to disk.
     pub(super) saving: tokio::sync::Mutex<()>,
     world: Mutex<World>,

@@ -1,23 +1,24 @@
-//! Addresses in Markdown as code: to be read and copied, not to be clicked.
+//! Turns the addresses in Markdown into code spans, so that people can read and copy them but not click them.
 //!
-//! Only text that is certainly code to every reader of Markdown is left alone. So code blocks are written anew in one
-//! form, and a backtick without a partner on its line becomes a look-alike: otherwise code here might be none in Slack.
+//! Only text that every Markdown parser treats as code is left alone. Code blocks are therefore rewritten in one
+//! canonical form, and an unpaired backtick is replaced with a look-alike; otherwise Slack might not treat as code what
+//! this module does.
 
 use super::{
     Link,
     divide::{closes, fence},
 };
 
-/// Endings that make a word with dots an address.
-const ENDINGS: [&str; 28] = [
+/// The top-level domains that make a dotted word an address.
+const TOP_LEVEL_DOMAINS: [&str; 28] = [
     "ai", "app", "at", "biz", "cc", "ch", "co", "com", "de", "dev", "edu", "eu", "fr", "gov", "info", "io", "ly", "me",
     "net", "nl", "online", "org", "ru", "site", "uk", "us", "xyz", "zip",
 ];
 
-/// The look-alike of a backtick that would begin code.
-const NO_BACKTICK: &str = "ˋ";
+/// The look-alike that replaces a backtick which would otherwise begin code.
+const BACKTICK_LOOKALIKE: &str = "ˋ";
 
-/// Returns the text with its addresses as code.
+/// Returns the text with every address outside of code turned into a code span.
 pub(super) fn as_code(text: &str) -> String {
     let mut out = Vec::new();
     let mut open: Option<&str> = None;
@@ -27,7 +28,7 @@ pub(super) fn as_code(text: &str) -> String {
                 open = None;
                 out.push("```".to_owned());
             }
-            (Some(_), _) => out.push(line.replace("```", &NO_BACKTICK.repeat(3)).replace("~~~", "∼∼∼")),
+            (Some(_), _) => out.push(line.replace("```", &BACKTICK_LOOKALIKE.repeat(3)).replace("~~~", "∼∼∼")),
             (None, Some(mark)) => {
                 let info = line.trim_start()[mark.len()..].split_whitespace().next().unwrap_or_default();
                 let info: String = info.chars().filter(char::is_ascii_alphanumeric).collect();
@@ -36,7 +37,7 @@ pub(super) fn as_code(text: &str) -> String {
             }
             (None, None) => {
                 let mut shown = String::with_capacity(line.len());
-                inline(line, &mut shown, 0);
+                push_line(line, &mut shown, 0);
                 out.push(shown);
             }
         }
@@ -47,36 +48,36 @@ pub(super) fn as_code(text: &str) -> String {
     out.join("\n")
 }
 
-/// The depth to which links are searched for in the words of links.
-const DEPTH: usize = 8;
+/// The maximum depth of links nested in the text of other links.
+const MAX_LINK_DEPTH: usize = 8;
 
-/// Appends one line outside of code blocks.
-fn inline(line: &str, out: &mut String, depth: usize) {
+/// Appends a line from outside of code blocks, with its addresses as code spans.
+fn push_line(line: &str, out: &mut String, depth: usize) {
     let mut rest = line;
     while let Some(c) = rest.chars().next() {
         if c == '`' {
-            rest = code(rest, out);
+            rest = push_code_span(rest, out);
             continue;
         }
-        if let Some(link) = link(rest, depth) {
+        if let Some(link) = link_at_start(rest, depth) {
             while out.ends_with('!') {
                 out.pop();
             }
-            inline(link.words, out, depth + 1);
+            push_line(link.words, out, depth + 1);
             if !link.target.trim().is_empty() {
                 out.push_str(" (");
-                push_code(link.target, out);
+                push_as_code(link.target, out);
                 out.push(')');
             }
             rest = &rest[link.length..];
             continue;
         }
-        if let Some((address, length)) = bracketed(rest) {
-            push_code(address, out);
+        if let Some((address, length)) = autolink(rest) {
+            push_as_code(address, out);
             rest = &rest[length..];
             continue;
         }
-        let length = rest.find(|c: char| !is_of_word(c)).unwrap_or(rest.len());
+        let length = rest.find(|c: char| !is_address_char(c)).unwrap_or(rest.len());
         if length == 0 {
             match c {
                 '(' if out.ends_with(']') => out.push_str(" ("),
@@ -85,80 +86,81 @@ fn inline(line: &str, out: &mut String, depth: usize) {
             rest = &rest[c.len_utf8()..];
             continue;
         }
-        word(&rest[..length], out);
+        push_word(&rest[..length], out);
         rest = &rest[length..];
     }
 }
 
-fn link(text: &str, depth: usize) -> Option<Link<'_>> {
-    (text.starts_with('[') && depth < DEPTH).then(|| Link::at_start_of(text)).flatten()
+fn link_at_start(text: &str, depth: usize) -> Option<Link<'_>> {
+    (text.starts_with('[') && depth < MAX_LINK_DEPTH).then(|| Link::at_start_of(text)).flatten()
 }
 
-/// Returns the address of `<address>`, and the length of both with the brackets, in bytes.
-fn bracketed(text: &str) -> Option<(&str, usize)> {
+/// Returns the address of an autolink (`<address>`) at the start of the text, and the autolink's length in bytes.
+fn autolink(text: &str) -> Option<(&str, usize)> {
     let inside = text.strip_prefix('<')?;
     let end = inside.find(['>', '<', ' ', '|', '`'])?;
-    let is_one = inside[end..].starts_with('>') && is_address(&inside[..end]);
-    is_one.then(|| (&inside[..end], end + 2))
+    let is_autolink = inside[end..].starts_with('>') && is_address(&inside[..end]);
+    is_autolink.then(|| (&inside[..end], end + 2))
 }
 
-/// Appends a code span that ends on the same line as it is; other backticks become look-alikes. Returns the rest.
-fn code<'a>(text: &'a str, out: &mut String) -> &'a str {
+/// Appends the code span at the start of the text unchanged, or look-alikes if its backticks are unpaired. Returns the
+/// text after it.
+fn push_code_span<'a>(text: &'a str, out: &mut String) -> &'a str {
     let after = text.trim_start_matches('`');
     let marks = &text[..text.len() - after.len()];
     let mut searched = 0;
     while let Some(at) = after[searched..].find('`').map(|at| at + searched) {
-        let behind = after[at..].trim_start_matches('`');
-        let length = after.len() - at - behind.len();
+        let after_span = after[at..].trim_start_matches('`');
+        let length = after.len() - at - after_span.len();
         if length == marks.len() && !out.ends_with('\\') {
             if out.ends_with('`') {
                 out.push(' ');
             }
             out.push_str(&text[..marks.len() + at + length]);
-            return behind;
+            return after_span;
         }
         searched = at + length;
     }
-    out.push_str(&NO_BACKTICK.repeat(marks.len()));
+    out.push_str(&BACKTICK_LOOKALIKE.repeat(marks.len()));
     after
 }
 
-/// Returns true if a character may be part of an address. Brackets may not: they end links.
-fn is_of_word(c: char) -> bool {
+/// Returns true if a character may be part of an address. Brackets may not, because they delimit links.
+fn is_address_char(c: char) -> bool {
     !(c.is_whitespace() || "`<>\"|[](){}*~".contains(c))
 }
 
-/// Appends a word: as code if it is an address, with the marks around it left outside.
-fn word(word: &str, out: &mut String) {
+/// Appends a word, as a code span if it is an address. Punctuation around the address stays outside of the span.
+fn push_word(word: &str, out: &mut String) {
     let plain = word.replace('\\', "");
     let inner = plain.trim_matches(|c: char| ".,;:!?'_“”‘’„‹›…&-–—".contains(c));
     let start = plain.find(inner).unwrap_or(0);
     if inner.is_empty() || !is_address(inner) {
-        out.push_str(&unentitled(word));
+        out.push_str(&without_entities(word));
         return;
     }
     out.push_str(&plain[..start]);
-    push_code(inner, out);
+    push_as_code(inner, out);
     out.push_str(&plain[start + inner.len()..]);
 }
 
-/// Returns the word without references to other characters, such as `&#58;` for a colon.
-fn unentitled(word: &str) -> String {
-    const HARMLESS: [&str; 5] = ["amp;", "lt;", "gt;", "quot;", "nbsp;"];
+/// Returns the word with its HTML entities disabled, such as `&#58;` for a colon; a few common ones are kept.
+fn without_entities(word: &str) -> String {
+    const KEPT_ENTITIES: [&str; 5] = ["amp;", "lt;", "gt;", "quot;", "nbsp;"];
     let mut out = String::with_capacity(word.len());
     for (nth, piece) in word.split('&').enumerate() {
         if nth > 0 {
-            let letters = piece.trim_start_matches(|c: char| c.is_ascii_alphanumeric() || c == '#');
-            let stands = letters.len() < piece.len() && letters.starts_with(';');
-            let harmless = HARMLESS.iter().any(|name| piece.starts_with(name));
-            out.push(if stands && !harmless { '＆' } else { '&' });
+            let after_name = piece.trim_start_matches(|c: char| c.is_ascii_alphanumeric() || c == '#');
+            let is_entity = after_name.len() < piece.len() && after_name.starts_with(';');
+            let is_kept = KEPT_ENTITIES.iter().any(|name| piece.starts_with(name));
+            out.push(if is_entity && !is_kept { '＆' } else { '&' });
         }
         out.push_str(piece);
     }
     out
 }
 
-fn push_code(address: &str, out: &mut String) {
+fn push_as_code(address: &str, out: &mut String) {
     if out.ends_with('`') {
         out.push(' ');
     }
@@ -167,22 +169,22 @@ fn push_code(address: &str, out: &mut String) {
     out.push('`');
 }
 
-/// Returns true if any Slack client would make a link of the word.
+/// Returns true if any Slack client would turn the word into a link.
 fn is_address(word: &str) -> bool {
     let lower = word.to_lowercase();
     let schemes = ["mailto:", "javascript:", "data:", "tel:", "sms:", "vbscript:", "www."];
-    lower.contains("://") || schemes.iter().any(|scheme| lower.contains(scheme)) || is_mail(&lower) || is_host(&lower)
+    lower.contains("://") || schemes.iter().any(|scheme| lower.contains(scheme)) || is_email(&lower) || is_host(&lower)
 }
 
-fn is_mail(word: &str) -> bool {
+fn is_email(word: &str) -> bool {
     word.split_once('@').is_some_and(|(name, host)| !name.is_empty() && host.trim_matches('.').contains('.'))
 }
 
-/// Returns true for `example.org`, also with a path or port behind it.
+/// Returns true for a host name such as `example.org`, with or without a port or path.
 fn is_host(word: &str) -> bool {
     let host = word.split(['/', '?', '#', ':']).next().unwrap_or_default().trim_end_matches('.');
     let ending = host.rsplit_once('.').map(|(_, ending)| ending);
-    ending.is_some_and(|ending| ENDINGS.contains(&ending))
+    ending.is_some_and(|ending| TOP_LEVEL_DOMAINS.contains(&ending))
 }
 
 #[cfg(test)]
@@ -190,7 +192,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn code_stays_and_what_only_looks_like_it_does_not() {
+    fn real_code_is_kept_and_apparent_code_is_not() {
         for (written, kept) in [
             ("`https://e.io` stays", "`https://e.io` stays"),
             ("``a ` https://e.io`` stays", "``a ` https://e.io`` stays"),
@@ -207,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn no_disguise_helps() {
+    fn disguised_addresses_are_recognised() {
         for (written, kept) in [
             ("https\\://e.io", "`https://e.io`"),
             ("https&#58;//e.io", "https＆#58;//e.io"),

@@ -26,7 +26,7 @@ impl Note {
 
 /// Sets an unreadable entry aside.
 pub(super) async fn set(store: &RedisStore, place: &StoredPlace, why: &str) -> Result<(), Error> {
-    store.found.note(place, why);
+    store.unreadable.note(place, why);
     let (name, note) = (place.to_string(), Note::written(why));
     let script = &store.scripts.set_aside;
     let (call, seq, thread) = match place {
@@ -42,7 +42,7 @@ pub(super) async fn set(store: &RedisStore, place: &StoredPlace, why: &str) -> R
 
 /// Notes an unreadable entry that stays where it is. An error is only logged.
 pub(super) async fn note(store: &RedisStore, thread: &ThreadId, place: &StoredPlace, why: &str) {
-    if store.found.note(place, why) {
+    if store.unreadable.note(place, why) {
         let notes = PartitionKey::SetAsideNotes.of(thread.partition());
         let noted = cmd("HSETNX").arg(notes).arg(place.to_string()).arg(Note::written(why)).to_owned();
         if let Err(error) = store.link.command::<i64>(&noted).await {
@@ -81,7 +81,7 @@ pub(super) async fn put_back(store: &RedisStore) -> Result<(), Error> {
     for (partition, names) in Partition::all().zip(names) {
         for name in names {
             let Ok(place) = name.parse::<StoredPlace>() else { continue };
-            if store.found.has(&place) {
+            if store.unreadable.has(&place) {
                 continue;
             }
             let get = cmd("HGET").arg(PartitionKey::SetAside.of(partition)).arg(&name).to_owned();

@@ -27,23 +27,23 @@ const REMEMBER_S: u64 = 24 * 60 * 60;
 /// The number of attempts at chaining when the chain moves meanwhile.
 const CHAINING_ATTEMPTS: usize = 16;
 /// The number of chain heads kept in memory.
-const HEADS: usize = 4096;
+const MAX_HEADS: usize = 4096;
 
 /// The last audit entry of a thread: its position and hash.
 type Head = (u64, String);
 
-/// The heads of chains as this process saw them last. Only a hint: it saves a round trip.
+/// The latest audit entry of each thread that this process has seen. A stale one only costs another round trip.
 #[derive(Debug, Default)]
-pub(super) struct Heads(std::sync::Mutex<HashMap<ThreadId, Head>>);
+pub(super) struct AuditHeads(std::sync::Mutex<HashMap<ThreadId, Head>>);
 
-impl Heads {
+impl AuditHeads {
     fn get(&self, thread: &ThreadId) -> Head {
         self.0.lock().map_or_else(|_| Head::default(), |heads| heads.get(thread).cloned().unwrap_or_default())
     }
 
     fn set(&self, thread: &ThreadId, head: Head) {
         if let Ok(mut heads) = self.0.lock() {
-            if heads.len() >= HEADS {
+            if heads.len() >= MAX_HEADS {
                 heads.clear();
             }
             heads.insert(thread.clone(), head);
@@ -81,7 +81,7 @@ async fn write(store: &RedisStore, changes: &Changes, lease: Option<LeasePlan<'_
     let mut plan = Plan::new(changes, lease);
     let step = changes.step.as_ref().map(json::write).unwrap_or_default();
     let snapshot = changes.snapshot.as_ref().map(json::write).unwrap_or_default();
-    let mut head = store.heads.get(thread);
+    let mut head = store.audit_heads.get(thread);
     for _ in 0..CHAINING_ATTEMPTS {
         plan.audit = AuditPlan::new(thread, head, &changes.audit);
         let call = Call::on_thread(&store.scripts.commit, thread)
@@ -92,7 +92,7 @@ async fn write(store: &RedisStore, changes: &Changes, lease: Option<LeasePlan<'_
         match CommitAnswer::read(store.link.script(&call).await?)? {
             CommitAnswer::Written(version) => {
                 if let Some(audit) = plan.audit {
-                    store.heads.set(thread, (audit.seq, audit.hash));
+                    store.audit_heads.set(thread, (audit.seq, audit.hash));
                 }
                 return Ok(version);
             }

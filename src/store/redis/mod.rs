@@ -1,33 +1,33 @@
-//! Threads in Redis 7, for several processes that share one server.
+//! A store in Redis 7, for several processes that share one server.
 //!
-//! Each operation is one Lua script, atomic on one partition; `scripts/commit.lua` is the heart of it. Start reading at
-//! [`keys`] (the place of everything) and [`commit`] (the parts of a write). A record is a JSON string that is written
-//! and read in Rust; the server stores it as it is, and compares only values passed beside it.
+//! Each operation is one Lua script, atomic within one partition; the central one is `scripts/commit.lua`. Start
+//! reading at [`keys`] (the layout of the keys) and [`commit`] (the parts of a write). A record is a JSON string that
+//! is written and read in Rust; the server stores it as it is, and compares only the values passed along with it.
 //!
-//! **Readiness is crash recovery.** Readiness of a thread is a time in a sorted set: now, if a message came; the end of
-//! the lease, if a worker has it. A dead worker need not be noticed: when its lease runs out, its thread is simply
-//! ready again. Claims of interactions and of outgoing messages work the same way.
+//! **Readiness doubles as crash recovery.** A thread's readiness is a time in a sorted set: the current time if a
+//! message arrived, or the end of the lease if a worker holds one. Nothing has to detect a dead worker: when its lease
+//! runs out, its thread is ready again. Claims of interactions and of outgoing messages work the same way.
 //!
-//! **Two clocks.** Leases and claims run by the server's `TIME`, read inside the script, so the processes' clocks do
-//! not matter. Times that people see (timers, waits before a retry, `not_before`) are compared with the `now` that
-//! callers pass. The two never meet in one number: a thread that waits for a retry stands in a set of its own
+//! **Two clocks.** Leases and claims use the server's `TIME`, read inside the script, so the processes' clocks do not
+//! matter. Times that people see (timers, waits before a retry, `not_before`) are compared with the `now` that callers
+//! pass. The two are never compared with each other: a thread that waits for a retry is in a set of its own
 //! (`waiting`), and is ready if *either* set says so. A message makes it ready at once.
 //!
-//! **After a lost answer** the write may or may not have happened. The caller repeats it with its commit id, whose
-//! answer is kept for a day.
+//! **After a lost answer** the write may or may not have happened. The caller repeats it with the same commit id; the
+//! store keeps the answer to each commit id for a day.
 //!
-//! **Settings that lose data** are refused at the start and watched afterwards ([`watch`]).
+//! **Server settings that lose data** are rejected on opening and watched for afterwards ([`watch`]).
 //!
-//! **Growth.** Deduplication keys go with the sweep after a day, answers to writes by their TTL after a day, bytes that
-//! are kept for a time only by theirs. Nothing else expires, above all no audit, no pending action and no outgoing
-//! message.
+//! **Growth.** The sweep deletes deduplication keys after a day. Answers to writes have a TTL of one day, and temporary
+//! blobs have a TTL of their own. Nothing else expires; in particular, no audit entry, no pending action and no
+//! outgoing message does.
 //!
 //! *Architecture Invariant:* scripts never re-encode a record. *Architecture Invariant:* no key is touched outside the
 //! partition of the operation, so the layout works on Redis Cluster (the client here talks to one server).
 //!
-//! The design we did not take: streams with consumer groups for work. An entry that was delivered to a consumer that
-//! died has to be found and claimed by another (`XAUTOCLAIM`), next to the lease that exists anyway; a sorted set of
-//! times needs no such second recovery.
+//! The design we did not take: streams with consumer groups for work. When a consumer dies, another one has to find and
+//! claim its entries (`XAUTOCLAIM`), in addition to the lease, which is needed anyway. A sorted set of times needs no
+//! such second recovery mechanism.
 
 mod aside;
 mod commit;
@@ -66,7 +66,8 @@ use countersign_graph::{
 use serde_json::Value;
 
 use self::{
-    commit::Heads, connection::Link, durability::OpenError, finder::Finder, scripts::Scripts, watch::DurabilityWatch,
+    commit::AuditHeads, connection::Link, durability::OpenError, finder::Finder, scripts::Scripts,
+    watch::DurabilityWatch,
 };
 use crate::aside::{StoredPlace, UnreadableEntries};
 
@@ -75,51 +76,51 @@ use crate::aside::{StoredPlace, UnreadableEntries};
 pub struct RedisStore {
     link: Link,
     scripts: Scripts,
-    heads: Heads,
+    audit_heads: AuditHeads,
     finder: Finder,
     watch: DurabilityWatch,
     /// The entries that this process could not read.
-    found: UnreadableEntries,
+    unreadable: UnreadableEntries,
 }
 
-/// The version of the layout of the keys, which counts up if this program would misread or miss something in a new one.
-const LAYOUT: u32 = 1;
+/// The version of the key layout. A newer layout is one that this program could misread.
+const LAYOUT_VERSION: u32 = 1;
 
 impl RedisStore {
-    /// Connects, and checks that the server keeps acknowledged writes, unless `allow_lossy`.
+    /// Connects to a server. Unless `allow_lossy` is true, the server must be set up to keep acknowledged writes.
     ///
     /// # Errors
     ///
-    /// [`OpenError`]; [`OpenError::Lossy`] lists every wrong setting, with the right one.
+    /// [`OpenError::Lossy`] lists every unsafe setting with the value it needs; see [`OpenError`] for the others.
     pub async fn open(url: &str, allow_lossy: bool) -> Result<Self, OpenError> {
         let link = Link::new(url).map_err(|error| OpenError::Url(error.category().to_owned()))?;
-        let found = durability::durability(&link)
+        let durability = durability::durability(&link)
             .await
             .map_err(|source| OpenError::Unavailable { address: link.address(), source })?;
-        if !found.problems.is_empty() && !allow_lossy {
-            return Err(OpenError::Lossy(found));
+        if !durability.problems.is_empty() && !allow_lossy {
+            return Err(OpenError::Lossy(durability));
         }
         let unavailable = |source| OpenError::Unavailable { address: link.address(), source };
         let get = redis::cmd("GET").arg(keys::layout()).to_owned();
         match link.command::<Option<u32>>(&get).await.map_err(unavailable)? {
-            Some(found) if found > LAYOUT => {
-                return Err(OpenError::Newer { address: link.address(), found, known: LAYOUT });
+            Some(found) if found > LAYOUT_VERSION => {
+                return Err(OpenError::Newer { address: link.address(), found, known: LAYOUT_VERSION });
             }
-            Some(LAYOUT) => {}
+            Some(LAYOUT_VERSION) => {}
             _ => {
-                let set = redis::cmd("SET").arg(keys::layout()).arg(LAYOUT).to_owned();
+                let set = redis::cmd("SET").arg(keys::layout()).arg(LAYOUT_VERSION).to_owned();
                 link.command::<()>(&set).await.map_err(unavailable)?;
             }
         }
         labelling::bring_up_to_date(&link).await.map_err(unavailable)?;
         let watch = DurabilityWatch::new(allow_lossy, &link);
-        let (scripts, heads, finder, found) =
-            (Scripts::new(), Heads::default(), Finder::default(), UnreadableEntries::default());
-        Ok(Self { link, scripts, heads, finder, watch, found })
+        let (scripts, audit_heads, finder, unreadable) =
+            (Scripts::new(), AuditHeads::default(), Finder::default(), UnreadableEntries::default());
+        Ok(Self { link, scripts, audit_heads, finder, watch, unreadable })
     }
 
     /// Runs an operation and checks, before and after it, that the server keeps acknowledged writes.
-    async fn kept<T>(&self, operation: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
+    async fn with_durability_checks<T>(&self, operation: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
         self.watch.check_before(&self.link).await?;
         let answer = operation.await?;
         self.watch.check_after(&self.link).await?;
@@ -130,7 +131,7 @@ impl RedisStore {
 #[async_trait]
 impl Store for RedisStore {
     async fn ingest(&self, delivery: &Delivery) -> Result<Ingested, Error> {
-        self.kept(ingest::ingest(self, delivery)).await
+        self.with_durability_checks(ingest::ingest(self, delivery)).await
     }
 
     async fn acquire(
@@ -140,7 +141,7 @@ impl Store for RedisStore {
         now: Timestamp,
         only: Option<&ThreadId>,
     ) -> Result<Option<Acquired>, Error> {
-        Box::pin(self.kept(lease::acquire(self, worker, ttl, now, only))).await
+        Box::pin(self.with_durability_checks(lease::acquire(self, worker, ttl, now, only))).await
     }
 
     async fn renew(&self, lease: &Lease, ttl: Duration) -> Result<(), Error> {
@@ -156,11 +157,11 @@ impl Store for RedisStore {
     }
 
     async fn commit(&self, lease: &Lease, expected: Version, changes: &Changes, then: Then) -> Result<Version, Error> {
-        self.kept(commit::commit(self, lease, expected, changes, then)).await
+        self.with_durability_checks(commit::commit(self, lease, expected, changes, then)).await
     }
 
     async fn apply(&self, changes: &Changes) -> Result<(), Error> {
-        self.kept(commit::apply(self, changes)).await
+        self.with_durability_checks(commit::apply(self, changes)).await
     }
 
     async fn claim_interaction(
@@ -169,7 +170,7 @@ impl Store for RedisStore {
         ttl: Duration,
         limit: usize,
     ) -> Result<Vec<ClaimedInteraction>, Error> {
-        self.kept(inbox::claim(self, ttl, limit)).await
+        self.with_durability_checks(inbox::claim(self, ttl, limit)).await
     }
 
     async fn finish_interaction(&self, partition: Partition, seq: Seq) -> Result<(), Error> {
@@ -192,7 +193,7 @@ impl Store for RedisStore {
         limit: usize,
         only: Option<&ThreadId>,
     ) -> Result<Vec<Claimed>, Error> {
-        self.kept(outbox::claim(self, ttl, now, limit, only)).await
+        self.with_durability_checks(outbox::claim(self, ttl, now, limit, only)).await
     }
 
     async fn holds_outbox(&self, claimed: &Claimed) -> Result<bool, Error> {
@@ -228,7 +229,7 @@ impl Store for RedisStore {
     }
 
     async fn forget(&self, forget: &Forget) -> Result<bool, Error> {
-        self.kept(forget::forget(self, forget)).await
+        self.with_durability_checks(forget::forget(self, forget)).await
     }
 
     async fn action_by_approval(&self, approval: &ApprovalId) -> Result<Option<ActionRecord>, Error> {
@@ -282,11 +283,11 @@ impl Store for RedisStore {
     }
 
     async fn put_blob(&self, bytes: &[u8], keep: Option<Duration>) -> Result<String, Error> {
-        self.kept(reading::put_blob(self, bytes, keep)).await
+        self.with_durability_checks(reading::put_blob(self, bytes, keep)).await
     }
 
     async fn put_file(&self, thread: &ThreadId, bytes: &[u8]) -> Result<String, Error> {
-        self.kept(files::put_file(self, thread, bytes)).await
+        self.with_durability_checks(files::put_file(self, thread, bytes)).await
     }
 
     async fn get_blob(&self, hash: &str) -> Result<Option<Vec<u8>>, Error> {
@@ -298,7 +299,7 @@ impl Store for RedisStore {
     }
 
     async fn set_register(&self, key: &str, expected: u64, value: &Value) -> Result<bool, Error> {
-        self.kept(reading::set_register(self, key, expected, value)).await
+        self.with_durability_checks(reading::set_register(self, key, expected, value)).await
     }
 
     async fn set_aside_interaction(&self, partition: Partition, seq: Seq, why: &str) -> Result<(), Error> {
@@ -312,7 +313,7 @@ impl Store for RedisStore {
     async fn probe(&self) -> Result<(), Error> {
         self.watch.check_now(&self.link).await?;
         let set = redis::cmd("SET").arg(keys::probe()).arg(SystemClock.now().millis()).to_owned();
-        self.kept(self.link.command::<()>(&set)).await
+        self.with_durability_checks(self.link.command::<()>(&set)).await
     }
 
     async fn durability(&self) -> Result<Durability, Error> {

@@ -1,11 +1,12 @@
-//! `create_experiment`: creates an experiment, inactive until it is started.
+//! The action `create_experiment`: creates an experiment, which stays inactive until it is started.
 //!
-//! The experiment's id is chosen here and stored with the action, so that the request can be repeated safely: the id
-//! is looked up before sending, and after a lost answer. This look-up is required: creating with an existing id does
-//! not fail on the server, it overwrites the experiment and doubles its conditions.
+//! The experiment's id is generated here and stored with the action, so that the request can be repeated safely: the id
+//! is looked up before the request is sent, and again if its answer is lost. This lookup is essential, because the
+//! server does not reject an existing id: it overwrites the experiment and duplicates its conditions.
 //!
-//! Creating may take several requests: from 6.3 on, the rule for afterwards and the lists are set once the experiment
-//! exists. Each is sent only if reading back shows that it is still needed, so an interrupted attempt is continued.
+//! Creating may take several requests: from UpGrade 6.3 on, the post-experiment rule and the lists are set once the
+//! experiment exists. Each request is sent only if reading back shows that it is still needed, so that an interrupted
+//! attempt is continued.
 
 use std::sync::Arc;
 
@@ -21,7 +22,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::{
-    Window, cannot_read_back, choices,
+    SendWindow, cannot_read_back, choices,
     design::{self, PlannedCondition, PlannedPoint, ResolvedPoint},
     done, factorial, failed,
     lists::{self, Members},
@@ -179,12 +180,12 @@ impl ActionKind for CreateExperiment {
             None => None,
         };
         let options: Vec<String> = contexts.keys().cloned().collect();
-        let lacking = missing_parameters(&asked, context, options);
-        let (Some(name), Some((context, known)), []) = (non_blank(asked.name.as_ref()), context, lacking.as_slice())
+        let missing = missing_parameters(&asked, context, options);
+        let (Some(name), Some((context, known)), []) = (non_blank(asked.name.as_ref()), context, missing.as_slice())
         else {
-            return Err(Refusal::Missing(lacking).into());
+            return Err(Refusal::Missing(missing).into());
         };
-        let mut plan = plan(&asked, name, (context, known), self.1.now(), &mut defaults)?;
+        let mut plan = resolve_plan(&asked, name, (context, known), self.1.now(), &mut defaults)?;
         let all = self.0.all().await.map_err(access::unavailable)?;
         let (algorithm, factor) =
             (non_blank(asked.algorithm.as_ref()), non_blank(asked.stratification_factor.as_ref()));
@@ -204,13 +205,13 @@ impl ActionKind for CreateExperiment {
             Ok(plan) => plan,
             Err(outcome) => return Performed::Ended(outcome),
         };
-        let window = Window::open(&self.0);
+        let window = SendWindow::open(&self.0);
         let version = match self.0.version().await {
             Ok(version) => version,
             Err(error) => return not_sent(record, &error),
         };
         let created = match self.0.single(plan.id).await {
-            Ok(there) => there, // an earlier attempt arrived after all
+            Ok(existing) => existing, // an earlier attempt arrived after all
             Err(Error::NotFound { .. }) => match self.0.create(&plan.body(&version)).await {
                 Ok(created) => created,
                 Err(error) => return performed_with_error(self, record, error).await,
@@ -218,15 +219,15 @@ impl ActionKind for CreateExperiment {
             Err(error) => return not_sent(record, &error),
         };
         match self.complete(&plan, &version, &window, created).await {
-            Ok(Some(now)) if plan.is_all_in(&now.view) => Performed::Ended(done(record, plan.result())),
+            Ok(Some(now)) if plan.is_fully_applied(&now.view) => Performed::Ended(done(record, plan.result())),
             Ok(_) => read_back(self, record, "its answer did not say that all of it was done".to_owned()).await,
             Err(Error::NoAnswer { reason }) => Performed::NoAnswer { detail: reason },
             Err(Error::Unclear { reason }) => read_back(self, record, reason).await,
             Err(error) => Performed::Ended(match self.0.single(plan.id).await {
-                Ok(now) if plan.is_all_in(&now.view) => done(record, plan.result()),
+                Ok(now) if plan.is_fully_applied(&now.view) => done(record, plan.result()),
                 Ok(now) => {
-                    let lacking = [plan.differing(&now.view), plan.lacking(&now.view)].concat();
-                    let summary = outcomes::created_in_part(&plan.name, &lacking, &outcomes::part_failed(&error));
+                    let unmet = [plan.differing_fields(&now.view), plan.missing_parts(&now.view)].concat();
+                    let summary = outcomes::created_in_part(&plan.name, &unmet, &outcomes::part_failed(&error));
                     failed(access::kind(&error), summary)
                 }
                 Err(unread) => Outcome::Unknown { summary: outcomes::cannot_read_back(&unread.to_string()) },
@@ -235,19 +236,20 @@ impl ActionKind for CreateExperiment {
     }
 
     fn recovery(&self) -> Recovery {
-        // The same id once more doubles the conditions.
-        Recovery::Probe { in_flight: Window::in_flight(&self.0), repeatable: false }
+        // Sending the same id again would duplicate the conditions.
+        Recovery::Probe { in_flight: SendWindow::in_flight(&self.0), repeatable: false }
     }
 
-    /// Reads back; an experiment that exists without its rule or lists is unfinished, so nothing is created twice.
+    /// Looks up the experiment. One that exists without its post-experiment rule or lists is unfinished, which means
+    /// that it is completed and not created a second time.
     async fn probe(&self, record: &ActionRecord) -> Probed {
         let Ok(plan) = stored_parameters::<Plan>(record) else {
             return Probed::CannotTell { evidence: outcomes::unreadable_record() };
         };
         match self.0.single(plan.id).await {
-            Ok(now) => match (plan.differing(&now.view).as_slice(), plan.lacking(&now.view).as_slice()) {
+            Ok(now) => match (plan.differing_fields(&now.view).as_slice(), plan.missing_parts(&now.view).as_slice()) {
                 ([], []) => Probed::Happened(done(record, plan.result())),
-                ([], lacking) => Probed::Unfinished { evidence: outcomes::created_so_far(&plan.name, lacking) },
+                ([], missing) => Probed::Unfinished { evidence: outcomes::created_so_far(&plan.name, missing) },
                 (differing, _) => Probed::Otherwise { evidence: outcomes::created_otherwise(&plan.name, differing) },
             },
             Err(Error::NotFound { .. }) => Probed::DidNotHappen,
@@ -257,24 +259,24 @@ impl ActionKind for CreateExperiment {
 }
 
 impl CreateExperiment {
-    /// Sends whatever is still missing: the rule for afterwards, then the inclusion list, then the exclusion list.
-    /// Returns the experiment as read if nothing had to be sent.
+    /// Sends the requests that are still needed: for the post-experiment rule, then the inclusion list, then the
+    /// exclusion list. Returns the experiment if no request was needed, and `None` otherwise.
     async fn complete(
         &self,
         plan: &Plan,
         version: &Version,
-        window: &Window,
+        window: &SendWindow,
         created: Experiment,
     ) -> Result<Option<Experiment>, Error> {
         if version.is_below_6_3() && plan.post_rule == "continue" {
-            return Ok(Some(created)); // the request that created it said everything
+            return Ok(Some(created)); // the creating request contained everything
         }
         let experiment = self.0.single(plan.id).await.map_err(error_after_creation)?;
-        let afterwards = plan.afterwards(&experiment);
-        if afterwards.is_none() && (version.is_below_6_3() || plan.lists().next().is_none()) {
+        let rule_update = plan.post_rule_update(&experiment);
+        if rule_update.is_none() && (version.is_below_6_3() || plan.lists().next().is_none()) {
             return Ok(Some(experiment));
         }
-        if let Some(body) = afterwards {
+        if let Some(body) = rule_update {
             window.ensure_open()?;
             self.0.update(plan.id, &design::with_lists_for(version, body)).await?;
         }
@@ -287,7 +289,8 @@ impl CreateExperiment {
     }
 }
 
-/// Turns a read that got no answer between two requests into an error that lets the rest be done later.
+/// Turns the failure of a read between two requests into a missing answer, so that the remaining requests are sent
+/// later.
 fn error_after_creation(error: Error) -> Error {
     match error {
         Error::Unavailable { reason } => Error::NoAnswer { reason },
@@ -301,12 +304,12 @@ fn missing_parameters(
     context: Option<(&str, &ContextMetadata)>,
     contexts: Vec<String>,
 ) -> Vec<MissingParameter> {
-    let mut lacking = Vec::new();
+    let mut parameters = Vec::new();
     if non_blank(asked.name.as_ref()).is_none() {
-        lacking.push(missing("name", "What should the experiment be called?", Vec::new()));
+        parameters.push(missing("name", "What should the experiment be called?", Vec::new()));
     }
     if context.is_none() {
-        lacking.push(missing("context", "Which context (application) is it for?", contexts));
+        parameters.push(missing("context", "Which context (application) is it for?", contexts));
     }
     let known = context.map(|(_, known)| known);
     if points_input(asked).is_none() {
@@ -315,28 +318,29 @@ fn missing_parameters(
             pairs.take(8).collect()
         });
         let question = "Where does it take place? I need a decision point: site / target.";
-        lacking.push(missing("decision_points", question, options.unwrap_or_default()));
+        parameters.push(missing("decision_points", question, options.unwrap_or_default()));
     }
     match (&asked.conditions, context) {
         _ if asked.factors.as_ref().is_some_and(Vec::is_empty) => {
-            lacking.push(missing("factors", replies::factorial::which_factors(), Vec::new()));
+            parameters.push(missing("factors", replies::factorial::which_factors(), Vec::new()));
         }
-        _ if asked.factors.is_some() => {} // combinations are no words of the context
+        _ if asked.factors.is_some() => {} // the context does not list combinations
         (Some(conditions), Some((context, known))) => {
-            lacking.extend(design::unknown_conditions(conditions, &known.conditions, context));
+            parameters.extend(design::unknown_conditions(conditions, &known.conditions, context));
         }
         (None, Some((_, known))) if known.conditions.len() < 2 => {
-            lacking.push(missing("conditions", "Which conditions does it compare?", Vec::new()));
+            parameters.push(missing("conditions", "Which conditions does it compare?", Vec::new()));
         }
         _ => {}
     }
     if asked.unit.as_deref() == Some("group") && non_blank(asked.group.as_ref()).is_none() {
         let options = known.map(|known| known.group_types.clone()).unwrap_or_default();
-        lacking.push(missing("group", "Which type of group draws a lot together?", options));
+        parameters.push(missing("group", "Which type of group draws a lot together?", options));
     }
-    lacking
+    parameters
 }
 
+/// Returns the decision points that the person gave, either as a list or as one site and target.
 fn points_input(asked: &CreateExperimentParameters) -> Option<OneOrMany<PointInput>> {
     let pair = || match (non_blank(asked.site.as_ref()), non_blank(asked.target.as_ref())) {
         (Some(site), Some(target)) => Some(OneOrMany::One(PointInput::Parts {
@@ -349,20 +353,20 @@ fn points_input(asked: &CreateExperimentParameters) -> Option<OneOrMany<PointInp
     asked.decision_points.clone().filter(|points| !points.all().is_empty()).or_else(pair)
 }
 
-/// Returns the whole plan with defaults filled in. The labels of the card's lines with defaults are added to
+/// Returns the complete plan, with defaults filled in. The labels of the card lines that show a default are added to
 /// `defaults`.
-fn plan(
+fn resolve_plan(
     asked: &CreateExperimentParameters,
     name: &str,
     (context, known): (&str, &ContextMetadata),
     now: Timestamp,
     defaults: &mut Vec<String>,
 ) -> Result<Plan, PrepareError> {
-    let points = points_input(asked).expect("asked for if it is missing");
+    let points = points_input(asked).expect("a request without decision points has been refused");
     let points = design::points(&points, context, known)?;
     let factors = factorial::factors(asked.factors.as_deref().unwrap_or_default())?;
     let conditions = match &asked.conditions {
-        given if !factors.is_empty() => factorial::conditions(&factors, name, given.as_ref(), asked.weights.as_ref())?,
+        named if !factors.is_empty() => factorial::conditions(&factors, name, named.as_ref(), asked.weights.as_ref())?,
         Some(conditions) => design::conditions(conditions, asked.weights.as_ref(), &known.conditions)?,
         None => {
             let weights = asked.weights.as_ref().and_then(WeightsInput::list).unwrap_or_else(|| equal_shares(2));
@@ -376,11 +380,11 @@ fn plan(
     };
     let unit = choices::choice("assignment unit", non_blank(asked.unit.as_ref()), &choices::UNITS)?;
     let unit = unit.or_else(|| non_blank(asked.group.as_ref()).map(|_| "group".to_owned()));
-    let by = unit.as_deref().unwrap_or("individual").to_owned();
-    let consistency = choices::consistency(non_blank(asked.consistency.as_ref()), &by)?;
+    let unit_name = unit.as_deref().unwrap_or("individual").to_owned();
+    let consistency = choices::consistency(non_blank(asked.consistency.as_ref()), &unit_name)?;
     let order = choices::choice("order of conditions", non_blank(asked.condition_order.as_ref()), &choices::ORDERS)?;
     let filter_mode = choices::choice("filter mode", non_blank(asked.filter_mode.as_ref()), &choices::FILTER_MODES)?;
-    let group = match non_blank(asked.group.as_ref()).filter(|_| by == "group") {
+    let group = match non_blank(asked.group.as_ref()).filter(|_| unit_name == "group") {
         Some(group) => Some(access::group(&known.group_types, group, context)?),
         None => None,
     };
@@ -403,8 +407,8 @@ fn plan(
             default.to_owned()
         })
     };
-    let within = by == "within-subjects";
-    let rule = if by == "group" { "group" } else { "individual" };
+    let within_subjects = unit_name == "within-subjects";
+    let default_rule = if unit_name == "group" { "group" } else { "individual" };
     let plan = Plan {
         id: ExperimentId(Uuid::new_v4()),
         name: name.to_owned(),
@@ -412,8 +416,8 @@ fn plan(
         context: context.to_owned(),
         unit: or_default(unit, "individual", "Assigned"),
         group,
-        consistency: (!within).then(|| or_default(consistency, rule, "Consistency")),
-        condition_order: within.then(|| or_default(order, "random", "Order of conditions")),
+        consistency: (!within_subjects).then(|| or_default(consistency, default_rule, "Consistency")),
+        condition_order: within_subjects.then(|| or_default(order, "random", "Order of conditions")),
         post_rule: match non_blank(asked.post_rule.as_ref()) {
             Some(rule) => choices::post_rule(rule, name, &codes)?,
             None => or_default(None, "continue", "Afterwards"),

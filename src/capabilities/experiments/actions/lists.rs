@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use countersign_graph::action::{ErrorKind, PrepareError};
 use serde_json::{Value, json};
 
-use super::Window;
+use super::SendWindow;
 use crate::{
     access,
     inputs::MembersInput,
@@ -142,7 +142,7 @@ pub(super) fn words(members: &Members) -> String {
 /// Makes these members the members of an experiment's lists, from 6.3 on.
 pub(super) async fn settle(
     client: &UpgradeClient,
-    window: &Window,
+    window: &SendWindow,
     now: &View,
     side: Side,
     to_be: &Members,

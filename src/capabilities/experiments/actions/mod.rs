@@ -1,11 +1,13 @@
-//! The actions on experiments: one file for each change, and the translation of errors into outcomes.
+//! The actions on experiments, one module each, and what they share: parsing the stored parameters, and turning the
+//! client's errors into outcomes.
 //!
-//! An action's `prepare` reads and makes a card; `perform` sends one request; `probe` reads back. Shared by all are
-//! the stored parameters as a type, and the translation of the client's errors into an outcome.
+//! An action's `prepare` reads the current state and builds the card, `perform` sends the change, and `probe` checks
+//! whether the change happened.
 //!
-//! An answer alone proves little. A success counts only if it describes the requested change; a refusal may come from
-//! a proxy in front of the platform, or after the change was made. So an unclear change is read back at once, and
-//! only the state that was read is claimed: [`read_back`] after a success, [`performed_with_error`] after everything else.
+//! An answer alone proves little. A success counts only if it describes the requested change; a refusal may come from a
+//! proxy in front of the platform, or after the change was made. A change with an unclear result is therefore read back
+//! at once, and an outcome reports only what was read: [`read_back`] after a success, [`performed_with_error`] after an
+//! error.
 
 pub mod assign;
 pub mod create;
@@ -44,7 +46,11 @@ use countersign_graph::action::{ActionKind, ActionRecord, ErrorKind, Outcome, Pe
 use super::{access, replies::outcomes};
 use crate::upgrade::{client::UpgradeClient, error::Error, experiment::ExperimentId};
 
-/// Reads the stored parameters as a type.
+/// Parses the parameters stored in an action's record.
+///
+/// # Errors
+///
+/// The outcome of the action if its parameters cannot be parsed.
 pub(super) fn stored_parameters<T: DeserializeOwned>(record: &ActionRecord) -> Result<T, Outcome> {
     serde_json::from_value(record.parameters.clone())
         .map_err(|_| failed(ErrorKind::Execution, outcomes::unreadable_record()))
@@ -55,17 +61,17 @@ pub(super) fn failed(error: ErrorKind, summary: Text) -> Outcome {
     Outcome::Failed { error, summary }
 }
 
-/// Returns the outcome of a change that happened; the summary is the card's own.
+/// Returns the outcome of a change that happened, with the summary prepared on its card.
 fn done(record: &ActionRecord, result: Value) -> Outcome {
     Outcome::Done { result, summary: Text::from(record.card.done.as_str()) }
 }
 
-/// Returns the outcome if a read before the change failed; nothing was sent.
+/// Returns the outcome of a change that was not sent because a read before it failed.
 pub(super) fn read_failed(error: &Error) -> Outcome {
     failed(access::kind(error), outcomes::not_done(error))
 }
 
-/// Returns the end of a change for which the client reports an error.
+/// Returns the result of a change for which the client reported an error.
 pub(super) async fn performed_with_error(action: &dyn ActionKind, record: &ActionRecord, error: Error) -> Performed {
     match error {
         Error::NoAnswer { reason } => Performed::NoAnswer { detail: reason },
@@ -75,7 +81,8 @@ pub(super) async fn performed_with_error(action: &dyn ActionKind, record: &Actio
     }
 }
 
-/// Returns the end of a change whose request was not sent. If an earlier one was, the outcome is still open.
+/// Returns the result of a change whose request was not sent. If an earlier request was sent, the outcome is still
+/// unknown.
 pub(super) fn not_sent(record: &ActionRecord, error: &Error) -> Performed {
     match record.sends {
         0 | 1 => Performed::Ended(read_failed(error)),
@@ -83,15 +90,16 @@ pub(super) fn not_sent(record: &ActionRecord, error: &Error) -> Performed {
     }
 }
 
-/// Reads back a change that its answer does not confirm. If it is not visible yet, it is looked for again later.
-async fn read_back(action: &dyn ActionKind, record: &ActionRecord, instead: String) -> Performed {
+/// Reads back a change that its answer does not confirm. If the change is not visible, the result is
+/// [`Performed::NoAnswer`] with this `detail`, so that the engine checks again later.
+async fn read_back(action: &dyn ActionKind, record: &ActionRecord, detail: String) -> Performed {
     match action.probe(record).await {
         Probed::Happened(outcome) => Performed::Ended(outcome),
-        _ => Performed::NoAnswer { detail: instead },
+        _ => Performed::NoAnswer { detail },
     }
 }
 
-/// Returns the outcome of a refused change as reading back shows it.
+/// Reads back a change that the platform refused, and returns its outcome.
 async fn outcome_after_refusal(action: &dyn ActionKind, record: &ActionRecord, error: &Error) -> Outcome {
     let kind = access::kind(error);
     if action.recovery() == Recovery::Idempotent {
@@ -110,7 +118,7 @@ async fn outcome_after_refusal(action: &dyn ActionKind, record: &ActionRecord, e
     }
 }
 
-/// Returns the evidence that reading back failed.
+/// Returns the result of a probe that could not read the platform.
 fn cannot_read_back(error: &Error) -> Probed {
     let reason = match error {
         Error::Unavailable { reason } => reason.clone(),
@@ -119,27 +127,27 @@ fn cannot_read_back(error: &Error) -> Probed {
     Probed::CannotTell { evidence: outcomes::cannot_read_back(&reason) }
 }
 
-/// Returns true if an experiment that a change did not find is not found by a read either.
+/// Returns true if `error` says that the experiment was not found and a read does not find it either.
 async fn is_gone(client: &UpgradeClient, id: ExperimentId, error: &Error) -> bool {
     matches!(error, Error::NotFound { .. }) && matches!(client.single(id).await, Err(Error::NotFound { .. }))
 }
 
-/// Returns the time after which a sent request can no longer arrive: the client gives up earlier.
+/// Returns the time after which a sent request can no longer reach the platform; the client's timeout is shorter.
 pub(super) fn in_flight(client: &UpgradeClient) -> Duration {
     client.timeout() + Duration::from_secs(2)
 }
 
-/// The time within which a change of several requests may send another one. The remaining requests wait until the
-/// change is read back, so that [`Window::in_flight`] holds for all of them.
-struct Window(tokio::time::Instant);
+/// The period in which a change that takes several requests may send another one. Requests that are left when it closes
+/// wait until the change has been read back. This bounds how late any request can arrive: [`SendWindow::in_flight`].
+struct SendWindow(tokio::time::Instant);
 
-impl Window {
-    /// Opens the window now, for as long as one call may take.
+impl SendWindow {
+    /// Opens a window that lasts from now for the client's timeout.
     fn open(client: &UpgradeClient) -> Self {
         Self(tokio::time::Instant::now() + client.timeout())
     }
 
-    /// Returns an error if no further request may be sent.
+    /// Returns an error if the window has closed, so that no further request may be sent.
     fn ensure_open(&self) -> Result<(), Error> {
         match tokio::time::Instant::now() < self.0 {
             true => Ok(()),
@@ -147,18 +155,18 @@ impl Window {
         }
     }
 
-    /// Returns the time after opening in which a request may still arrive.
+    /// Returns the time after opening during which a request may still reach the platform.
     fn in_flight(client: &UpgradeClient) -> Duration {
         client.timeout() + in_flight(client)
     }
 }
 
-/// Returns a line of a card about a new value.
+/// Returns a card line that shows a value.
 pub(super) fn fact(label: &str, after: impl Into<Text>) -> Fact {
     Fact { label: label.to_owned(), before: None, after: after.into() }
 }
 
-/// Returns a line of a card about a changed value.
+/// Returns a card line that shows a value before and after a change.
 fn change(label: &str, before: impl Into<Text>, after: impl Into<Text>) -> Fact {
     Fact { label: label.to_owned(), before: Some(before.into()), after: after.into() }
 }

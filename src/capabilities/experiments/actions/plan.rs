@@ -171,9 +171,9 @@ impl Plan {
         body
     }
 
-    /// Returns the update that sets the rule for afterwards, which creating does not set from 6.3 on; `None` if it is
-    /// set.
-    pub(super) fn afterwards(&self, experiment: &Experiment) -> Option<Value> {
+    /// Returns the update that sets the post-experiment rule, which the creating request does not set from 6.3 on;
+    /// `None` if the rule is set already.
+    pub(super) fn post_rule_update(&self, experiment: &Experiment) -> Option<Value> {
         let mut body = experiment.raw.clone();
         (summary::post_rule(&experiment.view) != self.post_rule).then(|| {
             design::write_post_rule(&mut body, &self.post_rule);
@@ -181,13 +181,13 @@ impl Plan {
         })
     }
 
-    /// Returns true if the experiment is complete and as planned.
-    pub(super) fn is_all_in(&self, view: &View) -> bool {
-        self.differing(view).is_empty() && self.lacking(view).is_empty()
+    /// Returns true if the experiment exists completely and as planned.
+    pub(super) fn is_fully_applied(&self, view: &View) -> bool {
+        self.differing_fields(view).is_empty() && self.missing_parts(view).is_empty()
     }
 
     /// Returns the fields set by the creating request that differ from the plan.
-    pub(super) fn differing(&self, view: &View) -> Vec<&'static str> {
+    pub(super) fn differing_fields(&self, view: &View) -> Vec<&'static str> {
         let state = if self.start_on.is_some() { Status::Scheduled } else { Status::Inactive };
         let conditions: Vec<_> =
             self.conditions.iter().map(|c| json!({ "code": c.code, "weight": summary::as_shown(c.weight) })).collect();
@@ -208,18 +208,18 @@ impl Plan {
         all.into_iter().filter(|(_, same)| !same).map(|(label, _)| label).collect()
     }
 
-    /// Returns the parts set by later requests that are still missing.
-    pub(super) fn lacking(&self, view: &View) -> Vec<&'static str> {
-        let mut lacking = Vec::new();
+    /// Returns the labels of the parts that later requests set and that are still missing.
+    pub(super) fn missing_parts(&self, view: &View) -> Vec<&'static str> {
+        let mut missing = Vec::new();
         if summary::post_rule(view) != self.post_rule {
-            lacking.push("rule for afterwards");
+            missing.push("rule for afterwards");
         }
         for (side, words) in [(Side::Inclusion, "inclusion list"), (Side::Exclusion, "exclusion list")] {
             if lists::members_of(view.lists(side)) != *self.members(side) {
-                lacking.push(words);
+                missing.push(words);
             }
         }
-        lacking
+        missing
     }
 
     /// Returns the planned lists that have members.

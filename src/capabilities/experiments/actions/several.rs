@@ -15,7 +15,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::{Window, change, done, expects::Expects, failed, surroundings::Surroundings};
+use super::{SendWindow, change, done, expects::Expects, failed, surroundings::Surroundings};
 use crate::{
     access,
     inputs::OneOrMany,
@@ -198,7 +198,7 @@ pub(super) async fn current_statuses(client: &UpgradeClient, several: &BulkStatu
 
 /// Changes each experiment that has not changed yet.
 pub(super) async fn perform(client: &UpgradeClient, record: &ActionRecord, several: &BulkStatusChange) -> Performed {
-    let window = Window::open(client);
+    let window = SendWindow::open(client);
     let (mut changed, mut not, mut open) = (Vec::new(), Vec::new(), false);
     for named in &several.experiments {
         if let Err(Error::NoAnswer { reason }) = window.ensure_open() {

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::{
-    Window, cannot_read_back,
+    SendWindow, cannot_read_back,
     card_differences::differences_in_words,
     change, done,
     expects::Expects,
@@ -250,7 +250,7 @@ impl ActionKind for UpdateStatus {
 
     fn recovery(&self) -> Recovery {
         // The same status once more changes nothing.
-        Recovery::Probe { in_flight: Window::in_flight(&self.0), repeatable: true }
+        Recovery::Probe { in_flight: SendWindow::in_flight(&self.0), repeatable: true }
     }
 
     /// Reads back: the change happened if the experiment has the new status, as the precondition was another one.

@@ -20,7 +20,7 @@ use countersign_graph::action::{
 use serde_json::{Map, Value, json};
 
 use super::{
-    Window,
+    SendWindow,
     apply_changes::apply,
     cannot_read_back,
     card_differences::differences_in_words,
@@ -157,7 +157,7 @@ impl ActionKind for UpdateExperiment {
             let summary = outcomes::changed_meanwhile(&changes.experiment_name);
             return Performed::Ended(failed(ErrorKind::Execution, summary));
         }
-        let window = Window::open(&self.0);
+        let window = SendWindow::open(&self.0);
         let version = match self.0.version().await {
             Ok(version) => version,
             Err(error) => return not_sent(record, &error),
@@ -196,7 +196,7 @@ impl ActionKind for UpdateExperiment {
 
     fn recovery(&self) -> Recovery {
         // The request holds the complete new state, and is sent only while the experiment is as shown.
-        Recovery::Probe { in_flight: Window::in_flight(&self.0), repeatable: true }
+        Recovery::Probe { in_flight: SendWindow::in_flight(&self.0), repeatable: true }
     }
 
     /// Reads back: the change happened if every field has its new value, and did not if every field has its old

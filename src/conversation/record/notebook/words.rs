@@ -1,7 +1,7 @@
 //! Formatting shared by several parts of the notebook.
 
 use countersign_core::clock::Timestamp;
-use countersign_graph::store::{AuditEntry, Broken};
+use countersign_graph::store::{AuditEntry, ChainFault};
 use sha2::{Digest as _, Sha256};
 
 /// Returns SHA-256 in hexadecimal.
@@ -10,16 +10,16 @@ pub(super) fn sha256(bytes: &[u8]) -> String {
 }
 
 /// Returns the fault of an entry, and the right content.
-pub(super) fn broken(entry: &AuditEntry, wrong: &Broken) -> (String, String) {
+pub(super) fn broken(entry: &AuditEntry, wrong: &ChainFault) -> (String, String) {
     match wrong {
-        Broken::Link { right } => (
+        ChainFault::Link { expected } => (
             format!("it says that it follows the entry with hash {}", shown(&entry.previous)),
-            format!("the entry before it has hash {}", shown(right)),
+            format!("the entry before it has hash {}", shown(expected)),
         ),
-        Broken::Hash { right: Some(right) } => {
-            (format!("it says that its hash is {}", shown(&entry.hash)), format!("its content has hash {right}"))
+        ChainFault::Hash { expected: Some(expected) } => {
+            (format!("it says that its hash is {}", shown(&entry.hash)), format!("its content has hash {expected}"))
         }
-        Broken::Hash { right: None } => (
+        ChainFault::Hash { expected: None } => (
             "what is hidden of it and what is shown do not fit together".to_owned(),
             "every value has either a salt or a commitment".to_owned(),
         ),
