@@ -32,6 +32,7 @@
 //! | [`experiments`] | the capability for A/B experiments on UpGrade, in `src/capabilities/experiments` | [`experiments::Experiments`] |
 //! | [`standing`] | the capability for standing approvals: some changes allowed beforehand; in `src/capabilities/standing` | [`standing`] |
 //! | [`capabilities`] | the trait of a capability, all that can be done in one domain, and the registry of all of them | [`capabilities::Capability`] |
+//! | [`planner`] | plans of several steps: checked before use, which step is next, conditions on results | [`planner::routing`] |
 //! | [`understanding`] | understands requests without a language model: the names in them, then phrases, which the capabilities bring; and the situation that every model is shown | [`understanding`] |
 //! | [`model`] | language models behind one trait | [`model::Model`] |
 //! | [`services`] | shared by the clients of outside systems: calls, answers, changes, signing in | [`services::http`] |
@@ -146,6 +147,7 @@ pub use countersign_core::{cause, clock, http_log, ids, permit, private_file, re
 pub use countersign_experiments as experiments;
 pub use countersign_graph as graph;
 pub use countersign_model as model;
+pub use countersign_planner as planner;
 pub use countersign_playground as playground;
 pub use countersign_sandbox as sandbox;
 pub use countersign_services as services;

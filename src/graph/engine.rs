@@ -24,6 +24,7 @@ use super::{
     definition::Graph,
     keyring::Keyring,
     node::{Said, State},
+    retry::RetryPolicy,
     session::{Session, StepInfo, outgoing},
     standing::StandingApprovals,
     store::{Acquired, AuditDraft, AuditKind, Changes, Error, Outbound, QueuedMessage, Store, Then, ThreadMessage},
@@ -67,10 +68,8 @@ pub struct Settings {
     pub status_every: Duration,
     /// The time after which the same status line is shown again.
     pub status_again: Duration,
-    /// The number of attempts, in all, at a step that fails for a passing reason.
-    pub attempts: u32,
-    /// The wait before the first repetition; half as long again before each further one.
-    pub retry_delay: Duration,
+    /// The attempts at a step that fails for a passing reason.
+    pub retry: RetryPolicy,
     /// Divides an answer that is too long for one message into several, in order.
     pub chunks: fn(Reply) -> Vec<Reply>,
 }
@@ -97,8 +96,7 @@ impl Default for Settings {
             status_after: Duration::from_millis(800),
             status_every: Duration::from_secs(3),
             status_again: Duration::from_secs(90),
-            attempts: 3,
-            retry_delay: Duration::from_millis(500),
+            retry: RetryPolicy::default(),
             chunks: |reply| vec![reply],
         }
     }

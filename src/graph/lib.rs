@@ -30,6 +30,7 @@ mod looks;
 pub mod node;
 mod perform;
 pub mod request;
+pub mod retry;
 pub mod seal;
 mod session;
 pub mod standing;

@@ -231,14 +231,15 @@ impl<S: State> Engine<S> {
         attempt: u32,
         ended: Option<ActionId>,
     ) -> Result<LeaseState, Error> {
-        if attempt + 1 >= self.settings.attempts {
+        let failures = attempt + 1;
+        if !self.settings.retry.allows(failures) {
             return self.give_up(session, failure).await;
         }
         let Failure { node, began, reply: _, cause } = failure;
         let now = self.clock.now();
-        let wait = self.settings.retry_delay.mul_f64(1.5f64.powi(i32::try_from(attempt).unwrap_or(0)));
+        let wait = self.settings.retry.wait(failures);
         tracing::warn!(thread.id = %session.lease.thread, node.name = node, attempt, cause, "Node failed, trying again");
-        session.checkpoint.cursor = Cursor::At { node: node.to_owned(), attempt: attempt + 1, ended };
+        session.checkpoint.cursor = Cursor::At { node: node.to_owned(), attempt: failures, ended };
         let info =
             StepInfo { node, next: node, began, took: now.since(began), usage: None, error: Some(cause), pause: false };
         let extra = session.changes();

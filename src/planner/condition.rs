@@ -1,0 +1,270 @@
+//! The condition of a step, evaluated on the result of an earlier step.
+//!
+//! Code decides: `cmax is above 10` looks for the one number of the result that is called so. Where no number, or more
+//! than one, has that name, the verdict is [`Verdict::CannotTell`], and a person is asked. A language model may only
+//! write down a condition; whether it holds is never its word.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// A condition of a step.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Condition {
+    /// The key of the result that it is about.
+    pub on: String,
+    /// The condition as the person put it, such as `it is even` or `cmax is above 10 mg/L`.
+    pub words: String,
+}
+
+/// The outcome of a condition.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It holds, with the figure that says so.
+    Holds(String),
+    /// It does not hold, with the figure that says so.
+    Fails(String),
+    /// Code cannot tell, with the reason.
+    CannotTell(String),
+}
+
+/// A comparison of a number of the result.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Comparison {
+    /// The name of the number, in lower-case words.
+    pub field: Vec<String>,
+    /// The operator.
+    pub operator: Operator,
+    /// The number it is compared with.
+    pub number: f64,
+    /// The unit that was written after the number, if one was.
+    pub unit: Option<String>,
+}
+
+/// The operator of a comparison.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operator {
+    /// `>`
+    Above,
+    /// `≥`
+    AtLeast,
+    /// `<`
+    Below,
+    /// `≤`
+    AtMost,
+    /// `=`
+    Equal,
+    /// `≠`
+    NotEqual,
+}
+
+/// The words of each operator, longer ones first.
+const OPERATORS: &[(&[&str], Operator)] = &[
+    (&["greater", "than", "or", "equal", "to"], Operator::AtLeast),
+    (&["less", "than", "or", "equal", "to"], Operator::AtMost),
+    (&["more", "than"], Operator::Above),
+    (&["greater", "than"], Operator::Above),
+    (&["higher", "than"], Operator::Above),
+    (&["less", "than"], Operator::Below),
+    (&["fewer", "than"], Operator::Below),
+    (&["lower", "than"], Operator::Below),
+    (&["at", "least"], Operator::AtLeast),
+    (&["at", "most"], Operator::AtMost),
+    (&["not", "equal", "to"], Operator::NotEqual),
+    (&["equal", "to"], Operator::Equal),
+    (&["above"], Operator::Above),
+    (&["over"], Operator::Above),
+    (&["below"], Operator::Below),
+    (&["under"], Operator::Below),
+    (&["exactly"], Operator::Equal),
+    (&["not"], Operator::NotEqual),
+    (&[">="], Operator::AtLeast),
+    (&["≥"], Operator::AtLeast),
+    (&["<="], Operator::AtMost),
+    (&["≤"], Operator::AtMost),
+    (&[">"], Operator::Above),
+    (&["<"], Operator::Below),
+    (&["="], Operator::Equal),
+];
+
+/// The words that stand before a name or an operator and mean nothing by themselves.
+const FILLERS: &[&str] =
+    &["the", "its", "is", "are", "was", "were", "stays", "be", "a", "an", "there", "if", "has", "it"];
+
+/// Reads a comparison; `None` if the words are none.
+pub fn read(words: &str) -> Option<Comparison> {
+    let words: Vec<String> = words.to_lowercase().split_whitespace().map(trimmed).filter(|w| !w.is_empty()).collect();
+    let at = |start: usize, operator: &[&str]| {
+        words.get(start..start + operator.len()).is_some_and(|found| found.iter().zip(operator).all(|(a, b)| a == b))
+    };
+    let (start, (length, operator)) = (0..words.len()).find_map(|start| {
+        let found = OPERATORS.iter().find(|(operator, _)| at(start, operator))?;
+        Some((start, (found.0.len(), found.1)))
+    })?;
+    let (number, inline_unit) = number(words.get(start + length)?)?;
+    let after: Vec<&str> = words[start + length + 1..].iter().map(String::as_str).collect();
+    let meaningful = |words: &[String]| -> Vec<String> {
+        words.iter().filter(|word| !FILLERS.contains(&word.as_str())).cloned().collect()
+    };
+    let mut field = meaningful(&words[..start]);
+    let mut unit = inline_unit;
+    match after.as_slice() {
+        [] => {}
+        // “fewer than 100 users”: the name stands after the number.
+        counted if field.is_empty() => field = counted.iter().map(|word| (*word).to_owned()).collect(),
+        [only] if unit.is_none() => unit = Some((*only).to_owned()),
+        _ => return None,
+    }
+    (!field.is_empty()).then_some(Comparison { field, operator, number, unit })
+}
+
+/// Returns a word without the punctuation around it.
+fn trimmed(word: &str) -> String {
+    word.trim_matches(|c: char| matches!(c, ',' | ';' | ':' | '.' | '!' | '?' | '"' | '“' | '”')).to_owned()
+}
+
+/// Reads a number, with the unit that may be written to it: `10`, `2.5`, `5%`, `10mg/l`.
+fn number(word: &str) -> Option<(f64, Option<String>)> {
+    let end = word.find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '-' | '+'))).unwrap_or(word.len());
+    let number: f64 = word[..end].parse().ok()?;
+    let unit = &word[end..];
+    number.is_finite().then(|| (number, (!unit.is_empty()).then(|| unit.to_owned())))
+}
+
+impl Comparison {
+    /// Evaluates it on a result.
+    pub fn on(&self, result: &Value) -> Verdict {
+        let mut found = Vec::new();
+        collect(result, &mut Vec::new(), &mut found);
+        let named = |path: &[String]| {
+            let words: Vec<String> = path.iter().flat_map(|part| parts_of(part)).collect();
+            self.field.iter().all(|word| words.iter().any(|other| same(word, other)))
+        };
+        found.retain(|(path, _, _)| named(path));
+        // Of `metrics.cmax` and `metrics.cmax.n` the name of the first is closer.
+        let closest = found.iter().map(|(path, _, _)| path.len()).min();
+        found.retain(|(path, _, _)| Some(path.len()) == closest);
+        let name = self.field.join(" ");
+        match found.as_slice() {
+            [] => Verdict::CannotTell(format!("the result has no figure called “{name}”")),
+            [(_, value, unit)] => self.compare(&name, *value, unit.as_deref()),
+            several => Verdict::CannotTell(format!("the result has {} figures called “{name}”", several.len())),
+        }
+    }
+
+    fn compare(&self, name: &str, value: f64, unit: Option<&str>) -> Verdict {
+        if let (Some(asked), Some(has)) = (&self.unit, unit)
+            && !asked.eq_ignore_ascii_case(has)
+        {
+            return Verdict::CannotTell(format!("“{name}” is in {has}, and the condition is in {asked}"));
+        }
+        let holds = match self.operator {
+            Operator::Above => value > self.number,
+            Operator::AtLeast => value >= self.number,
+            Operator::Below => value < self.number,
+            Operator::AtMost => value <= self.number,
+            Operator::Equal => (value - self.number).abs() <= f64::EPSILON * self.number.abs().max(1.0),
+            Operator::NotEqual => (value - self.number).abs() > f64::EPSILON * self.number.abs().max(1.0),
+        };
+        let because = match unit {
+            Some(unit) => format!("{name} is {value} {unit}"),
+            None => format!("{name} is {value}"),
+        };
+        if holds { Verdict::Holds(because) } else { Verdict::Fails(because) }
+    }
+}
+
+/// Collects the numbers of a result with their paths, and the unit that stands beside them.
+fn collect(value: &Value, path: &mut Vec<String>, found: &mut Vec<(Vec<String>, f64, Option<String>)>) {
+    match value {
+        Value::Object(members) => {
+            let unit = members.get("unit").and_then(Value::as_str);
+            for (name, member) in members {
+                path.push(name.clone());
+                match member.as_f64() {
+                    Some(number) => found.push((path.clone(), number, unit.map(str::to_owned))),
+                    None => collect(member, path, found),
+                }
+                path.pop();
+            }
+        }
+        Value::Array(items) => items.iter().for_each(|item| collect(item, path, found)),
+        _ => {}
+    }
+}
+
+/// Returns the words of a name such as `pValue`, `p_value` or `Liver|Volume`, in lower case.
+fn parts_of(name: &str) -> Vec<String> {
+    let mut parts = vec![String::new()];
+    let mut before_was_lower = false;
+    for character in name.chars() {
+        if !character.is_alphanumeric() || (character.is_uppercase() && before_was_lower) {
+            parts.push(String::new());
+        }
+        before_was_lower = character.is_lowercase();
+        if character.is_alphanumeric()
+            && let Some(part) = parts.last_mut()
+        {
+            part.extend(character.to_lowercase());
+        }
+    }
+    parts.retain(|part| !part.is_empty());
+    parts
+}
+
+/// Returns true if two words are the same but for a plural's `s`.
+fn same(one: &str, other: &str) -> bool {
+    one.trim_end_matches('s') == other.trim_end_matches('s')
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn verdict(words: &str, result: &Value) -> Verdict {
+        read(words).expect("a comparison").on(result)
+    }
+
+    #[test]
+    fn a_figure_is_compared() {
+        let result =
+            json!({ "metrics": [{ "parameter": "Concentration", "unit": "mg/L", "cmax": 12.5, "tmax": 1.0 }] });
+        assert_eq!(verdict("cmax is above 10", &result), Verdict::Holds("cmax is 12.5 mg/L".into()));
+        assert_eq!(verdict("its cmax is below 10 mg/L", &result), Verdict::Fails("cmax is 12.5 mg/L".into()));
+        assert_eq!(verdict("if tmax is at most 1", &result), Verdict::Holds("tmax is 1 mg/L".into()));
+    }
+
+    #[test]
+    fn a_name_may_be_written_in_words() {
+        let result = json!({ "pValue": 0.04, "users": 200 });
+        assert_eq!(verdict("the p value is under 0.05", &result), Verdict::Holds("p value is 0.04".into()));
+        assert_eq!(verdict("there are fewer than 100 users", &result), Verdict::Fails("users is 200".into()));
+        assert_eq!(verdict("users >= 200", &result), Verdict::Holds("users is 200".into()));
+    }
+
+    #[test]
+    fn code_does_not_guess() {
+        let two = json!([{ "cmax": 1 }, { "cmax": 3 }]);
+        assert_eq!(
+            verdict("cmax is above 2", &two),
+            Verdict::CannotTell("the result has 2 figures called “cmax”".into())
+        );
+        assert_eq!(
+            verdict("auc is above 2", &two),
+            Verdict::CannotTell("the result has no figure called “auc”".into())
+        );
+        let unit = json!({ "cmax": 2, "unit": "mg/L" });
+        assert_eq!(
+            verdict("cmax is above 2 ng/ml", &unit),
+            Verdict::CannotTell("“cmax” is in mg/L, and the condition is in ng/ml".into())
+        );
+    }
+
+    #[test]
+    fn other_words_are_no_comparison() {
+        for words in ["it is even", "it works", "above", "cmax is above", "cmax is above ten", "above 10"] {
+            assert_eq!(read(words), None, "{words}");
+        }
+    }
+}

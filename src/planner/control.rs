@@ -1,0 +1,139 @@
+//! The counters, limits and errors that decide how a plan goes on.
+
+use std::time::Duration;
+
+use countersign_core::clock::Timestamp;
+use countersign_graph::retry::RetryPolicy;
+use serde::{Deserialize, Serialize};
+
+/// The counters of one turn. A new message sets them to zero; an answer to a card leaves them as they are.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Control {
+    /// The plans that were made.
+    pub plans_created: u32,
+    /// The classifications that an error asked for.
+    pub reclassifications: u32,
+    /// The failures of the step in hand, in a row.
+    pub failures: u32,
+    /// The error of the last step; `None` after a success.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<StepError>,
+    /// The reason why the turn was stopped, if it was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stopped: Option<String>,
+    /// The time at which the first step began.
+    pub started_at: Timestamp,
+    /// The nodes that ran.
+    pub nodes: u32,
+}
+
+impl Control {
+    /// Counts a new plan; the errors of the one before it are over.
+    pub fn plan_created(&mut self) {
+        self.plans_created += 1;
+        self.succeeded();
+    }
+
+    /// Counts a classification that an error asked for.
+    pub fn reclassified(&mut self) {
+        self.reclassifications += 1;
+        self.succeeded();
+    }
+
+    /// Notes a success: the failures before it no longer count.
+    pub fn succeeded(&mut self) {
+        self.failures = 0;
+        self.error = None;
+    }
+
+    /// Notes a failure.
+    pub fn failed(&mut self, error: StepError) {
+        self.failures += 1;
+        self.error = Some(error);
+    }
+
+    /// Stops the turn, which then begins no other step. The first reason stays.
+    pub fn stop(&mut self, reason: &str) {
+        self.stopped.get_or_insert_with(|| reason.to_owned());
+    }
+
+    /// Stops the turn if it has taken longer than the limits allow; returns the limit that was reached.
+    pub fn obey(&mut self, limits: &Limits, now: Timestamp) -> Option<Reached> {
+        let reached = if now.since(self.started_at) >= limits.run_time {
+            Reached::RunTime(limits.run_time)
+        } else if self.nodes >= limits.nodes {
+            Reached::Nodes(limits.nodes)
+        } else {
+            return None;
+        };
+        self.stop(&reached.to_string());
+        Some(reached)
+    }
+}
+
+/// The limits of one turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Limits {
+    /// The largest number of plans.
+    pub plans: u32,
+    /// The largest number of classifications that errors ask for.
+    pub reclassifications: u32,
+    /// The longest time from the first step to the end, without the time in which a person is asked.
+    pub run_time: Duration,
+    /// The largest number of nodes that run.
+    pub nodes: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { plans: 2, reclassifications: 1, run_time: Duration::from_secs(300), nodes: 100 }
+    }
+}
+
+/// A limit that was reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Reached {
+    /// [`Limits::run_time`].
+    #[error("it took longer than {} s", .0.as_secs())]
+    RunTime(Duration),
+    /// [`Limits::nodes`].
+    #[error("it took more than {0} steps of work")]
+    Nodes(u32),
+}
+
+/// The error of a step, as plain data: it is stored with the turn.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StepError {
+    /// The capability or the node that failed; `None` if that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed: Option<String>,
+    /// The severity.
+    pub severity: Severity,
+    /// The error as people read it.
+    pub user_message: String,
+    /// The cause, for the operator.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub cause: String,
+    /// The attempts that are allowed.
+    #[serde(default)]
+    pub retry: RetryPolicy,
+}
+
+/// The consequence of an error.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Severity {
+    /// The same step may succeed: time-out, connection lost.
+    Retriable,
+    /// The plan is wrong: an input is missing, or the approach cannot work.
+    Replanning,
+    /// The choice of capabilities is wrong.
+    Reclassification,
+    /// It cannot succeed: a right is missing, the configuration is wrong. Also for errors of an unknown kind.
+    #[default]
+    Critical,
+    /// The system itself is at fault.
+    Fatal,
+}
