@@ -31,6 +31,8 @@
 //! | [`assistant`] | the chat graph: its state, its nodes, its prompts | [`assistant::graph`] |
 //! | [`experiments`] | the capability for A/B experiments on UpGrade, in `src/capabilities/experiments` | [`experiments::Experiments`] |
 //! | [`standing`] | the capability for standing approvals: some changes allowed beforehand; in `src/capabilities/standing` | [`standing`] |
+//! | [`memory`] | the capability to remember what a person asked to be remembered, in `src/capabilities/memory` | [`memory`] |
+//! | [`plans`] | the capability to look at a plan before it is carried out, in `src/capabilities/plans` | [`plans`] |
 //! | [`capabilities`] | the trait of a capability, all that can be done in one domain, and the registry of all of them | [`capabilities::Capability`] |
 //! | [`planner`] | plans of several steps: checked before use, which step is next, conditions on results | [`planner::routing`] |
 //! | [`understanding`] | understands requests without a language model: the names in them, then phrases, which the capabilities bring; and the situation that every model is shown | [`understanding`] |
@@ -146,8 +148,10 @@ pub use countersign_conversation as conversation;
 pub use countersign_core::{cause, clock, http_log, ids, permit, private_file, reply, status_line};
 pub use countersign_experiments as experiments;
 pub use countersign_graph as graph;
+pub use countersign_memory as memory;
 pub use countersign_model as model;
 pub use countersign_planner as planner;
+pub use countersign_plans as plans;
 pub use countersign_playground as playground;
 pub use countersign_sandbox as sandbox;
 pub use countersign_services as services;

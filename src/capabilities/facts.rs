@@ -11,6 +11,7 @@ use std::{
 
 use countersign_core::{
     clock::{Clock, Timestamp, ago},
+    ids::UserId,
     reply::{Reply, Text},
 };
 use countersign_graph::action::{ErrorKind, Reader};
@@ -96,6 +97,12 @@ impl Facts {
             Health { service, fact }
         });
         futures_util::future::join_all(asked).await
+    }
+
+    /// Returns the sections of one person's Home tab alone.
+    pub async fn home_of(&self, person: &UserId) -> Vec<Reply> {
+        let sections = self.registry.capabilities.iter().map(|capability| capability.home_of(person));
+        futures_util::future::join_all(sections).await.into_iter().flatten().collect()
     }
 
     /// Returns the sections of the Home tab that the capabilities have.

@@ -18,8 +18,12 @@ use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use countersign_config::Measure;
-use countersign_core::reply::{Choice, Reply};
+use countersign_core::{
+    ids::UserId,
+    reply::{Choice, Reply},
+};
 use countersign_graph::action::{ActionKind, ActionRecord, ErrorKind, PrepareError, Reader};
+use countersign_planner::condition::Verdict;
 use countersign_understanding::{lexicon::Names, phrases::Phrases};
 use serde_json::Value;
 
@@ -151,9 +155,29 @@ pub trait Capability: Send + Sync {
         &[]
     }
 
-    /// Returns its section of the Home tab.
+    /// Returns its section of everybody's Home tab.
     async fn home(&self, facts: &Facts) -> Option<Reply> {
         let _ = facts;
+        None
+    }
+
+    /// Returns its section of one person's Home tab.
+    async fn home_of(&self, person: &UserId) -> Option<Reply> {
+        let _ = person;
+        None
+    }
+
+    /// Returns the notes that it keeps about a person. They are used where a request of that person leaves something
+    /// out.
+    async fn notes(&self, person: &UserId) -> Vec<String> {
+        let _ = person;
+        Vec::new()
+    }
+
+    /// Evaluates a condition on a result of its tools or actions, such as `it is even`. `None`: these words are no
+    /// condition that it knows.
+    fn verdict(&self, condition: &str, result: &Value) -> Option<Verdict> {
+        let _ = (condition, result);
         None
     }
 

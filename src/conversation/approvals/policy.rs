@@ -19,6 +19,9 @@ const COVERS_MEASURE: &str = "covers";
 /// Returns the policy that the current settings give for an action. Only actions that can be undone may be approved by
 /// a typed message. Standing approvals are granted by the people who may approve the changes they cover.
 pub fn policy_for(settings: &config::Approvals, input: &PolicyInput<'_>) -> Policy {
+    if input.scope.is_personal() {
+        return of_the_requester();
+    }
     let own = if input.irreversible { settings.own_irreversible } else { settings.own_request };
     let (contexts, chains): (Vec<_>, Vec<_>) = rule_chains(settings, input).into_iter().unzip();
     let lists_of = |list_of: fn(&Rule) -> Option<&Vec<String>>, default: &Vec<String>| {
@@ -52,6 +55,20 @@ pub fn policy_for(settings: &config::Approvals, input: &PolicyInput<'_>) -> Poli
         apart,
     };
     envelope::tightened(policy, &settings.envelopes, settings.measures, input.scope)
+}
+
+/// Returns the policy for what concerns the person who asked alone.
+fn of_the_requester() -> Policy {
+    Policy {
+        approvers: vec![Approver::Requester],
+        also: Vec::new(),
+        own_request: true,
+        needed: 1,
+        typed: true,
+        escalation: None,
+        because: None,
+        apart: None,
+    }
 }
 
 /// Returns the record with the current policy; its digest remains that of the card as it was shown. A record that does

@@ -5,6 +5,9 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+/// The measure of a change that only the person who asks for it decides.
+const PERSONAL: &str = "personal";
+
 /// The things a change is about. Worked out with the change from its parameters and the live system, so it is no part
 /// of the digest; the policy that follows from it is.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -48,6 +51,16 @@ impl Scope {
     pub fn measure(mut self, measure: &str, value: impl Into<Value>) -> Self {
         self.measures.entry(measure.to_owned()).or_default().push(value.into());
         self
+    }
+
+    /// Marks the change as a matter of the person who asks for it, which nobody else decides.
+    pub fn personal(self) -> Self {
+        self.measure(PERSONAL, true)
+    }
+
+    /// Returns true if only the person who asked decides.
+    pub fn is_personal(&self) -> bool {
+        self.measures.contains_key(PERSONAL)
     }
 
     /// Returns true if nothing is known.

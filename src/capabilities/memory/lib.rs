@@ -1,0 +1,74 @@
+//! Memory: notes about a person, which the person asked for.
+//!
+//! A note is written by [`remember`] and deleted by [`forget`]; both are cards that only the person decides, whose notes
+//! they are. [`recall::RecallNotes`] shows a person their own notes and nobody else's. [`notes`] keeps them, one register
+//! of the store for each person.
+//!
+//! A note is used where a request leaves something out ([`countersign_capabilities::Capability::notes`]), and then it is
+//! said. It never comes from somebody else's words, and never from what was only said in passing.
+//!
+//! It never knows a platform or a thread. Start reading at [`notes`].
+
+pub mod forget;
+pub mod notes;
+mod phrases;
+pub mod recall;
+pub mod remember;
+mod replies;
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use countersign_capabilities::{Capability, Family, Tool};
+use countersign_core::{ids::UserId, reply::Reply};
+use countersign_graph::action::ActionKind;
+use countersign_understanding::phrases::Phrases;
+
+use self::notes::Notes;
+
+/// The names of the actions, for settings.
+pub const ACTIONS: [&str; 2] = [remember::NAME, forget::NAME];
+
+/// The capability of memory.
+pub struct Memory(pub Arc<Notes>);
+
+#[async_trait]
+impl Capability for Memory {
+    fn name(&self) -> &'static str {
+        "memory"
+    }
+
+    fn purpose(&self) -> &'static str {
+        "Notes about a person, kept because the person asked for it."
+    }
+
+    fn phrases(&self) -> Option<&'static dyn Phrases> {
+        Some(&phrases::OfMemory)
+    }
+
+    fn tools(&self) -> Vec<Arc<dyn Tool>> {
+        vec![Arc::new(recall::RecallNotes(self.0.clone()))]
+    }
+
+    fn actions(&self) -> Vec<Arc<dyn ActionKind>> {
+        vec![Arc::new(remember::Remember(self.0.clone())), Arc::new(forget::Forget(self.0.clone()))]
+    }
+
+    fn families(&self) -> Vec<Family> {
+        let family = Family::new("memory", "notes that a person asked to be remembered: write, list, delete them");
+        vec![family.tools([recall::NAME]).actions(ACTIONS)]
+    }
+
+    async fn notes(&self, person: &UserId) -> Vec<String> {
+        let notes = self.0.of(person).await.unwrap_or_else(|error| {
+            tracing::warn!(error = countersign_core::cause::chain(&error), "The notes about a person cannot be read");
+            Vec::new()
+        });
+        notes.into_iter().map(|note| note.text).collect()
+    }
+
+    async fn home_of(&self, person: &UserId) -> Option<Reply> {
+        let notes = self.0.of(person).await.ok()?;
+        (!notes.is_empty()).then(|| replies::in_home(&notes))
+    }
+}

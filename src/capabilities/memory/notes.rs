@@ -1,0 +1,133 @@
+//! The notes of a person: one register of the store, changed by compare-and-set.
+
+use std::{fmt, sync::Arc};
+
+use countersign_core::{
+    clock::{Clock, Timestamp},
+    ids::UserId,
+};
+use countersign_graph::store::{Error, Register, Store};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+/// The largest number of notes of a person.
+pub const MAX_NOTES: usize = 20;
+/// The longest note, in characters.
+pub const MAX_LENGTH: usize = 300;
+/// The number of tries of a change when others write at the same moment.
+const TRIES: u32 = 20;
+
+/// One note.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Note {
+    /// The note in the person's words.
+    pub text: String,
+    /// The time of writing.
+    pub at: Timestamp,
+}
+
+/// The notes of all people, in the store.
+pub struct Notes {
+    store: Arc<dyn Store>,
+    clock: Arc<dyn Clock>,
+}
+
+impl fmt::Debug for Notes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Notes")
+    }
+}
+
+/// The reason why notes could not be changed.
+#[derive(Debug, thiserror::Error)]
+pub enum NotesError {
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] Error),
+    /// Others changed the notes at every try.
+    #[error("the notes are changed by others all the time")]
+    Busy,
+    /// There is no room for another note.
+    #[error("there are {MAX_NOTES} notes")]
+    Full,
+}
+
+impl Notes {
+    /// Opens the notes in this store.
+    pub fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>) -> Self {
+        Self { store, clock }
+    }
+
+    /// Returns the notes of a person, oldest first.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the store does not answer, or its content cannot be read.
+    pub async fn of(&self, person: &UserId) -> Result<Vec<Note>, Error> {
+        Ok(self.read(person).await?.1)
+    }
+
+    /// Adds a note. Adding the same one again changes nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`NotesError`].
+    pub async fn add(&self, person: &UserId, text: &str) -> Result<(), NotesError> {
+        let at = self.clock.now();
+        self.change(person, |notes| {
+            if notes.iter().any(|note| note.text == text) {
+                return Ok(());
+            }
+            if notes.len() >= MAX_NOTES {
+                return Err(NotesError::Full);
+            }
+            notes.push(Note { text: text.to_owned(), at });
+            Ok(())
+        })
+        .await
+    }
+
+    /// Deletes these notes. Those that are gone already are no error.
+    ///
+    /// # Errors
+    ///
+    /// An error of the store.
+    pub async fn remove(&self, person: &UserId, texts: &[String]) -> Result<(), NotesError> {
+        self.change(person, |notes| {
+            notes.retain(|note| !texts.contains(&note.text));
+            Ok(())
+        })
+        .await
+    }
+
+    async fn read(&self, person: &UserId) -> Result<(u64, Vec<Note>), Error> {
+        let Register { revision, value } = self.store.register(&key(person)).await?;
+        if value.is_null() {
+            return Ok((revision, Vec::new()));
+        }
+        let notes = serde_json::from_value(value)
+            .map_err(|error| Error::Corrupt { what: format!("the notes about a person cannot be read: {error}") })?;
+        Ok((revision, notes))
+    }
+
+    async fn change(
+        &self,
+        person: &UserId,
+        mut change: impl FnMut(&mut Vec<Note>) -> Result<(), NotesError>,
+    ) -> Result<(), NotesError> {
+        for _ in 0..TRIES {
+            let (revision, before) = self.read(person).await?;
+            let mut notes = before.clone();
+            change(&mut notes)?;
+            if notes == before || self.store.set_register(&key(person), revision, &json!(notes)).await? {
+                return Ok(());
+            }
+        }
+        Err(NotesError::Busy)
+    }
+}
+
+/// Returns the key of a person's register.
+fn key(person: &UserId) -> String {
+    format!("memory:{}", person.as_str())
+}

@@ -1,0 +1,109 @@
+//! The replies about notes.
+
+use countersign_core::reply::{Card, Fact, Part, Reply, Text};
+use countersign_graph::{
+    action::{ErrorKind, PrepareError},
+    store::Error,
+};
+
+use super::notes::{MAX_LENGTH, MAX_NOTES, Note};
+
+/// Returns the card that asks to remember something.
+pub(super) fn remember_card(text: &str) -> Card {
+    Card {
+        title: "Remember this about you?".to_owned(),
+        facts: vec![fact("Note", Text::new().italic(text))],
+        warnings: Vec::new(),
+        notes: vec![
+            "I use it where a request of yours leaves something out, and I say so then.".into(),
+            "You can see and delete it at any time: “what do you remember about me?”".into(),
+        ],
+        approve: "Remember it".to_owned(),
+        reject: "Don't".to_owned(),
+        done: format!("I will remember: “{text}”."),
+        irreversible: false,
+        editable: false,
+    }
+}
+
+/// Returns the card that asks to forget notes.
+pub(super) fn forget_card(notes: &[String]) -> Card {
+    let what = if notes.len() == 1 { "this note".to_owned() } else { format!("these {} notes", notes.len()) };
+    Card {
+        title: format!("Forget {what} about you?"),
+        facts: notes.iter().map(|note| fact("Note", Text::new().italic(note.as_str()))).collect(),
+        warnings: Vec::new(),
+        notes: Vec::new(),
+        approve: "Forget".to_owned(),
+        reject: "Keep".to_owned(),
+        done: match notes.len() {
+            1 => "I have forgotten that.".to_owned(),
+            count => format!("I have forgotten these {count} notes."),
+        },
+        irreversible: false,
+        editable: false,
+    }
+}
+
+fn fact(label: &str, after: Text) -> Fact {
+    Fact { label: label.to_owned(), before: None, after }
+}
+
+/// Lists a person's notes.
+pub(super) fn list(notes: &[String]) -> Reply {
+    match notes {
+        [] => nothing_known(),
+        notes => Reply::text("I remember this about you:")
+            .and(Part::List(notes.iter().map(|note| Text::new().italic(note.as_str())).collect()))
+            .choice("Forget everything", "forget everything you remember about me"),
+    }
+}
+
+/// Returns the section of the Home tab.
+pub(super) fn in_home(notes: &[Note]) -> Reply {
+    Reply::text(Text::new().bold("What I remember about you"))
+        .and(Part::List(notes.iter().map(|note| Text::new().italic(note.text.as_str())).collect()))
+}
+
+/// Says that there are no notes.
+pub(super) fn nothing_known() -> Reply {
+    Reply::text("I remember nothing about you.").hint("Say “remember that …” if I should.")
+}
+
+/// Says that no note has these words.
+pub(super) fn unknown(asked: &str, notes: &[String]) -> Reply {
+    Reply::text(format!("None of my notes about you says “{asked}”. There are these:"))
+        .and(Part::List(notes.iter().map(|note| Text::new().italic(note.as_str())).collect()))
+}
+
+/// Says that a note exists already.
+pub(super) fn known_already(text: &str) -> Reply {
+    Reply::text(Text::from("I remember that already: ").italic(text))
+}
+
+/// Says that a note is too long.
+pub(super) fn too_long(length: usize) -> Reply {
+    Reply::text(format!("A note can have up to {MAX_LENGTH} characters; this one has {length}."))
+}
+
+/// Says that there is no room for another note.
+pub(super) fn full() -> Reply {
+    Reply::text(format!("I keep up to {MAX_NOTES} notes about a person, and there are that many."))
+        .hint("Say “what do you remember about me?” to see them, and “forget …” to delete one.")
+}
+
+/// Says that notes belong to people.
+pub(super) fn nobody() -> Reply {
+    Reply::text("I keep notes about people only, and I do not know who is asking.")
+}
+
+/// Says that the notes cannot be read at the moment.
+pub(super) fn not_now() -> Reply {
+    Reply::text("My notes cannot be read at the moment.").hint("Please ask again in a minute.")
+}
+
+/// Returns the error for a store that does not answer.
+pub(super) fn unavailable(error: &Error) -> PrepareError {
+    tracing::warn!(error = countersign_core::cause::chain(error), "The notes about a person cannot be read");
+    PrepareError::Unavailable { error: ErrorKind::Network, reply: not_now() }
+}

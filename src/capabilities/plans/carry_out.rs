@@ -1,0 +1,214 @@
+//! `carry_out_plan`: shows the steps of a plan on one card, and begins it once the person agrees.
+
+use std::{fmt, sync::Arc};
+
+use async_trait::async_trait;
+use countersign_capabilities::{
+    Registry,
+    parameters::{self, given, missing, refused},
+};
+use countersign_core::reply::Text;
+use countersign_graph::action::{
+    ActionKind, ActionRecord, ErrorKind, Field, Form, Input, Outcome, Performed, PrepareError, Proposal, Recovery,
+    Refusal, Scope,
+};
+use countersign_understanding::{Hint, situation::Situation};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::replies;
+
+/// The name of the action.
+pub const NAME: &str = "carry_out_plan";
+
+/// The action `carry_out_plan`.
+pub struct CarryOutPlan {
+    others: Arc<Registry>,
+}
+
+impl CarryOutPlan {
+    /// Creates the action for plans of the changes of these capabilities.
+    pub fn new(others: Arc<Registry>) -> Self {
+        Self { others }
+    }
+}
+
+impl fmt::Debug for CarryOutPlan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("CarryOutPlan")
+    }
+}
+
+/// The parameters.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PlanParameters {
+    /// The requests of the plan in order, each complete in itself. Required.
+    #[serde(default)]
+    pub steps: Vec<String>,
+    /// The numbers of the steps that are done, in order, such as `2, 1`; all of them if not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub order: Option<String>,
+}
+
+/// The effect of a step, as far as the phrases can tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// It only reads.
+    Reads,
+    /// It is a change, which asks again.
+    Changes,
+    /// It is a change that cannot be undone, which asks again.
+    Irreversible,
+    /// It is not clear before the steps before it are done.
+    Unclear,
+}
+
+/// Returns the requests that are chosen, in their order.
+///
+/// # Errors
+///
+/// A sentence about the first number that names no step, or names one twice.
+pub fn chosen(parameters: &PlanParameters) -> Result<Vec<String>, String> {
+    let PlanParameters { steps, order } = parameters;
+    let Some(order) = given(order.as_ref()) else { return Ok(steps.clone()) };
+    let mut numbers: Vec<usize> = Vec::new();
+    for word in order.split(|c: char| c == ',' || c == ';' || c.is_whitespace()).filter(|word| !word.is_empty()) {
+        let number = word.parse().ok().filter(|number| (1..=steps.len()).contains(number));
+        let number = number.ok_or_else(|| replies::no_such_step(word, steps.len()))?;
+        if numbers.contains(&number) {
+            return Err(replies::named_twice(number));
+        }
+        numbers.push(number);
+    }
+    Ok(numbers.iter().filter_map(|number| steps.get(number - 1).cloned()).collect())
+}
+
+/// Returns the effect of a request that is one step of several.
+pub fn effect_of(registry: &Registry, request: &str) -> Effect {
+    let situation = Situation {
+        said: request.to_owned(),
+        last_subject: Some("it".to_owned()),
+        names: registry.names_in(request),
+        ..Situation::default()
+    };
+    let Hint::Calls(calls) = registry.book.hint(&situation) else { return Effect::Unclear };
+    let changes = |name: &String| registry.actions.get(name.as_str());
+    match calls.iter().find_map(changes) {
+        Some(action) if action.irreversible() => Effect::Irreversible,
+        Some(_) => Effect::Changes,
+        None if calls.iter().any(|name| registry.tools.contains_key(name.as_str())) => Effect::Reads,
+        None => Effect::Unclear,
+    }
+}
+
+#[async_trait]
+impl ActionKind for CarryOutPlan {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn description(&self) -> &'static str {
+        "Shows the steps of a plan on one card before the first of them is done. Use it when someone asks to see the plan \
+         of several requests first."
+    }
+
+    fn schema(&self) -> Value {
+        parameters::schema::<PlanParameters>()
+    }
+
+    fn is_editable(&self, _: &Value) -> bool {
+        true
+    }
+
+    async fn form(&self, parameters: &Value) -> Option<Form> {
+        let plan: PlanParameters = serde_json::from_value(parameters.clone()).ok()?;
+        let all: Vec<String> = (1..=plan.steps.len()).map(|number| number.to_string()).collect();
+        let steps = plan.steps.iter().enumerate().map(|(at, step)| format!("{} {step}", at + 1)).collect::<Vec<_>>();
+        Some(Form {
+            fields: vec![Field {
+                place: "/order".to_owned(),
+                label: "Steps, in order".to_owned(),
+                hint: Some(replies::how_to_order(&steps)),
+                required: true,
+                input: Input::Line(plan.order.unwrap_or_else(|| all.join(", "))),
+            }],
+        })
+    }
+
+    async fn prepare(&self, parameters: &Value) -> Result<Proposal, PrepareError> {
+        let plan: PlanParameters = parameters::parameters(parameters)?;
+        if plan.steps.is_empty() {
+            return Err(Refusal::Missing(vec![missing("steps", "Which steps does the plan have?", Vec::new())]).into());
+        }
+        let chosen = chosen(&plan).map_err(|why| refused(ErrorKind::Validation, replies::refused(&why)))?;
+        if chosen.is_empty() {
+            return Err(refused(ErrorKind::Validation, replies::refused(&replies::nothing_left())));
+        }
+        let steps: Vec<(String, Effect)> =
+            chosen.into_iter().map(|step| (step.clone(), effect_of(&self.others, &step))).collect();
+        let left_out: Vec<&String> =
+            plan.steps.iter().filter(|step| !steps.iter().any(|(chosen, _)| chosen == *step)).collect();
+        Ok(Proposal {
+            card: replies::card(&steps, &left_out),
+            parameters: json!(plan),
+            preconditions: Value::Null,
+            undo: None,
+            scope: Scope::of("plan").personal(),
+        })
+    }
+
+    async fn preconditions(&self, _: &ActionRecord) -> Result<Value, Outcome> {
+        Ok(Value::Null)
+    }
+
+    /// Ends at once: the graph carries out the steps, each with its own approval.
+    async fn perform(&self, record: &ActionRecord) -> Performed {
+        let plan: PlanParameters = serde_json::from_value(record.parameters.clone()).unwrap_or_default();
+        let steps = chosen(&plan).unwrap_or_default();
+        Performed::Ended(Outcome::Done {
+            result: json!({ "steps": steps }),
+            summary: Text::from(record.card.done.as_str()),
+        })
+    }
+
+    fn recovery(&self) -> Recovery {
+        Recovery::Idempotent
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan(order: Option<&str>) -> PlanParameters {
+        let steps = ["create Foo", "test its balance", "start it"].map(str::to_owned).to_vec();
+        PlanParameters { steps, order: order.map(str::to_owned) }
+    }
+
+    #[test]
+    fn steps_are_dropped_and_reordered() {
+        assert_eq!(chosen(&plan(None)).unwrap().len(), 3);
+        assert_eq!(chosen(&plan(Some("2, 1"))).unwrap(), ["test its balance", "create Foo"]);
+        assert_eq!(chosen(&plan(Some(" 3 "))).unwrap(), ["start it"]);
+    }
+
+    #[test]
+    fn a_wrong_number_is_named() {
+        assert_eq!(chosen(&plan(Some("1, 4"))).unwrap_err(), "There is no step “4”: the plan has steps 1 to 3.");
+        assert_eq!(chosen(&plan(Some("one"))).unwrap_err(), "There is no step “one”: the plan has steps 1 to 3.");
+        assert_eq!(chosen(&plan(Some("1 1"))).unwrap_err(), "Step 1 is named twice.");
+    }
+
+    #[tokio::test]
+    async fn the_card_lists_the_steps() {
+        let action = CarryOutPlan::new(Arc::new(Registry::default()));
+        let proposal = action.prepare(&json!(plan(Some("2, 1")))).await.unwrap();
+        assert_eq!(proposal.card.title, "Do these 2 steps?");
+        let facts: Vec<String> =
+            proposal.card.facts.iter().map(|fact| format!("{}: {}", fact.label, fact.after.words())).collect();
+        assert_eq!(facts, ["1: test its balance", "2: create Foo", "Left out: start it"]);
+        assert!(proposal.scope.is_personal());
+        assert!(action.prepare(&json!(plan(Some(",")))).await.is_err());
+    }
+}

@@ -1,0 +1,60 @@
+//! Plans that are looked at first: one card with all steps of a request, in order.
+//!
+//! The card of [`carry_out`] changes nothing by itself: its approval begins the plan, and each change in it is asked
+//! about again. Only the person who asked decides. The form of the card drops steps and puts them into another order.
+//!
+//! It never knows a platform: the effect of a step is found out by the phrases of the other capabilities and their
+//! actions. Start reading at [`carry_out`].
+
+pub mod carry_out;
+mod phrases;
+mod replies;
+
+use std::sync::Arc;
+
+use countersign_capabilities::{Capability, Family, Registry, Tool};
+use countersign_graph::action::ActionKind;
+use countersign_understanding::phrases::Phrases;
+
+use self::carry_out::CarryOutPlan;
+
+/// The names of the actions, for settings.
+pub const ACTIONS: [&str; 1] = [carry_out::NAME];
+
+/// The capability of plans that are looked at first.
+pub struct Plans {
+    others: Arc<Registry>,
+}
+
+impl Plans {
+    /// Creates the capability for plans of the changes of these other capabilities.
+    pub fn new(others: Registry) -> Self {
+        Self { others: Arc::new(others) }
+    }
+}
+
+impl Capability for Plans {
+    fn name(&self) -> &'static str {
+        "plans"
+    }
+
+    fn purpose(&self) -> &'static str {
+        "Plans of several steps, looked at before they are carried out."
+    }
+
+    fn phrases(&self) -> Option<&'static dyn Phrases> {
+        Some(&phrases::OfPlans)
+    }
+
+    fn tools(&self) -> Vec<Arc<dyn Tool>> {
+        Vec::new()
+    }
+
+    fn actions(&self) -> Vec<Arc<dyn ActionKind>> {
+        vec![Arc::new(CarryOutPlan::new(self.others.clone()))]
+    }
+
+    fn families(&self) -> Vec<Family> {
+        vec![Family::new("plans", "a plan of several steps, shown before it is carried out").actions(ACTIONS)]
+    }
+}

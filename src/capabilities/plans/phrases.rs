@@ -1,0 +1,90 @@
+//! The phrases about a plan on a card: `without step 2`, `only step 1`, `2 before 1`.
+
+use countersign_understanding::{
+    phrases::{Heard, Phrases},
+    user_request::{Understood, UserRequest},
+};
+use serde_json::{Map, json};
+
+use super::carry_out::{NAME, PlanParameters};
+
+/// The phrases about plans.
+pub(super) struct OfPlans;
+
+impl Phrases for OfPlans {
+    fn things(&self) -> &'static [&'static str] {
+        &["plan", "plans"]
+    }
+
+    fn greeting(&self) -> &'static str {
+        ""
+    }
+
+    fn correction(&self, heard: Heard<'_>) -> Option<Understood> {
+        let plan = heard.situation.asked_for().filter(|change| change.action == NAME)?;
+        let plan: PlanParameters = serde_json::from_value(plan.params.clone().into()).ok()?;
+        let words: Vec<&str> = heard.words.iter().map(|word| word.lower.as_str()).collect();
+        let order = order(&words, &plan)?;
+        let params = Map::from_iter([("order".to_owned(), json!(order))]);
+        Some(UserRequest::Update(params).into())
+    }
+}
+
+/// Returns the numbers of the steps that these words leave, in order; `None` if they are about no step.
+fn order(words: &[&str], plan: &PlanParameters) -> Option<String> {
+    let count = plan.steps.len();
+    let numbers = |words: &[&str]| -> Option<Vec<usize>> {
+        let words = words.iter().filter(|word| !["step", "steps", "the", "and", ",", "number"].contains(word));
+        let numbers: Vec<usize> = words.map(|word| number(word)).collect::<Option<_>>()?;
+        let is_known = !numbers.is_empty() && numbers.iter().all(|number| (1..=count).contains(number));
+        is_known.then_some(numbers)
+    };
+    let present: Vec<usize> = match &plan.order {
+        Some(order) => order.split(|c: char| !c.is_ascii_digit()).filter_map(|number| number.parse().ok()).collect(),
+        None => (1..=count).collect(),
+    };
+    let left: Vec<usize> = match words {
+        ["without" | "skip" | "drop" | "remove", rest @ ..] | ["leave", "out", rest @ ..] => {
+            let dropped = numbers(rest)?;
+            present.into_iter().filter(|number| !dropped.contains(number)).collect()
+        }
+        ["only" | "just", rest @ ..] => numbers(rest)?,
+        [first @ .., "before", second] | [first @ .., "before", "step", second] => {
+            let moved = numbers(first)?;
+            let ([first], second) = (moved.as_slice(), number(second)?) else { return None };
+            let (first, mut order) = (*first, present);
+            order.retain(|number| *number != first);
+            let place = order.iter().position(|number| *number == second)?;
+            order.insert(place, first);
+            order
+        }
+        _ => return None,
+    };
+    let left: Vec<String> = left.iter().map(ToString::to_string).collect();
+    (!left.is_empty()).then(|| left.join(", "))
+}
+
+/// Reads the number of a step.
+fn number(word: &str) -> Option<usize> {
+    const WORDS: [&str; 8] = ["one", "two", "three", "four", "five", "six", "seven", "eight"];
+    word.parse().ok().or_else(|| WORDS.iter().position(|known| *known == word).map(|at| at + 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_are_dropped_and_moved_in_words() {
+        let plan = PlanParameters { steps: vec!["a".into(), "b".into(), "c".into()], order: None };
+        let said = |words: &str| order(&words.split(' ').collect::<Vec<_>>(), &plan);
+        assert_eq!(said("without step 2").as_deref(), Some("1, 3"));
+        assert_eq!(said("skip the steps 1 and 2").as_deref(), Some("3"));
+        assert_eq!(said("only step one").as_deref(), Some("1"));
+        assert_eq!(said("3 before 1").as_deref(), Some("3, 1, 2"));
+        assert_eq!(said("step 2 before step 1").as_deref(), Some("2, 1, 3"));
+        for words in ["without step 4", "skip it", "only", "without steps 1 and 2 and 3"] {
+            assert_eq!(said(words), None, "{words}");
+        }
+    }
+}
