@@ -27,6 +27,7 @@ pub mod book;
 mod calls;
 #[cfg(any(test, feature = "checking"))]
 pub mod checking;
+pub mod conditions;
 pub mod dates;
 mod doubts;
 pub mod intents;

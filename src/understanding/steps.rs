@@ -6,6 +6,7 @@
 
 use super::{
     book::{Book, MAX_WORDS, MENTION_CONFIDENCE},
+    conditions,
     lexicon::Mention,
     phrases::Utterance,
     situation::Situation,
@@ -80,6 +81,11 @@ fn divide(book: &Book, said: &str, segments: &[Segment], situation: &Situation) 
         for to in (from + 1..=count).rev() {
             let Some(rest) = &best[to] else { continue };
             let part = said[segments[from].start..segments[to - 1].end].trim();
+            // A condition stands at the beginning of its request, not within another one.
+            let is_torn = |segment: &Segment| conditions::split(&said[segment.start..segments[count - 1].end]).is_before();
+            if segments[from + 1..to].iter().any(is_torn) {
+                continue;
+            }
             let more = best[from].as_ref().is_none_or(|known| known.len() < rest.len() + 1);
             if more && is_request(book, part, from, said, segments, situation) {
                 best[from] = Some(std::iter::once(part.to_owned()).chain(rest.iter().cloned()).collect());
@@ -116,7 +122,7 @@ fn is_request(book: &Book, part: &str, from: usize, said: &str, segments: &[Segm
 
 /// Returns the request of a part. Later parts may say “it”, and answer no question.
 fn interpret(book: &Book, part: &str, situation: &Situation, first: bool) -> Interpretation {
-    let said = part.to_owned();
+    let said = if first { part } else { conditions::split(part).request }.to_owned();
     book.understand(&match first {
         true => Situation { said, ..situation.clone() },
         false => Situation {
@@ -148,7 +154,7 @@ fn is_listed(book: &Book, part: &str, before: &str, situation: &Situation) -> bo
     let of_text = before.iter().any(|word| word.any(&["description", "described"]));
     let of_list = before.iter().any(|word| book.phrases().any(|phrases| word.any(phrases.lists())))
         || situation.draft.as_ref().and_then(|draft| draft.asked.as_ref()).is_some();
-    let points_back = words(part).iter().any(|word| word.any(&["it", "that", "this"]));
+    let points_back = words(part).iter().any(|word| word.any(&["it", "its", "that", "this"]));
     of_text || (of_list && !points_back)
 }
 

@@ -51,6 +51,7 @@ use countersign_core::{
     reply::{Choice, Reply},
 };
 use countersign_graph::action::{ActionKind, ActionRecord, PrepareError};
+use countersign_planner::condition::Verdict;
 use countersign_understanding::{lexicon::Names, phrases::Phrases};
 use serde_json::Value;
 
@@ -159,6 +160,10 @@ impl Capability for Experiments {
 
     fn subject(&self, parameters: &Value, result: &Value) -> Option<String> {
         subject::of_change(parameters, result)
+    }
+
+    fn verdict(&self, condition: &str, result: &Value) -> Option<Verdict> {
+        testing::conditions::verdict(condition, result)
     }
 
     fn next_steps(&self, record: &ActionRecord) -> Vec<Choice> {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use countersign_capabilities::parameters::{self, given, missing, refused};
+use countersign_capabilities::parameters::{self, missing, non_blank, refused};
 use countersign_core::reply::Text;
 use countersign_graph::action::{
     ActionKind, ActionRecord, ErrorKind, Outcome, Performed, PrepareError, Proposal, Reader, Recovery, Refusal, Scope,
@@ -56,7 +56,7 @@ impl ActionKind for Forget {
         let Some(person) = &reader.by else { return self.prepare(parameters).await };
         let known = self.0.of(person).await.map_err(|error| replies::unavailable(&error))?;
         let texts: Vec<String> = known.into_iter().map(|note| note.text).collect();
-        let chosen: Vec<String> = match (given(note.as_ref()), texts.as_slice()) {
+        let chosen: Vec<String> = match (non_blank(note.as_ref()), texts.as_slice()) {
             (_, []) => return Err(refused(ErrorKind::NotFound, replies::nothing_known())),
             (None, [_]) => texts,
             (None, _) => {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use countersign_capabilities::parameters::{self, given, missing, refused};
+use countersign_capabilities::parameters::{self, missing, non_blank, refused};
 use countersign_core::reply::Text;
 use countersign_graph::action::{
     ActionKind, ActionRecord, ErrorKind, Outcome, Performed, PrepareError, Proposal, Reader, Recovery, Refusal, Scope,
@@ -55,7 +55,7 @@ impl ActionKind for Remember {
     async fn prepare_for(&self, parameters: &Value, reader: &Reader) -> Result<Proposal, PrepareError> {
         let RememberParameters { note } = parameters::parameters(parameters)?;
         let Some(person) = &reader.by else { return self.prepare(parameters).await };
-        let Some(text) = given(note.as_ref()) else {
+        let Some(text) = non_blank(note.as_ref()) else {
             return Err(Refusal::Missing(vec![missing("note", "What should I remember?", Vec::new())]).into());
         };
         if text.chars().count() > MAX_LENGTH {

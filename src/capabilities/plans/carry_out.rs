@@ -5,7 +5,7 @@ use std::{fmt, sync::Arc};
 use async_trait::async_trait;
 use countersign_capabilities::{
     Registry,
-    parameters::{self, given, missing, refused},
+    parameters::{self, missing, non_blank, refused},
 };
 use countersign_core::reply::Text;
 use countersign_graph::action::{
@@ -71,7 +71,7 @@ pub enum Effect {
 /// A sentence about the first number that names no step, or names one twice.
 pub fn chosen(parameters: &PlanParameters) -> Result<Vec<String>, String> {
     let PlanParameters { steps, order } = parameters;
-    let Some(order) = given(order.as_ref()) else { return Ok(steps.clone()) };
+    let Some(order) = non_blank(order.as_ref()) else { return Ok(steps.clone()) };
     let mut numbers: Vec<usize> = Vec::new();
     for word in order.split(|c: char| c == ',' || c == ';' || c.is_whitespace()).filter(|word| !word.is_empty()) {
         let number = word.parse().ok().filter(|number| (1..=steps.len()).contains(number));

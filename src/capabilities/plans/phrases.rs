@@ -1,8 +1,8 @@
 //! The phrases about a plan on a card: `without step 2`, `only step 1`, `2 before 1`.
 
 use countersign_understanding::{
-    phrases::{Heard, Phrases},
-    user_request::{Understood, UserRequest},
+    phrases::{Phrases, Utterance},
+    user_request::{Interpretation, UserRequest},
 };
 use serde_json::{Map, json};
 
@@ -20,10 +20,10 @@ impl Phrases for OfPlans {
         ""
     }
 
-    fn correction(&self, heard: Heard<'_>) -> Option<Understood> {
-        let plan = heard.situation.asked_for().filter(|change| change.action == NAME)?;
+    fn correction(&self, utterance: Utterance<'_>) -> Option<Interpretation> {
+        let plan = utterance.situation.asked_for().filter(|change| change.action == NAME)?;
         let plan: PlanParameters = serde_json::from_value(plan.params.clone().into()).ok()?;
-        let words: Vec<&str> = heard.words.iter().map(|word| word.lower.as_str()).collect();
+        let words: Vec<&str> = utterance.words.iter().map(|word| word.lower.as_str()).collect();
         let order = order(&words, &plan)?;
         let params = Map::from_iter([("order".to_owned(), json!(order))]);
         Some(UserRequest::Update(params).into())

@@ -196,20 +196,14 @@ fn a_restriction_that_cannot_be_kept_is_told_in_the_words_of_who_said_it() {
 }
 
 #[test]
-fn a_message_is_read_at_once_with_thousands_of_names() {
+fn a_name_is_found_among_thousands() {
     let many =
         Names::new((0..5_000).map(|at| name(&format!("{} Hints {at}", ["Math", "Geometry", "Reading"][at % 3]))));
     let said = "Hey team, when you get a chance, could you please start Math Hints 4320 on Friday at 9:00, but only for class 5B \
                 of the northern schools, as their teachers would like to be the first who try it before the holidays begin, \
                 thanks a lot to all of you and have a nice day";
-    let began = std::time::Instant::now();
-    for _ in 0..10 {
-        let names = many.find(said);
-        assert_eq!(names.len(), 1);
-        understand(&Situation { said: said.to_owned(), names, today: "2026-11-22".to_owned(), ..Situation::default() });
-    }
-    let each = began.elapsed() / 10;
-    println!("{each:?}");
-    // Without the compiler's help it takes a multiple of what it takes in service; the bench holds that to a millisecond.
-    assert!(each < std::time::Duration::from_millis(200), "{each:?}");
+    let names = many.find(said);
+    assert_eq!(names.iter().map(|name| name.name.as_str()).collect::<Vec<_>>(), ["Math Hints 4320"]);
+    let situation = Situation { said: said.to_owned(), names, today: "2026-11-22".to_owned(), ..Situation::default() };
+    understand(&situation); // how long that takes is in the bench
 }

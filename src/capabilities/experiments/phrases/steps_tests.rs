@@ -46,6 +46,23 @@ fn several_requests_are_divided() {
 }
 
 #[test]
+fn a_request_keeps_its_condition() {
+    check(
+        "create Foo in assign-prog with conditions control and hints at S/t, test its balance with 200 users, and only if \
+         it is even, start it",
+        &[
+            "create Foo in assign-prog with conditions control and hints at S/t",
+            "test its balance with 200 users",
+            "only if it is even, start it",
+        ],
+    );
+    check(
+        "test the balance of Math Hints with 200 users and stop it only if it is not even",
+        &["test the balance of Math Hints with 200 users", "stop it only if it is not even"],
+    );
+}
+
+#[test]
 fn an_answer_may_bring_what_follows() {
     let draft = Draft { action: "create_experiment".into(), params: Default::default(), asked: None };
     let of_card = Situation {

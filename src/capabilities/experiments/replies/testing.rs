@@ -11,6 +11,7 @@ use crate::{
     testing::{
         balance::{MAX_DURATION, MAX_USERS, Share, Tally, Test},
         chart::{self, Row},
+        conditions::UNUSUAL,
         fit::{self, Fit},
         journey::Journey,
         simulated::{GROUP_SIZE, Received, name},
@@ -22,8 +23,6 @@ use crate::{
 const SIGNIFICANCE_LEVEL: f64 = 0.001;
 /// The longest reason that is quoted, in characters.
 const MAX_REASON_LENGTH: usize = 200;
-/// The probability below which a result is worth a second look.
-const UNUSUAL: f64 = 0.05;
 
 /// Returns the card of a test of condition balance.
 pub fn card(test: &Test, enrolled: Option<u64>) -> Card {
@@ -333,7 +332,7 @@ fn probability(p: f64) -> String {
     if p < 0.001 { "under 0.001".to_owned() } else { format!("{p:.3}") }
 }
 
-fn fit_of(test: &Test, tally: &Tally) -> Option<Fit> {
+pub(crate) fn fit_of(test: &Test, tally: &Tally) -> Option<Fit> {
     let counts: Vec<_> = rows(test, tally).iter().zip(&test.conditions).map(|(row, s)| (s.weight, row.count)).collect();
     fit::test(&counts)
 }

@@ -246,7 +246,11 @@ impl Batches for TestBalance {
             });
         }
         let summary = words::summary(&test, &tally);
-        Batch::Ended(Outcome::Done { result: json!({ "name": test.experiment_name, "tally": tally }), summary })
+        let mut result = json!({ "name": test.experiment_name, "tally": tally });
+        if let Some(fit) = words::fit_of(&test, &tally) {
+            result["p_value"] = json!(fit.p);
+        }
+        Batch::Ended(Outcome::Done { result, summary })
     }
 
     fn in_flight(&self) -> Duration {

@@ -8,6 +8,7 @@
 
 pub mod balance;
 pub mod chart;
+pub(crate) mod conditions;
 pub mod consistency;
 pub mod draw;
 pub mod expected;

@@ -1,0 +1,101 @@
+//! The condition of one of several requests: `and only if it is even, start it`, `start it only if it is even`.
+
+/// A request with its condition.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Conditional<'a> {
+    /// The condition, such as `it is even`; `None`: the request is to be done in any case.
+    pub condition: Option<&'a str>,
+    /// The request.
+    pub request: &'a str,
+}
+
+impl Conditional<'_> {
+    /// Returns true if the condition stands before the request.
+    pub(super) fn is_before(&self) -> bool {
+        self.condition.is_some_and(|condition| condition.as_ptr() < self.request.as_ptr())
+    }
+}
+
+/// The words that may stand before a condition, longer ones first; each includes the word “if”.
+const OPENINGS: &[&str] = &[
+    "only if ",
+    "but only if ",
+    "and only if ",
+    "and if ",
+    "but if ",
+    "then if ",
+    "if ",
+    "provided that ",
+    "provided ",
+];
+
+/// The words between a request and the condition after it.
+const CLOSINGS: &[&str] =
+    &[", but only if ", " but only if ", ", only if ", " only if ", " provided that ", " as long as "];
+
+/// The words after “if” that are polite and no condition.
+const POLITE: &[&str] =
+    &["possible", "you can", "you could", "you like", "you please", "needed", "necessary", "ok", "okay"];
+
+/// The longest condition, in bytes.
+const LONGEST: usize = 200;
+
+/// Divides one of several requests into its condition and the request itself.
+pub fn split(request: &str) -> Conditional<'_> {
+    let request = request.trim();
+    before(request).or_else(|| after(request)).unwrap_or(Conditional { condition: None, request })
+}
+
+/// Reads `only if <condition>, <request>`, with a comma, a colon or “then” between the two.
+fn before(request: &str) -> Option<Conditional<'_>> {
+    let lower = request.to_ascii_lowercase();
+    let opening = OPENINGS.iter().find(|opening| lower.starts_with(*opening))?;
+    let dividers = [", then ", ": ", ", ", " then "];
+    let places = dividers.iter().filter_map(|divider| Some((lower[opening.len()..].find(divider)?, divider.len())));
+    let (place, length) = places.min()?;
+    let (start, end) = (opening.len(), opening.len() + place);
+    divided(&request[start..end], &request[end + length..])
+}
+
+/// Reads `<request> only if <condition>`.
+fn after(request: &str) -> Option<Conditional<'_>> {
+    let lower = request.to_ascii_lowercase();
+    let found = CLOSINGS.iter().filter_map(|closing| Some((lower.find(closing)?, closing.len())));
+    let (place, length) = found.min()?;
+    divided(&request[place + length..], &request[..place])
+}
+
+fn divided<'a>(condition: &'a str, request: &'a str) -> Option<Conditional<'a>> {
+    let condition = condition.trim().trim_end_matches(['.', '!', '?']);
+    let request = request.trim();
+    let is_polite = POLITE.iter().any(|polite| condition.eq_ignore_ascii_case(polite));
+    let is_usable = !is_polite && !condition.is_empty() && condition.len() <= LONGEST && !request.is_empty();
+    is_usable.then_some(Conditional { condition: Some(condition), request })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_condition_stands_before_or_after_its_request() {
+        for words in [
+            "only if it is even, start it",
+            "and only if it is even, start it",
+            "if it is even then start it",
+            "if it is even, then start it",
+            "If it is even: start it",
+            "start it only if it is even",
+            "start it, but only if it is even.",
+        ] {
+            assert_eq!(split(words), Conditional { condition: Some("it is even"), request: "start it" }, "{words}");
+        }
+    }
+
+    #[test]
+    fn other_requests_have_none() {
+        for words in ["start it", "tell me if it ends", "if it is even", "only if , start it", "is it even?"] {
+            assert_eq!(split(words), Conditional { condition: None, request: words }, "{words}");
+        }
+    }
+}
