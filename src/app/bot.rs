@@ -3,7 +3,7 @@
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use anyhow::{Context, bail};
-use countersign_assistant::{graph::chat_graph, model_health::WatchedModel};
+use countersign_assistant::{graph::chat_graph, model_health::WatchedModel, plan_settings::PlanSettings};
 use countersign_capabilities::{Capability, Registry, facts::Facts};
 use countersign_config::{Config, SlackMode};
 use countersign_conversation::{
@@ -172,8 +172,14 @@ impl Bot {
         let actions = registry.actions.clone();
         let engine = Engine::new(engine::EngineDeps {
             actions: actions.clone(),
-            graph: chat_graph(model, rules, registry.clone(), Arc::new(dependencies::StoreBlobCache(store.clone())))
-                .context("the chat graph is not sound")?,
+            graph: chat_graph(
+                model,
+                rules,
+                registry.clone(),
+                Arc::new(dependencies::StoreBlobCache(store.clone())),
+                PlanSettings::from(&config.plans),
+            )
+            .context("the chat graph is not sound")?,
             store: store.clone(),
             clock: clock.clone(),
             policy_for: policy_for.clone(),

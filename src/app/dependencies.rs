@@ -19,10 +19,12 @@ use countersign_core::{
     ids::{CHAT, GraphName},
 };
 use countersign_graph::{action::Scope, conversing::Memories, engine::PolicyInput, standing::Entitled, store::Store};
+use countersign_memory::{self as memory, Memory, notes::Notes};
 use countersign_model::{
     Model,
     anthropic::{self, AnthropicModel},
 };
+use countersign_plans::{self as plans, Plans};
 use countersign_slack::client::SlackClient;
 use countersign_standing::{self as standing, StandingApprovals, register::GrantRegister};
 use countersign_store::{redis::RedisStore, sqlite::SqliteStore};
@@ -33,6 +35,9 @@ use super::installed;
 
 /// The names of the graphs that this program has.
 pub const GRAPHS: &[&str] = &[CHAT];
+
+/// The actions of the capabilities without a platform, which the settings can name.
+const OWN_ACTIONS: &[&[&str]] = &[&standing::ACTIONS, &memory::ACTIONS, &plans::ACTIONS];
 
 /// Readers of the threads of each graph, which do not run them.
 pub fn memories() -> Memories {
@@ -110,6 +115,8 @@ pub fn with_standing_approvals(
     clock: Arc<dyn Clock>,
     entitled: Arc<dyn Entitled>,
 ) -> anyhow::Result<(Registry, Arc<GrantRegister>)> {
+    all.push(Arc::new(Memory(Arc::new(Notes::new(store.clone(), clock.clone())))));
+    all.push(Arc::new(Plans::new(Registry::build(all.clone())?)));
     let allowances = Allowances::new(all.iter().flat_map(|capability| capability.allowances()));
     let book = Arc::new(GrantRegister::new(store, clock.clone(), entitled, allowances));
     all.push(Arc::new(StandingApprovals::new(book.clone(), all.clone(), clock)));
@@ -125,8 +132,11 @@ fn registry(config: &Config, all: Vec<Arc<dyn Capability>>) -> anyhow::Result<Re
         contexts.iter().map(|(context, rule)| (format!("approvals.contexts.{context}.actions"), &rule.actions));
     let rules = std::iter::once(("approvals.actions".to_owned(), &config.approvals.actions)).chain(within);
     for (key, name) in rules.flat_map(|(key, rules)| rules.keys().map(move |name| (key.clone(), name))) {
-        if !registry.actions.contains_key(name.as_str()) && !standing::ACTIONS.contains(&name.as_str()) {
-            let nearest = nearest(name, registry.actions.keys().copied().chain(standing::ACTIONS)).unwrap_or_default();
+        if !registry.actions.contains_key(name.as_str()) && !OWN_ACTIONS.iter().any(|own| own.contains(&name.as_str()))
+        {
+            let nearest =
+                nearest(name, registry.actions.keys().copied().chain(OWN_ACTIONS.iter().copied().flatten().copied()))
+                    .unwrap_or_default();
             bail!("{key}.{name}: there is no such action; the nearest is {nearest}");
         }
     }

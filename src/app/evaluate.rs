@@ -7,7 +7,9 @@
 use std::{fmt, path::Path, sync::Arc};
 
 use anyhow::Context as _;
-use countersign_assistant::{blob_cache::NoBlobCache, graph::chat_graph, state::AgentState};
+use countersign_assistant::{
+    blob_cache::NoBlobCache, graph::chat_graph, plan_settings::PlanSettings, state::AgentState,
+};
 use countersign_capabilities::Registry;
 use countersign_config::Config;
 use countersign_core::{
@@ -136,7 +138,7 @@ pub async fn run(config: &Config, cases: &[Case]) -> anyhow::Result<Score> {
     let registry = dependencies::capabilities(&config, clock.clone())?;
     let (model, fallback) = dependencies::models(settings, registry.book.clone())?;
     let mut score = Score { model: model.name().to_owned(), lines: Vec::new(), calls: 0, tokens: 0 };
-    let graph = chat_graph(model, fallback, registry.clone(), Arc::new(NoBlobCache))?;
+    let graph = chat_graph(model, fallback, registry.clone(), Arc::new(NoBlobCache), PlanSettings::default())?;
     for case in cases {
         let found = understand(&graph, case, &*clock).await;
         score.calls += found.calls;
@@ -202,7 +204,7 @@ async fn understand(graph: &Graph<AgentState>, case: &Case, clock: &dyn Clock) -
         state = step.state;
         found.note(&state);
         match step.next {
-            Next::Go(next) => name = next,
+            Next::Go(next) | Next::Later(next, _) => name = next,
             Next::Ask(_) | Next::End => break,
         }
     }

@@ -10,13 +10,17 @@ use countersign_model::Model;
 use super::{
     blob_cache::BlobCache,
     model_with_fallback::ModelWithFallback,
-    nodes::{analyze::Analyze, clarify::Clarify, confirm::Confirm, gather::Gather, respond::Respond, round::Rounds},
+    nodes::{
+        analyze::Analyze, carry_on::CarryOn, clarify::Clarify, confirm::Confirm, gather::Gather, respond::Respond,
+        round::Rounds,
+    },
+    plan_settings::PlanSettings,
     state::{AgentState, ChatListener},
     view::Prompts,
 };
 
 /// Builds the chat graph. `fallback` answers whenever `model` cannot, and has to be local; large answers are kept in
-/// `blobs`.
+/// `blobs`, and requests of several steps are carried out by `plans`.
 ///
 /// # Errors
 ///
@@ -26,15 +30,17 @@ pub fn chat_graph(
     fallback: Arc<dyn Model>,
     registry: Registry,
     blobs: Arc<dyn BlobCache>,
+    plans: PlanSettings,
 ) -> Result<Graph<AgentState>, DefinitionError> {
     let model = ModelWithFallback::new(model, fallback);
     let prompts = Prompts::new(&registry);
-    let rounds = Rounds::new(registry.clone(), blobs.clone(), prompts.clone());
+    let rounds = Rounds::new(registry.clone(), blobs.clone(), prompts.clone(), plans);
+    let carry_on = CarryOn::new(registry.clone(), plans);
     Graph::builder(CHAT, Analyze::NAME, ChatListener(registry.book.clone()))
-        .node(Analyze::new(model.clone(), registry.clone(), rounds.clone()))
+        .node(Analyze::new(model.clone(), registry.clone(), rounds.clone(), carry_on.clone()))
         .node(Clarify::new(registry.clone()))
         .node(Gather::new(model.clone(), rounds))
         .node(Confirm)
-        .node(Respond::new(model, registry, blobs, prompts))
+        .node(Respond::new(model, registry, blobs, prompts, carry_on))
         .build()
 }

@@ -28,6 +28,7 @@
 
 pub mod blob_cache;
 mod brief;
+mod conditions;
 pub mod context;
 mod exchange;
 mod follow_up;
@@ -41,6 +42,7 @@ mod numbers;
 mod offered;
 pub mod outcomes;
 pub mod plan;
+pub mod plan_settings;
 pub mod replies;
 mod spoken_to;
 pub mod state;

@@ -6,12 +6,19 @@
 //! are named.
 
 use countersign_capabilities::Registry;
-use countersign_core::clock::Timestamp;
+use countersign_core::{clock::Timestamp, status_line};
+use countersign_planner::{
+    self as planner,
+    control::{Control, Limits},
+    plan::{RESPOND, Step},
+    routing::{self, Next},
+};
 use countersign_understanding::situation::Draft;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::{
+    context::shortened_to,
     history::shorten,
     state::{AgentState, Turn},
 };
@@ -22,6 +29,8 @@ pub const MAX_STEPS: usize = 8;
 const MAX_PLANS: usize = 6;
 /// The longest request or result that is kept, in characters.
 const MAX_TEXT_LENGTH: usize = 300;
+/// The longest result that is kept as data, in bytes of JSON.
+const MAX_RESULT_LENGTH: usize = 2_000;
 
 /// The requests of one message, and the progress with them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -41,6 +50,17 @@ pub struct Plan {
     pub ahead: Vec<String>,
     /// The number of requests in the message beyond [`MAX_STEPS`].
     pub left_out: usize,
+    /// The result of the newest finished step, as data: conditions are evaluated on it.
+    #[serde(skip_serializing_if = "Value::is_null")]
+    pub last_result: Value,
+    /// The counters that decide how the plan goes on.
+    #[serde(skip_serializing_if = "is_untouched")]
+    pub control: Control,
+}
+
+/// Returns true for counters that are not stored.
+fn is_untouched(control: &Control) -> bool {
+    *control == Control::default()
 }
 
 /// The event that a plan waits for between two steps of the graph.
@@ -54,6 +74,8 @@ pub enum WaitsFor {
     Answer,
     /// A decision on a card.
     Card,
+    /// A person's word on whether the condition of the next step holds.
+    Condition,
 }
 
 /// The result of a step.
@@ -72,7 +94,40 @@ impl Plan {
     pub fn place(&self) -> String {
         format!("Step {} of {}", self.step_counter, self.total_steps)
     }
+
+    /// Returns the steps in words, each with its state; `in_hand` is the request of the current step.
+    pub fn lines(&self, in_hand: &str) -> Vec<String> {
+        let done = self.step_results.iter().map(|step| {
+            let result = step.result.lines().next().unwrap_or_default();
+            format!("Done: {} → {}", shorten(&step.request, 80), shorten(result, 120))
+        });
+        let is_taken = self.step_results.len() < self.step_counter;
+        let current = is_taken.then(|| format!("Now: {}", shorten(in_hand, 80)));
+        let ahead = self.ahead.iter().map(|request| format!("Next: {}", shorten(request, 80)));
+        done.chain(current).chain(ahead).collect()
+    }
+
+    /// Returns the decision on what follows, by the rules of [`routing::next`].
+    pub fn route(&self, limits: &Limits) -> Next {
+        let request = |_| Step { capability: Some(REQUEST.to_owned()), ..Step::default() };
+        let end = Step { capability: Some(RESPOND.to_owned()), ..Step::default() };
+        let finished = self.step_results.len();
+        let steps = (0..finished + self.ahead.len()).map(request).chain([end]).collect();
+        routing::next(&routing::Turn {
+            control: &self.control,
+            limits,
+            task: Some(REQUEST),
+            is_classified: true,
+            plan: Some(&planner::plan::Plan { steps }),
+            step: finished,
+            known: &|name| name == REQUEST,
+        })
+        .unwrap_or(Next::Error)
+    }
 }
+
+/// The name by which a step is routed: each is a request that is understood when it is its turn.
+const REQUEST: &str = "request";
 
 /// Lists requests in one line.
 pub fn requests_in_words(requests: &[String]) -> String {
@@ -99,18 +154,19 @@ impl AgentState {
     }
 
     /// Begins a plan: the first of these requests is the one in hand from now on.
-    pub fn begin_plan(&mut self, steps: &[String]) {
+    pub fn begin_plan(&mut self, steps: &[String], now: Timestamp) {
         let mut ahead = steps.iter().take(MAX_STEPS).map(|step| shorten(step, super::state::MAX_MESSAGE_LENGTH));
         let Some(first) = ahead.next() else { return };
         let ahead: Vec<String> = ahead.collect();
         self.turn.said = first;
-        self.drop_plan();
+        let plans_created = self.drop_plan().map_or(0, |plan| plan.control.plans_created);
         self.plans.push(Plan {
             turn: self.turn.number,
             step_counter: 1,
             total_steps: 1 + ahead.len(),
             ahead,
             left_out: steps.len().saturating_sub(MAX_STEPS),
+            control: Control { plans_created: plans_created + 1, started_at: now, ..Control::default() },
             ..Plan::default()
         });
         let over = self.plans.len().saturating_sub(MAX_PLANS);
@@ -140,16 +196,24 @@ impl AgentState {
         })
     }
 
-    /// Notes the result of the step in hand and takes up the next one, if there is one.
-    pub fn next_step(&mut self, result: &str, now: Timestamp) {
+    /// Notes the result of the step in hand, in words and as data.
+    pub fn finish_step(&mut self, result: &str, data: Value) {
         let request = shorten(&self.turn.said, MAX_TEXT_LENGTH);
-        let Some(plan) = self.plan_mut().filter(|plan| !plan.ahead.is_empty()) else { return };
+        let Some(plan) = self.plan_mut() else { return };
         plan.waits_for = WaitsFor::Nothing;
         plan.step_results.push(StepResult {
             step: plan.step_counter,
             request,
             result: shorten(result, MAX_TEXT_LENGTH),
         });
+        plan.last_result = shortened_to(&data, MAX_RESULT_LENGTH);
+        plan.control.succeeded();
+    }
+
+    /// Takes up the next step of the plan, if there is one.
+    pub fn take_step(&mut self, now: Timestamp) {
+        let Some(plan) = self.plan_mut().filter(|plan| !plan.ahead.is_empty()) else { return };
+        plan.waits_for = WaitsFor::Nothing;
         let said = plan.ahead.remove(0);
         plan.step_counter += 1;
         // Others may have written after the card: this step then belongs to a newer turn.
@@ -158,8 +222,32 @@ impl AgentState {
         if let Some(plan) = self.plan_mut() {
             plan.turn = number;
         }
+        self.begin_step(number, said, now);
+    }
+
+    /// Begins the step in hand once more.
+    pub fn repeat_step(&mut self, now: Timestamp) {
+        let (number, said) = (self.turn.number, self.turn.said.clone());
+        self.begin_step(number, said, now);
+    }
+
+    fn begin_step(&mut self, number: u64, said: String, now: Timestamp) {
         let Turn { by, without_model, .. } = std::mem::take(&mut self.turn);
         self.turn = Turn { number, said, by, at: now, without_model, ..Turn::default() };
+    }
+
+    /// Counts a node that runs for the plan, and shows in the status line which step it works on.
+    pub(super) fn note_work(&mut self) {
+        let request = shorten(&self.turn.said, 60);
+        if let Some(plan) = self.plan_mut() {
+            plan.control.nodes += 1;
+            status_line::say(format!("{} · {request}", plan.place()));
+        }
+    }
+
+    /// Returns the newest plan that waits for a person's word on a condition.
+    pub(super) fn conditional_plan(&self) -> Option<&Plan> {
+        self.plans.iter().rev().find(|plan| plan.waits_for == WaitsFor::Condition)
     }
 
     /// Removes the plan of this turn.
@@ -178,7 +266,7 @@ impl AgentState {
                 && match plan.waits_for {
                     WaitsFor::Nothing => true,
                     WaitsFor::Answer => !asked || newest != plan.turn,
-                    WaitsFor::Card => false,
+                    WaitsFor::Card | WaitsFor::Condition => false,
                 }
         };
         self.plans.extract_if(.., is_over).flat_map(|plan| plan.ahead).collect()

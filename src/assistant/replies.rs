@@ -11,6 +11,7 @@ use countersign_core::{
     reply::{Part, Reply, Text},
 };
 use countersign_graph::action::{ActionRecord, ErrorKind, MissingParameter};
+use countersign_planner::control::Reached;
 use countersign_understanding::situation::Draft;
 use serde_json::Value;
 
@@ -161,6 +162,58 @@ pub fn with_next_steps(reply: Reply, ahead: &[String]) -> Reply {
         [] => reply,
         ahead => reply.hint(format!("After that: {}", requests_in_words(ahead))),
     }
+}
+
+/// Returns a note on a card that takes a value from a note of the person.
+pub fn from_a_note(note: &str) -> Text {
+    Text::from("As you usually do. You asked me to remember: ").italic(note)
+}
+
+/// Adds the reason why a step with a condition is done.
+pub fn condition_holds(reply: Reply, because: Option<&str>, request: &str) -> Reply {
+    match because {
+        Some(because) => reply.and(Part::Text(format!("Since {because}, I go on: {request}").into())),
+        None => reply,
+    }
+}
+
+/// Adds the reason why a step with a condition is not done.
+pub fn condition_fails(reply: Reply, because: &str) -> Reply {
+    reply.and(Part::Text(format!("I stop here, since {because}.").into()))
+}
+
+/// Asks whether a condition holds that code cannot evaluate.
+pub fn ask_condition(reply: Reply, condition: &str, because: &str) -> Reply {
+    reply
+        .and(Part::Text(format!("You said “if {condition}”, and {because}. Shall I go on?").into()))
+        .choice("Yes, go on", GO_ON)
+        .choice("No, stop here", "no, stop here")
+}
+
+/// The words of the button that says that a condition holds.
+pub const GO_ON: &str = "yes, go on";
+
+/// Says that a plan ends because it reached a limit.
+pub fn limit_reached(reply: Reply, reached: &Reached) -> Reply {
+    reply.and(Part::Text(format!("I stop here: {reached}, which is the most that is allowed for one request.").into()))
+}
+
+/// Returns the steps of a plan that was stopped, each with its state.
+pub fn stopped_plan(lines: &[String]) -> String {
+    let lines: Vec<String> = lines
+        .iter()
+        .map(|line| match line.split_once(": ") {
+            Some(("Done", rest)) => format!("• Done: {rest}"),
+            Some((_, rest)) => format!("• Not done: {rest}"),
+            None => format!("• {line}"),
+        })
+        .collect();
+    format!("\n{}", lines.join("\n"))
+}
+
+/// Says that a plan ended because the person did not confirm its condition.
+pub fn condition_denied() -> Reply {
+    Reply::text("All right, I stop here.")
 }
 
 /// Adds the requests that were to follow and are not done.

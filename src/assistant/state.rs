@@ -51,6 +51,7 @@ use super::{
     log::Log,
     offered, outcomes,
     plan::Plan,
+    replies,
 };
 
 /// The longest message a turn works with, in characters.
@@ -128,6 +129,12 @@ pub struct Turn {
     /// The names in the message of things that exist.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub names: Vec<Mention>,
+    /// True if the person wants to see the plan of several requests before it begins.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub plan_first: bool,
+    /// The notes of the person that gave a value to the change.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub from_notes: Vec<String>,
     /// The phase of the turn.
     pub phase: Phase,
     /// The analysis of the message.
@@ -172,6 +179,13 @@ impl Conversing for AgentState {
 
     fn is_choosing(&self) -> bool {
         !self.offered.is_empty()
+    }
+
+    fn plan_lines(&self) -> Vec<String> {
+        let newest = self.plan().or_else(|| self.plans.last());
+        newest
+            .map(|plan| plan.lines(if plan.turn == self.turn.number { &self.turn.said } else { "" }))
+            .unwrap_or_default()
     }
 
     fn works_for(&self) -> Option<&UserId> {
@@ -247,10 +261,12 @@ impl State for AgentState {
         self.note_presence(by, to_another);
     }
 
-    fn stopped(&mut self) {
-        self.drop_plan();
+    fn stopped(&mut self) -> Option<String> {
+        let in_hand = self.turn.said.clone();
+        let rest = self.drop_plan().map(|plan| plan.lines(&in_hand)).map(|lines| replies::stopped_plan(&lines));
         self.draft = None;
         self.turn = Turn { number: self.turn.number, ..Turn::default() };
+        rest
     }
 
     fn suspend(&self) -> Value {

@@ -32,7 +32,7 @@ pub use self::{
     allowance::{Allowance, AllowancePlace, Allowances, Counts},
     command::{Command, Takes, Word},
     family::Family,
-    registry::{OWN_COMMAND, Registry, RegistryError},
+    registry::{Effect, OWN_COMMAND, Registry, RegistryError},
 };
 
 /// One domain, as the rest of the program knows it. Only name, purpose, tools and actions are required.
@@ -172,6 +172,11 @@ pub trait Capability: Send + Sync {
     async fn notes(&self, person: &UserId) -> Vec<String> {
         let _ = person;
         Vec::new()
+    }
+
+    /// Returns the action that shows the steps of a plan on a card, and begins them once they are approved.
+    fn plan_action(&self) -> Option<&'static str> {
+        None
     }
 
     /// Evaluates a condition on a result of its tools or actions, such as `it is even`. `None`: these words are no

@@ -7,7 +7,7 @@ use std::{
 };
 
 use countersign_graph::action::ActionKind;
-use countersign_understanding::{book::Book, lexicon::Mention};
+use countersign_understanding::{Hint, book::Book, lexicon::Mention, situation::Situation};
 use futures_util::future::join_all;
 use serde_json::Value;
 
@@ -97,6 +97,19 @@ pub enum RegistryError {
     },
 }
 
+/// The effect of a request, as far as the phrases can tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// It only reads.
+    Reads,
+    /// It is a change, which asks again.
+    Changes,
+    /// It is a change that cannot be undone, which asks again.
+    Irreversible,
+    /// It is not clear before the steps before it are done.
+    Unclear,
+}
+
 impl Registry {
     /// Builds the registry of these capabilities.
     ///
@@ -136,6 +149,28 @@ impl Registry {
         }
         registry.book = Arc::new(registry.phrases()?);
         Ok(registry)
+    }
+
+    /// Returns the action that shows a plan on a card, if there is one.
+    pub fn plan_action(&self) -> Option<&'static str> {
+        self.capabilities.iter().find_map(|capability| capability.plan_action())
+    }
+
+    /// Returns the effect of a request that is one step of several, as far as the phrases can tell.
+    pub fn effect_of(&self, request: &str) -> Effect {
+        let situation = Situation {
+            said: request.to_owned(),
+            last_subject: Some("it".to_owned()),
+            names: self.names_in(request),
+            ..Situation::default()
+        };
+        let Hint::Calls(calls) = self.book.hint(&situation) else { return Effect::Unclear };
+        match calls.iter().find_map(|name| self.actions.get(name.as_str())) {
+            Some(action) if action.irreversible() => Effect::Irreversible,
+            Some(_) => Effect::Changes,
+            None if calls.iter().any(|name| self.tools.contains_key(name.as_str())) => Effect::Reads,
+            None => Effect::Unclear,
+        }
     }
 
     /// Collects the phrases of all capabilities; each has to lead to a tool or action.

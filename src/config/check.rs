@@ -44,7 +44,10 @@ pub(super) fn problems(config: &Config) -> Vec<Problem> {
     let attempts = config.model.attempts;
     expect((1..=10).contains(&attempts), "model.attempts", format!("found {attempts}; right would be 1 to 10"));
     let workers = &config.workers;
-    for (key, number) in [("workers.threads", workers.threads), ("workers.senders", workers.senders)] {
+    let nodes = usize::try_from(config.plans.nodes).unwrap_or(usize::MAX);
+    for (key, number) in
+        [("workers.threads", workers.threads), ("workers.senders", workers.senders), ("plans.nodes", nodes)]
+    {
         expect((1..=10_000).contains(&number), key, format!("found {number}; right would be 1 to 10000"));
     }
     for (key, time, least, most) in [
@@ -56,6 +59,7 @@ pub(super) fn problems(config: &Config) -> Vec<Problem> {
         ("workers.step_timeout", workers.step_timeout, 1, 3600),
         ("workers.status_after", workers.status_after, 0, 3600),
         ("workers.drain", workers.drain, 1, 600),
+        ("plans.run_time", config.plans.run_time, 1, 86_400),
         ("approvals.expires_after", config.approvals.expires_after, 1, 30 * 24 * 3600),
         ("approvals.remind_before", config.approvals.remind_before, 0, 30 * 24 * 3600),
         ("approvals.escalate_after", config.approvals.escalate_after, 1, 30 * 24 * 3600),

@@ -16,6 +16,7 @@ mod log;
 mod measure;
 mod model;
 mod nearest;
+pub mod plans;
 mod problem;
 mod record;
 mod secrets;
@@ -59,6 +60,8 @@ pub struct Config {
     pub workers: Workers,
     /// `[approvals]`: the people who may decide.
     pub approvals: Approvals,
+    /// `[plans]`: requests of several steps.
+    pub plans: plans::Plans,
     /// `[record]`: the records that are kept, and the content of an export.
     pub record: Record,
     /// `[model]`: the language model.

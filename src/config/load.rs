@@ -31,7 +31,7 @@ const LISTS: [&str; 7] = ["approvers", "contexts", "escalate_to", "subjects", "o
 const ENVIRONMENT: &str = "the environment";
 
 /// The sections that exist whatever the capabilities.
-const SECTIONS: [&str; 7] = ["slack", "server", "store", "workers", "approvals", "record", "model"];
+const SECTIONS: [&str; 8] = ["slack", "server", "store", "workers", "approvals", "plans", "record", "model"];
 
 /// Reads the environment of the process. A variable that is not Unicode is left out.
 pub fn environment() -> HashMap<String, String> {
@@ -93,6 +93,7 @@ impl Config {
                 server: read.section("server")?,
                 store: read.section("store")?,
                 workers: read.section("workers")?,
+                plans: read.section("plans")?,
                 approvals: read.section("approvals")?,
                 record: read.section("record")?,
                 model: read.section("model")?,

@@ -29,6 +29,11 @@ pub trait Conversing: State {
         false
     }
 
+    /// Returns the steps of a request that is carried out in several, each in words with its state.
+    fn plan_lines(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Returns the person for whom the thread worked last.
     fn works_for(&self) -> Option<&UserId> {
         None
@@ -54,6 +59,9 @@ pub struct Memory {
     /// [`Conversing::is_choosing`].
     #[serde(skip)]
     pub is_choosing: bool,
+    /// [`Conversing::plan_lines`].
+    #[serde(skip)]
+    pub plan_lines: Vec<String>,
     /// [`Conversing::works_for`].
     #[serde(skip)]
     pub works_for: Option<UserId>,
@@ -113,6 +121,7 @@ fn learn<S: Conversing>(value: Value, memory: Memory) -> Option<Memory> {
     Some(Memory {
         is_drafting: state.is_drafting(),
         is_choosing: state.is_choosing(),
+        plan_lines: state.plan_lines(),
         works_for: state.works_for().cloned(),
         ..memory
     })

@@ -3,6 +3,8 @@
 //! A node gets the state and returns a [`Step`]: the new state, the next node, the replies. It may read the outside
 //! world; it has no way to change it. Time and randomness come with the [`Context`].
 
+use std::time::Duration;
+
 use async_trait::async_trait;
 use countersign_core::{
     clock::Timestamp,
@@ -31,8 +33,11 @@ pub trait State: Clone + Default + PartialEq + Serialize + DeserializeOwned + Se
         false
     }
 
-    /// Drops the rest of a run that a person stopped.
-    fn stopped(&mut self) {}
+    /// Drops the rest of a run that a person stopped. Returns the part of it that was done and the part that was not, in
+    /// words, if there were several.
+    fn stopped(&mut self) -> Option<String> {
+        None
+    }
 
     /// Returns the part of the state that belongs to the turn alone, to be kept while a question is open.
     fn suspend(&self) -> Value;
@@ -119,6 +124,11 @@ impl<S> Step<S> {
         Self { state, next: Next::Go(node), says: Vec::new(), posts: Vec::new(), usage: None }
     }
 
+    /// Continues at another node after a wait, in which the thread is free for others.
+    pub fn later(state: S, node: &'static str, wait: Duration) -> Self {
+        Self { next: Next::Later(node, wait), ..Self::end(state) }
+    }
+
     /// Ends the run.
     pub fn end(state: S) -> Self {
         Self { state, next: Next::End, says: Vec::new(), posts: Vec::new(), usage: None }
@@ -153,6 +163,8 @@ impl<S> Step<S> {
 pub enum Next {
     /// At this node.
     Go(&'static str),
+    /// At this node, after a wait.
+    Later(&'static str, Duration),
     /// After a person has answered.
     Ask(Box<Ask>),
     /// Nowhere: the run is over.

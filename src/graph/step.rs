@@ -153,7 +153,13 @@ impl<S: State> Engine<S> {
             let post = outgoing(slot, now, Outbound::Elsewhere { channel, body });
             extra.outbox.push(Outgoing { slot: None, ..post });
         }
+        let mut wait = None;
         let word = match next {
+            Next::Later(target, after) => {
+                session.checkpoint.cursor = Cursor::At { node: target.to_owned(), attempt: 0, ended: None };
+                wait = Some(now + after);
+                target
+            }
             Next::Go(target) => {
                 session.checkpoint.cursor = Cursor::At { node: target.to_owned(), attempt: 0, ended: None };
                 target
@@ -170,7 +176,7 @@ impl<S: State> Engine<S> {
             }
         };
         let info = StepInfo { node, next: word, began, took: now.since(began), usage, error: None, pause: false };
-        self.save_step(session, info, extra, None).await
+        self.save_step(session, info, extra, wait).await
     }
 
     /// Joins a step with its other changes, and writes both. `wait` releases the thread until then.

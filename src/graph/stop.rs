@@ -79,9 +79,10 @@ impl<S: State> Engine<S> {
         let mut extra = session.changes();
         let detail = json!({ "run": session.checkpoint.run, "node": node });
         extra.audit.push(AuditDraft::new(AuditKind::Stopped, now, Some(by.clone()), detail));
-        let text = Text::from("Stopped, as ").person(by).plain(" asked. What was not begun is not done.");
+        let rest = session.checkpoint.state.stopped();
+        let rest = rest.unwrap_or_else(|| "What was not begun is not done.".to_owned());
+        let text = Text::from("Stopped, as ").person(by).plain(format!(" asked. {rest}"));
         self.say(session, &mut extra, Reply::text(text)).await?;
-        session.checkpoint.state.stopped();
         session.checkpoint.cursor = Cursor::Idle;
         let (took, usage, error) = (now.since(began), None, None);
         let info = StepInfo { node: STOP, next: "end", began, took, usage, error, pause: false };

@@ -82,7 +82,8 @@ fn divide(book: &Book, said: &str, segments: &[Segment], situation: &Situation) 
             let Some(rest) = &best[to] else { continue };
             let part = said[segments[from].start..segments[to - 1].end].trim();
             // A condition stands at the beginning of its request, not within another one.
-            let is_torn = |segment: &Segment| conditions::split(&said[segment.start..segments[count - 1].end]).is_before();
+            let is_torn =
+                |segment: &Segment| conditions::split(&said[segment.start..segments[count - 1].end]).is_before();
             if segments[from + 1..to].iter().any(is_torn) {
                 continue;
             }

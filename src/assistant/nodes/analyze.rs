@@ -16,10 +16,13 @@ use super::{
     super::{
         exchange,
         model_with_fallback::{ModelWithFallback, StepUsage},
+        replies,
         state::{AgentState, Phase},
         tools, view,
     },
+    carry_on::CarryOn,
     clarify::Clarify,
+    close::close,
     gather::Gather,
     respond::Respond,
     round::{Round, Rounds},
@@ -33,6 +36,7 @@ pub(in super::super) struct Analyze {
     model: ModelWithFallback,
     registry: Registry,
     rounds: Rounds,
+    carry_on: CarryOn,
 }
 
 /// The first response of a model that can be used.
@@ -46,8 +50,13 @@ impl Analyze {
     pub(in super::super) const NAME: &'static str = "analyze";
 
     /// Creates the node.
-    pub(in super::super) fn new(model: ModelWithFallback, registry: Registry, rounds: Rounds) -> Self {
-        Self { model, registry, rounds }
+    pub(in super::super) fn new(
+        model: ModelWithFallback,
+        registry: Registry,
+        rounds: Rounds,
+        carry_on: CarryOn,
+    ) -> Self {
+        Self { model, registry, rounds, carry_on }
     }
 
     /// Finds the names in the message, if they matter to its meaning. Old lists of names are read again.
@@ -109,6 +118,36 @@ impl Analyze {
     }
 }
 
+/// Returns the rest of a message that asks to see the plan before it begins.
+fn asks_for_plan_first(said: &str) -> Option<String> {
+    const PHRASES: &[&str] = &[
+        "/planning:on",
+        "/planning",
+        "show me the plan first",
+        "let me see the plan first",
+        "show the plan first",
+        "plan first",
+    ];
+    let lower = said.to_ascii_lowercase();
+    let found = PHRASES.iter().find_map(|phrase| Some((lower.find(phrase)?, phrase.len())));
+    let (start, length) = found?;
+    let around = [&said[..start], &said[start + length..]];
+    let is_divider = |c: char| c.is_whitespace() || matches!(c, ',' | ';' | ':' | '.' | '-' | '!');
+    let kept = around.map(|part| part.trim_matches(is_divider).trim_end_matches(" and").trim_end_matches(" but"));
+    let kept: Vec<&str> = kept.into_iter().filter(|part| !part.is_empty()).collect();
+    (!kept.is_empty()).then(|| kept.join(", "))
+}
+
+/// Returns a person's answer to the question whether the condition of a step holds; `None` if it is none.
+fn answer_to_condition(said: &str) -> Option<bool> {
+    let said = said.trim().trim_end_matches(['.', '!']).to_lowercase();
+    match said.as_str() {
+        "yes" | "y" | "yes, go on" | "yes go on" | "go on" | "yes please" | "it does" | "it is" => Some(true),
+        "no" | "n" | "no, stop here" | "stop here" | "don't" | "do not" | "it does not" | "it is not" => Some(false),
+        _ => None,
+    }
+}
+
 /// Returns a direct answer in a model's words, if the person's words ask for nothing that is known.
 fn direct_answer(book: &Book, response: &Response, situation: &Situation) -> Option<Analysis> {
     let answer = response.text().trim().to_owned();
@@ -138,6 +177,20 @@ impl Node<AgentState> for Analyze {
 
     async fn run(&self, mut state: AgentState, context: &Context) -> Result<Step<AgentState>, NodeError> {
         state.turn.phase = Phase::Analyzing;
+        state.note_work();
+        if let Some(rest) = asks_for_plan_first(&state.turn.said) {
+            (state.turn.said, state.turn.plan_first) = (rest, true);
+        }
+        if let Some(of_turn) = state.conditional_plan().map(|plan| plan.turn).filter(|_| state.plan().is_none()) {
+            match answer_to_condition(&state.turn.said) {
+                Some(true) => return Ok(self.carry_on.condition_confirmed(state, of_turn, context.now)),
+                Some(false) => {
+                    state.take_up_plan(of_turn);
+                    return Ok(close(state, replies::condition_denied(), StepUsage::default()));
+                }
+                None => {}
+            }
+        }
         if state.turn.is_explicit {
             state.turn.analysis = Some(Analysis::of_step(&state.turn.said));
             return Ok(Step::go(state, Gather::NAME));

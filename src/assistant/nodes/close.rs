@@ -3,13 +3,10 @@
 //! A message may have held several requests. Then a request that was answered or done leads to the next one, a question
 //! waits for its answer, and anything else is the end of them, which is said.
 
-use countersign_core::{clock::Timestamp, reply::Reply};
+use countersign_core::reply::Reply;
 use countersign_graph::node::Step;
 
-use super::{
-    super::{model_with_fallback::StepUsage, plan::WaitsFor, replies, state::AgentState},
-    analyze::Analyze,
-};
+use super::super::{model_with_fallback::StepUsage, plan::WaitsFor, replies, state::AgentState};
 
 /// Says `reply` and ends the run. The requests that were to follow are not done.
 pub(super) fn close(mut state: AgentState, reply: Reply, usage: StepUsage) -> Step<AgentState> {
@@ -29,20 +26,8 @@ pub(super) fn ask(mut state: AgentState, reply: Reply, usage: StepUsage) -> Step
     end(state, reply, usage)
 }
 
-/// Says `reply`, which settles the step in hand, and goes on with the next one if there is one.
-pub(super) fn go_on(mut state: AgentState, reply: Reply, usage: StepUsage, now: Timestamp) -> Step<AgentState> {
-    let mut reply = replies::left_behind(reply, &state.drop_abandoned_plans());
-    if state.has_next_step() {
-        reply.rates = None; // only the last answer is asked about
-        state.remember_reply(&reply);
-        state.next_step(&reply.words(), now);
-        return Step::go(state, Analyze::NAME).say(reply).cost(usage.total());
-    }
-    let left_out = state.drop_plan().map_or(0, |plan| plan.left_out);
-    end(state, replies::left_out(reply, left_out), usage)
-}
-
-fn end(mut state: AgentState, reply: Reply, usage: StepUsage) -> Step<AgentState> {
+/// Says `reply` and ends the run.
+pub(super) fn end(mut state: AgentState, reply: Reply, usage: StepUsage) -> Step<AgentState> {
     let reply = if state.turn.without_model { replies::without_model(reply) } else { reply };
     state.remember_reply(&reply);
     let turn = &mut state.turn;

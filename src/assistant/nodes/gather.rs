@@ -58,6 +58,7 @@ impl Node<AgentState> for Gather {
     async fn run(&self, mut state: AgentState, context: &Context) -> Result<Step<AgentState>, NodeError> {
         let mut usage = StepUsage::default();
         state.turn.phase = Phase::GatheringInfo;
+        state.note_work();
         if let Some(change) = state.turn.change.clone().filter(|_| state.turn.is_explicit) {
             let reader = Reader::in_thread(state.turn.by.clone(), &context.thread);
             return Ok(self.rounds.prepare(state, change, usage, &reader, "").await);

@@ -358,9 +358,14 @@ impl Harness {
 
     /// Creates a harness with these tools and actions.
     pub(super) fn on(model: Arc<dyn Model>, registry: Registry) -> Self {
-        let graph =
-            chat_graph(model, Arc::new(RulesModel(registry.book.clone())), registry, Arc::new(Drawer::default()))
-                .unwrap();
+        let graph = chat_graph(
+            model,
+            Arc::new(RulesModel(registry.book.clone())),
+            registry,
+            Arc::new(Drawer::default()),
+            PlanSettings::default(),
+        )
+        .unwrap();
         let now = Timestamp(1_700_000_000_000);
         Self { graph, state: AgentState::default(), open: Vec::new(), suspended: Value::Null, now }
     }

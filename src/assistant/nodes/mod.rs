@@ -1,6 +1,7 @@
 //! The nodes of the chat graph, one file each.
 
 pub(super) mod analyze;
+pub(super) mod carry_on;
 pub(super) mod clarify;
 mod close;
 pub(super) mod confirm;

@@ -1,18 +1,18 @@
 //! The answer. If the outcome is known, code says it; otherwise a model does, from the state.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use async_trait::async_trait;
 use countersign_capabilities::Registry;
 use countersign_core::reply::{Choice, Reply};
 use countersign_graph::{
-    action::{ActionRecord, Status},
+    action::{ActionRecord, Outcome, Status},
     node::{Context, Node, NodeError, Step},
 };
 use countersign_model::{Purpose, ToolChoice, ToolSpec};
 use countersign_understanding::{book::Book, situation::Situation};
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{
     super::{
@@ -25,7 +25,8 @@ use super::{
         view::{self, Prompts},
     },
     analyze::Analyze,
-    close::{close, go_on},
+    carry_on::CarryOn,
+    close::close,
     gather_tools::entry_kind,
 };
 
@@ -39,6 +40,7 @@ pub(in super::super) struct Respond {
     blobs: Arc<dyn BlobCache>,
     prompts: Prompts,
     tools: Arc<[ToolSpec]>,
+    carry_on: CarryOn,
 }
 
 impl Respond {
@@ -51,9 +53,36 @@ impl Respond {
         registry: Registry,
         blobs: Arc<dyn BlobCache>,
         prompts: Prompts,
+        carry_on: CarryOn,
     ) -> Self {
         let tools = tools::responding(&registry).into();
-        Self { model, registry, blobs, prompts, tools }
+        Self { model, registry, blobs, prompts, tools, carry_on }
+    }
+
+    /// Goes on after a change was made: with the steps of a plan that was approved, or with the next step of one.
+    fn after_change(
+        &self,
+        mut state: AgentState,
+        reply: Reply,
+        usage: StepUsage,
+        record: &ActionRecord,
+        context: &Context,
+    ) -> Step<AgentState> {
+        let result = match &record.outcome {
+            Some(Outcome::Done { result, .. }) => result.clone(),
+            _ => Value::Null,
+        };
+        if self.registry.plan_action() == Some(record.name.as_str())
+            && let Ok(steps) = serde_json::from_value::<Vec<String>>(result["steps"].clone())
+        {
+            state.turn.change = None;
+            state.begin_plan(&steps, context.now);
+            return Step::go(state, Analyze::NAME).cost(usage.total());
+        }
+        if let Some(plan) = state.plan_mut() {
+            plan.control.started_at = plan.control.started_at + context.now.since(record.requested_at);
+        }
+        self.carry_on.after_step(state, reply.rated(&context.run), result, usage, context.now)
     }
 
     /// Lets a model put the answer into words.
@@ -136,6 +165,14 @@ pub(super) fn is_documented(book: &Book, state: &AgentState, situation: &Situati
     read.failed.is_none() && book.documented_read(situation).is_some_and(|(tool, _)| read.tool == tool)
 }
 
+/// Returns the answers of the tools of a step as one result: the only one, or all by key.
+fn result_of(mut gathered: BTreeMap<String, Value>) -> Value {
+    match gathered.len() {
+        1 => gathered.pop_first().map(|(_, only)| only).unwrap_or_default(),
+        _ => Value::Object(gathered.into_iter().collect()),
+    }
+}
+
 /// Remembers the outcome of an action, and says it.
 fn closing_reply(registry: &Registry, state: &mut AgentState, record: &ActionRecord, context: &Context) -> Reply {
     let reply = match state.plan().filter(|plan| !plan.ahead.is_empty()) {
@@ -208,6 +245,7 @@ impl Node<AgentState> for Respond {
 
     async fn run(&self, mut state: AgentState, context: &Context) -> Result<Step<AgentState>, NodeError> {
         state.turn.phase = Phase::Responding;
+        state.note_work();
         blob_cache::restore(&*self.blobs, &mut state).await;
         let mut usage = StepUsage::default();
         let mut answers = !state.turn.reads.is_empty();
@@ -219,7 +257,7 @@ impl Node<AgentState> for Respond {
                     None => reply,
                 };
                 return Ok(match record.status {
-                    Status::Done => go_on(state, reply.rated(&context.run), usage, context.now),
+                    Status::Done => self.after_change(state, reply, usage, record, context),
                     _ => close(state, reply, usage),
                 });
             }
@@ -239,10 +277,12 @@ impl Node<AgentState> for Respond {
         };
         if !state.turn.reads.is_empty() && state.turn.reads.iter().all(|read| read.failed.is_some()) {
             state.remember_offer(&self.registry, &reply);
-            return Ok(close(state, reply, usage)); // the next step may need what could not be read
+            // The next step may need what could not be read.
+            return Ok(self.carry_on.after_failure(state, reply, usage, context.now));
         }
         let reply = replies::with_plan_place(reply, state.plan());
         let reply = if answers { reply.rated(&context.run) } else { reply };
-        Ok(go_on(state, reply, usage, context.now))
+        let result = std::mem::take(&mut state.turn.gathered);
+        Ok(self.carry_on.after_step(state, reply, result_of(result), usage, context.now))
     }
 }

@@ -5,25 +5,28 @@
 
 use std::sync::Arc;
 
-use countersign_capabilities::Registry;
+use countersign_capabilities::{Effect, Registry};
+use countersign_config::plans::LookFirst;
 use countersign_core::reply::{Reply, Text};
 use countersign_graph::{
-    action::{ErrorKind, PrepareError, Proposal, Reader, Refusal},
+    action::{ErrorKind, MissingParameter, PrepareError, Proposal, Reader, Refusal},
     node::{Context, Step},
 };
 use countersign_model::{Message, Response, Role, ToolSpec, Usage};
 use countersign_understanding::{
     self as understanding, Hint,
+    conditions::split,
     situation::{Analysis, Draft, IntentType, Situation},
 };
 use futures_util::future::join_all;
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 
 use super::{
     super::{
         blob_cache::{self, BlobCache},
         exchange::{self, Call},
         model_with_fallback::StepUsage,
+        plan_settings::PlanSettings,
         replies,
         state::AgentState,
         tools::{self, Kit},
@@ -53,6 +56,7 @@ pub(in super::super) struct Rounds {
     kit: Arc<Kit>,
     blobs: Arc<dyn BlobCache>,
     prompts: Prompts,
+    plans: PlanSettings,
 }
 
 /// A round of a turn.
@@ -89,8 +93,13 @@ pub(super) fn take_deferred_calls(state: &mut AgentState, has_language_model: bo
 
 impl Rounds {
     /// Creates the rounds with these tools and actions; large answers are kept in `blobs`.
-    pub(in super::super) fn new(registry: Registry, blobs: Arc<dyn BlobCache>, prompts: Prompts) -> Self {
-        Self { kit: Arc::new(Kit::new(registry.clone())), registry, blobs, prompts }
+    pub(in super::super) fn new(
+        registry: Registry,
+        blobs: Arc<dyn BlobCache>,
+        prompts: Prompts,
+        plans: PlanSettings,
+    ) -> Self {
+        Self { kit: Arc::new(Kit::new(registry.clone())), registry, blobs, prompts, plans }
     }
 
     /// Returns the standing instructions.
@@ -219,6 +228,27 @@ impl Rounds {
         Analysis { capability, ..Analysis::of_step(&state.turn.said) }
     }
 
+    /// Returns the action that shows this plan on a card, if it has to be shown before it begins.
+    fn plan_card_for(&self, state: &AgentState, steps: &[String]) -> Option<&'static str> {
+        let effects: Vec<Effect> = steps.iter().map(|step| self.registry.effect_of(split(step).request)).collect();
+        let changes = effects.iter().filter(|effect| matches!(effect, Effect::Changes | Effect::Irreversible)).count();
+        let has_to = state.turn.plan_first
+            || effects.contains(&Effect::Irreversible)
+            || (self.plans.look_first == LookFirst::Changes && changes > 1);
+        self.registry.plan_action().filter(|_| has_to)
+    }
+
+    /// Leads to the card that shows a plan.
+    fn show_plan(&self, round: Round<'_>, action: &str, steps: Vec<String>) -> Step<AgentState> {
+        let Round { mut state, usage, .. } = round;
+        let params = Map::from_iter([("steps".to_owned(), json!(steps))]);
+        state.turn.change = Some(Draft { action: action.to_owned(), params, asked: None });
+        state.turn.is_explicit = true;
+        state.turn.exchange.clear();
+        state.turn.analysis = Some(Analysis::of_step(&state.turn.said));
+        Step::go(state, Gather::NAME).cost(usage.total())
+    }
+
     /// Follows the analysis that the model gave.
     fn follow_analysis(
         &self,
@@ -228,7 +258,10 @@ impl Rounds {
         steps: Vec<String>,
     ) -> Step<AgentState> {
         if steps.len() > 1 {
-            round.state.begin_plan(&steps);
+            if let Some(action) = self.plan_card_for(&round.state, &steps) {
+                return self.show_plan(round, action, steps);
+            }
+            round.state.begin_plan(&steps, round.context.now);
             round.state.turn.families.clear();
             round.state.turn.exchange.clear();
             return Step::go(round.state, Analyze::NAME).cost(round.usage.total());
@@ -326,6 +359,27 @@ impl Rounds {
         }
     }
 
+    /// Returns the value of a missing parameter that a note of the person names, and the note: the one possible value
+    /// that is in their notes.
+    async fn from_notes(
+        &self,
+        state: &AgentState,
+        change: &Draft,
+        missing: &MissingParameter,
+    ) -> Option<(String, String)> {
+        let person = state.turn.by.as_ref().filter(|_| !change.params.contains_key(&missing.name))?;
+        let mut named: Vec<(String, String)> = Vec::new();
+        for capability in &self.registry.capabilities {
+            for note in capability.notes(person).await {
+                let options = missing.options.iter().filter(|option| mentions(&note, option));
+                named.extend(options.map(|option| (option.clone(), note.clone())));
+            }
+        }
+        let (value, _) = named.first()?;
+        let only = named.iter().all(|(other, _)| other == value);
+        named.iter().find(|_| only).cloned()
+    }
+
     /// Prepares the change for `reader` and returns the step that leads to. `said` are words that a model made it from,
     /// and may have lost a part of.
     pub(super) async fn prepare(
@@ -351,6 +405,7 @@ impl Rounds {
         match action.prepare_for(&parameters, reader).await {
             Ok(mut proposal) => {
                 let lost = unheard(&proposal_text(&change, &proposal));
+                proposal.card.notes.extend(state.turn.from_notes.iter().map(|note| replies::from_a_note(note)));
                 if !lost.is_empty() {
                     proposal.card.warnings.push(replies::not_a_part(&lost));
                 }
@@ -370,6 +425,13 @@ impl Rounds {
             }
             Err(PrepareError::Refusal(Refusal::Missing(missing))) => match missing.first() {
                 Some(first) => {
+                    if let Some((value, note)) = self.from_notes(&state, &change, first).await {
+                        let mut completed = change;
+                        completed.params.insert(first.name.clone(), value.into());
+                        state.turn.from_notes.push(note);
+                        state.unheard = before;
+                        return Box::pin(self.prepare(state, completed, usage, reader, said)).await;
+                    }
                     state.unheard = unheard(&parameters.to_string());
                     state.turn.missing = missing.iter().map(|missing| missing.name.clone()).collect();
                     state.ask_for(change.clone(), first);
@@ -402,6 +464,16 @@ impl Rounds {
             }
         }
     }
+}
+
+/// Returns true if a note holds this name as words of its own.
+fn mentions(note: &str, name: &str) -> bool {
+    let (note, name) = (note.to_lowercase(), name.to_lowercase());
+    let is_part = |c: char| c.is_alphanumeric() || c == '-' || c == '_';
+    !name.is_empty()
+        && note
+            .match_indices(&name)
+            .any(|(at, _)| !note[..at].ends_with(is_part) && !note[at + name.len()..].starts_with(is_part))
 }
 
 /// Returns all content of a proposal, in words: its parameters, as they were given and as they were worked out, and its

@@ -4,7 +4,7 @@ use std::{fmt, sync::Arc};
 
 use async_trait::async_trait;
 use countersign_capabilities::{
-    Registry,
+    Effect, Registry,
     parameters::{self, missing, non_blank, refused},
 };
 use countersign_core::reply::Text;
@@ -12,7 +12,7 @@ use countersign_graph::action::{
     ActionKind, ActionRecord, ErrorKind, Field, Form, Input, Outcome, Performed, PrepareError, Proposal, Recovery,
     Refusal, Scope,
 };
-use countersign_understanding::{Hint, situation::Situation};
+use countersign_understanding::conditions::split;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -51,19 +51,6 @@ pub struct PlanParameters {
     pub order: Option<String>,
 }
 
-/// The effect of a step, as far as the phrases can tell.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Effect {
-    /// It only reads.
-    Reads,
-    /// It is a change, which asks again.
-    Changes,
-    /// It is a change that cannot be undone, which asks again.
-    Irreversible,
-    /// It is not clear before the steps before it are done.
-    Unclear,
-}
-
 /// Returns the requests that are chosen, in their order.
 ///
 /// # Errors
@@ -82,24 +69,6 @@ pub fn chosen(parameters: &PlanParameters) -> Result<Vec<String>, String> {
         numbers.push(number);
     }
     Ok(numbers.iter().filter_map(|number| steps.get(number - 1).cloned()).collect())
-}
-
-/// Returns the effect of a request that is one step of several.
-pub fn effect_of(registry: &Registry, request: &str) -> Effect {
-    let situation = Situation {
-        said: request.to_owned(),
-        last_subject: Some("it".to_owned()),
-        names: registry.names_in(request),
-        ..Situation::default()
-    };
-    let Hint::Calls(calls) = registry.book.hint(&situation) else { return Effect::Unclear };
-    let changes = |name: &String| registry.actions.get(name.as_str());
-    match calls.iter().find_map(changes) {
-        Some(action) if action.irreversible() => Effect::Irreversible,
-        Some(_) => Effect::Changes,
-        None if calls.iter().any(|name| registry.tools.contains_key(name.as_str())) => Effect::Reads,
-        None => Effect::Unclear,
-    }
 }
 
 #[async_trait]
@@ -146,7 +115,7 @@ impl ActionKind for CarryOutPlan {
             return Err(refused(ErrorKind::Validation, replies::refused(&replies::nothing_left())));
         }
         let steps: Vec<(String, Effect)> =
-            chosen.into_iter().map(|step| (step.clone(), effect_of(&self.others, &step))).collect();
+            chosen.into_iter().map(|step| (step.clone(), self.others.effect_of(split(&step).request))).collect();
         let left_out: Vec<&String> =
             plan.steps.iter().filter(|step| !steps.iter().any(|(chosen, _)| chosen == *step)).collect();
         Ok(Proposal {

@@ -46,6 +46,10 @@ impl Capability for Plans {
         Some(&phrases::OfPlans)
     }
 
+    fn plan_action(&self) -> Option<&'static str> {
+        Some(carry_out::NAME)
+    }
+
     fn tools(&self) -> Vec<Arc<dyn Tool>> {
         Vec::new()
     }

@@ -1,8 +1,7 @@
 //! The card of a plan, and the sentences about it.
 
+use countersign_capabilities::Effect;
 use countersign_core::reply::{Card, Fact, Reply, Text};
-
-use super::carry_out::Effect;
 
 /// Returns the card that shows a plan.
 pub(super) fn card(steps: &[(String, Effect)], left_out: &[&String]) -> Card {

@@ -1,0 +1,92 @@
+//! The condition of a step: evaluated by code on the result of the step before it, or else put to the person.
+
+use countersign_capabilities::Registry;
+use countersign_planner::condition::{self, Verdict};
+use countersign_understanding::conditions::split;
+use serde_json::Value;
+
+/// The decision on a step with a condition.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Decision {
+    /// The step is done; with the figure that says so, if there is a condition.
+    Do {
+        /// The request.
+        request: String,
+        /// The figure.
+        because: Option<String>,
+    },
+    /// The condition does not hold.
+    Stop {
+        /// The figure that says so.
+        because: String,
+    },
+    /// Code cannot tell; the person is asked.
+    Ask {
+        /// The condition.
+        condition: String,
+        /// The request.
+        request: String,
+        /// The reason.
+        because: String,
+    },
+}
+
+/// The conditions that hold once the step before has succeeded: one that failed ends the plan.
+const SUCCEEDED: &[&str] =
+    &["it works", "it worked", "that works", "that worked", "it succeeds", "it succeeded", "it went well"];
+
+/// Decides on a step of a plan by the result of the step before it.
+pub(super) fn decide(registry: &Registry, step: &str, result: &Value) -> Decision {
+    let split = split(step);
+    let request = split.request.to_owned();
+    let Some(words) = split.condition else { return Decision::Do { request, because: None } };
+    if SUCCEEDED.iter().any(|known| words.eq_ignore_ascii_case(known)) {
+        return Decision::Do { request, because: None };
+    }
+    let by_capability = registry.capabilities.iter().find_map(|capability| capability.verdict(words, result));
+    let verdict = by_capability.or_else(|| condition::read(words).map(|comparison| comparison.on(result)));
+    match verdict {
+        Some(Verdict::Holds(because)) => Decision::Do { request, because: Some(because) },
+        Some(Verdict::Fails(because)) => Decision::Stop { because },
+        Some(Verdict::CannotTell(because)) => Decision::Ask { condition: words.to_owned(), request, because },
+        None => {
+            let because = "that cannot be worked out from the result".to_owned();
+            Decision::Ask { condition: words.to_owned(), request, because }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn decision(step: &str, result: &Value) -> Decision {
+        decide(&Registry::default(), step, result)
+    }
+
+    #[test]
+    fn a_figure_decides() {
+        let result = json!({ "p_value": 0.4 });
+        let request = "start it".to_owned();
+        assert_eq!(
+            decision("only if the p value is above 0.05, start it", &result),
+            Decision::Do { request: request.clone(), because: Some("p value is 0.4".to_owned()) }
+        );
+        assert_eq!(
+            decision("start it only if the p value is below 0.05", &result),
+            Decision::Stop { because: "p value is 0.4".to_owned() }
+        );
+        assert_eq!(decision("start it", &result), Decision::Do { request: request.clone(), because: None });
+        assert_eq!(decision("if it worked, start it", &result), Decision::Do { request, because: None });
+    }
+
+    #[test]
+    fn what_code_cannot_tell_is_asked() {
+        let Decision::Ask { condition, request, .. } = decision("only if it looks nice, start it", &json!({})) else {
+            panic!("it is asked");
+        };
+        assert_eq!((condition.as_str(), request.as_str()), ("it looks nice", "start it"));
+    }
+}
