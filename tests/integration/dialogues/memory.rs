@@ -1,0 +1,36 @@
+//! Memory: a person's own notes, written after their own yes, used where a request leaves something out.
+
+use crate::support::bot::TestBot;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_note_is_written_used_and_deleted() {
+    let bot = TestBot::start().await;
+    let mut thread = bot.user("ana").says("remember that I work in assign-prog").await;
+    let card = thread.heard();
+    assert!(card.contains("*Remember this about you?*") && card.contains("I work in assign-prog"), "{card}");
+    thread.clicks("bo", "Remember it").await;
+    assert!(!thread.heard().contains("I will remember"), "nobody else decides");
+    thread.clicks("ana", "Remember it").await;
+    assert!(thread.heard().contains("I will remember: “I work in assign-prog”."));
+
+    let mut thread = bot.user("ana").says("what do you remember about me?").await;
+    assert!(thread.heard().contains("I work in assign-prog"));
+    let mut thread = bot.user("bo").says("what do you remember about me?").await;
+    assert!(thread.heard().contains("I remember nothing about you."));
+
+    let said = "create experiment Foo with conditions control, variant at SelectSection/area_model weights 70/30";
+    let mut thread = bot.user("ana").says(said).await;
+    let card = thread.heard();
+    assert!(card.contains("*Create “Foo”?*") && card.contains("*Context*  `assign-prog`"), "{card}");
+    assert!(card.contains("As you usually do. You asked me to remember: _I work in assign-prog_"), "{card}");
+    let mut thread = bot.user("bo").says(said).await;
+    assert!(!thread.heard().contains("*Create “Foo”?*"), "notes of others are not used");
+
+    let mut thread = bot.user("ana").says("forget everything you remember about me").await;
+    assert!(thread.heard().contains("*Forget this note about you?*"));
+    thread.clicks("ana", "Forget").await;
+    assert!(thread.heard().contains("I have forgotten that."));
+    let mut thread = bot.user("ana").says("what do you remember about me?").await;
+    assert!(thread.heard().contains("I remember nothing about you."));
+    bot.finish().await;
+}
