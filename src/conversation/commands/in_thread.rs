@@ -86,13 +86,17 @@ pub async fn execute(
     now: Timestamp,
     seq: Seq,
 ) -> Result<Outcome, Error> {
-    let is_asking = memories.read(store.load(&request.thread).await?).is_some_and(|memory| memory.is_drafting);
+    let memory = memories.read(store.load(&request.thread).await?).unwrap_or_default();
+    let is_asking = memory.is_drafting;
     if is_asking && (request.command == ThreadCommand::Cancel || !request.mentioned) {
         pass_on(store, request, seq).await?;
         return Ok(Outcome::PassedOn);
     }
     match request.command {
-        ThreadCommand::Status => status(store, request, now, is_asking).await.map(Outcome::Answered),
+        ThreadCommand::Status => {
+            let reply = status(store, request, now, is_asking).await?;
+            Ok(Outcome::Answered(replies::with_plan(reply, &memory.plan_lines)))
+        }
         ThreadCommand::Cancel => cancel(store, request, now).await,
     }
 }

@@ -320,6 +320,16 @@ pub fn thread_status(records: Vec<Text>, is_asking: bool, last: Option<Text>) ->
     }
 }
 
+/// Adds the steps of a plan that is carried out in a thread.
+pub fn with_plan(reply: Reply, lines: &[String]) -> Reply {
+    match lines {
+        [] => reply,
+        lines => reply
+            .and(Part::Text("The plan here:".into()))
+            .and(Part::List(lines.iter().map(|line| Text::from(line.as_str())).collect())),
+    }
+}
+
 /// Returns the reply on the requests withdrawn in a thread.
 pub fn withdrawn_in_thread(withdrawn: Vec<Text>, running: bool) -> Reply {
     match (withdrawn.as_slice(), running) {

@@ -32,5 +32,4 @@ async fn a_note_is_written_used_and_deleted() {
     assert!(thread.heard().contains("I have forgotten that."));
     let mut thread = bot.user("ana").says("what do you remember about me?").await;
     assert!(thread.heard().contains("I remember nothing about you."));
-    bot.finish().await;
 }

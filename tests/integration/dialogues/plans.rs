@@ -31,7 +31,6 @@ async fn a_plan_with_a_deletion_is_shown_first() {
     assert_holds(&thread.heard(), &["Started with 2 steps.", "*Stop “Lesson Video Hints”?*", "Step 1 of 2."]);
     thread.clicks("bo", "Stop experiment").await;
     assert_holds(&thread.heard(), &["Next: delete it", "*Delete “Lesson Video Hints”?*", "Step 2 of 2."]);
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -44,7 +43,6 @@ async fn only_the_person_who_asked_starts_a_plan() {
     thread.clicks("ana", "Don't").await;
     let heard = thread.heard();
     assert!(!heard.contains("Step 1 of 2") && bot.upgrade.effects().is_empty(), "{heard}");
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -57,7 +55,6 @@ async fn a_person_may_ask_to_see_the_plan_and_drop_a_step() {
     assert_holds(&thread.heard(), &["*Do these 2 steps?*", "*2*  list", "*Left out*  show it"]);
     thread.clicks("ana", "Start").await;
     assert_holds(&thread.heard(), &["*Start “Math Hints”?*", "Step 1 of 2."]);
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -66,9 +63,11 @@ async fn a_step_is_done_only_if_its_condition_holds() {
     let said = "test the balance of Lesson Video Hints with 60 users, and only if it is even, stop it";
     let mut thread = bot.user("ana").says(said).await;
     assert_holds(&thread.heard(), &["Step 1 of 2. When it is done: only if it is even, stop it."]);
-    thread.clicks("bo", "Run the test").await;
-    assert_holds(&thread.heard(), &["Since it fits the weights (p = ", "I go on: stop it", "*Stop “Lesson Video Hints”?*"]);
-    bot.finish().await;
+    thread.clicks("bo", "Enrol test users").await;
+    assert_holds(
+        &thread.heard(),
+        &["Since it fits the weights (p = ", "I go on: stop it", "*Stop “Lesson Video Hints”?*"],
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -77,10 +76,12 @@ async fn a_condition_that_does_not_hold_ends_the_plan() {
     let said = "test the balance of Lesson Video Hints with 60 users, and only if it is not even, stop it";
     let mut thread = bot.user("ana").says(said).await;
     thread.heard();
-    thread.clicks("bo", "Run the test").await;
+    thread.clicks("bo", "Enrol test users").await;
     let heard = thread.heard();
-    assert_holds(&heard, &["I stop here, since it fits the weights", "I did not go on to: only if it is not even, stop it."]);
-    bot.finish().await;
+    assert_holds(
+        &heard,
+        &["I stop here, since it fits the weights", "I did not go on to: only if it is not even, stop it."],
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -96,7 +97,6 @@ async fn what_code_cannot_tell_is_asked() {
     thread.heard();
     thread.says("ana", "yes, go on").await;
     assert_holds(&thread.heard(), &["*Start “Math Hints”?*"]);
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -106,5 +106,4 @@ async fn what_code_cannot_tell_may_be_denied() {
     thread.heard();
     thread.says("ana", "no").await;
     assert_holds(&thread.heard(), &["All right, I stop here.", "I did not go on to: only if it looks nice, start it."]);
-    bot.finish().await;
 }

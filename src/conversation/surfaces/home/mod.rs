@@ -232,7 +232,8 @@ impl Home {
         if unless == Some(&*shown) {
             return Ok(());
         }
-        let health = self.health(max_age).await;
+        let mut health = self.health(max_age).await;
+        health.sections.extend(self.0.deps.facts.home_of(user).await);
         let notice = notice.filter(|(_, at)| health.now.since(*at) < NOTICE_FOR).map(|(reply, _)| reply);
         let notice = match &notice {
             Some(notice) => Some(names.in_reply(notice).await),
