@@ -656,7 +656,7 @@ async fn a_panic_counts_as_a_failed_attempt_and_is_told_in_the_end() {
         said
     };
     assert!(!told().await.contains("went wrong"), "it is tried again first");
-    for attempt in 1..Settings::default().attempts {
+    for attempt in 1..Settings::default().retry.attempts {
         assert!(!bench.advances().await, "not before a wait");
         bench.clock.advance(Duration::from_secs(2));
         assert!(bench.advances().await, "attempt {attempt}");
