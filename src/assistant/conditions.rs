@@ -56,6 +56,16 @@ pub(super) fn decide(registry: &Registry, step: &str, result: &Value) -> Decisio
     }
 }
 
+/// Returns a person's answer to the question whether the condition of a step holds; `None` if it is none.
+pub(super) fn answer(said: &str) -> Option<bool> {
+    let said = said.trim().trim_end_matches(['.', '!']).to_lowercase();
+    match said.as_str() {
+        "yes" | "y" | "yes, go on" | "yes go on" | "go on" | "yes please" | "it does" | "it is" => Some(true),
+        "no" | "n" | "no, stop here" | "stop here" | "don't" | "do not" | "it does not" | "it is not" => Some(false),
+        _ => None,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;

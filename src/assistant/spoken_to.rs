@@ -9,7 +9,7 @@ use countersign_core::ids::UserId;
 use countersign_graph::action::ActionRecord;
 use countersign_understanding::{self as understanding, Meaning, book::Book, situation::DraftQuestion};
 
-use super::{offered, state::AgentState, view};
+use super::{conditions, offered, state::AgentState, view};
 
 /// The largest number of words in an answer, even by a person who is alone with the bot.
 const MAX_WORDS: usize = 8;
@@ -254,6 +254,9 @@ impl AgentState {
         if !self.offered.is_empty()
             && offered::picked_choice(&self.offered, self.turn.final_response.as_deref(), text).is_some()
         {
+            return true;
+        }
+        if self.conditional_plan().is_some() && conditions::answer(text).is_some() {
             return true;
         }
         let Some(draft) = &self.draft else { return false };

@@ -14,7 +14,7 @@ use countersign_understanding::{
 
 use super::{
     super::{
-        exchange,
+        conditions, exchange,
         model_with_fallback::{ModelWithFallback, StepUsage},
         replies,
         state::{AgentState, Phase},
@@ -138,16 +138,6 @@ fn asks_for_plan_first(said: &str) -> Option<String> {
     (!kept.is_empty()).then(|| kept.join(", "))
 }
 
-/// Returns a person's answer to the question whether the condition of a step holds; `None` if it is none.
-fn answer_to_condition(said: &str) -> Option<bool> {
-    let said = said.trim().trim_end_matches(['.', '!']).to_lowercase();
-    match said.as_str() {
-        "yes" | "y" | "yes, go on" | "yes go on" | "go on" | "yes please" | "it does" | "it is" => Some(true),
-        "no" | "n" | "no, stop here" | "stop here" | "don't" | "do not" | "it does not" | "it is not" => Some(false),
-        _ => None,
-    }
-}
-
 /// Returns a direct answer in a model's words, if the person's words ask for nothing that is known.
 fn direct_answer(book: &Book, response: &Response, situation: &Situation) -> Option<Analysis> {
     let answer = response.text().trim().to_owned();
@@ -182,7 +172,7 @@ impl Node<AgentState> for Analyze {
             (state.turn.said, state.turn.plan_first) = (rest, true);
         }
         if let Some(of_turn) = state.conditional_plan().map(|plan| plan.turn).filter(|_| state.plan().is_none()) {
-            match answer_to_condition(&state.turn.said) {
+            match conditions::answer(&state.turn.said) {
                 Some(true) => return Ok(self.carry_on.condition_confirmed(state, of_turn, context.now)),
                 Some(false) => {
                     state.take_up_plan(of_turn);

@@ -9,6 +9,7 @@ pub(super) mod gather;
 mod gather_tools;
 #[cfg(test)]
 pub(super) mod harness;
+mod notes;
 pub(super) mod respond;
 pub(super) mod round;
 #[cfg(test)]

@@ -9,7 +9,7 @@ use countersign_capabilities::{Effect, Registry};
 use countersign_config::plans::LookFirst;
 use countersign_core::reply::{Reply, Text};
 use countersign_graph::{
-    action::{ErrorKind, MissingParameter, PrepareError, Proposal, Reader, Refusal},
+    action::{ErrorKind, PrepareError, Proposal, Reader, Refusal},
     node::{Context, Step},
 };
 use countersign_model::{Message, Response, Role, ToolSpec, Usage};
@@ -38,6 +38,7 @@ use super::{
     confirm::Confirm,
     gather::Gather,
     gather_tools::{self, RoundEffects},
+    notes,
     respond::{self, Respond},
 };
 
@@ -359,27 +360,6 @@ impl Rounds {
         }
     }
 
-    /// Returns the value of a missing parameter that a note of the person names, and the note: the one possible value
-    /// that is in their notes.
-    async fn from_notes(
-        &self,
-        state: &AgentState,
-        change: &Draft,
-        missing: &MissingParameter,
-    ) -> Option<(String, String)> {
-        let person = state.turn.by.as_ref().filter(|_| !change.params.contains_key(&missing.name))?;
-        let mut named: Vec<(String, String)> = Vec::new();
-        for capability in &self.registry.capabilities {
-            for note in capability.notes(person).await {
-                let options = missing.options.iter().filter(|option| mentions(&note, option));
-                named.extend(options.map(|option| (option.clone(), note.clone())));
-            }
-        }
-        let (value, _) = named.first()?;
-        let only = named.iter().all(|(other, _)| other == value);
-        named.iter().find(|_| only).cloned()
-    }
-
     /// Prepares the change for `reader` and returns the step that leads to. `said` are words that a model made it from,
     /// and may have lost a part of.
     pub(super) async fn prepare(
@@ -425,7 +405,7 @@ impl Rounds {
             }
             Err(PrepareError::Refusal(Refusal::Missing(missing))) => match missing.first() {
                 Some(first) => {
-                    if let Some((value, note)) = self.from_notes(&state, &change, first).await {
+                    if let Some((value, note)) = notes::value_of(&self.registry, &state, &change, first).await {
                         let mut completed = change;
                         completed.params.insert(first.name.clone(), value.into());
                         state.turn.from_notes.push(note);
@@ -464,16 +444,6 @@ impl Rounds {
             }
         }
     }
-}
-
-/// Returns true if a note holds this name as words of its own.
-fn mentions(note: &str, name: &str) -> bool {
-    let (note, name) = (note.to_lowercase(), name.to_lowercase());
-    let is_part = |c: char| c.is_alphanumeric() || c == '-' || c == '_';
-    !name.is_empty()
-        && note
-            .match_indices(&name)
-            .any(|(at, _)| !note[..at].ends_with(is_part) && !note[at + name.len()..].starts_with(is_part))
 }
 
 /// Returns all content of a proposal, in words: its parameters, as they were given and as they were worked out, and its

@@ -8,8 +8,8 @@ pub(super) fn card(steps: &[(String, Effect)], left_out: &[&String]) -> Card {
     let numbered = steps.iter().enumerate().map(|(at, (request, effect))| {
         let step = Text::from(request.as_str());
         let step = match effect {
-            Effect::Changes => step.italic(" · asks again"),
-            Effect::Irreversible => step.italic(" · cannot be undone, asks again"),
+            Effect::Changes => step.plain(" · ").italic("asks again"),
+            Effect::Irreversible => step.plain(" · ").italic("cannot be undone, asks again"),
             Effect::Reads | Effect::Unclear => step,
         };
         fact((at + 1).to_string(), step)

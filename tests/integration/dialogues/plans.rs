@@ -20,8 +20,8 @@ async fn a_plan_with_a_deletion_is_shown_first() {
         &thread.heard(),
         &[
             "*Do these 2 steps?*",
-            "*1*  stop Lesson Video Hints _ · asks again_",
-            "*2*  delete it _ · cannot be undone, asks again_",
+            "*1*  stop Lesson Video Hints · _asks again_",
+            "*2*  delete it · _cannot be undone, asks again_",
             "[Start] [Don't] [Edit…]",
         ],
     );

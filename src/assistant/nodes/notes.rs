@@ -1,0 +1,50 @@
+//! Values from the notes of a person, for what a request leaves out.
+
+use countersign_capabilities::Registry;
+use countersign_graph::action::MissingParameter;
+use countersign_understanding::situation::Draft;
+
+use super::super::state::AgentState;
+
+/// Returns the value of a missing parameter that a note of the person names, and the note: the one possible value
+/// that is in their notes.
+pub(super) async fn value_of(
+    registry: &Registry,
+    state: &AgentState,
+    change: &Draft,
+    missing: &MissingParameter,
+) -> Option<(String, String)> {
+    let person = state.turn.by.as_ref().filter(|_| !change.params.contains_key(&missing.name))?;
+    let mut named: Vec<(String, String)> = Vec::new();
+    for capability in &registry.capabilities {
+        for note in capability.notes(person).await {
+            let options = missing.options.iter().filter(|option| mentions(&note, option));
+            named.extend(options.map(|option| (option.clone(), note.clone())));
+        }
+    }
+    let (value, _) = named.first()?;
+    let only = named.iter().all(|(other, _)| other == value);
+    named.iter().find(|_| only).cloned()
+}
+
+/// Returns true if a note holds this name as words of its own.
+fn mentions(note: &str, name: &str) -> bool {
+    let (note, name) = (note.to_lowercase(), name.to_lowercase());
+    let is_part = |c: char| c.is_alphanumeric() || c == '-' || c == '_';
+    !name.is_empty()
+        && note
+            .match_indices(&name)
+            .any(|(at, _)| !note[..at].ends_with(is_part) && !note[at + name.len()..].starts_with(is_part))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::mentions;
+
+    #[test]
+    fn a_name_is_found_as_words_of_its_own() {
+        assert!(mentions("I work in mathstream.", "mathstream") && mentions("Assign-prog is mine", "assign-prog"));
+        assert!(!mentions("I work in mathstreams", "mathstream") && !mentions("my-assign-prog", "assign-prog"));
+        assert!(!mentions("anything", ""));
+    }
+}
