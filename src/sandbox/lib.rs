@@ -6,6 +6,8 @@
 //! They know the wire and the leaves, and nothing of the bot: what a stand-in expects is what the original expects. Start
 //! reading at [`slack`].
 
+pub mod bridge;
+pub(crate) mod connection;
 pub(crate) mod flood;
 pub mod google;
 pub mod model;

@@ -16,7 +16,6 @@
 //! memory.
 
 mod assign;
-mod connection;
 mod failure;
 pub mod faults;
 mod late;

@@ -24,7 +24,6 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     Held, Options,
-    connection::{Door, Switch},
     failure::Failure,
     faults::{Down, Faults, Kind, When},
     late::{Late, LateRequest},
@@ -33,7 +32,10 @@ use super::{
     seed,
     world::{World, fresh_id},
 };
-use crate::flood;
+use crate::{
+    connection::{Door, Switch},
+    flood,
+};
 
 /// The largest body.
 const BODY_LIMIT: usize = 5 * 1024 * 1024;

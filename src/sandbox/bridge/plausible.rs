@@ -1,0 +1,245 @@
+//! The checks of the newer version: a range for each organ, rules across parameters, and patterns in a row of changes.
+
+use serde_json::{Value, json};
+
+use super::engine::Parameters;
+
+/// The path of the body weight.
+pub(crate) const WEIGHT: &str = "Organism|Weight";
+
+/// The rules across parameters, as a check of consistency names them.
+pub(crate) const RULES: [&str; 3] =
+    ["organ_volumes_vs_body_weight", "organ_blood_flows_vs_cardiac_output", "hepatic_clearance_vs_blood_flow"];
+
+/// A range of plausible values.
+struct Range {
+    key: &'static str,
+    min: f64,
+    max: f64,
+    usual: f64,
+    unit: &'static str,
+    scales: bool,
+}
+
+const fn range(key: &'static str, min: f64, max: f64, usual: f64, unit: &'static str, scales: bool) -> Range {
+    Range { key, min, max, usual, unit, scales }
+}
+
+const RANGES: &[Range] = &[
+    range("Liver", 0.01, 3.0, 1.5, "L", true),
+    range("Kidney", 0.005, 0.6, 0.31, "L", true),
+    range("Brain", 0.05, 1.8, 1.4, "L", false),
+    range("Muscle", 0.1, 35.0, 24.0, "L", true),
+    range("Adipose", 0.05, 30.0, 15.0, "L", true),
+    range("Fat", 0.05, 30.0, 15.0, "L", true),
+    range("Heart", 0.002, 0.6, 0.33, "L", true),
+    range("Lung", 0.005, 2.0, 1.2, "L", true),
+    range("Skin", 0.01, 5.0, 3.3, "L", true),
+    range("Bone", 0.01, 5.0, 3.0, "L", true),
+    range("SmallIntestine", 0.005, 2.0, 0.8, "L", true),
+    range("LargeIntestine", 0.002, 1.0, 0.5, "L", true),
+    range("Pancreas", 0.001, 0.2, 0.1, "L", true),
+    range("Spleen", 0.001, 0.4, 0.2, "L", true),
+    range("Liver|BloodFlow", 0.01, 2.0, 1.0, "L/min", true),
+    range("Kidney|BloodFlow", 0.01, 1.5, 1.0, "L/min", true),
+    range("Brain|BloodFlow", 0.01, 1.0, 0.7, "L/min", true),
+    range("Heart|BloodFlow", 0.001, 0.5, 0.25, "L/min", true),
+    range("Lung|BloodFlow", 0.05, 8.0, 5.0, "L/min", true),
+    range("Skin|BloodFlow", 0.001, 0.8, 0.3, "L/min", true),
+    range("Bone|BloodFlow", 0.001, 0.8, 0.3, "L/min", true),
+    range("SmallIntestine|BloodFlow", 0.005, 2.0, 1.0, "L/min", true),
+    range("LargeIntestine|BloodFlow", 0.002, 0.8, 0.3, "L/min", true),
+    range("Pancreas|BloodFlow", 0.001, 0.3, 0.1, "L/min", true),
+    range("Spleen|BloodFlow", 0.001, 0.4, 0.2, "L/min", true),
+    range("Liver|Clearance", 0.0, 100.0, 1.0, "L/h", false),
+    range("Kidney|Clearance", 0.0, 50.0, 1.0, "L/h", false),
+    range("Lipophilicity", -5.0, 10.0, 1.0, "logP", false),
+    range("MolecularWeight", 50.0, 1000.0, 300.0, "g/mol", false),
+    range("FractionUnbound", 0.0, 1.0, 0.1, "", false),
+];
+
+/// Returns the range of the longest key that the path ends with, or else contains.
+fn range_of(path: &str) -> Option<&'static Range> {
+    let longest =
+        |fits: &dyn Fn(&str) -> bool| RANGES.iter().filter(|range| fits(range.key)).max_by_key(|range| range.key.len());
+    longest(&|key| path.ends_with(key)).or_else(|| longest(&|key| path.contains(key)))
+}
+
+impl Range {
+    /// Returns the least and the greatest value for a body weight.
+    fn limits(&self, weight: Option<f64>) -> (f64, f64) {
+        let Some(weight) = weight.filter(|weight| self.scales && *weight > 0.0) else { return (self.min, self.max) };
+        let exponent = if self.unit == "L" { 1.0 } else { 0.75 };
+        let usual = self.usual * (weight / 70.0).powf(exponent);
+        let (least, most) = ((usual / 2.5).max(self.min), (usual * 2.5).min(self.max));
+        if least > most { (self.min, self.max) } else { (least, most) }
+    }
+}
+
+/// Returns where the range of a path comes from.
+pub(crate) fn reference(path: &str) -> Vec<&'static str> {
+    if range_of(path).is_some_and(|range| matches!(range.unit, "L" | "L/min")) { vec!["ICRP 89"] } else { Vec::new() }
+}
+
+/// Refuses a value outside of the range of its path.
+pub(crate) fn in_range(path: &str, value: f64, parameters: &Parameters) -> Result<(), String> {
+    let Some(range) = range_of(path) else { return Ok(()) };
+    let (least, most) = range.limits(parameters.get(WEIGHT).map(|weight| weight.value));
+    if (least..=most).contains(&value) {
+        return Ok(());
+    }
+    let unit = range.unit;
+    Err(format!(
+        "Parameter bounds violation: Value {} for parameter outside plausible range [{least:.4}, {most:.4}] {unit}",
+        json!(value)
+    ))
+}
+
+/// Returns the rules across parameters that do not hold, with the rule's name.
+pub(crate) fn violations(parameters: &Parameters) -> Vec<(&'static str, String)> {
+    let of = |path: &str| parameters.get(path).map(|parameter| parameter.value);
+    let organs = |ending: &str, unit: &str| -> Vec<(String, f64)> {
+        let own = parameters.iter().filter(|(_, parameter)| parameter.unit == unit);
+        own.filter_map(|(path, parameter)| {
+            let organ = path.strip_suffix(ending)?.rsplit('|').next()?;
+            RANGES.iter().any(|range| range.key == organ).then(|| (organ.to_owned(), parameter.value))
+        })
+        .collect()
+    };
+    let mut found = Vec::new();
+    let volumes = organs("|Volume", "L");
+    let total: f64 = volumes.iter().map(|(_, volume)| volume).sum();
+    if let Some(weight) = of(WEIGHT).filter(|weight| !volumes.is_empty() && total > *weight) {
+        let each: Vec<String> = volumes.iter().map(|(organ, volume)| format!("{organ} volume={volume:.3} L")).collect();
+        let message = format!(
+            "Total organ volume ({total:.3} L) exceeds body weight ({weight:.3} kg). Organs: {}",
+            each.join(", ")
+        );
+        found.push((RULES[0], message));
+    }
+    let flows = organs("|BloodFlow", "L/min");
+    let total: f64 = flows.iter().filter(|(organ, _)| organ != "Lung").map(|(_, flow)| flow).sum();
+    let output = parameters.iter().find(|(path, _)| path.ends_with("CardiacOutput")).map(|(_, own)| own.value);
+    if let Some(output) = output.filter(|output| !flows.is_empty() && total > *output) {
+        let message = format!("Total organ blood flow ({total:.3} L/min) exceeds cardiac output ({output:.3} L/min)");
+        found.push((RULES[1], message));
+    }
+    if let (Some(clearance), Some(flow)) = (of("Organism|Liver|Clearance"), of("Organism|Liver|BloodFlow"))
+        && clearance > flow * 60.0
+    {
+        let message =
+            format!("Hepatic clearance ({clearance:.3} L/h) exceeds hepatic blood flow ({:.3} L/h)", flow * 60.0);
+        found.push((RULES[2], message));
+    }
+    found
+}
+
+/// Refuses a change with which the rules across parameters do not hold. A new body weight is not held against them, which
+/// is the platform's own surprise: the present one is.
+pub(crate) fn consistent(path: &str, value: f64, parameters: &Parameters) -> Result<(), String> {
+    let mut after = parameters.clone();
+    if path != WEIGHT
+        && let Some(parameter) = after.get_mut(path)
+    {
+        parameter.value = value;
+    }
+    match violations(&after).into_iter().next() {
+        Some((_, message)) => Err(format!("Cross-parameter consistency violation: {message}")),
+        None => Ok(()),
+    }
+}
+
+/// A change that was made.
+#[derive(Clone, Debug)]
+pub(crate) struct Change {
+    /// The path.
+    pub(crate) path: String,
+    /// The value before.
+    pub(crate) old: Option<f64>,
+    /// The value after.
+    pub(crate) new: f64,
+}
+
+/// Returns the patterns in a row of changes that look like a search for a wanted result.
+pub(crate) fn sweep_alerts(changes: &[Change]) -> Vec<Value> {
+    let mut paths: Vec<&str> = Vec::new();
+    for change in changes {
+        if !paths.contains(&change.path.as_str()) {
+            paths.push(&change.path);
+        }
+    }
+    let mut alerts = Vec::new();
+    let mut alert = |kind: &str, path: &str, count: usize, advice: &str| {
+        alerts.push(json!({ "type": kind, "parameterPath": path, "count": count, "recommendation": advice }));
+    };
+    for path in paths {
+        let own: Vec<&Change> = changes.iter().filter(|change| change.path == path).collect();
+        if own.len() > 5 {
+            let advice = "Frequent parameter changes detected - possible optimization bias";
+            alert("frequent_changes", path, own.len(), advice);
+        }
+        let ups: Vec<bool> =
+            own.windows(2).filter(|pair| pair[0].new != pair[1].new).map(|pair| pair[1].new > pair[0].new).collect();
+        let turns = ups.windows(2).filter(|pair| pair[0] != pair[1]).count();
+        if own.len() >= 3 && turns >= 2 {
+            let advice = "Oscillating parameter values - possible target-seeking behavior";
+            alert("oscillating_values", path, own.len(), advice);
+        }
+        let is_large =
+            |change: &&&Change| change.old.is_some_and(|old| old != 0.0 && ((change.new - old) / old).abs() > 0.5);
+        let large = own.iter().filter(is_large).count();
+        if large > 2 {
+            let advice = "Large parameter changes detected - review physiological plausibility";
+            alert("large_changes", path, large, advice);
+        }
+    }
+    alerts
+}
+
+/// Returns what an answer says of the changes of a simulation.
+pub(crate) fn sweep_review(simulation: &str, changes: &[Change]) -> Value {
+    let alerts = sweep_alerts(changes);
+    let kinds: Vec<&str> = alerts.iter().filter_map(|alert| alert["type"].as_str()).collect();
+    let (status, summary) = if changes.is_empty() {
+        ("no_changes", "No parameter changes have been recorded for this simulation.".to_owned())
+    } else if alerts.is_empty() {
+        ("no_sweeps", "No parameter sweep patterns have been detected for this simulation.".to_owned())
+    } else {
+        let kinds = kinds.join(", ");
+        let summary = format!(
+            "Parameter sweep patterns ({kinds}) have been detected and not yet reviewed. Human review is recommended \
+             before using this simulation for trust-bearing outputs."
+        );
+        ("unreviewed_sweeps", summary)
+    };
+    json!({
+        "summaryVersion": "pbpk-parameter-sweep-review.v1", "simulationId": simulation, "status": status,
+        "plainLanguageSummary": summary, "sweepAlerts": alerts, "reviewedAt": null, "reviewedBy": null,
+        "requiresReviewerAttention": !kinds.is_empty(), "blocksTrustBearingOutput": !kinds.is_empty(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bridge::models;
+
+    #[test]
+    fn the_range_of_the_liver_scales_and_the_filtration_rate_is_held_against_the_kidney() {
+        let parameters = models::recorded();
+        assert!(in_range("Organism|Liver|Volume", 0.6, &parameters).is_ok());
+        assert!(in_range("Organism|Liver|Volume", 0.59, &parameters).is_err());
+        let misfire = in_range("Organism|Kidney|GFR", 0.12, &parameters).unwrap_err();
+        assert!(misfire.ends_with("[0.1240, 0.6000] L"), "{misfire}");
+        assert!(in_range("Dose", 1e9, &parameters).is_ok());
+    }
+
+    #[test]
+    fn a_weight_below_the_organs_blocks_every_later_change() {
+        let mut parameters = models::recorded();
+        assert!(consistent(WEIGHT, 1.0, &parameters).is_ok());
+        parameters.get_mut(WEIGHT).unwrap().value = 1.0;
+        assert!(consistent("Dose", 100.0, &parameters).is_err());
+        assert!(consistent(WEIGHT, 70.0, &parameters).is_err());
+    }
+}

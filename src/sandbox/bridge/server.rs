@@ -1,0 +1,390 @@
+//! The stand-in on the wire: reads a request, lets faults happen, asks the world, keeps the ledger, answers.
+
+use std::{
+    collections::VecDeque,
+    net::SocketAddr,
+    sync::{Arc, Mutex, MutexGuard},
+    time::Duration,
+};
+
+use axum::{
+    Router,
+    body::{Body, Bytes, to_bytes},
+    extract::{ConnectInfo, Request, State},
+    http::{HeaderMap, StatusCode, header},
+    response::{IntoResponse as _, Response},
+};
+use countersign_wire::this_machine;
+use serde_json::Value;
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    Fault, Options,
+    faults::Faults,
+    fresh_id, ledger,
+    moment::Moment,
+    rest::{self, Answer, Asked, Call},
+    stream,
+    world::World,
+};
+use crate::{
+    connection::{Door, Switch},
+    flood,
+};
+
+/// The largest body.
+const BODY_LIMIT: usize = 5 * 1024 * 1024;
+
+/// The window of the limit of requests.
+const MINUTE: i64 = 60_000;
+
+/// The state that the server and its owner share.
+pub(crate) struct Shared {
+    /// The options.
+    pub(crate) options: Options,
+    world: Mutex<World>,
+    faults: Mutex<Faults>,
+    requests: Mutex<Vec<ledger::Request>>,
+    recent: Mutex<VecDeque<i64>>,
+    down: Mutex<bool>,
+    /// Ends with the present run of the bridge; a restart begins another one.
+    epoch: Mutex<CancellationToken>,
+    released: Notify,
+    stop: CancellationToken,
+    started: Moment,
+}
+
+impl std::fmt::Debug for Shared {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Shared").finish_non_exhaustive()
+    }
+}
+
+impl Shared {
+    /// Returns a bridge that nobody has called.
+    pub(crate) fn new(options: Options) -> Self {
+        let stop = CancellationToken::new();
+        Self {
+            world: Mutex::new(World::new(options.version, options.backend, options.scheduler, options.run_takes)),
+            faults: Mutex::default(),
+            requests: Mutex::default(),
+            recent: Mutex::default(),
+            down: Mutex::new(false),
+            epoch: Mutex::new(stop.child_token()),
+            released: Notify::new(),
+            stop,
+            started: Moment(options.clock.now().millis() * 1000),
+            options,
+        }
+    }
+
+    /// Locks the world, with the clock set.
+    pub(crate) fn world(&self) -> MutexGuard<'_, World> {
+        let mut world = self.world.lock().expect("no handler panics");
+        world.tick(self.options.clock.now().millis());
+        world
+    }
+
+    /// Locks the faults.
+    pub(crate) fn faults(&self) -> MutexGuard<'_, Faults> {
+        self.faults.lock().expect("nobody panics with the lock")
+    }
+
+    /// Returns every request so far.
+    pub(crate) fn requests(&self) -> Vec<ledger::Request> {
+        self.requests.lock().expect("nobody panics with the lock").clone()
+    }
+
+    /// Ends the server.
+    pub(crate) fn stop(&self) {
+        self.stop.cancel();
+    }
+
+    /// Takes the bridge down or up.
+    pub(crate) fn set_down(&self, down: bool) {
+        *self.down.lock().expect("nobody panics with the lock") = down;
+    }
+
+    fn is_down(&self) -> bool {
+        *self.down.lock().expect("nobody panics with the lock")
+    }
+
+    fn epoch(&self) -> CancellationToken {
+        self.epoch.lock().expect("nobody panics with the lock").clone()
+    }
+
+    /// Ends the present run of the bridge and begins another one.
+    pub(crate) fn restart(&self) {
+        self.world().restart();
+        let next = self.stop.child_token();
+        std::mem::replace(&mut *self.epoch.lock().expect("nobody panics with the lock"), next).cancel();
+    }
+
+    /// Takes every job to its end, and holds none any longer.
+    pub(crate) fn finish_jobs(&self) {
+        let mut world = self.world();
+        world.held = false;
+        world.finish_all();
+        drop(world);
+        self.released.notify_waiters();
+    }
+
+    /// Takes the oldest job that is not at its end there.
+    pub(crate) fn finish_next_job(&self) -> Option<String> {
+        let mut world = self.world();
+        let id = world.jobs.iter().find(|job| !job.status.is_final())?.id.clone();
+        while world.job(&id).is_some_and(|job| !job.status.is_final()) {
+            world.advance(&id);
+        }
+        Some(id)
+    }
+
+    /// Returns true if one request more is within the limit.
+    fn is_within_limit(&self) -> bool {
+        let now = self.options.clock.now().millis();
+        let mut recent = self.recent.lock().expect("nobody panics with the lock");
+        while recent.front().is_some_and(|at| at + MINUTE <= now) {
+            recent.pop_front();
+        }
+        let within = recent.len() < self.options.rate_limit;
+        if within {
+            recent.push_back(now);
+        }
+        within
+    }
+
+    /// Sees to it that each job that runs comes to its end.
+    fn tend(self: &Arc<Self>, world: &mut World) {
+        let waiting: Vec<(String, Duration)> = world
+            .jobs
+            .iter()
+            .filter(|job| !job.timed && !job.status.is_final())
+            .filter(|job| job.started.is_some() || job.external.is_some())
+            .map(|job| (job.id.clone(), world.takes(job)))
+            .collect();
+        for (id, takes) in waiting {
+            for job in world.jobs.iter_mut().filter(|job| job.id == id) {
+                job.timed = true;
+            }
+            let (shared, epoch) = (self.clone(), self.epoch());
+            tokio::spawn(async move {
+                tokio::select! {
+                    () = epoch.cancelled() => return,
+                    () = tokio::time::sleep(takes) => {}
+                }
+                shared.is_due(&id);
+            });
+        }
+    }
+
+    /// Takes a job one state further, unless the owner holds it.
+    fn is_due(self: &Arc<Self>, id: &str) {
+        let mut world = self.world();
+        if world.held {
+            for job in world.jobs.iter_mut().filter(|job| job.id == id) {
+                job.timed = false;
+            }
+            return;
+        }
+        if world.job(id).is_some_and(|job| !job.status.is_final()) {
+            world.advance(id);
+        }
+        self.tend(&mut world);
+    }
+
+    /// Waits as long as the call does: a sensitivity run answers when its last scenario is done.
+    async fn outlasts(&self, runs: usize) {
+        let runs = u32::try_from(runs).unwrap_or(u32::MAX);
+        tokio::time::sleep(self.options.run_takes.saturating_mul(runs)).await;
+        loop {
+            let released = self.released.notified();
+            if !self.world().held {
+                return;
+            }
+            released.await;
+        }
+    }
+}
+
+/// Binds a port on this machine only.
+pub(crate) async fn bind(port: u16) -> std::io::Result<(Door, SocketAddr)> {
+    let listener = tokio::net::TcpListener::bind(("127.0.0.1", port)).await?;
+    let address = listener.local_addr()?;
+    Ok((Door(listener), address))
+}
+
+/// Serves until the bridge is dropped.
+pub(crate) async fn serve(door: Door, shared: Arc<Shared>) {
+    let stop = shared.stop.clone();
+    let routes = this_machine::only(Router::new().fallback(answer).with_state(shared));
+    let app = routes.into_make_service_with_connect_info::<Switch>();
+    if let Err(error) = axum::serve(door, app).with_graceful_shutdown(stop.cancelled_owned()).await {
+        tracing::error!(%error, "the sandbox bridge stopped");
+    }
+}
+
+async fn answer(
+    State(shared): State<Arc<Shared>>,
+    ConnectInfo(switch): ConnectInfo<Switch>,
+    request: Request,
+) -> Response {
+    let (head, body) = request.into_parts();
+    let Ok(bytes) = to_bytes(body, BODY_LIMIT).await else { return page(413) };
+    let call = Call::read(&head.method, &head.uri, &head.headers, &bytes);
+    let at = shared.requests.lock().expect("nobody panics with the lock").len();
+    let noted = noted(&shared, &call, &head.headers, &bytes);
+    shared.requests.lock().expect("nobody panics with the lock").push(noted);
+
+    let epoch = shared.epoch();
+    let handled = tokio::select! {
+        () = epoch.cancelled() => None,
+        handled = handle(&shared, &call, at, &epoch) => handled,
+    };
+    let Some(response) = handled else {
+        switch.cut();
+        return page(500);
+    };
+    note(&shared, at, |request| request.status = Some(response.status().as_u16()));
+    response
+}
+
+/// Handles a request. Returns nothing if the client is to get no answer.
+async fn handle(shared: &Arc<Shared>, call: &Call, at: usize, epoch: &CancellationToken) -> Option<Response> {
+    if shared.is_down() {
+        return None;
+    }
+    let mut lost = false;
+    let mut cut = false;
+    let fault = shared.faults().take(&format!("{} {} {}", call.method, call.path, call.tool().unwrap_or_default()));
+    match fault {
+        None => {}
+        Some(Fault::Status(status)) => {
+            let failure = super::failure::Failure::of_status(status);
+            return Some(sent(Answer::refused(&failure, &call.correlation), &call.correlation));
+        }
+        Some(Fault::Proxy(status)) => return Some(page(status)),
+        Some(Fault::LostAnswer) => lost = true,
+        Some(Fault::LostRequest) => return None,
+        Some(Fault::Hang) => std::future::pending().await,
+        Some(Fault::Stall) => shared.world().stalled = true,
+        Some(Fault::CutStream) => cut = true,
+        Some(Fault::HugeAnswer) => {
+            let flood = flood::body(Duration::ZERO, epoch.clone());
+            return Some(([(header::CONTENT_TYPE, "application/json")], flood).into_response());
+        }
+        Some(Fault::Restart) => {
+            shared.world().restart();
+        }
+    }
+    if shared.world().stalled {
+        std::future::pending::<()>().await;
+    }
+    let begun = tokio::time::Instant::now();
+    let (answer, wait) = {
+        let mut world = shared.world();
+        let mut asked = Asked {
+            call,
+            secret: &shared.options.secret,
+            within_limit: &|| shared.is_within_limit(),
+            uptime: world.now.epoch() - shared.started.epoch(),
+            caller: None,
+        };
+        let runs_before = world.jobs.len();
+        let answer = rest::answer(&mut world, &mut asked);
+        let caller = asked.caller.clone();
+        if let Some(caller) = &caller {
+            note(shared, at, |request| {
+                request.subject = Some(caller.subject.clone());
+                request.roles.clone_from(&caller.roles);
+            });
+        }
+        shared.tend(&mut world);
+        let millis = begun.elapsed().as_secs_f64() * 1000.0;
+        world.record(rest::trail_of(call, &answer, caller.as_ref(), millis));
+        let is_long = call.tool() == Some("run_sensitivity_analysis");
+        let runs = world.jobs.len() - runs_before;
+        (answer, (is_long && runs > 0).then_some(runs))
+    };
+    if let Some(runs) = wait {
+        shared.outlasts(runs).await;
+    }
+    if lost {
+        return None;
+    }
+    match answer {
+        Answer::Stream(job) => {
+            let events = stream::events(shared.clone(), &job, cut, epoch.clone());
+            let headers = [
+                (header::CONTENT_TYPE, "text/event-stream; charset=utf-8".to_owned()),
+                (header::HeaderName::from_static("x-correlation-id"), call.correlation.clone()),
+            ];
+            Some((headers, events).into_response())
+        }
+        answer => Some(sent(answer, &call.correlation)),
+    }
+}
+
+/// Returns the line of the ledger for a request that has no answer yet.
+fn noted(shared: &Shared, call: &Call, headers: &HeaderMap, bytes: &Bytes) -> ledger::Request {
+    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
+    ledger::Request {
+        at: shared.world().now.iso(),
+        method: call.method.clone(),
+        path: call.path.clone(),
+        query: call.query.clone(),
+        tool: call.tool().map(str::to_owned),
+        subject: None,
+        roles: Vec::new(),
+        confirm: text("x-mcp-confirm"),
+        correlation: text("x-correlation-id"),
+        protocol: text("mcp-protocol-version"),
+        body: serde_json::from_slice(bytes).unwrap_or(Value::Null),
+        status: None,
+    }
+}
+
+fn note(shared: &Shared, at: usize, change: impl FnOnce(&mut ledger::Request)) {
+    let mut requests = shared.requests.lock().expect("nobody panics with the lock");
+    if let Some(request) = requests.get_mut(at) {
+        change(request);
+    }
+}
+
+/// Puts an answer on the wire.
+fn sent(answer: Answer, correlation: &str) -> Response {
+    let (status, body, headers) = match answer {
+        Answer::Json { status, body, headers } => (status, body.map(|body| body.to_string()), headers),
+        Answer::Text(text) => (200, Some(text), vec![("content-type", "text/plain; version=0.0.4".to_owned())]),
+        Answer::Stream(_) => (200, None, Vec::new()),
+    };
+    let mut response = Response::builder().status(status).header("x-correlation-id", printable(correlation));
+    if body.is_some() && !headers.iter().any(|(name, _)| *name == "content-type") {
+        response = response.header(header::CONTENT_TYPE, "application/json");
+    }
+    if status == 500 {
+        response = response.header(header::CONNECTION, "close");
+    }
+    for (name, value) in &headers {
+        response = response.header(*name, printable(value));
+    }
+    response.body(body.map_or_else(Body::empty, Body::from)).expect("a status of ours and printable headers")
+}
+
+/// Returns a text without what a header may not hold.
+fn printable(text: &str) -> String {
+    text.chars().filter(|own| (' '..='~').contains(own)).collect()
+}
+
+/// Returns the page of a proxy in front of the bridge.
+fn page(status: u16) -> Response {
+    let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let html = format!("<html><head><title>{status}</title></head><body><h1>{status}</h1></body></html>\n");
+    (status, [(header::CONTENT_TYPE, "text/html; charset=utf-8")], html).into_response()
+}
+
+/// Returns the correlation id that a request brings, or a fresh one.
+pub(crate) fn correlation(headers: &HeaderMap) -> String {
+    let sent = headers.get("x-correlation-id").and_then(|value| value.to_str().ok());
+    sent.map_or_else(fresh_id, str::to_owned)
+}
