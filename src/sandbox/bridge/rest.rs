@@ -241,7 +241,7 @@ fn route(world: &mut World, asked: &mut Asked<'_>) -> Result<Answer, Failure> {
             let caller = asked.authorize(world, &catalogue::roles(tool))?;
             tool_route(world, call, tool, &caller)
         }
-        (method, segments) => Err(no_route(method, segments)),
+        (_, segments) => Ok(no_route(segments)),
     }
 }
 
@@ -262,20 +262,19 @@ fn has_route(name: &str) -> bool {
     )
 }
 
-fn no_route(method: &str, segments: &[&str]) -> Failure {
-    let other_method = match segments {
-        [name] => {
-            has_route(name)
-                || matches!(*name, "health" | "metrics" | "get_simulation_results" | "get_simulation_snapshot")
-                || matches!(*name, "snapshot_simulation" | "restore_simulation")
-        }
-        ["mcp", "call_tool" | "list_tools" | "capabilities"] | ["audit", "events"] | ["jobs", _, "events"] => true,
-        _ => false,
+/// Answers a request that has no route, or one for another method.
+fn no_route(segments: &[&str]) -> Answer {
+    let allowed = match segments {
+        ["health" | "metrics" | "get_simulation_snapshot"] => "GET",
+        ["mcp", "list_tools" | "capabilities"] | ["audit", "events"] | ["jobs", _, "events"] => "GET",
+        ["get_simulation_results" | "snapshot_simulation" | "restore_simulation"] | ["mcp", "call_tool"] => "POST",
+        [name] if has_route(name) => "POST",
+        _ => return Answer::json(404, json!({ "detail": "Not Found" })),
     };
-    let _ = method;
-    match other_method {
-        true => Failure::bare(405, json!({ "detail": "Method Not Allowed" })),
-        false => Failure::bare(404, json!({ "detail": "Not Found" })),
+    Answer::Json {
+        status: 405,
+        body: Some(json!({ "detail": "Method Not Allowed" })),
+        headers: vec![("allow", allowed.to_owned())],
     }
 }
 

@@ -1,5 +1,6 @@
 //! The stand-in servers against the recordings, and our clients against the stand-ins.
 
+mod bridge;
 mod model;
 mod sign_in;
 mod slack;
