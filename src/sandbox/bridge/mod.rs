@@ -14,6 +14,7 @@
 
 mod arguments;
 mod catalogue;
+mod consistency;
 mod engine;
 mod failure;
 pub mod faults;

@@ -1,15 +1,11 @@
-//! The checks of the newer version: a range for each organ, rules across parameters, and patterns in a row of changes.
+//! Two checks of the newer version: a range for each organ, and patterns in a row of changes.
 
 use serde_json::{Value, json};
 
 use super::engine::Parameters;
 
 /// The path of the body weight.
-pub(crate) const WEIGHT: &str = "Organism|Weight";
-
-/// The rules across parameters, as a check of consistency names them.
-pub(crate) const RULES: [&str; 3] =
-    ["organ_volumes_vs_body_weight", "organ_blood_flows_vs_cardiac_output", "hepatic_clearance_vs_blood_flow"];
+const WEIGHT: &str = "Organism|Weight";
 
 /// A range of plausible values.
 struct Range {
@@ -95,60 +91,6 @@ pub(crate) fn in_range(path: &str, value: f64, parameters: &Parameters) -> Resul
     ))
 }
 
-/// Returns the rules across parameters that do not hold, with the rule's name.
-pub(crate) fn violations(parameters: &Parameters) -> Vec<(&'static str, String)> {
-    let of = |path: &str| parameters.get(path).map(|parameter| parameter.value);
-    let organs = |ending: &str, unit: &str| -> Vec<(String, f64)> {
-        let own = parameters.iter().filter(|(_, parameter)| parameter.unit == unit);
-        own.filter_map(|(path, parameter)| {
-            let organ = path.strip_suffix(ending)?.rsplit('|').next()?;
-            RANGES.iter().any(|range| range.key == organ).then(|| (organ.to_owned(), parameter.value))
-        })
-        .collect()
-    };
-    let mut found = Vec::new();
-    let volumes = organs("|Volume", "L");
-    let total: f64 = volumes.iter().map(|(_, volume)| volume).sum();
-    if let Some(weight) = of(WEIGHT).filter(|weight| !volumes.is_empty() && total > *weight) {
-        let each: Vec<String> = volumes.iter().map(|(organ, volume)| format!("{organ} volume={volume:.3} L")).collect();
-        let message = format!(
-            "Total organ volume ({total:.3} L) exceeds body weight ({weight:.3} kg). Organs: {}",
-            each.join(", ")
-        );
-        found.push((RULES[0], message));
-    }
-    let flows = organs("|BloodFlow", "L/min");
-    let total: f64 = flows.iter().filter(|(organ, _)| organ != "Lung").map(|(_, flow)| flow).sum();
-    let output = parameters.iter().find(|(path, _)| path.ends_with("CardiacOutput")).map(|(_, own)| own.value);
-    if let Some(output) = output.filter(|output| !flows.is_empty() && total > *output) {
-        let message = format!("Total organ blood flow ({total:.3} L/min) exceeds cardiac output ({output:.3} L/min)");
-        found.push((RULES[1], message));
-    }
-    if let (Some(clearance), Some(flow)) = (of("Organism|Liver|Clearance"), of("Organism|Liver|BloodFlow"))
-        && clearance > flow * 60.0
-    {
-        let message =
-            format!("Hepatic clearance ({clearance:.3} L/h) exceeds hepatic blood flow ({:.3} L/h)", flow * 60.0);
-        found.push((RULES[2], message));
-    }
-    found
-}
-
-/// Refuses a change with which the rules across parameters do not hold. A new body weight is not held against them, which
-/// is the platform's own surprise: the present one is.
-pub(crate) fn consistent(path: &str, value: f64, parameters: &Parameters) -> Result<(), String> {
-    let mut after = parameters.clone();
-    if path != WEIGHT
-        && let Some(parameter) = after.get_mut(path)
-    {
-        parameter.value = value;
-    }
-    match violations(&after).into_iter().next() {
-        Some((_, message)) => Err(format!("Cross-parameter consistency violation: {message}")),
-        None => Ok(()),
-    }
-}
-
 /// A change that was made.
 #[derive(Clone, Debug)]
 pub(crate) struct Change {
@@ -232,14 +174,5 @@ mod tests {
         let misfire = in_range("Organism|Kidney|GFR", 0.12, &parameters).unwrap_err();
         assert!(misfire.ends_with("[0.1240, 0.6000] L"), "{misfire}");
         assert!(in_range("Dose", 1e9, &parameters).is_ok());
-    }
-
-    #[test]
-    fn a_weight_below_the_organs_blocks_every_later_change() {
-        let mut parameters = models::recorded();
-        assert!(consistent(WEIGHT, 1.0, &parameters).is_ok());
-        parameters.get_mut(WEIGHT).unwrap().value = 1.0;
-        assert!(consistent("Dose", 100.0, &parameters).is_err());
-        assert!(consistent(WEIGHT, 70.0, &parameters).is_err());
     }
 }

@@ -435,9 +435,8 @@ pub(crate) fn confirmed_call(
         return Err(arguments::refuse_call(issue));
     }
     let key = key.filter(|_| matches!(name, "run_simulation" | "run_population_simulation"));
-    let own = key.map(|key| (name.to_owned(), key.to_owned()));
-    let payload = digest(&arguments.to_string());
-    if let Some((before, job)) = own.as_ref().and_then(|own| world.keys.get(own)).cloned() {
+    let payload = digest(&format!("{name} {arguments}"));
+    if let Some((before, job)) = key.and_then(|key| world.keys.get(key)).cloned() {
         if before != payload {
             let message = format!("Idempotency key reused with different payload for {name}");
             let hint = "Reuse the same payload for this key or choose a new idempotency key.";
@@ -448,8 +447,8 @@ pub(crate) fn confirmed_call(
         }
     }
     let content = tools::call(world, name, arguments, Via::Call)?;
-    if let (Some(own), Some(job)) = (own, content["jobId"].as_str()) {
-        world.keys.insert(own, (payload, job.to_owned()));
+    if let (Some(key), Some(job)) = (key, content["jobId"].as_str()) {
+        world.keys.insert(key.to_owned(), (payload, job.to_owned()));
     }
     if let Some(at) = noted {
         world.critical[at].done = true;

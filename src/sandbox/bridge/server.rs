@@ -1,7 +1,6 @@
 //! The stand-in on the wire: reads a request, lets faults happen, asks the world, keeps the ledger, answers.
 
 use std::{
-    collections::VecDeque,
     net::SocketAddr,
     sync::{Arc, Mutex, MutexGuard},
     time::Duration,
@@ -46,7 +45,8 @@ pub(crate) struct Shared {
     world: Mutex<World>,
     faults: Mutex<Faults>,
     requests: Mutex<Vec<ledger::Request>>,
-    recent: Mutex<VecDeque<i64>>,
+    /// The beginning of the present minute, and the requests in it.
+    window: Mutex<(i64, usize)>,
     down: Mutex<bool>,
     /// Ends with the present run of the bridge; a restart begins another one.
     epoch: Mutex<CancellationToken>,
@@ -69,7 +69,7 @@ impl Shared {
             world: Mutex::new(World::new(options.version, options.backend, options.scheduler, options.run_takes)),
             faults: Mutex::default(),
             requests: Mutex::default(),
-            recent: Mutex::default(),
+            window: Mutex::default(),
             down: Mutex::new(false),
             epoch: Mutex::new(stop.child_token()),
             released: Notify::new(),
@@ -143,14 +143,12 @@ impl Shared {
     /// Returns true if one request more is within the limit.
     fn is_within_limit(&self) -> bool {
         let now = self.options.clock.now().millis();
-        let mut recent = self.recent.lock().expect("nobody panics with the lock");
-        while recent.front().is_some_and(|at| at + MINUTE <= now) {
-            recent.pop_front();
+        let mut window = self.window.lock().expect("nobody panics with the lock");
+        if window.0 + MINUTE < now {
+            *window = (now, 0);
         }
-        let within = recent.len() < self.options.rate_limit;
-        if within {
-            recent.push_back(now);
-        }
+        let within = window.1 < self.options.rate_limit;
+        window.1 += usize::from(within);
         within
     }
 

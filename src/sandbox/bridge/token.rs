@@ -24,7 +24,7 @@ pub(crate) struct Caller {
 impl Caller {
     /// Returns true if one of the caller's roles is among these.
     pub(crate) fn is_any_of(&self, roles: &[Role]) -> bool {
-        roles.iter().any(|role| self.roles.iter().any(|own| own == role.name()))
+        roles.iter().any(|role| self.roles.iter().any(|own| own.eq_ignore_ascii_case(role.name())))
     }
 }
 
@@ -49,6 +49,9 @@ pub(crate) fn read(authorization: Option<&str>, secret: &str, now: i64) -> Resul
     }
     if claims["nbf"].as_i64().is_some_and(|from| from > now + SKEW) {
         return Err(Failure::unauthorized("Invalid dev token: The token is not yet valid (nbf)"));
+    }
+    if claims["iat"].as_i64().is_some_and(|made| made > now + SKEW) {
+        return Err(Failure::unauthorized("Token issued in the future"));
     }
     let Some(subject) = claims["sub"].as_str().filter(|subject| !subject.is_empty()) else {
         return Err(Failure::unauthorized("Token missing subject"));

@@ -97,8 +97,8 @@ pub(crate) struct World {
     pub(crate) populations: HashMap<String, Population>,
     /// The jobs in the order of their submission.
     pub(crate) jobs: Vec<Job>,
-    /// The keys of calls that must not be done twice: tool and key, with the digest of the arguments and the job.
-    pub(crate) keys: HashMap<(String, String), (String, String)>,
+    /// The keys of calls that must not be done twice, with the digest of tool and arguments, and the job.
+    pub(crate) keys: HashMap<String, (String, String)>,
     /// The snapshots, oldest first.
     pub(crate) snapshots: Vec<Snapshot>,
     /// The trail, oldest first.

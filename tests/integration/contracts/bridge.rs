@@ -6,7 +6,7 @@
 mod behaviour;
 mod replay;
 
-use countersign_sandbox::bridge::{Backend, Options, Version};
+use countersign::sandbox::bridge::{Backend, Options, Version};
 use serde_json::json;
 
 use self::replay::Replay;
@@ -30,7 +30,7 @@ async fn every_recording_of_the_older_version_is_answered() {
     let options = Options { version: Version::V01, backend: Backend::Memory, scheduler: true, ..Options::default() };
     let mut replay = Replay::of("bridge-0.1", options).await;
     replay.bridge.hold_jobs();
-    let now = replay.now();
+    let now = jiff::Timestamp::now().as_second();
     replay.other_token(5, "abc.def.ghi".to_owned());
     let expired = replay.bridge.signed(&json!({ "sub": "alice", "roles": ["viewer"], "exp": now - 3600 }));
     replay.other_token(6, expired);

@@ -6,6 +6,7 @@ use super::{
     super::{
         Backend, Version,
         arguments::{as_number, text, value_error},
+        consistency::{self, Proposed},
         engine::Parameter,
         failure::Failure,
         plausible::{self, Change},
@@ -125,7 +126,7 @@ pub(super) fn set(world: &mut World, arguments: &Value) -> Result<Value, Failure
             value += present.value;
         }
         plausible::in_range(path, value, &simulation.parameters).map_err(refuse)?;
-        plausible::consistent(path, value, &simulation.parameters).map_err(refuse)?;
+        consistency::check(Proposed { path, value, unit }, &simulation.parameters).map_err(refuse)?;
     }
     if backend != Backend::Memory {
         let Some(present) = &before else {

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::{
     super::{
         arguments::text,
+        consistency,
         failure::Failure,
         plausible,
         world::{Simulation, World},
@@ -20,17 +21,15 @@ fn loaded<'a>(world: &'a mut World, arguments: &Value) -> Result<&'a mut Simulat
 /// Checks the rules across parameters.
 pub(super) fn consistency(world: &mut World, arguments: &Value) -> Result<Value, Failure> {
     let simulation = loaded(world, arguments)?;
-    let violations = plausible::violations(&simulation.parameters);
+    let violations = consistency::violations(&simulation.parameters);
     let summary = match violations.len() {
         0 => "All checked consistency rules passed.".to_owned(),
-        1 => "1 consistency rule is violated.".to_owned(),
-        count => format!("{count} consistency rules are violated."),
+        count => format!("{count} cross-parameter consistency violation(s) detected."),
     };
-    let shown: Vec<String> = violations.into_iter().map(|(_, message)| message).collect();
     Ok(json!({
         "tool": "run_parameter_consistency_check", "contractVersion": CONTRACT, "simulationId": simulation.id,
-        "ok": shown.is_empty(), "violationCount": shown.len(), "violations": shown, "summary": summary,
-        "checkedRules": plausible::RULES,
+        "ok": violations.is_empty(), "violationCount": violations.len(), "violations": violations, "summary": summary,
+        "checkedRules": consistency::RULES,
         "parameterSweepReview": plausible::sweep_review(&simulation.id, &simulation.changes),
     }))
 }
@@ -38,8 +37,7 @@ pub(super) fn consistency(world: &mut World, arguments: &Value) -> Result<Value,
 /// Checks that a run of the simulation would be accepted.
 pub(super) fn request(world: &mut World, arguments: &Value) -> Result<Value, Failure> {
     let simulation = loaded(world, arguments)?;
-    let problems: Vec<String> =
-        plausible::violations(&simulation.parameters).into_iter().map(|(_, message)| message).collect();
+    let problems = consistency::violations(&simulation.parameters);
     let verdict = if problems.is_empty() { "valid" } else { "invalid" };
     Ok(json!({
         "tool": "validate_simulation_request", "contractVersion": CONTRACT, "simulationId": simulation.id,
@@ -54,7 +52,7 @@ pub(super) fn request(world: &mut World, arguments: &Value) -> Result<Value, Fai
 pub(super) fn verification(world: &mut World, arguments: &Value) -> Result<Value, Failure> {
     let generated = world.now.whole();
     let simulation = loaded(world, arguments)?;
-    let ok = plausible::violations(&simulation.parameters).is_empty();
+    let ok = consistency::violations(&simulation.parameters).is_empty();
     let status = if ok { "passed" } else { "failed" };
     Ok(json!({
         "tool": "run_verification_checks", "contractVersion": CONTRACT, "simulationId": simulation.id, "backend": null,

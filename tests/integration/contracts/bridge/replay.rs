@@ -9,7 +9,7 @@
 use std::{collections::HashMap, path::PathBuf, time::Duration};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use countersign_sandbox::bridge::{Bridge, Options, Role};
+use countersign::sandbox::bridge::{Bridge, Options, Role};
 use futures_util::StreamExt as _;
 use reqwest::{Method, Response};
 use serde_json::{Value, json};
@@ -54,10 +54,12 @@ impl Replay {
             serde_json::from_str(&std::fs::read_to_string(whole.join(name)).unwrap()).unwrap()
         };
         let index = read("index.json");
+        let files = std::fs::read_dir(&whole).unwrap().count() - 1;
+        assert_eq!(index.as_array().unwrap().len(), files, "the index of {folder} names every recording");
         let names = index.as_array().unwrap().iter().map(|row| row["file"].as_str().unwrap().to_owned());
         Self {
             bridge: Bridge::with(options).await.unwrap(),
-            http: reqwest::Client::builder().timeout(Duration::from_secs(2)).build().unwrap(),
+            http: reqwest::Client::new(),
             folder,
             recordings: names.map(|name| (name.clone(), read(&name))).collect(),
             played: 0,
@@ -69,11 +71,6 @@ impl Replay {
     /// Goes on with another bridge, which remembers nothing.
     pub(super) async fn continues_with(&mut self, options: Options) {
         self.bridge = Bridge::with(options).await.unwrap();
-    }
-
-    /// Returns the seconds since 1970, as the bridge's health tells them.
-    pub(super) fn now(&self) -> i64 {
-        jiff::Timestamp::now().as_second()
     }
 
     /// Says which token the recording with that number was made with.
@@ -112,7 +109,8 @@ impl Replay {
             self.play_stream(name, request, expected).await;
             return;
         }
-        let response = self.send(number, request).await;
+        let patience = Duration::from_millis(if expected["status"].is_null() { 500 } else { 20_000 });
+        let response = self.send(number, request, patience).await;
         if expected["status"].is_null() {
             assert!(response.is_err(), "{name}: nothing was to be answered");
             return;
@@ -147,7 +145,7 @@ impl Replay {
         if wanted.len() == 1 && under_way {
             self.go_on();
         }
-        let response = self.send(0, request).await.unwrap();
+        let response = self.send(0, request, Duration::from_secs(20)).await.unwrap();
         assert_eq!(response.status(), 200, "{name}");
         self.compare_headers(name, expected, &response);
         let mut pieces = response.bytes_stream();
@@ -169,7 +167,7 @@ impl Replay {
         self.bridge.hold_jobs();
     }
 
-    async fn send(&self, number: u32, request: &Value) -> Result<Response, reqwest::Error> {
+    async fn send(&self, number: u32, request: &Value, patience: Duration) -> Result<Response, reqwest::Error> {
         let method = Method::from_bytes(request["method"].as_str().unwrap().as_bytes()).unwrap();
         let path = self.translate(&request["path"]);
         let mut sent = self.http.request(method, format!("{}{}", self.bridge.url(), path.as_str().unwrap()));
@@ -189,7 +187,7 @@ impl Replay {
             Value::String(broken) => sent.body(broken),
             body => sent.body(body.to_string()),
         };
-        sent.send().await
+        sent.timeout(patience).send().await
     }
 
     fn compare_headers(&mut self, name: &str, expected: &Value, response: &Response) {
@@ -257,7 +255,9 @@ impl Replay {
 
     fn compare_tables(&mut self, recorded: &str, ours: &str, at: &str) -> Result<(), String> {
         let cell = |text: &str| text.parse::<f64>().map_or_else(|_| json!(text), |number| json!(number));
-        let rows = |text: &str| -> Value { text.split("\r\n").map(|row| row.split(',').map(cell).collect::<Value>()).collect() };
+        let rows = |text: &str| -> Value {
+            text.split("\r\n").map(|row| row.split(',').map(cell).collect::<Value>()).collect()
+        };
         self.compare(&rows(recorded), &rows(ours), &format!("{at}(table)"))
     }
 
