@@ -72,6 +72,10 @@ impl Failure {
             403 => Self::forbidden(),
             404 => Self::not_found("Not found"),
             409 => Self::conflict("The resource is in use"),
+            422 => {
+                let problem = json!({ "type": "missing", "loc": ["body"], "msg": "Field required", "input": {} });
+                Self::bare(422, json!({ "detail": [problem] }))
+            }
             428 => Self::unconfirmed("Critical tool call requires explicit confirmation.", ""),
             429 => Self::new(429, "InternalError", "Rate limit exceeded"),
             502 => Self::new(502, "InteropError", "The model engine failed"),

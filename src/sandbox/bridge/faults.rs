@@ -4,7 +4,7 @@
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// The request is refused with this status in the bridge's envelope, and has no effect. After a 500 the connection
-    /// closes.
+    /// closes. MCP has codes of its own for it.
     Status(u16),
     /// A proxy in front answers with this status and a page; the bridge never sees the request.
     Proxy(u16),

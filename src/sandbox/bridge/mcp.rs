@@ -6,7 +6,7 @@ use super::{
     Role, catalogue,
     failure::Failure,
     models, pages,
-    rest::{Answer, Asked, Said, Sent, confirmed_call},
+    rest::{Answer, Asked, Call, Said, Sent, confirmed_call},
     world::World,
 };
 
@@ -30,7 +30,7 @@ impl Error {
     fn of(failure: &Failure) -> Self {
         match failure.status {
             403 => Self::new(-32001, failure.message.clone()),
-            409 | 428 => Self::new(-32002, failure.message.clone()),
+            409 | 428 | 502..=504 => Self::new(-32002, failure.message.clone()),
             404 => Self::new(-32601, failure.message.clone()),
             status => Self {
                 status: 500,
@@ -51,6 +51,15 @@ impl Error {
         }
         Answer::json(self.status, body)
     }
+}
+
+/// Refuses a request before it is looked at.
+pub(crate) fn refused(failure: &Failure, call: &Call) -> Answer {
+    let id = match &call.body {
+        Sent::Json(request) => request.get("id"),
+        Sent::Nothing | Sent::Broken => None,
+    };
+    Error::of(failure).answer(id)
 }
 
 /// Answers a request to the MCP endpoint.

@@ -33,7 +33,7 @@ mod token;
 mod tools;
 mod world;
 
-use std::{net::SocketAddr, sync::Arc, time::Duration};
+use std::{net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
 use countersign_core::clock::{Clock, SystemClock};
 use serde_json::{Value, json};
@@ -124,6 +124,8 @@ pub struct Options {
     pub run_takes: Duration,
     /// The time between two looks at a job that is followed.
     pub look_every: Duration,
+    /// The file that each request is appended to as a line of JSON.
+    pub ledger_file: Option<PathBuf>,
     /// The clock.
     pub clock: Arc<dyn Clock>,
 }
@@ -139,8 +141,16 @@ impl Default for Options {
             rate_limit: 120,
             run_takes: Duration::ZERO,
             look_every: Duration::from_millis(250),
+            ledger_file: None,
             clock: Arc::new(SystemClock),
         }
+    }
+}
+
+impl Options {
+    /// Returns the options of a bridge without a limit of requests and with short looks at jobs.
+    pub fn quick(version: Version) -> Self {
+        Self { version, rate_limit: usize::MAX, look_every: Duration::from_millis(20), ..Self::default() }
     }
 }
 
@@ -152,25 +162,23 @@ pub struct Bridge {
 }
 
 impl Bridge {
-    /// Starts a bridge of a version with the demo models, without a limit of requests, and with short looks at jobs.
+    /// Starts a bridge of a version with the demo models and [`Options::quick`].
     ///
     /// # Panics
     ///
     /// If no port is free.
     pub async fn start(version: Version) -> Self {
-        let look_every = Duration::from_millis(20);
-        let options = Options { version, rate_limit: usize::MAX, look_every, ..Options::default() };
-        Self::with(options).await.expect("a port is free")
+        Self::with(Options::quick(version)).await.expect("a port is free")
     }
 
     /// Starts a bridge with options.
     ///
     /// # Errors
     ///
-    /// If the port is taken.
+    /// If the port is taken or the file cannot be opened.
     pub async fn with(options: Options) -> std::io::Result<Self> {
         let (door, address) = server::bind(options.port).await?;
-        let shared = Arc::new(Shared::new(options));
+        let shared = Arc::new(Shared::open(options)?);
         tokio::spawn(server::serve(door, shared.clone()));
         Ok(Self { address, shared })
     }
@@ -209,7 +217,7 @@ impl Bridge {
 
     /// Returns every request so far.
     pub fn requests(&self) -> Vec<Request> {
-        self.shared.requests()
+        self.shared.ledger.requests()
     }
 
     /// Returns every call of a critical tool so far, in their order.
@@ -248,6 +256,11 @@ impl Bridge {
     /// Takes every job to its end, and holds none any longer.
     pub fn finish_jobs(&self) {
         self.shared.finish_jobs();
+    }
+
+    /// Lets jobs go on by themselves again.
+    pub fn release_jobs(&self) {
+        self.shared.release_jobs();
     }
 
     /// Takes the oldest job that is not at its end there, and goes on holding the others. Returns its id.

@@ -19,9 +19,12 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Fault, Options,
+    Fault, Options, Version,
+    failure::Failure,
     faults::Faults,
-    fresh_id, ledger,
+    fresh_id,
+    ledger::{self, Ledger},
+    mcp,
     moment::Moment,
     rest::{self, Answer, Asked, Call},
     stream,
@@ -44,7 +47,8 @@ pub(crate) struct Shared {
     pub(crate) options: Options,
     world: Mutex<World>,
     faults: Mutex<Faults>,
-    requests: Mutex<Vec<ledger::Request>>,
+    /// Every request.
+    pub(crate) ledger: Ledger,
     /// The beginning of the present minute, and the requests in it.
     window: Mutex<(i64, usize)>,
     down: Mutex<bool>,
@@ -63,12 +67,12 @@ impl std::fmt::Debug for Shared {
 
 impl Shared {
     /// Returns a bridge that nobody has called.
-    pub(crate) fn new(options: Options) -> Self {
+    pub(crate) fn open(options: Options) -> std::io::Result<Self> {
         let stop = CancellationToken::new();
-        Self {
+        Ok(Self {
             world: Mutex::new(World::new(options.version, options.backend, options.scheduler, options.run_takes)),
             faults: Mutex::default(),
-            requests: Mutex::default(),
+            ledger: Ledger::open(options.ledger_file.as_deref())?,
             window: Mutex::default(),
             down: Mutex::new(false),
             epoch: Mutex::new(stop.child_token()),
@@ -76,7 +80,7 @@ impl Shared {
             stop,
             started: Moment(options.clock.now().millis() * 1000),
             options,
-        }
+        })
     }
 
     /// Locks the world, with the clock set.
@@ -89,11 +93,6 @@ impl Shared {
     /// Locks the faults.
     pub(crate) fn faults(&self) -> MutexGuard<'_, Faults> {
         self.faults.lock().expect("nobody panics with the lock")
-    }
-
-    /// Returns every request so far.
-    pub(crate) fn requests(&self) -> Vec<ledger::Request> {
-        self.requests.lock().expect("nobody panics with the lock").clone()
     }
 
     /// Ends the server.
@@ -126,6 +125,15 @@ impl Shared {
         let mut world = self.world();
         world.held = false;
         world.finish_all();
+        drop(world);
+        self.released.notify_waiters();
+    }
+
+    /// Lets jobs go on by themselves again.
+    pub(crate) fn release_jobs(self: &Arc<Self>) {
+        let mut world = self.world();
+        world.held = false;
+        self.tend(&mut world);
         drop(world);
         self.released.notify_waiters();
     }
@@ -230,21 +238,18 @@ async fn answer(
     let (head, body) = request.into_parts();
     let Ok(bytes) = to_bytes(body, BODY_LIMIT).await else { return page(413) };
     let call = Call::read(&head.method, &head.uri, &head.headers, &bytes);
-    let at = shared.requests.lock().expect("nobody panics with the lock").len();
-    let noted = noted(&shared, &call, &head.headers, &bytes);
-    shared.requests.lock().expect("nobody panics with the lock").push(noted);
+    let at = shared.ledger.arrived(noted(&shared, &call, &head.headers, &bytes));
 
     let epoch = shared.epoch();
     let handled = tokio::select! {
         () = epoch.cancelled() => None,
         handled = handle(&shared, &call, at, &epoch) => handled,
     };
-    let Some(response) = handled else {
+    shared.ledger.ended(at, handled.as_ref().map(|response| response.status().as_u16()));
+    handled.unwrap_or_else(|| {
         switch.cut();
-        return page(500);
-    };
-    note(&shared, at, |request| request.status = Some(response.status().as_u16()));
-    response
+        page(500)
+    })
 }
 
 /// Handles a request. Returns nothing if the client is to get no answer.
@@ -258,8 +263,13 @@ async fn handle(shared: &Arc<Shared>, call: &Call, at: usize, epoch: &Cancellati
     match fault {
         None => {}
         Some(Fault::Status(status)) => {
-            let failure = super::failure::Failure::of_status(status);
-            return Some(sent(Answer::refused(&failure, &call.correlation), &call.correlation));
+            let failure = Failure::of_status(status);
+            let is_mcp = call.path == "/mcp" && shared.options.version == Version::V05;
+            let refused = match is_mcp {
+                true => mcp::refused(&failure, call),
+                false => Answer::refused(&failure, &call.correlation),
+            };
+            return Some(sent(refused, &call.correlation));
         }
         Some(Fault::Proxy(status)) => return Some(page(status)),
         Some(Fault::LostAnswer) => lost = true,
@@ -292,7 +302,7 @@ async fn handle(shared: &Arc<Shared>, call: &Call, at: usize, epoch: &Cancellati
         let answer = rest::answer(&mut world, &mut asked);
         let caller = asked.caller.clone();
         if let Some(caller) = &caller {
-            note(shared, at, |request| {
+            shared.ledger.note(at, |request| {
                 request.subject = Some(caller.subject.clone());
                 request.roles.clone_from(&caller.roles);
             });
@@ -339,13 +349,6 @@ fn noted(shared: &Shared, call: &Call, headers: &HeaderMap, bytes: &Bytes) -> le
         protocol: text("mcp-protocol-version"),
         body: serde_json::from_slice(bytes).unwrap_or(Value::Null),
         status: None,
-    }
-}
-
-fn note(shared: &Shared, at: usize, change: impl FnOnce(&mut ledger::Request)) {
-    let mut requests = shared.requests.lock().expect("nobody panics with the lock");
-    if let Some(request) = requests.get_mut(at) {
-        change(request);
     }
 }
 
