@@ -3,9 +3,10 @@
 //! Everything here happens at once; the waiting in between is the server's. A run is computed at its start, from the
 //! parameters as they stand then, and its results appear at its end.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use serde_json::{Value, json};
+use tokio::sync::Notify;
 
 use super::{
     Backend,
@@ -106,6 +107,8 @@ pub(crate) struct Job {
     pub(crate) external: Option<String>,
     /// True while something waits for its end.
     pub(crate) timed: bool,
+    /// Tells those who follow the job that its state changed.
+    pub(crate) news: Arc<Notify>,
     outcome: Option<Result<Yield, String>>,
 }
 
@@ -186,6 +189,7 @@ impl World {
             cancel_requested: false,
             external,
             timed: false,
+            news: Arc::default(),
             outcome: None,
         });
         self.start_next();
@@ -222,6 +226,7 @@ impl World {
         let parameters = self.simulation(&simulation).map(|own| own.parameters.clone()).unwrap_or_default();
         let outcome = self.compute(&simulation, &results, attempts, &work, &parameters);
         self.jobs[at].outcome = Some(outcome);
+        self.jobs[at].news.notify_waiters();
     }
 
     fn compute(
@@ -319,6 +324,7 @@ impl World {
         };
         let job = &mut self.jobs[at];
         (job.status, job.error, job.finished) = (status, error, Some(now));
+        job.news.notify_waiters();
     }
 
     /// Cancels a job. Returns its state at that moment.
@@ -333,6 +339,7 @@ impl World {
                 self.stalled = true;
             } else {
                 (job.status, job.finished) = (Status::Cancelled, Some(now));
+                job.news.notify_waiters();
             }
         }
         Some(self.jobs[at].status)
@@ -344,6 +351,7 @@ impl World {
         for job in self.jobs.iter_mut().filter(|job| !job.status.is_final()) {
             (job.status, job.finished, job.outcome) = (Status::Failed, Some(now), None);
             job.error = Some("Job service restarted before completion".to_owned());
+            job.news.notify_waiters();
         }
     }
 
