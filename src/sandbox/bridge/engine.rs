@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 /// The name of the only series that the engine gives.
@@ -15,7 +16,7 @@ pub(crate) const PLASMA: &str = "VenousBlood|Plasma|Concentration";
 const STEPS: u32 = 48;
 
 /// A parameter of a loaded simulation.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Parameter {
     /// The value.
     pub(crate) value: f64,

@@ -5,6 +5,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
@@ -23,7 +24,8 @@ const WORKERS: usize = 2;
 pub(crate) const TIME_LIMIT: f64 = 300.0;
 
 /// The state of a job.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub(crate) enum Status {
     /// It waits for a worker.
     Queued,
@@ -59,7 +61,8 @@ impl Status {
 }
 
 /// The work of a job.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub(crate) enum Work {
     /// One run of a simulation.
     Run,
@@ -75,7 +78,7 @@ enum Yield {
 }
 
 /// The record of a job.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Job {
     /// The id.
     pub(crate) id: String,
@@ -106,9 +109,12 @@ pub(crate) struct Job {
     /// The number in the queueing scheduler.
     pub(crate) external: Option<String>,
     /// True while something waits for its end.
+    #[serde(skip)]
     pub(crate) timed: bool,
     /// Tells those who follow the job that its state changed.
+    #[serde(skip)]
     pub(crate) news: Arc<Notify>,
+    #[serde(skip)]
     outcome: Option<Result<Yield, String>>,
 }
 

@@ -124,6 +124,8 @@ pub struct Options {
     pub run_takes: Duration,
     /// The time between two looks at a job that is followed.
     pub look_every: Duration,
+    /// The file that jobs and snapshots are kept in; a restart without one forgets them with the process.
+    pub persist: Option<PathBuf>,
     /// The file that each request is appended to as a line of JSON.
     pub ledger_file: Option<PathBuf>,
     /// The clock.
@@ -141,6 +143,7 @@ impl Default for Options {
             rate_limit: 120,
             run_takes: Duration::ZERO,
             look_every: Duration::from_millis(250),
+            persist: None,
             ledger_file: None,
             clock: Arc::new(SystemClock),
         }
@@ -175,7 +178,7 @@ impl Bridge {
     ///
     /// # Errors
     ///
-    /// If the port is taken or the file cannot be opened.
+    /// If the port is taken or one of the files cannot be used.
     pub async fn with(options: Options) -> std::io::Result<Self> {
         let (door, address) = server::bind(options.port).await?;
         let shared = Arc::new(Shared::open(options)?);

@@ -1,7 +1,9 @@
 //! Moments in microseconds, in the four spellings of the bridge.
 
+use serde::{Deserialize, Serialize};
+
 /// A moment, in microseconds since 1970-01-01 00:00 UTC.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct Moment(pub(crate) i64);
 
 impl Moment {

@@ -2,6 +2,7 @@
 
 use std::{
     net::SocketAddr,
+    path::Path,
     sync::{Arc, Mutex, MutexGuard},
     time::Duration,
 };
@@ -13,6 +14,7 @@ use axum::{
     http::{HeaderMap, StatusCode, header},
     response::{IntoResponse as _, Response},
 };
+use countersign_core::private_file;
 use countersign_wire::this_machine;
 use serde_json::Value;
 use tokio::sync::Notify;
@@ -28,7 +30,7 @@ use super::{
     moment::Moment,
     rest::{self, Answer, Asked, Call},
     stream,
-    world::World,
+    world::{OnDisk, World},
 };
 use crate::{
     connection::{Door, Switch},
@@ -69,8 +71,13 @@ impl Shared {
     /// Returns a bridge that nobody has called.
     pub(crate) fn open(options: Options) -> std::io::Result<Self> {
         let stop = CancellationToken::new();
+        let mut world = World::new(options.version, options.backend, options.scheduler, options.run_takes);
+        world.tick(options.clock.now().millis());
+        if let Some(kept) = options.persist.as_deref().map(kept).transpose()? {
+            world.resume(kept);
+        }
         Ok(Self {
-            world: Mutex::new(World::new(options.version, options.backend, options.scheduler, options.run_takes)),
+            world: Mutex::new(world),
             faults: Mutex::default(),
             ledger: Ledger::open(options.ledger_file.as_deref())?,
             window: Mutex::default(),
@@ -115,7 +122,10 @@ impl Shared {
 
     /// Ends the present run of the bridge and begins another one.
     pub(crate) fn restart(&self) {
-        self.world().restart();
+        let mut world = self.world();
+        world.restart();
+        self.save(&world);
+        drop(world);
         let next = self.stop.child_token();
         std::mem::replace(&mut *self.epoch.lock().expect("nobody panics with the lock"), next).cancel();
     }
@@ -125,6 +135,7 @@ impl Shared {
         let mut world = self.world();
         world.held = false;
         world.finish_all();
+        self.save(&world);
         drop(world);
         self.released.notify_waiters();
     }
@@ -145,6 +156,7 @@ impl Shared {
         while world.job(&id).is_some_and(|job| !job.status.is_final()) {
             world.advance(&id);
         }
+        self.save(&world);
         Some(id)
     }
 
@@ -197,6 +209,18 @@ impl Shared {
             world.advance(id);
         }
         self.tend(&mut world);
+        self.save(&world);
+    }
+
+    /// Writes what is kept on disk.
+    fn save(&self, world: &World) {
+        let Some(path) = &self.options.persist else { return };
+        let beside = path.with_extension("tmp");
+        let kept = serde_json::to_vec(&world.on_disk()).expect("plain JSON");
+        let written = private_file::write(&beside, &kept).and_then(|()| std::fs::rename(&beside, path));
+        if let Err(error) = written {
+            tracing::error!(%error, "cannot save the jobs of the sandbox bridge");
+        }
     }
 
     /// Waits as long as the call does: a sensitivity run answers when its last scenario is done.
@@ -210,6 +234,15 @@ impl Shared {
             }
             released.await;
         }
+    }
+}
+
+/// Reads what was kept on disk; nothing if there is no file yet.
+fn kept(path: &Path) -> std::io::Result<OnDisk> {
+    match std::fs::read(path) {
+        Ok(bytes) => Ok(serde_json::from_slice(&bytes)?),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(OnDisk::default()),
+        Err(error) => Err(error),
     }
 }
 
@@ -308,6 +341,9 @@ async fn handle(shared: &Arc<Shared>, call: &Call, at: usize, epoch: &Cancellati
             });
         }
         shared.tend(&mut world);
+        if call.method == "POST" {
+            shared.save(&world);
+        }
         let millis = begun.elapsed().as_secs_f64() * 1000.0;
         world.record(rest::trail_of(call, &answer, caller.as_ref(), millis));
         let is_long = call.tool() == Some("run_sensitivity_analysis");

@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
@@ -52,7 +53,7 @@ pub(crate) struct Population {
 }
 
 /// A snapshot of the parameters.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Snapshot {
     /// The id.
     pub(crate) id: String,
@@ -74,6 +75,14 @@ impl Snapshot {
             "hash": self.hash,
         })
     }
+}
+
+/// The part of the memory that the bridge keeps on disk.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(crate) struct OnDisk {
+    jobs: Vec<Job>,
+    keys: HashMap<String, (String, String)>,
+    snapshots: Vec<Snapshot>,
 }
 
 /// Everything that the bridge remembers.
@@ -134,6 +143,17 @@ impl World {
             held: false,
             stalled: false,
         }
+    }
+
+    /// Returns what is kept on disk.
+    pub(crate) fn on_disk(&self) -> OnDisk {
+        OnDisk { jobs: self.jobs.clone(), keys: self.keys.clone(), snapshots: self.snapshots.clone() }
+    }
+
+    /// Takes up what was kept on disk, as a restart does.
+    pub(crate) fn resume(&mut self, kept: OnDisk) {
+        (self.jobs, self.keys, self.snapshots) = (kept.jobs, kept.keys, kept.snapshots);
+        self.abandon_jobs();
     }
 
     /// Sets the clock, which never stands still between two looks.

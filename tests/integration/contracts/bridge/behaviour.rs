@@ -193,6 +193,41 @@ async fn a_stream_is_cut_or_broken_and_the_status_still_tells_the_end() {
 }
 
 #[tokio::test]
+async fn jobs_and_snapshots_outlast_the_process_and_simulations_do_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = || {
+        let (persist, ledger_file) = (folder.path().join("bridge.json"), folder.path().join("bridge.jsonl"));
+        Options { persist: Some(persist), ledger_file: Some(ledger_file), ..Options::quick(Version::V05) }
+    };
+    let bridge = Bridge::with(options()).await.unwrap();
+    let caller = Caller::of(&bridge);
+    caller.loads("demo").await;
+    caller.sets("demo", "Dose", 150.0, "mg").await;
+    caller.peak("demo", "done").await;
+    bridge.hold_jobs();
+    let call = json!({
+        "tool": "run_simulation", "arguments": { "simulationId": "demo" }, "critical": true, "idempotencyKey": "k",
+    });
+    let started = caller.calls("/mcp/call_tool", call.clone()).await["structuredContent"].clone();
+    drop(bridge);
+
+    let bridge = Bridge::with(options()).await.unwrap();
+    let caller = Caller::of(&bridge);
+    let states: Vec<String> = bridge.jobs().into_iter().map(|(_, state)| state).collect();
+    assert_eq!(states, ["succeeded", "failed"]);
+    let again = caller.calls("/mcp/call_tool", call).await["structuredContent"].clone();
+    assert_eq!(again["jobId"], started["jobId"], "the key is remembered");
+    assert_eq!(bridge.simulations(), [] as [&str; 0]);
+    caller.loads("demo").await;
+    caller.calls("/restore_simulation", json!({ "simulationId": "demo" })).await;
+    assert_eq!(bridge.parameter("demo", "Dose"), Some((100.0, "mg".to_owned())));
+    let ledger = std::fs::read_to_string(folder.path().join("bridge.jsonl")).unwrap();
+    let lines: Vec<Value> = ledger.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert!(lines.iter().all(|line| line["status"].is_number()));
+    assert_eq!(lines.iter().filter(|line| line["tool"] == "load_simulation").count(), 2);
+}
+
+#[tokio::test]
 async fn the_audit_holds_every_critical_call_with_its_caller_and_its_digest() {
     let bridge = Bridge::start(Version::V05).await;
     let caller = Caller::of(&bridge);
