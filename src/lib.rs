@@ -30,6 +30,7 @@
 //! | [`conversation`] | joins Slack and the engine, in six rooms: [`runtime`](conversation::runtime) moves the work, [`surfaces`](conversation::surfaces) are the Home tab and shortcuts, [`commands`](conversation::commands) quick answers, [`approvals`](conversation::approvals) decisions, [`record`](conversation::record) what is kept of the past, [`presentation`](conversation::presentation) how things look | [`conversation`] |
 //! | [`assistant`] | the chat graph: its state, its nodes, its prompts | [`assistant::graph`] |
 //! | [`experiments`] | the capability for A/B experiments on UpGrade, in `src/capabilities/experiments` | [`experiments::Experiments`] |
+//! | [`simulation`] | the capability for pharmacokinetic simulations behind a bridge, in `src/capabilities/simulation` | [`simulation::Simulation`] |
 //! | [`standing`] | the capability for standing approvals: some changes allowed beforehand; in `src/capabilities/standing` | [`standing`] |
 //! | [`memory`] | the capability to remember what a person asked to be remembered, in `src/capabilities/memory` | [`memory`] |
 //! | [`plans`] | the capability to look at a plan before it is carried out, in `src/capabilities/plans` | [`plans`] |
@@ -155,6 +156,7 @@ pub use countersign_plans as plans;
 pub use countersign_playground as playground;
 pub use countersign_sandbox as sandbox;
 pub use countersign_services as services;
+pub use countersign_simulation as simulation;
 pub use countersign_slack as slack;
 pub use countersign_standing as standing;
 pub use countersign_store as store;

@@ -1,0 +1,486 @@
+//! `compare_values`: runs a simulation at several values of one parameter, and compares the PK figures.
+//!
+//! One approval covers all points on the card and nothing else. Each point is set, run and read; the progress is saved
+//! between them, and every call of a point can be repeated: a value is absolute, and a run has a key of its own. In the end
+//! the parameter is set back.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use countersign_capabilities::parameters::{given, missing, parameters, refused, schema};
+use countersign_core::{
+    ids::UserId,
+    reply::{Card, Reply, Text},
+};
+use countersign_graph::action::{
+    ActionKind, ActionRecord, Batch, Batches, ErrorKind, Outcome, PrepareError, Proposal, Refusal, Scope, Undo,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::{
+    approved, fact, in_flight, run,
+    running::{self, Found},
+    set::{self, same},
+    stored, unread,
+};
+use crate::{
+    Deps,
+    bridge::{
+        client::{Run, Version},
+        confirmed::Confirmed,
+        data::{Metric, Parameter},
+        error::Error,
+        job::{Job, JobStatus},
+    },
+    curve::{self, Curve},
+    find,
+    ranges::{self, Range},
+    replies::{answers, errors, lasting, refusals},
+    units::quantity,
+    wanted,
+};
+
+/// The name of the action.
+pub const NAME: &str = "compare_values";
+
+/// The action `compare_values`.
+#[derive(Debug)]
+pub struct CompareValues(pub Deps);
+
+/// What people give.
+#[derive(Deserialize, JsonSchema)]
+struct Given {
+    /// The simulation, by name. Not needed if only one is loaded.
+    #[serde(default)]
+    simulation: Option<String>,
+    /// The parameter: its path or words for it. Required.
+    #[serde(default)]
+    parameter: Option<String>,
+    /// The values with their unit, as they were said: `1.5, 2 and 3 L`. Required.
+    #[serde(default)]
+    values: Option<String>,
+    /// The time limit of each run in seconds.
+    #[serde(default)]
+    time_limit_s: Option<f64>,
+}
+
+/// The stored parameters.
+#[derive(Serialize, Deserialize)]
+pub struct Comparison {
+    /// The simulation.
+    pub simulation: String,
+    /// The path of the parameter.
+    pub parameter: String,
+    /// The unit of the values.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unit: Option<String>,
+    /// The values, in order.
+    pub values: Vec<f64>,
+    /// The value before, which is set again in the end.
+    pub before: f64,
+    /// The time limit of each run in seconds.
+    pub limit_s: u64,
+}
+
+/// The progress, as stored.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Sweep {
+    /// The job of the present point, once it is handed in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub job: Option<String>,
+    /// The points that are done.
+    pub points: Vec<Point>,
+    /// True if the parameter has its old value again.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub set_back: bool,
+    /// True if the present job was asked to be cancelled.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub cancelled: bool,
+}
+
+/// A point of a comparison.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Point {
+    /// The value of the parameter.
+    pub value: f64,
+    /// The PK figures of the first output; `None` if the run has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metric: Option<Metric>,
+    /// The curve of the first output.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub curve: Option<Curve>,
+    /// The reason if there is no figure.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+}
+
+/// Returns the values in “1.5, 2 and 3 L”, each with its unit.
+fn listed(values: &str) -> Vec<String> {
+    let values = values.replace(" and ", ",").replace(" or ", ",").replace(" versus ", ",").replace(" vs ", ",");
+    let parts: Vec<&str> = values.split([',', ';', '/']).map(str::trim).filter(|part| !part.is_empty()).collect();
+    // `mg/L` is no list.
+    let is_number = |part: &str| part.starts_with(|c: char| c.is_ascii_digit() || c == '-');
+    let mut joined: Vec<String> = Vec::new();
+    for part in parts {
+        match joined.last_mut() {
+            Some(last) if !is_number(part) => *last = format!("{last}/{part}"),
+            _ => joined.push(part.to_owned()),
+        }
+    }
+    let unit = |value: &str| value.trim_start_matches(|c: char| c.is_ascii_digit() || ".-+ ".contains(c)).to_owned();
+    let last = joined.iter().rev().map(|value| unit(value)).find(|unit| !unit.is_empty()).unwrap_or_default();
+    joined
+        .iter()
+        .map(|value| if unit(value).is_empty() { format!("{value} {last}").trim().to_owned() } else { value.clone() })
+        .collect()
+}
+
+#[async_trait]
+impl ActionKind for CompareValues {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn description(&self) -> &'static str {
+        "Runs a loaded simulation at several values of one parameter and compares the PK figures, under one approval. Use \
+         it whenever someone asks to run at several values, to compare values, or for a sweep."
+    }
+
+    fn schema(&self) -> Value {
+        schema::<Given>()
+    }
+
+    async fn prepare(&self, given_parameters: &Value) -> Result<Proposal, PrepareError> {
+        let deps = &self.0;
+        let asked: Given = parameters(given_parameters)?;
+        let (parameter, values) = (given(asked.parameter.as_ref()), given(asked.values.as_ref()));
+        let words = |simulation: &str, parameter: &str| match values {
+            Some(values) => format!("compare {parameter} at {values} in {simulation}"),
+            None => format!("compare values of {parameter} in {simulation}"),
+        };
+        let says = |simulation: &str| words(simulation, parameter.unwrap_or("Dose"));
+        let loaded = find::simulation(deps, given(asked.simulation.as_ref()), says).await?;
+        let ask =
+            |name: &str, question: String| Err(Refusal::Missing(vec![missing(name, question, Vec::new())]).into());
+        let Some(parameter) = parameter else { return ask("parameter", "Which parameter should vary?".to_owned()) };
+        let path = find::parameter(deps, &loaded.id, parameter, |path| words(&loaded.id, path)).await?;
+        let before = find::value(deps, &loaded.id, &path).await?;
+        let Some(before) = before else {
+            return Err(refused(ErrorKind::Validation, refusals::no_present_value(&path)));
+        };
+        let Some(values) = values else {
+            let unit = before.unit.as_deref();
+            let question = format!("At which values of {path}? It is {} now.", quantity(before.value, unit));
+            return ask("values", question);
+        };
+        let wrong = |text: String| Err(refused(ErrorKind::Validation, Reply::text(text)));
+        let most = deps.settings.most_points;
+        let said = listed(values);
+        if said.len() < 2 || said.len() > most {
+            return wrong(format!("A comparison has 2 to {most} values; I found {} in “{values}”.", said.len()));
+        }
+        let mut points: Vec<f64> = Vec::new();
+        for value in &said {
+            let says = |value: &str| format!("compare {path} at {value} in {}", loaded.id);
+            let wanted = wanted::absolute(deps, &loaded.id, &path, Some(&before), value, says).await?;
+            if !points.iter().any(|known| same(*known, wanted.value)) {
+                points.push(wanted.value);
+            }
+        }
+        if deps.client.version().await.map_err(|error| find::unavailable(&error))? == Version::V05 {
+            let weight = deps.client.parameter(&loaded.id, ranges::BODY_WEIGHT).await.ok().map(|weight| weight.value);
+            let range = Range::of(&path, weight);
+            let outside =
+                range.as_ref().and_then(|range| Some((range, *points.iter().find(|value| !range.allows(**value))?)));
+            if let Some((range, value)) = outside {
+                let value = quantity(value, before.unit.as_deref());
+                return Err(refused(ErrorKind::Validation, refusals::out_of_range(&path, &value, range)));
+            }
+        }
+        let limit_s = run::limit(deps, asked.time_limit_s)?;
+        let comparison = Comparison {
+            simulation: loaded.id.clone(),
+            parameter: path,
+            unit: before.unit.clone(),
+            values: points,
+            before: before.value,
+            limit_s,
+        };
+        let back = before.unit.as_ref().map_or(before.value.to_string(), |unit| format!("{} {unit}", before.value));
+        let undo = Undo {
+            name: set::NAME.to_owned(),
+            parameters: json!({ "simulation": loaded.id, "parameter": comparison.parameter, "value": back }),
+            label: format!("Set back to {}", quantity(before.value, before.unit.as_deref())),
+        };
+        let mut preconditions = run::loaded_state(&loaded);
+        preconditions["value"] = json!(before.value);
+        Ok(Proposal {
+            card: card(&comparison, deps.memory.last_took(&loaded.id)),
+            scope: Scope::of(format!("parameter:{}:{}", loaded.id, comparison.parameter)).of_subject(&loaded.id),
+            parameters: json!(comparison),
+            preconditions,
+            undo: Some(undo),
+        })
+    }
+
+    async fn preconditions(&self, record: &ActionRecord) -> Result<Value, Outcome> {
+        let comparison: Comparison = stored(record)?;
+        let mut state = run::still_loaded(&self.0, &comparison.simulation).await?;
+        let now = self.0.client.parameter(&comparison.simulation, &comparison.parameter).await;
+        state["value"] = json!(now.map_err(|error| unread(&self.0, &comparison.simulation, &error))?.value);
+        Ok(state)
+    }
+
+    fn batches(&self) -> Option<&dyn Batches> {
+        Some(self)
+    }
+
+    fn report(&self, record: &ActionRecord, reply: Reply) -> Reply {
+        match (&record.outcome, stored::<Comparison>(record)) {
+            (Some(Outcome::Done { result, .. }), Ok(comparison)) => {
+                let points: Vec<Point> = serde_json::from_value(result["points"].clone()).unwrap_or_default();
+                answers::comparison_report(reply, &comparison, &points)
+            }
+            _ => reply,
+        }
+    }
+}
+
+#[async_trait]
+impl Batches for CompareValues {
+    async fn next(&self, record: &ActionRecord, interrupted: bool) -> Batch {
+        let (comparison, confirmed): (Comparison, _) = match approved(record) {
+            Ok(approved) => approved,
+            Err(outcome) => return Batch::Ended(outcome),
+        };
+        let sweep = sweep_of(record);
+        match (&sweep.job, comparison.values.get(sweep.points.len())) {
+            (Some(job), _) => self.goes_on(record, &comparison, sweep.clone(), job, &confirmed).await,
+            (None, Some(value)) => self.begins(record, &comparison, sweep, *value, &confirmed, interrupted).await,
+            (None, None) => self.ends(record, &comparison, sweep, &confirmed, interrupted).await,
+        }
+    }
+
+    fn in_flight(&self) -> Duration {
+        in_flight(&self.0) + self.0.client.timeout() // a value and a run leave in one batch
+    }
+
+    fn longest(&self) -> Duration {
+        running::LONGEST
+    }
+
+    fn stopped(&self, record: &ActionRecord, by: Option<&UserId>) -> Outcome {
+        let comparison: Comparison = match stored(record) {
+            Ok(comparison) => comparison,
+            Err(outcome) => return outcome,
+        };
+        let sweep = sweep_of(record);
+        let (done, total) = (sweep.points.len(), comparison.values.len());
+        let text = match by {
+            Some(by) => Text::from("Stopped by ").name(by.clone()).plain(format!(" after {done} of {total} values. ")),
+            None => Text::from(format!("Stopped after {done} of {total} values, because it took too long. ")),
+        };
+        let before = quantity(comparison.before, comparison.unit.as_deref());
+        let text = match sweep.set_back {
+            true => text.code(&comparison.parameter).plain(format!(" is {before} again.")),
+            false => text
+                .code(&comparison.parameter)
+                .plain(format!(" may still have a value of the comparison; it was {before} before.")),
+        };
+        Outcome::Done { result: json!({ "simulation": comparison.simulation, "points": sweep.points }), summary: text }
+    }
+}
+
+impl CompareValues {
+    /// Sets the value of a point and hands its run in.
+    async fn begins(
+        &self,
+        record: &ActionRecord,
+        comparison: &Comparison,
+        mut sweep: Sweep,
+        value: f64,
+        confirmed: &Confirmed,
+        interrupted: bool,
+    ) -> Batch {
+        let deps = &self.0;
+        let wanted = Parameter { value, ..old(comparison) };
+        let before = old(comparison);
+        deps.memory.before_change(&comparison.simulation, &before);
+        let nth = sweep.points.len();
+        let asked = Run {
+            simulation: comparison.simulation.clone(),
+            run: format!("run-{}-{nth}", record.id),
+            limit_s: comparison.limit_s,
+        };
+        let key = format!("{}-{nth}", record.id);
+        let handed_in = async {
+            deps.client.set(&comparison.simulation, &wanted, confirmed).await?;
+            deps.client.run(&asked, &key, confirmed).await
+        };
+        match handed_in.await {
+            Ok(job) => {
+                let now = deps.client.clock().now();
+                deps.memory.started(&job.id, &comparison.simulation, now);
+                sweep.job = Some(job.id.clone());
+                Batch::Waits(progress(comparison, &sweep), running::awaited(&job.id, comparison.limit_s))
+            }
+            // This value is refused, and says so in the table; the others go on.
+            Err(error @ (Error::Invalid { .. } | Error::Engine { .. } | Error::Conflict { .. })) => {
+                sweep.points.push(Point { value, metric: None, curve: None, problem: Some(errors::fact(&error)) });
+                Batch::Made(progress(comparison, &sweep))
+            }
+            Err(error) => running::not_handed_in(deps, record, &comparison.simulation, interrupted || nth > 0, &error),
+        }
+    }
+
+    /// Takes in the end of the present point's run.
+    async fn goes_on(
+        &self,
+        record: &ActionRecord,
+        comparison: &Comparison,
+        mut sweep: Sweep,
+        job: &str,
+        confirmed: &Confirmed,
+    ) -> Batch {
+        let deps = &self.0;
+        match running::found(deps, record, job, sweep.cancelled).await {
+            Found::Ended(ended) => {
+                let value = comparison.values.get(sweep.points.len()).copied().unwrap_or_default();
+                sweep.points.push(self.point(value, &ended).await);
+                sweep.job = None;
+                Batch::Made(progress(comparison, &sweep))
+            }
+            Found::ToBeStopped => {
+                running::cancel(deps, record, job).await;
+                sweep.cancelled = true;
+                sweep.set_back = deps.client.set(&comparison.simulation, &old(comparison), confirmed).await.is_ok();
+                Batch::Made(progress(comparison, &sweep))
+            }
+            Found::GoesOn | Found::Unknown => {
+                Batch::Waits(progress(comparison, &sweep), running::awaited(job, comparison.limit_s))
+            }
+        }
+    }
+
+    /// Sets the parameter back, and ends.
+    async fn ends(
+        &self,
+        record: &ActionRecord,
+        comparison: &Comparison,
+        sweep: Sweep,
+        confirmed: &Confirmed,
+        interrupted: bool,
+    ) -> Batch {
+        let deps = &self.0;
+        let worked = sweep.points.iter().filter(|point| point.metric.is_some()).count();
+        let back = quantity(comparison.before, comparison.unit.as_deref());
+        let text = Text::from("Compared ").code(&comparison.parameter);
+        let text =
+            text.plain(format!(" at {worked} of {} values in ", comparison.values.len())).bold(&comparison.simulation);
+        let text = match deps.client.set(&comparison.simulation, &old(comparison), confirmed).await {
+            Ok(_) => text.plain(format!(". It is {back} again.")),
+            Err(error @ (Error::NoAnswer { .. } | Error::Unavailable { .. } | Error::Busy)) => {
+                match running::not_handed_in(deps, record, &comparison.simulation, true, &error) {
+                    Batch::NotNow => return Batch::NotNow,
+                    _ => text.plain(format!(". It could not be set back to {back}: {}", errors::fact(&error))),
+                }
+            }
+            Err(error) => text.plain(format!(". It could not be set back to {back}: {}", errors::fact(&error))),
+        };
+        let _ = interrupted; // setting it back twice is as good as once
+        let result = json!({ "simulation": comparison.simulation, "points": sweep.points });
+        Batch::Ended(Outcome::Done { result, summary: text })
+    }
+
+    /// Reads the figures of one point.
+    async fn point(&self, value: f64, job: &Job) -> Point {
+        let deps = &self.0;
+        let took = job.took(deps.client.clock().now());
+        let nothing = |problem: String| Point { value, metric: None, curve: None, problem: Some(problem) };
+        if job.status != JobStatus::Succeeded {
+            deps.memory.ended(&job.id, None, None);
+            return nothing(job.error.clone().unwrap_or_else(|| job.status.word().to_owned()));
+        }
+        deps.memory.ended(&job.id, took, job.results.as_deref());
+        let results = job.results.as_deref().unwrap_or_default();
+        match deps.client.metrics(results).await {
+            Ok(metrics) => {
+                let curves = deps.client.results(results).await.unwrap_or_default();
+                let metric = metrics.into_iter().next();
+                let of_metric = |metric: &Metric| curves.iter().find(|series| series.output == metric.output);
+                let curve = metric.as_ref().and_then(of_metric).or(curves.first());
+                Point { value, curve: curve.map(|series| curve::thin(&series.output, series)), metric, problem: None }
+            }
+            Err(error) => nothing(errors::fact(&error)),
+        }
+    }
+}
+
+fn old(comparison: &Comparison) -> Parameter {
+    Parameter { path: comparison.parameter.clone(), value: comparison.before, unit: comparison.unit.clone() }
+}
+
+fn sweep_of(record: &ActionRecord) -> Sweep {
+    let progress = record.progress.as_ref();
+    progress.and_then(|progress| serde_json::from_value(progress.data.clone()).ok()).unwrap_or_default()
+}
+
+fn progress(comparison: &Comparison, sweep: &Sweep) -> countersign_graph::action::Progress {
+    let (done, total) = (sweep.points.len() as u64, comparison.values.len() as u64);
+    let present = comparison.values.get(sweep.points.len());
+    let note = present.map(|value| format!("at {}", quantity(*value, comparison.unit.as_deref()))).unwrap_or_default();
+    running::progress(sweep, done, total, Text::from(note))
+}
+
+fn card(comparison: &Comparison, took: Option<Duration>) -> Card {
+    let unit = comparison.unit.as_deref();
+    let count = comparison.values.len();
+    let values: Vec<String> = comparison.values.iter().map(|value| quantity(*value, unit)).collect();
+    let mut facts = vec![
+        fact("Simulation", Text::new().bold(&comparison.simulation)),
+        fact("Parameter", Text::new().code(&comparison.parameter)),
+        fact("Values", values.join(", ")),
+        fact("Now", quantity(comparison.before, unit)),
+        fact("Time limit", format!("{} for each run", lasting(Duration::from_secs(comparison.limit_s)))),
+    ];
+    if let Some(took) = took {
+        facts.push(fact(
+            "Expected",
+            format!("about {} in all, by its last run", lasting(took * u32::try_from(count).unwrap_or(1))),
+        ));
+    }
+    Card {
+        title: format!("Compare {count} values of {} in “{}”?", comparison.parameter, comparison.simulation),
+        facts,
+        warnings: vec![Text::from(
+            "The parameter changes while this runs. Other runs of this simulation would use these values.",
+        )],
+        notes: vec![Text::from("One approval covers these runs. In the end the parameter is set back.")],
+        approve: format!("Run {count} values"),
+        reject: "Don't run".to_owned(),
+        done: format!("Compared {count} values of {}.", comparison.parameter),
+        irreversible: false,
+        editable: false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_listed_with_the_unit_of_the_last() {
+        for (said, values) in [
+            ("1.5, 2 and 3 L", vec!["1.5 L", "2 L", "3 L"]),
+            ("100 mg, 0.2 g", vec!["100 mg", "0.2 g"]),
+            ("5 and 10 L/h", vec!["5 L/h", "10 L/h"]),
+            ("1/2/3 L", vec!["1 L", "2 L", "3 L"]),
+            ("half and twice", vec!["half", "twice"]),
+        ] {
+            assert_eq!(listed(said), values, "{said}");
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! `restore_simulation`: sets all parameters of a simulation back to a snapshot.
+
+use async_trait::async_trait;
+use countersign_capabilities::parameters::{given, parameters, refused, schema};
+use countersign_core::reply::{Card, Reply, Text};
+use countersign_graph::action::{
+    ActionKind, ActionRecord, ErrorKind, Outcome, Performed, PrepareError, Proposal, Recovery, Scope,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::{approved, ended_badly, fact, run, stored};
+use crate::{Deps, find};
+
+/// The name of the action.
+pub const NAME: &str = "restore_simulation";
+
+/// The action `restore_simulation`.
+#[derive(Debug)]
+pub struct RestoreSimulation(pub Deps);
+
+/// What people give.
+#[derive(Deserialize, JsonSchema)]
+struct Given {
+    /// The simulation, by name. Not needed if only one is loaded.
+    #[serde(default)]
+    simulation: Option<String>,
+    /// The id of the snapshot; the newest if not given.
+    #[serde(default)]
+    snapshot: Option<String>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Restore {
+    simulation: String,
+    snapshot: String,
+}
+
+#[async_trait]
+impl ActionKind for RestoreSimulation {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn description(&self) -> &'static str {
+        "Sets all parameters of a simulation back to a snapshot. Only when someone asks to restore a simulation."
+    }
+
+    fn schema(&self) -> Value {
+        schema::<Given>()
+    }
+
+    async fn prepare(&self, given_parameters: &Value) -> Result<Proposal, PrepareError> {
+        let deps = &self.0;
+        let asked: Given = parameters(given_parameters)?;
+        let says = |simulation: &str| format!("restore {simulation}");
+        let loaded = find::simulation(deps, given(asked.simulation.as_ref()), says).await?;
+        let snapshots = deps.client.snapshots(&loaded.id).await;
+        let snapshots = snapshots.map_err(|error| find::not_read(deps, &loaded.id, &error))?;
+        let wanted = given(asked.snapshot.as_ref());
+        let found = match wanted {
+            Some(id) => snapshots.iter().find(|snapshot| snapshot.id == id),
+            None => snapshots.first(),
+        };
+        let Some(snapshot) = found else {
+            let text = Text::from(match wanted {
+                Some(id) => format!("There is no snapshot {id} of "),
+                None => "There is no snapshot of ".to_owned(),
+            });
+            return Err(refused(ErrorKind::NotFound, Reply::text(text.bold(&loaded.id).plain("."))));
+        };
+        let taken = snapshot.taken_at.clone().unwrap_or_else(|| "at an unknown time".to_owned());
+        let newest = wanted.is_none() && snapshots.len() > 1;
+        let card = Card {
+            title: format!("Restore “{}” from its snapshot?", loaded.id),
+            facts: vec![
+                fact("Simulation", Text::new().bold(&loaded.id)),
+                fact("Snapshot", Text::new().code(&snapshot.id)),
+                fact("Taken", taken),
+            ],
+            warnings: vec![Text::from(
+                "All parameters go back to their values at that time; changes since then are lost.",
+            )],
+            notes: match newest {
+                true => vec![Text::from(format!("This is the newest of {} snapshots.", snapshots.len()))],
+                false => Vec::new(),
+            },
+            approve: "Restore snapshot".to_owned(),
+            reject: "Don't restore".to_owned(),
+            done: format!("Restored {} from its snapshot.", loaded.id),
+            irreversible: false,
+            editable: false,
+        };
+        Ok(Proposal {
+            preconditions: run::loaded_state(&loaded),
+            scope: Scope::of(format!("parameters:{}", loaded.id)).of_subject(&loaded.id),
+            parameters: json!(Restore { simulation: loaded.id, snapshot: snapshot.id.clone() }),
+            card,
+            undo: None,
+        })
+    }
+
+    async fn preconditions(&self, record: &ActionRecord) -> Result<Value, Outcome> {
+        let restore: Restore = stored(record)?;
+        run::still_loaded(&self.0, &restore.simulation).await
+    }
+
+    async fn perform(&self, record: &ActionRecord) -> Performed {
+        let (restore, confirmed): (Restore, _) = match approved(record) {
+            Ok(approved) => approved,
+            Err(outcome) => return Performed::Ended(outcome),
+        };
+        match self.0.client.restore(&restore.simulation, &restore.snapshot, &confirmed).await {
+            Ok(_) => Performed::Ended(Outcome::Done {
+                result: json!({ "simulation": restore.simulation, "snapshot": restore.snapshot }),
+                summary: Text::from(record.card.done.as_str()),
+            }),
+            Err(error) => ended_badly(self, record, &self.0, &restore.simulation, error).await,
+        }
+    }
+
+    fn recovery(&self) -> Recovery {
+        // The snapshot is named, so restoring it once more leads to the same values; the bridge does not tell which
+        // snapshot a simulation stands at.
+        Recovery::Idempotent
+    }
+}

@@ -1,0 +1,229 @@
+//! `run_simulation`: runs a loaded simulation, and tells its PK figures.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use countersign_capabilities::parameters::{given, parameters, refused, schema};
+use countersign_core::{
+    ids::UserId,
+    reply::{Card, Reply, Text},
+};
+use countersign_graph::action::{
+    ActionKind, ActionRecord, Batch, Batches, ErrorKind, Outcome, PrepareError, Proposal, Scope,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::{
+    approved, fact, file_of, in_flight,
+    running::{self, Found, Going},
+    stored, unread,
+};
+use crate::{
+    Deps,
+    bridge::{
+        client::Run,
+        job::{Job, JobStatus},
+    },
+    find,
+    replies::{answers, lasting, outcomes},
+};
+
+/// The name of the action.
+pub const NAME: &str = "run_simulation";
+
+/// The action `run_simulation`.
+#[derive(Debug)]
+pub struct RunSimulation(pub Deps);
+
+/// What people give.
+#[derive(Deserialize, JsonSchema)]
+struct Given {
+    /// The simulation, by name. Not needed if only one is loaded.
+    #[serde(default)]
+    simulation: Option<String>,
+    /// The time limit of the run in seconds.
+    #[serde(default)]
+    time_limit_s: Option<f64>,
+}
+
+/// Returns the time limit of a run in seconds.
+///
+/// # Errors
+///
+/// A refusal if it is not between a second and a day.
+pub(super) fn limit(deps: &Deps, asked: Option<f64>) -> Result<u64, PrepareError> {
+    let usual = deps.settings.run_limit.as_secs();
+    let limit = asked.unwrap_or(usual as f64);
+    match (1.0..=86_400.0).contains(&limit) {
+        true => Ok(limit.round() as u64),
+        false => Err(refused(ErrorKind::Validation, Reply::text("A run may take between 1 second and 24 hours."))),
+    }
+}
+
+/// Returns the state of a loaded simulation that must not differ from the card.
+pub(super) fn loaded_state(loaded: &crate::bridge::data::Loaded) -> Value {
+    json!({ "loaded_at": loaded.loaded_at })
+}
+
+/// Reads that state again.
+///
+/// # Errors
+///
+/// An outcome if it is not loaded any more.
+pub(super) async fn still_loaded(deps: &Deps, simulation: &str) -> Result<Value, Outcome> {
+    let all = deps.client.simulations().await.map_err(|error| unread(deps, simulation, &error))?;
+    match all.iter().find(|loaded| loaded.id == simulation) {
+        Some(loaded) => Ok(loaded_state(loaded)),
+        None => Err(super::failed(ErrorKind::NotFound, outcomes::forgotten(deps, simulation))),
+    }
+}
+
+#[async_trait]
+impl ActionKind for RunSimulation {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn description(&self) -> &'static str {
+        "Runs a loaded simulation as it stands. Only when someone asks to run, start or execute it."
+    }
+
+    fn schema(&self) -> Value {
+        schema::<Given>()
+    }
+
+    async fn prepare(&self, given_parameters: &Value) -> Result<Proposal, PrepareError> {
+        let deps = &self.0;
+        let asked: Given = parameters(given_parameters)?;
+        let says = |simulation: &str| format!("run {simulation}");
+        let loaded = find::simulation(deps, given(asked.simulation.as_ref()), says).await?;
+        let limit_s = limit(deps, asked.time_limit_s)?;
+        let mut facts = vec![fact("Simulation", Text::new().bold(&loaded.id))];
+        if let Some(file) = file_of(deps, &loaded) {
+            facts.push(fact("Model file", Text::new().code(file)));
+        }
+        facts.push(fact("Time limit", lasting(Duration::from_secs(limit_s))));
+        facts.push(match deps.memory.last_took(&loaded.id) {
+            Some(took) => fact("Expected", format!("about {}, as its last run", lasting(took))),
+            None => fact("Expected", "unknown; no earlier run to go by"),
+        });
+        let card = Card {
+            title: format!("Run “{}”?", loaded.id),
+            facts,
+            warnings: Vec::new(),
+            notes: vec![Text::from(
+                "It runs at the bridge. I post its PK figures when it ends; say “stop” to cancel it.",
+            )],
+            approve: "Run simulation".to_owned(),
+            reject: "Don't run".to_owned(),
+            done: format!("Ran {}.", loaded.id),
+            irreversible: false,
+            editable: false,
+        };
+        Ok(Proposal {
+            preconditions: loaded_state(&loaded),
+            scope: Scope::of(format!("run:{}", loaded.id)).of_subject(&loaded.id),
+            parameters: json!({ "simulation": loaded.id, "limit_s": limit_s }),
+            card,
+            undo: None,
+        })
+    }
+
+    async fn preconditions(&self, record: &ActionRecord) -> Result<Value, Outcome> {
+        let run: Stored = stored(record)?;
+        still_loaded(&self.0, &run.simulation).await
+    }
+
+    fn batches(&self) -> Option<&dyn Batches> {
+        Some(self)
+    }
+
+    fn report(&self, record: &ActionRecord, reply: Reply) -> Reply {
+        match &record.outcome {
+            Some(Outcome::Done { result, .. }) => answers::run_report(reply, result),
+            _ => reply,
+        }
+    }
+}
+
+/// The stored parameters.
+#[derive(Serialize, Deserialize)]
+struct Stored {
+    simulation: String,
+    limit_s: u64,
+}
+
+#[async_trait]
+impl Batches for RunSimulation {
+    async fn next(&self, record: &ActionRecord, interrupted: bool) -> Batch {
+        let deps = &self.0;
+        let (run, confirmed): (Stored, _) = match approved(record) {
+            Ok(approved) => approved,
+            Err(outcome) => return Batch::Ended(outcome),
+        };
+        let Going { job, cancelled } = running::going(record);
+        let Some(job) = job else {
+            let asked = Run { simulation: run.simulation, run: format!("run-{}", record.id), limit_s: run.limit_s };
+            return match deps.client.run(&asked, record.id.as_str(), &confirmed).await {
+                Ok(job) => {
+                    let now = deps.client.clock().now();
+                    deps.memory.started(&job.id, &asked.simulation, now);
+                    let going = Going { job: Some(job.id.clone()), cancelled: false };
+                    let progress = running::progress(going, 0, 1, running::note(&job, now));
+                    Batch::Waits(progress, running::awaited(&job.id, asked.limit_s))
+                }
+                Err(error) => running::not_handed_in(deps, record, &asked.simulation, interrupted, &error),
+            };
+        };
+        let going = |cancelled| Going { job: Some(job.clone()), cancelled };
+        match running::found(deps, record, &job, cancelled).await {
+            Found::Ended(ended) => Batch::Ended(self.ended(&run.simulation, &ended).await),
+            Found::ToBeStopped => {
+                running::cancel(deps, record, &job).await;
+                Batch::Made(running::progress(going(true), 0, 1, Text::from("being canceled")))
+            }
+            Found::GoesOn | Found::Unknown => {
+                let progress = running::progress(going(cancelled), 0, 1, Text::from("running at the bridge"));
+                Batch::Waits(progress, running::awaited(&job, run.limit_s))
+            }
+        }
+    }
+
+    fn in_flight(&self) -> Duration {
+        in_flight(&self.0)
+    }
+
+    fn longest(&self) -> Duration {
+        running::LONGEST
+    }
+
+    fn stopped(&self, record: &ActionRecord, by: Option<&UserId>) -> Outcome {
+        match stored::<Stored>(record) {
+            Ok(run) => running::stopped(record, &run.simulation, by),
+            Err(outcome) => outcome,
+        }
+    }
+}
+
+impl RunSimulation {
+    /// Returns the outcome of a run whose job has ended.
+    async fn ended(&self, simulation: &str, job: &Job) -> Outcome {
+        let deps = &self.0;
+        if job.status != JobStatus::Succeeded {
+            return running::not_succeeded(deps, simulation, job);
+        }
+        let took = job.took(deps.client.clock().now());
+        deps.memory.ended(&job.id, took, job.results.as_deref());
+        let mut result = json!({ "simulation": simulation, "job": job.id, "results": job.results });
+        let summary = match running::figures(deps, job).await {
+            Ok(figures) => {
+                result["figures"] = figures;
+                outcomes::ran(simulation, took, None)
+            }
+            Err(error) => outcomes::ran(simulation, took, Some(&error)),
+        };
+        Outcome::Done { result, summary }
+    }
+}

@@ -1,0 +1,146 @@
+//! Runs: handed in once, then waited for without holding anything.
+//!
+//! The record says how far a run is. Without a job in its progress the run is handed in, with a key that the bridge
+//! recognises: handing it in again returns the same job. With a job in it, the action waits for the event that the job has
+//! ended ([`crate::events`]); if the event does not come, the bridge is asked.
+
+use std::time::Duration;
+
+use countersign_core::{clock::Timestamp, ids::UserId, reply::Text};
+use countersign_graph::action::{ActionRecord, Awaited, Batch, ErrorKind, Outcome, Progress, WaitEnd};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::{confirmed, failed, unread};
+use crate::{
+    Deps, SOURCE,
+    bridge::{
+        error::Error,
+        follow::forgotten,
+        job::{Job, JobStatus},
+    },
+    replies::{errors, outcomes},
+};
+
+/// The time for which a run is handed in again if the bridge does not answer; then a person is asked.
+const GIVE_UP: Duration = Duration::from_secs(10 * 60);
+/// The time beyond its limit for which the end of a run is awaited: it may queue, and the bridge notices late.
+const BEYOND: Duration = Duration::from_secs(30 * 60);
+/// The longest duration of a run, queueing included.
+pub const LONGEST: Duration = Duration::from_secs(26 * 3600);
+
+/// The progress of a run, as stored.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Going {
+    /// The job, once it is handed in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub job: Option<String>,
+    /// True if the job was asked to be cancelled.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cancelled: bool,
+}
+
+/// The state of a job that an action waits for.
+pub enum Found {
+    /// It has ended.
+    Ended(Job),
+    /// It goes on.
+    GoesOn,
+    /// The action was woken to be stopped.
+    ToBeStopped,
+    /// It cannot be asked about now.
+    Unknown,
+}
+
+/// Returns the progress that is stored with a record.
+pub fn going(record: &ActionRecord) -> Going {
+    let progress = record.progress.as_ref();
+    progress.and_then(|progress| serde_json::from_value(progress.data.clone()).ok()).unwrap_or_default()
+}
+
+/// Returns the progress of a run for its card.
+pub fn progress(data: impl Serialize, done: u64, total: u64, note: Text) -> Progress {
+    Progress { data: json!(data), done, total, note }
+}
+
+/// Returns the event that ends a wait for a job.
+pub fn awaited(job: &str, limit_s: u64) -> Awaited {
+    let within = Duration::from_secs(limit_s) + BEYOND;
+    Awaited { source: SOURCE.to_owned(), key: job.to_owned(), within }
+}
+
+/// Returns the state of a job that the record waited for.
+pub async fn found(deps: &Deps, record: &ActionRecord, job: &str, cancelled: bool) -> Found {
+    let wait = record.waits.as_ref().filter(|wait| wait.key == job);
+    if let Some(WaitEnd::Arrived(body)) = wait.and_then(|wait| wait.end.as_ref()) {
+        if let Ok(ended) = serde_json::from_value::<Job>(body.clone()) {
+            return Found::Ended(ended);
+        }
+    } else if wait.is_some_and(|wait| wait.end.is_none()) && !cancelled {
+        return Found::ToBeStopped;
+    }
+    match deps.client.job(job).await {
+        Ok(found) if found.status.is_final() => Found::Ended(found),
+        Ok(_) => Found::GoesOn,
+        Err(Error::NotFound { .. }) => Found::Ended(forgotten(job)),
+        Err(_) => Found::Unknown,
+    }
+}
+
+/// Cancels the job of an action that is being stopped; what the bridge answers is told by the job's state later.
+pub async fn cancel(deps: &Deps, record: &ActionRecord, job: &str) {
+    let Ok(confirmed) = confirmed(record) else { return };
+    if let Err(error) = deps.client.cancel(job, &confirmed).await {
+        tracing::warn!(job.id = job, %error, "Cannot cancel the job of an action that is being stopped");
+    }
+}
+
+/// Returns the end of a batch whose run could not be handed in.
+pub fn not_handed_in(deps: &Deps, record: &ActionRecord, simulation: &str, interrupted: bool, error: &Error) -> Batch {
+    let now = deps.client.clock().now();
+    let late = record.intent_at.is_some_and(|began| now > began + GIVE_UP);
+    match error {
+        Error::NoAnswer { .. } | Error::Faulted { .. } if !late => Batch::NotNow,
+        Error::Unavailable { .. } | Error::Busy if interrupted && !late => Batch::NotNow,
+        Error::NoAnswer { .. } | Error::Faulted { .. } | Error::Unavailable { .. } | Error::Busy if interrupted => {
+            Batch::Ended(Outcome::Unknown { summary: outcomes::handed_in_perhaps(error) })
+        }
+        error => Batch::Ended(unread(deps, simulation, error)),
+    }
+}
+
+/// Returns the outcome of a job that did not succeed.
+pub fn not_succeeded(deps: &Deps, simulation: &str, job: &Job) -> Outcome {
+    deps.memory.ended(&job.id, None, None);
+    failed(ErrorKind::Execution, outcomes::run_failed(simulation, job))
+}
+
+/// Returns the outcome of a run that was stopped.
+pub fn stopped(record: &ActionRecord, simulation: &str, by: Option<&UserId>) -> Outcome {
+    let going = going(record);
+    Outcome::Done {
+        result: json!({ "simulation": simulation, "job": going.job, "stopped": true }),
+        summary: outcomes::run_stopped(simulation, going.job.is_some(), by),
+    }
+}
+
+/// Returns the note on the card of a run that goes on.
+pub fn note(job: &Job, now: Timestamp) -> Text {
+    Text::from(match (job.status, job.took(now)) {
+        (JobStatus::Queued, _) => "queued at the bridge".to_owned(),
+        (status, _) => format!("{} at the bridge", status.word()),
+    })
+}
+
+/// Reads the results of a job, as far as they can be read, for its outcome.
+pub async fn figures(deps: &Deps, job: &Job) -> Result<Value, Error> {
+    let results = job.results.as_deref().unwrap_or_default();
+    let metrics = deps.client.metrics(results).await?;
+    let series = deps.client.results(results).await.unwrap_or_default();
+    Ok(json!({ "metrics": metrics, "curves": crate::curve::thinned(&series) }))
+}
+
+/// Returns the sentence about figures that cannot be read.
+pub fn unreadable(error: &Error) -> String {
+    errors::fact(error)
+}

@@ -1,0 +1,93 @@
+//! `snapshot_simulation`: keeps all parameters of a simulation as they are, to come back to.
+
+use async_trait::async_trait;
+use countersign_capabilities::parameters::{given, parameters, schema};
+use countersign_core::reply::{Card, Text};
+use countersign_graph::action::{
+    ActionKind, ActionRecord, Outcome, Performed, PrepareError, Proposal, Recovery, Scope,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::{approved, ended_badly, fact, run, stored};
+use crate::{Deps, find};
+
+/// The action `snapshot_simulation`.
+#[derive(Debug)]
+pub struct SnapshotSimulation(pub Deps);
+
+/// What people give.
+#[derive(Deserialize, JsonSchema)]
+struct Given {
+    /// The simulation, by name. Not needed if only one is loaded.
+    #[serde(default)]
+    simulation: Option<String>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Kept {
+    simulation: String,
+}
+
+#[async_trait]
+impl ActionKind for SnapshotSimulation {
+    fn name(&self) -> &'static str {
+        "snapshot_simulation"
+    }
+
+    fn description(&self) -> &'static str {
+        "Takes a snapshot of the parameters of a simulation, which can be restored later."
+    }
+
+    fn schema(&self) -> Value {
+        schema::<Given>()
+    }
+
+    async fn prepare(&self, given_parameters: &Value) -> Result<Proposal, PrepareError> {
+        let asked: Given = parameters(given_parameters)?;
+        let says = |simulation: &str| format!("take a snapshot of {simulation}");
+        let loaded = find::simulation(&self.0, given(asked.simulation.as_ref()), says).await?;
+        let card = Card {
+            title: format!("Take a snapshot of “{}”?", loaded.id),
+            facts: vec![fact("Simulation", Text::new().bold(&loaded.id))],
+            warnings: Vec::new(),
+            notes: vec![Text::from("Nothing changes; the present values can be restored later.")],
+            approve: "Take snapshot".to_owned(),
+            reject: "Don't take".to_owned(),
+            done: format!("Took a snapshot of {}.", loaded.id),
+            irreversible: false,
+            editable: false,
+        };
+        Ok(Proposal {
+            preconditions: run::loaded_state(&loaded),
+            scope: Scope::default().of_subject(&loaded.id),
+            parameters: json!(Kept { simulation: loaded.id }),
+            card,
+            undo: None,
+        })
+    }
+
+    async fn preconditions(&self, record: &ActionRecord) -> Result<Value, Outcome> {
+        let kept: Kept = stored(record)?;
+        run::still_loaded(&self.0, &kept.simulation).await
+    }
+
+    async fn perform(&self, record: &ActionRecord) -> Performed {
+        let (kept, confirmed): (Kept, _) = match approved(record) {
+            Ok(approved) => approved,
+            Err(outcome) => return Performed::Ended(outcome),
+        };
+        match self.0.client.take_snapshot(&kept.simulation, &confirmed).await {
+            Ok(taken) => Performed::Ended(Outcome::Done {
+                summary: Text::from(record.card.done.as_str()).plain(" Its id: ").code(&taken.id).plain("."),
+                result: json!({ "simulation": kept.simulation, "snapshot": taken.id }),
+            }),
+            Err(error) => ended_badly(self, record, &self.0, &kept.simulation, error).await,
+        }
+    }
+
+    fn recovery(&self) -> Recovery {
+        Recovery::Idempotent // one snapshot more of the same values does no harm
+    }
+}

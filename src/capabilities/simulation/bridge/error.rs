@@ -1,0 +1,87 @@
+//! The errors of a call, distinguished by what the caller does next.
+
+/// The reason why a call to the bridge did not simply succeed.
+///
+/// An answer may be wrong: a refusal can come from a proxy in front of the bridge, after the change was made. Only
+/// [`Error::Unavailable`], [`Error::Busy`] and [`Error::NoToken`] are known to have changed nothing.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// The bridge cannot be reached or its engine does not answer; nothing changed.
+    #[error("the bridge does not answer: {reason}")]
+    Unavailable {
+        /// The error seen.
+        reason: String,
+    },
+    /// The bridge is called too often (429); nothing changed.
+    #[error("the bridge is called too often")]
+    Busy,
+    /// No token can be made; nothing was sent.
+    #[error("there is no token for the bridge: set BRIDGE_TOKEN or BRIDGE_JWT_SECRET")]
+    NoToken,
+    /// The bridge does not accept the token (401).
+    #[error("the bridge does not accept the token: {reason}")]
+    Auth {
+        /// The bridge's words, shortened.
+        reason: String,
+    },
+    /// The role of the token does not allow the call (403).
+    #[error("the role of the token does not allow this")]
+    Forbidden,
+    /// A simulation, parameter, job or result does not exist (404).
+    #[error("not found: {reason}")]
+    NotFound {
+        /// The bridge's words, shortened.
+        reason: String,
+    },
+    /// The name is taken, or the idempotency key was used for something else (409).
+    #[error("conflict: {reason}")]
+    Conflict {
+        /// The bridge's words, shortened.
+        reason: String,
+    },
+    /// The bridge saw no confirmation (428): a fault of this program, or of a proxy that drops headers.
+    #[error("the bridge saw no confirmation of this call")]
+    NotConfirmed,
+    /// The bridge finds an argument invalid (400, 422).
+    #[error("the bridge finds this invalid: {}", problems.join("; "))]
+    Invalid {
+        /// The problems, one by one.
+        problems: Vec<String>,
+    },
+    /// The model engine behind the bridge failed; the bridge itself works.
+    #[error("the model engine failed: {reason}")]
+    Engine {
+        /// The engine's words, shortened.
+        reason: String,
+    },
+    /// The bridge failed on the request (500).
+    #[error("the bridge failed on this request: {reason}")]
+    Faulted {
+        /// The bridge's words, shortened.
+        reason: String,
+    },
+    /// A change was sent and its outcome is not known. It may still be in flight.
+    #[error("no answer from the bridge ({reason}); the change may or may not have happened")]
+    NoAnswer {
+        /// The error seen.
+        reason: String,
+    },
+    /// The answer has an unexpected form.
+    #[error("cannot read the bridge's answer: {reason}")]
+    Decode {
+        /// The problem with the answer.
+        reason: String,
+    },
+}
+
+impl Error {
+    /// Returns true if the same read may succeed a moment later.
+    pub fn may_pass(&self) -> bool {
+        matches!(self, Self::Unavailable { .. } | Self::Busy)
+    }
+
+    /// Returns true if the error says that a simulation of this name is not loaded.
+    pub fn forgot(&self, simulation: &str) -> bool {
+        matches!(self, Self::NotFound { reason } if reason.contains("Simulation") && reason.contains(simulation))
+    }
+}

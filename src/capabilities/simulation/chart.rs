@@ -1,0 +1,249 @@
+//! Charts as PNG: curves over time, and bars of sensitivities.
+//!
+//! A picture has its own light paper, so it reads the same in dark mode. Every axis says what it shows and in which unit.
+
+use std::sync::Once;
+
+use plotters::{
+    coord::Shift,
+    prelude::*,
+    style::{
+        FontStyle, register_font,
+        text_anchor::{HPos, Pos, VPos},
+    },
+};
+
+use super::{curve::Curve, units::number};
+
+const WIDTH: u32 = 960;
+const HEIGHT: u32 = 560;
+const FONT: &str = "simulation-chart";
+const INK: RGBColor = RGBColor(29, 28, 38);
+const MUTED: RGBColor = RGBColor(98, 100, 115);
+const GRID: RGBColor = RGBColor(226, 227, 233);
+/// Colours that people with any kind of colour vision can tell apart on white.
+const COLORS: &[RGBColor] = &[
+    RGBColor(0, 90, 181),
+    RGBColor(213, 94, 0),
+    RGBColor(0, 128, 96),
+    RGBColor(170, 68, 153),
+    RGBColor(150, 120, 0),
+    RGBColor(60, 60, 70),
+];
+/// The most names in a legend.
+const LEGEND: usize = 12;
+
+type Area<'a> = DrawingArea<BitMapBackend<'a>, Shift>;
+type Drawn = Result<(), Box<dyn std::error::Error>>;
+
+/// A bar of a sensitivity chart: the change of a figure in percent for a parameter that goes down and up.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Bar {
+    /// The parameter.
+    pub name: String,
+    /// The change for the lower value.
+    pub down: f64,
+    /// The change for the upper value.
+    pub up: f64,
+}
+
+fn fonts() {
+    static FONTS: Once = Once::new();
+    FONTS.call_once(|| {
+        register_font(FONT, FontStyle::Normal, include_bytes!("font/inter.ttf")).ok();
+    });
+}
+
+fn drawn(height: u32, paint: impl FnOnce(&Area<'_>) -> Drawn) -> anyhow::Result<Vec<u8>> {
+    fonts();
+    let mut pixels = vec![255; (WIDTH * height * 3) as usize];
+    {
+        let area = BitMapBackend::with_buffer(&mut pixels, (WIDTH, height)).into_drawing_area();
+        paint(&area).map_err(|error| anyhow::anyhow!("cannot draw a chart: {error}"))?;
+        area.present().map_err(|error| anyhow::anyhow!("cannot draw a chart: {error}"))?;
+    }
+    encode(&pixels, height)
+}
+
+/// Draws curves of concentrations over time.
+///
+/// # Errors
+///
+/// Fails if the picture cannot be drawn; the figures are shown without it then.
+pub fn curves(title: &str, curves: &[Curve]) -> anyhow::Result<Vec<u8>> {
+    let curves: Vec<&Curve> = curves.iter().filter(|curve| !curve.points.is_empty()).collect();
+    anyhow::ensure!(!curves.is_empty(), "there is nothing to draw");
+    let finite = |value: &f64| value.is_finite();
+    let points = || curves.iter().flat_map(|curve| &curve.points);
+    let end = points().map(|point| point.0).filter(finite).fold(0.0, f64::max);
+    let top = points().map(|point| point.1).filter(finite).fold(0.0, f64::max);
+    let bottom = points().map(|point| point.1).filter(finite).fold(0.0, f64::min);
+    let (end, top) = (if end > 0.0 { end } else { 1.0 }, if top > bottom { top * 1.06 } else { bottom + 1.0 });
+    let unit = curves[0].unit.as_deref().map(|unit| format!(" ({unit})")).unwrap_or_default();
+    let what = if curves.iter().all(|curve| curve.unit == curves[0].unit) {
+        format!("Concentration{unit}")
+    } else {
+        "Value".to_owned()
+    };
+    drawn(HEIGHT, |area| {
+        write(area, &shortened(title, 70), (28, 34), 25.0, INK, HPos::Left)?;
+        let mut chart = ChartBuilder::on(area)
+            .margin(18)
+            .margin_top(64)
+            .margin_right(28)
+            .x_label_area_size(58)
+            .y_label_area_size(84)
+            .build_cartesian_2d(0.0..end, bottom..top)?;
+        chart
+            .configure_mesh()
+            .light_line_style(WHITE)
+            .bold_line_style(GRID)
+            .axis_style(MUTED)
+            .x_desc("Time (h)")
+            .y_desc(what)
+            .axis_desc_style((FONT, 20.0).into_font().color(&INK))
+            .label_style((FONT, 17.0).into_font().color(&MUTED))
+            .x_label_formatter(&|value| number(*value))
+            .y_label_formatter(&|value| number(*value))
+            .draw()?;
+        for (nth, curve) in curves.iter().enumerate().take(LEGEND) {
+            let color = COLORS[nth % COLORS.len()];
+            let line = curve.points.iter().filter(|point| point.0.is_finite() && point.1.is_finite()).copied();
+            chart
+                .draw_series(LineSeries::new(line, color.stroke_width(3)))?
+                .label(shortened(&curve.name, 44))
+                .legend(move |(x, y)| PathElement::new(vec![(x, y), (x + 22, y)], color.stroke_width(3)));
+        }
+        chart
+            .configure_series_labels()
+            .position(SeriesLabelPosition::UpperRight)
+            .background_style(WHITE.mix(0.85))
+            .border_style(GRID)
+            .label_font((FONT, 17.0).into_font().color(&INK))
+            .draw()?;
+        Ok(())
+    })
+}
+
+/// Draws the sensitivities of a figure, the largest on top.
+///
+/// # Errors
+///
+/// Fails if the picture cannot be drawn; the figures are shown without it then.
+pub fn tornado(title: &str, figure: &str, percent: f64, bars: &[Bar]) -> anyhow::Result<Vec<u8>> {
+    anyhow::ensure!(!bars.is_empty(), "there is nothing to draw");
+    let mut bars = bars.to_vec();
+    let reach = |bar: &Bar| bar.down.abs().max(bar.up.abs());
+    bars.sort_by(|a, b| reach(b).total_cmp(&reach(a)));
+    let most = bars.iter().map(reach).filter(|reach| reach.is_finite()).fold(1.0, f64::max);
+    let height = 176 + 58 * u32::try_from(bars.len())?;
+    let (left, right) = (300_i32, i32::try_from(WIDTH)? - 90);
+    let middle = (left + right) / 2;
+    let x = |value: f64| middle + (f64::from(right - middle) * (value / most).clamp(-1.0, 1.0)).round() as i32;
+    drawn(height, |area| {
+        write(area, &shortened(title, 70), (28, 34), 25.0, INK, HPos::Left)?;
+        let foot = i32::try_from(height)? - 84;
+        area.draw(&PathElement::new(vec![(middle, 68), (middle, foot)], MUTED.stroke_width(2)))?;
+        for (nth, bar) in bars.iter().enumerate() {
+            let top = 78 + 58 * i32::try_from(nth)?;
+            write(area, &shortened(&bar.name, 30), (left - 70, top + 18), 18.0, INK, HPos::Right)?;
+            for (value, color) in [(bar.down, COLORS[1]), (bar.up, COLORS[0])] {
+                let end = x(value);
+                let (from, to) = (middle.min(end), middle.max(end).max(middle + 1));
+                area.draw(&Rectangle::new([(from, top), (to, top + 36)], color.filled()))?;
+            }
+            for value in [bar.down, bar.up] {
+                let side = if value < 0.0 { HPos::Right } else { HPos::Left };
+                let at = x(value) + if value < 0.0 { -8 } else { 8 };
+                write(area, &format!("{value:+.1}%"), (at, top + 18), 16.0, MUTED, side)?;
+            }
+        }
+        write(area, &format!("Change of {figure} (%)"), (middle, foot + 24), 20.0, INK, HPos::Center)?;
+        let percent = number(percent);
+        for (at, color, label) in [
+            (left, COLORS[1], format!("parameter −{percent}%")),
+            (left + 240, COLORS[0], format!("parameter +{percent}%")),
+        ] {
+            area.draw(&Rectangle::new([(at, foot + 50), (at + 16, foot + 64)], color.filled()))?;
+            write(area, &label, (at + 24, foot + 57), 17.0, MUTED, HPos::Left)?;
+        }
+        Ok(())
+    })
+}
+
+fn write(area: &Area<'_>, text: &str, at: (i32, i32), size: f64, colour: RGBColor, side: HPos) -> Drawn {
+    let style = (FONT, size).into_font().color(&colour).pos(Pos::new(side, VPos::Center));
+    area.draw(&Text::new(text.to_owned(), at, style))?;
+    Ok(())
+}
+
+fn shortened(name: &str, most: usize) -> String {
+    match name.chars().count() > most {
+        false => name.to_owned(),
+        // The end of a path says more than its beginning.
+        true => std::iter::once('…').chain(name.chars().skip(name.chars().count() - most + 1)).collect(),
+    }
+}
+
+fn encode(pixels: &[u8], height: u32) -> anyhow::Result<Vec<u8>> {
+    let mut png = Vec::new();
+    let mut encoder = png::Encoder::new(&mut png, WIDTH, height);
+    encoder.set_color(png::ColorType::Rgb);
+    encoder.set_depth(png::BitDepth::Eight);
+    let mut writer = encoder.write_header()?;
+    writer.write_image_data(pixels)?;
+    writer.finish()?;
+    Ok(png)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pixels_of(png: &[u8], colour: RGBColor) -> usize {
+        let mut picture = png::Decoder::new(std::io::Cursor::new(png)).read_info().unwrap();
+        let mut pixels = vec![0; picture.output_buffer_size().unwrap()];
+        picture.next_frame(&mut pixels).unwrap();
+        pixels.chunks_exact(3).filter(|pixel| **pixel == [colour.0, colour.1, colour.2]).count()
+    }
+
+    fn kept(name: &str, png: &[u8]) {
+        if let Some(folder) = std::env::var_os("CHARTS") {
+            std::fs::write(std::path::Path::new(&folder).join(name), png).unwrap();
+        }
+    }
+
+    #[test]
+    fn curves_are_drawn_with_units_and_names() {
+        let curve = |name: &str, dose: f64| Curve {
+            name: name.to_owned(),
+            unit: Some("mg/L".to_owned()),
+            points: (0..49)
+                .map(|at| f64::from(at) / 2.0)
+                .map(|t| (t, dose * ((-0.2 * t).exp() - (-t).exp())))
+                .collect(),
+        };
+        let png = curves("Concentration in renal-study", &[curve("1.5 L", 10.0), curve("2 L", 8.0), curve("3 L", 6.0)])
+            .unwrap();
+        kept("curves.png", &png);
+        for color in &COLORS[..3] {
+            assert!(pixels_of(&png, *color) > 500);
+        }
+        assert!(curves("Nothing", &[]).is_err());
+        let flat = Curve { name: "flat".to_owned(), unit: None, points: vec![(0.0, 0.0)] };
+        assert!(curves("One point", &[flat]).is_ok());
+    }
+
+    #[test]
+    fn sensitivities_are_drawn_as_bars() {
+        let bar = |name: &str, down, up| Bar { name: name.to_owned(), down, up };
+        let bars = [
+            bar("Dose", -10.0, 10.0),
+            bar("Compound|CL", 4.2, -3.9),
+            bar("Organism|A very long path|Volume", 0.0, 0.0),
+        ];
+        let png = tornado("Sensitivity of renal-study", "cmax", 10.0, &bars).unwrap();
+        kept("tornado.png", &png);
+        assert!(pixels_of(&png, COLORS[0]) > 2_000 && pixels_of(&png, COLORS[1]) > 2_000);
+    }
+}

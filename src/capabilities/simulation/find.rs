@@ -1,0 +1,277 @@
+//! Simulations and parameters, found by the words of a person.
+
+use countersign_capabilities::{
+    ToolError,
+    parameters::{missing, refused},
+};
+use countersign_graph::action::{ErrorKind, PrepareError, Refusal};
+
+use super::{
+    Deps,
+    bridge::{
+        data::{Loaded, Parameter},
+        error::Error,
+    },
+    replies::{errors, refusals},
+};
+
+/// The most names that are offered.
+const OFFERED: usize = 8;
+
+/// Words of people, and the words of paths that they stand for.
+const SYNONYMS: &[(&str, &[&str])] = &[
+    ("body", &["organism"]),
+    ("subject", &["organism"]),
+    ("patient", &["organism"]),
+    ("person", &["organism"]),
+    ("bodyweight", &["weight"]),
+    ("clearance", &["cl", "clearance"]),
+    ("cl", &["clearance", "cl"]),
+    ("size", &["volume"]),
+    ("vol", &["volume"]),
+    ("hepatic", &["liver"]),
+    ("renal", &["kidney"]),
+    ("cardiac", &["heart", "cardiac"]),
+    ("dosage", &["dose"]),
+    ("absorption", &["ka", "absorption"]),
+    ("mass", &["weight", "mass"]),
+    ("weight", &["weight", "mass"]),
+    ("flow", &["flow", "bloodflow"]),
+];
+
+/// Words that say nothing about a parameter.
+const EMPTY: &[&str] = &["the", "a", "an", "of", "parameter", "value", "its", "rate", "in", "for"];
+
+/// Returns the simulation that is meant: the named one, or the only one. `says` turns a name into a whole request.
+///
+/// # Errors
+///
+/// A question if several are loaded, or a refusal if the named one is not.
+pub async fn simulation(
+    deps: &Deps,
+    asked: Option<&str>,
+    says: impl Fn(&str) -> String,
+) -> Result<Loaded, PrepareError> {
+    let all = deps.client.simulations().await.map_err(|error| unavailable(&error))?;
+    let Some(asked) = asked else {
+        return match all.as_slice() {
+            [] => Err(refused(ErrorKind::NotFound, refusals::nothing_loaded(deps))),
+            [one] => Ok(one.clone()),
+            several => {
+                let options = several.iter().map(|loaded| loaded.id.clone()).take(25).collect();
+                Err(Refusal::Missing(vec![missing("simulation", "Which simulation?", options)]).into())
+            }
+        };
+    };
+    let exact = all.iter().find(|loaded| loaded.id == asked);
+    let mut same = all.iter().filter(|loaded| loaded.id.eq_ignore_ascii_case(asked));
+    match (exact, same.next(), same.next()) {
+        (Some(one), ..) | (None, Some(one), None) => Ok(one.clone()),
+        _ => Err(refused(ErrorKind::NotFound, refusals::not_loaded(deps, asked, &all, says))),
+    }
+}
+
+/// Returns the path of the parameter that is meant.
+///
+/// # Errors
+///
+/// A refusal with similar paths, or a choice of several.
+pub async fn parameter(
+    deps: &Deps,
+    simulation: &str,
+    asked: &str,
+    says: impl Fn(&str) -> String,
+) -> Result<String, PrepareError> {
+    let paths = deps.client.parameters(simulation).await.map_err(|error| not_read(deps, simulation, &error))?;
+    let asked = asked.trim();
+    if asked.is_empty() || asked.chars().any(char::is_control) || asked.chars().count() > 300 {
+        return Err(refused(ErrorKind::Validation, refusals::no_path()));
+    }
+    match best(&paths, asked).as_slice() {
+        [one] => Ok(one.clone()),
+        [] => {
+            if paths.iter().all(|path| !path.contains('|')) || creates(deps).await {
+                // An engine without a model of its own creates what is set.
+                return Ok(asked.to_owned());
+            }
+            Err(refused(
+                ErrorKind::NotFound,
+                refusals::unknown_parameter(asked, simulation, &similar(&paths, asked), says),
+            ))
+        }
+        several => Err(refused(ErrorKind::UserInput, refusals::several_parameters(asked, several, says))),
+    }
+}
+
+/// Returns true if the engine behind the bridge creates parameters that are set.
+async fn creates(deps: &Deps) -> bool {
+    deps.client.engine().await.ok().flatten().as_deref() == Some("inmemory")
+}
+
+/// Returns the value of a parameter; `None` if it has none yet.
+///
+/// # Errors
+///
+/// A refusal if the simulation is gone, or an error of the bridge.
+pub async fn value(deps: &Deps, simulation: &str, path: &str) -> Result<Option<Parameter>, PrepareError> {
+    match deps.client.parameter(simulation, path).await {
+        Ok(parameter) => Ok(Some(parameter)),
+        Err(Error::NotFound { reason }) if !reason.contains("Simulation") => Ok(None),
+        Err(error) => Err(not_read(deps, simulation, &error)),
+    }
+}
+
+/// Returns the error of `prepare` for a read about a simulation that failed.
+pub fn not_read(deps: &Deps, simulation: &str, error: &Error) -> PrepareError {
+    match error.forgot(simulation) {
+        true => refused(ErrorKind::NotFound, refusals::forgotten(deps, simulation)),
+        false => unavailable(error),
+    }
+}
+
+/// Returns the error of `prepare` for a failed read.
+pub fn unavailable(error: &Error) -> PrepareError {
+    let (kind, reply) = (errors::kind(error), errors::reply(error));
+    match error {
+        Error::Unavailable { .. } | Error::Busy | Error::NoAnswer { .. } => {
+            PrepareError::Unavailable { error: kind, reply }
+        }
+        _ => refused(kind, reply),
+    }
+}
+
+/// Returns the error of a tool for a failed read.
+pub fn tool_error(error: &Error) -> ToolError {
+    ToolError { kind: errors::kind(error), reply: errors::reply(error), transient: error.may_pass() }
+}
+
+/// Returns the error of a tool for a refusal of `prepare`.
+pub fn refused_tool(error: PrepareError) -> ToolError {
+    match error {
+        PrepareError::Unavailable { error, reply } => ToolError { kind: error, reply, transient: true },
+        PrepareError::Refusal(Refusal::Refused { error, reply }) => ToolError { kind: error, reply, transient: false },
+        PrepareError::Refusal(Refusal::Missing(missing)) => {
+            let reply = refusals::which(missing.into_iter().next());
+            ToolError { kind: ErrorKind::UserInput, reply, transient: false }
+        }
+    }
+}
+
+/// Returns the paths that these words fit best: one if it is clear.
+fn best(paths: &[String], asked: &str) -> Vec<String> {
+    let exact = paths.iter().find(|path| *path == asked);
+    let folded = |text: &str| text.to_lowercase().replace([' ', '_', '-'], "");
+    if let Some(path) = exact.or_else(|| paths.iter().find(|path| folded(path) == folded(asked))) {
+        return vec![path.clone()];
+    }
+    if asked.contains('|') {
+        // The end of a path is enough, if it is of one path only.
+        let ends = paths.iter().filter(|path| folded(path).ends_with(&format!("|{}", folded(asked))));
+        return ends.take(OFFERED).cloned().collect();
+    }
+    let wanted: Vec<String> = words(asked).into_iter().filter(|word| !EMPTY.contains(&word.as_str())).collect();
+    if wanted.is_empty() {
+        return Vec::new();
+    }
+    let fits = |path: &&String| {
+        let there = words(path);
+        wanted.iter().all(|word| is_there(&there, word))
+    };
+    let all: Vec<&String> = paths.iter().filter(fits).collect();
+    // “Dose” is the parameter of that name before one that only mentions it.
+    let last = |path: &&&String| path.rsplit('|').next().is_some_and(|last| folded(last) == folded(asked));
+    let named: Vec<&String> = all.iter().filter(last).copied().collect();
+    let found = if named.len() == 1 { named } else { all };
+    found.into_iter().take(OFFERED).cloned().collect()
+}
+
+/// Returns paths that share a word with these words.
+fn similar(paths: &[String], asked: &str) -> Vec<String> {
+    let wanted = words(asked);
+    let mut scored: Vec<(usize, &String)> = paths
+        .iter()
+        .map(|path| {
+            let there = words(path);
+            (wanted.iter().filter(|word| is_there(&there, word)).count(), path)
+        })
+        .filter(|(score, _)| *score > 0)
+        .collect();
+    scored.sort_by_key(|(score, path)| (usize::MAX - score, path.len()));
+    let near =
+        |path: &&String| strsim::normalized_damerau_levenshtein(&path.to_lowercase(), &asked.to_lowercase()) > 0.6;
+    let spelt = paths.iter().filter(near).map(|path| (0, path));
+    let mut found: Vec<String> = Vec::new();
+    for (_, path) in scored.into_iter().chain(spelt) {
+        if found.len() < 5 && !found.contains(path) {
+            found.push(path.clone());
+        }
+    }
+    found
+}
+
+fn is_there(there: &[String], word: &str) -> bool {
+    let meant = SYNONYMS.iter().find(|(said, _)| *said == word).map(|(_, meant)| *meant);
+    there.iter().any(|part| part == word || meant.is_some_and(|meant| meant.contains(&part.as_str())))
+}
+
+/// Returns the words of a path or a request in lower case: `SmallIntestine|BloodFlow` has four.
+fn words(text: &str) -> Vec<String> {
+    let mut found = vec![String::new()];
+    let mut before = ' ';
+    for c in text.chars() {
+        let begins = !c.is_alphanumeric() || c.is_uppercase() && before.is_lowercase();
+        if begins {
+            found.push(String::new());
+        }
+        if c.is_alphanumeric() {
+            found.last_mut().expect("there is one").extend(c.to_lowercase());
+        }
+        before = c;
+    }
+    found.retain(|word| !word.is_empty());
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn paths() -> Vec<String> {
+        [
+            "Compound|CL",
+            "Compound|V",
+            "Compound|ka",
+            "Dose",
+            "Organism|Liver|Volume",
+            "Organism|Weight",
+            "Organism|Liver|BloodFlow",
+        ]
+        .map(str::to_owned)
+        .into()
+    }
+
+    #[test]
+    fn a_parameter_is_found_by_the_words_of_people() {
+        for (said, path) in [
+            ("Organism|Weight", "Organism|Weight"),
+            ("organism|weight", "Organism|Weight"),
+            ("Liver|Volume", "Organism|Liver|Volume"),
+            ("the body weight", "Organism|Weight"),
+            ("weight", "Organism|Weight"),
+            ("dose", "Dose"),
+            ("the dose", "Dose"),
+            ("liver volume", "Organism|Liver|Volume"),
+            ("clearance", "Compound|CL"),
+            ("hepatic blood flow", "Organism|Liver|BloodFlow"),
+            ("ka", "Compound|ka"),
+        ] {
+            assert_eq!(best(&paths(), said), [path], "{said}");
+        }
+        assert_eq!(best(&paths(), "liver").len(), 2);
+        assert!(best(&paths(), "kidney volume").is_empty());
+        assert_eq!(
+            similar(&paths(), "liver weight")[..],
+            ["Organism|Weight", "Organism|Liver|Volume", "Organism|Liver|BloodFlow"]
+        );
+    }
+}

@@ -1,0 +1,229 @@
+//! Pharmacokinetic simulations behind a bridge: tools that read them, actions that change and run them.
+//!
+//! [`tools`] read at any time; each file in [`actions`] is one change or run that a person approves. [`bridge`] is the
+//! client, [`find`] finds simulations and parameters by the words of people, [`amount`], [`wanted`] and [`units`] turn what
+//! was said into the absolute number that a card shows, [`ranges`] knows what a bridge allows, [`events`] follows running
+//! jobs, [`chart`] draws, [`memory`] is a help that a restart may empty, and [`replies`] holds the sentences.
+//!
+//! Start reading at [`Simulation`], then at a file in [`actions`].
+//!
+//! *Architecture Invariant:* the bridge is told that a person agreed in one place only
+//! ([`bridge::confirmed::Confirmed`]), and only the record of an approved action leads there.
+//!
+//! # The state of the confirm-before-execute agent
+//!
+//! An earlier agent for the same bridge kept one state for all of this. Each of its fields has a home here:
+//!
+//! | field | home |
+//! | --- | --- |
+//! | `messages` | the thread's history, in the state of the chat graph |
+//! | `simulation_context.simulationId` | the last subject of the conversation: “it” |
+//! | `simulation_context.filePath` | the bridge's list of simulations, where it tells; else [`memory`] |
+//! | `simulation_context.lastJobId` | the progress and outcome of the run's record; [`memory`] for “the last job” |
+//! | `pending_tool_call` | the record of the action, with its parameters and the state that was shown |
+//! | `user_feedback` | the decisions of that record |
+//! | `plan` | the drafts and steps of the chat graph |
+//! | `intermediate_steps` | the saved steps of the thread, and the audit log |
+//! | `awaiting_confirmation` | the record's status |
+//! | `confirmation_prompt` | the record's card |
+//! | `retry_counts` | the record's sends for changes; the client for reads |
+//! | `last_tool_name`, `last_tool_result`, `last_error` | the gathered facts and errors of the turn |
+
+pub mod actions;
+pub mod amount;
+pub mod bridge;
+pub mod chart;
+mod check;
+mod commands;
+pub mod curve;
+mod families;
+pub mod find;
+mod home;
+pub mod memory;
+pub mod phrases;
+pub mod ranges;
+pub mod replies;
+pub mod settings;
+pub mod tools;
+pub mod units;
+pub mod wanted;
+
+use std::{sync::Arc, time::Duration};
+
+use async_trait::async_trait;
+use countersign_capabilities::{Capability, Command, Family, Nameable, Service, Tool, facts::Facts};
+use countersign_core::{
+    clock::Clock,
+    reply::{Choice, Reply},
+};
+use countersign_graph::action::{ActionKind, ActionRecord, ErrorKind, Outcome, Status};
+use countersign_understanding::{lexicon::Names, phrases::Phrases};
+use serde_json::Value;
+
+use self::{bridge::client::BridgeClient, memory::Memory, settings::SimulationSettings};
+
+/// The name of the capability.
+const NAME: &str = "simulation";
+
+/// The source of the events that its runs wait for.
+pub const SOURCE: &str = "simulation";
+
+/// The dependencies of tools and actions.
+#[derive(Clone, Debug)]
+pub struct Deps {
+    /// The client of the bridge.
+    pub client: Arc<BridgeClient>,
+    /// The settings.
+    pub settings: Arc<SimulationSettings>,
+    /// The memory of this process.
+    pub memory: Arc<Memory>,
+}
+
+/// The capability of simulations, on one bridge.
+#[derive(Debug)]
+pub struct Simulation {
+    deps: Deps,
+    clock: Arc<dyn Clock>,
+}
+
+/// The bridge as a service; the settings replace its time.
+const SERVICE: Service = Service {
+    name: "Simulation bridge",
+    health: tools::HEALTH,
+    timeout: Duration::from_secs(10),
+    settle_within: Duration::from_secs(60),
+};
+
+impl Simulation {
+    /// Creates the capability on the bridge that the settings name.
+    ///
+    /// # Errors
+    ///
+    /// Fails if there is no address, or the client cannot be set up.
+    pub fn new(settings: &SimulationSettings, clock: Arc<dyn Clock>) -> anyhow::Result<Self> {
+        let client = settings.client(clock.clone())?;
+        let deps = Deps { client, settings: Arc::new(settings.clone()), memory: Arc::default() };
+        Ok(Self { deps, clock })
+    }
+}
+
+#[async_trait]
+impl Capability for Simulation {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn purpose(&self) -> &'static str {
+        "Pharmacokinetic simulations behind a bridge: load models, read and set parameters, run, compare."
+    }
+
+    fn tools(&self) -> Vec<Arc<dyn Tool>> {
+        tools::all(&self.deps)
+    }
+
+    fn actions(&self) -> Vec<Arc<dyn ActionKind>> {
+        let deps = || self.deps.clone();
+        vec![
+            Arc::new(actions::load::LoadSimulation(deps())),
+            Arc::new(actions::set::SetParameter(deps())),
+            Arc::new(actions::run::RunSimulation(deps())),
+            Arc::new(actions::compare::CompareValues(deps())),
+            Arc::new(actions::population::RunPopulation(deps())),
+            Arc::new(actions::sensitivity::RunSensitivity(deps())),
+            Arc::new(actions::restore::RestoreSimulation(deps())),
+            Arc::new(actions::snapshot::SnapshotSimulation(deps())),
+            Arc::new(actions::cancel::CancelJob(deps())),
+        ]
+    }
+
+    fn families(&self) -> Vec<Family> {
+        families::all()
+    }
+
+    fn subject(&self, parameters: &Value, _: &Value) -> Option<String> {
+        parameters["simulation"].as_str().map(str::to_owned)
+    }
+
+    fn next_steps(&self, record: &ActionRecord) -> Vec<Choice> {
+        next_steps(&self.deps, record)
+    }
+
+    fn phrases(&self) -> Option<&'static dyn Phrases> {
+        Some(&phrases::OfSimulations)
+    }
+
+    fn names(&self) -> Arc<Names> {
+        self.deps.memory.names()
+    }
+
+    async fn refresh_names(&self) {
+        self.deps.memory.refresh(&self.deps.client, &*self.clock, NAME).await;
+    }
+
+    fn suggestions(&self) -> &'static [(&'static str, &'static str)] {
+        &[("Load the demo model", "load the demo model"), ("What is loaded?", "which simulations are loaded?")]
+    }
+
+    fn examples(&self) -> &'static [(&'static str, &'static str)] {
+        &[
+            ("Simulations", "load the demo model"),
+            ("Parameters, by path or in words", "set the dose to 500 mg"),
+            ("Runs, with their curve", "run it"),
+            ("Comparisons", "run it at 1.5, 2 and 3 L liver volume"),
+        ]
+    }
+
+    fn invitations(&self) -> &'static [(&'static str, &'static str)] {
+        &[("Simulate", "load the demo model")]
+    }
+
+    fn instructions(&self) -> &'static str {
+        include_str!("instructions.md")
+    }
+
+    fn service(&self) -> Option<Service> {
+        Some(Service { timeout: self.deps.settings.timeout, ..SERVICE })
+    }
+
+    async fn check(&self) -> Option<(&'static str, Result<String, String>)> {
+        Some(("simulation", check::bridge(&self.deps.client).await))
+    }
+
+    async fn nameable(&self) -> Result<Nameable, String> {
+        let all = self.deps.client.simulations().await.map_err(|error| error.to_string())?;
+        let things = all.into_iter().map(|loaded| loaded.id).collect();
+        Ok(Nameable { thing: "simulation", contexts: Vec::new(), things })
+    }
+
+    fn command(&self) -> Option<Command> {
+        Some(commands::COMMAND)
+    }
+
+    async fn answer(&self, word: &str, rest: &str, facts: &Facts) -> Reply {
+        commands::answer(word, rest, facts).await
+    }
+
+    async fn home(&self, facts: &Facts) -> Option<Reply> {
+        home::section(&self.deps, facts).await
+    }
+}
+
+/// Returns the requests that suit next once a change has ended.
+fn next_steps(deps: &Deps, record: &ActionRecord) -> Vec<Choice> {
+    let Some(simulation) = record.parameters["simulation"].as_str() else { return Vec::new() };
+    let run = || Choice::new("Run it", format!("run {simulation}"));
+    match (&record.status, record.name.as_str(), &record.outcome) {
+        (Status::Done, actions::load::NAME, _) => {
+            vec![run(), Choice::new("Show its parameters", format!("list the parameters of {simulation}"))]
+        }
+        (Status::Done, actions::set::NAME | actions::restore::NAME, _) => vec![run()],
+        (Status::Failed, _, Some(Outcome::Failed { error: ErrorKind::NotFound, .. })) => match deps
+            .memory
+            .file(simulation)
+        {
+            Some(file) => vec![Choice::new(format!("Load {simulation} again"), format!("load {file} as {simulation}"))],
+            None => Vec::new(),
+        },
+        _ => Vec::new(),
+    }
+}

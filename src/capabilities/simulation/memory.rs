@@ -1,0 +1,166 @@
+//! The facts that this process remembers of its work with the bridge, which the bridge itself does not tell.
+//!
+//! It is a help and never the truth: it is empty after a restart, each list has an end, and what is loaded is always asked
+//! of the bridge anew. The names of simulations are kept for [`KEPT`], so that a message is read with them.
+
+use std::{
+    collections::{BTreeMap, VecDeque},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use countersign_core::clock::{Clock, Timestamp};
+use countersign_understanding::lexicon::{Name, Names};
+
+use super::bridge::{client::BridgeClient, data::Parameter};
+
+/// The time for which the names of simulations are used without reading them again.
+const KEPT: Duration = Duration::from_secs(20);
+/// The pause after a failed read.
+const PAUSE: Duration = Duration::from_secs(5);
+/// The longest time a message waits for names.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// The most entries of each list.
+const MOST: usize = 200;
+
+/// The kind of a simulation's name.
+pub const SIMULATION: &str = "simulation";
+
+/// A run that was started by this process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Started {
+    /// The job.
+    pub job: String,
+    /// The simulation.
+    pub simulation: String,
+    /// The time of the start.
+    pub at: Timestamp,
+    /// The time it took, once it has succeeded.
+    pub took: Option<Duration>,
+    /// The results, once it has succeeded.
+    pub results: Option<String>,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    files: BTreeMap<String, String>,
+    defaults: BTreeMap<(String, String), Parameter>,
+    runs: VecDeque<Started>,
+    names: Arc<Names>,
+    read_at: Option<Timestamp>,
+}
+
+/// The memory of this process.
+#[derive(Debug, Default)]
+pub struct Memory(Mutex<Inner>);
+
+impl Memory {
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the model file that a simulation was loaded from.
+    pub fn file(&self, simulation: &str) -> Option<String> {
+        self.inner().files.get(simulation).cloned()
+    }
+
+    /// Remembers a loaded model file, and forgets the values of an earlier simulation of that name.
+    pub fn loaded(&self, simulation: &str, file: &str) {
+        let mut inner = self.inner();
+        if inner.files.len() >= MOST {
+            inner.files.pop_first();
+        }
+        inner.files.insert(simulation.to_owned(), file.to_owned());
+        inner.defaults.retain(|(of, _), _| of != simulation);
+        inner.read_at = None;
+    }
+
+    /// Returns the value that a parameter had before this process changed it for the first time.
+    pub fn default_of(&self, simulation: &str, path: &str) -> Option<Parameter> {
+        self.inner().defaults.get(&(simulation.to_owned(), path.to_owned())).cloned()
+    }
+
+    /// Remembers the value of a parameter before its first change.
+    pub fn before_change(&self, simulation: &str, before: &Parameter) {
+        let mut inner = self.inner();
+        // Only of a model that was loaded here is it known that nobody else changed it before.
+        if inner.defaults.len() < MOST * 5 && inner.files.contains_key(simulation) {
+            let key = (simulation.to_owned(), before.path.clone());
+            inner.defaults.entry(key).or_insert_with(|| before.clone());
+        }
+    }
+
+    /// Remembers a started run.
+    pub fn started(&self, job: &str, simulation: &str, at: Timestamp) {
+        let mut inner = self.inner();
+        if inner.runs.iter().any(|run| run.job == job) {
+            return;
+        }
+        if inner.runs.len() >= MOST {
+            inner.runs.pop_front();
+        }
+        let (job, simulation) = (job.to_owned(), simulation.to_owned());
+        inner.runs.push_back(Started { job, simulation, at, took: None, results: None });
+    }
+
+    /// Remembers how a run ended.
+    pub fn ended(&self, job: &str, took: Option<Duration>, results: Option<&str>) {
+        if let Some(run) = self.inner().runs.iter_mut().find(|run| run.job == job) {
+            run.took = took.or(Some(Duration::ZERO));
+            run.results = results.map(str::to_owned);
+        }
+    }
+
+    /// Returns the runs, newest first.
+    pub fn runs(&self) -> Vec<Started> {
+        self.inner().runs.iter().rev().cloned().collect()
+    }
+
+    /// Returns the time that the last run of a simulation took.
+    pub fn last_took(&self, simulation: &str) -> Option<Duration> {
+        let inner = self.inner();
+        let mut ended = inner.runs.iter().rev().filter(|run| run.results.is_some());
+        ended.find(|run| run.simulation == simulation)?.took
+    }
+
+    /// Returns the names of the simulations, as read last.
+    pub fn names(&self) -> Arc<Names> {
+        self.inner().names.clone()
+    }
+
+    /// Makes the names old: something was loaded.
+    pub fn names_changed(&self) {
+        self.inner().read_at = None;
+    }
+
+    /// Reads the names again if they are old.
+    pub async fn refresh(&self, client: &BridgeClient, clock: &dyn Clock, owner: &str) {
+        let now = clock.now();
+        {
+            let mut inner = self.inner();
+            if inner.read_at.is_some_and(|at| now.since(at) < KEPT) {
+                return;
+            }
+            // Nobody else reads meanwhile, and a bridge that is away is not asked again at once.
+            inner.read_at = Some(Timestamp(now.0 - (KEPT - PAUSE).as_millis() as i64));
+        }
+        let Ok(Ok(all)) = tokio::time::timeout(PATIENCE, client.simulations()).await else { return };
+        let name = |id: &String| Name {
+            kind: SIMULATION.to_owned(),
+            name: id.clone(),
+            id: None,
+            owner: owner.to_owned(),
+            subject: true,
+        };
+        let mut inner = self.inner();
+        inner.names = Arc::new(Names::new(all.iter().map(|loaded| name(&loaded.id))));
+        inner.read_at = Some(now);
+        for loaded in &all {
+            if let Some(file) = &loaded.file
+                && inner.files.len() < MOST
+            {
+                inner.files.entry(loaded.id.clone()).or_insert_with(|| file.clone());
+            }
+        }
+    }
+}

@@ -1,0 +1,414 @@
+//! The phrases about simulations: lines with an order, and the values in them.
+//!
+//! A parameter is named by its path or by words that models have for such things ([`WORDS`]); other words are never taken
+//! for one, so that requests of other domains stay theirs. A value is whatever [`Amount`] reads.
+
+#[cfg(test)]
+mod tests;
+
+use countersign_understanding::{
+    lines::Candidate,
+    phrases::{Heard, Phrases},
+    situation::Draft,
+    user_request::{Understood, UserRequest},
+    words::{Word, text},
+};
+use serde_json::{Map, Value};
+
+use super::{amount::Amount, units};
+
+/// The phrases about simulations.
+pub struct OfSimulations;
+
+/// The action whose value a later message may correct.
+const SET: &str = "set_parameter_value";
+
+/// Words that name parameters of such models, in lower case.
+const WORDS: &[&str] = &[
+    "dose",
+    "dosage",
+    "weight",
+    "bodyweight",
+    "height",
+    "age",
+    "volume",
+    "clearance",
+    "flow",
+    "bloodflow",
+    "lipophilicity",
+    "solubility",
+    "permeability",
+    "absorption",
+    "ka",
+    "cl",
+    "vd",
+    "fup",
+    "logp",
+    "hematocrit",
+    "gfr",
+    "mass",
+    "fraction",
+    "bioavailability",
+    "elimination",
+    "infusion",
+    "halflife",
+    "half-life",
+    "bmi",
+    "pka",
+    "molecularweight",
+    "fractionunbound",
+    "cardiacoutput",
+    "output",
+];
+
+/// Words that stand with those: organs, and what a compound does.
+const WITH: &[&str] = &[
+    "the",
+    "body",
+    "subject",
+    "subject's",
+    "patient",
+    "patient's",
+    "organism",
+    "compound",
+    "drug",
+    "liver",
+    "kidney",
+    "brain",
+    "muscle",
+    "adipose",
+    "fat",
+    "heart",
+    "lung",
+    "skin",
+    "bone",
+    "intestine",
+    "intestinal",
+    "small",
+    "large",
+    "pancreas",
+    "spleen",
+    "blood",
+    "plasma",
+    "hepatic",
+    "renal",
+    "cardiac",
+    "molecular",
+    "unbound",
+    "of",
+    "total",
+    "rate",
+    "constant",
+    "distribution",
+    "oral",
+    "plasmatic",
+    "organ",
+    "gut",
+    "stomach",
+    "gastric",
+    "metabolic",
+];
+
+/// The longest parameter in words, and the longest value.
+const LONGEST: usize = 5;
+const LONGEST_VALUE: usize = 9;
+/// The longest list of values, in words with commas.
+const LONGEST_LIST: usize = 60;
+
+impl Phrases for OfSimulations {
+    fn things(&self) -> &'static [&'static str] {
+        &["simulation", "simulations", "model", "models"]
+    }
+
+    fn lines(&self) -> &'static str {
+        include_str!("lines.txt")
+    }
+
+    fn slot(&self, kind: &str, heard: Heard<'_>) -> Vec<Candidate> {
+        slot(kind, heard.words)
+    }
+
+    fn correction(&self, heard: Heard<'_>) -> Option<Understood> {
+        correction(heard)
+    }
+
+    fn answer(&self, heard: Heard<'_>) -> Option<Understood> {
+        answer(heard)
+    }
+
+    fn about(&self, params: &Map<String, Value>) -> Option<String> {
+        params.get("simulation").and_then(Value::as_str).map(str::to_owned)
+    }
+
+    fn shown(&self, name: Option<String>) -> Option<UserRequest> {
+        Some(match name {
+            Some(name) => UserRequest::read("list_parameters", [("simulation", Some(name))]),
+            None => UserRequest::read("list_simulations", []),
+        })
+    }
+
+    fn makes_new(&self, action: &str) -> bool {
+        action == "load_simulation"
+    }
+
+    fn not_done(&self, action: &str, _: &Map<String, Value>) -> &'static str {
+        match action {
+            "load_simulation" => "loaded",
+            "cancel_job" => "canceled",
+            "restore_simulation" => "restored",
+            "run_simulation" | "run_population_simulation" | "run_sensitivity_analysis" | "compare_values" => "run",
+            _ => "changed",
+        }
+    }
+
+    fn request(&self, action: &str, params: &Map<String, Value>) -> Option<String> {
+        let of = |key: &str| params.get(key).and_then(Value::as_str);
+        let simulation = of("simulation");
+        Some(match action {
+            "run_simulation" => format!("run {}", simulation?),
+            "load_simulation" => format!("load {} as {}", of("file")?, simulation?),
+            SET => format!("set {} to {} in {}", of("parameter")?, of("value")?, simulation?),
+            _ => return None,
+        })
+    }
+
+    fn help(&self) -> &'static str {
+        HELP
+    }
+
+    fn simple(&self) -> &'static str {
+        "*load the demo model*, *set the dose to 500 mg*, *run it*"
+    }
+
+    fn first_steps(&self) -> &'static [(&'static str, &'static str)] {
+        &[("Load the demo model", "load the demo model"), ("What is loaded?", "which simulations are loaded?")]
+    }
+}
+
+/// Returns the values of a kind at the beginning of these words.
+fn slot(kind: &str, words: &[Word]) -> Vec<Candidate> {
+    let each = |most: usize, read: &dyn Fn(&[Word]) -> Option<Candidate>| {
+        (1..=words.len().min(most)).filter_map(|length| read(&words[..length])).collect::<Vec<_>>()
+    };
+    match kind {
+        "path" => each(LONGEST, &path),
+        "file" => each(3, &file),
+        "amount" => each(LONGEST_VALUE, &|words| amount(words, "")),
+        "more" => each(LONGEST_VALUE, &|words| amount(words, "+")),
+        "less" => each(LONGEST_VALUE, &|words| amount(words, "-")),
+        "values" => each(LONGEST_LIST, &values),
+        "job" => each(1, &job),
+        "seconds" => each(2, &seconds),
+        "part" => each(2, &part),
+        _ => Vec::new(),
+    }
+}
+
+/// A parameter: a path, or words of which one names a parameter.
+fn path(words: &[Word]) -> Option<Candidate> {
+    if let [one] = words
+        && (one.text.contains('|') || one.quoted && one.kind.is_none())
+    {
+        return Some(Candidate::known(one.text.clone(), 1));
+    }
+    if words.iter().any(|word| word.quoted || word.is(",")) {
+        return None;
+    }
+    // A path may have blanks: `Organism|Small Intestine|Volume`.
+    let joined = text(words);
+    if joined.contains('|') {
+        let ends = words[0].text.contains('|') || words[words.len() - 1].text.contains('|');
+        return ends.then(|| Candidate::taken(joined, words.len()));
+    }
+    let last = words.last()?;
+    let named = words.iter().any(|word| word.any(WORDS));
+    let fits = words.iter().all(|word| word.any(WORDS) || word.any(WITH));
+    (named && fits && !last.any(&["the", "of"]) && !words[0].any(&["of"])).then(|| Candidate {
+        value: joined.into(),
+        taken: words.len(),
+        cost: 0,
+    })
+}
+
+/// A model file: a path, a file's name, or the name of a model.
+fn file(words: &[Word]) -> Option<Candidate> {
+    let is_file = |word: &Word| {
+        word.text.contains(['/', '\\']) || [".pkml", ".pksim5", ".R"].iter().any(|ending| word.text.ends_with(ending))
+    };
+    match words {
+        [one] if one.quoted || is_file(one) => Some(Candidate::known(one.text.clone(), 1)),
+        words
+            if words
+                .iter()
+                .any(|word| word.quoted || is_file(word) || word.any(&[",", "as", "called", "named", "it"])) =>
+        {
+            None
+        }
+        [one] if one.lower.len() > 1 && !one.any(&["simulation", "model", "file", "models"]) => {
+            Some(Candidate::taken(one.text.clone(), 1))
+        }
+        _ => None,
+    }
+}
+
+/// A new value. `sign` is that of “increase” or “decrease” before it.
+fn amount(words: &[Word], sign: &str) -> Option<Candidate> {
+    if words.iter().any(|word| word.quoted) {
+        return None;
+    }
+    let said = text(words);
+    let known = |value: String| Some(Candidate::known(value, words.len()));
+    if sign.is_empty() {
+        // A word that only might be a unit is taken as one if nothing better fits.
+        return match Amount::read(&said)? {
+            Amount::Absolute { unit: Some(unit), .. } | Amount::Plus { unit: Some(unit), .. }
+                if !units::is_unit(&unit) =>
+            {
+                Some(Candidate::taken(said, words.len()))
+            }
+            _ => known(said),
+        };
+    }
+    let plain = said.strip_prefix("by ").unwrap_or(&said);
+    match Amount::read(plain)? {
+        Amount::Absolute { value, unit }
+            if value >= 0.0 && unit.as_deref().is_none_or(|unit| unit == "%" || units::is_unit(unit)) =>
+        {
+            known(if sign == "+" { format!("+{plain}") } else { format!("by -{plain}") })
+        }
+        Amount::Times { of: None, factor } if sign == "-" && factor > 1.0 => None,
+        Amount::Times { of: None, .. } => known(plain.to_owned()),
+        _ => None,
+    }
+}
+
+/// Several values: at least two numbers.
+fn values(words: &[Word]) -> Option<Candidate> {
+    let (first, last) = (words.first()?, words.last()?);
+    let number = |word: &Word| word.text.starts_with(|c: char| c.is_ascii_digit());
+    if !number(first) || last.any(&[",", "and", "or", "of"]) {
+        return None;
+    }
+    let mut numbers = 0;
+    for word in words {
+        match number(word) {
+            true => numbers += 1,
+            false if word.any(&[",", "and", "or", "vs", "versus"]) || units::is_unit(&word.text) => {}
+            false => return None,
+        }
+    }
+    // The thousands of `1,000` are one number; `1/2/3` are three.
+    let listed =
+        words.iter().any(|word| word.text.matches('/').count() > 0 && number(word) && !units::is_unit(&word.text));
+    (numbers > 1 || listed).then(|| Candidate::known(text(words), words.len()))
+}
+
+/// The id of a job or of results.
+fn job(words: &[Word]) -> Option<Candidate> {
+    let [one] = words else { return None };
+    let is_id = one.text.len() >= 3
+        && one.text.contains(|c: char| c.is_ascii_digit())
+        && one.text.contains(['-', '_'])
+        && one.text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'));
+    let hex = one.text.len() >= 16 && one.text.chars().all(|c| c.is_ascii_hexdigit());
+    let stamp = one.text.len() >= 12 && one.text.ends_with('Z') && one.text.starts_with(|c: char| c.is_ascii_digit());
+    (is_id || hex || stamp || one.quoted).then(|| Candidate::known(one.text.clone(), 1))
+}
+
+/// A duration in seconds: `60 s`, `5 minutes`.
+fn seconds(words: &[Word]) -> Option<Candidate> {
+    let said = text(words);
+    let Amount::Absolute { value, unit: Some(unit) } = Amount::read(&said)? else { return None };
+    match units::fit(value, Some(&unit), Some("s")) {
+        units::Fit::Converted(seconds) => Some(Candidate::known(seconds, words.len())),
+        units::Fit::Same => Some(Candidate::known(value, words.len())),
+        units::Fit::Other | units::Fit::Unknown => None,
+    }
+}
+
+/// A part of the paths that are listed.
+fn part(words: &[Word]) -> Option<Candidate> {
+    let [one] = words else { return None };
+    let fits = one.any(WORDS) || one.any(&WITH[1..]) || one.text.contains('*') || one.quoted && one.kind.is_none();
+    (fits && !one.any(&["of", "rate", "total"])).then(|| Candidate::taken(one.text.clone(), 1))
+}
+
+/// Returns the set request that is in hand.
+fn in_hand<'a>(heard: Heard<'a>) -> Option<&'a Draft> {
+    heard.situation.in_hand().filter(|draft| draft.action == SET)
+}
+
+/// Reads a correction of a value: “make it 80 kg”, “no, 2 L”.
+fn correction(heard: Heard<'_>) -> Option<Understood> {
+    in_hand(heard)?;
+    const OPENINGS: &[&str] = &[
+        "no", ",", "actually", "make", "it", "rather", "sorry", "i", "meant", "mean", "use", "instead", "set", "to",
+        "better", "that", "wait", "but", "change",
+    ];
+    let rest = heard.words.iter().skip_while(|word| word.any(OPENINGS)).cloned().collect::<Vec<_>>();
+    if rest.len() == heard.words.len() || rest.is_empty() {
+        return None;
+    }
+    let rest = match rest.split_last() {
+        Some((last, before)) if last.any(&["instead", "please", "rather"]) && !before.is_empty() => before,
+        _ => &rest,
+    };
+    update("value", rest)
+}
+
+/// Reads the answer to an open question about one of the changes here.
+fn answer(heard: Heard<'_>) -> Option<Understood> {
+    let draft = heard.situation.draft.as_ref()?;
+    let asked = draft.asked.as_ref()?;
+    match (draft.action.as_str(), asked.parameter.as_str()) {
+        (SET, "value") => update("value", heard.words),
+        ("compare_values", "values") => {
+            let found = values(heard.words)?;
+            Some(updated("values", found.value))
+        }
+        (SET | "compare_values", "parameter") => Some(updated("parameter", text(heard.words).into())),
+        ("run_sensitivity_analysis", "parameters") => Some(updated("parameters", text(heard.words).into())),
+        ("run_population_simulation", "size") => {
+            let number = heard.words.iter().find_map(|word| word.text.replace(',', "").parse::<f64>().ok())?;
+            Some(updated("size", number.into()))
+        }
+        ("load_simulation" | "run_population_simulation" | "run_sensitivity_analysis", "file") => {
+            let named = heard.words.iter().find(|word| word.text.contains(['/', '.'])).or(heard.words.first())?;
+            Some(updated("file", named.text.clone().into()))
+        }
+        (action, "simulation") if OURS.contains(&action) => {
+            Some(updated("simulation", heard.words.first()?.text.clone().into())).filter(|_| heard.words.len() <= 2)
+        }
+        _ => None,
+    }
+}
+
+/// The actions of this capability that are about a loaded simulation.
+const OURS: &[&str] = &[
+    SET,
+    "run_simulation",
+    "compare_values",
+    "run_population_simulation",
+    "run_sensitivity_analysis",
+    "restore_simulation",
+    "snapshot_simulation",
+];
+
+fn update(key: &str, words: &[Word]) -> Option<Understood> {
+    let said = text(words);
+    Amount::read(&said)?;
+    Some(updated(key, said.into()))
+}
+
+fn updated(key: &str, value: Value) -> Understood {
+    UserRequest::Update(Map::from_iter([(key.to_owned(), value)])).into()
+}
+
+/// The reply to “help”: the questions and changes that are possible.
+const HELP: &str = "*Simulations*\n\
+    • “load the demo model”, “which simulations are loaded?”, “list its parameters”\n\
+    • “what is the dose?”, “set the dose to 500 mg”, “increase the body weight by 10 %”\n\
+    • “run it”, “how is the run going?”, “show the results”, “cancel the run”\n\
+    • “run it at 1.5, 2 and 3 L liver volume and compare cmax”\n\
+    • “run it for a population of 100”, “sensitivity analysis for dose and clearance”\n\
+    • “take a snapshot”, “restore it”";

@@ -1,0 +1,71 @@
+//! Outcomes of changes and runs, one or two sentences each.
+
+use std::time::Duration;
+
+use countersign_core::{ids::UserId, reply::Text};
+
+use super::{errors, lasting};
+use crate::{
+    Deps,
+    bridge::{
+        error::Error,
+        job::{Job, JobStatus},
+    },
+};
+
+/// The bridge has forgotten the simulation of an approved change.
+pub fn forgotten(deps: &Deps, simulation: &str) -> Text {
+    let text = Text::from("The bridge no longer has ").bold(simulation);
+    let text = text.plain(", so nothing was done: it was restarted, and it forgets loaded simulations then.");
+    match deps.memory.file(simulation) {
+        Some(_) => text.plain(" Load it again, then ask once more."),
+        None => text.plain(format!(" Say “load ‹model file› as {simulation}”, then ask once more.")),
+    }
+}
+
+/// A run may have been handed in.
+pub fn handed_in_perhaps(error: &Error) -> Text {
+    Text::from(format!("{} The run may have been started there or not.", errors::fact(error)))
+}
+
+/// A run has succeeded.
+pub fn ran(simulation: &str, took: Option<Duration>, unread: Option<&Error>) -> Text {
+    let took = took.map(|took| format!(" in {}", lasting(took))).unwrap_or_default();
+    let text = Text::from("Ran ").bold(simulation).plain(format!("{took}."));
+    match unread {
+        Some(error) => text.plain(format!(" Its results can't be read: {}", errors::fact(error))),
+        None => text,
+    }
+}
+
+/// A run has not succeeded.
+pub fn run_failed(simulation: &str, job: &Job) -> Text {
+    let text = Text::from("The run of ").bold(simulation);
+    let reason = job.error.clone().unwrap_or_default();
+    let reason = reason.split(" ({").next().unwrap_or_default().trim_end_matches('.').to_owned();
+    match job.status {
+        JobStatus::Cancelled => text.plain(" was canceled at the bridge. It has no results."),
+        JobStatus::Timeout => {
+            let limit = job.limit_s.map(|limit| format!(" of {}", lasting(Duration::from_secs(limit)))).unwrap_or_default();
+            text.plain(format!(" took longer than its limit{limit}. It has no results. Ask again with a longer limit."))
+        }
+        _ if reason.contains("restarted") => text.plain(
+            " was lost: the bridge restarted before it ended. Loaded simulations are gone then, too; load the model again \
+             and run it once more.",
+        ),
+        _ if reason.is_empty() => text.plain(" failed. The bridge gives no reason."),
+        _ => text.plain(format!(" failed: {reason}.")),
+    }
+}
+
+/// A run was stopped by a person, or because its time was over.
+pub fn run_stopped(simulation: &str, handed_in: bool, by: Option<&UserId>) -> Text {
+    let text = match by {
+        Some(by) => Text::from("Stopped by ").name(by.clone()).plain(". "),
+        None => Text::from("Stopped, because it took too long. "),
+    };
+    match handed_in {
+        true => text.plain("The bridge was asked to cancel the run of ").bold(simulation).plain("; it has no results."),
+        false => text.plain("Nothing was run."),
+    }
+}

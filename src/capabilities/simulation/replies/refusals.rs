@@ -1,0 +1,173 @@
+//! Refusals and questions before a card is made, each with a way on.
+
+use countersign_core::reply::{Part, Reply, Text};
+use countersign_graph::action::MissingParameter;
+
+use crate::{Deps, bridge::data::Loaded, ranges::Range, units};
+
+/// Nothing is loaded.
+pub fn nothing_loaded(deps: &Deps) -> Reply {
+    let reply = Reply::text("No simulation is loaded on the bridge.");
+    match &deps.settings.models {
+        Some(_) => reply.hint("Load a model first.").choice("Load the demo model", "load the demo model"),
+        None => reply.hint("Load a model first, for example “load /data/models/demo.pkml as renal-study”."),
+    }
+}
+
+/// The named simulation is not loaded.
+pub fn not_loaded(deps: &Deps, asked: &str, all: &[Loaded], says: impl Fn(&str) -> String) -> Reply {
+    let reply = Reply::text(Text::from("No simulation called ").bold(asked).plain(" is loaded."));
+    let reply = match all {
+        [] => reply.hint("The bridge has no simulation loaded. It forgets them when it restarts."),
+        _ => reply.hint(
+            "Loaded: ".to_owned()
+                + &all.iter().take(10).map(|loaded| loaded.id.as_str()).collect::<Vec<_>>().join(", "),
+        ),
+    };
+    let reply = match deps.memory.file(asked) {
+        Some(file) => reply.choice(format!("Load {asked} again"), format!("load {file} as {asked}")),
+        None => reply,
+    };
+    let near = |loaded: &&Loaded| strsim::normalized_damerau_levenshtein(&loaded.id, asked) > 0.6;
+    all.iter().filter(near).take(3).fold(reply, |reply, loaded| reply.choice(&loaded.id, says(&loaded.id)))
+}
+
+/// The bridge has forgotten a simulation that it had.
+pub fn forgotten(deps: &Deps, simulation: &str) -> Reply {
+    let reply = Reply::text(
+        Text::from("The bridge no longer has ")
+            .bold(simulation)
+            .plain(": it was restarted, and it forgets loaded simulations then."),
+    );
+    match deps.memory.file(simulation) {
+        Some(file) => reply
+            .hint("Load it again, then ask once more. Changed values have to be set again.")
+            .choice(format!("Load {simulation} again"), format!("load {file} as {simulation}")),
+        None => reply.hint(format!("Load it again with “load ‹model file› as {simulation}”, then ask once more.")),
+    }
+}
+
+/// The words are no path.
+pub fn no_path() -> Reply {
+    Reply::text("A parameter is named by its path on one line, such as `Organism|Weight`.")
+}
+
+/// No parameter is called so.
+pub fn unknown_parameter(asked: &str, simulation: &str, similar: &[String], says: impl Fn(&str) -> String) -> Reply {
+    let text = Text::from("There is no parameter ").code(asked).plain(" in ").bold(simulation).plain(".");
+    let reply = Reply::text(text);
+    match similar {
+        [] => reply.hint(format!("Ask “list the parameters of {simulation}” to see what is there.")),
+        _ => {
+            similar.iter().fold(reply.hint("Did you mean one of these?"), |reply, path| reply.choice(path, says(path)))
+        }
+    }
+}
+
+/// Several parameters fit.
+pub fn several_parameters(asked: &str, several: &[String], says: impl Fn(&str) -> String) -> Reply {
+    let reply = Reply::text(Text::from("Several parameters fit “").plain(asked).plain("”. Which one?"));
+    several.iter().fold(reply, |reply, path| reply.choice(path, says(path)))
+}
+
+/// A question of `prepare`, asked by a tool.
+pub fn which(missing: Option<MissingParameter>) -> Reply {
+    let Some(missing) = missing else { return Reply::text("Something is missing in this request.") };
+    let reply = Reply::text(missing.question);
+    match missing.options.is_empty() {
+        true => reply,
+        false => reply.and(Part::List(missing.options.into_iter().map(Text::from).collect())).hint("Name one of them."),
+    }
+}
+
+/// The value cannot be read.
+pub fn no_value(said: &str, path: &str, unit: Option<&str>) -> Reply {
+    let example = units::quantity(2.5, unit);
+    let text = Text::from("I couldn't make sense of “").plain(said).plain("” as a value of ").code(path).plain(".");
+    Reply::text(text).hint(format!(
+        "Give a number with its unit, such as “{example}”, or a change such as “10% more”, “twice” or “half”."
+    ))
+}
+
+/// The unit does not fit.
+pub fn wrong_unit(value: f64, given: &str, path: &str, unit: Option<&str>, says: impl Fn(&str) -> String) -> Reply {
+    let kind = units::kind(given).map(|kind| format!(" is {kind}")).unwrap_or_else(|| " doesn't fit here".to_owned());
+    let text = Text::new().code(path).plain(match unit {
+        Some(unit) => format!(
+            " is given in {unit}{}. {given}{kind}.",
+            units::kind(unit).map(|kind| format!(", {kind}")).unwrap_or_default()
+        ),
+        None => format!(" is a number without a unit. {given}{kind}."),
+    });
+    let right = units::quantity(value, unit);
+    Reply::text(text)
+        .hint(format!("Right would be, for example, “{right}”."))
+        .choice(format!("Set it to {right}"), says(&right))
+}
+
+/// The unit is not known.
+pub fn unknown_unit(given: &str, path: &str, unit: Option<&str>) -> Reply {
+    let text = Text::from("I don't know the unit “").plain(given).plain("”. ").code(path);
+    Reply::text(match unit {
+        Some(unit) => text.plain(format!(" is given in {unit}.")),
+        None => text.plain(" is a number without a unit."),
+    })
+}
+
+/// The default is not known.
+pub fn no_default(path: &str, simulation: &str) -> Reply {
+    let text = Text::from("I don't know the default of ")
+        .code(path)
+        .plain(": the bridge reports only present values, and I haven't changed this one since I last started.");
+    Reply::text(text)
+        .hint("Give the value as a number, or restore a snapshot.")
+        .choice("Show the snapshots", format!("list the snapshots of {simulation}"))
+}
+
+/// There is no present value to count from.
+pub fn no_present_value(path: &str) -> Reply {
+    Reply::text(Text::new().code(path).plain(" has no value yet, so there is nothing to change it from."))
+        .hint("Give a number with its unit.")
+}
+
+/// The bridge would refuse the value.
+pub fn out_of_range(path: &str, wanted: &str, range: &Range) -> Reply {
+    let text = Text::from(format!("{wanted} is outside the range that the bridge allows for ")).code(path);
+    Reply::text(text.plain(format!(": {}.", range.words()))).hint("Give a value in this range.")
+}
+
+/// The parameter has this value already.
+pub fn already(path: &str, simulation: &str, value: &str) -> Reply {
+    Reply::text(
+        Text::new().code(path).plain(" in ").bold(simulation).plain(format!(" is already {value}. Nothing to change.")),
+    )
+}
+
+/// The simulation is loaded already.
+pub fn loaded_already(id: &str, says: impl Fn(&str) -> String, free: &str) -> Reply {
+    Reply::text(
+        Text::from("A simulation called ").bold(id).plain(" is already loaded, and the bridge doesn't replace it."),
+    )
+    .hint("Use it as it is, or load the file under another name.")
+    .choice(format!("Load it as {free}"), says(free))
+    .choice("Show its parameters", format!("list the parameters of {id}"))
+}
+
+/// The file is none that the bridge loads.
+pub fn not_a_model(file: &str, endings: &str) -> Reply {
+    Reply::text(Text::new().code(file).plain(format!(" isn't a model file. The bridge loads {endings}.")))
+}
+
+/// The name is too long or odd.
+pub fn bad_name() -> Reply {
+    Reply::text("A simulation's name has 1 to 64 characters on one line.")
+}
+
+/// This version of the bridge lists no model files.
+pub fn no_discovery(deps: &Deps) -> Reply {
+    let reply = Reply::text("This version of the bridge doesn't list its model files.");
+    match &deps.settings.models {
+        Some(folder) => reply.hint(format!("They are in {folder}. Say, for example, “load the demo model”.")),
+        None => reply.hint("Name the file, for example “load /data/models/demo.pkml as renal-study”."),
+    }
+}

@@ -1,0 +1,287 @@
+//! The tools: everything that reads.
+
+use async_trait::async_trait;
+use countersign_capabilities::{
+    Tool, ToolError,
+    parameters::{given, parameters, schema},
+};
+use countersign_core::reply::Reply;
+use countersign_graph::action::ErrorKind;
+use futures_util::future::BoxFuture;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use super::{
+    Deps,
+    bridge::{client::Version, error::Error},
+    curve, find,
+    replies::{answers, refusals},
+};
+
+/// The most paths in one answer.
+const MOST: usize = 200;
+
+/// What people give; each tool takes some of it.
+#[derive(Default, Deserialize, JsonSchema)]
+#[serde(default)]
+struct Given {
+    /// The simulation, by name. Not needed if only one is loaded.
+    simulation: Option<String>,
+    /// The parameter: its path or words for it.
+    parameter: Option<String>,
+    /// A part of the paths to list, such as `Liver`.
+    search: Option<String>,
+    /// The id of a job; the newest one if not given.
+    job: Option<String>,
+    /// The id of results; those of the newest run if not given.
+    results: Option<String>,
+}
+
+type Called<'a> = BoxFuture<'a, Result<Value, ToolError>>;
+
+/// A tool that reads from the bridge.
+struct Reading {
+    deps: Deps,
+    name: &'static str,
+    description: &'static str,
+    /// The parameters of [`Given`] that it takes.
+    takes: &'static [&'static str],
+    call: for<'a> fn(&'a Deps, Given) -> Called<'a>,
+    present: fn(&Deps, &Value) -> Reply,
+}
+
+#[async_trait]
+impl Tool for Reading {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn description(&self) -> &'static str {
+        self.description
+    }
+
+    fn schema(&self) -> Value {
+        let mut schema = schema::<Given>();
+        if let Some(all) = schema["properties"].as_object_mut() {
+            all.retain(|name, _| self.takes.contains(&name.as_str()));
+        }
+        schema
+    }
+
+    async fn call(&self, arguments: &Value) -> Result<Value, ToolError> {
+        let given: Given = parameters(arguments).map_err(find::refused_tool)?;
+        (self.call)(&self.deps, given).await
+    }
+
+    fn present(&self, _: &Value, answer: &Value) -> Option<Reply> {
+        Some((self.present)(&self.deps, answer))
+    }
+
+    fn subject(&self, _: &Value, answer: &Value) -> Option<String> {
+        answer["simulation"].as_str().map(str::to_owned)
+    }
+}
+
+/// The tool whose answer has the bridge's name and version.
+pub const HEALTH: &str = "check_bridge_health";
+
+/// Returns the tools.
+pub fn all(deps: &Deps) -> Vec<std::sync::Arc<dyn Tool>> {
+    let tools = [
+        Reading {
+            deps: deps.clone(),
+            name: HEALTH,
+            description: "Tells whether the simulation bridge is running, its version and its model engine.",
+            takes: &[],
+            call: |deps, _| Box::pin(health(deps)),
+            present: |_, answer| answers::health(answer),
+        },
+        Reading {
+            deps: deps.clone(),
+            name: "list_simulations",
+            description: "Lists the simulations that are loaded on the bridge.",
+            takes: &[],
+            call: |deps, _| Box::pin(simulations(deps)),
+            present: |_, answer| answers::simulations(answer),
+        },
+        Reading {
+            deps: deps.clone(),
+            name: "list_parameters",
+            description: "Lists the paths of the parameters of a loaded simulation.",
+            takes: &["simulation", "search"],
+            call: |deps, given| Box::pin(list_parameters(deps, given)),
+            present: |_, answer| answers::parameters(answer),
+        },
+        Reading {
+            deps: deps.clone(),
+            name: "get_parameter_value",
+            description: "Reads the present value of a parameter, such as the dose or the body weight.",
+            takes: &["simulation", "parameter"],
+            call: |deps, given| Box::pin(value(deps, given)),
+            present: |_, answer| answers::value(answer),
+        },
+        Reading {
+            deps: deps.clone(),
+            name: "get_job_status",
+            description: "Reads the state of a job (a run): queued, running, succeeded, failed, canceled, timed out.",
+            takes: &["job"],
+            call: |deps, given| Box::pin(job(deps, given)),
+            present: |deps, answer| answers::job(answer, deps.client.clock().now()),
+        },
+        Reading {
+            deps: deps.clone(),
+            name: "calculate_pk_parameters",
+            description: "Reads the PK figures (cmax, tmax, auc) of the results of a run.",
+            takes: &["results"],
+            call: |deps, given| Box::pin(metrics(deps, given)),
+            present: |_, answer| answers::metrics(answer),
+        },
+        Reading {
+            deps: deps.clone(),
+            name: "get_results",
+            description: "Reads the PK figures and the concentration–time curves of the results of a run, as a chart.",
+            takes: &["results"],
+            call: |deps, given| Box::pin(results(deps, given)),
+            present: |_, answer| answers::results(answer),
+        },
+        Reading {
+            deps: deps.clone(),
+            name: "get_population_results",
+            description: "Reads the aggregated figures of the results of a population run.",
+            takes: &["results"],
+            call: |deps, given| Box::pin(population(deps, given)),
+            present: |_, answer| answers::population(answer),
+        },
+        Reading {
+            deps: deps.clone(),
+            name: "list_snapshots",
+            description: "Lists the snapshots of a simulation, to which it can be restored.",
+            takes: &["simulation"],
+            call: |deps, given| Box::pin(snapshots(deps, given)),
+            present: |_, answer| answers::snapshots(answer),
+        },
+        Reading {
+            deps: deps.clone(),
+            name: "discover_models",
+            description: "Lists the model files that the bridge can load.",
+            takes: &[],
+            call: |deps, _| Box::pin(models(deps)),
+            present: |_, answer| answers::models(answer),
+        },
+    ];
+    tools.into_iter().map(|tool| std::sync::Arc::new(tool) as std::sync::Arc<dyn Tool>).collect()
+}
+
+fn failed(error: Error) -> ToolError {
+    find::tool_error(&error)
+}
+
+fn about(deps: &Deps, simulation: &str) -> impl Fn(Error) -> ToolError {
+    move |error| find::refused_tool(find::not_read(deps, simulation, &error))
+}
+
+async fn loaded(deps: &Deps, given_: &Given, says: &str) -> Result<String, ToolError> {
+    let found = find::simulation(deps, given(given_.simulation.as_ref()), |name| format!("{says} {name}")).await;
+    Ok(found.map_err(find::refused_tool)?.id)
+}
+
+async fn health(deps: &Deps) -> Result<Value, ToolError> {
+    let health = deps.client.health().await.map_err(failed)?;
+    let engine = deps.client.engine().await.ok().flatten();
+    Ok(json!({ "name": health.name, "version": health.version, "engine": engine }))
+}
+
+async fn simulations(deps: &Deps) -> Result<Value, ToolError> {
+    let mut all = deps.client.simulations().await.map_err(failed)?;
+    for loaded in &mut all {
+        loaded.file = loaded.file.take().or_else(|| deps.memory.file(&loaded.id));
+    }
+    Ok(json!({ "simulations": all }))
+}
+
+async fn list_parameters(deps: &Deps, asked: Given) -> Result<Value, ToolError> {
+    let simulation = loaded(deps, &asked, "list the parameters of").await?;
+    let mut paths = deps.client.parameters(&simulation).await.map_err(about(deps, &simulation))?;
+    // Searched for here: the engines read patterns in different ways.
+    if let Some(search) = given(asked.search.as_ref()) {
+        let wanted = search.to_lowercase().replace('*', "");
+        paths.retain(|path| path.to_lowercase().contains(wanted.trim()));
+    }
+    paths.truncate(MOST);
+    Ok(json!({ "simulation": simulation, "parameters": paths }))
+}
+
+async fn value(deps: &Deps, asked: Given) -> Result<Value, ToolError> {
+    let simulation = loaded(deps, &asked, "show the value in").await?;
+    let Some(parameter) = given(asked.parameter.as_ref()) else {
+        let reply = Reply::text("Which parameter? Name it, such as “what is the dose?”.");
+        return Err(ToolError { kind: ErrorKind::UserInput, reply, transient: false });
+    };
+    let says = |path: &str| format!("what is {path} in {simulation}?");
+    let path = find::parameter(deps, &simulation, parameter, says).await.map_err(find::refused_tool)?;
+    let found = find::value(deps, &simulation, &path).await.map_err(find::refused_tool)?;
+    Ok(match found {
+        Some(found) => json!({ "simulation": simulation, "path": path, "value": found.value, "unit": found.unit }),
+        None => json!({ "simulation": simulation, "path": path, "value": null }),
+    })
+}
+
+async fn job(deps: &Deps, asked: Given) -> Result<Value, ToolError> {
+    let newest = || deps.memory.runs().into_iter().next().map(|run| run.job);
+    let Some(id) = given(asked.job.as_ref()).map(str::to_owned).or_else(newest) else {
+        return Err(ToolError { kind: ErrorKind::NotFound, reply: answers::no_job(), transient: false });
+    };
+    match deps.client.job(&id).await {
+        Ok(job) => Ok(json!(job)),
+        Err(Error::NotFound { .. }) => {
+            Err(ToolError { kind: ErrorKind::NotFound, reply: answers::unknown_job(&id), transient: false })
+        }
+        Err(error) => Err(failed(error)),
+    }
+}
+
+/// Returns the id of the results that are asked for.
+fn results_id(deps: &Deps, asked: &Given) -> Result<String, ToolError> {
+    let newest = || deps.memory.runs().into_iter().find_map(|run| run.results);
+    let found = given(asked.results.as_ref()).map(str::to_owned).or_else(newest);
+    let none = || Reply::text("I know of no run with results. Name the results, such as “show the results of ‹id›”.");
+    found.ok_or_else(|| ToolError { kind: ErrorKind::NotFound, reply: none(), transient: false })
+}
+
+async fn metrics(deps: &Deps, asked: Given) -> Result<Value, ToolError> {
+    let results = results_id(deps, &asked)?;
+    let metrics = deps.client.metrics(&results).await.map_err(failed)?;
+    Ok(json!({ "results": results, "metrics": metrics }))
+}
+
+async fn results(deps: &Deps, asked: Given) -> Result<Value, ToolError> {
+    let results = results_id(deps, &asked)?;
+    let series = deps.client.results(&results).await.map_err(failed)?;
+    let metrics = deps.client.metrics(&results).await.unwrap_or_default();
+    Ok(json!({ "results": results, "metrics": metrics, "curves": curve::thinned(&series) }))
+}
+
+async fn population(deps: &Deps, asked: Given) -> Result<Value, ToolError> {
+    let results = results_id(deps, &asked)?;
+    let population = deps.client.population(&results).await.map_err(failed)?;
+    Ok(json!({ "results": results, "population": population }))
+}
+
+async fn snapshots(deps: &Deps, asked: Given) -> Result<Value, ToolError> {
+    let simulation = loaded(deps, &asked, "list the snapshots of").await?;
+    let snapshots = deps.client.snapshots(&simulation).await.map_err(about(deps, &simulation))?;
+    Ok(json!({ "simulation": simulation, "snapshots": snapshots }))
+}
+
+async fn models(deps: &Deps) -> Result<Value, ToolError> {
+    if deps.client.version().await.map_err(failed)? == Version::V01 {
+        let reply = refusals::no_discovery(deps);
+        return Err(ToolError { kind: ErrorKind::UserInput, reply, transient: false });
+    }
+    let answer = deps.client.raw("discover_models", &Map::new()).await.map_err(failed)?;
+    let listed = ["items", "models"].into_iter().find_map(|key| answer[key].as_array());
+    let file = |item: &Value| ["filePath", "path"].into_iter().find_map(|key| item[key].as_str().map(str::to_owned));
+    let files: Vec<String> = listed.into_iter().flatten().filter_map(file).take(MOST).collect();
+    Ok(json!({ "models": files }))
+}

@@ -1,0 +1,245 @@
+//! Units: whether two fit together, and the conversion of one into the other, by the rules of UCUM.
+//!
+//! People and model files write units in their own ways: `l/h`, `1/h`, `year(s)`, `µmol/l`. [`code`] turns those into a
+//! code of UCUM; the rest is the library's work. Nothing is ever compared as text.
+
+/// Spellings of units in model files and messages, in lower case, and the code for each. A unit is looked up here part
+/// by part: `liters/hour` has two.
+const SPELLINGS: &[(&str, &str)] = &[
+    ("l", "L"),
+    ("liter", "L"),
+    ("liters", "L"),
+    ("litre", "L"),
+    ("litres", "L"),
+    ("ml", "mL"),
+    ("milliliter", "mL"),
+    ("milliliters", "mL"),
+    ("millilitres", "mL"),
+    ("dl", "dL"),
+    ("ul", "uL"),
+    ("kilo", "kg"),
+    ("kilos", "kg"),
+    ("kilogram", "kg"),
+    ("kilograms", "kg"),
+    ("kgs", "kg"),
+    ("gram", "g"),
+    ("grams", "g"),
+    ("milligram", "mg"),
+    ("milligrams", "mg"),
+    ("mgs", "mg"),
+    ("mcg", "ug"),
+    ("microgram", "ug"),
+    ("micrograms", "ug"),
+    ("lb", "[lb_av]"),
+    ("lbs", "[lb_av]"),
+    ("pound", "[lb_av]"),
+    ("pounds", "[lb_av]"),
+    ("sec", "s"),
+    ("second", "s"),
+    ("seconds", "s"),
+    ("minute", "min"),
+    ("minutes", "min"),
+    ("mins", "min"),
+    ("hr", "h"),
+    ("hrs", "h"),
+    ("hour", "h"),
+    ("hours", "h"),
+    ("day", "d"),
+    ("days", "d"),
+    ("day(s)", "d"),
+    ("week", "wk"),
+    ("weeks", "wk"),
+    ("week(s)", "wk"),
+    ("month(s)", "mo"),
+    ("year", "a"),
+    ("years", "a"),
+    ("year(s)", "a"),
+    ("meter", "m"),
+    ("meters", "m"),
+    ("centimeter", "cm"),
+    ("centimeters", "cm"),
+    ("molar", "mol/L"),
+    ("percent", "%"),
+];
+
+/// The longest text that may be a unit, in characters.
+const LONGEST: usize = 24;
+
+/// The kinds of quantities that people have a word for, each with a code of it.
+const KINDS: &[(&str, &str)] = &[
+    ("a mass", "g"),
+    ("a volume", "L"),
+    ("a time", "h"),
+    ("a length", "m"),
+    ("a flow or clearance", "L/h"),
+    ("a rate constant", "/h"),
+    ("a mass concentration", "g/L"),
+    ("a molar concentration", "mol/L"),
+    ("an amount of substance", "mol"),
+    ("a molar mass", "g/mol"),
+    ("a mass per time", "g/h"),
+    ("a dose per body weight", "g/kg"),
+    ("an area", "m2"),
+];
+
+/// The relation of a given unit to the wanted one.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Fit {
+    /// It is the same unit, or the given one was left out.
+    Same,
+    /// It is another unit of the same quantity; with the converted value.
+    Converted(f64),
+    /// It is a unit of another quantity.
+    Other,
+    /// It is no known unit.
+    Unknown,
+}
+
+/// Returns the code of a unit as people and model files write it; `None` if it is none.
+pub fn code(written: &str) -> Option<String> {
+    let written = written.trim().replace(['µ', 'μ'], "u").replace("per ", "/").replace(' ', "");
+    if written.is_empty() || written.chars().count() > LONGEST {
+        return None;
+    }
+    let part = |part: &str| {
+        let lower = part.to_lowercase();
+        let spelt = SPELLINGS.iter().find(|(spelling, _)| *spelling == lower);
+        match spelt {
+            Some((_, code)) => (*code).to_owned(),
+            None => part.replace("³", "3").replace("²", "2").replace('^', ""),
+        }
+    };
+    let parts: Vec<String> = written.split('/').map(part).collect();
+    let code = parts.join("/");
+    // `1/h` is written `/h` by some.
+    let code = code.strip_prefix("1/").map_or(code.clone(), |rest| format!("/{rest}"));
+    octofhir_ucum::validate(&code).is_ok().then_some(code)
+}
+
+/// Returns true if this is a unit.
+pub fn is_unit(written: &str) -> bool {
+    code(written).is_some()
+}
+
+/// Returns the relation of a value's unit to the unit of a parameter.
+pub fn fit(value: f64, given: Option<&str>, wanted: Option<&str>) -> Fit {
+    let Some(given) = given.filter(|given| !given.is_empty()) else { return Fit::Same };
+    if wanted == Some(given) {
+        return Fit::Same;
+    }
+    let Some(from) = code(given) else { return Fit::Unknown };
+    // A pure number has no unit; a percentage of one is still a number.
+    let Some(wanted) = wanted else {
+        return if from == "%" { Fit::Converted(rounded(value / 100.0)) } else { Fit::Other };
+    };
+    // The unit of a model may be one that nobody knows: then only the same text fits.
+    let Some(to) = code(wanted) else { return Fit::Other };
+    if from == to {
+        return Fit::Same;
+    }
+    match octofhir_ucum::convert(value, &from, &to) {
+        Ok(converted) if converted.is_finite() => Fit::Converted(rounded(converted)),
+        _ => Fit::Other,
+    }
+}
+
+/// Returns the kind of quantity that a unit measures, in words: “a mass”; `None` if there is no word for it.
+pub fn kind(written: &str) -> Option<&'static str> {
+    let code = code(written)?;
+    let comparable = |other: &str| octofhir_ucum::is_comparable(&code, other).unwrap_or(false);
+    KINDS.iter().find(|(_, unit)| comparable(unit)).map(|(kind, _)| *kind)
+}
+
+/// Returns a number without the noise of its arithmetic: 12 significant digits.
+pub fn rounded(value: f64) -> f64 {
+    format!("{value:.11e}").parse().unwrap_or(value)
+}
+
+/// Returns a number as people read it: no trailing zeros, at most six significant digits.
+pub fn number(value: f64) -> String {
+    if value == 0.0 {
+        return "0".to_owned();
+    }
+    let size = value.abs();
+    if !(1e-4..1e7).contains(&size) {
+        return format!("{}", format!("{value:.4e}").parse::<f64>().map_or(value, |short| short)).to_lowercase();
+    }
+    let digits = (5 - size.log10().floor() as i32).clamp(0, 9) as usize;
+    let text = format!("{value:.digits$}");
+    match text.contains('.') {
+        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
+        false => text,
+    }
+}
+
+/// Returns a value with its unit as people read it.
+pub fn quantity(value: f64, unit: Option<&str>) -> String {
+    match unit {
+        Some(unit) => format!("{} {unit}", number(value)),
+        None => number(value),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn units_are_known_in_the_spellings_of_people_and_models() {
+        for (written, expected) in [
+            ("L/h", "L/h"),
+            ("l/h", "L/h"),
+            ("1/h", "/h"),
+            ("ml", "mL"),
+            ("ml/min", "mL/min"),
+            ("liters", "L"),
+            ("mg/L", "mg/L"),
+            ("µmol/l", "umol/L"),
+            ("year(s)", "a"),
+            ("g/mol", "g/mol"),
+            ("kg", "kg"),
+            ("pounds", "[lb_av]"),
+            ("L/h/kg", "L/h/kg"),
+        ] {
+            assert_eq!(code(written).as_deref(), Some(expected), "{written}");
+        }
+        for nonsense in ["", "logP", "please", "for renal-study", "<script>", "kg; drop"] {
+            assert_eq!(code(nonsense), None, "{nonsense}");
+        }
+    }
+
+    #[test]
+    fn a_unit_of_the_same_quantity_is_converted() {
+        assert_eq!(fit(1500.0, Some("ml"), Some("L")), Fit::Converted(1.5));
+        assert_eq!(fit(0.5, Some("g"), Some("mg")), Fit::Converted(500.0));
+        assert_eq!(fit(60.0, Some("L/h"), Some("L/min")), Fit::Converted(1.0));
+        assert_eq!(fit(2.0, Some("l"), Some("L")), Fit::Same);
+        assert_eq!(fit(2.0, None, Some("L")), Fit::Same);
+        assert_eq!(fit(5.0, Some("%"), None), Fit::Converted(0.05));
+    }
+
+    #[test]
+    fn a_unit_of_another_quantity_is_refused_with_its_kind() {
+        assert_eq!(fit(500.0, Some("mg"), Some("L")), Fit::Other);
+        assert_eq!(fit(5.0, Some("mg"), None), Fit::Other);
+        assert_eq!(fit(5.0, Some("bananas"), Some("L")), Fit::Unknown);
+        assert_eq!((kind("mg"), kind("ml"), kind("1/h")), (Some("a mass"), Some("a volume"), Some("a rate constant")));
+        assert_eq!(fit(5.0, Some("mg"), Some("year(s)")), Fit::Other);
+    }
+
+    #[test]
+    fn numbers_are_short() {
+        for (value, text) in [
+            (1.5, "1.5"),
+            (70.0, "70"),
+            (0.1 + 0.2, "0.3"),
+            (61.435_476_5, "61.4355"),
+            (1_234_567.0, "1234567"),
+            (0.000_25, "0.00025"),
+            (-5.0, "-5"),
+            (0.0, "0"),
+        ] {
+            assert_eq!(number(value), text);
+        }
+    }
+}
