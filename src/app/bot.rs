@@ -17,6 +17,7 @@ use countersign_conversation::{
     },
     runtime::{
         dispatch::Dispatch,
+        events::{self, Events},
         inbox::{self, Inbox},
         outbox::{self, Sender},
         stopping::Stopping,
@@ -50,7 +51,7 @@ use countersign_slack::{
 };
 use secrecy::SecretString;
 use tokio::{
-    task::AbortHandle,
+    task::{AbortHandle, JoinHandle},
     time::{Instant, timeout_at},
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
@@ -71,6 +72,7 @@ pub struct Bot {
     store: Arc<dyn Store>,
     registry: Registry,
     sweeper: Sweeper,
+    events: Events,
     workers: Workers,
     tasks: TaskTracker,
     ingress: Ingress,
@@ -300,6 +302,12 @@ impl Bot {
             Ingress::Socket(socket) => Some(socket.health()),
             Ingress::Http => None,
         };
+        let events_of = Events::new(events::EventsDeps {
+            store: store.clone(),
+            clock: clock.clone(),
+            workers: workers.clone(),
+            sources: registry.capabilities.iter().filter_map(|capability| capability.events()).collect(),
+        });
         let (running, rounds) = (Supervision::default(), Rounds::default());
         let watched = http::HttpDeps {
             store: Readiness::new(store.clone()),
@@ -325,7 +333,7 @@ impl Bot {
             rounds,
         };
         let drain = config.workers.drain;
-        Ok(Self { store, registry, sweeper, workers, tasks, ingress, listener, router, limits, running, drain })
+        Ok(Self { store, registry, sweeper, events: events_of, workers, tasks, ingress, listener, router, limits, running, drain })
     }
 
     /// Returns the address at which health, metrics and, with HTTP, Slack's requests are answered.
@@ -361,24 +369,26 @@ impl Bot {
     /// If Slack will never accept us, or a task ended before `stop`.
     pub async fn run(self, stop: CancellationToken) -> anyhow::Result<()> {
         let in_hand = self.in_hand();
-        let Self { sweeper, workers, tasks, ingress, listener, router, limits, running, drain, .. } = self;
+        let Self { sweeper, events, workers, tasks, ingress, listener, router, limits, running, drain, .. } = self;
         let serving = running.start("http", server::serve(listener, router, limits, stop.clone()), &stop);
         let sweeping = running.start("sweeper", sweeper.run(stop.clone()), &stop);
+        let following = running.start("events", events.run(stop.clone()), &stop);
         let taking_in = running.start("ingress", take_in(ingress, stop.clone()), &stop);
         stop.cancelled().await;
         let deadline = Instant::now() + drain;
         tasks.close();
-        let ends = [serving.abort_handle(), sweeping.abort_handle(), taking_in.abort_handle()];
+        let ends = [&serving, &sweeping, &following].map(JoinHandle::abort_handle);
+        let taking = taking_in.abort_handle();
         let taken_in = timeout_at(deadline, taking_in).await;
         let quiet = async {
-            let _ = tokio::join!(serving, sweeping); // a panic was noted
+            let _ = tokio::join!(serving, sweeping, following); // a panic was noted
             workers.drain().await;
             tasks.wait().await;
         };
         if timeout_at(deadline, quiet).await.is_err() || taken_in.is_err() {
             let left = in_hand.count();
             tracing::warn!(left, "Not everything ended in time; what was in hand goes on at the next start");
-            ends.iter().for_each(AbortHandle::abort);
+            ends.iter().chain([&taking]).for_each(AbortHandle::abort);
         }
         match (taken_in, running.ended()) {
             (Ok(Ok(Some(Err(refusal)))), _) => Err(refusal.into()),

@@ -8,6 +8,7 @@
 
 mod allowance;
 mod command;
+mod events;
 pub mod facts;
 mod family;
 pub mod moment;
@@ -31,6 +32,7 @@ use self::facts::Facts;
 pub use self::{
     allowance::{Allowance, AllowancePlace, Allowances, Counts},
     command::{Command, Takes, Word},
+    events::EventSource,
     family::Family,
     registry::{Effect, OWN_COMMAND, Registry, RegistryError},
 };
@@ -204,6 +206,11 @@ pub trait Capability: Send + Sync {
     /// Returns the names of its things, to choose from.
     async fn places(&self) -> Vec<String> {
         Vec::new()
+    }
+
+    /// Returns the follower of the events that its actions wait for.
+    fn events(&self) -> Option<Arc<dyn EventSource>> {
+        None
     }
 
     /// Returns the measures that envelopes can limit. Its settings declare the same ones.

@@ -186,13 +186,18 @@ pub fn respell(words: &mut [Word], things: &[&str]) {
     }
 }
 
+/// Returns true if a word continues the one before it with a slash: `/area_model`, but no path such as `/data/a.txt`.
+fn begins_with_slash(word: &Word) -> bool {
+    word.text.starts_with('/') && word.text.matches('/').count() == 1
+}
+
 /// Joins words around a slash: `SelectSection / area_model` becomes one word.
 fn join_slashes(words: Vec<Word>) -> Vec<Word> {
     let mut joined: Vec<Word> = Vec::with_capacity(words.len());
     let mut glue = false;
     for word in words {
         match joined.last_mut() {
-            Some(last) if !word.quoted && !last.quoted && (glue || word.text.starts_with('/')) && last.text != "," => {
+            Some(last) if !word.quoted && !last.quoted && (glue || begins_with_slash(&word)) && last.text != "," => {
                 *last = Word::new(&format!("{}{}", last.text, word.text), false);
             }
             _ => joined.push(word),
@@ -308,7 +313,7 @@ pub fn is_sign(word: &Word) -> bool {
     !word.quoted
         && !thumbs
         && word.text != ","
-        && (slack || !word.text.chars().any(|c| c.is_alphanumeric() || c == '?' || c == '/' || c == '='))
+        && (slack || !word.text.chars().any(|c| c.is_alphanumeric() || matches!(c, '?' | '/' | '=' | '%')))
 }
 
 /// Returns the words without one phrase of politeness at the end of a longer sentence.

@@ -95,7 +95,7 @@ impl Amount {
         match unit {
             Some("%") if by || signed || value < 0.0 => Some(Self::Times { factor: 1.0 + value / 100.0, of: None }),
             Some("x" | "×") => Some(Self::Times { factor: value, of: None }),
-            Some(unit) if unit.starts_with('%') => percent(value, unit),
+            Some(unit) if unit.starts_with('%') && unit != "%" => percent(value, unit),
             unit if by || signed => Some(Self::Plus { value, unit: unit.map(str::to_owned) }),
             unit => Some(Self::Absolute { value, unit: unit.map(str::to_owned) }),
         }

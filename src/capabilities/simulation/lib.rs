@@ -36,6 +36,7 @@ pub mod chart;
 mod check;
 mod commands;
 pub mod curve;
+pub mod events;
 mod families;
 pub mod find;
 mod home;
@@ -51,7 +52,7 @@ pub mod wanted;
 use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
-use countersign_capabilities::{Capability, Command, Family, Nameable, Service, Tool, facts::Facts};
+use countersign_capabilities::{Capability, Command, EventSource, Family, Nameable, Service, Tool, facts::Facts};
 use countersign_core::{
     clock::Clock,
     reply::{Choice, Reply},
@@ -193,6 +194,10 @@ impl Capability for Simulation {
         let all = self.deps.client.simulations().await.map_err(|error| error.to_string())?;
         let things = all.into_iter().map(|loaded| loaded.id).collect();
         Ok(Nameable { thing: "simulation", contexts: Vec::new(), things })
+    }
+
+    fn events(&self) -> Option<Arc<dyn EventSource>> {
+        Some(events::Jobs::of(&self.deps))
     }
 
     fn command(&self) -> Option<Command> {

@@ -8,6 +8,7 @@
 //! | [`keyword`], [`stopping`] | “stop” and “notebook”, typed; ending a run |
 //! | [`outbox`], [`pacing`] | sends each message by its channel, once, in order, and no faster than Slack takes it |
 //! | [`thread_status`] | Slack's own status line while a thread is worked on |
+//! | [`events`] | follows what happens elsewhere for the actions that wait for it |
 //! | [`sweeper`] | looks regularly for work without a hint |
 //!
 //! It hands each thing to the room that handles it, so it knows all of them, and none of them knows it.
@@ -15,6 +16,7 @@
 //! *Architecture Invariant:* nothing here decides if a decision counts, what a command answers or how anything looks.
 
 pub mod dispatch;
+pub mod events;
 pub mod inbox;
 pub mod interaction;
 pub mod keyword;

@@ -26,11 +26,14 @@ use countersign_graph::{
     store::{Acquired, Error, Lease, Store},
     unwind::caught,
 };
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, broadcast};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tracing::Instrument;
 
 use super::outbox::Sender;
+
+/// The number of advanced threads that a slow listener may be behind.
+const ADVANCED: usize = 256;
 
 /// An engine that can advance a leased thread.
 #[async_trait]
@@ -75,6 +78,8 @@ struct Inner {
     stop: CancellationToken,
     /// Threads that this process is working on; true if a hint came meanwhile.
     busy: Mutex<HashMap<ThreadId, bool>>,
+    /// Tells of each thread that was advanced.
+    advanced: broadcast::Sender<ThreadId>,
 }
 
 /// The dependencies of [`Workers`].
@@ -113,12 +118,18 @@ impl Workers {
             tasks: TaskTracker::new(),
             stop,
             busy: Mutex::default(),
+            advanced: broadcast::Sender::new(ADVANCED),
         }))
     }
 
     /// Returns the name of this process in leases and claims.
     pub fn name(&self) -> &WorkerId {
         &self.0.name
+    }
+
+    /// Returns the threads that are advanced here from now on, each once its work is saved.
+    pub fn advanced(&self) -> broadcast::Receiver<ThreadId> {
+        self.0.advanced.subscribe()
     }
 
     /// Hints that a thread has work.
@@ -221,6 +232,7 @@ impl Workers {
             }
         };
         report.instrument(span).await;
+        let _ = self.0.advanced.send(thread.clone()); // nobody may listen
         self.0.sender.flush_finished(thread);
     }
 

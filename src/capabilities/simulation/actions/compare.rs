@@ -38,7 +38,7 @@ use crate::{
     find,
     ranges::{self, Range},
     replies::{answers, errors, lasting, refusals},
-    units::quantity,
+    units::{self, quantity},
     wanted,
 };
 
@@ -126,7 +126,7 @@ fn listed(values: &str) -> Vec<String> {
     let mut joined: Vec<String> = Vec::new();
     for part in parts {
         match joined.last_mut() {
-            Some(last) if !is_number(part) => *last = format!("{last}/{part}"),
+            Some(last) if !is_number(part) && units::is_unit(part) => *last = format!("{last}/{part}"),
             _ => joined.push(part.to_owned()),
         }
     }

@@ -197,6 +197,7 @@ fn slot(kind: &str, words: &[Word]) -> Vec<Candidate> {
         "more" => each(LONGEST_VALUE, &|words| amount(words, "+")),
         "less" => each(LONGEST_VALUE, &|words| amount(words, "-")),
         "values" => each(LONGEST_LIST, &values),
+        "paths" => each(LONGEST_LIST, &paths),
         "job" => each(1, &job),
         "seconds" => each(2, &seconds),
         "part" => each(2, &part),
@@ -218,7 +219,8 @@ fn path(words: &[Word]) -> Option<Candidate> {
     let joined = text(words);
     if joined.contains('|') {
         let ends = words[0].text.contains('|') || words[words.len() - 1].text.contains('|');
-        return ends.then(|| Candidate::taken(joined, words.len()));
+        let small = words.iter().any(|word| word.any(&["in", "of", "for", "to", "at", "by", "and", "from"]));
+        return (ends && !small).then(|| Candidate::taken(joined, words.len()));
     }
     let last = words.last()?;
     let named = words.iter().any(|word| word.any(WORDS));
@@ -228,6 +230,14 @@ fn path(words: &[Word]) -> Option<Candidate> {
         taken: words.len(),
         cost: 0,
     })
+}
+
+/// Several parameters.
+fn paths(words: &[Word]) -> Option<Candidate> {
+    let parts = words.split(|word| word.any(&[",", "and"])).filter(|part| !part.is_empty());
+    let known = parts.map(path).collect::<Option<Vec<_>>>()?;
+    let ends = words.last().is_some_and(|last| !last.any(&[",", "and"]));
+    (!known.is_empty() && ends).then(|| Candidate::known(text(words), words.len()))
 }
 
 /// A model file: a path, a file's name, or the name of a model.

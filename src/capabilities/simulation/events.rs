@@ -1,0 +1,41 @@
+//! The ends of jobs, for the runs that wait for them.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use countersign_capabilities::EventSource;
+use serde_json::{Value, json};
+
+use super::{
+    Deps, SOURCE,
+    bridge::{error::Error, follow::forgotten},
+};
+
+/// The follower of jobs.
+#[derive(Debug)]
+pub struct Jobs(pub Deps);
+
+impl Jobs {
+    /// Creates the follower.
+    pub fn of(deps: &Deps) -> Arc<dyn EventSource> {
+        Arc::new(Self(deps.clone()))
+    }
+}
+
+#[async_trait]
+impl EventSource for Jobs {
+    fn source(&self) -> &'static str {
+        SOURCE
+    }
+
+    async fn follow(&self, key: &str) -> Option<Value> {
+        match self.0.client.followed(key, &|_| ()).await {
+            Ok(ended) => Some(json!(ended)),
+            Err(Error::NotFound { .. }) => Some(json!(forgotten(key))),
+            Err(error) => {
+                tracing::warn!(job.id = key, %error, "Cannot follow a job; its run is looked at when its time is over");
+                None
+            }
+        }
+    }
+}
