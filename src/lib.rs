@@ -58,6 +58,8 @@
 //! **Beyond Slack.** What happens elsewhere, a job's end or an e-mail, is a message of a thread like everything else
 //! ([`graph::store::External`]): stored once, by its key. An action can wait for it ([`graph::action::Batch::Waits`]) and
 //! holds no lease, no seat and no connection meanwhile; the thread goes on with what else arrives, and a timer ends the wait.
+//! A capability that can follow such an event says so ([`capabilities::EventSource`]), and
+//! [`conversation::runtime::events`] has it followed for as long as an action waits, also after a restart.
 //! What is said goes out by a channel ([`conversation::runtime::outbox::channel`]), which is Slack unless the message names
 //! another.
 //!

@@ -333,7 +333,20 @@ impl Bot {
             rounds,
         };
         let drain = config.workers.drain;
-        Ok(Self { store, registry, sweeper, events: events_of, workers, tasks, ingress, listener, router, limits, running, drain })
+        Ok(Self {
+            store,
+            registry,
+            sweeper,
+            events: events_of,
+            workers,
+            tasks,
+            ingress,
+            listener,
+            router,
+            limits,
+            running,
+            drain,
+        })
     }
 
     /// Returns the address at which health, metrics and, with HTTP, Slack's requests are answered.

@@ -1,10 +1,11 @@
-//! The capabilities that this program comes with, and the stand-in for their platform: the one file that names them.
+//! The capabilities that this program comes with, and the stand-ins for their platforms: the one file that names them.
 //!
 //! To add one, add it to [`SETTINGS`] and [`capabilities`]; everything else comes with it.
 
 use std::{
     path::{Path, PathBuf},
     sync::Arc,
+    time::Duration,
 };
 
 use anyhow::Context as _;
@@ -13,12 +14,18 @@ use countersign_config::{Additions, Config};
 use countersign_core::{clock::Clock, private_file};
 use countersign_experiments::{Experiments, settings};
 use countersign_sandbox::{
+    bridge::{self, Bridge},
     google::SandboxGoogle,
     upgrade::{self, SandboxUpgrade},
 };
+use countersign_simulation::{
+    Simulation,
+    settings::{SECTION as SIMULATION, SimulationSettings},
+};
 
 /// The additions of the capabilities to the settings.
-pub const SETTINGS: Additions = Additions { sections: &[settings::SECTION], measures: &[settings::MEASURES] };
+pub const SETTINGS: Additions =
+    Additions { sections: &[settings::SECTION, SIMULATION], measures: &[settings::MEASURES] };
 
 /// Returns the capabilities, as the settings say.
 ///
@@ -26,23 +33,32 @@ pub const SETTINGS: Additions = Additions { sections: &[settings::SECTION], meas
 ///
 /// If a client cannot be set up.
 pub fn capabilities(config: &Config, clock: Arc<dyn Clock>) -> anyhow::Result<Vec<Arc<dyn Capability>>> {
-    Ok(vec![Arc::new(Experiments::new(config.sections.get(), clock)?)])
+    let mut all: Vec<Arc<dyn Capability>> = vec![Arc::new(Experiments::new(config.sections.get(), clock.clone())?)];
+    let simulation: &SimulationSettings = config.sections.get();
+    if simulation.url.is_some() {
+        all.push(Arc::new(Simulation::new(simulation, clock)?));
+    }
+    Ok(all)
 }
 
-/// The options of the stand-in.
+/// The options of the stand-ins.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct StandInOptions {
     /// The port of the stand-in for UpGrade; 0 takes a free one.
     #[arg(long, default_value_t = 8091)]
     upgrade_port: u16,
+    /// The port of the stand-in for the simulation bridge; 0 takes a free one.
+    #[arg(long, default_value_t = 8092)]
+    bridge_port: u16,
     /// Let UpGrade ask for the tokens of a service account, and write its key file here.
     #[arg(long, value_name = "FILE")]
     service_account: Option<PathBuf>,
 }
 
-/// The stand-in for the platform.
+/// The stand-ins for the platforms.
 pub struct StandIn {
     upgrade: SandboxUpgrade,
+    bridge: Bridge,
     /// The server that mints the tokens it asks for, and the path of the key for them; `None` if it asks for none.
     google: Option<(SandboxGoogle, PathBuf)>,
 }
@@ -71,7 +87,15 @@ impl StandIn {
         })
         .await
         .context("the stand-in for UpGrade cannot start")?;
-        Ok(Self { upgrade, google })
+        let bridge = Bridge::with(bridge::Options {
+            port: options.bridge_port,
+            run_takes: RUN_TAKES,
+            rate_limit: usize::MAX,
+            ..bridge::Options::default()
+        })
+        .await
+        .context("the stand-in for the simulation bridge cannot start")?;
+        Ok(Self { upgrade, bridge, google })
     }
 
     /// Makes the settings name the stand-in in place of the original. No token is sent to it.
@@ -79,12 +103,18 @@ impl StandIn {
         let settings: &mut settings::Upgrade = config.sections.get_mut();
         settings.api_url = self.upgrade.url();
         (settings.auth_token, settings.service_account) = (None, None);
+        let simulation: &mut SimulationSettings = config.sections.get_mut();
+        simulation.url = Some(self.bridge.url());
+        simulation.models = Some(MODELS.to_owned());
+        (simulation.token, simulation.jwt_secret) = (None, Some(self.bridge.jwt_secret().to_owned().into()));
     }
 
     /// Returns the variables that point a bot to it.
     pub fn variables(&self) -> Vec<(&'static str, String)> {
         let key = self.google.as_ref().map(|(_, path)| ("UPGRADE_SERVICE_ACCOUNT", path.display().to_string()));
-        std::iter::once(("UPGRADE_API_URL", self.upgrade.url())).chain(key).collect()
+        let bridge = [("BRIDGE_URL", self.bridge.url()), ("BRIDGE_JWT_SECRET", self.bridge.jwt_secret().to_owned())];
+        let models = ("COUNTERSIGN__SIMULATION__MODELS", MODELS.to_owned());
+        std::iter::once(("UPGRADE_API_URL", self.upgrade.url())).chain(key).chain(bridge).chain([models]).collect()
     }
 
     /// Ends it and saves its data.
@@ -92,6 +122,12 @@ impl StandIn {
         self.upgrade.stop().await;
     }
 }
+
+/// The folder of the stand-in's model files.
+const MODELS: &str = "/data/models";
+
+/// The time that a run of the stand-in takes: long enough to see it run, and to stop it.
+const RUN_TAKES: Duration = Duration::from_secs(4);
 
 async fn google_with_key_at(path: &Path) -> anyhow::Result<SandboxGoogle> {
     let google = SandboxGoogle::start().await.context("the stand-in for Google cannot start")?;

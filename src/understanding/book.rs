@@ -92,6 +92,16 @@ impl Book {
         self.capabilities.iter().map(|capability| capability.phrases)
     }
 
+    /// Returns the phrases that read answers about the change in hand: those of the capability whose lines lead to it,
+    /// or all if no line does.
+    fn in_charge(&self, situation: &Situation) -> impl Iterator<Item = &'static dyn Phrases> {
+        let action = situation.in_hand().map(|draft| draft.action.as_str());
+        let leads = |capability: &&CapabilityPhrases| capability.lines.calls().iter().any(|call| Some(call.name.as_str()) == action);
+        let owner = self.capabilities.iter().find(leads).map(|capability| capability.owner);
+        let fits = move |capability: &&CapabilityPhrases| owner.is_none_or(|owner| owner == capability.owner);
+        self.capabilities.iter().filter(fits).map(|capability| capability.phrases)
+    }
+
     /// Returns the names of the outside systems.
     pub(super) fn services(&self) -> &[&'static str] {
         &self.services
@@ -210,7 +220,7 @@ impl Book {
             .or_else(|| answers::offered_answer(self, words, situation))
             .or_else(|| doubts::refusal(self, utterance))
             .or_else(|| doubts::considered_subject(self, utterance))
-            .or_else(|| self.phrases().find_map(|phrases| phrases.correction(utterance)))
+            .or_else(|| self.in_charge(situation).find_map(|phrases| phrases.correction(utterance)))
             .or_else(|| self.match_lines(utterance, true))
             .or_else(|| self.unsupported(words))
     }
@@ -252,7 +262,7 @@ impl Book {
         self.phrases()
             .find_map(|phrases| phrases.first(utterance))
             .or_else(|| self.whole_request(all, utterance))
-            .or_else(|| self.phrases().find_map(|phrases| phrases.answer(utterance)))
+            .or_else(|| self.in_charge(situation).find_map(|phrases| phrases.answer(utterance)))
             .or_else(|| self.with_corrected_verb(utterance))
             .or_else(|| answers::unclear_correction(words, situation))
             .or_else(|| (situation.said.trim() == "?").then(|| UserRequest::Talk(Talk::Help).into()))

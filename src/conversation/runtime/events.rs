@@ -7,11 +7,7 @@
 //! Several processes may follow the same event. That does no harm: an event is stored once, by its key
 //! ([`External::dedup`]), and one that nobody waits for any more is not stored.
 
-use std::{
-    collections::HashMap,
-    sync::Arc,
-    time::Duration,
-};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use countersign_capabilities::EventSource;
 use countersign_core::{
@@ -142,7 +138,8 @@ impl Events {
                 continue;
             };
             tracing::info!(thread.id = %wanted.thread, action.id = %wanted.action, source = wanted.source, "Following an event");
-            let task = follow(source.clone(), self.store.clone(), self.clock.clone(), self.workers.clone(), wanted.clone());
+            let task =
+                follow(source.clone(), self.store.clone(), self.clock.clone(), self.workers.clone(), wanted.clone());
             let task = following.tasks.spawn(task);
             following.running.insert(wanted, task);
         }

@@ -119,6 +119,7 @@ impl Default for Options {
                     "Experiments on the platform",
                     "status | list [context or status] | show <name> | pending | help",
                 ),
+                Command::new("/simulation", "Simulations", "status | list | parameters <simulation>"),
                 Command::new(
                     "/countersign",
                     "What waits for you, and your runs",

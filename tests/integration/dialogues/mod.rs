@@ -29,6 +29,7 @@ pub(crate) mod scripted;
 mod search;
 mod several;
 mod shortcuts;
+mod simulation;
 mod status;
 mod steps;
 mod stopping;

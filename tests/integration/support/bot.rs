@@ -62,6 +62,8 @@ pub(crate) struct Setup {
     pub(crate) settings: Box<dyn FnOnce(&mut Config)>,
     /// Capabilities besides those that are installed.
     pub(crate) more: Vec<Arc<dyn Capability>>,
+    /// The time, which a stand-in may share.
+    pub(crate) clock: ManualClock,
 }
 
 impl Default for Setup {
@@ -71,6 +73,7 @@ impl Default for Setup {
             upgrade: upgrade::Options { seed: true, ..upgrade::Options::default() },
             settings: Box::new(|_| ()),
             more: Vec::new(),
+            clock: ManualClock::default(),
         }
     }
 }
@@ -122,7 +125,7 @@ impl TestBot {
     pub(crate) async fn with(setup: Setup) -> Self {
         rustls::crypto::ring::default_provider().install_default().ok();
         let folder = tempfile::tempdir().unwrap();
-        let clock = ManualClock::default();
+        let clock = setup.clock;
         let mut options = setup.slack;
         if options.scopes == slack::Options::default().scopes {
             options.scopes = manifest_scopes();

@@ -1,0 +1,214 @@
+//! Simulations behind a bridge: loading, setting, running, comparing, and what goes wrong on the way.
+
+use countersign::{
+    clock::ManualClock,
+    sandbox::bridge::{self, Bridge, Fault, Version},
+    simulation::settings::SimulationSettings,
+};
+
+use crate::support::{
+    bot::{Setup, TestBot, eventually, in_time},
+    thread::Thread,
+};
+
+/// A bot with a bridge of a version.
+pub(super) async fn bot_with(version: Version) -> (TestBot, Bridge) {
+    let clock = ManualClock::default();
+    let options = bridge::Options {
+        version,
+        rate_limit: usize::MAX,
+        look_every: std::time::Duration::from_millis(10),
+        clock: std::sync::Arc::new(clock.clone()),
+        ..bridge::Options::default()
+    };
+    let bridge = Bridge::with(options).await.unwrap();
+    let (url, secret) = (bridge.url(), bridge.jwt_secret().to_owned());
+    let settings = Box::new(move |config: &mut countersign::config::Config| {
+        let simulation: &mut SimulationSettings = config.sections.get_mut();
+        simulation.url = Some(url);
+        simulation.jwt_secret = Some(secret.into());
+        simulation.models = Some("/data/models".to_owned());
+        simulation.timeout = std::time::Duration::from_secs(2);
+    });
+    (TestBot::with(Setup { settings, clock, ..Setup::default() }).await, bridge)
+}
+
+/// Whether the bot has said these words in the thread.
+fn has_said(thread: &Thread<'_>, words: &str) -> bool {
+    thread.messages().iter().any(|message| message.words().contains(words))
+}
+
+/// Ends a test: each critical call was confirmed, by the person who approved it.
+pub(super) async fn finish(bot: TestBot, bridge: Bridge) {
+    for call in bridge.audit() {
+        assert!(call.confirmed, "{call:?}");
+    }
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_model_is_loaded_set_and_run_on_both_versions() {
+    for version in [Version::V01, Version::V05] {
+        let (bot, bridge) = bot_with(version).await;
+        let mut thread = bot.user("ana").says("load /data/models/demo.pkml as renal-study").await;
+        println!("{}", thread.heard());
+        assert!(bridge.simulations().is_empty(), "nothing happens before a click");
+        thread.clicks("bo", "Load model").await;
+        println!("{}", thread.heard());
+        assert_eq!(bridge.simulations(), ["renal-study"]);
+        thread.says("ana", "set the dose to 0.5 g").await;
+        println!("{}", thread.heard());
+        thread.clicks("bo", "Set value").await;
+        println!("{}", thread.heard());
+        assert_eq!(bridge.parameter("renal-study", "Dose"), Some((500.0, "mg".to_owned())));
+        thread.says("ana", "run it").await;
+        println!("{}", thread.heard());
+        thread.clicks("bo", "Run simulation").await;
+        println!("{}", thread.heard());
+        bridge.finish_jobs();
+        eventually("the end of the run", || has_said(&thread, "Cmax")).await;
+        bot.settled().await;
+        println!("{}", thread.heard());
+        finish(bot, bridge).await;
+    }
+}
+
+/// Loads the demo model under a name.
+async fn loads<'a>(bot: &'a TestBot, name: &str) -> Thread<'a> {
+    let mut thread = bot.user("ana").says(&format!("load the demo model as {name}")).await;
+    thread.clicks("bo", "Load model").await;
+    assert!(thread.heard().contains(&format!("Loaded demo.pkml as {name}.")), "{}", thread.last());
+    thread
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_value_is_worked_out_and_checked() {
+    let (bot, bridge) = bot_with(Version::V05).await;
+    let mut thread = loads(&bot, "demo").await;
+    for said in [
+        "increase the body weight by 10 %",
+        "set the liver volume to 1500 ml",
+        "set the liver volume to 1800 ml",
+        "set the liver volume to 500 mg",
+        "set the liver volume to 9.9 L",
+        "double the dose",
+        "set Dose to -5 mg",
+        "set the dose to 7 bananas",
+        "set the kidney clearance to half of the liver clearance",
+        "set the dose back to the default",
+        "set Organism|Weight to 1 kg",
+        "set the spleen volume to 0.2 L",
+        "what is the dose?",
+        "list the parameters with liver",
+    ] {
+        thread.says("ana", said).await;
+        println!("> {said}\n{}\n", thread.heard());
+    }
+    assert_eq!(bridge.parameter("demo", "Dose"), Some((100.0, "mg".to_owned())));
+    finish(bot, bridge).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_dialogues_of_the_reference_agent_end_well() {
+    let (bot, bridge) = bot_with(Version::V01).await;
+    for dialogue in [
+        &["Make the subject heavier.", "load the demo model as heavy"][..],
+        &["Increase the liver weight parameter by 10%."],
+        &["set Organism|Weight to 70 kg"],
+        &["run simulation"],
+        &["status of abc-123"],
+        &["set Organism|Weight to 70 kg for phantom"],
+        &["load /data/models/none.pkml as nofile", "!Load model"],
+        &["load /data/outside.pkml as outside", "!Load model"],
+        &["load /data/models/demo.pkml", "!Load model"],
+        &["load /data/models/demo.pkml as dup", "!Load model", "load /data/models/demo.pkml as dup"],
+        &["load /data/models/demo.pkml as s1", "no", "load /data/models/demo.pkml as s2", "ok"],
+        &["load /data/models/demo.pkml as sent1", "yes please"],
+        &["load /data/models/demo.pkml as case1", "  YES "],
+        &["load /data/models/demo.pkml as wait1", "run simulation wait1", "!Load model"],
+        &["load /data/models/demo.pkml as dec", "!Load model", "set Dose = 2.5", "!Set value"],
+        &["load /data/models/demo.pkml as neg", "!Load model", "set Dose to -5 mg", "yes"],
+        &[
+            "load /data/models/demo.pkml as renal-study",
+            "!Load model",
+            "set Organism|Weight to 50 kg for renal-study",
+            "no",
+        ],
+        &["load /data/models/demo.pkml as act", "!Load model", "make the subject heavier", "80 kg", "!Set value"],
+    ] {
+        let mut thread = bot.user("ana").says(dialogue[0]).await;
+        println!("## {}\n{}\n", dialogue[0], thread.heard());
+        for said in &dialogue[1..] {
+            match said.strip_prefix('!') {
+                Some(label) => thread.clicks("ana", label).await,
+                None => thread.says("ana", said).await,
+            }
+            println!("> {said}\n{}\n", thread.heard());
+        }
+    }
+    finish(bot, bridge).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn several_values_are_compared_under_one_approval() {
+    let (bot, bridge) = bot_with(Version::V05).await;
+    let mut thread = loads(&bot, "demo").await;
+    thread.says("ana", "run it at 1.5, 2 and 3 L liver volume and compare cmax").await;
+    println!("{}\n", thread.heard());
+    thread.clicks("bo", "Run 3 values").await;
+    eventually("the end of the comparison", || has_said(&thread, "Cmax")).await;
+    bot.settled().await;
+    println!("{}\n", thread.heard());
+    assert_eq!(bridge.parameter("demo", "Organism|Liver|Volume"), Some((1.5, "L".to_owned())));
+    finish(bot, bridge).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_can_be_stopped_and_survives_a_restart_of_the_bot() {
+    let (mut bot, bridge) = bot_with(Version::V01).await;
+    bridge.hold_jobs();
+    let mut thread = loads(&bot, "demo").await;
+    thread.says("ana", "run it").await;
+    thread.clicks("bo", "Run simulation").await;
+    println!("{}\n", thread.heard());
+    thread.says("ana", "how is the run going?").await;
+    println!("{}\n", thread.heard());
+    let (root, channel) = (thread.root.clone(), "experiments");
+    drop(thread);
+    bot.restart().await;
+    let mut thread = Thread::new(&bot, channel, root);
+    thread.heard();
+    thread.says("ana", "stop").await;
+    println!("stop\n{}\n", thread.heard());
+    bridge.finish_jobs();
+    finish(bot, bridge).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_restarted_bridge_is_told_and_the_model_is_offered_again() {
+    let (bot, bridge) = bot_with(Version::V01).await;
+    let mut thread = loads(&bot, "demo").await;
+    thread.says("ana", "run it").await;
+    bridge.restart().await;
+    thread.heard();
+    thread.clicks("bo", "Run simulation").await;
+    println!("{}\n", thread.heard());
+    thread.clicks("ana", "Load demo again").await;
+    println!("{}\n", thread.heard());
+    assert!(bridge.audit().iter().all(|call| call.tool == "load_simulation"));
+    finish(bot, bridge).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lost_answer_to_a_run_starts_it_once() {
+    let (bot, bridge) = bot_with(Version::V05).await;
+    let mut thread = loads(&bot, "demo").await;
+    thread.says("ana", "run it").await;
+    bridge.fail_next_on("run_simulation", Fault::LostAnswer);
+    thread.press("bo", "Run simulation").await;
+    in_time(&bot, "the end of the run", || has_said(&thread, "Cmax")).await;
+    bot.settled().await;
+    println!("{}\n", thread.heard());
+    assert_eq!(bridge.jobs().len(), 1, "it ran once");
+    finish(bot, bridge).await;
+}
