@@ -2,7 +2,7 @@
 
 use countersign_capabilities::{
     ToolError,
-    parameters::{missing, refused},
+    parameters::{given, missing, refused},
 };
 use countersign_graph::action::{ErrorKind, PrepareError, Refusal};
 
@@ -42,22 +42,40 @@ const SYNONYMS: &[(&str, &[&str])] = &[
 /// Words that say nothing about a parameter.
 const EMPTY: &[&str] = &["the", "a", "an", "of", "parameter", "value", "its", "rate", "in", "for"];
 
-/// Returns the simulation that is meant: the named one, or the only one. `says` turns a name into a whole request.
+/// A simulation in the words of a request.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Asked<'a> {
+    /// The name, if one was given.
+    pub name: Option<&'a str>,
+    /// The thing that was talked about before.
+    pub active: Option<&'a str>,
+}
+
+impl<'a> Asked<'a> {
+    /// Creates it from parameters.
+    pub fn of(name: &'a Option<String>, active: &'a Option<String>) -> Self {
+        Self { name: given(name.as_ref()), active: given(active.as_ref()) }
+    }
+}
+
+/// Returns the simulation that is meant: the named one, else the one that was talked about, else the only one. `says`
+/// turns a name into a whole request.
 ///
 /// # Errors
 ///
 /// A question if several are loaded, or a refusal if the named one is not.
-pub async fn simulation(
-    deps: &Deps,
-    asked: Option<&str>,
-    says: impl Fn(&str) -> String,
-) -> Result<Loaded, PrepareError> {
+pub async fn simulation(deps: &Deps, asked: Asked<'_>, says: impl Fn(&str) -> String) -> Result<Loaded, PrepareError> {
     let all = deps.client.simulations().await.map_err(|error| unavailable(&error))?;
-    let Some(asked) = asked else {
-        return match all.as_slice() {
-            [] => Err(refused(ErrorKind::NotFound, refusals::nothing_loaded(deps))),
-            [one] => Ok(one.clone()),
-            several => {
+    let Some(asked) = asked.name else {
+        if let Some(active) = all.iter().find(|loaded| asked.active == Some(loaded.id.as_str())) {
+            return Ok(active.clone());
+        }
+        let gone = asked.active.filter(|active| deps.memory.file(active).is_some());
+        return match (all.as_slice(), gone) {
+            ([], Some(gone)) => Err(refused(ErrorKind::NotFound, refusals::forgotten(deps, gone))),
+            ([], None) => Err(refused(ErrorKind::NotFound, refusals::nothing_loaded(deps))),
+            ([one], _) => Ok(one.clone()),
+            (several, _) => {
                 let options = several.iter().map(|loaded| loaded.id.clone()).take(25).collect();
                 Err(Refusal::Missing(vec![missing("simulation", "Which simulation?", options)]).into())
             }

@@ -15,7 +15,8 @@ use serde_json::{Map, Value, json};
 use super::{
     Deps,
     bridge::{client::Version, error::Error},
-    curve, find,
+    curve,
+    find::{self, Asked},
     replies::{answers, refusals},
 };
 
@@ -28,6 +29,9 @@ const MOST: usize = 200;
 struct Given {
     /// The simulation, by name. Not needed if only one is loaded.
     simulation: Option<String>,
+    /// The thing that was talked about before; comes with a phrase.
+    #[schemars(skip)]
+    active: Option<String>,
     /// The parameter: its path or words for it.
     parameter: Option<String>,
     /// A part of the paths to list, such as `Liver`.
@@ -182,7 +186,8 @@ fn about(deps: &Deps, simulation: &str) -> impl Fn(Error) -> ToolError {
 }
 
 async fn loaded(deps: &Deps, given_: &Given, says: &str) -> Result<String, ToolError> {
-    let found = find::simulation(deps, given(given_.simulation.as_ref()), |name| format!("{says} {name}")).await;
+    let found =
+        find::simulation(deps, Asked::of(&given_.simulation, &given_.active), |name| format!("{says} {name}")).await;
     Ok(found.map_err(find::refused_tool)?.id)
 }
 

@@ -6,6 +6,8 @@ use countersign::{
     simulation::settings::SimulationSettings,
 };
 
+use insta::assert_snapshot;
+
 use crate::support::{
     bot::{Setup, TestBot, eventually, in_time},
     thread::Thread,
@@ -33,6 +35,23 @@ pub(super) async fn bot_with(version: Version) -> (TestBot, Bridge) {
     (TestBot::with(Setup { settings, clock, ..Setup::default() }).await, bridge)
 }
 
+/// A dialogue as it went, to be compared with how it is to go.
+#[derive(Default)]
+struct Transcript(String);
+
+impl Transcript {
+    /// Notes what somebody did, and what the bot has said or changed since.
+    fn note(&mut self, what: &str, thread: &mut Thread<'_>) {
+        let heard = thread.heard();
+        // How long a run takes depends on the machine.
+        let took = fancy_regex::Regex::new(r" in [0-9.]+ s\b").unwrap();
+        let heard = took.replace_all(&heard, " in ‹duration›");
+        let asked = fancy_regex::Regex::new(r"(?m)^Asked by @.*\n").unwrap();
+        let heard = asked.replace_all(&heard, "");
+        self.0.push_str(&format!("> {what}\n{heard}\n\n"));
+    }
+}
+
 /// Whether the bot has said these words in the thread.
 fn has_said(thread: &Thread<'_>, words: &str) -> bool {
     thread.messages().iter().any(|message| message.words().contains(words))
@@ -49,26 +68,28 @@ pub(super) async fn finish(bot: TestBot, bridge: Bridge) {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_model_is_loaded_set_and_run_on_both_versions() {
     for version in [Version::V01, Version::V05] {
+        let mut told = Transcript::default();
         let (bot, bridge) = bot_with(version).await;
         let mut thread = bot.user("ana").says("load /data/models/demo.pkml as renal-study").await;
-        println!("{}", thread.heard());
+        told.note("load /data/models/demo.pkml as renal-study", &mut thread);
         assert!(bridge.simulations().is_empty(), "nothing happens before a click");
         thread.clicks("bo", "Load model").await;
-        println!("{}", thread.heard());
+        told.note("[Load model]", &mut thread);
         assert_eq!(bridge.simulations(), ["renal-study"]);
         thread.says("ana", "set the dose to 0.5 g").await;
-        println!("{}", thread.heard());
+        told.note("set the dose to 0.5 g", &mut thread);
         thread.clicks("bo", "Set value").await;
-        println!("{}", thread.heard());
+        told.note("[Set value]", &mut thread);
         assert_eq!(bridge.parameter("renal-study", "Dose"), Some((500.0, "mg".to_owned())));
         thread.says("ana", "run it").await;
-        println!("{}", thread.heard());
+        told.note("run it", &mut thread);
         thread.clicks("bo", "Run simulation").await;
-        println!("{}", thread.heard());
+        told.note("[Run simulation]", &mut thread);
         bridge.finish_jobs();
         eventually("the end of the run", || has_said(&thread, "Cmax")).await;
         bot.settled().await;
-        println!("{}", thread.heard());
+        told.note("[Run simulation]", &mut thread);
+        assert_snapshot!(format!("load_set_run_{version:?}"), told.0);
         finish(bot, bridge).await;
     }
 }
@@ -83,6 +104,7 @@ async fn loads<'a>(bot: &'a TestBot, name: &str) -> Thread<'a> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_value_is_worked_out_and_checked() {
+    let mut told = Transcript::default();
     let (bot, bridge) = bot_with(Version::V05).await;
     let mut thread = loads(&bot, "demo").await;
     for said in [
@@ -102,14 +124,16 @@ async fn a_value_is_worked_out_and_checked() {
         "list the parameters with liver",
     ] {
         thread.says("ana", said).await;
-        println!("> {said}\n{}\n", thread.heard());
+        told.note(said, &mut thread);
     }
     assert_eq!(bridge.parameter("demo", "Dose"), Some((100.0, "mg".to_owned())));
+    assert_snapshot!(told.0);
     finish(bot, bridge).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_dialogues_of_the_reference_agent_end_well() {
+    let mut told = Transcript::default();
     let (bot, bridge) = bot_with(Version::V01).await;
     for dialogue in [
         &["Make the subject heavier.", "load the demo model as heavy"][..],
@@ -137,70 +161,79 @@ async fn the_dialogues_of_the_reference_agent_end_well() {
         &["load /data/models/demo.pkml as act", "!Load model", "make the subject heavier", "80 kg", "!Set value"],
     ] {
         let mut thread = bot.user("ana").says(dialogue[0]).await;
-        println!("## {}\n{}\n", dialogue[0], thread.heard());
+        told.0.push_str("---\n");
+        told.note(dialogue[0], &mut thread);
         for said in &dialogue[1..] {
             match said.strip_prefix('!') {
                 Some(label) => thread.clicks("ana", label).await,
                 None => thread.says("ana", said).await,
             }
-            println!("> {said}\n{}\n", thread.heard());
+            told.note(said, &mut thread);
         }
     }
+    assert_snapshot!(told.0);
     finish(bot, bridge).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn several_values_are_compared_under_one_approval() {
+    let mut told = Transcript::default();
     let (bot, bridge) = bot_with(Version::V05).await;
     let mut thread = loads(&bot, "demo").await;
     thread.says("ana", "run it at 1.5, 2 and 3 L liver volume and compare cmax").await;
-    println!("{}\n", thread.heard());
+    told.note("run it at 1.5, 2 and 3 L liver volume and compare cmax", &mut thread);
     thread.clicks("bo", "Run 3 values").await;
     eventually("the end of the comparison", || has_said(&thread, "Cmax")).await;
     bot.settled().await;
-    println!("{}\n", thread.heard());
+    told.note("[Run 3 values]", &mut thread);
     assert_eq!(bridge.parameter("demo", "Organism|Liver|Volume"), Some((1.5, "L".to_owned())));
+    assert_snapshot!(told.0);
     finish(bot, bridge).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_run_can_be_stopped_and_survives_a_restart_of_the_bot() {
+    let mut told = Transcript::default();
     let (mut bot, bridge) = bot_with(Version::V01).await;
     bridge.hold_jobs();
     let mut thread = loads(&bot, "demo").await;
     thread.says("ana", "run it").await;
     thread.clicks("bo", "Run simulation").await;
-    println!("{}\n", thread.heard());
+    told.note("[Run simulation]", &mut thread);
     thread.says("ana", "how is the run going?").await;
-    println!("{}\n", thread.heard());
+    told.note("how is the run going?", &mut thread);
     let (root, channel) = (thread.root.clone(), "experiments");
     drop(thread);
     bot.restart().await;
     let mut thread = Thread::new(&bot, channel, root);
     thread.heard();
     thread.says("ana", "stop").await;
-    println!("stop\n{}\n", thread.heard());
+    told.note("stop", &mut thread);
     bridge.finish_jobs();
+    assert_snapshot!(told.0);
     finish(bot, bridge).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_restarted_bridge_is_told_and_the_model_is_offered_again() {
+    let mut told = Transcript::default();
     let (bot, bridge) = bot_with(Version::V01).await;
     let mut thread = loads(&bot, "demo").await;
     thread.says("ana", "run it").await;
     bridge.restart().await;
     thread.heard();
     thread.clicks("bo", "Run simulation").await;
-    println!("{}\n", thread.heard());
+    told.note("[Run simulation]", &mut thread);
     thread.clicks("ana", "Load demo again").await;
-    println!("{}\n", thread.heard());
+    told.note("[Load demo again]", &mut thread);
     assert!(bridge.audit().iter().all(|call| call.tool == "load_simulation"));
+    assert_snapshot!(told.0);
     finish(bot, bridge).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_lost_answer_to_a_run_starts_it_once() {
+    let mut told = Transcript::default();
     let (bot, bridge) = bot_with(Version::V05).await;
     let mut thread = loads(&bot, "demo").await;
     thread.says("ana", "run it").await;
@@ -208,7 +241,8 @@ async fn a_lost_answer_to_a_run_starts_it_once() {
     thread.press("bo", "Run simulation").await;
     in_time(&bot, "the end of the run", || has_said(&thread, "Cmax")).await;
     bot.settled().await;
-    println!("{}\n", thread.heard());
+    told.note("[Run simulation]", &mut thread);
     assert_eq!(bridge.jobs().len(), 1, "it ran once");
+    assert_snapshot!(told.0);
     finish(bot, bridge).await;
 }

@@ -35,7 +35,7 @@ use crate::{
         job::{Job, JobStatus},
     },
     curve::{self, Curve},
-    find,
+    find::{self, Asked},
     ranges::{self, Range},
     replies::{answers, errors, lasting, refusals},
     units::{self, quantity},
@@ -55,6 +55,9 @@ struct Given {
     /// The simulation, by name. Not needed if only one is loaded.
     #[serde(default)]
     simulation: Option<String>,
+    /// The simulation that was talked about before, where none is named.
+    #[serde(default)]
+    active: Option<String>,
     /// The parameter: its path or words for it. Required.
     #[serde(default)]
     parameter: Option<String>,
@@ -162,7 +165,7 @@ impl ActionKind for CompareValues {
             None => format!("compare values of {parameter} in {simulation}"),
         };
         let says = |simulation: &str| words(simulation, parameter.unwrap_or("Dose"));
-        let loaded = find::simulation(deps, given(asked.simulation.as_ref()), says).await?;
+        let loaded = find::simulation(deps, Asked::of(&asked.simulation, &asked.active), says).await?;
         let ask =
             |name: &str, question: String| Err(Refusal::Missing(vec![missing(name, question, Vec::new())]).into());
         let Some(parameter) = parameter else { return ask("parameter", "Which parameter should vary?".to_owned()) };
@@ -359,7 +362,7 @@ impl CompareValues {
                 sweep.set_back = deps.client.set(&comparison.simulation, &old(comparison), confirmed).await.is_ok();
                 Batch::Made(progress(comparison, &sweep))
             }
-            Found::GoesOn | Found::Unknown => {
+            Found::GoesOn(_) | Found::Unknown => {
                 Batch::Waits(progress(comparison, &sweep), running::awaited(job, comparison.limit_s))
             }
         }

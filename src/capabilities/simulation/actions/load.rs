@@ -87,9 +87,10 @@ impl ActionKind for LoadSimulation {
             return Err(refused(ErrorKind::Validation, refusals::loaded_already(&simulation, says, &free)));
         }
         let names: Vec<Text> = loaded.iter().take(10).map(|other| Text::new().bold(&other.id)).collect();
-        let stays = match names.is_empty() {
-            true => Text::from("none"),
-            false => Text::listed(names, "and").plain(", which stay loaded"),
+        let stays = match names.len() {
+            0 => Text::from("none"),
+            1 => Text::listed(names, "and").plain(", which stays loaded"),
+            _ => Text::listed(names, "and").plain(", which stay loaded"),
         };
         let short = file.rsplit('/').next().unwrap_or(&file);
         let card = Card {

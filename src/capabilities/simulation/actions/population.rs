@@ -26,7 +26,7 @@ use crate::{
         client::PopulationRun,
         job::{Job, JobStatus},
     },
-    find,
+    find::{self, Asked},
     replies::{answers, lasting, outcomes},
 };
 
@@ -46,6 +46,9 @@ struct Given {
     /// The simulation, by name. Not needed if only one is loaded.
     #[serde(default)]
     simulation: Option<String>,
+    /// The simulation that was talked about before, where none is named.
+    #[serde(default)]
+    active: Option<String>,
     /// The number of virtual subjects, 1 to 5000. Required.
     #[serde(default)]
     size: Option<f64>,
@@ -82,7 +85,7 @@ impl ActionKind for RunPopulation {
             Some(size) => format!("run {simulation} for a population of {size}"),
             None => format!("run {simulation} for a population"),
         };
-        let loaded = find::simulation(deps, given(asked.simulation.as_ref()), says).await?;
+        let loaded = find::simulation(deps, Asked::of(&asked.simulation, &asked.active), says).await?;
         let Some(size) = asked.size else {
             let question = format!("How many virtual subjects (1 to {MOST})?");
             return Err(Refusal::Missing(vec![missing("size", question, Vec::new())]).into());
@@ -159,7 +162,7 @@ impl Batches for RunPopulation {
                     let now = deps.client.clock().now();
                     deps.memory.started(&job.id, &run.simulation, now);
                     let going = Going { job: Some(job.id.clone()), cancelled: false };
-                    let progress = running::progress(going, 0, 1, running::note(&job, now));
+                    let progress = running::progress(going, 0, 1, running::note(job.status, now));
                     Batch::Waits(progress, running::awaited(&job.id, run.limit_s))
                 }
                 Err(error) => running::not_handed_in(deps, record, &run.simulation, interrupted, &error),
@@ -172,8 +175,10 @@ impl Batches for RunPopulation {
                 running::cancel(deps, record, &job).await;
                 Batch::Made(running::progress(going(true), 0, 1, Text::from("being canceled")))
             }
-            Found::GoesOn | Found::Unknown => {
-                let progress = running::progress(going(cancelled), 0, 1, Text::from("running at the bridge"));
+            found @ (Found::GoesOn(_) | Found::Unknown) => {
+                let status = if let Found::GoesOn(status) = found { status } else { JobStatus::Running };
+                let since = record.progress_at.unwrap_or_else(|| deps.client.clock().now());
+                let progress = running::progress(going(cancelled), 0, 1, running::note(status, since));
                 Batch::Waits(progress, running::awaited(&job, run.limit_s))
             }
         }

@@ -11,7 +11,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::{approved, ended_badly, fact, run, stored};
-use crate::{Deps, find};
+use crate::{
+    Deps,
+    find::{self, Asked},
+};
 
 /// The name of the action.
 pub const NAME: &str = "restore_simulation";
@@ -26,6 +29,9 @@ struct Given {
     /// The simulation, by name. Not needed if only one is loaded.
     #[serde(default)]
     simulation: Option<String>,
+    /// The simulation that was talked about before, where none is named.
+    #[serde(default)]
+    active: Option<String>,
     /// The id of the snapshot; the newest if not given.
     #[serde(default)]
     snapshot: Option<String>,
@@ -55,7 +61,7 @@ impl ActionKind for RestoreSimulation {
         let deps = &self.0;
         let asked: Given = parameters(given_parameters)?;
         let says = |simulation: &str| format!("restore {simulation}");
-        let loaded = find::simulation(deps, given(asked.simulation.as_ref()), says).await?;
+        let loaded = find::simulation(deps, Asked::of(&asked.simulation, &asked.active), says).await?;
         let snapshots = deps.client.snapshots(&loaded.id).await;
         let snapshots = snapshots.map_err(|error| find::not_read(deps, &loaded.id, &error))?;
         let wanted = given(asked.snapshot.as_ref());

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use countersign_capabilities::parameters::{given, parameters, refused, schema};
+use countersign_capabilities::parameters::{parameters, refused, schema};
 use countersign_core::{
     ids::UserId,
     reply::{Card, Reply, Text},
@@ -26,7 +26,7 @@ use crate::{
         client::Run,
         job::{Job, JobStatus},
     },
-    find,
+    find::{self, Asked},
     replies::{answers, lasting, outcomes},
 };
 
@@ -43,6 +43,9 @@ struct Given {
     /// The simulation, by name. Not needed if only one is loaded.
     #[serde(default)]
     simulation: Option<String>,
+    /// The simulation that was talked about before, where none is named.
+    #[serde(default)]
+    active: Option<String>,
     /// The time limit of the run in seconds.
     #[serde(default)]
     time_limit_s: Option<f64>,
@@ -98,7 +101,7 @@ impl ActionKind for RunSimulation {
         let deps = &self.0;
         let asked: Given = parameters(given_parameters)?;
         let says = |simulation: &str| format!("run {simulation}");
-        let loaded = find::simulation(deps, given(asked.simulation.as_ref()), says).await?;
+        let loaded = find::simulation(deps, Asked::of(&asked.simulation, &asked.active), says).await?;
         let limit_s = limit(deps, asked.time_limit_s)?;
         let mut facts = vec![fact("Simulation", Text::new().bold(&loaded.id))];
         if let Some(file) = file_of(deps, &loaded) {
@@ -171,7 +174,7 @@ impl Batches for RunSimulation {
                     let now = deps.client.clock().now();
                     deps.memory.started(&job.id, &asked.simulation, now);
                     let going = Going { job: Some(job.id.clone()), cancelled: false };
-                    let progress = running::progress(going, 0, 1, running::note(&job, now));
+                    let progress = running::progress(going, 0, 1, running::note(job.status, now));
                     Batch::Waits(progress, running::awaited(&job.id, asked.limit_s))
                 }
                 Err(error) => running::not_handed_in(deps, record, &asked.simulation, interrupted, &error),
@@ -184,8 +187,10 @@ impl Batches for RunSimulation {
                 running::cancel(deps, record, &job).await;
                 Batch::Made(running::progress(going(true), 0, 1, Text::from("being canceled")))
             }
-            Found::GoesOn | Found::Unknown => {
-                let progress = running::progress(going(cancelled), 0, 1, Text::from("running at the bridge"));
+            found @ (Found::GoesOn(_) | Found::Unknown) => {
+                let status = if let Found::GoesOn(status) = found { status } else { JobStatus::Running };
+                let since = record.progress_at.unwrap_or_else(|| deps.client.clock().now());
+                let progress = running::progress(going(cancelled), 0, 1, running::note(status, since));
                 Batch::Waits(progress, running::awaited(&job, run.limit_s))
             }
         }

@@ -44,8 +44,8 @@ pub struct Going {
 pub enum Found {
     /// It has ended.
     Ended(Job),
-    /// It goes on.
-    GoesOn,
+    /// It goes on, in this state.
+    GoesOn(JobStatus),
     /// The action was woken to be stopped.
     ToBeStopped,
     /// It cannot be asked about now.
@@ -81,7 +81,7 @@ pub async fn found(deps: &Deps, record: &ActionRecord, job: &str, cancelled: boo
     }
     match deps.client.job(job).await {
         Ok(found) if found.status.is_final() => Found::Ended(found),
-        Ok(_) => Found::GoesOn,
+        Ok(found) => Found::GoesOn(found.status),
         Err(Error::NotFound { .. }) => Found::Ended(forgotten(job)),
         Err(_) => Found::Unknown,
     }
@@ -124,12 +124,13 @@ pub fn stopped(record: &ActionRecord, simulation: &str, by: Option<&UserId>) -> 
     }
 }
 
-/// Returns the note on the card of a run that goes on.
-pub fn note(job: &Job, now: Timestamp) -> Text {
-    Text::from(match (job.status, job.took(now)) {
-        (JobStatus::Queued, _) => "queued at the bridge".to_owned(),
-        (status, _) => format!("{} at the bridge", status.word()),
-    })
+/// Returns the note on the card of a run that goes on, from `since` on.
+pub fn note(status: JobStatus, since: Timestamp) -> Text {
+    let state = match status {
+        JobStatus::Queued => "Queued at the bridge since ",
+        _ => "Running at the bridge since ",
+    };
+    Text::from(state).moment(since).plain(". I wait for its end.")
 }
 
 /// Reads the results of a job, as far as they can be read, for its outcome.

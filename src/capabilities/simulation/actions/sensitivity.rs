@@ -17,7 +17,7 @@ use super::{approved, cannot_read_back, ended_badly, fact, file_of, run, stored}
 use crate::{
     Deps,
     bridge::client::{LONG, Sensitivity},
-    find,
+    find::{self, Asked},
     replies::answers,
     units::{number, quantity},
 };
@@ -40,6 +40,9 @@ struct Given {
     /// The simulation, by name. Not needed if only one is loaded.
     #[serde(default)]
     simulation: Option<String>,
+    /// The simulation that was talked about before, where none is named.
+    #[serde(default)]
+    active: Option<String>,
     /// The parameters to vary, separated by commas: paths or words. Required.
     #[serde(default)]
     parameters: Option<String>,
@@ -74,7 +77,7 @@ impl ActionKind for RunSensitivity {
             Some(listed) => format!("sensitivity analysis of {simulation} for {listed}"),
             None => format!("sensitivity analysis of {simulation}"),
         };
-        let loaded = find::simulation(deps, given(asked.simulation.as_ref()), says).await?;
+        let loaded = find::simulation(deps, Asked::of(&asked.simulation, &asked.active), says).await?;
         let Some(listed) = listed else {
             let question = "Which parameters should vary? Name them, separated by commas.";
             return Err(Refusal::Missing(vec![missing("parameters", question, Vec::new())]).into());

@@ -19,7 +19,7 @@ use crate::{
         data::{Governance, Parameter},
         error::Error,
     },
-    find,
+    find::{self, Asked},
     ranges::{self, Range},
     replies::refusals,
     units::quantity,
@@ -42,6 +42,9 @@ struct Given {
     /// The simulation, by name. Not needed if only one is loaded.
     #[serde(default)]
     simulation: Option<String>,
+    /// The simulation that was talked about before, where none is named.
+    #[serde(default)]
+    active: Option<String>,
     /// The parameter: its path, such as `Organism|Liver|Volume`, or words for it, such as “liver volume”. Required.
     #[serde(default)]
     parameter: Option<String>,
@@ -108,7 +111,7 @@ impl ActionKind for SetParameter {
             None => format!("set {path} in {simulation}"),
         };
         let says = |simulation: &str| words(simulation, parameter.unwrap_or("Organism|Weight"));
-        let loaded = find::simulation(deps, given(asked.simulation.as_ref()), says).await?;
+        let loaded = find::simulation(deps, Asked::of(&asked.simulation, &asked.active), says).await?;
         let Some(parameter) = parameter else {
             let question = "Which parameter? Give its path, such as Organism|Weight, or words for it.";
             return Err(Refusal::Missing(vec![missing("parameter", question, Vec::new())]).into());

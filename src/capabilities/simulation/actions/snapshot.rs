@@ -1,7 +1,7 @@
 //! `snapshot_simulation`: keeps all parameters of a simulation as they are, to come back to.
 
 use async_trait::async_trait;
-use countersign_capabilities::parameters::{given, parameters, schema};
+use countersign_capabilities::parameters::{parameters, schema};
 use countersign_core::reply::{Card, Text};
 use countersign_graph::action::{
     ActionKind, ActionRecord, Outcome, Performed, PrepareError, Proposal, Recovery, Scope,
@@ -11,7 +11,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::{approved, ended_badly, fact, run, stored};
-use crate::{Deps, find};
+use crate::{
+    Deps,
+    find::{self, Asked},
+};
 
 /// The action `snapshot_simulation`.
 #[derive(Debug)]
@@ -23,6 +26,9 @@ struct Given {
     /// The simulation, by name. Not needed if only one is loaded.
     #[serde(default)]
     simulation: Option<String>,
+    /// The simulation that was talked about before, where none is named.
+    #[serde(default)]
+    active: Option<String>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -47,7 +53,7 @@ impl ActionKind for SnapshotSimulation {
     async fn prepare(&self, given_parameters: &Value) -> Result<Proposal, PrepareError> {
         let asked: Given = parameters(given_parameters)?;
         let says = |simulation: &str| format!("take a snapshot of {simulation}");
-        let loaded = find::simulation(&self.0, given(asked.simulation.as_ref()), says).await?;
+        let loaded = find::simulation(&self.0, Asked::of(&asked.simulation, &asked.active), says).await?;
         let card = Card {
             title: format!("Take a snapshot of “{}”?", loaded.id),
             facts: vec![fact("Simulation", Text::new().bold(&loaded.id))],

@@ -125,7 +125,10 @@ impl Phrases for OfSimulations {
     }
 
     fn slot(&self, kind: &str, heard: Heard<'_>) -> Vec<Candidate> {
-        slot(kind, heard.words)
+        match kind {
+            "active" => active(heard),
+            kind => slot(kind, heard.words),
+        }
     }
 
     fn correction(&self, heard: Heard<'_>) -> Option<Understood> {
@@ -183,6 +186,12 @@ impl Phrases for OfSimulations {
     fn first_steps(&self) -> &'static [(&'static str, &'static str)] {
         &[("Load the demo model", "load the demo model"), ("What is loaded?", "which simulations are loaded?")]
     }
+}
+
+/// The simulation that was talked about, where none is named. It counts only if it is loaded, so another thing that was
+/// talked about does no harm.
+fn active(heard: Heard<'_>) -> Vec<Candidate> {
+    vec![Candidate::known(heard.situation.last_subject.clone().map_or(Value::Null, Value::from), 0)]
 }
 
 /// Returns the values of a kind at the beginning of these words.

@@ -88,7 +88,7 @@ fn runs_are_asked_for() {
         ),
         (
             "compare the dose at 100, 200 and 400 mg",
-            r#"compare_values {"parameter":"dose","values":"100, 200 and 400 mg"}"#,
+            r#"compare_values {"active":"demo","parameter":"dose","values":"100, 200 and 400 mg"}"#,
         ),
         ("run it for a population of 100", r#"run_population_simulation {"simulation":"demo","size":100}"#),
         ("run it for 50 virtual subjects", r#"run_population_simulation {"simulation":"demo","size":50}"#),
@@ -97,7 +97,7 @@ fn runs_are_asked_for() {
             r#"run_sensitivity_analysis {"parameters":"dose and clearance","simulation":"demo"}"#,
         ),
         ("restore demo", r#"restore_simulation {"simulation":"demo"}"#),
-        ("take a snapshot", r#"snapshot_simulation {}"#),
+        ("take a snapshot", r#"snapshot_simulation {"active":"demo"}"#),
     ];
     check(&book(), &of_demo, &rows);
     let rows = [("run simulation", "run_simulation {}"), ("Run the simulation please", "run_simulation {}")];
@@ -121,7 +121,7 @@ fn states_and_results_are_read() {
         ("what is loaded?", "read list_simulations"),
         ("list the parameters", r#"read list_parameters {"simulation":"demo"}"#),
         ("list the parameters of renal-study", r#"read list_parameters {"simulation":"renal-study"}"#),
-        ("what is the dose?", r#"read get_parameter_value {"parameter":"dose"}"#),
+        ("what is the dose?", r#"read get_parameter_value {"active":"demo","parameter":"dose"}"#),
         (
             "show Organism|Weight in demo",
             r#"read get_parameter_value {"parameter":"Organism|Weight","simulation":"demo"}"#,
@@ -134,4 +134,18 @@ fn states_and_results_are_read() {
         ("is the simulation bridge running?", "read check_bridge_health"),
     ];
     check(&book(), &of_demo, &rows);
+}
+
+#[test]
+fn what_was_talked_about_is_meant_where_no_simulation_is_named() {
+    let of_study = Situation { last_subject: Some("renal-study".to_owned()), ..Situation::default() };
+    let rows = [
+        ("set the dose to 0.5 g", r#"set_parameter_value {"active":"renal-study","parameter":"dose","value":"0.5 g"}"#),
+        ("set Dose = 2.5", r#"set_parameter_value {"active":"renal-study","parameter":"Dose","value":"2.5"}"#),
+        ("double the dose", r#"set_parameter_value {"active":"renal-study","parameter":"dose","value":"twice"}"#),
+        ("what is the dose?", r#"read get_parameter_value {"active":"renal-study","parameter":"dose"}"#),
+        ("make the subject heavier", r#"set_parameter_value {"active":"renal-study","parameter":"Organism|Weight"}"#),
+        ("take a snapshot", r#"snapshot_simulation {"active":"renal-study"}"#),
+    ];
+    check(&book(), &of_study, &rows);
 }

@@ -43,7 +43,7 @@ fn sentences(error: &Error) -> (String, &'static str) {
             ("The bridge saw no confirmation of this approved call. A proxy may drop its header.".to_owned(), OPERATOR)
         }
         Error::Invalid { problems } => {
-            (format!("The bridge refused this: {}.", bare(&problems.join("; "))), "Correct the value and ask again.")
+            (format!("The bridge refused this: {}.", bare(&problems.join("; "))), "Check it and ask again.")
         }
         Error::Engine { reason } => (format!("The model engine behind the bridge failed: {}.", bare(reason)), ""),
         Error::Faulted { .. } => {

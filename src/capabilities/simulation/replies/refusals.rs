@@ -18,7 +18,7 @@ pub fn nothing_loaded(deps: &Deps) -> Reply {
 pub fn not_loaded(deps: &Deps, asked: &str, all: &[Loaded], says: impl Fn(&str) -> String) -> Reply {
     let reply = Reply::text(Text::from("No simulation called ").bold(asked).plain(" is loaded."));
     let reply = match all {
-        [] => reply.hint("The bridge has no simulation loaded. It forgets them when it restarts."),
+        [] => reply.hint("Nothing is loaded at the moment. If a card to load it is open, approve that first."),
         _ => reply.hint(
             "Loaded: ".to_owned()
                 + &all.iter().take(10).map(|loaded| loaded.id.as_str()).collect::<Vec<_>>().join(", "),

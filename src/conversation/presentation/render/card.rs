@@ -260,6 +260,9 @@ fn buttons(card: &Card, approval: &ApprovalId, approvals: usize) -> serde_json::
 pub(super) fn bar(meter: &Meter) -> String {
     const CELLS: u64 = 20;
     let Meter { done, total, seconds_left, note, .. } = meter;
+    if *total <= 1 && !note.words().is_empty() {
+        return spans::write(sentence(), note).finish(); // one thing is done or not
+    }
     let full = (done * CELLS).checked_div(*total).unwrap_or(0).min(CELLS);
     let cells: String = (0..CELLS).map(|cell| if cell < full { '■' } else { '□' }).collect();
     let line = sentence().plain(&format!("{cells}  {done} of {total}"));
