@@ -146,7 +146,7 @@ pub fn tornado(title: &str, figure: &str, percent: f64, bars: &[Bar]) -> anyhow:
         area.draw(&PathElement::new(vec![(middle, 68), (middle, foot)], MUTED.stroke_width(2)))?;
         for (nth, bar) in bars.iter().enumerate() {
             let top = 78 + 58 * i32::try_from(nth)?;
-            write(area, &shortened(&bar.name, 30), (left - 70, top + 18), 18.0, INK, HPos::Right)?;
+            write(area, &shortened(&bar.name, 24), (left - 70, top + 18), 18.0, INK, HPos::Right)?;
             for (value, color) in [(bar.down, COLORS[1]), (bar.up, COLORS[0])] {
                 let end = x(value);
                 let (from, to) = (middle.min(end), middle.max(end).max(middle + 1));
@@ -161,7 +161,7 @@ pub fn tornado(title: &str, figure: &str, percent: f64, bars: &[Bar]) -> anyhow:
         write(area, &format!("Change of {figure} (%)"), (middle, foot + 24), 20.0, INK, HPos::Center)?;
         let percent = number(percent);
         for (at, color, label) in [
-            (left, COLORS[1], format!("parameter −{percent}%")),
+            (left, COLORS[1], format!("parameter -{percent}%")),
             (left + 240, COLORS[0], format!("parameter +{percent}%")),
         ] {
             area.draw(&Rectangle::new([(at, foot + 50), (at + 16, foot + 64)], color.filled()))?;

@@ -2,6 +2,7 @@
 
 use countersign::{
     clock::ManualClock,
+    graph::store::ActionFilter,
     sandbox::bridge::{self, Bridge, Fault, Version},
     simulation::settings::SimulationSettings,
 };
@@ -14,7 +15,7 @@ use crate::support::{
 };
 
 /// A bot with a bridge of a version.
-pub(super) async fn bot_with(version: Version) -> (TestBot, Bridge) {
+async fn bot_with(version: Version) -> (TestBot, Bridge) {
     let clock = ManualClock::default();
     let options = bridge::Options {
         version,
@@ -44,8 +45,8 @@ impl Transcript {
     fn note(&mut self, what: &str, thread: &mut Thread<'_>) {
         let heard = thread.heard();
         // How long a run takes depends on the machine.
-        let took = fancy_regex::Regex::new(r" in [0-9.]+ s\b").unwrap();
-        let heard = took.replace_all(&heard, " in ‹duration›");
+        let took = fancy_regex::Regex::new(r" (in|for) [0-9.]+ s\b").unwrap();
+        let heard = took.replace_all(&heard, " $1 ‹duration›");
         let asked = fancy_regex::Regex::new(r"(?m)^Asked by @.*\n").unwrap();
         let heard = asked.replace_all(&heard, "");
         self.0.push_str(&format!("> {what}\n{heard}\n\n"));
@@ -57,11 +58,28 @@ fn has_said(thread: &Thread<'_>, words: &str) -> bool {
     thread.messages().iter().any(|message| message.words().contains(words))
 }
 
-/// Ends a test: each critical call was confirmed, by the person who approved it.
-pub(super) async fn finish(bot: TestBot, bridge: Bridge) {
-    for call in bridge.audit() {
-        assert!(call.confirmed, "{call:?}");
+/// Ends a test: the bridge was told of a confirmation in calls of approved actions alone, by the person who approved them.
+async fn finish(bot: TestBot, bridge: Bridge) {
+    let filter = ActionFilter { limit: 1_000, ..ActionFilter::default() };
+    let actions = bot.store().actions(&filter).await.unwrap();
+    for request in bridge.requests().iter().filter(|request| request.says_confirmed()) {
+        let told = request.body.to_string();
+        let approved = actions.iter().any(|action| {
+            // A fault may come before the token is read.
+            let by =
+                request.subject.as_deref().is_none_or(|who| action.approved_by().iter().any(|by| by.as_str() == who));
+            let about = ["simulation", "job"].iter().filter_map(|key| action.parameters[key].as_str());
+            let tool = request.tool.as_deref().unwrap_or(request.path.trim_start_matches('/'));
+            let same = action.name == "compare_values" || tool == action.name;
+            by && same && about.into_iter().any(|name| told.contains(name))
+        });
+        let stops_a_run = request.tool.as_deref() == Some("cancel_job");
+        assert!(approved || stops_a_run, "nobody approved {request:?}");
+        assert!(request.subject.is_none() || request.roles == ["operator"]);
     }
+    assert!(bridge.audit().iter().all(|call| call.confirmed));
+    let reads = bridge.requests().into_iter().filter(|request| !request.says_confirmed() && request.subject.is_some());
+    assert!(reads.into_iter().all(|request| request.roles == ["viewer"]), "who reads needs no more");
     bot.finish().await;
 }
 
@@ -244,5 +262,107 @@ async fn a_lost_answer_to_a_run_starts_it_once() {
     told.note("[Run simulation]", &mut thread);
     assert_eq!(bridge.jobs().len(), 1, "it ran once");
     assert_snapshot!(told.0);
+    finish(bot, bridge).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_fault_of_the_bridge_has_a_sentence_and_a_refusal_is_not_repeated() {
+    let mut told = Transcript::default();
+    let (bot, bridge) = bot_with(Version::V01).await;
+    drop(loads(&bot, "demo").await);
+    let faults = [400, 401, 403, 404, 409, 422, 428, 429, 500, 502, 503, 504].map(Fault::Status);
+    for (nth, fault) in faults.into_iter().chain([Fault::LostAnswer, Fault::LostRequest]).enumerate() {
+        let dose = 101 + nth;
+        let mut thread = bot.user("ana").says(&format!("set the dose to {dose} mg in demo")).await;
+        thread.heard();
+        let sent = || bridge.requests().iter().filter(|r| r.tool.as_deref() == Some("set_parameter_value")).count();
+        let before = sent();
+        bridge.fail_next_on("set_parameter_value", fault.clone());
+        thread.press("bo", "Set value").await;
+        in_time(&bot, "an outcome", || {
+            has_said(&thread, "@ana") || has_said(&thread, "What next?") || has_said(&thread, "did not work")
+        })
+        .await;
+        bot.settled().await;
+        let outcome = thread.last();
+        let is_set = bridge.parameter("demo", "Dose") == Some((dose as f64, "mg".to_owned()));
+        told.0.push_str(&format!("{fault:?}, sent {}, set: {is_set}\n{outcome}\n\n", sent() - before));
+    }
+    assert_snapshot!(told.0);
+    finish(bot, bridge).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_read_is_repeated_while_the_bridge_is_away_and_no_longer() {
+    let (bot, bridge) = bot_with(Version::V05).await;
+    let mut thread = loads(&bot, "demo").await;
+    bridge.fail_next_on("get_parameter_value", Fault::Status(503));
+    thread.says("ana", "what is the dose?").await;
+    assert_snapshot!(thread.heard(), @"`Dose` in *demo* is 100 mg.");
+    bridge.is_down(true);
+    thread.says("ana", "what is the dose?").await;
+    let heard = thread.heard();
+    assert!(heard.starts_with("The simulation bridge doesn't answer"), "{heard}");
+    bridge.is_well();
+    finish(bot, bridge).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stream_that_is_cut_is_followed_by_asking() {
+    let (bot, bridge) = bot_with(Version::V01).await;
+    bridge.hold_jobs();
+    let mut thread = loads(&bot, "demo").await;
+    thread.says("ana", "run it").await;
+    for _ in 0..3 {
+        bridge.fail_next(Fault::CutStream);
+    }
+    thread.clicks("bo", "Run simulation").await;
+    thread.heard();
+    let asked = || bridge.requests().iter().filter(|r| r.tool.as_deref() == Some("get_job_status")).count();
+    eventually("a look at the job", || asked() > 0).await;
+    bridge.finish_jobs();
+    eventually("the end of the run", || has_said(&thread, "Cmax")).await;
+    finish(bot, bridge).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn populations_and_sensitivities_are_run() {
+    let mut told = Transcript::default();
+    let (bot, bridge) = bot_with(Version::V05).await;
+    let mut thread = loads(&bot, "demo").await;
+    thread.says("ana", "run it for a population of 50").await;
+    told.note("run it for a population of 50", &mut thread);
+    thread.clicks("bo", "Run population").await;
+    eventually("the end of the run", || has_said(&thread, "Mean Cmax")).await;
+    bot.settled().await;
+    told.note("[Run population]", &mut thread);
+    thread.says("ana", "sensitivity analysis for dose and liver clearance").await;
+    told.note("sensitivity analysis for dose and liver clearance", &mut thread);
+    thread.clicks("bo", "Run analysis").await;
+    told.note("[Run analysis]", &mut thread);
+    thread.says("ana", "list the snapshots").await;
+    thread.says("ana", "take a snapshot").await;
+    thread.clicks("bo", "Take snapshot").await;
+    thread.says("ana", "set the dose to 5 mg").await;
+    thread.clicks("bo", "Set value").await;
+    thread.says("ana", "restore it").await;
+    thread.clicks("bo", "Restore snapshot").await;
+    assert_eq!(bridge.parameter("demo", "Dose"), Some((100.0, "mg".to_owned())));
+    assert_snapshot!(told.0);
+    finish(bot, bridge).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn commands_and_home_show_what_is_loaded() {
+    let (bot, bridge) = bot_with(Version::V05).await;
+    drop(loads(&bot, "demo").await);
+    let status = bot.user("ana").types("/simulation status").await;
+    assert!(status.contains("running") && status.contains("0.5.0"), "{status}");
+    let list = bot.user("ana").types("/simulation list").await;
+    assert!(list.contains("*demo*, from `/data/models/demo.pkml`"), "{list}");
+    let parameters = bot.user("ana").types("/simulation parameters demo").await;
+    assert!(parameters.contains("`Organism|Weight`"), "{parameters}");
+    let home = bot.user("ana").opens_home().await;
+    assert!(home.contains("Simulations") && home.contains("Loaded: *demo*."), "{home}");
     finish(bot, bridge).await;
 }

@@ -126,11 +126,7 @@ impl ActionKind for RunSensitivity {
             title: format!("Run a sensitivity analysis of “{}”?", loaded.id),
             facts,
             warnings: Vec::new(),
-            notes: vec![Text::from(format!(
-                "The bridge keeps {} extra simulations named {}__sens_….",
-                runs - 1,
-                loaded.id
-            ))],
+            notes: vec![Text::from(format!("The bridge keeps {} extra simulations for it.", runs - 1))],
             approve: "Run analysis".to_owned(),
             reject: "Don't run".to_owned(),
             done: format!("Analyzed the sensitivity of {}.", loaded.id),

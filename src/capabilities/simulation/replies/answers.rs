@@ -194,12 +194,16 @@ pub fn run_report(reply: Reply, result: &Value) -> Reply {
 /// The figures of a population run.
 pub fn population_report(reply: Reply, population: &Value) -> Reply {
     let Ok(found) = serde_json::from_value::<Population>(population.clone()) else { return reply };
-    let label = |name: &str| match name {
-        "meanCmax" => "Mean Cmax".to_owned(),
-        "sdCmax" => "SD of Cmax".to_owned(),
-        "meanAUC" => "Mean AUC".to_owned(),
-        "sdAUC" => "SD of AUC".to_owned(),
-        other => other.to_owned(),
+    let label = |name: &str| {
+        const KINDS: &[(&str, &str)] = &[
+            ("mean", "Mean"),
+            ("median", "Median"),
+            ("sd", "SD of"),
+            ("p05", "5th percentile of"),
+            ("p95", "95th percentile of"),
+        ];
+        let kind = KINDS.iter().find_map(|(short, words)| Some(format!("{words} {}", name.strip_prefix(short)?)));
+        kind.unwrap_or_else(|| name.to_owned())
     };
     let figures = found.aggregates.iter().map(|(name, value)| (label(name), Text::from(number(*value))));
     let subjects = found.size.map(|size| ("Subjects".to_owned(), Text::from(size.to_string())));

@@ -38,7 +38,7 @@ fn sentences(error: &Error) -> (String, &'static str) {
             ("The role of my token doesn't allow this: changes and runs need the operator role.".to_owned(), OPERATOR)
         }
         Error::NotFound { reason } => (format!("The bridge can't find that: {}.", bare(reason)), ""),
-        Error::Conflict { reason } => (format!("{}.", bare(reason)), "Choose another name."),
+        Error::Conflict { reason } => (format!("The bridge reports a conflict: {}.", bare(reason)), ""),
         Error::NotConfirmed => {
             ("The bridge saw no confirmation of this approved call. A proxy may drop its header.".to_owned(), OPERATOR)
         }
