@@ -92,14 +92,17 @@ impl Book {
         self.capabilities.iter().map(|capability| capability.phrases)
     }
 
-    /// Returns the phrases that read answers about the change in hand: those of the capability whose lines lead to it,
-    /// or all if no line does.
+    /// Returns all phrases, with those first whose lines lead to the change in hand: an answer is theirs before it is
+    /// anybody else's.
     fn in_charge(&self, situation: &Situation) -> impl Iterator<Item = &'static dyn Phrases> {
         let action = situation.in_hand().map(|draft| draft.action.as_str());
-        let leads = |capability: &&CapabilityPhrases| capability.lines.calls().iter().any(|call| Some(call.name.as_str()) == action);
-        let owner = self.capabilities.iter().find(leads).map(|capability| capability.owner);
-        let fits = move |capability: &&CapabilityPhrases| owner.is_none_or(|owner| owner == capability.owner);
-        self.capabilities.iter().filter(fits).map(|capability| capability.phrases)
+        let leads = |capability: &CapabilityPhrases| {
+            capability.lines.calls().iter().any(|call| Some(call.name.as_str()) == action)
+        };
+        let owner = self.capabilities.iter().position(leads);
+        let others = self.capabilities.iter().enumerate().filter(move |(at, _)| Some(*at) != owner);
+        let first = owner.and_then(|at| self.capabilities.get(at)).into_iter();
+        first.chain(others.map(|(_, capability)| capability)).map(|capability| capability.phrases)
     }
 
     /// Returns the names of the outside systems.
