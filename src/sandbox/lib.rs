@@ -10,6 +10,7 @@ pub mod bridge;
 pub(crate) mod connection;
 pub(crate) mod flood;
 pub mod google;
+pub mod mcp;
 pub mod model;
 pub mod slack;
 pub mod slow_client;

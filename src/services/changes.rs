@@ -69,6 +69,42 @@ struct Connection {
     through: Option<Intercept>,
 }
 
+/// An answer whose body is still arriving. Dropping it closes its connection.
+#[derive(Debug)]
+pub struct Opened {
+    /// The status and the headers.
+    pub head: hyper::http::response::Parts,
+    body: Incoming,
+    _driver: Driver,
+}
+
+impl Opened {
+    /// Returns the next bytes of the body; `None` at its end.
+    ///
+    /// # Errors
+    ///
+    /// If the connection was lost.
+    pub async fn next(&mut self) -> Option<Result<Bytes, hyper::Error>> {
+        loop {
+            match self.body.frame().await?.map(hyper::body::Frame::into_data) {
+                Ok(Ok(data)) => return Some(Ok(data)),
+                Ok(Err(_)) => {} // trailers
+                Err(error) => return Some(Err(error)),
+            }
+        }
+    }
+}
+
+/// The task that drives a connection; it ends with this.
+#[derive(Debug)]
+struct Driver(tokio::task::AbortHandle);
+
+impl Drop for Driver {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
 impl Changes {
     /// Creates a sender for the service at `base`, with limits on the time of a call and the bytes of an answer.
     ///
@@ -137,6 +173,46 @@ impl Changes {
             return Err(too_long.into());
         }
         let reason = error.as_deref().map_or_else(|| "no answer in time".to_owned(), |error| describe(error));
+        match leaving.bytes() == before {
+            true => Err(not_sent(reason)),
+            false => Err(Lost::NoAnswer { reason, timed_out: error.is_none() }),
+        }
+    }
+
+    /// Sends one request under a permit and returns the answer as soon as it begins, for a body that arrives bit by bit.
+    /// The time-out ends with the head of the answer.
+    ///
+    /// # Errors
+    ///
+    /// [`Lost`], if no answer began; [`Lost::RunOut`] if nothing left because the permit had run out.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future, or the answer, closes the connection; unsent bytes are never sent.
+    pub async fn open(&self, request: RequestBuilder, permit: &Permit) -> Result<Opened, Lost> {
+        let request = request.build().map_err(|error| Lost::NotSent { reason: seen(&error.without_url()) })?;
+        let leaving = Leaving::under(permit.clone());
+        permit.check().map_err(|_| Lost::RunOut)?;
+        let not_sent = |reason: String| if leaving.was_refused() { Lost::RunOut } else { Lost::NotSent { reason } };
+        let uri: Uri = request.url().as_str().parse().map_err(|_| not_sent("no address".to_owned()))?;
+        let connection = match timeout(self.timeout / 2, self.connect(&uri, &leaving)).await {
+            Ok(Ok(connection)) => connection,
+            Ok(Err(error)) => return Err(not_sent(seen(&*error))),
+            Err(_) => return Err(not_sent("no connection in time".to_owned())),
+        };
+        let request = written(request, &uri, connection.through.as_ref());
+        let before = leaving.bytes();
+        let begun = async {
+            let (mut sender, driven) = http1::handshake::<_, Full<Bytes>>(connection.io).await?;
+            let driver = Driver(tokio::spawn(async { drop(driven.await) }).abort_handle());
+            Ok::<_, hyper::Error>((sender.send_request(request).await?.into_parts(), driver))
+        };
+        let error = match timeout(self.timeout, begun).await {
+            Ok(Ok(((head, body), driver))) => return Ok(Opened { head, body, _driver: driver }),
+            Ok(Err(error)) => Some(error),
+            Err(_) => None,
+        };
+        let reason = error.as_ref().map_or_else(|| "no answer in time".to_owned(), |error| seen(error));
         match leaving.bytes() == before {
             true => Err(not_sent(reason)),
             false => Err(Lost::NoAnswer { reason, timed_out: error.is_none() }),

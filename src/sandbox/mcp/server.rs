@@ -1,0 +1,267 @@
+//! The protocol: sessions, requests and streams of events.
+
+use std::{convert::Infallible, sync::Arc, time::Duration};
+
+use axum::{
+    Json, Router,
+    body::{Body, Bytes},
+    extract::State,
+    http::{HeaderMap, Method, StatusCode, header},
+    response::{IntoResponse as _, Response},
+    routing::any,
+};
+use futures_util::stream;
+use serde_json::{Map, Value, json};
+use tokio::sync::{mpsc, oneshot};
+
+use super::{
+    Fault, Received, Session, Shared,
+    tools::{self, Work},
+};
+use crate::flood;
+
+const INSTRUCTIONS: &str = include_str!("instructions.md");
+
+/// The versions of the protocol that are spoken; the first is offered in place of an unknown one.
+const VERSIONS: [&str; 4] = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
+
+/// The time between two steps of a long operation.
+const STEP: Duration = Duration::from_millis(2);
+
+pub(super) fn routes(shared: Arc<Shared>) -> Router {
+    Router::new().route("/mcp", any(handle)).with_state(shared)
+}
+
+/// Returns a refusal of the transport.
+fn refused(status: StatusCode, message: &str, id: bool) -> Response {
+    let mut body = json!({ "jsonrpc": "2.0", "error": { "code": -32000, "message": message } });
+    if id {
+        body["id"] = Value::Null;
+    }
+    (status, Json(body)).into_response()
+}
+
+async fn handle(State(shared): State<Arc<Shared>>, method: Method, headers: HeaderMap, body: Bytes) -> Response {
+    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
+    let session = text("mcp-session-id");
+    let body: Value = serde_json::from_slice(&body).unwrap_or_default();
+    let token = text("authorization");
+    let received = Received {
+        method: method.to_string(),
+        body: body.clone(),
+        in_session: session.is_some(),
+        token: token.clone(),
+    };
+    shared.world().requests.push(received);
+    if shared.token.as_ref().is_some_and(|wanted| token != Some(format!("Bearer {wanted}"))) {
+        return (StatusCode::UNAUTHORIZED, Json(json!({ "error": "invalid_token" }))).into_response();
+    }
+    let is_known = session.as_ref().is_some_and(|id| shared.world().sessions.contains_key(id));
+    let no_session = || refused(StatusCode::BAD_REQUEST, "Bad Request: No valid session ID provided", false);
+    match method {
+        Method::DELETE => {
+            let removed = session.and_then(|id| shared.world().sessions.remove(&id));
+            if removed.is_some() { StatusCode::OK.into_response() } else { no_session() }
+        }
+        Method::GET if is_known => listen(&shared, &session.unwrap_or_default()),
+        Method::GET => no_session(),
+        Method::POST => {
+            let accept = text("accept").unwrap_or_default();
+            if !(accept.contains("application/json") && accept.contains("text/event-stream")) {
+                let said = "Not Acceptable: Client must accept both application/json and text/event-stream";
+                return refused(StatusCode::NOT_ACCEPTABLE, said, true);
+            }
+            if body["method"] == "initialize" {
+                return initialize(&shared, &body);
+            }
+            match session {
+                None => refused(StatusCode::BAD_REQUEST, "Bad Request: Server not initialized", true),
+                Some(_) if !is_known => no_session(),
+                Some(session) => post(shared, session, body).await,
+            }
+        }
+        _ => StatusCode::METHOD_NOT_ALLOWED.into_response(),
+    }
+}
+
+/// Returns a stream of events with the messages that are sent to it.
+fn events(shared: &Shared, session: &str) -> (mpsc::UnboundedSender<Value>, Response) {
+    let (sender, receiver) = mpsc::unbounded_channel::<Value>();
+    let stop = shared.stop.clone();
+    let body = stream::unfold((receiver, stop), |(mut receiver, stop)| async move {
+        let message = tokio::select! {
+            message = receiver.recv() => message?,
+            () = stop.cancelled() => return None,
+        };
+        let event = format!("event: message\nid: {}\ndata: {message}\n\n", uuid::Uuid::new_v4());
+        Some((Ok::<_, Infallible>(Bytes::from(event)), (receiver, stop)))
+    });
+    let headers = [
+        (header::CONTENT_TYPE.as_str(), "text/event-stream"),
+        (header::CACHE_CONTROL.as_str(), "no-cache, no-transform"),
+        ("mcp-session-id", session),
+    ];
+    (sender, (headers, Body::from_stream(body)).into_response())
+}
+
+/// Returns a stream of events with one message.
+fn one(shared: &Shared, session: &str, message: Value) -> Response {
+    let (sender, response) = events(shared, session);
+    let _ = sender.send(message);
+    response
+}
+
+fn listen(shared: &Shared, session: &str) -> Response {
+    let (sender, response) = events(shared, session);
+    if let Some(session) = shared.world().sessions.get_mut(session) {
+        session.listening.push(sender);
+    }
+    response
+}
+
+fn initialize(shared: &Shared, body: &Value) -> Response {
+    let id = uuid::Uuid::new_v4().to_string();
+    shared.world().sessions.insert(id.clone(), Session::default());
+    let asked = body["params"]["protocolVersion"].as_str().unwrap_or_default();
+    let version = VERSIONS.into_iter().find(|version| *version == asked).unwrap_or(VERSIONS[0]);
+    let result = json!({
+        "protocolVersion": version,
+        "capabilities": {
+            "tools": { "listChanged": true },
+            "prompts": { "listChanged": true },
+            "resources": { "subscribe": true, "listChanged": true },
+            "logging": {},
+            "tasks": { "list": {}, "cancel": {}, "requests": { "tools": { "call": {} } } },
+            "completions": {},
+        },
+        "serverInfo": {
+            "name": "mcp-servers/everything",
+            "title": "Everything Reference Server",
+            "version": "2.0.0",
+        },
+        "instructions": INSTRUCTIONS,
+    });
+    one(shared, &id, json!({ "result": result, "jsonrpc": "2.0", "id": body["id"] }))
+}
+
+async fn post(shared: Arc<Shared>, session: String, body: Value) -> Response {
+    let Some(method) = body["method"].as_str() else {
+        answered(&shared, &body);
+        return StatusCode::ACCEPTED.into_response();
+    };
+    if body.get("id").is_none() {
+        if method == "notifications/cancelled" {
+            shared.world().cancelled.push(body["params"].clone());
+        }
+        return StatusCode::ACCEPTED.into_response();
+    }
+    let id = body["id"].clone();
+    let result = |result: Value| json!({ "result": result, "jsonrpc": "2.0", "id": id });
+    match method {
+        "ping" => one(&shared, &session, result(json!({}))),
+        "tools/list" => {
+            let tools = shared.world().tools.clone();
+            one(&shared, &session, result(json!({ "tools": tools })))
+        }
+        "tools/call" => call(shared, session, body).await,
+        "resources/list" => {
+            let document = json!({ "uri": "demo://resource/static/document/features.md", "name": "features.md" });
+            one(&shared, &session, result(json!({ "resources": [document] })))
+        }
+        "resources/read" => {
+            let uri = body["params"]["uri"].clone();
+            let read = json!({ "contents": [{ "uri": uri, "mimeType": "text/markdown", "text": "# Features" }] });
+            one(&shared, &session, result(read))
+        }
+        _ => {
+            let error = json!({ "code": -32601, "message": "Method not found" });
+            one(&shared, &session, json!({ "jsonrpc": "2.0", "id": id, "error": error }))
+        }
+    }
+}
+
+/// Takes the answer to a question.
+fn answered(shared: &Shared, body: &Value) {
+    let mut world = shared.world();
+    let Some(asked) = body["id"].as_u64().and_then(|id| world.asked.remove(&id)) else { return };
+    world.answers.push(body["result"].clone());
+    let _ = asked.send(body["result"].clone());
+}
+
+async fn call(shared: Arc<Shared>, session: String, body: Value) -> Response {
+    let params = &body["params"];
+    let name = params["name"].as_str().unwrap_or_default().to_owned();
+    let arguments: Map<String, Value> = params["arguments"].as_object().cloned().unwrap_or_default();
+    let (work, fault) = {
+        let mut world = shared.world();
+        let fault = if world.faults.is_empty() { None } else { Some(world.faults.remove(0)) };
+        if fault == Some(Fault::SessionLost) {
+            world.sessions.clear();
+            return refused(StatusCode::BAD_REQUEST, "Bad Request: No valid session ID provided", false);
+        }
+        (tools::call(&mut world, &name, &arguments), fault)
+    };
+    match fault {
+        None | Some(Fault::SessionLost) => {}
+        Some(Fault::AnswerLost) => {
+            let cut = stream::once(async { Err::<Bytes, _>(std::io::Error::other("cut off")) });
+            return ([("content-type", "text/event-stream")], Body::from_stream(cut)).into_response();
+        }
+        Some(Fault::Silent) => shared.stop.cancelled().await,
+        Some(Fault::Huge) => {
+            let flood = flood::body(Duration::from_millis(1), shared.stop.clone());
+            return ([("content-type", "application/json")], flood).into_response();
+        }
+        Some(Fault::Fails) => {
+            let error = json!({ "code": -32603, "message": "Internal error" });
+            return one(&shared, &session, json!({ "jsonrpc": "2.0", "id": body["id"], "error": error }));
+        }
+    }
+    let (sender, response) = events(&shared, &session);
+    let token = params["_meta"]["progressToken"].clone();
+    let id = body["id"].clone();
+    tokio::spawn(async move {
+        let result = match work {
+            Work::Done(result) => result,
+            Work::Steps(steps, result) => {
+                for step in 1..=steps {
+                    tokio::time::sleep(STEP).await;
+                    let params = json!({ "progress": step, "total": steps, "progressToken": token });
+                    let progress = json!({ "method": "notifications/progress", "params": params, "jsonrpc": "2.0" });
+                    if !token.is_null() && sender.send(progress).is_err() {
+                        return;
+                    }
+                }
+                result
+            }
+            Work::Asks(question) => match ask(&shared, &sender, question).await {
+                Some(answer) => tools::answered(&answer),
+                None => return,
+            },
+            Work::AsksForNote(question) => match ask(&shared, &sender, question).await {
+                Some(answer) => tools::signed(&mut shared.world(), &answer),
+                None => return,
+            },
+        };
+        let _ = sender.send(json!({ "result": result, "jsonrpc": "2.0", "id": id }));
+    });
+    response
+}
+
+/// Asks the client's user; `None` if the client is gone.
+async fn ask(shared: &Shared, stream: &mpsc::UnboundedSender<Value>, question: Value) -> Option<Value> {
+    let (sender, receiver) = oneshot::channel();
+    let id = {
+        let mut world = shared.world();
+        let id = world.next_id;
+        world.next_id += 1;
+        world.asked.insert(id, sender);
+        id
+    };
+    let asked = json!({ "method": "elicitation/create", "params": question, "jsonrpc": "2.0", "id": id });
+    stream.send(asked).ok()?;
+    tokio::select! {
+        answer = receiver => answer.ok(),
+        () = stream.closed() => None,
+    }
+}

@@ -1,0 +1,245 @@
+//! The client of one server.
+
+use std::{
+    collections::HashMap,
+    fmt,
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
+
+use countersign_core::{clock::Clock, http_log, permit::Permit};
+use rmcp::model::{
+    CallToolRequest, CallToolRequestParams, ClientRequest, ListResourcesRequest, ListToolsRequest,
+    PaginatedRequestParams, ReadResourceRequest, ReadResourceRequestParams, ResourceContents, ServerResult,
+};
+use secrecy::SecretString;
+use serde_json::{Map, Value};
+use tokio::sync::Mutex;
+use url::Url;
+
+use crate::{
+    error::Error,
+    handler::{Asks, Listeners, Watch},
+    session::Session,
+    tool::{Answer, ServerInfo, ToolDefinition},
+};
+
+/// The largest number of pages of a list that are read.
+const PAGES: usize = 50;
+
+/// The way to a server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// Streamable HTTP.
+    Http(Url),
+    /// The pipes of a process that is started for it.
+    Process {
+        /// The program.
+        command: String,
+        /// Its arguments.
+        arguments: Vec<String>,
+    },
+}
+
+/// The settings of a client.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The way to the server.
+    pub way: Way,
+    /// The token that it asks for; a process gets it as `MCP_TOKEN`.
+    pub token: Option<SecretString>,
+    /// The time limit of a call that reports no progress.
+    pub timeout: Duration,
+    /// The largest answer that is read, in bytes.
+    pub longest: usize,
+}
+
+/// A call of a tool.
+#[derive(Clone, Default)]
+pub struct Call {
+    /// The permit under which it may leave. A call without one is one that reads.
+    pub permit: Option<Permit>,
+    /// The one who answers the server's questions; without one they are cancelled.
+    pub asks: Option<Arc<dyn Asks>>,
+    /// The one who is told of progress.
+    pub watch: Option<Watch>,
+    /// The time limit of a call that reports progress or asks; the usual one if it is shorter.
+    pub longest: Duration,
+}
+
+/// A client of one server. It connects when it is first used, and again after a loss.
+pub struct McpClient {
+    settings: Settings,
+    clock: Arc<dyn Clock>,
+    session: Mutex<Option<Arc<Session>>>,
+    /// The tools as read last, until the server says that they changed.
+    tools: Mutex<Option<Arc<Vec<ToolDefinition>>>>,
+}
+
+impl fmt::Debug for McpClient {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("McpClient").field("settings", &self.settings).finish_non_exhaustive()
+    }
+}
+
+impl McpClient {
+    /// Creates a client; nothing is connected yet.
+    pub fn new(settings: Settings, clock: Arc<dyn Clock>) -> Self {
+        Self { settings, clock, session: Mutex::default(), tools: Mutex::default() }
+    }
+
+    /// Returns what the server says of itself.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be connected to.
+    pub async fn server(&self) -> Result<ServerInfo, Error> {
+        Ok(self.session().await?.server())
+    }
+
+    /// Returns all tools of the server, read anew.
+    ///
+    /// # Errors
+    ///
+    /// If they cannot be read.
+    pub async fn tools(&self) -> Result<Arc<Vec<ToolDefinition>>, Error> {
+        let mut found: HashMap<String, ToolDefinition> = HashMap::new();
+        let mut order = Vec::new();
+        let mut cursor: Option<String> = None;
+        for _ in 0..PAGES {
+            let mut request = ListToolsRequest::default();
+            request.params = Some(PaginatedRequestParams::default().with_cursor(cursor.take()));
+            let answer = self.read(ClientRequest::ListToolsRequest(request)).await?;
+            let ServerResult::ListToolsResult(page) = answer else { return Err(unreadable()) };
+            for tool in &page.tools {
+                let tool = ToolDefinition::from(tool);
+                if !found.contains_key(&tool.name) {
+                    order.push(tool.name.clone());
+                    found.insert(tool.name.clone(), tool);
+                }
+            }
+            cursor = page.next_cursor.filter(|next| !next.is_empty());
+            if cursor.is_none() {
+                break;
+            }
+        }
+        let tools: Arc<Vec<_>> = Arc::new(order.into_iter().filter_map(|name| found.remove(&name)).collect());
+        *self.tools.lock().await = Some(tools.clone());
+        Ok(tools)
+    }
+
+    /// Returns the tools as read last, or anew if the server has said since that they changed.
+    ///
+    /// # Errors
+    ///
+    /// If they cannot be read.
+    pub async fn known_tools(&self) -> Result<Arc<Vec<ToolDefinition>>, Error> {
+        let session = self.session.lock().await.clone();
+        let changed =
+            session.is_none_or(|session| session.is_over() || session.handler.changed.swap(false, Ordering::SeqCst));
+        let known = self.tools.lock().await.clone().filter(|_| !changed);
+        match known {
+            Some(known) => Ok(known),
+            None => self.tools().await,
+        }
+    }
+
+    /// Returns the addresses of the server's resources with their names.
+    ///
+    /// # Errors
+    ///
+    /// If they cannot be read.
+    pub async fn resources(&self) -> Result<Vec<(String, String)>, Error> {
+        let request = ClientRequest::ListResourcesRequest(ListResourcesRequest::default());
+        let ServerResult::ListResourcesResult(page) = self.read(request).await? else { return Err(unreadable()) };
+        Ok(page.resources.iter().map(|resource| (resource.uri.clone(), resource.name.clone())).collect())
+    }
+
+    /// Returns the text of a resource.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be read.
+    pub async fn resource(&self, uri: &str) -> Result<String, Error> {
+        let request = ReadResourceRequest::new(ReadResourceRequestParams::new(uri));
+        let answer = self.read(ClientRequest::ReadResourceRequest(request)).await?;
+        let ServerResult::ReadResourceResult(found) = answer else { return Err(unreadable()) };
+        let texts = found.contents.iter().filter_map(|content| match content {
+            ResourceContents::TextResourceContents { text, .. } => Some(text.as_str()),
+            _ => None,
+        });
+        Ok(texts.collect::<Vec<_>>().join("\n"))
+    }
+
+    /// Calls a tool. One that reads is asked once more if the session was lost; one under a permit is sent once.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`], which says whether the call can have arrived. An answer that says that the tool failed is none.
+    pub async fn call(&self, tool: &str, arguments: &Map<String, Value>, call: Call) -> Result<Answer, Error> {
+        let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments.clone());
+        let request = || ClientRequest::CallToolRequest(CallToolRequest::new(params.clone()));
+        let changes = call.permit.is_some();
+        let longest = call.longest;
+        let listeners = Listeners { asks: call.asks, watch: call.watch };
+        let mut sent = self.send(request(), call.permit, listeners.clone(), longest).await;
+        if !changes && matches!(sent, Err(Error::SessionLost | Error::NotSent { .. })) {
+            sent = self.send(request(), None, listeners, longest).await;
+        }
+        let status = match &sent {
+            Ok(_) => Some(200),
+            Err(Error::Auth { status }) => Some(*status),
+            Err(Error::NotSent { .. } | Error::RunOut) => return Err(sent.err().unwrap_or_else(unreadable)),
+            Err(Error::Refused { .. } | Error::SessionLost) => Some(400),
+            Err(Error::NoAnswer { .. }) => None,
+        };
+        http_log::note("tools/call", tool, status);
+        match sent? {
+            ServerResult::CallToolResult(result) => Ok(result.into()),
+            _ => Err(unreadable()),
+        }
+    }
+
+    /// Sends a request that reads, once more if the session was lost.
+    async fn read(&self, request: ClientRequest) -> Result<ServerResult, Error> {
+        match self.send(request.clone(), None, Listeners::default(), Duration::ZERO).await {
+            Err(Error::SessionLost | Error::NotSent { .. } | Error::NoAnswer { .. }) => {
+                self.send(request, None, Listeners::default(), Duration::ZERO).await
+            }
+            sent => sent,
+        }
+    }
+
+    async fn send(
+        &self,
+        request: ClientRequest,
+        permit: Option<Permit>,
+        listeners: Listeners,
+        longest: Duration,
+    ) -> Result<ServerResult, Error> {
+        let session = self.session().await?;
+        let sent = session.send(request, permit, listeners, (self.settings.timeout, longest)).await;
+        if sent.as_ref().is_err_and(Error::ends_session) {
+            let mut current = self.session.lock().await;
+            if current.as_ref().is_some_and(|current| Arc::ptr_eq(current, &session)) {
+                *current = None;
+            }
+        }
+        sent
+    }
+
+    /// Returns the session, made now if there is none.
+    async fn session(&self) -> Result<Arc<Session>, Error> {
+        let mut current = self.session.lock().await;
+        if let Some(session) = current.as_ref().filter(|session| !session.is_over()) {
+            return Ok(session.clone());
+        }
+        let session = Arc::new(Session::begin(&self.settings, self.clock.clone()).await?);
+        *current = Some(session.clone());
+        Ok(session)
+    }
+}
+
+fn unreadable() -> Error {
+    Error::NoAnswer { reason: "an answer came that cannot be read".to_owned() }
+}

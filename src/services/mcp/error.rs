@@ -1,0 +1,129 @@
+//! Errors of a call, by what can have happened.
+
+use countersign_services::http::Lost;
+use rmcp::{
+    model::ErrorCode,
+    service::{ClientInitializeError, ServiceError},
+    transport::streamable_http_client::StreamableHttpError,
+};
+
+use crate::http::HttpError;
+
+/// The reason why a call has no answer that can be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// Nothing arrived: there was no connection.
+    #[error("{reason}")]
+    NotSent {
+        /// The observed failure.
+        reason: String,
+    },
+    /// Nothing left: the time for sending was over.
+    #[error("the time for sending this was over")]
+    RunOut,
+    /// The server does not know the session (any more), and so did nothing.
+    #[error("the server has forgotten the session")]
+    SessionLost,
+    /// The server does not accept the token.
+    #[error("the server does not accept the token (HTTP {status})")]
+    Auth {
+        /// The HTTP status.
+        status: u16,
+    },
+    /// The server refused the call before it did anything.
+    #[error("the server refused it: {reason}")]
+    Refused {
+        /// The reason, in the server's words.
+        reason: String,
+    },
+    /// The call left, and no answer came, or none that can be read.
+    #[error("{reason}")]
+    NoAnswer {
+        /// The observed failure.
+        reason: String,
+    },
+}
+
+impl Error {
+    /// Returns true if the call certainly had no effect.
+    pub fn had_no_effect(&self) -> bool {
+        !matches!(self, Self::NoAnswer { .. })
+    }
+
+    /// Returns true if the connection has to be made anew.
+    pub(crate) fn ends_session(&self) -> bool {
+        matches!(self, Self::SessionLost | Self::NotSent { .. } | Self::NoAnswer { .. } | Self::Auth { .. })
+    }
+
+    fn no_answer(reason: impl Into<String>) -> Self {
+        Self::NoAnswer { reason: reason.into() }
+    }
+
+    fn of_http(error: &StreamableHttpError<HttpError>) -> Self {
+        match error {
+            StreamableHttpError::SessionExpired => Self::SessionLost,
+            StreamableHttpError::Client(HttpError::Lost(lost)) => match lost {
+                Lost::NotSent { reason } => Self::NotSent { reason: reason.clone() },
+                Lost::RunOut => Self::RunOut,
+                Lost::NoAnswer { reason, .. } => Self::no_answer(reason.as_str()),
+                Lost::TooLong { reason } => Self::no_answer(reason.as_str()),
+            },
+            StreamableHttpError::Client(HttpError::Status { status: status @ (401 | 403), .. }) => {
+                Self::Auth { status: *status }
+            }
+            StreamableHttpError::Client(HttpError::Status { status, said }) if (400..500).contains(status) => {
+                Self::Refused { reason: if said.is_empty() { format!("HTTP {status}") } else { said.clone() } }
+            }
+            StreamableHttpError::Client(error) => Self::no_answer(error.to_string()),
+            other => Self::no_answer(other.to_string()),
+        }
+    }
+
+    fn in_chain(error: &(dyn std::error::Error + 'static)) -> Option<Self> {
+        let mut next = Some(error);
+        while let Some(error) = next {
+            if let Some(http) = error.downcast_ref::<StreamableHttpError<HttpError>>() {
+                return Some(Self::of_http(http));
+            }
+            next = error.source();
+        }
+        None
+    }
+}
+
+/// Returns true for codes that say that a request was not carried out: it could not be read, there is no such method or
+/// resource, or its parameters are wrong. Servers use the others also for what failed on the way.
+fn refuses(code: ErrorCode) -> bool {
+    matches!(code.0, -32700 | -32602..=-32600 | -32002)
+}
+
+impl From<ServiceError> for Error {
+    fn from(error: ServiceError) -> Self {
+        match &error {
+            ServiceError::McpError(said) if refuses(said.code) => Self::Refused { reason: said.message.to_string() },
+            ServiceError::McpError(said) => Self::no_answer(format!("the server answered with “{}”", said.message)),
+            ServiceError::TransportSend(sent) => {
+                Self::in_chain(&*sent.error).unwrap_or_else(|| Self::no_answer("the connection was lost"))
+            }
+            ServiceError::Timeout { .. } => Self::no_answer("no answer in time"),
+            ServiceError::TransportClosed => Self::no_answer("the connection was lost"),
+            _ => Self::no_answer("an answer came that cannot be read"),
+        }
+    }
+}
+
+impl From<ClientInitializeError> for Error {
+    /// Reads an error of a connection that is being made: the call itself has not left.
+    fn from(error: ClientInitializeError) -> Self {
+        let known = match &error {
+            ClientInitializeError::TransportError { error, .. } => Self::in_chain(&*error.error),
+            ClientInitializeError::JsonRpcError(said) => Some(Self::Refused { reason: said.message.to_string() }),
+            _ => None,
+        };
+        match known {
+            Some(Self::NoAnswer { reason }) => Self::NotSent { reason },
+            Some(known) => known,
+            None => Self::NotSent { reason: "the server did not greet as the protocol says".to_owned() },
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! A connection to a server: made, used for calls, and given up after a loss.
+
+use std::{process::Stdio, sync::Arc, time::Duration};
+
+use countersign_core::clock::Clock;
+use countersign_services::{changes::Changes, http};
+use rmcp::{
+    model::{ClientRequest, GetExtensions as _, RequestId, ServerResult},
+    service::{PeerRequestOptions, RoleClient, RunningService, ServiceExt as _},
+    transport::{
+        async_rw::AsyncRwTransport,
+        streamable_http_client::{StreamableHttpClientTransport, StreamableHttpClientTransportConfig},
+    },
+};
+use secrecy::ExposeSecret as _;
+use tokio::process::{Child, Command};
+use url::Url;
+
+use crate::{
+    client::{Settings, Way},
+    error::Error,
+    handler::{Handler, Listeners},
+    http::Http,
+    tool::ServerInfo,
+};
+use countersign_core::permit::Permit;
+
+/// A session with a server. Dropping it closes it, and ends a process that was started for it.
+#[derive(Debug)]
+pub(crate) struct Session {
+    running: RunningService<RoleClient, Handler>,
+    pub(crate) handler: Handler,
+    /// The process at the other end of the pipes; killed with this.
+    _child: Option<Child>,
+}
+
+/// Variables of the bot that a server's process is given. All others may hold secrets.
+const INHERITED: [&str; 4] = ["PATH", "HOME", "LANG", "TMPDIR"];
+
+impl Session {
+    /// Connects, and agrees on a version of the protocol.
+    pub(crate) async fn begin(settings: &Settings, clock: Arc<dyn Clock>) -> Result<Self, Error> {
+        let begun = async {
+            match &settings.way {
+                Way::Http(url) => Self::over_http(settings, url, clock).await,
+                Way::Process { command, arguments } => Self::over_pipes(settings, command, arguments).await,
+            }
+        };
+        let late = || Error::NotSent { reason: "no connection in time".to_owned() };
+        tokio::time::timeout(settings.timeout, begun).await.unwrap_or_else(|_| Err(late()))
+    }
+
+    async fn over_http(settings: &Settings, url: &Url, clock: Arc<dyn Clock>) -> Result<Self, Error> {
+        let no_client = |error: &dyn std::error::Error| Error::NotSent { reason: error.to_string() };
+        let changes = Changes::to(url, settings.timeout, settings.longest).map_err(|error| no_client(&error))?;
+        let requests = http::client(url, settings.timeout).map_err(|error| no_client(&error))?;
+        let (timeout, longest) = (settings.timeout, settings.longest);
+        let client = Http { changes: Arc::new(changes), requests, clock, timeout, longest };
+        // A session that is lost is begun again here, never by the library: it would send a call a second time.
+        let mut config = StreamableHttpClientTransportConfig::with_uri(url.as_str()).reinit_on_expired_session(false);
+        config.auth_header = settings.token.as_ref().map(|token| token.expose_secret().to_owned());
+        let handler = Handler::default();
+        let running = handler.clone().serve(StreamableHttpClientTransport::with_client(client, config)).await?;
+        Ok(Self { running, handler, _child: None })
+    }
+
+    async fn over_pipes(settings: &Settings, command: &str, arguments: &[String]) -> Result<Self, Error> {
+        let mut process = Command::new(command);
+        process.args(arguments).env_clear().kill_on_drop(true);
+        process.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        process.envs(INHERITED.iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
+        if let Some(token) = &settings.token {
+            process.env("MCP_TOKEN", token.expose_secret());
+        }
+        let failed = |why: String| Error::NotSent { reason: format!("`{command}` cannot be started: {why}") };
+        let mut child = process.spawn().map_err(|error| failed(error.to_string()))?;
+        let pipes = child.stdout.take().zip(child.stdin.take());
+        let (output, input) = pipes.ok_or_else(|| failed("it has no pipes".to_owned()))?;
+        let transport = AsyncRwTransport::new_client(output, input).with_max_line_length(settings.longest);
+        let handler = Handler::default();
+        let running = handler.clone().serve(transport).await?;
+        Ok(Self { running, handler, _child: Some(child) })
+    }
+
+    /// Returns true if nothing more can be sent.
+    pub(crate) fn is_over(&self) -> bool {
+        self.running.peer().is_transport_closed()
+    }
+
+    /// Returns what the server says of itself.
+    pub(crate) fn server(&self) -> ServerInfo {
+        let Some(info) = self.running.peer().peer_info() else { return ServerInfo::default() };
+        let program = info.server_info.clone();
+        ServerInfo {
+            name: program.as_ref().map(|program| program.name.clone()).unwrap_or_default(),
+            version: program.map(|program| program.version).unwrap_or_default(),
+            protocol: info.protocol_version.to_string(),
+        }
+    }
+
+    /// Sends one request and waits for its answer. After `timeout` without an answer and without progress the server
+    /// is told that it is no longer waited for.
+    pub(crate) async fn send(
+        &self,
+        mut request: ClientRequest,
+        permit: Option<Permit>,
+        listeners: Listeners,
+        (timeout, longest): (Duration, Duration),
+    ) -> Result<ServerResult, Error> {
+        if let Some(permit) = permit {
+            permit.check().map_err(|_| Error::RunOut)?;
+            request.extensions_mut().insert(permit);
+        }
+        let mut options = PeerRequestOptions::with_timeout(timeout);
+        options.max_total_timeout = Some(longest.max(timeout));
+        options.reset_timeout_on_progress = longest > timeout;
+        let handle = {
+            let _entering = self.handler.entering.lock().await;
+            let handle = self.running.peer().send_request_with_option(request, options).await?;
+            self.handler.calls.begin(handle.id.clone(), handle.progress_token.clone(), listeners);
+            handle
+        };
+        let _entry = Entry { handler: &self.handler, id: handle.id.clone() };
+        Ok(handle.await_response().await?)
+    }
+}
+
+/// The entry of a call, which ends with it.
+struct Entry<'a> {
+    handler: &'a Handler,
+    id: RequestId,
+}
+
+impl Drop for Entry<'_> {
+    fn drop(&mut self) {
+        self.handler.calls.end(&self.id);
+    }
+}
