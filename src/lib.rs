@@ -34,10 +34,12 @@
 //! | [`standing`] | the capability for standing approvals: some changes allowed beforehand; in `src/capabilities/standing` | [`standing`] |
 //! | [`memory`] | the capability to remember what a person asked to be remembered, in `src/capabilities/memory` | [`memory`] |
 //! | [`plans`] | the capability to look at a plan before it is carried out, in `src/capabilities/plans` | [`plans`] |
+//! | [`mcp`] | the capability for tools of MCP servers, one for each server of the settings; in `src/capabilities/mcp` | [`mcp::McpServer`] |
 //! | [`capabilities`] | the trait of a capability, all that can be done in one domain, and the registry of all of them | [`capabilities::Capability`] |
 //! | [`planner`] | plans of several steps: checked before use, which step is next, conditions on results | [`planner::routing`] |
 //! | [`understanding`] | understands requests without a language model: the names in them, then phrases, which the capabilities bring; and the situation that every model is shown | [`understanding`] |
 //! | [`model`] | language models behind one trait | [`model::Model`] |
+//! | [`mcp-client`](mcp_client) | a client for servers that speak the Model Context Protocol, in `src/services/mcp` | [`mcp_client::McpClient`] |
 //! | [`services`] | shared by the clients of outside systems: calls, answers, changes, signing in | [`services::http`] |
 //! | [`store`] | two stores for the engine: SQLite in a file, Redis for several processes; seals around both | [`graph::store`] |
 //! | [`graph`] | the durable engine: nodes, steps, questions, actions; and the trait of a store | [`graph::engine`] |
@@ -152,6 +154,8 @@ pub use countersign_core::{cause, clock, http_log, ids, permit, private_file, re
 pub use countersign_experiments as experiments;
 pub use countersign_graph as graph;
 pub use countersign_memory as memory;
+pub use countersign_mcp as mcp;
+pub use countersign_mcp_client as mcp_client;
 pub use countersign_model as model;
 pub use countersign_planner as planner;
 pub use countersign_plans as plans;

@@ -54,6 +54,12 @@ enum Command {
     Serve,
     /// Asks Slack, store, model and platform once, and says how they are.
     Check,
+    /// Shows what the tool servers of the settings offer, and what changed since it was accepted.
+    Accept {
+        /// Accept it: the tools are offered as they are now, from the next start on.
+        #[arg(long)]
+        keep: bool,
+    },
     /// Asks the model about a set of utterances, prints what it understood otherwise than expected, and a score.
     Evaluate {
         /// The utterances and what should be understood, as JSON.
@@ -156,6 +162,7 @@ async fn run(arguments: Arguments) -> ExitCode {
                     wrong => settings_are_wrong(&wrong.join("\n")),
                 },
                 Command::Check => report(&check::run(&config).await),
+                Command::Accept { keep } => report(&check::accept(&config, keep).await),
                 Command::Evaluate { cases } => finish(evaluate(&config, &cases).await),
                 Command::Trace { thread } => finish(trace(&config, thread).await),
                 Command::Notebook { thread, out } => finish(export(&config, &thread, &out).await),

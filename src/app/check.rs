@@ -161,6 +161,20 @@ async fn services(config: &Config) -> Vec<CheckLine> {
     lines.into_iter().flatten().map(|(what, result)| CheckLine { what, result }).collect()
 }
 
+/// Shows what the outside systems offer that have something to accept, and accepts it if `keep`.
+pub async fn accept(config: &Config, keep: bool) -> Vec<Line> {
+    let all = match installed::capabilities(config, Arc::new(SystemClock)) {
+        Ok(all) => all,
+        Err(error) => return vec![Line { what: "capabilities", result: Err(told(&error)) }],
+    };
+    let shown = join_all(all.iter().map(|capability| capability.accept(keep))).await;
+    let lines = shown.into_iter().flatten().flat_map(|(what, result)| match result {
+        Ok(lines) => lines.into_iter().map(|line| Line { what, result: Ok(line) }).collect(),
+        Err(wrong) => vec![Line { what, result: Err(wrong) }],
+    });
+    lines.collect()
+}
+
 fn actions(config: &Config) -> Result<String, String> {
     let registry = dependencies::capabilities(config, Arc::new(SystemClock)).map_err(|error| describe_error(&error))?;
     let known = registry.actions.len() + standing::ACTIONS.len(); // as `/countersign settings` lists them

@@ -13,6 +13,7 @@ use countersign_capabilities::Capability;
 use countersign_config::{Additions, Config};
 use countersign_core::{clock::Clock, private_file};
 use countersign_experiments::{Experiments, settings};
+use countersign_mcp as mcp;
 use countersign_sandbox::{
     bridge::{self, Bridge},
     google::SandboxGoogle,
@@ -25,7 +26,7 @@ use countersign_simulation::{
 
 /// The additions of the capabilities to the settings.
 pub const SETTINGS: Additions =
-    Additions { sections: &[settings::SECTION, SIMULATION], measures: &[settings::MEASURES] };
+    Additions { sections: &[settings::SECTION, SIMULATION, mcp::settings::SECTION], measures: &[settings::MEASURES] };
 
 /// Returns the capabilities, as the settings say.
 ///
@@ -36,8 +37,9 @@ pub fn capabilities(config: &Config, clock: Arc<dyn Clock>) -> anyhow::Result<Ve
     let mut all: Vec<Arc<dyn Capability>> = vec![Arc::new(Experiments::new(config.sections.get(), clock.clone())?)];
     let simulation: &SimulationSettings = config.sections.get();
     if simulation.url.is_some() {
-        all.push(Arc::new(Simulation::new(simulation, clock)?));
+        all.push(Arc::new(Simulation::new(simulation, clock.clone())?));
     }
+    all.extend(mcp::servers(config.sections.get(), &clock)?);
     Ok(all)
 }
 

@@ -125,6 +125,14 @@ pub trait Capability: Send + Sync {
         Some((service.name, answer.map(said).map_err(|error| error.reply.words())))
     }
 
+    /// Shows an operator what its outside system offers now, where that may change behind the bot's back, and accepts it
+    /// if `keep`: returns the name of the system, and a line for each thing or what is wrong. `None`: there is nothing
+    /// to accept.
+    async fn accept(&self, keep: bool) -> Option<(&'static str, Result<Vec<String>, String>)> {
+        let _ = keep;
+        None
+    }
+
     /// Returns the things that the settings can name, as they are now.
     ///
     /// # Errors

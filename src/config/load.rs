@@ -115,14 +115,11 @@ impl Config {
     fn add_secrets(&mut self, environment: &HashMap<String, String>, added: &Additions) {
         let named = |secrets: &'static [(&'static str, &'static str)], key: &str| {
             let (_, name) = secrets.iter().find(|secret| secret.0 == key)?;
-            environment
-                .get(*name)
-                .filter(|value| !value.trim().is_empty())
-                .map(|value| SecretString::from(value.trim()))
+            secret_in(environment, name)
         };
         for spec in added.sections {
             let Some(section) = self.sections.0.get_mut(spec.name) else { continue };
-            section.add_secrets(&|key| named(spec.secrets, key));
+            section.add_secrets(&|key| secret_in(environment, &spec.variable_of(key)?));
         }
         let secret = |key: &str| named(SECRETS, key);
         self.slack.bot_token = secret("slack.bot_token");
@@ -150,6 +147,12 @@ impl Config {
             (None, None) => StoreKind::Sqlite,
         }
     }
+}
+
+/// Returns the secret that a variable holds, if it holds one.
+fn secret_in(environment: &HashMap<String, String>, variable: &str) -> Option<SecretString> {
+    let value = environment.get(variable)?.trim();
+    (!value.is_empty()).then(|| SecretString::from(value))
 }
 
 fn tree(file: Option<&Path>, environment: &HashMap<String, String>, added: &Additions) -> Result<Tree, Problem> {

@@ -23,6 +23,9 @@ pub struct SectionSpec {
     pub name: &'static str,
     /// Its secrets: key, and the variable that alone may hold it.
     pub secrets: &'static [(&'static str, &'static str)],
+    /// The secret of each entry, for a section whose keys are names that operators choose: its key in the entry, and
+    /// the variable's parts before and after the name, such as `("token", "MCP_", "_TOKEN")`.
+    pub entry_secret: Option<(&'static str, &'static str, &'static str)>,
     /// The usual names of some settings: variable, and key.
     pub usual_names: &'static [(&'static str, &'static str)],
     /// The keys that the default settings only show in a comment.
@@ -31,9 +34,22 @@ pub struct SectionSpec {
     pub read: fn(Value) -> Result<Box<dyn Section>, serde_json::Error>,
 }
 
+impl SectionSpec {
+    /// Returns the variable that alone may hold the secret with this key, such as `files.token`.
+    pub(super) fn variable_of(&self, key: &str) -> Option<String> {
+        let own = self.secrets.iter().find(|secret| secret.0 == key).map(|(_, variable)| (*variable).to_owned());
+        own.or_else(|| {
+            let (secret, before, after) = self.entry_secret?;
+            let (name, _) = key.split_once('.').filter(|(_, last)| *last == secret)?;
+            let plain = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' };
+            Some(format!("{before}{}{after}", name.chars().map(plain).collect::<String>()))
+        })
+    }
+}
+
 /// The values of a section.
 pub trait Section: Any + fmt::Debug + Send + Sync {
-    /// Adds the secrets, by key.
+    /// Adds the secrets, by key; that of an entry by the entry's name and its key, with a dot between them.
     fn add_secrets(&mut self, secret: &dyn Fn(&str) -> Option<SecretString>);
 
     /// Returns the wrong values, each with what would be right.

@@ -41,6 +41,7 @@ pub struct Upgrade {
 pub const SECTION: SectionSpec = SectionSpec {
     name: "upgrade",
     secrets: &[("auth_token", "UPGRADE_AUTH_TOKEN")],
+    entry_secret: None,
     usual_names: &[("UPGRADE_API_URL", "api_url"), ("UPGRADE_SERVICE_ACCOUNT", "service_account")],
     optional: &["service_account", "token_uri"],
     read: |values| Ok(Box::new(serde_json::from_value::<Upgrade>(values)?)),

@@ -15,12 +15,13 @@ use rmcp::model::{
 use secrecy::SecretString;
 use serde_json::{Map, Value};
 use tokio::sync::Mutex;
+use tokio_util::sync::CancellationToken;
 use url::Url;
 
 use crate::{
     error::Error,
     handler::{Asks, Listeners, Watch},
-    session::Session,
+    session::{Session, Wait},
     tool::{Answer, ServerInfo, ToolDefinition},
 };
 
@@ -65,6 +66,8 @@ pub struct Call {
     pub watch: Option<Watch>,
     /// The time limit of a call that reports progress or asks; the usual one if it is shorter.
     pub longest: Duration,
+    /// Ends the wait for its answer. The server is told.
+    pub stop: CancellationToken,
 }
 
 /// A client of one server. It connects when it is first used, and again after a loss.
@@ -180,11 +183,11 @@ impl McpClient {
         let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments.clone());
         let request = || ClientRequest::CallToolRequest(CallToolRequest::new(params.clone()));
         let changes = call.permit.is_some();
-        let longest = call.longest;
-        let listeners = Listeners { asks: call.asks, watch: call.watch };
-        let mut sent = self.send(request(), call.permit, listeners.clone(), longest).await;
+        let wait = Wait { timeout: self.settings.timeout, longest: call.longest, stop: call.stop };
+        let listeners = || Listeners::new(call.asks.clone(), call.watch.clone());
+        let mut sent = self.send(request(), call.permit, listeners(), &wait).await;
         if !changes && matches!(sent, Err(Error::SessionLost | Error::NotSent { .. })) {
-            sent = self.send(request(), None, listeners, longest).await;
+            sent = self.send(request(), None, listeners(), &wait).await;
         }
         let status = match &sent {
             Ok(_) => Some(200),
@@ -202,9 +205,12 @@ impl McpClient {
 
     /// Sends a request that reads, once more if the session was lost.
     async fn read(&self, request: ClientRequest) -> Result<ServerResult, Error> {
-        match self.send(request.clone(), None, Listeners::default(), Duration::ZERO).await {
+        let stop = CancellationToken::new();
+        let wait = Wait { timeout: self.settings.timeout, longest: Duration::ZERO, stop };
+        let listeners = || Listeners::new(None, None);
+        match self.send(request.clone(), None, listeners(), &wait).await {
             Err(Error::SessionLost | Error::NotSent { .. } | Error::NoAnswer { .. }) => {
-                self.send(request, None, Listeners::default(), Duration::ZERO).await
+                self.send(request, None, listeners(), &wait).await
             }
             sent => sent,
         }
@@ -215,10 +221,10 @@ impl McpClient {
         request: ClientRequest,
         permit: Option<Permit>,
         listeners: Listeners,
-        longest: Duration,
+        wait: &Wait,
     ) -> Result<ServerResult, Error> {
         let session = self.session().await?;
-        let sent = session.send(request, permit, listeners, (self.settings.timeout, longest)).await;
+        let sent = session.send(request, permit, listeners, wait).await;
         if sent.as_ref().is_err_and(Error::ends_session) {
             let mut current = self.session.lock().await;
             if current.as_ref().is_some_and(|current| Arc::ptr_eq(current, &session)) {

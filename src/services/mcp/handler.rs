@@ -5,7 +5,7 @@ use std::{
     fmt,
     sync::{
         Arc, Mutex, PoisonError,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
 };
 
@@ -20,6 +20,7 @@ use rmcp::{
     service::{InboundStreamOrigin, NotificationContext, RequestContext, RoleClient},
 };
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
 /// A question of a server in the middle of a call.
 #[derive(Clone, Debug, PartialEq)]
@@ -62,11 +63,31 @@ pub struct Progress {
 /// The one who is told of progress.
 pub type Watch = Arc<dyn Fn(Progress) + Send + Sync>;
 
-/// The listeners of a call that is being made.
-#[derive(Clone, Default)]
+/// The listeners of a call that is being made, and its latest sign of life.
+#[derive(Clone)]
 pub(crate) struct Listeners {
     pub(crate) asks: Option<Arc<dyn Asks>>,
     pub(crate) watch: Option<Watch>,
+    heard: Arc<Mutex<Instant>>,
+    questions: Arc<AtomicUsize>,
+}
+
+impl Listeners {
+    pub(crate) fn new(asks: Option<Arc<dyn Asks>>, watch: Option<Watch>) -> Self {
+        Self { asks, watch, heard: Arc::new(Mutex::new(Instant::now())), questions: Arc::default() }
+    }
+
+    /// Returns the moment of the last sign of life; now, while a question is open.
+    pub(crate) fn heard(&self) -> Instant {
+        match self.questions.load(Ordering::SeqCst) {
+            0 => *self.heard.lock().unwrap_or_else(PoisonError::into_inner),
+            _ => Instant::now(),
+        }
+    }
+
+    fn hear(&self) {
+        *self.heard.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+    }
 }
 
 /// The calls that are being made, by request and by progress token.
@@ -83,20 +104,20 @@ impl Calls {
     }
 
     /// Returns the one who answers a question: of the call on whose stream it came; over pipes, of the only call.
-    fn asks(&self, origin: Option<&InboundStreamOrigin>) -> Option<Arc<dyn Asks>> {
+    fn listeners(&self, origin: Option<&InboundStreamOrigin>) -> Option<Listeners> {
         let all = self.all();
         match origin {
-            Some(InboundStreamOrigin::OutboundRequest(id)) => all.get(id)?.1.asks.clone(),
+            Some(InboundStreamOrigin::OutboundRequest(id)) => Some(all.get(id)?.1.clone()),
             Some(InboundStreamOrigin::Unassociated) | None => {
-                let mut asking = all.values().filter_map(|(_, listeners)| listeners.asks.clone());
+                let mut asking = all.values().map(|(_, listeners)| listeners.clone()).filter(|one| one.asks.is_some());
                 let only = asking.next()?;
                 asking.next().is_none().then_some(only)
             }
         }
     }
 
-    fn watch(&self, token: &ProgressToken) -> Option<Watch> {
-        self.all().values().find(|(known, _)| known == token)?.1.watch.clone()
+    fn under(&self, token: &ProgressToken) -> Option<Listeners> {
+        Some(self.all().values().find(|(known, _)| known == token)?.1.clone())
     }
 
     fn all(&self) -> std::sync::MutexGuard<'_, HashMap<RequestId, (ProgressToken, Listeners)>> {
@@ -139,11 +160,16 @@ impl ClientHandler for Handler {
             return Ok(ElicitResult::new(ElicitationAction::Decline));
         };
         drop(self.entering.lock().await);
-        let Some(asks) = self.calls.asks(context.extensions.get::<InboundStreamOrigin>()) else {
+        let listeners = self.calls.listeners(context.extensions.get::<InboundStreamOrigin>());
+        let Some((asks, listeners)) = listeners.and_then(|one| Some((one.asks.clone()?, one))) else {
             return Ok(ElicitResult::new(ElicitationAction::Cancel));
         };
         let schema = serde_json::to_value(&requested_schema).unwrap_or_else(|_| json!({ "type": "object" }));
-        Ok(match asks.ask(Question { message, schema }).await {
+        listeners.questions.fetch_add(1, Ordering::SeqCst);
+        let answered = asks.ask(Question { message, schema }).await;
+        listeners.hear();
+        listeners.questions.fetch_sub(1, Ordering::SeqCst);
+        Ok(match answered {
             Answered::Accepted(content) => ElicitResult::new(ElicitationAction::Accept).with_content(content),
             Answered::Declined => ElicitResult::new(ElicitationAction::Decline),
             Answered::Cancelled => ElicitResult::new(ElicitationAction::Cancel),
@@ -152,7 +178,9 @@ impl ClientHandler for Handler {
 
     async fn on_progress(&self, params: ProgressNotificationParam, _: NotificationContext<RoleClient>) {
         drop(self.entering.lock().await);
-        if let Some(watch) = self.calls.watch(&params.progress_token) {
+        let Some(listeners) = self.calls.under(&params.progress_token) else { return };
+        listeners.hear();
+        if let Some(watch) = &listeners.watch {
             watch(Progress { done: params.progress, total: params.total, message: params.message });
         }
     }

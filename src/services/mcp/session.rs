@@ -2,10 +2,12 @@
 
 use std::{process::Stdio, sync::Arc, time::Duration};
 
-use countersign_core::clock::Clock;
+use countersign_core::{clock::Clock, permit::Permit};
 use countersign_services::{changes::Changes, http};
 use rmcp::{
-    model::{ClientRequest, GetExtensions as _, RequestId, ServerResult},
+    model::{
+        CancelledNotification, CancelledNotificationParam, ClientRequest, GetExtensions as _, RequestId, ServerResult,
+    },
     service::{PeerRequestOptions, RoleClient, RunningService, ServiceExt as _},
     transport::{
         async_rw::AsyncRwTransport,
@@ -13,7 +15,11 @@ use rmcp::{
     },
 };
 use secrecy::ExposeSecret as _;
-use tokio::process::{Child, Command};
+use tokio::{
+    process::{Child, Command},
+    time::Instant,
+};
+use tokio_util::sync::CancellationToken;
 use url::Url;
 
 use crate::{
@@ -23,7 +29,6 @@ use crate::{
     http::Http,
     tool::ServerInfo,
 };
-use countersign_core::permit::Permit;
 
 /// A session with a server. Dropping it closes it, and ends a process that was started for it.
 #[derive(Debug)]
@@ -98,31 +103,58 @@ impl Session {
         }
     }
 
-    /// Sends one request and waits for its answer. After `timeout` without an answer and without progress the server
-    /// is told that it is no longer waited for.
+    /// Sends one request and waits for its answer: for `timeout` since the last sign of life, for `longest` in all, and
+    /// until `stop`. A server that is no longer waited for is told so.
     pub(crate) async fn send(
         &self,
         mut request: ClientRequest,
         permit: Option<Permit>,
         listeners: Listeners,
-        (timeout, longest): (Duration, Duration),
+        wait: &Wait,
     ) -> Result<ServerResult, Error> {
         if let Some(permit) = permit {
             permit.check().map_err(|_| Error::RunOut)?;
             request.extensions_mut().insert(permit);
         }
-        let mut options = PeerRequestOptions::with_timeout(timeout);
-        options.max_total_timeout = Some(longest.max(timeout));
-        options.reset_timeout_on_progress = longest > timeout;
+        let began = Instant::now();
+        let peer = self.running.peer();
         let handle = {
             let _entering = self.handler.entering.lock().await;
-            let handle = self.running.peer().send_request_with_option(request, options).await?;
-            self.handler.calls.begin(handle.id.clone(), handle.progress_token.clone(), listeners);
+            let handle = peer.send_request_with_option(request, PeerRequestOptions::no_options()).await?;
+            self.handler.calls.begin(handle.id.clone(), handle.progress_token.clone(), listeners.clone());
             handle
         };
-        let _entry = Entry { handler: &self.handler, id: handle.id.clone() };
-        Ok(handle.await_response().await?)
+        let entry = Entry { handler: &self.handler, id: handle.id.clone() };
+        let mut answer = std::pin::pin!(handle.await_response());
+        let reason = loop {
+            let until = (listeners.heard() + wait.timeout).min(began + wait.longest.max(wait.timeout));
+            if until <= Instant::now() {
+                break "no answer in time";
+            }
+            tokio::select! {
+                answer = &mut answer => return Ok(answer?),
+                () = wait.stop.cancelled() => break "it was stopped",
+                () = tokio::time::sleep_until(until) => {}
+            }
+        };
+        let params = CancelledNotificationParam::new(Some(entry.id.clone()), Some(reason.to_owned()));
+        let _ = tokio::time::timeout(GOODBYE, peer.send_notification(CancelledNotification::new(params).into())).await;
+        Err(Error::NoAnswer { reason: reason.to_owned() })
     }
+}
+
+/// The time for telling a server that a call is no longer waited for.
+const GOODBYE: Duration = Duration::from_secs(1);
+
+/// The end of the wait for an answer.
+#[derive(Clone, Debug)]
+pub(crate) struct Wait {
+    /// The time without a sign of life.
+    pub(crate) timeout: Duration,
+    /// The time in all.
+    pub(crate) longest: Duration,
+    /// The end, before its time.
+    pub(crate) stop: CancellationToken,
 }
 
 /// The entry of a call, which ends with it.

@@ -1,6 +1,7 @@
 //! The stand-in servers against the recordings, and our clients against the stand-ins.
 
 mod bridge;
+mod mcp;
 mod model;
 mod sign_in;
 mod slack;

@@ -17,6 +17,7 @@ mod knowledge;
 mod late;
 mod lookups;
 mod memory;
+mod mcp;
 mod names;
 mod notebook;
 mod overheard;

@@ -1,0 +1,161 @@
+//! The definitions of tools that an operator accepted, in a file; and what changed since.
+//!
+//! A server can say something else tomorrow than what an operator looked at today. So the whole definition is kept, not
+//! a fingerprint alone: a tool is offered as it was accepted, and refused while the server defines it otherwise.
+
+use std::{collections::BTreeMap, io, path::Path};
+
+use countersign_graph::digest::Digest;
+use countersign_mcp_client::ToolDefinition;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+/// The number of differences that are told.
+const TOLD: usize = 4;
+
+/// The longest value that is told, in characters.
+const LONGEST: usize = 120;
+
+/// The definitions that were accepted, by the names of the tools.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Accepted {
+    /// The tools.
+    pub tools: BTreeMap<String, Pinned>,
+}
+
+/// A definition that was accepted, with its digest.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Pinned {
+    /// The digest of the definition.
+    pub digest: Digest,
+    /// The definition.
+    pub definition: ToolDefinition,
+}
+
+/// Returns the digest of a definition: of everything that the server says of the tool.
+pub fn digest(definition: &ToolDefinition) -> Digest {
+    Digest::of(&[&json!(definition)])
+}
+
+impl Accepted {
+    /// Reads the file; a missing one holds nothing.
+    ///
+    /// # Errors
+    ///
+    /// Fails if it cannot be read, or a definition in it is not the one of its digest.
+    pub fn read(path: &Path) -> anyhow::Result<Self> {
+        let text = match std::fs::read_to_string(path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Self::default()),
+            Err(error) => return Err(error.into()),
+        };
+        let accepted: Self = serde_json::from_str(&text)?;
+        let changed = accepted.tools.iter().find(|(_, pinned)| digest(&pinned.definition) != pinned.digest);
+        match changed {
+            Some((name, _)) => anyhow::bail!("what it says of {name} was changed by hand; accept the tool again"),
+            None => Ok(accepted),
+        }
+    }
+
+    /// Writes the file.
+    ///
+    /// # Errors
+    ///
+    /// Fails if it cannot be written.
+    pub fn write(&self, path: &Path) -> io::Result<()> {
+        std::fs::write(path, format!("{:#}\n", json!(self)))
+    }
+
+    /// Accepts a definition.
+    pub fn accept(&mut self, definition: ToolDefinition) {
+        let pinned = Pinned { digest: digest(&definition), definition };
+        self.tools.insert(pinned.definition.name.clone(), pinned);
+    }
+}
+
+/// Returns what differs between the accepted definition and the present one: each place with both values.
+pub fn differences(accepted: &ToolDefinition, present: &ToolDefinition) -> Vec<String> {
+    let mut found = Vec::new();
+    compare("", &json!(accepted), &json!(present), &mut found);
+    let more = found.len().saturating_sub(TOLD);
+    found.truncate(TOLD);
+    if more > 0 {
+        found.push(format!("and {more} more"));
+    }
+    found
+}
+
+fn compare(place: &str, accepted: &Value, present: &Value, found: &mut Vec<String>) {
+    if accepted == present {
+        return;
+    }
+    if let (Value::Object(before), Value::Object(after)) = (accepted, present) {
+        for key in before.keys().chain(after.keys().filter(|key| !before.contains_key(*key))) {
+            let of = |map: &serde_json::Map<String, Value>| map.get(key).cloned().unwrap_or_default();
+            let place = if place.is_empty() { key.clone() } else { format!("{place}.{key}") };
+            compare(&place, &of(before), &of(after), found);
+        }
+        return;
+    }
+    let shown = |value: &Value| match value {
+        Value::Null => "nothing".to_owned(),
+        value => {
+            let text: String = value.to_string().chars().filter(|c| !c.is_control()).collect();
+            match text.char_indices().nth(LONGEST) {
+                Some((end, _)) => format!("{}…", &text[..end]),
+                None => text,
+            }
+        }
+    };
+    found.push(format!("{place} was {}, is {}", shown(accepted), shown(present)));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn definition(description: &str) -> ToolDefinition {
+        ToolDefinition {
+            name: "echo".to_owned(),
+            description: description.to_owned(),
+            schema: json!({ "type": "object", "properties": { "message": { "type": "string" } } }),
+            reads: true,
+            destroys: false,
+            idempotent: true,
+        }
+    }
+
+    #[test]
+    fn a_difference_names_the_place_and_both_values() {
+        let mut after = definition("Echoes\nand more");
+        after.schema["properties"]["message"]["type"] = json!("number");
+        after.reads = false;
+        let told = differences(&definition("Echoes"), &after);
+        assert_eq!(
+            told,
+            [
+                r#"description was "Echoes", is "Echoes\nand more""#,
+                "reads was true, is false",
+                r#"schema.properties.message.type was "string", is "number""#,
+            ]
+        );
+        assert!(differences(&after, &after).is_empty());
+        assert_ne!(digest(&definition("Echoes")), digest(&after));
+    }
+
+    #[test]
+    fn what_was_accepted_is_read_back_and_not_edited_by_hand() {
+        let folder = std::env::temp_dir().join(format!("countersign-accepted-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let path = folder.join("tools.json");
+        assert_eq!(Accepted::read(&path).unwrap(), Accepted::default());
+        let mut accepted = Accepted::default();
+        accepted.accept(definition("Echoes"));
+        accepted.write(&path).unwrap();
+        assert_eq!(Accepted::read(&path).unwrap(), accepted);
+        let text = std::fs::read_to_string(&path).unwrap().replace("Echoes", "Deletes");
+        std::fs::write(&path, text).unwrap();
+        assert!(Accepted::read(&path).unwrap_err().to_string().contains("changed by hand"));
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+}

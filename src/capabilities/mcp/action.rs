@@ -1,0 +1,316 @@
+//! Calls that change something: a card with every argument, and one call once it is approved.
+//!
+//! A call may take long, and the server may ask something in the middle of it. So it goes on beside the thread
+//! ([`super::calls`]) and is looked at in batches. If this process ends, nobody knows how far the call came: it is made
+//! again only if the server says that twice is as good as once, else the tool of `read_back` is asked and a person
+//! decides.
+
+use std::{sync::Arc, time::Duration};
+
+use async_trait::async_trait;
+use countersign_capabilities::parameters::refused;
+use countersign_core::{
+    ids::UserId,
+    permit::{self, Permit},
+    reply::{Card, Fact, Part, Reply, Text},
+};
+use countersign_graph::action::{
+    ActionKind, ActionRecord, Batch, Batches, ErrorKind, Form, Outcome, PrepareError, Probed, Progress, Proposal,
+    Refusal, Scope, WaitEnd,
+};
+use countersign_mcp_client::{Answer, Answered, Error};
+use serde_json::{Map, Value, json};
+
+use super::{
+    accepted::digest,
+    calls::{Made, Running, State},
+    questions, replies, schema,
+    server::{Offered, Server, Unusable, cut, words},
+};
+
+/// The time between two looks at a call.
+const LOOK: Duration = Duration::from_millis(1500);
+
+/// The longest value that a card shows on a line, in characters.
+const LINE: usize = 300;
+
+/// A tool of the server that changes something, or may.
+#[derive(Debug)]
+pub(crate) struct Calls {
+    pub(crate) server: Arc<Server>,
+    pub(crate) tool: Offered,
+}
+
+/// Returns the arguments of a record.
+fn given(record: &ActionRecord) -> Map<String, Value> {
+    record.parameters.as_object().cloned().unwrap_or_default()
+}
+
+#[async_trait]
+impl ActionKind for Calls {
+    fn name(&self) -> &'static str {
+        self.tool.registered
+    }
+
+    fn description(&self) -> &'static str {
+        self.tool.description
+    }
+
+    fn schema(&self) -> Value {
+        schema::for_model(&self.tool.definition)
+    }
+
+    fn irreversible(&self) -> bool {
+        self.tool.definition.destroys
+    }
+
+    fn is_editable(&self, _: &Value) -> bool {
+        !schema::form(&self.tool.definition, &Map::new()).fields.is_empty()
+    }
+
+    async fn form(&self, parameters: &Value) -> Option<Form> {
+        let definition = &self.tool.definition;
+        let form = schema::form(definition, &schema::read(definition, parameters));
+        (!form.fields.is_empty()).then_some(form)
+    }
+
+    async fn prepare(&self, parameters: &Value) -> Result<Proposal, PrepareError> {
+        let (server, definition) = (self.server.name, &self.tool.definition);
+        let arguments = schema::read(definition, parameters);
+        let missing = schema::missing(definition, server, &arguments);
+        if !missing.is_empty() {
+            return Err(Refusal::Missing(missing).into());
+        }
+        let mistakes = schema::mistakes(definition, &arguments);
+        if !mistakes.is_empty() {
+            return Err(refused(ErrorKind::Validation, replies::mistaken(&definition.name, mistakes)));
+        }
+        self.server.is_as_accepted(&self.tool, false).await.map_err(|why| {
+            let (error, reply) = replies::unusable(server, &definition.name, &why);
+            match why {
+                Unusable::Unreachable(_) => PrepareError::Unavailable { error, reply },
+                Unusable::Changed | Unusable::Gone => refused(error, reply),
+            }
+        })?;
+        Ok(Proposal {
+            card: self.card(&arguments),
+            parameters: Value::Object(arguments),
+            preconditions: json!({ "definition": digest(definition) }),
+            undo: None,
+            scope: Scope::default().in_context(server),
+        })
+    }
+
+    async fn preconditions(&self, record: &ActionRecord) -> Result<Value, Outcome> {
+        match self.server.is_as_accepted(&self.tool, true).await {
+            Ok(()) => Ok(json!({ "definition": digest(&self.tool.definition) })),
+            Err(why) => {
+                let (error, reply) = replies::unusable(self.server.name, &self.tool.definition.name, &why);
+                tracing::info!(action.id = %record.id, "A tool is not as it was accepted, or cannot be asked");
+                Err(Outcome::Failed { error, summary: Text::from(reply.words().replace('\n', " ")) })
+            }
+        }
+    }
+
+    fn batches(&self) -> Option<&dyn Batches> {
+        Some(self)
+    }
+
+    async fn probe(&self, record: &ActionRecord) -> Probed {
+        let found = self.server.reads_back(&self.tool.definition.name, &given(record)).await;
+        let evidence = found.unwrap_or_else(|| Text::from("This cannot be looked up."));
+        Probed::CannotTell { evidence }
+    }
+
+    fn report(&self, record: &ActionRecord, reply: Reply) -> Reply {
+        match &record.outcome {
+            Some(Outcome::Done { result, .. }) => match result["text"].as_str() {
+                Some(text) if words(text, 200) != text.trim() => reply.and(Part::Code(cut(text))),
+                _ => reply,
+            },
+            _ => reply,
+        }
+    }
+}
+
+impl Calls {
+    fn card(&self, arguments: &Map<String, Value>) -> Card {
+        let (server, definition) = (self.server.name, &self.tool.definition);
+        let fact = |label: &str, after: Text| Fact { label: label.to_owned(), before: None, after };
+        let known = schema::arguments(definition);
+        let order = |name: &String| known.iter().position(|argument| argument.name == name).unwrap_or(usize::MAX);
+        let mut named: Vec<_> = arguments.iter().collect();
+        named.sort_by_key(|(name, _)| order(name));
+        let mut facts: Vec<_> = named
+            .into_iter()
+            .map(|(name, value)| fact(&words(name, 60), Text::new().code(words(&schema::text_of(value), LINE))))
+            .collect();
+        if facts.is_empty() {
+            facts.push(fact("Arguments", Text::from("none")));
+        }
+        let mut warnings = Vec::new();
+        if definition.destroys {
+            warnings.push(Text::new().bold(server).plain(" doesn't rule out that this destroys something."));
+        }
+        if definition.reads {
+            warnings.push(Text::new().bold(server).plain(" says that this only reads; the settings ask for approval."));
+        }
+        let mut notes = Vec::new();
+        let says = words(&definition.description, LINE);
+        if !says.is_empty() {
+            notes.push(Text::new().bold(server).plain(" describes it as ").code(says).plain("."));
+        }
+        let left: Vec<_> = known.iter().filter(|one| !arguments.contains_key(one.name)).map(|one| one.name).collect();
+        if !left.is_empty() {
+            notes.push(Text::from(format!("Not given: {}.", left.join(", "))));
+        }
+        Card {
+            title: format!("Call {} on {server}?", definition.name),
+            facts,
+            warnings,
+            notes,
+            approve: "Call it".to_owned(),
+            reject: "Don't call".to_owned(),
+            done: format!("Called {} on {server}.", definition.name),
+            irreversible: definition.destroys,
+            editable: self.is_editable(&Value::Null),
+        }
+    }
+
+    /// Begins the call. The permit is that of this batch; a second call needs the permit of a later one.
+    fn begin(&self, record: &ActionRecord) -> Arc<Running> {
+        let permit = permit::current().unwrap_or_else(|| Permit::new(self.server.clock.clone(), Duration::ZERO));
+        let made = Made {
+            client: self.server.client.clone(),
+            tool: self.tool.definition.name.clone(),
+            arguments: given(record),
+            permit,
+            longest: self.server.settings.longest,
+        };
+        self.server.calls.begin(&record.id, made)
+    }
+
+    /// Looks at a call: it is over, asks something, or goes on.
+    async fn look(&self, record: &ActionRecord, running: &Running, repeated: bool) -> Batch {
+        match running.state(LOOK).await {
+            State::Ended(answer) => {
+                self.server.calls.end(&record.id);
+                self.ended(record, answer, repeated).await
+            }
+            State::Asks(nth, question) => questions::ask(self.server.name, record, nth, &question, running).await,
+            State::Sent(progress) => {
+                #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "cut off at zero")]
+                let whole = |number: f64| number.max(0.0) as u64;
+                let (done, total) = progress
+                    .as_ref()
+                    .map_or((0, 0), |progress| (whole(progress.done), progress.total.map_or(0, whole)));
+                let said = progress.and_then(|progress| progress.message).map(|said| words(&said, 100));
+                let note = said.map_or_else(Text::new, |said| Text::new().code(said));
+                Batch::Made(Progress { data: json!({ "repeated": repeated }), done, total, note })
+            }
+        }
+    }
+
+    async fn ended(&self, record: &ActionRecord, answer: Result<Answer, Error>, repeated: bool) -> Batch {
+        let (server, tool) = (self.server.name, self.tool.definition.name.as_str());
+        Batch::Ended(match answer {
+            Ok(answer) if answer.failed => {
+                Outcome::Failed { error: ErrorKind::Api, summary: replies::failed(server, tool, &answer) }
+            }
+            Ok(answer) => {
+                let result = json!({ "text": cut(&answer.text), "data": answer.data });
+                Outcome::Done { result, summary: replies::called(server, tool, &answer) }
+            }
+            Err(error) if error.had_no_effect() => {
+                let said = replies::unreachable(server, &error).words();
+                let said = said.lines().next().unwrap_or_default();
+                let summary = Text::from("Nothing was done. ").plain(said);
+                Outcome::Failed { error: replies::kind(&error), summary }
+            }
+            Err(_) if self.tool.repeats && !repeated => {
+                let data = json!({ "again": true });
+                return Batch::Made(Progress {
+                    data,
+                    done: 0,
+                    total: 0,
+                    note: Text::from("No answer. Calling again."),
+                });
+            }
+            Err(error) => {
+                let text = Text::from("The call was sent to ").bold(server).plain(format!(", but {error}."));
+                self.unknown(record, text).await
+            }
+        })
+    }
+
+    /// Returns the outcome of a call whose effect is not known, with what can be read back.
+    async fn unknown(&self, record: &ActionRecord, text: Text) -> Outcome {
+        let found = self.server.reads_back(&self.tool.definition.name, &given(record)).await;
+        let text = match found {
+            Some(found) => text.plain(" ").join(found),
+            None => text,
+        };
+        Outcome::Unknown { summary: text.plain(" It may or may not have happened: please look before asking again.") }
+    }
+}
+
+#[async_trait]
+impl Batches for Calls {
+    async fn next(&self, record: &ActionRecord, interrupted: bool) -> Batch {
+        let end = record.waits.as_ref().and_then(|wait| wait.end.clone());
+        let data = record.progress.as_ref().map(|progress| progress.data.clone()).unwrap_or_default();
+        let again = data["again"] == true;
+        let repeated = again || data["repeated"] == true;
+        let running = self.server.calls.get(&record.id);
+        match running {
+            Some(running) => {
+                if let Some(question) = data["question"].as_u64() {
+                    match end {
+                        Some(WaitEnd::Arrived(body)) => running.answer(questions::answered(&body)),
+                        Some(WaitEnd::Overdue) | None => running.answer(Answered::Cancelled),
+                    }
+                    running.goes_on_from(question).await;
+                }
+                self.look(record, &running, repeated).await
+            }
+            None if record.progress.is_none() && !interrupted || again && !interrupted => {
+                let running = self.begin(record);
+                self.look(record, &running, repeated).await
+            }
+            None if self.tool.repeats && !repeated && interrupted => {
+                let running = self.begin(record);
+                self.look(record, &running, true).await
+            }
+            None => {
+                let server = self.server.name;
+                let text = match end {
+                    Some(WaitEnd::Arrived(_)) => Text::from("I was restarted while ").bold(server).plain(
+                        " was waiting for this answer, so it could not be passed on, and the call has ended without it.",
+                    ),
+                    _ => Text::from("I was restarted during the call to ")
+                        .bold(server)
+                        .plain(", so its answer is lost."),
+                };
+                Batch::Ended(self.unknown(record, text).await)
+            }
+        }
+    }
+
+    fn in_flight(&self) -> Duration {
+        self.server.settings.timeout
+    }
+
+    fn longest(&self) -> Duration {
+        self.server.settings.longest
+    }
+
+    fn stopped(&self, record: &ActionRecord, by: Option<&UserId>) -> Outcome {
+        self.server.calls.end(&record.id);
+        let text = match by {
+            Some(by) => Text::from("Stopped by ").person(by.clone()).plain(". "),
+            None => Text::from("Stopped after the longest time that the settings allow. "),
+        };
+        let text = text.bold(self.server.name).plain(" was told to stop. What the call did before that is not known");
+        Outcome::Unknown { summary: text.plain(": please look before asking again.") }
+    }
+}

@@ -1,0 +1,161 @@
+//! Everything that is said of servers and their tools. A server's own words are always in code, so that none of them
+//! becomes a mention or a link.
+
+use countersign_core::reply::{Part, Reply, Text};
+use countersign_graph::action::ErrorKind;
+use countersign_mcp_client::{Answer, Error};
+use serde_json::Value;
+
+use super::{
+    schema,
+    server::{Offered, Server, Unusable, words},
+};
+
+/// The longest answer that is told in a sentence, in characters.
+const SENTENCE: usize = 200;
+
+/// Returns the reason why a tool cannot be called now, with its kind.
+pub(crate) fn unusable(server: &str, tool: &str, why: &Unusable) -> (ErrorKind, Reply) {
+    match why {
+        Unusable::Changed => {
+            let text = Text::from("Not called: ").bold(tool).plain(" on ").bold(server);
+            let text = text.plain(" has changed since an operator accepted it.");
+            let hint = "An operator can see what changed with `countersign check`, and accept it with `countersign accept --keep`.";
+            (ErrorKind::Validation, Reply::text(text).hint(hint))
+        }
+        Unusable::Gone => {
+            let text = Text::from("Not called: ").bold(server).plain(" no longer has ").bold(tool).plain(".");
+            (ErrorKind::NotFound, Reply::text(text).hint(format!("Ask me: what can {server} do?")))
+        }
+        Unusable::Unreachable(error) => (kind(error), unreachable(server, error)),
+    }
+}
+
+/// Returns the kind of an error.
+pub(crate) fn kind(error: &Error) -> ErrorKind {
+    match error {
+        Error::Auth { .. } => ErrorKind::Auth,
+        Error::Refused { .. } => ErrorKind::Api,
+        Error::NotSent { .. } | Error::RunOut | Error::SessionLost | Error::NoAnswer { .. } => ErrorKind::Network,
+    }
+}
+
+/// Returns the reply about a server that could not be asked.
+pub(crate) fn unreachable(server: &str, error: &Error) -> Reply {
+    match error {
+        Error::Auth { status } => {
+            Reply::text(Text::new().bold(server).plain(format!(" doesn't accept the token (HTTP {status}).")))
+                .hint("An operator can set another one.")
+        }
+        Error::Refused { reason } => {
+            let text = Text::new().bold(server).plain(" refused the call: ").code(words(reason, SENTENCE));
+            Reply::text(text.plain("."))
+        }
+        Error::NotSent { .. } | Error::RunOut | Error::SessionLost => {
+            Reply::text(Text::from("I can't reach ").bold(server).plain(" right now."))
+                .hint("Try again in a minute, or tell whoever runs it.")
+        }
+        Error::NoAnswer { reason } => {
+            let text = Text::new().bold(server).plain(" didn't answer: ").plain(words(reason, SENTENCE));
+            Reply::text(text.plain(".")).hint("Try again in a minute, or tell whoever runs it.")
+        }
+    }
+}
+
+/// Returns the reply that tells every mistake in the arguments.
+pub(crate) fn mistaken(tool: &str, mistakes: Vec<Text>) -> Reply {
+    let text = Text::from("Nothing was sent: ").bold(tool).plain(" doesn't take these arguments.");
+    Reply::text(text).and(Part::List(mistakes))
+}
+
+/// Returns the answer of a tool that reads.
+pub(crate) fn read(server: &str, tool: &str, answer: &Value) -> Reply {
+    let said = answer["text"].as_str().unwrap_or_default();
+    let failed = answer["failed"] == true;
+    let head = match (failed, said.trim().is_empty()) {
+        (true, _) => Text::new().bold(server).plain(" reports that ").bold(tool).plain(" failed:"),
+        (false, true) => Text::new().bold(tool).plain(" on ").bold(server).plain(" answered without a text."),
+        (false, false) => Text::new().bold(tool).plain(" on ").bold(server).plain(" answered:"),
+    };
+    let reply = Reply::text(head);
+    let data = (!answer["data"].is_null()).then(|| format!("{:#}", answer["data"]));
+    match data.or_else(|| (!said.trim().is_empty()).then(|| said.to_owned())) {
+        Some(said) => reply.and(Part::Code(said)),
+        None => reply,
+    }
+}
+
+/// Returns the sentence about a change that was made.
+pub(crate) fn called(server: &str, tool: &str, answer: &Answer) -> Text {
+    let text = Text::from("Called ").bold(tool).plain(" on ").bold(server).plain(".");
+    match words(&answer.text, SENTENCE) {
+        said if said.is_empty() => text,
+        said => text.plain(" It answered ").code(said).plain("."),
+    }
+}
+
+/// Returns the sentence about a change that the server says has failed.
+pub(crate) fn failed(server: &str, tool: &str, answer: &Answer) -> Text {
+    let text = Text::new().bold(server).plain(" reports that ").bold(tool).plain(" failed");
+    match words(&answer.text, SENTENCE) {
+        said if said.is_empty() => text.plain("."),
+        said => text.plain(": ").code(said).plain("."),
+    }
+}
+
+/// Returns the tools of a server, for “what can files do?”.
+pub(crate) fn offers(server: &Server, changed: &[(String, Unusable)]) -> Reply {
+    let name = server.name;
+    let mut reply = match server.offered.len() {
+        0 => {
+            let reply = Reply::text(Text::from("No tools of ").bold(name).plain(" are offered here."));
+            match server.settings.tools.is_empty() {
+                true => reply.hint(format!("An operator can list them in the settings, under [mcp.{name}].")),
+                false => reply,
+            }
+        }
+        1 => Reply::text(Text::new().bold(name).plain(" offers 1 tool here:")),
+        several => Reply::text(Text::new().bold(name).plain(format!(" offers {several} tools here:"))),
+    };
+    let line = |tool: &Offered| {
+        let what = if tool.reads { " reads" } else { " needs approval" };
+        let text = Text::new().bold(tool.definition.name.as_str()).plain(what);
+        let takes: Vec<_> = schema::arguments(&tool.definition)
+            .into_iter()
+            .map(|argument| if argument.required { argument.name.to_owned() } else { format!("[{}]", argument.name) })
+            .collect();
+        let text = if takes.is_empty() { text } else { text.plain(format!(" · {}", takes.join(", "))) };
+        match words(&tool.definition.description, 120) {
+            says if says.is_empty() => text,
+            says => text.plain(" · ").code(says),
+        }
+    };
+    if !server.offered.is_empty() {
+        reply = reply.and(Part::List(server.offered.values().map(line).collect()));
+    }
+    for (tool, why) in changed {
+        let why = match why {
+            Unusable::Changed => "has changed since it was accepted, so it can't be called",
+            Unusable::Gone => "is no longer there",
+            Unusable::Unreachable(_) => continue,
+        };
+        reply = reply.and(Part::Note(Text::new().bold(tool).plain(format!(" {why}."))));
+    }
+    let waiting = server.not_accepted();
+    if !waiting.is_empty() {
+        let text = format!("Not accepted by an operator yet: {}.", waiting.join(", "));
+        reply = reply.hint(text);
+    }
+    match server.offered.values().next() {
+        Some(tool) => reply.hint(example(name, tool)),
+        None => reply,
+    }
+}
+
+/// Returns a request that calls a tool, as an example.
+fn example(server: &str, tool: &Offered) -> String {
+    let required = schema::arguments(&tool.definition).into_iter().filter(|argument| argument.required);
+    let given: Vec<_> = required.map(|argument| format!("{}=…", argument.name)).collect();
+    let with = if given.is_empty() { String::new() } else { format!(" with {}", given.join(" ")) };
+    format!("For example: call {} on {server}{with}", tool.definition.name)
+}

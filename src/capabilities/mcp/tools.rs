@@ -1,0 +1,132 @@
+//! Tools that read: those of the server that say so, and one that lists what the server offers.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use countersign_capabilities::{Tool, ToolError};
+use countersign_core::reply::{Part, Reply};
+use countersign_graph::action::ErrorKind;
+use countersign_mcp_client::Call;
+use serde_json::{Value, json};
+
+use super::{
+    replies, schema,
+    server::{Offered, Server, Unusable, cut},
+};
+
+/// A tool of the server that reads.
+#[derive(Debug)]
+pub(crate) struct Reads {
+    pub(crate) server: Arc<Server>,
+    pub(crate) tool: Offered,
+}
+
+fn error(kind: ErrorKind, reply: Reply) -> ToolError {
+    ToolError { kind, reply, transient: kind == ErrorKind::Network }
+}
+
+#[async_trait]
+impl Tool for Reads {
+    fn name(&self) -> &'static str {
+        self.tool.registered
+    }
+
+    fn description(&self) -> &'static str {
+        self.tool.description
+    }
+
+    fn schema(&self) -> Value {
+        schema::for_model(&self.tool.definition)
+    }
+
+    async fn call(&self, arguments: &Value) -> Result<Value, ToolError> {
+        let (server, definition) = (self.server.name, &self.tool.definition);
+        let given = schema::read(definition, arguments);
+        let missing = schema::missing(definition, server, &given);
+        if let Some(first) = missing.first() {
+            return Err(error(ErrorKind::UserInput, Reply::text(first.question.as_str())));
+        }
+        let mistakes = schema::mistakes(definition, &given);
+        if !mistakes.is_empty() {
+            return Err(error(ErrorKind::Validation, replies::mistaken(&definition.name, mistakes)));
+        }
+        self.server.is_as_accepted(&self.tool, false).await.map_err(|why| {
+            let (kind, reply) = replies::unusable(server, &definition.name, &why);
+            error(kind, reply)
+        })?;
+        let call = Call { longest: self.server.settings.timeout, ..Call::default() };
+        let answer = self.server.client.call(&definition.name, &given, call).await;
+        let answer = answer.map_err(|why| error(replies::kind(&why), replies::unreachable(server, &why)))?;
+        let mut found = json!({ "from_server": server, "tool": definition.name, "text": cut(&answer.text) });
+        if answer.failed {
+            found["failed"] = json!(true);
+        }
+        if let Some(data) = answer.data.filter(|data| data.to_string().len() <= cut(&data.to_string()).len()) {
+            found["data"] = data;
+        }
+        Ok(found)
+    }
+
+    fn present(&self, _: &Value, answer: &Value) -> Option<Reply> {
+        Some(replies::read(self.server.name, &self.tool.definition.name, answer))
+    }
+}
+
+/// `<server>_tools`: what the server offers here, and how it is.
+#[derive(Debug)]
+pub(crate) struct Lists {
+    pub(crate) server: Arc<Server>,
+    pub(crate) name: &'static str,
+    pub(crate) description: &'static str,
+}
+
+#[async_trait]
+impl Tool for Lists {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn description(&self) -> &'static str {
+        self.description
+    }
+
+    fn schema(&self) -> Value {
+        json!({ "type": "object", "properties": {} })
+    }
+
+    async fn call(&self, _: &Value) -> Result<Value, ToolError> {
+        let server = &self.server;
+        let of = |why| error(replies::kind(&why), replies::unreachable(server.name, &why));
+        let info = server.client.server().await.map_err(of)?;
+        let mut changed = Vec::new();
+        for (name, tool) in &server.offered {
+            match server.is_as_accepted(tool, false).await {
+                Ok(()) => {}
+                Err(Unusable::Unreachable(why)) => return Err(of(why)),
+                Err(Unusable::Changed) => changed.push(json!([name, "changed"])),
+                Err(Unusable::Gone) => changed.push(json!([name, "gone"])),
+            }
+        }
+        let offered: Vec<_> = server.offered.keys().collect();
+        Ok(json!({
+            "name": info.name,
+            "version": info.version,
+            "protocol": info.protocol,
+            "offered": offered,
+            "changed": changed,
+            "not_accepted": server.not_accepted(),
+        }))
+    }
+
+    fn present(&self, _: &Value, answer: &Value) -> Option<Reply> {
+        let changed = answer["changed"].as_array().into_iter().flatten().map(|one| {
+            let why = if one[1] == "gone" { Unusable::Gone } else { Unusable::Changed };
+            (one[0].as_str().unwrap_or_default().to_owned(), why)
+        });
+        let reply = replies::offers(&self.server, &changed.collect::<Vec<_>>());
+        let of = |key: &str| answer[key].as_str().unwrap_or_default();
+        let program = super::server::words(&format!("{} {}", of("name"), of("version")), 80);
+        let text = countersign_core::reply::Text::from("The server calls itself ").code(program).plain(".");
+        Some(reply.and(Part::Note(text)))
+    }
+}
