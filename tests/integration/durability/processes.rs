@@ -134,6 +134,7 @@ fn check(settings: &HashMap<String, String>) {
             "ok messages",
             "ok model",
             "ok upgrade",
+            "ok simulation",
             "ok actions",
             "ok approvers"
         ],
