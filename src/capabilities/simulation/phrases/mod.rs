@@ -217,7 +217,7 @@ fn slot(kind: &str, words: &[Word]) -> Vec<Candidate> {
 /// A parameter: a path, or words of which one names a parameter.
 fn path(words: &[Word]) -> Option<Candidate> {
     if let [one] = words
-        && (one.text.contains('|') || one.quoted && one.kind.is_none())
+        && one.text.contains('|')
     {
         return Some(Candidate::known(one.text.clone(), 1));
     }
@@ -331,7 +331,7 @@ fn job(words: &[Word]) -> Option<Candidate> {
         && one.text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'));
     let hex = one.text.len() >= 16 && one.text.chars().all(|c| c.is_ascii_hexdigit());
     let stamp = one.text.len() >= 12 && one.text.ends_with('Z') && one.text.starts_with(|c: char| c.is_ascii_digit());
-    (is_id || hex || stamp || one.quoted).then(|| Candidate::known(one.text.clone(), 1))
+    (!one.quoted && (is_id || hex || stamp)).then(|| Candidate::known(one.text.clone(), 1))
 }
 
 /// A duration in seconds: `60 s`, `5 minutes`.
@@ -348,7 +348,7 @@ fn seconds(words: &[Word]) -> Option<Candidate> {
 /// A part of the paths that are listed.
 fn part(words: &[Word]) -> Option<Candidate> {
     let [one] = words else { return None };
-    let fits = one.any(WORDS) || one.any(&WITH[1..]) || one.text.contains('*') || one.quoted && one.kind.is_none();
+    let fits = one.any(WORDS) || one.any(&WITH[1..]) || one.text.contains('*');
     (fits && !one.any(&["of", "rate", "total"])).then(|| Candidate::taken(one.text.clone(), 1))
 }
 
