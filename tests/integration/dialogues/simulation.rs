@@ -101,12 +101,13 @@ async fn a_model_is_loaded_set_and_run_on_both_versions() {
         assert_eq!(bridge.parameter("renal-study", "Dose"), Some((500.0, "mg".to_owned())));
         thread.says("ana", "run it").await;
         told.note("run it", &mut thread);
+        bridge.hold_jobs();
         thread.clicks("bo", "Run simulation").await;
         told.note("[Run simulation]", &mut thread);
         bridge.finish_jobs();
         eventually("the end of the run", || has_said(&thread, "Cmax")).await;
         bot.settled().await;
-        told.note("[Run simulation]", &mut thread);
+        told.note("(the run ends)", &mut thread);
         assert_snapshot!(format!("load_set_run_{version:?}"), told.0);
         finish(bot, bridge).await;
     }
