@@ -370,3 +370,39 @@ async fn commands_and_home_show_what_is_loaded() {
     assert!(home.contains("Simulations") && home.contains("Loaded: *demo*."), "{home}");
     finish(bot, bridge).await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_that_ends_after_a_restart_of_the_bot_is_told_once() {
+    for version in [Version::V01, Version::V05] {
+        let (mut bot, bridge) = bot_with(version).await;
+        bridge.hold_jobs();
+        let thread = loads(&bot, "demo").await;
+        thread.says("ana", "run it").await;
+        thread.clicks("bo", "Run simulation").await;
+        let root = thread.root.clone();
+        drop(thread);
+        bot.restart().await;
+        bridge.finish_jobs();
+        let thread = Thread::new(&bot, "experiments", root);
+        eventually("the end of the run", || has_said(&thread, "Cmax")).await;
+        bot.settled().await;
+        let told = thread.messages().iter().filter(|message| message.words().contains("Cmax")).count();
+        assert_eq!((told, bridge.jobs().len()), (1, 1));
+        drop(thread);
+        finish(bot, bridge).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_that_a_restart_of_the_bridge_ended_is_told_as_lost() {
+    let (bot, bridge) = bot_with(Version::V01).await;
+    bridge.hold_jobs();
+    let mut thread = loads(&bot, "demo").await;
+    thread.says("ana", "run it").await;
+    thread.clicks("bo", "Run simulation").await;
+    thread.heard();
+    bridge.restart().await;
+    eventually("the end of the run", || has_said(&thread, "the bridge restarted before it ended")).await;
+    bot.settled().await;
+    finish(bot, bridge).await;
+}
