@@ -162,15 +162,15 @@ async fn services(config: &Config) -> Vec<CheckLine> {
 }
 
 /// Shows what the outside systems offer that have something to accept, and accepts it if `keep`.
-pub async fn accept(config: &Config, keep: bool) -> Vec<Line> {
+pub async fn accept(config: &Config, keep: bool) -> Vec<CheckLine> {
     let all = match installed::capabilities(config, Arc::new(SystemClock)) {
         Ok(all) => all,
-        Err(error) => return vec![Line { what: "capabilities", result: Err(told(&error)) }],
+        Err(error) => return vec![CheckLine { what: "capabilities", result: Err(describe_error(&error)) }],
     };
     let shown = join_all(all.iter().map(|capability| capability.accept(keep))).await;
     let lines = shown.into_iter().flatten().flat_map(|(what, result)| match result {
-        Ok(lines) => lines.into_iter().map(|line| Line { what, result: Ok(line) }).collect(),
-        Err(wrong) => vec![Line { what, result: Err(wrong) }],
+        Ok(lines) => lines.into_iter().map(|line| CheckLine { what, result: Ok(line) }).collect(),
+        Err(wrong) => vec![CheckLine { what, result: Err(wrong) }],
     });
     lines.collect()
 }

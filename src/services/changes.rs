@@ -190,17 +190,17 @@ impl Changes {
     ///
     /// Dropping the future, or the answer, closes the connection; unsent bytes are never sent.
     pub async fn open(&self, request: RequestBuilder, permit: &Permit) -> Result<Opened, Lost> {
-        let request = request.build().map_err(|error| Lost::NotSent { reason: seen(&error.without_url()) })?;
+        let request = request.build().map_err(|error| Lost::NotSent { reason: describe(&error.without_url()) })?;
         let leaving = Leaving::under(permit.clone());
         permit.check().map_err(|_| Lost::RunOut)?;
         let not_sent = |reason: String| if leaving.was_refused() { Lost::RunOut } else { Lost::NotSent { reason } };
         let uri: Uri = request.url().as_str().parse().map_err(|_| not_sent("no address".to_owned()))?;
         let connection = match timeout(self.timeout / 2, self.connect(&uri, &leaving)).await {
             Ok(Ok(connection)) => connection,
-            Ok(Err(error)) => return Err(not_sent(seen(&*error))),
+            Ok(Err(error)) => return Err(not_sent(describe(&*error))),
             Err(_) => return Err(not_sent("no connection in time".to_owned())),
         };
-        let request = written(request, &uri, connection.through.as_ref());
+        let request = to_wire(request, &uri, connection.through.as_ref());
         let before = leaving.bytes();
         let begun = async {
             let (mut sender, driven) = http1::handshake::<_, Full<Bytes>>(connection.io).await?;
@@ -212,7 +212,7 @@ impl Changes {
             Ok(Err(error)) => Some(error),
             Err(_) => None,
         };
-        let reason = error.as_ref().map_or_else(|| "no answer in time".to_owned(), |error| seen(error));
+        let reason = error.as_ref().map_or_else(|| "no answer in time".to_owned(), |error| describe(error));
         match leaving.bytes() == before {
             true => Err(not_sent(reason)),
             false => Err(Lost::NoAnswer { reason, timed_out: error.is_none() }),

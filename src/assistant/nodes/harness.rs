@@ -363,7 +363,7 @@ impl Harness {
             Arc::new(RulesModel(registry.book.clone())),
             registry,
             Arc::new(Drawer::default()),
-            PlanSettings::default(),
+            crate::plan_settings::PlanSettings::default(),
         )
         .unwrap();
         let now = Timestamp(1_700_000_000_000);
@@ -421,7 +421,7 @@ impl Harness {
                 sum.input_tokens += usage.input_tokens;
             }
             match step.next {
-                Next::Go(next) => {
+                Next::Go(next) | Next::Later(next, _) => {
                     assert!(node.targets().contains(&next), "{name} may not go to {next}");
                     name = next;
                 }

@@ -2,8 +2,8 @@
 //! notes do?`
 
 use countersign_understanding::{
-    phrases::{Heard, Phrases},
-    user_request::{Understood, UserRequest},
+    phrases::{Phrases, Utterance},
+    user_request::{Interpretation, UserRequest},
     words::{Word, quoted},
 };
 use serde_json::{Map, Value};
@@ -28,10 +28,10 @@ impl OfServer {
     }
 
     /// Reads `call TOOL on SERVER with …`.
-    fn call(&self, heard: Heard<'_>) -> Option<Understood> {
+    fn call(&self, utterance: Utterance<'_>) -> Option<Interpretation> {
         const VERBS: &[&str] = &["call", "run", "use", "invoke"];
         const ON: &[&str] = &["on", "of", "from", "at", "in", "to"];
-        let (verb, rest) = heard.words.split_first()?;
+        let (verb, rest) = utterance.words.split_first()?;
         if !verb.any(VERBS) {
             return None;
         }
@@ -49,7 +49,7 @@ impl OfServer {
         let Some(offered) = self.offered(tool) else {
             let name = self.server.name;
             let said = format!("{name} doesn't offer “{}” here. Nothing was called.", tool.text);
-            return Some(Understood::unclear(said, vec![format!("what can {name} do?")]));
+            return Some(Interpretation::unclear(said, vec![format!("what can {name} do?")]));
         };
         let mut behind = &rest[at + 2..];
         while let Some((word, rest)) = behind.split_first()
@@ -59,12 +59,12 @@ impl OfServer {
         }
         let given = match behind.is_empty() {
             true => Map::new(),
-            false => match pairs(arguments_of(&heard.situation.said)) {
+            false => match pairs(arguments_of(&utterance.situation.said)) {
                 Ok(given) => given,
                 Err(left) => {
                     let said = format!("I couldn't read “{left}” as an argument. Nothing was called.");
                     let hint = "Write each one as name=value, with quotes around words: text=\"a note\".";
-                    return Some(Understood::unclear(format!("{said} {hint}"), Vec::new()));
+                    return Some(Interpretation::unclear(format!("{said} {hint}"), Vec::new()));
                 }
             },
         };
@@ -73,7 +73,7 @@ impl OfServer {
             true => UserRequest::Read { tool: offered.registered.to_owned(), arguments: given },
             false => UserRequest::Change { action: offered.registered.to_owned(), params: given },
         };
-        Some(Understood { is_whole: true, ..request.into() })
+        Some(Interpretation { is_whole: true, ..request.into() })
     }
 
     fn offered(&self, word: &Word) -> Option<&Offered> {
@@ -82,18 +82,18 @@ impl OfServer {
     }
 
     /// Reads `what can SERVER do`, `list the tools of SERVER` and the like.
-    fn lists(&self, heard: Heard<'_>) -> Option<Understood> {
+    fn lists(&self, utterance: Utterance<'_>) -> Option<Interpretation> {
         const SMALL: &[&str] =
             &["the", "does", "do", "can", "of", "on", "are", "is", "there", "a", "me", "have", "it", "i"];
         const OPENS: &[&str] = &["what", "which", "list", "show"];
-        let (first, rest) = heard.words.split_first()?;
+        let (first, rest) = utterance.words.split_first()?;
         let names_it = rest.iter().any(|word| word.lower == self.server.name);
         let plain = |word: &Word| {
             word.any(SMALL) || word.any(&["tools", "tool", "offer", "offers", "with"]) || word.lower == self.server.name
         };
         let is_one = first.any(OPENS) && names_it && rest.iter().all(plain);
         let request = UserRequest::read(self.lists, []);
-        is_one.then(|| Understood { is_whole: true, ..request.into() })
+        is_one.then(|| Interpretation { is_whole: true, ..request.into() })
     }
 }
 
@@ -150,8 +150,8 @@ impl Phrases for OfServer {
         &["tool", "tools"]
     }
 
-    fn first(&self, heard: Heard<'_>) -> Option<Understood> {
-        self.call(heard).or_else(|| self.lists(heard))
+    fn first(&self, utterance: Utterance<'_>) -> Option<Interpretation> {
+        self.call(utterance).or_else(|| self.lists(utterance))
     }
 
     fn about_others(&self) -> bool {
@@ -162,7 +162,7 @@ impl Phrases for OfServer {
         self.help
     }
 
-    fn not_done(&self, _: &str, _: &Map<String, Value>) -> &'static str {
+    fn past_participle(&self, _: &str, _: &Map<String, Value>) -> &'static str {
         "called"
     }
 

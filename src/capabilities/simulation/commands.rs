@@ -38,7 +38,7 @@ pub(super) async fn answer(word: &str, rest: &str, facts: &Facts) -> Reply {
     };
     match facts.read(SERVICE.name, tool, arguments, deadline()).await {
         // A private answer has no buttons.
-        Ok(fact) => facts.aged(Reply { choices: Vec::new(), ..present(&fact.answer) }, &fact, SERVICE.name),
+        Ok(fact) => facts.with_age(Reply { choices: Vec::new(), ..present(&fact.answer) }, &fact, SERVICE.name),
         Err(reply) => Reply { choices: Vec::new(), ..reply },
     }
 }

@@ -2,7 +2,7 @@
 
 use countersign_capabilities::{
     ToolError,
-    parameters::{given, missing, refused},
+    parameters::{missing, non_blank, refused},
 };
 use countersign_graph::action::{ErrorKind, PrepareError, Refusal};
 
@@ -54,7 +54,7 @@ pub struct Asked<'a> {
 impl<'a> Asked<'a> {
     /// Creates it from parameters.
     pub fn of(name: &'a Option<String>, active: &'a Option<String>) -> Self {
-        Self { name: given(name.as_ref()), active: given(active.as_ref()) }
+        Self { name: non_blank(name.as_ref()), active: non_blank(active.as_ref()) }
     }
 }
 

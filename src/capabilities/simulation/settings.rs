@@ -43,6 +43,7 @@ pub struct SimulationSettings {
 pub const SECTION: SectionSpec = SectionSpec {
     name: "simulation",
     secrets: &[("token", "BRIDGE_TOKEN"), ("jwt_secret", "BRIDGE_JWT_SECRET")],
+    entry_secret: None,
     usual_names: &[("BRIDGE_URL", "url")],
     optional: &["url", "models"],
     read: |values| Ok(Box::new(serde_json::from_value::<SimulationSettings>(values)?)),

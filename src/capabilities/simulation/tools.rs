@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use countersign_capabilities::{
     Tool, ToolError,
-    parameters::{given, parameters, schema},
+    parameters::{non_blank, parameters, schema},
 };
 use countersign_core::reply::Reply;
 use countersign_graph::action::ErrorKind;
@@ -209,7 +209,7 @@ async fn list_parameters(deps: &Deps, asked: Given) -> Result<Value, ToolError> 
     let simulation = loaded(deps, &asked, "list the parameters of").await?;
     let mut paths = deps.client.parameters(&simulation).await.map_err(about(deps, &simulation))?;
     // Searched for here: the engines read patterns in different ways.
-    if let Some(search) = given(asked.search.as_ref()) {
+    if let Some(search) = non_blank(asked.search.as_ref()) {
         let wanted = search.to_lowercase().replace('*', "");
         paths.retain(|path| path.to_lowercase().contains(wanted.trim()));
     }
@@ -219,7 +219,7 @@ async fn list_parameters(deps: &Deps, asked: Given) -> Result<Value, ToolError> 
 
 async fn value(deps: &Deps, asked: Given) -> Result<Value, ToolError> {
     let simulation = loaded(deps, &asked, "show the value in").await?;
-    let Some(parameter) = given(asked.parameter.as_ref()) else {
+    let Some(parameter) = non_blank(asked.parameter.as_ref()) else {
         let reply = Reply::text("Which parameter? Name it, such as “what is the dose?”.");
         return Err(ToolError { kind: ErrorKind::UserInput, reply, transient: false });
     };
@@ -234,7 +234,7 @@ async fn value(deps: &Deps, asked: Given) -> Result<Value, ToolError> {
 
 async fn job(deps: &Deps, asked: Given) -> Result<Value, ToolError> {
     let newest = || deps.memory.runs().into_iter().next().map(|run| run.job);
-    let Some(id) = given(asked.job.as_ref()).map(str::to_owned).or_else(newest) else {
+    let Some(id) = non_blank(asked.job.as_ref()).map(str::to_owned).or_else(newest) else {
         return Err(ToolError { kind: ErrorKind::NotFound, reply: answers::no_job(), transient: false });
     };
     match deps.client.job(&id).await {
@@ -249,7 +249,7 @@ async fn job(deps: &Deps, asked: Given) -> Result<Value, ToolError> {
 /// Returns the id of the results that are asked for.
 fn results_id(deps: &Deps, asked: &Given) -> Result<String, ToolError> {
     let newest = || deps.memory.runs().into_iter().find_map(|run| run.results);
-    let found = given(asked.results.as_ref()).map(str::to_owned).or_else(newest);
+    let found = non_blank(asked.results.as_ref()).map(str::to_owned).or_else(newest);
     let none = || Reply::text("I know of no run with results. Name the results, such as “show the results of ‹id›”.");
     found.ok_or_else(|| ToolError { kind: ErrorKind::NotFound, reply: none(), transient: false })
 }

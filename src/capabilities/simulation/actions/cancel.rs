@@ -1,7 +1,7 @@
 //! `cancel_job`: cancels a run at the bridge.
 
 use async_trait::async_trait;
-use countersign_capabilities::parameters::{given, parameters, refused, schema};
+use countersign_capabilities::parameters::{non_blank, parameters, refused, schema};
 use countersign_core::reply::{Card, Reply, Text};
 use countersign_graph::action::{
     ActionKind, ActionRecord, ErrorKind, Outcome, Performed, PrepareError, Probed, Proposal, Recovery, Scope,
@@ -56,7 +56,7 @@ impl ActionKind for CancelJob {
         let deps = &self.0;
         let asked: Given = parameters(given_parameters)?;
         let newest = || deps.memory.runs().into_iter().next().map(|run| run.job);
-        let Some(id) = given(asked.job.as_ref()).map(str::to_owned).or_else(newest) else {
+        let Some(id) = non_blank(asked.job.as_ref()).map(str::to_owned).or_else(newest) else {
             return Err(refused(ErrorKind::NotFound, answers::no_job()));
         };
         let job = deps.client.job(&id).await.map_err(|error| match error {

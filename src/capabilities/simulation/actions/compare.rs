@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use countersign_capabilities::parameters::{given, missing, parameters, refused, schema};
+use countersign_capabilities::parameters::{missing, non_blank, parameters, refused, schema};
 use countersign_core::{
     ids::UserId,
     reply::{Card, Reply, Text},
@@ -159,7 +159,7 @@ impl ActionKind for CompareValues {
     async fn prepare(&self, given_parameters: &Value) -> Result<Proposal, PrepareError> {
         let deps = &self.0;
         let asked: Given = parameters(given_parameters)?;
-        let (parameter, values) = (given(asked.parameter.as_ref()), given(asked.values.as_ref()));
+        let (parameter, values) = (non_blank(asked.parameter.as_ref()), non_blank(asked.values.as_ref()));
         let words = |simulation: &str, parameter: &str| match values {
             Some(values) => format!("compare {parameter} at {values} in {simulation}"),
             None => format!("compare values of {parameter} in {simulation}"),

@@ -1,7 +1,7 @@
 //! `load_simulation`: loads a model file as a simulation.
 
 use async_trait::async_trait;
-use countersign_capabilities::parameters::{given, missing, parameters, refused, schema};
+use countersign_capabilities::parameters::{missing, non_blank, parameters, refused, schema};
 use countersign_core::reply::{Card, Text};
 use countersign_graph::action::{
     ActionKind, ActionRecord, ErrorKind, Outcome, Performed, PrepareError, Probed, Proposal, Recovery, Refusal, Scope,
@@ -61,7 +61,7 @@ impl ActionKind for LoadSimulation {
     async fn prepare(&self, given_parameters: &Value) -> Result<Proposal, PrepareError> {
         let deps = &self.0;
         let asked: Given = parameters(given_parameters)?;
-        let Some(file) = given(asked.file.as_ref()).and_then(|file| deps.settings.file_named(file)) else {
+        let Some(file) = non_blank(asked.file.as_ref()).and_then(|file| deps.settings.file_named(file)) else {
             let question = "Which model file? Give its path on the bridge's machine, such as /data/models/demo.pkml.";
             return Err(Refusal::Missing(vec![missing("file", question, Vec::new())]).into());
         };
@@ -75,7 +75,7 @@ impl ActionKind for LoadSimulation {
         }
         let stem =
             file.rsplit(['/', '\\']).next().and_then(|name| name.rsplit_once('.')).map_or("model", |(stem, _)| stem);
-        let simulation = given(asked.simulation.as_ref()).unwrap_or(stem).to_owned();
+        let simulation = non_blank(asked.simulation.as_ref()).unwrap_or(stem).to_owned();
         if simulation.chars().count() > 64 || simulation.chars().any(char::is_control) || simulation.is_empty() {
             return Err(refused(ErrorKind::Validation, refusals::bad_name()));
         }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use countersign_capabilities::parameters::{given, missing, parameters, refused, schema};
+use countersign_capabilities::parameters::{missing, non_blank, parameters, refused, schema};
 use countersign_core::{
     ids::UserId,
     reply::{Card, Reply, Text},
@@ -94,7 +94,7 @@ impl ActionKind for RunPopulation {
             let reply = Reply::text(format!("A population has 1 to {MOST} subjects; the bridge accepts no more."));
             return Err(refused(ErrorKind::Validation, reply));
         }
-        let file = given(asked.file.as_ref()).and_then(|file| deps.settings.file_named(file));
+        let file = non_blank(asked.file.as_ref()).and_then(|file| deps.settings.file_named(file));
         let Some(file) = file.or_else(|| file_of(deps, &loaded)) else {
             let question =
                 format!("Which model file was {} loaded from? The bridge wants to know it for this run.", loaded.id);

@@ -1,7 +1,7 @@
 //! `restore_simulation`: sets all parameters of a simulation back to a snapshot.
 
 use async_trait::async_trait;
-use countersign_capabilities::parameters::{given, parameters, refused, schema};
+use countersign_capabilities::parameters::{non_blank, parameters, refused, schema};
 use countersign_core::reply::{Card, Reply, Text};
 use countersign_graph::action::{
     ActionKind, ActionRecord, ErrorKind, Outcome, Performed, PrepareError, Proposal, Recovery, Scope,
@@ -64,7 +64,7 @@ impl ActionKind for RestoreSimulation {
         let loaded = find::simulation(deps, Asked::of(&asked.simulation, &asked.active), says).await?;
         let snapshots = deps.client.snapshots(&loaded.id).await;
         let snapshots = snapshots.map_err(|error| find::not_read(deps, &loaded.id, &error))?;
-        let wanted = given(asked.snapshot.as_ref());
+        let wanted = non_blank(asked.snapshot.as_ref());
         let found = match wanted {
             Some(id) => snapshots.iter().find(|snapshot| snapshot.id == id),
             None => snapshots.first(),

@@ -4,7 +4,7 @@
 //! and a person is asked.
 
 use async_trait::async_trait;
-use countersign_capabilities::parameters::{given, missing, parameters, refused, schema};
+use countersign_capabilities::parameters::{missing, non_blank, parameters, refused, schema};
 use countersign_core::reply::{Card, Reply, Text};
 use countersign_graph::action::{
     ActionKind, ActionRecord, ErrorKind, Outcome, Performed, PrepareError, Probed, Proposal, Recovery, Refusal, Scope,
@@ -72,7 +72,7 @@ impl ActionKind for RunSensitivity {
     async fn prepare(&self, given_parameters: &Value) -> Result<Proposal, PrepareError> {
         let deps = &self.0;
         let asked: Given = parameters(given_parameters)?;
-        let listed = given(asked.parameters.as_ref());
+        let listed = non_blank(asked.parameters.as_ref());
         let says = |simulation: &str| match listed {
             Some(listed) => format!("sensitivity analysis of {simulation} for {listed}"),
             None => format!("sensitivity analysis of {simulation}"),
@@ -101,7 +101,7 @@ impl ActionKind for RunSensitivity {
                 _ => return wrong(format!("{path} has no value that could be varied by a percentage.")),
             }
         }
-        let file = given(asked.file.as_ref()).and_then(|file| deps.settings.file_named(file));
+        let file = non_blank(asked.file.as_ref()).and_then(|file| deps.settings.file_named(file));
         let Some(file) = file.or_else(|| file_of(deps, &loaded)) else {
             let question = format!(
                 "Which model file was {} loaded from? The bridge wants to know it for this analysis.",

@@ -1,7 +1,7 @@
 //! `set_parameter_value`: sets a parameter of a loaded simulation to an absolute value in its own unit.
 
 use async_trait::async_trait;
-use countersign_capabilities::parameters::{given, missing, parameters, refused, schema};
+use countersign_capabilities::parameters::{missing, non_blank, parameters, refused, schema};
 use countersign_core::reply::{Card, Fact, Text};
 use countersign_graph::action::{
     ActionKind, ActionRecord, ErrorKind, Outcome, Performed, PrepareError, Probed, Proposal, Recovery, Refusal, Scope,
@@ -101,8 +101,8 @@ impl ActionKind for SetParameter {
     async fn prepare(&self, given_parameters: &Value) -> Result<Proposal, PrepareError> {
         let deps = &self.0;
         let asked: Given = parameters(given_parameters)?;
-        let (parameter, value) = (given(asked.parameter.as_ref()), given(asked.value.as_ref()));
-        let joined = value.map(|value| match given(asked.unit.as_ref()) {
+        let (parameter, value) = (non_blank(asked.parameter.as_ref()), non_blank(asked.value.as_ref()));
+        let joined = value.map(|value| match non_blank(asked.unit.as_ref()) {
             Some(unit) if !value.ends_with(unit) => format!("{value} {unit}"),
             _ => value.to_owned(),
         });

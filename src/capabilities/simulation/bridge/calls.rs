@@ -84,7 +84,7 @@ impl BridgeClient {
             asked += 1;
             status_line::say(format!(
                 "The simulation bridge does not answer. Asking again ({asked} of {})…",
-                http::AGAIN + 1
+                http::MAX_RETRIES + 1
             ));
         });
         answer.await

@@ -8,9 +8,9 @@ mod tests;
 
 use countersign_understanding::{
     lines::Candidate,
-    phrases::{Heard, Phrases},
+    phrases::{Phrases, Utterance},
     situation::Draft,
-    user_request::{Understood, UserRequest},
+    user_request::{Interpretation, UserRequest},
     words::{Word, text},
 };
 use serde_json::{Map, Value};
@@ -124,26 +124,26 @@ impl Phrases for OfSimulations {
         include_str!("lines.txt")
     }
 
-    fn slot(&self, kind: &str, heard: Heard<'_>) -> Vec<Candidate> {
+    fn slot(&self, kind: &str, utterance: Utterance<'_>) -> Vec<Candidate> {
         match kind {
-            "active" => active(heard),
-            kind => slot(kind, heard.words),
+            "active" => active(utterance),
+            kind => slot(kind, utterance.words),
         }
     }
 
-    fn correction(&self, heard: Heard<'_>) -> Option<Understood> {
-        correction(heard)
+    fn correction(&self, utterance: Utterance<'_>) -> Option<Interpretation> {
+        correction(utterance)
     }
 
-    fn answer(&self, heard: Heard<'_>) -> Option<Understood> {
-        answer(heard)
+    fn answer(&self, utterance: Utterance<'_>) -> Option<Interpretation> {
+        answer(utterance)
     }
 
     fn about(&self, params: &Map<String, Value>) -> Option<String> {
         params.get("simulation").and_then(Value::as_str).map(str::to_owned)
     }
 
-    fn shown(&self, name: Option<String>) -> Option<UserRequest> {
+    fn show_request(&self, name: Option<String>) -> Option<UserRequest> {
         Some(match name {
             Some(name) => UserRequest::read("list_parameters", [("simulation", Some(name))]),
             None => UserRequest::read("list_simulations", []),
@@ -154,7 +154,7 @@ impl Phrases for OfSimulations {
         action == "load_simulation"
     }
 
-    fn not_done(&self, action: &str, _: &Map<String, Value>) -> &'static str {
+    fn past_participle(&self, action: &str, _: &Map<String, Value>) -> &'static str {
         match action {
             "load_simulation" => "loaded",
             "cancel_job" => "canceled",
@@ -179,7 +179,7 @@ impl Phrases for OfSimulations {
         HELP
     }
 
-    fn simple(&self) -> &'static str {
+    fn simplest_requests(&self) -> &'static str {
         "*load the demo model*, *set the dose to 500 mg*, *run it*"
     }
 
@@ -190,8 +190,8 @@ impl Phrases for OfSimulations {
 
 /// The simulation that was talked about, where none is named. It counts only if it is loaded, so another thing that was
 /// talked about does no harm.
-fn active(heard: Heard<'_>) -> Vec<Candidate> {
-    vec![Candidate::known(heard.situation.last_subject.clone().map_or(Value::Null, Value::from), 0)]
+fn active(utterance: Utterance<'_>) -> Vec<Candidate> {
+    vec![Candidate::known(utterance.situation.last_subject.clone().map_or(Value::Null, Value::from), 0)]
 }
 
 /// Returns the values of a kind at the beginning of these words.
@@ -353,19 +353,19 @@ fn part(words: &[Word]) -> Option<Candidate> {
 }
 
 /// Returns the set request that is in hand.
-fn in_hand<'a>(heard: Heard<'a>) -> Option<&'a Draft> {
-    heard.situation.in_hand().filter(|draft| draft.action == SET)
+fn in_hand<'a>(utterance: Utterance<'a>) -> Option<&'a Draft> {
+    utterance.situation.in_hand().filter(|draft| draft.action == SET)
 }
 
 /// Reads a correction of a value: “make it 80 kg”, “no, 2 L”.
-fn correction(heard: Heard<'_>) -> Option<Understood> {
-    in_hand(heard)?;
+fn correction(utterance: Utterance<'_>) -> Option<Interpretation> {
+    in_hand(utterance)?;
     const OPENINGS: &[&str] = &[
         "no", ",", "actually", "make", "it", "rather", "sorry", "i", "meant", "mean", "use", "instead", "set", "to",
         "better", "that", "wait", "but", "change",
     ];
-    let rest = heard.words.iter().skip_while(|word| word.any(OPENINGS)).cloned().collect::<Vec<_>>();
-    if rest.len() == heard.words.len() || rest.is_empty() {
+    let rest = utterance.words.iter().skip_while(|word| word.any(OPENINGS)).cloned().collect::<Vec<_>>();
+    if rest.len() == utterance.words.len() || rest.is_empty() {
         return None;
     }
     let rest = match rest.split_last() {
@@ -376,27 +376,29 @@ fn correction(heard: Heard<'_>) -> Option<Understood> {
 }
 
 /// Reads the answer to an open question about one of the changes here.
-fn answer(heard: Heard<'_>) -> Option<Understood> {
-    let draft = heard.situation.draft.as_ref()?;
+fn answer(utterance: Utterance<'_>) -> Option<Interpretation> {
+    let draft = utterance.situation.draft.as_ref()?;
     let asked = draft.asked.as_ref()?;
     match (draft.action.as_str(), asked.parameter.as_str()) {
-        (SET, "value") => update("value", heard.words),
+        (SET, "value") => update("value", utterance.words),
         ("compare_values", "values") => {
-            let found = values(heard.words)?;
+            let found = values(utterance.words)?;
             Some(updated("values", found.value))
         }
-        (SET | "compare_values", "parameter") => Some(updated("parameter", text(heard.words).into())),
-        ("run_sensitivity_analysis", "parameters") => Some(updated("parameters", text(heard.words).into())),
+        (SET | "compare_values", "parameter") => Some(updated("parameter", text(utterance.words).into())),
+        ("run_sensitivity_analysis", "parameters") => Some(updated("parameters", text(utterance.words).into())),
         ("run_population_simulation", "size") => {
-            let number = heard.words.iter().find_map(|word| word.text.replace(',', "").parse::<f64>().ok())?;
+            let number = utterance.words.iter().find_map(|word| word.text.replace(',', "").parse::<f64>().ok())?;
             Some(updated("size", number.into()))
         }
         ("load_simulation" | "run_population_simulation" | "run_sensitivity_analysis", "file") => {
-            let named = heard.words.iter().find(|word| word.text.contains(['/', '.'])).or(heard.words.first())?;
+            let named =
+                utterance.words.iter().find(|word| word.text.contains(['/', '.'])).or(utterance.words.first())?;
             Some(updated("file", named.text.clone().into()))
         }
         (action, "simulation") if OURS.contains(&action) => {
-            Some(updated("simulation", heard.words.first()?.text.clone().into())).filter(|_| heard.words.len() <= 2)
+            Some(updated("simulation", utterance.words.first()?.text.clone().into()))
+                .filter(|_| utterance.words.len() <= 2)
         }
         _ => None,
     }
@@ -413,13 +415,13 @@ const OURS: &[&str] = &[
     "snapshot_simulation",
 ];
 
-fn update(key: &str, words: &[Word]) -> Option<Understood> {
+fn update(key: &str, words: &[Word]) -> Option<Interpretation> {
     let said = text(words);
     Amount::read(&said)?;
     Some(updated(key, said.into()))
 }
 
-fn updated(key: &str, value: Value) -> Understood {
+fn updated(key: &str, value: Value) -> Interpretation {
     UserRequest::Update(Map::from_iter([(key.to_owned(), value)])).into()
 }
 
