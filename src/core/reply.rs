@@ -457,6 +457,20 @@ pub struct Meter {
     pub seconds_left: Option<u64>,
     /// A remark on the progress; may be empty.
     pub note: Text,
+    /// The question that it waits for a person to answer, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asks: Option<Asked>,
+}
+
+/// A question in the middle of a change, which comes from the system that makes it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Asked {
+    /// The question.
+    pub text: Text,
+    /// The label of the button that answers it, such as `Answer…`.
+    pub answer: String,
+    /// True if the answer is given in a form.
+    pub in_form: bool,
 }
 
 /// A text that was a plain string in earlier versions, and is still stored as one where it is nothing more.

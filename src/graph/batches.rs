@@ -83,12 +83,17 @@ impl<S: State> Engine<S> {
             }
             match batch {
                 Ok(Batch::Made(progress)) => record = self.keep_batch(session, record, progress).await?,
-                Ok(Batch::Waits(progress, awaited)) => {
+                Ok(waits @ (Batch::Waits(..) | Batch::Asks(..))) => {
+                    let (progress, awaited, asks) = match waits {
+                        Batch::Waits(progress, awaited) => (progress, awaited, None),
+                        Batch::Asks(progress, awaited, asks) => (progress, awaited, Some(asks)),
+                        _ => unreachable!("these two are matched"),
+                    };
                     let now = self.clock.now();
                     let longest = record.intent_at.unwrap_or(now) + batches.longest();
                     let until = longest.min(now + awaited.within);
                     if stop.is_none() && until > now {
-                        return self.wait_for(session, &record, attempt, progress, (awaited, until)).await;
+                        return self.wait_for(session, &record, attempt, progress, (awaited, asks, until)).await;
                     }
                     record = self.keep_batch(session, record, progress).await?; // and is stopped
                 }

@@ -99,6 +99,7 @@ impl ActionRecord {
             total: progress.total,
             seconds_left: progress.left(elapsed).map(|left| left.as_secs()),
             note: progress.note.clone(),
+            asks: self.waits.as_ref().and_then(|wait| wait.open_question().cloned()),
         })
     }
 

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use countersign_core::{
     clock::Timestamp,
-    ids::{ActionId, RunId},
+    ids::{ActionId, RunId, Slot},
+    reply::{Asked, Reply, Text},
 };
 use serde_json::json;
 
@@ -110,7 +111,7 @@ impl<S: State> Engine<S> {
         record: &ActionRecord,
         attempt: Attempt<'_>,
         progress: Progress,
-        (awaited, until): (Awaited, Timestamp),
+        (awaited, asks, until): (Awaited, Option<Asked>, Timestamp),
     ) -> Result<LeaseState, Error> {
         let now = self.clock.now();
         let Awaited { source, key, within: _ } = awaited;
@@ -118,7 +119,7 @@ impl<S: State> Engine<S> {
         waiting.progress = Some(progress);
         waiting.progress_at = Some(now);
         waiting.interrupted_at = Some(NOTHING_ON_ITS_WAY);
-        waiting.waits = Some(Wait { source: source.clone(), key: key.clone(), until, end: None });
+        waiting.waits = Some(Wait { source: source.clone(), key: key.clone(), until, end: None, asks: asks.clone() });
         tracing::info!(action.id = %record.id, source, %until, "An action waits for an event");
 
         let mut changes = session.changes();
@@ -135,6 +136,13 @@ impl<S: State> Engine<S> {
         changes.outbox.push(outgoing(session.checkpoint.reply_slots.slot(), now, Outbound::Remove));
         let card = Outbound::Card { card: waiting.card.clone(), state: waiting.card_state() };
         changes.outbox.push(outgoing(waiting.slot.clone(), now, card));
+        if let Some(asked) = asks {
+            // An edited card notifies nobody.
+            let text = Text::new().person(waiting.requested_by.clone()).plain(" ").join(asked.text);
+            let reply = Reply::text(text).hint("Answer it with the buttons on the card above.");
+            let slot = Slot::new(format!("asks:{}:{key}", waiting.id));
+            changes.outbox.push(outgoing(slot, now, Outbound::Reply { reply }));
+        }
         let suspended = Suspended {
             action: waiting.id.clone(),
             run: session.checkpoint.run.clone().unwrap_or_else(|| "none".into()),

@@ -5,7 +5,7 @@
 //! again only if the server says that twice is as good as once, else the tool of `read_back` is asked and a person
 //! decides.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use countersign_capabilities::parameters::refused;
@@ -197,7 +197,9 @@ impl Calls {
                 self.server.calls.end(&record.id);
                 self.ended(record, answer, repeated).await
             }
-            State::Asks(nth, question) => questions::ask(self.server.name, record, nth, &question, running).await,
+            State::Asks(nth, question) => {
+                questions::ask(self.server.name, record, nth, &question, self.server.settings.longest)
+            }
             State::Sent(progress) => {
                 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "cut off at zero")]
                 let whole = |number: f64| number.max(0.0) as u64;
@@ -266,7 +268,7 @@ impl Batches for Calls {
             Some(running) => {
                 if let Some(question) = data["question"].as_u64() {
                     match end {
-                        Some(WaitEnd::Arrived(body)) => running.answer(questions::answered(&body)),
+                        Some(WaitEnd::Arrived(body)) => running.answer(questions::answered(&body, &data["schema"])),
                         Some(WaitEnd::Overdue) | None => running.answer(Answered::Cancelled),
                     }
                     running.goes_on_from(question).await;
@@ -302,6 +304,14 @@ impl Batches for Calls {
 
     fn longest(&self) -> Duration {
         self.server.settings.longest
+    }
+
+    fn answer_form(&self, record: &ActionRecord) -> Option<Form> {
+        questions::form_of(record)
+    }
+
+    fn wrong_answer(&self, record: &ActionRecord, answer: &Value) -> BTreeMap<String, String> {
+        questions::wrong(record, answer)
     }
 
     fn stopped(&self, record: &ActionRecord, by: Option<&UserId>) -> Outcome {

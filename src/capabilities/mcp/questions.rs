@@ -1,30 +1,78 @@
-//! Questions that a server asks in the middle of a call.
+//! Questions that a server asks in the middle of a call: on the card, with a form made of the server's schema.
 
-use countersign_core::reply::Text;
-use countersign_graph::action::{ActionRecord, Batch, Progress};
-use countersign_mcp_client::{Answered, Question};
-use serde_json::{Value, json};
+use std::{collections::BTreeMap, time::Duration};
 
-use super::calls::Running;
+use countersign_core::reply::{Asked, Text};
+use countersign_graph::action::{ActionRecord, Awaited, Batch, Form, Progress};
+use countersign_mcp_client::{Answered, Question, ToolDefinition};
+use serde_json::{Map, Value, json};
+
+use super::{schema, server::words};
+
+/// The name under which answers are awaited.
+const SOURCE: &str = "mcp";
+
+/// The longest question that is shown, in characters.
+const LONGEST: usize = 500;
 
 /// Asks a person in the thread.
-pub(crate) async fn ask(
-    server: &str,
-    record: &ActionRecord,
-    nth: u64,
-    question: &Question,
-    running: &Running,
-) -> Batch {
-    let _ = (server, record, question);
-    running.answer(Answered::Cancelled);
-    running.goes_on_from(nth).await;
-    Batch::Made(Progress { data: json!({}), done: 0, total: 0, note: Text::new() })
+pub(crate) fn ask(server: &str, record: &ActionRecord, nth: u64, question: &Question, within: Duration) -> Batch {
+    let text = Text::new().bold(server).plain(" asks, in the middle of the call: ");
+    let text = text.code(words(&question.message, LONGEST));
+    let has_fields = !form(&question.schema).fields.is_empty();
+    let asked = Asked {
+        text: text.clone(),
+        answer: if has_fields { "Answer…" } else { "Yes" }.to_owned(),
+        in_form: has_fields,
+    };
+    let data = json!({ "question": nth, "schema": question.schema });
+    let progress = Progress { data, done: nth, total: 0, note: Text::new() };
+    let awaited = Awaited { source: SOURCE.to_owned(), key: format!("{}/{nth}", record.id), within };
+    Batch::Asks(progress, awaited, asked)
+}
+
+/// Returns a schema of a question as the definition of a tool that takes it.
+fn definition(asked: &Value) -> ToolDefinition {
+    ToolDefinition {
+        name: "answer".to_owned(),
+        description: String::new(),
+        schema: asked.clone(),
+        reads: true,
+        destroys: false,
+        idempotent: true,
+    }
+}
+
+fn form(asked: &Value) -> Form {
+    schema::form(&definition(asked), &Map::new())
+}
+
+/// Returns the form of the question that a record waits for.
+pub(crate) fn form_of(record: &ActionRecord) -> Option<Form> {
+    let form = form(&record.progress.as_ref()?.data["schema"]);
+    (!form.fields.is_empty()).then_some(form)
+}
+
+/// Returns the wrong fields of an answer, by the server's schema.
+pub(crate) fn wrong(record: &ActionRecord, answer: &Value) -> BTreeMap<String, String> {
+    let Some(progress) = &record.progress else { return BTreeMap::new() };
+    let definition = definition(&progress.data["schema"]);
+    let given = schema::read(&definition, answer);
+    let each = schema::arguments(&definition).into_iter().filter_map(|argument| {
+        let one = given.get(argument.name)?;
+        let only = json!({ "type": "object", "properties": { argument.name: argument.schema } });
+        let alone = ToolDefinition { schema: only, ..definition.clone() };
+        let mistakes = schema::mistakes(&alone, &[(argument.name.to_owned(), one.clone())].into_iter().collect());
+        let first = mistakes.first()?.words();
+        Some((format!("/{}", argument.name.replace('~', "~0").replace('/', "~1")), first))
+    });
+    each.collect()
 }
 
 /// Reads a person's answer.
-pub(crate) fn answered(body: &Value) -> Answered {
+pub(crate) fn answered(body: &Value, asked: &Value) -> Answered {
     match body["action"].as_str() {
-        Some("accept") => Answered::Accepted(body["content"].clone()),
+        Some("accept") => Answered::Accepted(Value::Object(schema::read(&definition(asked), &body["content"]))),
         Some("decline") => Answered::Declined,
         _ => Answered::Cancelled,
     }

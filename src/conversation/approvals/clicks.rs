@@ -71,6 +71,12 @@ pub enum CardButton {
     MarkDone,
     /// Record that it did not happen, and should not; a person has looked.
     Abandon,
+    /// Answer the question in the middle of a change.
+    Answer,
+    /// Let the change go on without an answer.
+    Decline,
+    /// Cancel the change in place of an answer.
+    CancelCall,
 }
 
 impl CardButton {
@@ -78,6 +84,7 @@ impl CardButton {
     pub fn required_right(self) -> Option<Right> {
         match self {
             Self::Approve | Self::Reject | Self::Withdraw | Self::Edit | Self::MarkDone | Self::Abandon => None,
+            Self::Answer | Self::Decline | Self::CancelCall => None,
             Self::Stop | Self::ShowAll | Self::Check => Some(Right::Participate),
             Self::Undo | Self::Again | Self::Change => Some(Right::Ask),
         }

@@ -194,6 +194,9 @@ impl Approvals {
             CardButton::Check => self.check_again(&record, &click.by, seq).await,
             CardButton::MarkDone => self.mark_done(&record, click, seq).await,
             CardButton::Abandon => self.abandon(&record, click, seq).await,
+            CardButton::Answer => self.open_answer(&record, click).await,
+            CardButton::Decline => self.answer(&record, click, "decline").await,
+            CardButton::CancelCall => self.answer(&record, click, "cancel").await,
         }
     }
 

@@ -15,6 +15,7 @@
 //! *Architecture Invariant:* nothing here needs a thread's lease, sends a message or carries a change out: a decision
 //! is written, and the runtime goes on from there.
 
+mod answers;
 pub mod clicks;
 pub mod consent;
 pub mod decide;

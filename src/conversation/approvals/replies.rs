@@ -233,6 +233,20 @@ pub fn not_opened() -> Reply {
     Reply::text("I couldn't open the window in time. Please press again.")
 }
 
+/// Returns the reply to an answer that comes when nothing is asked any more.
+pub fn no_longer_asked() -> Reply {
+    Reply::text("This question is no longer open: it was answered, or the call has ended.")
+}
+
+/// Returns the reply to a person who pressed a button in place of an answer.
+pub fn answered(action: &str) -> Reply {
+    Reply::text(match action {
+        "decline" => "OK, the call goes on without an answer.",
+        "cancel" => "OK, I asked for the call to be cancelled.",
+        _ => "OK, I passed your answer on.",
+    })
+}
+
 /// Returns the reply when there is nothing to fill in.
 pub fn no_form() -> Reply {
     Reply::text("There is nothing to change in a form here. Tell me in the thread what should be different.")

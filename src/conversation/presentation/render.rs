@@ -56,6 +56,15 @@ pub const MARK_DONE: &str = "mark_done";
 /// The action id of the button that says that it did not happen, and should not.
 pub const ABANDON: &str = "abandon";
 
+/// The action id of the button that answers a question in the middle of a change.
+pub const ANSWER: &str = "answer";
+
+/// The action id of the button that declines such a question: the change goes on without an answer.
+pub const DECLINE: &str = "decline";
+
+/// The action id of the button that cancels the change in place of an answer.
+pub const CANCEL: &str = "cancel_call";
+
 /// The action id of the button that withdraws one's own request; its value is the approval's key.
 pub const WITHDRAW: &str = "withdraw";
 

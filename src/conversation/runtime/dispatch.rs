@@ -38,8 +38,8 @@ use crate::{
     presentation::{
         modals::{self, reason},
         render::{
-            ABANDON, AGAIN, APPROVE, CHANGE, CHECK, EDIT, MARK_DONE, RATE, REJECT, SAY, SEND_AGAIN, SHOW_ALL, STOP,
-            UNDO, WITHDRAW, rated,
+            ABANDON, AGAIN, ANSWER, APPROVE, CANCEL, CHANGE, CHECK, DECLINE, EDIT, MARK_DONE, RATE, REJECT, SAY,
+            SEND_AGAIN, SHOW_ALL, STOP, UNDO, WITHDRAW, rated,
         },
     },
     record::rating::Rating,
@@ -217,7 +217,7 @@ impl Dispatch {
         view: &View,
     ) -> Result<SinkAnswer, SinkError> {
         match view.callback_id.as_str() {
-            modals::EDIT | modals::CHANGE => {
+            modals::EDIT | modals::CHANGE | modals::ANSWER => {
                 let payload = self.inbox.submit(view, &interaction.user).await;
                 Ok(SinkAnswer { payload: payload.map_err(|error| SinkError(Box::new(error)))? })
             }
@@ -274,6 +274,9 @@ impl Dispatch {
             MARK_DONE => self.on_click(interaction, action, CardButton::MarkDone).await,
             ABANDON => self.on_click(interaction, action, CardButton::Abandon).await,
             WITHDRAW => self.on_click(interaction, action, CardButton::Withdraw).await,
+            ANSWER => self.on_click(interaction, action, CardButton::Answer).await,
+            DECLINE => self.on_click(interaction, action, CardButton::Decline).await,
+            CANCEL => self.on_click(interaction, action, CardButton::CancelCall).await,
             name if name.starts_with(SEND_AGAIN) => self.on_send_again(interaction, action).await,
             name if name.starts_with(PAGE) => self.on_page(interaction, action).await,
             name if name.starts_with(SAY) => self.on_choice(interaction, action).await,

@@ -45,7 +45,7 @@ use crate::{
         CommandAnswer, Commands,
         in_thread::{self, Outcome, ThreadCommandRequest},
     },
-    presentation::{names::Names, render},
+    presentation::{modals, names::Names, render},
     record::{
         notebook::{self, Notebook},
         rating::Ratings,
@@ -383,7 +383,11 @@ impl Inbox {
     ///
     /// If the store does not answer: Slack will deliver it again.
     pub async fn submit(&self, view: &View, by: &UserId) -> Result<Option<Value>, Error> {
-        match self.0.approvals.on_form(view, by).await? {
+        let outcome = match view.callback_id == modals::ANSWER {
+            true => self.0.approvals.on_answer(view, by).await?,
+            false => self.0.approvals.on_form(view, by).await?,
+        };
+        match outcome {
             FormOutcome::Stays(payload) => Ok(Some(payload)),
             FormOutcome::Closed(answer) => {
                 self.continue_thread(&answer);

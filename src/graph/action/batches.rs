@@ -1,13 +1,16 @@
 //! Changes too large for one request: made in batches, each saved before the next.
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 use async_trait::async_trait;
-use countersign_core::{ids::UserId, reply::Text};
+use countersign_core::{
+    ids::UserId,
+    reply::{Asked, Text},
+};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{ActionRecord, Awaited, Outcome};
+use super::{ActionRecord, Awaited, Form, Outcome};
 
 /// A change that is made in batches, such as enrolling a thousand users.
 ///
@@ -30,6 +33,19 @@ pub trait Batches: Send + Sync {
 
     /// Returns the outcome if the change is stopped here, by a person or, if `by` is `None`, because its time is over.
     fn stopped(&self, record: &ActionRecord, by: Option<&UserId>) -> Outcome;
+
+    /// Returns the form in which a person answers the question that the change waits for ([`Batch::Asks`]).
+    fn answer_form(&self, record: &ActionRecord) -> Option<Form> {
+        let _ = record;
+        None
+    }
+
+    /// Checks an answer that was given in the form, before the change goes on with it: returns the wrong fields by their
+    /// places, each with what would be right.
+    fn wrong_answer(&self, record: &ActionRecord, answer: &Value) -> BTreeMap<String, String> {
+        let _ = (record, answer);
+        BTreeMap::new()
+    }
 }
 
 /// The result of one batch.
@@ -41,6 +57,9 @@ pub enum Batch {
     /// next call finds the end of the wait in [`ActionRecord::waits`]; if the event did not arrive, that call is an
     /// `interrupted` one, which reads the present state.
     Waits(Progress, Awaited),
+    /// The same, where the event is a person's answer to this question. It is asked on the card and in the thread; the
+    /// event's body has the `action` (`accept`, `decline` or `cancel`), the `content` of the form, and the person in `by`.
+    Asks(Progress, Awaited, Asked),
     /// The change is over.
     Ended(Outcome),
     /// The extent of an interrupted batch cannot be found out now: later.

@@ -107,6 +107,26 @@ impl Form {
         if wrong.is_empty() { Ok(Value::Object(filled)) } else { Err(wrong) }
     }
 
+    /// Returns everything that was entered, also where it is the initial value.
+    ///
+    /// # Errors
+    ///
+    /// The faults of fields, by their places.
+    pub fn fill_all(&self, entered: &Entered) -> Result<Value, BTreeMap<String, String>> {
+        let mut filled = Map::new();
+        let mut wrong = BTreeMap::new();
+        for field in &self.fields {
+            let given = entered.get(&field.place).map_or(&[][..], Vec::as_slice);
+            match field.read(given) {
+                Ok(value) => put(&mut filled, &field.place, value),
+                Err(what) => {
+                    wrong.insert(field.place.clone(), what);
+                }
+            }
+        }
+        if wrong.is_empty() { Ok(Value::Object(filled)) } else { Err(wrong) }
+    }
+
     /// Returns the places whose entry differs from the initial one, in the order of the fields.
     pub fn changed<'a>(&'a self, entered: &'a Entered) -> impl Iterator<Item = &'a str> {
         let was = |field: &Field| entered.get(&field.place).map_or(&[][..], Vec::as_slice) == field.input.as_entered();

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use countersign_core::clock::Timestamp;
+use countersign_core::{clock::Timestamp, reply::Asked};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -29,6 +29,9 @@ pub struct Wait {
     /// The end of the wait; `None` while it lasts, or if the action was woken to be stopped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end: Option<WaitEnd>,
+    /// The question to a person whose answer is the event, if it is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asks: Option<Asked>,
 }
 
 /// The end of a wait.
@@ -42,6 +45,11 @@ pub enum WaitEnd {
 }
 
 impl Wait {
+    /// Returns the question that is open.
+    pub fn open_question(&self) -> Option<&Asked> {
+        self.asks.as_ref().filter(|_| self.end.is_none())
+    }
+
     /// Returns the body of the event, if it arrived.
     pub fn arrived(&self) -> Option<&Value> {
         match &self.end {

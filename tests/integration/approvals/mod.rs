@@ -14,4 +14,4 @@ mod sealed;
 mod settling;
 mod stored;
 mod turned_down;
-mod windows;
+pub(crate) mod windows;

@@ -11,7 +11,7 @@ use crate::support::{
 };
 
 /// The window that lies on top before somebody.
-pub(super) fn window(bot: &TestBot, name: &str) -> Option<View> {
+pub(crate) fn window(bot: &TestBot, name: &str) -> Option<View> {
     let user = bot.slack.user(name);
     bot.slack.look(|world| {
         let id = world.stacks.get(&user)?.last()?;
@@ -20,7 +20,7 @@ pub(super) fn window(bot: &TestBot, name: &str) -> Option<View> {
 }
 
 /// Presses what opens a window, and waits until there is something to read in it.
-pub(super) async fn opens(bot: &TestBot, thread: &Thread<'_>, name: &str, label: &str) -> View {
+pub(crate) async fn opens(bot: &TestBot, thread: &Thread<'_>, name: &str, label: &str) -> View {
     thread.press(name, label).await;
     let is_there = || window(bot, name).is_some_and(|window| !window.words().contains("One moment"));
     eventually("a window", is_there).await;
@@ -29,7 +29,7 @@ pub(super) async fn opens(bot: &TestBot, thread: &Thread<'_>, name: &str, label:
 }
 
 /// Fills in and sends the window before somebody: what is wrong, by the words of its field; nothing if it closed.
-pub(super) async fn sends(bot: &TestBot, name: &str, values: Value) -> BTreeMap<String, String> {
+pub(crate) async fn sends(bot: &TestBot, name: &str, values: Value) -> BTreeMap<String, String> {
     let view = window(bot, name).expect("a window is open");
     let wrong = match bot.slack.submits(name, &view.id, values).await {
         Ok(_) => BTreeMap::new(),
@@ -41,7 +41,7 @@ pub(super) async fn sends(bot: &TestBot, name: &str, values: Value) -> BTreeMap<
 }
 
 /// The window as a reader sees it, with what stands in its fields.
-pub(super) fn as_read(bot: &TestBot, view: &View) -> String {
+pub(crate) fn as_read(bot: &TestBot, view: &View) -> String {
     let fields = view.blocks().iter().filter(|block| block["type"] == "input").map(|block| {
         let element = &block["element"];
         let first = element["initial_value"].as_str().or(element["initial_option"]["text"]["text"].as_str());

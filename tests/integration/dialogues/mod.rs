@@ -18,6 +18,7 @@ mod late;
 mod lookups;
 mod mcp;
 mod memory;
+mod mcp_questions;
 mod names;
 mod notebook;
 mod overheard;

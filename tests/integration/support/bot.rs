@@ -216,6 +216,11 @@ impl TestBot {
         eventually("everybody to let go of the store", || Arc::strong_count(&store) == 1).await;
     }
 
+    /// Other capabilities from the next start on, besides those that are installed.
+    pub(crate) fn brings(&mut self, more: Vec<Arc<dyn Capability>>) {
+        self.more = more;
+    }
+
     /// The process dies and returns.
     pub(crate) async fn restart(&mut self) {
         self.stop().await;

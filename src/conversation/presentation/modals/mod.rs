@@ -21,6 +21,9 @@ pub const EDIT: &str = "edit";
 /// The `callback_id` of the form of a rejected card, to ask for something similar.
 pub const CHANGE: &str = "change";
 
+/// The `callback_id` of the form that answers a question in the middle of a change.
+pub const ANSWER: &str = "answer";
+
 /// The `callback_id` of the window for the reason of a rejection.
 pub const REASON: &str = "reason";
 

@@ -5,7 +5,7 @@
 
 use countersign_core::{
     ids::{ApprovalId, UserId},
-    reply::{Card, CardState, Fact, FollowUp, Meter, Span, Text},
+    reply::{Asked, Card, CardState, Fact, FollowUp, Meter, Span, Text},
 };
 use countersign_slack::{
     blocks::{self, MAX_TEXT_CHARS, Message},
@@ -13,8 +13,8 @@ use countersign_slack::{
 };
 
 use super::{
-    ABANDON, AGAIN, APPROVE, CHANGE, CHECK, EDIT, MARK_DONE, REJECT, SHOW_ALL, STOP, UNDO, canvas::Canvas, fallback,
-    spans,
+    ABANDON, AGAIN, ANSWER, APPROVE, CANCEL, CHANGE, CHECK, DECLINE, EDIT, MARK_DONE, REJECT, SHOW_ALL, STOP, UNDO,
+    canvas::Canvas, fallback, spans,
 };
 
 /// The longest decision or outcome that is shown.
@@ -113,8 +113,15 @@ fn draw_state(canvas: &mut Canvas, card: &Card, state: &CardState, is_cut: bool,
             let line = line.finish();
             canvas.add_reserved(blocks::section(&line));
             if let Some(meter) = meter {
-                canvas.add_reserved(blocks::section(&bar(meter)));
-                if stops {
+                let bar = bar(meter);
+                if !bar.is_empty() {
+                    canvas.add_reserved(blocks::section(&bar));
+                }
+                if let Some(asked) = &meter.asks {
+                    let question = spans::write(sentence().plain("❓ "), &spans::one_line(&asked.text)).finish();
+                    canvas.add_reserved(blocks::section(&question));
+                    canvas.add_reserved(answer_buttons(meter, asked));
+                } else if stops {
                     canvas.add_reserved(stop_button(meter));
                 }
             }
@@ -265,6 +272,9 @@ pub(super) fn bar(meter: &Meter) -> String {
     }
     let full = (done * CELLS).checked_div(*total).unwrap_or(0).min(CELLS);
     let cells: String = (0..CELLS).map(|cell| if cell < full { '■' } else { '□' }).collect();
+    if *total == 0 {
+        return spans::write(sentence(), note).finish(); // nobody knows how much there is
+    }
     let line = sentence().plain(&format!("{cells}  {done} of {total}"));
     let line = match seconds_left {
         Some(seconds @ 0..=90) => line.plain(&format!(" · about {} s left", (*seconds).max(1))),
@@ -272,6 +282,15 @@ pub(super) fn bar(meter: &Meter) -> String {
         None => line,
     };
     if note.words().is_empty() { line.finish() } else { spans::write(line.plain(" · "), note).finish() }
+}
+
+/// Returns the buttons of a question in the middle of a change.
+fn answer_buttons(meter: &Meter, asked: &Asked) -> serde_json::Value {
+    let key = meter.approval.as_str();
+    let answer = blocks::styled(blocks::button(ANSWER, &asked.answer, key), "primary");
+    let decline = blocks::button(DECLINE, "Don't answer", key);
+    let cancel = blocks::button(CANCEL, "Cancel call", key);
+    blocks::actions(&format!("asks:{}:{}", meter.approval, meter.done), &[answer, decline, cancel])
 }
 
 pub(super) fn stop_button(meter: &Meter) -> serde_json::Value {

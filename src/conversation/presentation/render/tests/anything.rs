@@ -117,7 +117,8 @@ fn any_state() -> impl Strategy<Value = CardState> {
 }
 
 fn meter() -> impl Strategy<Value = Meter> {
-    let meter = |(done, seconds_left, note)| Meter { approval: approval(), done, total: 1000, seconds_left, note };
+    let meter =
+        |(done, seconds_left, note)| Meter { approval: approval(), done, total: 1000, seconds_left, note, asks: None };
     (0_u64..2000, any::<Option<u64>>(), text()).prop_map(meter)
 }
 

@@ -1,0 +1,141 @@
+//! Answers to questions in the middle of a change, from the buttons on its card and from its form.
+
+use countersign_core::{
+    ids::{ApprovalId, UserId},
+    reply::Reply,
+};
+use countersign_graph::{
+    action::{ActionRecord, Status, Wait},
+    store::{Error, External, Ingested},
+};
+use countersign_slack::{interaction::View, mrkdwn::Mrkdwn};
+use serde_json::{Value, json};
+
+use super::{
+    clicks::Click,
+    forms::Submitted,
+    inbox::{Approvals, InboxAnswer},
+    policy, replies,
+};
+use crate::presentation::modals::{
+    self,
+    form::{self, Frame},
+};
+
+/// The title of the form.
+const TITLE: &str = "Answer";
+
+/// Returns the wait of a change that has an open question.
+fn waits(record: &ActionRecord) -> Option<&Wait> {
+    record.waits.as_ref().filter(|wait| record.status == Status::Intent && wait.open_question().is_some())
+}
+
+impl Approvals {
+    /// Opens the form of the question, or accepts it at once if it has none.
+    pub(super) async fn open_answer(&self, record: &ActionRecord, click: &Click) -> Result<InboxAnswer, Error> {
+        let in_channel = click.channel.as_ref() == Some(&record.thread.channel);
+        if let Err(told) = self.may_answer(record, &click.by, in_channel).await {
+            return Ok(InboxAnswer::Refused(told));
+        }
+        let batches = self.actions.get(record.name.as_str()).and_then(|kind| kind.batches());
+        let Some(form) = batches.and_then(|batches| batches.answer_form(record)) else {
+            return self.answer(record, click, "accept").await;
+        };
+        let Some(trigger) = &click.trigger_id else { return Ok(InboxAnswer::Refused(replies::not_opened())) };
+        let question = waits(record).and_then(Wait::open_question).map(|asked| asked.text.words()).unwrap_or_default();
+        let intro = Mrkdwn::new(1500).plain(&question).finish();
+        let frame = Frame {
+            title: TITLE,
+            submit: "Send",
+            callback: modals::ANSWER,
+            metadata: record.approval.as_str(),
+            intro: Some(&intro),
+        };
+        Ok(match self.slack.open_view(trigger, &form::draw(&form, &frame)).await {
+            Ok(_) => InboxAnswer::Nothing,
+            Err(error) => {
+                tracing::warn!(error = countersign_core::cause::chain(&error), "A window was not opened");
+                InboxAnswer::Refused(replies::not_opened())
+            }
+        })
+    }
+
+    /// Gives an answer without content.
+    pub(super) async fn answer(
+        &self,
+        record: &ActionRecord,
+        click: &Click,
+        action: &str,
+    ) -> Result<InboxAnswer, Error> {
+        let in_channel = click.channel.as_ref() == Some(&record.thread.channel);
+        Ok(match self.may_answer(record, &click.by, in_channel).await {
+            Err(told) => InboxAnswer::Refused(told),
+            Ok(()) => match self.give(record, &click.by, action, None).await? {
+                Ok(()) => InboxAnswer::Redrawn { thread: record.thread.clone(), told: replies::answered(action) },
+                Err(told) => InboxAnswer::Refused(told),
+            },
+        })
+    }
+
+    /// Handles the submitted form of a question.
+    ///
+    /// # Errors
+    ///
+    /// If the store does not answer: nothing is acknowledged, and Slack delivers it again.
+    pub async fn on_answer(&self, view: &View, by: &UserId) -> Result<Submitted, Error> {
+        let record = match ApprovalId::try_from(view.private_metadata.clone()) {
+            Ok(approval) => self.store.action_by_approval(&approval).await?,
+            Err(_) => None,
+        };
+        let say = |reply: &Reply| Ok(Submitted::Stays(modals::instead(&modals::saying("Nothing was sent", reply))));
+        let Some(record) = record else { return say(&replies::not_known()) };
+        if let Err(told) = self.may_answer(&record, by, true).await {
+            return say(&told);
+        }
+        let batches = self.actions.get(record.name.as_str()).and_then(|kind| kind.batches());
+        let Some((batches, form)) = batches.and_then(|batches| Some((batches, batches.answer_form(&record)?))) else {
+            return say(&replies::no_form());
+        };
+        let content = match form.fill_all(&form::read(&form, view)) {
+            Ok(content) => content,
+            Err(wrong) => return Ok(Submitted::Stays(form::errors(&form, wrong))),
+        };
+        let wrong = batches.wrong_answer(&record, &content);
+        if !wrong.is_empty() {
+            return Ok(Submitted::Stays(form::errors(&form, wrong)));
+        }
+        match self.give(&record, by, "accept", Some(content)).await? {
+            Ok(()) => Ok(Submitted::Closed(InboxAnswer::Passed(record.thread))),
+            Err(told) => say(&told),
+        }
+    }
+
+    /// Returns `Ok` if this person may answer: whoever may decide about the change, or asked for it.
+    async fn may_answer(&self, record: &ActionRecord, by: &UserId, in_channel: bool) -> Result<(), Reply> {
+        if waits(record).is_none() {
+            return Err(replies::no_longer_asked());
+        }
+        let person = self.person(record, by, in_channel).await;
+        policy::may_reject(record, by, &person).map_err(|why| replies::denied(record, by, in_channel, why))
+    }
+
+    /// Delivers an answer to the thread, once.
+    async fn give(
+        &self,
+        record: &ActionRecord,
+        by: &UserId,
+        action: &str,
+        content: Option<Value>,
+    ) -> Result<Result<(), Reply>, Error> {
+        let Some(wait) = waits(record) else { return Ok(Err(replies::no_longer_asked())) };
+        let body = json!({ "action": action, "content": content, "by": by });
+        let Ok(event) = External::new(&wait.source, &wait.key, body) else {
+            return Ok(Err(Reply::text("That answer is too long, so it wasn't sent.")));
+        };
+        let delivery = event.deliver_to(record.thread.clone(), self.clock.now());
+        Ok(match self.store.ingest(&delivery).await? {
+            Ingested::Duplicate => Err(replies::no_longer_asked()),
+            Ingested::New(_) | Ingested::Parked(_) => Ok(()),
+        })
+    }
+}

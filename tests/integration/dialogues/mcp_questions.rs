@@ -1,0 +1,128 @@
+//! Questions that an MCP server asks in the middle of a call: on the card, answered by a form or a button.
+
+use std::time::Duration;
+
+use insta::assert_snapshot;
+use serde_json::{Value, json};
+
+use super::mcp::Notes;
+use crate::{
+    approvals::windows::{as_read, opens, sends},
+    support::{
+        bot::{TestBot, in_time},
+        thread::Thread,
+    },
+};
+
+const TOOLS: &[&str] = &["list-notes", "sign-board", "trigger-elicitation-request"];
+
+/// A call that has come as far as the server's question.
+async fn asked<'a>(notes: &Notes, bot: &'a TestBot, tool: &str) -> Thread<'a> {
+    let mut thread = bot.user("ana").says(&format!("call {tool} on notes")).await;
+    thread.heard();
+    thread.clicks("bo", "Call it").await;
+    in_time(bot, "the question", || notes.server.asking() == 1).await;
+    bot.settled().await;
+    thread
+}
+
+async fn ready() -> (Notes, TestBot) {
+    let notes = Notes::start().await;
+    let settings = notes.settings(TOOLS);
+    notes.accepts(&settings).await;
+    let bot = notes.bot(&settings).await;
+    (notes, bot)
+}
+
+/// The actions of the answers that the server got.
+fn actions(notes: &Notes) -> Vec<Value> {
+    notes.server.answers().iter().map(|answer| answer["action"].clone()).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_question_is_answered_in_a_form() {
+    let mut told: Vec<String> = Vec::new();
+    let (notes, bot) = ready().await;
+    let mut thread = asked(&notes, &bot, "sign-board").await;
+    told.push(thread.heard());
+
+    // The thread goes on meanwhile, and nothing said in it is taken for the answer.
+    thread.says("ana", "what can notes do?").await;
+    assert!(thread.heard().contains("offers 3 tools"));
+    assert_eq!(actions(&notes), [Value::Null; 0]);
+
+    let view = opens(&bot, &thread, "ana", "Answer…").await;
+    told.push(as_read(&bot, &view));
+    let wrong = sends(&bot, "ana", json!({})).await;
+    told.push(format!("{wrong:?}"));
+    sends(&bot, "ana", json!({ "Name": "Ada", "In large letters": "Yes" })).await;
+    in_time(&bot, "the note", || !notes.server.notes().is_empty()).await;
+    bot.settled().await;
+    told.push(thread.heard());
+    assert_eq!(notes.server.notes(), ["— ADA"]);
+    assert_eq!(notes.server.answers()[0]["content"], json!({ "name": "Ada", "large": true }));
+    bot.finish().await;
+    assert_snapshot!("mcp_a_question_is_answered_in_a_form", told.join("\n\n=====\n\n"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_question_is_declined_or_the_call_cancelled() {
+    let mut told: Vec<String> = Vec::new();
+    let (notes, bot) = ready().await;
+    for label in ["Don't answer", "Cancel call"] {
+        let mut thread = asked(&notes, &bot, "sign-board").await;
+        thread.heard();
+        thread.clicks("ana", label).await;
+        let count = told.len() / 2 + 1;
+        in_time(&bot, "the answer", || actions(&notes).len() == count).await;
+        bot.settled().await;
+        told.push(thread.told("ana"));
+        told.push(thread.heard());
+    }
+    assert_eq!(actions(&notes), ["decline", "cancel"]);
+    assert_eq!(notes.server.notes(), ["— somebody"]);
+    bot.finish().await;
+    assert_snapshot!("mcp_a_question_is_declined_or_the_call_cancelled", told.join("\n\n=====\n\n"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_question_that_nobody_answers_is_cancelled_in_the_end() {
+    let notes = Notes::start().await;
+    let mut settings = notes.settings(TOOLS);
+    settings.longest = Duration::from_secs(600);
+    notes.accepts(&settings).await;
+    let bot = notes.bot(&settings).await;
+    let mut thread = asked(&notes, &bot, "sign-board").await;
+    thread.heard();
+    bot.clock.advance(Duration::from_secs(601));
+    in_time(&bot, "the cancellation", || actions(&notes) == ["cancel"]).await;
+    bot.settled().await;
+    assert!(notes.server.notes().is_empty());
+    assert!(thread.heard().contains("❌") || thread.last().contains("Stopped"), "{}", thread.last());
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_after_a_restart_gets_an_honest_refusal() {
+    let notes = Notes::start().await;
+    let settings = notes.settings(TOOLS);
+    notes.accepts(&settings).await;
+    let mut bot = notes.bot(&settings).await;
+    let thread = asked(&notes, &bot, "sign-board").await;
+    let root = thread.root.clone();
+    drop(thread);
+    bot.stop().await;
+    bot.brings(vec![std::sync::Arc::new(notes.capability(&settings))]);
+    bot.run().await;
+    let mut thread = Thread::new(&bot, "experiments", root);
+    thread.heard();
+    thread.clicks("ana", "Don't answer").await;
+    bot.settled().await;
+    let heard = thread.heard();
+    assert!(heard.contains("I was restarted while *notes* was waiting for this answer"), "{heard}");
+    assert!(heard.contains("It may or may not have happened"), "{heard}");
+    assert!(notes.server.notes().is_empty(), "nothing was called again");
+    let calls = notes.server.calls().iter().filter(|(tool, _)| tool == "sign-board").count();
+    assert_eq!(calls, 1);
+    bot.finish().await;
+}
