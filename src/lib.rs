@@ -62,6 +62,7 @@
 //! holds no lease, no seat and no connection meanwhile; the thread goes on with what else arrives, and a timer ends the wait.
 //! A capability that can follow such an event says so ([`capabilities::EventSource`]), and
 //! [`conversation::runtime::events`] has it followed for as long as an action waits, also after a restart.
+//! The event can be a person's answer to a question in the middle of a change ([`graph::action::Batch::Asks`]).
 //! What is said goes out by a channel ([`conversation::runtime::outbox::channel`]), which is Slack unless the message names
 //! another.
 //!

@@ -17,6 +17,7 @@ use countersign_mcp as mcp;
 use countersign_sandbox::{
     bridge::{self, Bridge},
     google::SandboxGoogle,
+    mcp::{self as mcp_server, SandboxMcp},
     upgrade::{self, SandboxUpgrade},
 };
 use countersign_simulation::{
@@ -55,6 +56,9 @@ pub struct StandInOptions {
     /// Let UpGrade ask for the tokens of a service account, and write its key file here.
     #[arg(long, value_name = "FILE")]
     service_account: Option<PathBuf>,
+    /// The port of a stand-in for an MCP server, as `mcp.notes`; 0 takes a free one, and without it there is none.
+    #[arg(long)]
+    mcp_port: Option<u16>,
 }
 
 /// The stand-ins for the platforms.
@@ -63,6 +67,8 @@ pub struct StandIn {
     bridge: Bridge,
     /// The server that mints the tokens it asks for, and the path of the key for them; `None` if it asks for none.
     google: Option<(SandboxGoogle, PathBuf)>,
+    /// The MCP server, if one was asked for.
+    mcp: Option<SandboxMcp>,
 }
 
 impl StandIn {
@@ -97,7 +103,14 @@ impl StandIn {
         })
         .await
         .context("the stand-in for the simulation bridge cannot start")?;
-        Ok(Self { upgrade, bridge, google })
+        let mcp = match options.mcp_port {
+            Some(port) => {
+                let options = mcp_server::Options { port, ..mcp_server::Options::default() };
+                Some(SandboxMcp::start(options).await.context("the stand-in for an MCP server cannot start")?)
+            }
+            None => None,
+        };
+        Ok(Self { upgrade, bridge, google, mcp })
     }
 
     /// Makes the settings name the stand-in in place of the original. No token is sent to it.
@@ -116,7 +129,11 @@ impl StandIn {
         let key = self.google.as_ref().map(|(_, path)| ("UPGRADE_SERVICE_ACCOUNT", path.display().to_string()));
         let bridge = [("BRIDGE_URL", self.bridge.url()), ("BRIDGE_JWT_SECRET", self.bridge.jwt_secret().to_owned())];
         let models = ("COUNTERSIGN__SIMULATION__MODELS", MODELS.to_owned());
-        std::iter::once(("UPGRADE_API_URL", self.upgrade.url())).chain(key).chain(bridge).chain([models]).collect()
+        let tools = "list-notes,add-note,set-note,sign-board".to_owned();
+        let mcp = self.mcp.iter().flat_map(|mcp| {
+            [("COUNTERSIGN__MCP__NOTES__URL", mcp.url()), ("COUNTERSIGN__MCP__NOTES__TOOLS", tools.clone())]
+        });
+        std::iter::once(("UPGRADE_API_URL", self.upgrade.url())).chain(key).chain(bridge).chain([models]).chain(mcp).collect()
     }
 
     /// Ends it and saves its data.

@@ -25,7 +25,8 @@ const USUAL_NAMES: &[(&str, &str)] =
     &[("SLACK_API_URL", "slack.api_url"), ("ANTHROPIC_BASE_URL", "model.base_url"), ("PORT", "server.port")];
 
 /// The settings that are lists, in whichever section.
-const LISTS: [&str; 7] = ["approvers", "contexts", "escalate_to", "subjects", "outsiders", "redact", "redact_matching"];
+const LISTS: [&str; 9] =
+    ["approvers", "contexts", "escalate_to", "subjects", "outsiders", "redact", "redact_matching", "tools", "critical"];
 
 /// The library's name for the origin of a variable.
 const ENVIRONMENT: &str = "the environment";

@@ -52,7 +52,9 @@ impl Accepted {
         let accepted: Self = serde_json::from_str(&text)?;
         let changed = accepted.tools.iter().find(|(_, pinned)| digest(&pinned.definition) != pinned.digest);
         match changed {
-            Some((name, _)) => anyhow::bail!("what it says of {name} was changed by hand; accept the tool again"),
+            Some((name, _)) => {
+                anyhow::bail!("what it says of {name} was changed by hand; remove the file and accept the tools again")
+            }
             None => Ok(accepted),
         }
     }

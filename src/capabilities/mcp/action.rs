@@ -31,7 +31,7 @@ use super::{
 /// The time between two looks at a call.
 const LOOK: Duration = Duration::from_millis(1500);
 
-/// The longest value that a card shows on a line, in characters.
+/// The longest description that a card shows, in characters.
 const LINE: usize = 300;
 
 /// A tool of the server that changes something, or may.
@@ -105,9 +105,8 @@ impl ActionKind for Calls {
         match self.server.is_as_accepted(&self.tool, true).await {
             Ok(()) => Ok(json!({ "definition": digest(&self.tool.definition) })),
             Err(why) => {
-                let (error, reply) = replies::unusable(self.server.name, &self.tool.definition.name, &why);
                 tracing::info!(action.id = %record.id, "A tool is not as it was accepted, or cannot be asked");
-                Err(Outcome::Failed { error, summary: Text::from(reply.words().replace('\n', " ")) })
+                Err(replies::not_called(self.server.name, &self.tool.definition.name, &why))
             }
         }
     }
@@ -143,7 +142,7 @@ impl Calls {
         named.sort_by_key(|(name, _)| order(name));
         let mut facts: Vec<_> = named
             .into_iter()
-            .map(|(name, value)| fact(&words(name, 60), Text::new().code(words(&schema::text_of(value), LINE))))
+            .map(|(name, value)| fact(&words(name, 60), Text::new().code(schema::text_of(value))))
             .collect();
         if facts.is_empty() {
             facts.push(fact("Arguments", Text::from("none")));
@@ -158,6 +157,7 @@ impl Calls {
         let mut notes = Vec::new();
         let says = words(&definition.description, LINE);
         if !says.is_empty() {
+            let says = says.trim_end_matches('.');
             notes.push(Text::new().bold(server).plain(" describes it as ").code(says).plain("."));
         }
         let left: Vec<_> = known.iter().filter(|one| !arguments.contains_key(one.name)).map(|one| one.name).collect();

@@ -26,7 +26,7 @@ mod tools;
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
-use countersign_capabilities::{Capability, Family, Service, Tool};
+use countersign_capabilities::{Capability, Family, Nameable, Service, Tool};
 use countersign_core::clock::Clock;
 use countersign_graph::action::ActionKind;
 use countersign_understanding::phrases::Phrases;
@@ -158,6 +158,11 @@ impl Capability for McpServer {
     fn service(&self) -> Option<Service> {
         let timeout = self.server.settings.timeout;
         Some(Service { name: self.server.name, health: self.lists.0, timeout, settle_within: Duration::from_secs(60) })
+    }
+
+    async fn nameable(&self) -> Result<Nameable, String> {
+        let things = self.server.offered.keys().cloned().collect();
+        Ok(Nameable { thing: "tool", contexts: vec![self.server.name.to_owned()], things })
     }
 
     async fn check(&self) -> Option<(&'static str, Result<String, String>)> {

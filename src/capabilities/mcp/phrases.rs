@@ -69,6 +69,10 @@ impl OfServer {
             },
         };
         let given = schema::read(&offered.definition, &Value::Object(given));
+        if let Some((unknown, takes)) = schema::unknown(&offered.definition, &given) {
+            let said = format!("{} has no argument “{unknown}”. {takes} Nothing was called.", offered.definition.name);
+            return Some(Understood::unclear(said, Vec::new()));
+        }
         let request = match offered.reads {
             true => UserRequest::Read { tool: offered.registered.to_owned(), arguments: given },
             false => UserRequest::Change { action: offered.registered.to_owned(), params: given },

@@ -2,7 +2,7 @@
 //! becomes a mention or a link.
 
 use countersign_core::reply::{Part, Reply, Text};
-use countersign_graph::action::ErrorKind;
+use countersign_graph::action::{ErrorKind, Outcome};
 use countersign_mcp_client::{Answer, Error};
 use serde_json::Value;
 
@@ -14,21 +14,42 @@ use super::{
 /// The longest answer that is told in a sentence, in characters.
 const SENTENCE: usize = 200;
 
-/// Returns the reason why a tool cannot be called now, with its kind.
-pub(crate) fn unusable(server: &str, tool: &str, why: &Unusable) -> (ErrorKind, Reply) {
+/// Returns the reason why a tool cannot be called now, with its kind and a hint.
+fn why_unusable(server: &str, tool: &str, why: &Unusable) -> (ErrorKind, Text, Text) {
+    let not_called = || Text::from("Not called: ");
     match why {
         Unusable::Changed => {
-            let text = Text::from("Not called: ").bold(tool).plain(" on ").bold(server);
-            let text = text.plain(" has changed since an operator accepted it.");
-            let hint = "An operator can see what changed with `countersign check`, and accept it with `countersign accept --keep`.";
-            (ErrorKind::Validation, Reply::text(text).hint(hint))
+            let text = not_called().bold(tool).plain(" on ").bold(server);
+            let hint = Text::from("An operator can see what changed with ").code("countersign check");
+            let hint = hint.plain(", and accept it with ").code("countersign accept --keep").plain(".");
+            (ErrorKind::Validation, text.plain(" has changed since an operator accepted it."), hint)
         }
         Unusable::Gone => {
-            let text = Text::from("Not called: ").bold(server).plain(" no longer has ").bold(tool).plain(".");
-            (ErrorKind::NotFound, Reply::text(text).hint(format!("Ask me: what can {server} do?")))
+            let text = not_called().bold(server).plain(" no longer has ").bold(tool).plain(".");
+            (ErrorKind::NotFound, text, Text::from(format!("Ask me: what can {server} do?")))
         }
-        Unusable::Unreachable(error) => (kind(error), unreachable(server, error)),
+        Unusable::Unreachable(error) => {
+            let text = not_called().plain("I can't reach ").bold(server).plain(" right now.");
+            (kind(error), text, Text::from("Try again in a minute, or tell whoever runs it."))
+        }
     }
+}
+
+/// Returns the reply about a tool that cannot be called now, with its kind.
+pub(crate) fn unusable(server: &str, tool: &str, why: &Unusable) -> (ErrorKind, Reply) {
+    match why {
+        Unusable::Unreachable(error) => (kind(error), unreachable(server, error)),
+        Unusable::Changed | Unusable::Gone => {
+            let (kind, text, hint) = why_unusable(server, tool, why);
+            (kind, Reply::text(text).hint(hint))
+        }
+    }
+}
+
+/// Returns the outcome of a change whose tool cannot be called now.
+pub(crate) fn not_called(server: &str, tool: &str, why: &Unusable) -> Outcome {
+    let (error, text, hint) = why_unusable(server, tool, why);
+    Outcome::Failed { error, summary: text.plain(" ").join(hint) }
 }
 
 /// Returns the kind of an error.
@@ -90,7 +111,7 @@ pub(crate) fn called(server: &str, tool: &str, answer: &Answer) -> Text {
     let text = Text::from("Called ").bold(tool).plain(" on ").bold(server).plain(".");
     match words(&answer.text, SENTENCE) {
         said if said.is_empty() => text,
-        said => text.plain(" It answered ").code(said).plain("."),
+        said => text.plain(" It answered ").code(said.trim_end_matches('.')).plain("."),
     }
 }
 
@@ -99,7 +120,7 @@ pub(crate) fn failed(server: &str, tool: &str, answer: &Answer) -> Text {
     let text = Text::new().bold(server).plain(" reports that ").bold(tool).plain(" failed");
     match words(&answer.text, SENTENCE) {
         said if said.is_empty() => text.plain("."),
-        said => text.plain(": ").code(said).plain("."),
+        said => text.plain(": ").code(said.trim_end_matches('.')).plain("."),
     }
 }
 

@@ -152,18 +152,26 @@ pub(crate) fn missing(definition: &ToolDefinition, server: &str, given: &Map<Str
     arguments(definition).into_iter().filter(lacks).map(ask).collect()
 }
 
-/// Returns what is wrong with the arguments, by the server's schema: each with what would be right.
-pub(crate) fn mistakes(definition: &ToolDefinition, given: &Map<String, Value>) -> Vec<Text> {
+/// Returns the first argument that the tool does not have, if it says which ones it has, and those in words.
+pub(crate) fn unknown(definition: &ToolDefinition, given: &Map<String, Value>) -> Option<(String, String)> {
     let all = arguments(definition);
     let is_open = definition.schema.get("additionalProperties").is_some_and(|more| *more != false)
         || definition.schema.get("patternProperties").is_some();
-    let unknown = given.keys().filter(|name| !is_open && !all.iter().any(|argument| argument.name == *name));
+    let unknown = given.keys().find(|name| !is_open && !all.iter().any(|argument| argument.name == *name))?;
     let takes = match all.is_empty() {
         true => "It takes none.".to_owned(),
         false => format!("It takes {}.", all.iter().map(|argument| argument.name).collect::<Vec<_>>().join(", ")),
     };
+    Some((words(unknown, 60), takes))
+}
+
+/// Returns what is wrong with the arguments, by the server's schema: each with what would be right.
+pub(crate) fn mistakes(definition: &ToolDefinition, given: &Map<String, Value>) -> Vec<Text> {
+    let all = arguments(definition);
+    let unknown = unknown(definition, given);
     let mut found: Vec<Text> = unknown
-        .map(|name| Text::from("There is no argument ").code(words(name, 60)).plain(format!(". {takes}")))
+        .map(|(name, takes)| Text::from("There is no argument ").code(name).plain(format!(". {takes}")))
+        .into_iter()
         .collect();
     match jsonschema::validator_for(&definition.schema) {
         Ok(validator) => {

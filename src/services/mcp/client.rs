@@ -14,7 +14,7 @@ use rmcp::model::{
 };
 use secrecy::SecretString;
 use serde_json::{Map, Value};
-use tokio::sync::Mutex;
+use tokio::{sync::Mutex, time::Instant};
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
@@ -27,6 +27,9 @@ use crate::{
 
 /// The largest number of pages of a list that are read.
 const PAGES: usize = 50;
+
+/// The time for which the list of tools is believed.
+const KNOWN: Duration = Duration::from_secs(60);
 
 /// The way to a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -75,8 +78,8 @@ pub struct McpClient {
     settings: Settings,
     clock: Arc<dyn Clock>,
     session: Mutex<Option<Arc<Session>>>,
-    /// The tools as read last, until the server says that they changed.
-    tools: Mutex<Option<Arc<Vec<ToolDefinition>>>>,
+    /// The tools as read last, and when.
+    tools: Mutex<Option<(Instant, Arc<Vec<ToolDefinition>>)>>,
 }
 
 impl fmt::Debug for McpClient {
@@ -127,11 +130,12 @@ impl McpClient {
             }
         }
         let tools: Arc<Vec<_>> = Arc::new(order.into_iter().filter_map(|name| found.remove(&name)).collect());
-        *self.tools.lock().await = Some(tools.clone());
+        *self.tools.lock().await = Some((Instant::now(), tools.clone()));
         Ok(tools)
     }
 
-    /// Returns the tools as read last, or anew if the server has said since that they changed.
+    /// Returns the tools as read a short time ago, or anew if the server has said since that they changed. Not every
+    /// server says so.
     ///
     /// # Errors
     ///
@@ -140,9 +144,9 @@ impl McpClient {
         let session = self.session.lock().await.clone();
         let changed =
             session.is_none_or(|session| session.is_over() || session.handler.changed.swap(false, Ordering::SeqCst));
-        let known = self.tools.lock().await.clone().filter(|_| !changed);
+        let known = self.tools.lock().await.clone().filter(|(at, _)| !changed && at.elapsed() < KNOWN);
         match known {
-            Some(known) => Ok(known),
+            Some((_, known)) => Ok(known),
             None => self.tools().await,
         }
     }

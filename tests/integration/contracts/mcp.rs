@@ -43,7 +43,17 @@ fn change() -> Call {
 fn messages(body: &str) -> Vec<Value> {
     let whole = body.rsplit_once("\n\n").map_or("", |(whole, _)| whole);
     let data = whole.lines().filter_map(|line| line.strip_prefix("data: "));
-    data.map(|data| serde_json::from_str(data).unwrap()).collect()
+    data.map(|data| plain(serde_json::from_str(data).unwrap())).collect()
+}
+
+/// The same message with texts that are JSON as what they say: the order of keys is nobody's promise.
+fn plain(mut message: Value) -> Value {
+    for content in message["result"]["content"].as_array_mut().into_iter().flatten() {
+        if let Some(said) = content["text"].as_str().and_then(|text| serde_json::from_str::<Value>(text).ok()) {
+            content["text"] = said;
+        }
+    }
+    message
 }
 
 #[tokio::test]
@@ -78,9 +88,9 @@ async fn the_stand_in_answers_as_the_reference_server_did() {
         }
         let kind = answer.headers().get("content-type").map(|kind| kind.to_str().unwrap().to_owned());
         let wanted = response["headers"]["content-type"].as_str().map(str::to_owned);
-        let plain = |kind: Option<String>| kind.map(|kind| kind.split(';').next().unwrap().to_owned());
+        let bare = |kind: Option<String>| kind.map(|kind| kind.split(';').next().unwrap().to_owned());
         if wanted.is_some() {
-            assert_eq!(plain(kind), plain(wanted), "{name}");
+            assert_eq!(bare(kind), bare(wanted), "{name}");
         }
         // Where the server asks, the recorded answer is given.
         let reply = response["chunks"].as_array().into_iter().flatten().find_map(|chunk| chunk.get("clientReply"));
