@@ -469,8 +469,6 @@ pub struct Asked {
     pub text: Text,
     /// The label of the button that answers it, such as `Answer…`.
     pub answer: String,
-    /// True if the answer is given in a form.
-    pub in_form: bool,
 }
 
 /// A text that was a plain string in earlier versions, and is still stored as one where it is nothing more.

@@ -20,11 +20,7 @@ pub(crate) fn ask(server: &str, record: &ActionRecord, nth: u64, question: &Ques
     let text = Text::new().bold(server).plain(" asks, in the middle of the call: ");
     let text = text.code(words(&question.message, LONGEST));
     let has_fields = !form(&question.schema).fields.is_empty();
-    let asked = Asked {
-        text: text.clone(),
-        answer: if has_fields { "Answer…" } else { "Yes" }.to_owned(),
-        in_form: has_fields,
-    };
+    let asked = Asked { text, answer: if has_fields { "Answer…" } else { "Yes" }.to_owned() };
     let data = json!({ "question": nth, "schema": question.schema });
     let progress = Progress { data, done: nth, total: 0, note: Text::new() };
     let awaited = Awaited { source: SOURCE.to_owned(), key: format!("{}/{nth}", record.id), within };

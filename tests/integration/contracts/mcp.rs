@@ -49,7 +49,8 @@ fn messages(body: &str) -> Vec<Value> {
 /// The same message with texts that are JSON as what they say: the order of keys is nobody's promise.
 fn plain(mut message: Value) -> Value {
     for content in message["result"]["content"].as_array_mut().into_iter().flatten() {
-        if let Some(said) = content["text"].as_str().and_then(|text| serde_json::from_str::<Value>(text).ok()) {
+        let json = content["text"].as_str().map(|text| text.strip_prefix("\nRaw result: ").unwrap_or(text));
+        if let Some(said) = json.and_then(|text| serde_json::from_str::<Value>(text).ok()) {
             content["text"] = said;
         }
     }
