@@ -64,20 +64,35 @@ impl OfServer {
                 Err(left) => {
                     let said = format!("I couldn't read “{left}” as an argument. Nothing was called.");
                     let hint = "Write each one as name=value, with quotes around words: text=\"a note\".";
-                    return Some(Interpretation::unclear(format!("{said} {hint}"), Vec::new()));
+                    return Some(Interpretation::unclear(
+                        format!("{said} {hint}"),
+                        vec![self.request(offered, &Map::new())],
+                    ));
                 }
             },
         };
         let given = schema::read(&offered.definition, &Value::Object(given));
         if let Some((unknown, takes)) = schema::unknown(&offered.definition, &given) {
             let said = format!("{} has no argument “{unknown}”. {takes} Nothing was called.", offered.definition.name);
-            return Some(Understood::unclear(said, Vec::new()));
+            let known: Map<String, Value> = given.into_iter().filter(|(name, _)| *name != unknown).collect();
+            return Some(Understood::unclear(said, vec![self.request(offered, &known)]));
         }
         let request = match offered.reads {
             true => UserRequest::Read { tool: offered.registered.to_owned(), arguments: given },
             false => UserRequest::Change { action: offered.registered.to_owned(), params: given },
         };
         Some(Interpretation { is_whole: true, ..request.into() })
+    }
+
+    /// Returns the request that calls a tool with these arguments.
+    fn request(&self, tool: &Offered, given: &Map<String, Value>) -> String {
+        let pair = |(name, value): (&String, &Value)| match schema::text_of(value) {
+            text if text.contains(char::is_whitespace) => format!("{name}=\"{text}\""),
+            text => format!("{name}={text}"),
+        };
+        let pairs: Vec<_> = given.iter().map(pair).collect();
+        let with = if pairs.is_empty() { String::new() } else { format!(" with {}", pairs.join(" ")) };
+        format!("call {} on {}{with}", tool.definition.name, self.server.name)
     }
 
     fn offered(&self, word: &Word) -> Option<&Offered> {
