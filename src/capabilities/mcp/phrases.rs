@@ -64,18 +64,14 @@ impl OfServer {
                 Err(left) => {
                     let said = format!("I couldn't read “{left}” as an argument. Nothing was called.");
                     let hint = "Write each one as name=value, with quotes around words: text=\"a note\".";
-                    return Some(Interpretation::unclear(
-                        format!("{said} {hint}"),
-                        vec![self.request(offered, &Map::new())],
-                    ));
+                    return Some(Interpretation::unclear(format!("{said} {hint}"), self.way_on()));
                 }
             },
         };
         let given = schema::read(&offered.definition, &Value::Object(given));
         if let Some((unknown, takes)) = schema::unknown(&offered.definition, &given) {
             let said = format!("{} has no argument “{unknown}”. {takes} Nothing was called.", offered.definition.name);
-            let known: Map<String, Value> = given.into_iter().filter(|(name, _)| *name != unknown).collect();
-            return Some(Understood::unclear(said, vec![self.request(offered, &known)]));
+            return Some(Understood::unclear(said, self.way_on()));
         }
         let request = match offered.reads {
             true => UserRequest::Read { tool: offered.registered.to_owned(), arguments: given },
@@ -84,15 +80,9 @@ impl OfServer {
         Some(Interpretation { is_whole: true, ..request.into() })
     }
 
-    /// Returns the request that calls a tool with these arguments.
-    fn request(&self, tool: &Offered, given: &Map<String, Value>) -> String {
-        let pair = |(name, value): (&String, &Value)| match schema::text_of(value) {
-            text if text.contains(char::is_whitespace) => format!("{name}=\"{text}\""),
-            text => format!("{name}={text}"),
-        };
-        let pairs: Vec<_> = given.iter().map(pair).collect();
-        let with = if pairs.is_empty() { String::new() } else { format!(" with {}", pairs.join(" ")) };
-        format!("call {} on {}{with}", tool.definition.name, self.server.name)
+    /// Returns the request that shows what there is: a way on from a call that cannot be read.
+    fn way_on(&self) -> Vec<String> {
+        vec![format!("list the tools of {}", self.server.name)]
     }
 
     fn offered(&self, word: &Word) -> Option<&Offered> {
