@@ -275,7 +275,7 @@ impl Batches for Calls {
                 }
                 self.look(record, &running, repeated).await
             }
-            None if record.progress.is_none() && !interrupted || again && !interrupted => {
+            None if !interrupted && (record.progress.is_none() || again) => {
                 let running = self.begin(record);
                 self.look(record, &running, repeated).await
             }

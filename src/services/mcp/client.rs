@@ -113,8 +113,8 @@ impl McpClient {
         let mut order = Vec::new();
         let mut cursor: Option<String> = None;
         for _ in 0..PAGES {
-            let mut request = ListToolsRequest::default();
-            request.params = Some(PaginatedRequestParams::default().with_cursor(cursor.take()));
+            let page = PaginatedRequestParams::default().with_cursor(cursor.take());
+            let request = ListToolsRequest::with_param(page);
             let answer = self.read(ClientRequest::ListToolsRequest(request)).await?;
             let ServerResult::ListToolsResult(page) = answer else { return Err(unreadable()) };
             for tool in &page.tools {
