@@ -133,7 +133,12 @@ impl StandIn {
         let mcp = self.mcp.iter().flat_map(|mcp| {
             [("COUNTERSIGN__MCP__NOTES__URL", mcp.url()), ("COUNTERSIGN__MCP__NOTES__TOOLS", tools.clone())]
         });
-        std::iter::once(("UPGRADE_API_URL", self.upgrade.url())).chain(key).chain(bridge).chain([models]).chain(mcp).collect()
+        std::iter::once(("UPGRADE_API_URL", self.upgrade.url()))
+            .chain(key)
+            .chain(bridge)
+            .chain([models])
+            .chain(mcp)
+            .collect()
     }
 
     /// Ends it and saves its data.

@@ -71,7 +71,7 @@ impl OfServer {
         let given = schema::read(&offered.definition, &Value::Object(given));
         if let Some((unknown, takes)) = schema::unknown(&offered.definition, &given) {
             let said = format!("{} has no argument “{unknown}”. {takes} Nothing was called.", offered.definition.name);
-            return Some(Understood::unclear(said, self.way_on()));
+            return Some(Interpretation::unclear(said, self.way_on()));
         }
         let request = match offered.reads {
             true => UserRequest::Read { tool: offered.registered.to_owned(), arguments: given },

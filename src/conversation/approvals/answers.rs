@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::{
     clicks::Click,
-    forms::Submitted,
+    forms::FormOutcome,
     inbox::{Approvals, InboxAnswer},
     policy, replies,
 };
@@ -52,7 +52,7 @@ impl Approvals {
             intro: Some(&intro),
         };
         Ok(match self.slack.open_view(trigger, &form::draw(&form, &frame)).await {
-            Ok(_) => InboxAnswer::Nothing,
+            Ok(_) => InboxAnswer::NoAnswer,
             Err(error) => {
                 tracing::warn!(error = countersign_core::cause::chain(&error), "A window was not opened");
                 InboxAnswer::Refused(replies::not_opened())
@@ -71,7 +71,7 @@ impl Approvals {
         Ok(match self.may_answer(record, &click.by, in_channel).await {
             Err(told) => InboxAnswer::Refused(told),
             Ok(()) => match self.give(record, &click.by, action, None).await? {
-                Ok(()) => InboxAnswer::Redrawn { thread: record.thread.clone(), told: replies::answered(action) },
+                Ok(()) => InboxAnswer::Redrawn { thread: record.thread.clone(), reply: replies::answered(action) },
                 Err(told) => InboxAnswer::Refused(told),
             },
         })
@@ -82,12 +82,14 @@ impl Approvals {
     /// # Errors
     ///
     /// If the store does not answer: nothing is acknowledged, and Slack delivers it again.
-    pub async fn on_answer(&self, view: &View, by: &UserId) -> Result<Submitted, Error> {
+    pub async fn on_answer(&self, view: &View, by: &UserId) -> Result<FormOutcome, Error> {
         let record = match ApprovalId::try_from(view.private_metadata.clone()) {
             Ok(approval) => self.store.action_by_approval(&approval).await?,
             Err(_) => None,
         };
-        let say = |reply: &Reply| Ok(Submitted::Stays(modals::instead(&modals::saying("Nothing was sent", reply))));
+        let say = |reply: &Reply| {
+            Ok(FormOutcome::Stays(modals::replacement(&modals::message_window("Nothing was sent", reply))))
+        };
         let Some(record) = record else { return say(&replies::not_known()) };
         if let Err(told) = self.may_answer(&record, by, true).await {
             return say(&told);
@@ -98,14 +100,14 @@ impl Approvals {
         };
         let content = match form.fill_all(&form::read(&form, view)) {
             Ok(content) => content,
-            Err(wrong) => return Ok(Submitted::Stays(form::errors(&form, wrong))),
+            Err(wrong) => return Ok(FormOutcome::Stays(form::errors(&form, wrong))),
         };
         let wrong = batches.wrong_answer(&record, &content);
         if !wrong.is_empty() {
-            return Ok(Submitted::Stays(form::errors(&form, wrong)));
+            return Ok(FormOutcome::Stays(form::errors(&form, wrong)));
         }
         match self.give(&record, by, "accept", Some(content)).await? {
-            Ok(()) => Ok(Submitted::Closed(InboxAnswer::Passed(record.thread))),
+            Ok(()) => Ok(FormOutcome::Closed(InboxAnswer::PassedOn(record.thread))),
             Err(told) => say(&told),
         }
     }
