@@ -172,16 +172,11 @@ impl Bot {
         let approvals = config.approvals.clone();
         let policy_for: PolicyFor = Arc::new(move |matter| policy::policy_for(&approvals, matter));
         let actions = registry.actions.clone();
+        let blobs = Arc::new(dependencies::StoreBlobCache(store.clone()));
         let engine = Engine::new(engine::EngineDeps {
             actions: actions.clone(),
-            graph: chat_graph(
-                model,
-                rules,
-                registry.clone(),
-                Arc::new(dependencies::StoreBlobCache(store.clone())),
-                PlanSettings::from(&config.plans),
-            )
-            .context("the chat graph is not sound")?,
+            graph: chat_graph(model, rules, registry.clone(), blobs, PlanSettings::from(&config.plans))
+                .context("the chat graph is not sound")?,
             store: store.clone(),
             clock: clock.clone(),
             policy_for: policy_for.clone(),

@@ -176,7 +176,8 @@ pub fn groups_named(config: &Config) -> Vec<String> {
 /// Returns the settings as people are shown them.
 pub fn shown_settings(config: &Config, registry: &Registry) -> Settings {
     let within = |scope: &Scope| {
-        let told = registry.actions.iter().map(|(name, kind)| {
+        let shown = registry.actions.iter().filter(|(_, kind)| !kind.is_personal());
+        let told = shown.map(|(name, kind)| {
             let policy = |irreversible| {
                 policy::policy_for(&config.approvals, &PolicyInput { action: name, irreversible, scope })
             };

@@ -19,6 +19,7 @@ pub const MODULES: &[&str] = &[
     "ids",
     "model",
     "permit",
+    "planner",
     "playground",
     "private_file",
     "reply",

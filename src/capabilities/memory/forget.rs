@@ -42,6 +42,10 @@ impl ActionKind for Forget {
         "Deletes notes about the person who asks, which they asked to be remembered before."
     }
 
+    fn is_personal(&self) -> bool {
+        true
+    }
+
     fn schema(&self) -> Value {
         parameters::schema::<ForgetParameters>()
     }

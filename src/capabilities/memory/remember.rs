@@ -43,6 +43,10 @@ impl ActionKind for Remember {
          message that it should be remembered."
     }
 
+    fn is_personal(&self) -> bool {
+        true
+    }
+
     fn schema(&self) -> Value {
         parameters::schema::<RememberParameters>()
     }

@@ -82,6 +82,10 @@ impl ActionKind for CarryOutPlan {
          of several requests first."
     }
 
+    fn is_personal(&self) -> bool {
+        true
+    }
+
     fn schema(&self) -> Value {
         parameters::schema::<PlanParameters>()
     }

@@ -127,6 +127,11 @@ pub trait ActionKind: Send + Sync {
         false
     }
 
+    /// Returns true if it concerns nobody but the person who asks, who then decides alone, whatever the settings say.
+    fn is_personal(&self) -> bool {
+        false
+    }
+
     /// Returns the form in which a person changes these parameters, or gives them from nothing (`{}`). It may read the
     /// choices from the system. `None`: there is nothing that a form could change.
     async fn form(&self, parameters: &Value) -> Option<Form> {

@@ -30,7 +30,7 @@ async fn a_plan_with_a_deletion_is_shown_first() {
     thread.clicks("ana", "Start").await;
     assert_holds(&thread.heard(), &["Started with 2 steps.", "*Stop “Lesson Video Hints”?*", "Step 1 of 2."]);
     thread.clicks("bo", "Stop experiment").await;
-    assert_holds(&thread.heard(), &["Next: delete it", "*Delete “Lesson Video Hints”?*", "Step 2 of 2."]);
+    assert_holds(&thread.heard(), &["Next: delete it", "*PERMANENTLY DELETE “Lesson Video Hints”?*", "Step 2 of 2."]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -300,7 +300,7 @@ async fn each_fault_of_the_bridge_has_a_sentence_and_a_refusal_is_not_repeated()
 async fn a_read_is_repeated_while_the_bridge_is_away_and_no_longer() {
     let (bot, bridge) = bot_with(Version::V05).await;
     let mut thread = loads(&bot, "demo").await;
-    bridge.fail_next_on("get_parameter_value", Fault::Status(503));
+    bridge.fail_next_on("get_parameter_value", Fault::Proxy(503));
     thread.says("ana", "what is the dose?").await;
     assert_snapshot!(thread.heard(), @"`Dose` in *demo* is 100 mg.");
     bridge.is_down(true);
