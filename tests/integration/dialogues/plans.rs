@@ -60,27 +60,24 @@ async fn a_person_may_ask_to_see_the_plan_and_drop_a_step() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_step_is_done_only_if_its_condition_holds() {
     let bot = TestBot::start().await;
-    let said = "test the balance of Lesson Video Hints with 60 users, and only if it is even, stop it";
+    let said = "test the balance of Lesson Video Hints with 60 users, and only if enrolled is at least 60, stop it";
     let mut thread = bot.user("ana").says(said).await;
-    assert_holds(&thread.heard(), &["Step 1 of 2. When it is done: only if it is even, stop it."]);
+    assert_holds(&thread.heard(), &["Step 1 of 2. When it is done: only if enrolled is at least 60, stop it."]);
     thread.clicks("bo", "Enrol test users").await;
-    assert_holds(
-        &thread.heard(),
-        &["Since it fits the weights (p = ", "I go on: stop it", "*Stop “Lesson Video Hints”?*"],
-    );
+    assert_holds(&thread.heard(), &["Since enrolled is 60, I go on: stop it", "*Stop “Lesson Video Hints”?*"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_condition_that_does_not_hold_ends_the_plan() {
     let bot = TestBot::start().await;
-    let said = "test the balance of Lesson Video Hints with 60 users, and only if it is not even, stop it";
+    let said = "test the balance of Lesson Video Hints with 60 users, and only if enrolled is above 60, stop it";
     let mut thread = bot.user("ana").says(said).await;
     thread.heard();
     thread.clicks("bo", "Enrol test users").await;
     let heard = thread.heard();
     assert_holds(
         &heard,
-        &["I stop here, since it fits the weights", "I did not go on to: only if it is not even, stop it."],
+        &["I stop here, since enrolled is 60.", "I did not go on to: only if enrolled is above 60, stop it."],
     );
 }
 
