@@ -353,7 +353,7 @@ impl Rounds {
         match state.turn.change.clone() {
             Some(change) if complete || stopped => {
                 let said = if has_language_model { state.turn.said.clone() } else { String::new() };
-                self.prepare(state, change, usage, &reader, &said).await
+                Box::pin(self.prepare(state, change, usage, &reader, &said)).await
             }
             _ if stopped || answered => Step::go(state, Respond::NAME).cost(usage.total()),
             _ => Step::go(state, Gather::NAME).cost(usage.total()),
@@ -405,7 +405,8 @@ impl Rounds {
             }
             Err(PrepareError::Refusal(Refusal::Missing(missing))) => match missing.first() {
                 Some(first) => {
-                    if let Some((value, note)) = notes::value_of(&self.registry, &state, &change, first).await {
+                    if let Some((value, note)) = Box::pin(notes::value_of(&self.registry, &state, &change, first)).await
+                    {
                         let mut completed = change;
                         completed.params.insert(first.name.clone(), value.into());
                         state.turn.from_notes.push(note);

@@ -187,7 +187,8 @@ async fn tools_are_read_again_once_the_server_says_that_they_changed() {
 async fn progress_is_told_and_keeps_a_call_waiting() {
     let server = SandboxMcp::start(Options::default()).await.unwrap();
     let client = client_of(&server);
-    let seen: Arc<Mutex<Vec<(f64, Option<f64>)>>> = Arc::default();
+    type Progress = (f64, Option<f64>);
+    let seen: Arc<Mutex<Vec<Progress>>> = Arc::default();
     let told = seen.clone();
     let call = Call {
         watch: Some(Arc::new(move |progress| told.lock().unwrap().push((progress.done, progress.total)))),
