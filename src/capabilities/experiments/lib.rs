@@ -2,7 +2,7 @@
 //!
 //! [`tools`] and [`context_tools`] read at any time, [`knowledge`] needs no access to the platform; each file in
 //! [`actions`] is one change that a person approves. All find experiments by name through [`lookup`] and [`access`].
-//! [`rules`] is the table of status changes, which the platform does not enforce, [`non_blank`] the forms in which people
+//! [`rules`] is the table of status changes, which the platform does not enforce, [`inputs`] the forms in which people
 //! give parameters, [`listing`] the filter and order of a list, [`families`] the groups that a language model is
 //! offered, [`summary`] an experiment in few words, [`setup`] the rest of it, [`testing`] tries a running one with
 //! simulated participants, and [`replies`] holds every sentence. None of it knows Slack, a language model or the

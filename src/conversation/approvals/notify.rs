@@ -5,7 +5,7 @@
 //! the record notes who was messaged. All of that is one write, so a crash neither loses nor repeats a message. When
 //! the card is decided, the same slots are filled anew, which edits the messages.
 //!
-//! [`Interaction::NotifyApprovers`]: crate::runtime::interaction::Interaction::Tell
+//! [`Interaction::NotifyApprovers`]: crate::runtime::interaction::Interaction::NotifyApprovers
 
 use std::sync::Arc;
 

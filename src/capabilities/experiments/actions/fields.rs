@@ -1,4 +1,4 @@
-//! The fields that an update can change, each with its present value and its new one. [`super::written`] writes them
+//! The fields that an update can change, each with its present value and its new one. [`super::apply_changes`] writes them
 //! into the whole object.
 //!
 //! Fields are compared as plain values, in one form before the change, after it, and when it is read back.
