@@ -232,7 +232,10 @@ fn registry() -> Registry {
 
 /// Returns the settings of the largest capability, as they are without any.
 pub(crate) fn settings() -> Upgrade {
-    let additions = Additions { sections: &[SECTION], measures: &[] };
+    let additions = Additions {
+        sections: &[SECTION, countersign_simulation::settings::SECTION, countersign_mcp::settings::SECTION],
+        measures: &[],
+    };
     Config::load(None, &Default::default(), &additions).unwrap().sections.get::<Upgrade>().clone()
 }
 
