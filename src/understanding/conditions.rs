@@ -52,7 +52,7 @@ fn before(request: &str) -> Option<Conditional<'_>> {
     let opening = OPENINGS.iter().find(|opening| lower.starts_with(*opening))?;
     let dividers = [", then ", ": ", ", ", " then "];
     let places = dividers.iter().filter_map(|divider| Some((lower[opening.len()..].find(divider)?, divider.len())));
-    let (place, length) = places.min()?;
+    let (place, length) = places.min_by_key(|(place, length)| (*place, std::cmp::Reverse(*length)))?;
     let (start, end) = (opening.len(), opening.len() + place);
     divided(&request[start..end], &request[end + length..])
 }

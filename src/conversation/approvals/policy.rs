@@ -313,7 +313,10 @@ mod tests {
     use countersign_graph::action::Scope;
 
     fn settings() -> Approvals {
-        let additions = Additions { sections: &[SECTION], measures: &[] };
+        let additions = Additions {
+            sections: &[SECTION, countersign_simulation::settings::SECTION, countersign_mcp::settings::SECTION],
+            measures: &[],
+        };
         Config::load(None, &Default::default(), &additions).unwrap().approvals
     }
 
