@@ -160,13 +160,15 @@ impl AgentState {
         let ahead: Vec<String> = ahead.collect();
         self.turn.said = first;
         let plans_created = self.drop_plan().map_or(0, |plan| plan.control.plans_created);
+        let mut control = Control { plans_created, started_at: now, ..Control::default() };
+        control.plan_created();
         self.plans.push(Plan {
             turn: self.turn.number,
             step_counter: 1,
             total_steps: 1 + ahead.len(),
             ahead,
             left_out: steps.len().saturating_sub(MAX_STEPS),
-            control: Control { plans_created: plans_created + 1, started_at: now, ..Control::default() },
+            control,
             ..Plan::default()
         });
         let over = self.plans.len().saturating_sub(MAX_PLANS);

@@ -35,12 +35,6 @@ impl Control {
         self.succeeded();
     }
 
-    /// Counts a classification that an error asked for.
-    pub fn reclassified(&mut self) {
-        self.reclassifications += 1;
-        self.succeeded();
-    }
-
     /// Notes a success: the failures before it no longer count.
     pub fn succeeded(&mut self) {
         self.failures = 0;
@@ -59,7 +53,7 @@ impl Control {
     }
 
     /// Stops the turn if it has taken longer than the limits allow; returns the limit that was reached.
-    pub fn obey(&mut self, limits: &Limits, now: Timestamp) -> Option<Reached> {
+    pub fn enforce(&mut self, limits: &Limits, now: Timestamp) -> Option<Reached> {
         let reached = if now.since(self.started_at) >= limits.run_time {
             Reached::RunTime(limits.run_time)
         } else if self.nodes >= limits.nodes {

@@ -69,6 +69,18 @@ struct Connection {
     through: Option<Intercept>,
 }
 
+/// A connected request of which no byte has left.
+struct Departure {
+    io: Box<dyn Io>,
+    request: Request<Full<Bytes>>,
+    leaving: Arc<Leaving>,
+}
+
+/// Returns the error for a request of which nothing was sent.
+fn not_sent(leaving: &Leaving, reason: String) -> Lost {
+    if leaving.was_refused() { Lost::RunOut } else { Lost::NotSent { reason } }
+}
+
 /// An answer whose body is still arriving. Dropping it closes its connection.
 #[derive(Debug)]
 pub struct Opened {
@@ -151,20 +163,10 @@ impl Changes {
 
     async fn send_unnoted(&self, request: reqwest::Request, permit: &Permit) -> Result<Answer, Lost> {
         let begun = Instant::now();
-        let leaving = Leaving::under(permit.clone());
-        permit.check().map_err(|_| Lost::RunOut)?;
-        let not_sent = |reason: String| if leaving.was_refused() { Lost::RunOut } else { Lost::NotSent { reason } };
-
-        let uri: Uri = request.url().as_str().parse().map_err(|_| not_sent("no address".to_owned()))?;
-        let connection = match timeout(self.timeout / 2, self.connect(&uri, &leaving)).await {
-            Ok(Ok(connection)) => connection,
-            Ok(Err(error)) => return Err(not_sent(describe(&*error))),
-            Err(_) => return Err(not_sent("no connection in time".to_owned())),
-        };
-        let request = to_wire(request, &uri, connection.through.as_ref());
+        let Departure { io, request, leaving } = self.depart(request, permit).await?;
         let before = leaving.bytes();
         let left = self.timeout.saturating_sub(begun.elapsed());
-        let error = match timeout(left, self.exchange(connection.io, request)).await {
+        let error = match timeout(left, self.exchange(io, request)).await {
             Ok(Ok(answer)) => return Ok(answer),
             Ok(Err(error)) => Some(error),
             Err(_) => None,
@@ -174,7 +176,7 @@ impl Changes {
         }
         let reason = error.as_deref().map_or_else(|| "no answer in time".to_owned(), |error| describe(error));
         match leaving.bytes() == before {
-            true => Err(not_sent(reason)),
+            true => Err(not_sent(&leaving, reason)),
             false => Err(Lost::NoAnswer { reason, timed_out: error.is_none() }),
         }
     }
@@ -191,19 +193,10 @@ impl Changes {
     /// Dropping the future, or the answer, closes the connection; unsent bytes are never sent.
     pub async fn open(&self, request: RequestBuilder, permit: &Permit) -> Result<Opened, Lost> {
         let request = request.build().map_err(|error| Lost::NotSent { reason: describe(&error.without_url()) })?;
-        let leaving = Leaving::under(permit.clone());
-        permit.check().map_err(|_| Lost::RunOut)?;
-        let not_sent = |reason: String| if leaving.was_refused() { Lost::RunOut } else { Lost::NotSent { reason } };
-        let uri: Uri = request.url().as_str().parse().map_err(|_| not_sent("no address".to_owned()))?;
-        let connection = match timeout(self.timeout / 2, self.connect(&uri, &leaving)).await {
-            Ok(Ok(connection)) => connection,
-            Ok(Err(error)) => return Err(not_sent(describe(&*error))),
-            Err(_) => return Err(not_sent("no connection in time".to_owned())),
-        };
-        let request = to_wire(request, &uri, connection.through.as_ref());
+        let Departure { io, request, leaving } = self.depart(request, permit).await?;
         let before = leaving.bytes();
         let begun = async {
-            let (mut sender, driven) = http1::handshake::<_, Full<Bytes>>(connection.io).await?;
+            let (mut sender, driven) = http1::handshake::<_, Full<Bytes>>(io).await?;
             let driver = Driver(tokio::spawn(async { drop(driven.await) }).abort_handle());
             Ok::<_, hyper::Error>((sender.send_request(request).await?.into_parts(), driver))
         };
@@ -214,9 +207,22 @@ impl Changes {
         };
         let reason = error.as_ref().map_or_else(|| "no answer in time".to_owned(), |error| describe(error));
         match leaving.bytes() == before {
-            true => Err(not_sent(reason)),
+            true => Err(not_sent(&leaving, reason)),
             false => Err(Lost::NoAnswer { reason, timed_out: error.is_none() }),
         }
+    }
+
+    /// Connects for a request under a permit; none of the request has left yet.
+    async fn depart(&self, request: reqwest::Request, permit: &Permit) -> Result<Departure, Lost> {
+        let leaving = Leaving::under(permit.clone());
+        permit.check().map_err(|_| Lost::RunOut)?;
+        let uri: Uri = request.url().as_str().parse().map_err(|_| not_sent(&leaving, "no address".to_owned()))?;
+        let Connection { io, through } = match timeout(self.timeout / 2, self.connect(&uri, &leaving)).await {
+            Ok(Ok(connection)) => connection,
+            Ok(Err(error)) => return Err(not_sent(&leaving, describe(&*error))),
+            Err(_) => return Err(not_sent(&leaving, "no connection in time".to_owned())),
+        };
+        Ok(Departure { io, request: to_wire(request, &uri, through.as_ref()), leaving })
     }
 
     async fn connect(&self, to: &Uri, leaving: &Arc<Leaving>) -> Result<Connection, BoxError> {

@@ -1,4 +1,4 @@
-//! What follows a step of a plan: the next one, the same one again, or the end of the plan.
+//! The continuation of a plan after a step: the next step, the same one again, or the end.
 //!
 //! The decision is that of [`countersign_planner::routing::next`], on counters that stand in the plan. A wait before
 //! another attempt is the engine's: the thread is free meanwhile, and a “stop” is heard.
@@ -55,7 +55,7 @@ impl CarryOn {
         let limits = &self.settings.limits;
         let Some(plan) = state.plan_mut() else { return end(state, reply, usage) };
         if !plan.ahead.is_empty()
-            && let Some(reached) = plan.control.obey(limits, now)
+            && let Some(reached) = plan.control.enforce(limits, now)
         {
             return close(state, replies::limit_reached(reply, &reached), usage);
         }
@@ -117,7 +117,7 @@ impl CarryOn {
             cause: kind,
             retry: RetryPolicy::OF_CAPABILITY,
         });
-        plan.control.obey(limits, now);
+        plan.control.enforce(limits, now);
         match plan.route(limits) {
             Next::Again { after, .. } => {
                 state.repeat_step(now);

@@ -10,10 +10,10 @@ use countersign_mcp_client::ToolDefinition;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-/// The number of differences that are told.
+/// The maximum number of differences that are listed.
 const TOLD: usize = 4;
 
-/// The longest value that is told, in characters.
+/// The longest value that is shown, in characters.
 const LONGEST: usize = 120;
 
 /// The definitions that were accepted, by the names of the tools.

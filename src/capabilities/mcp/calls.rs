@@ -37,7 +37,7 @@ pub(crate) struct Running {
     stop: CancellationToken,
 }
 
-/// What is called, and how.
+/// A tool call: the tool, its arguments, and its limits.
 pub(crate) struct Made {
     pub(crate) client: Arc<McpClient>,
     pub(crate) tool: String,

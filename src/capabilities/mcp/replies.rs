@@ -11,7 +11,7 @@ use super::{
     server::{Offered, Server, Unusable, words},
 };
 
-/// The longest answer that is told in a sentence, in characters.
+/// The longest answer that fits in a sentence, in characters.
 const SENTENCE: usize = 200;
 
 /// Returns the reason why a tool cannot be called now, with its kind and a hint.

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::server::words;
 
-/// The number of mistakes that are told at once.
+/// The maximum number of mistakes that are listed at once.
 const TOLD: usize = 3;
 
 /// One argument of a tool.

@@ -263,7 +263,7 @@ impl Batches for CompareValues {
         match (&sweep.job, comparison.values.get(sweep.points.len())) {
             (Some(job), _) => self.goes_on(record, &comparison, sweep.clone(), job, &confirmed).await,
             (None, Some(value)) => self.begins(record, &comparison, sweep, *value, &confirmed, interrupted).await,
-            (None, None) => self.ends(record, &comparison, sweep, &confirmed, interrupted).await,
+            (None, None) => self.ends(record, &comparison, sweep, &confirmed).await,
         }
     }
 
@@ -368,15 +368,8 @@ impl CompareValues {
         }
     }
 
-    /// Sets the parameter back, and ends.
-    async fn ends(
-        &self,
-        record: &ActionRecord,
-        comparison: &Comparison,
-        sweep: Sweep,
-        confirmed: &Confirmed,
-        interrupted: bool,
-    ) -> Batch {
+    /// Sets the parameter back, and ends. Setting it back twice is as good as once.
+    async fn ends(&self, record: &ActionRecord, comparison: &Comparison, sweep: Sweep, confirmed: &Confirmed) -> Batch {
         let deps = &self.0;
         let worked = sweep.points.iter().filter(|point| point.metric.is_some()).count();
         let back = quantity(comparison.before, comparison.unit.as_deref());
@@ -393,7 +386,6 @@ impl CompareValues {
             }
             Err(error) => text.plain(format!(". It could not be set back to {back}: {}", errors::fact(&error))),
         };
-        let _ = interrupted; // setting it back twice is as good as once
         let result = json!({ "simulation": comparison.simulation, "points": sweep.points });
         Batch::Ended(Outcome::Done { result, summary: text })
     }

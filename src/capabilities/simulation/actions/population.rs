@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 use super::{
     approved, fact, file_of, in_flight, run,
-    running::{self, Found, Going},
+    running::{self, Going},
     stored,
 };
 use crate::{
@@ -158,29 +158,13 @@ impl Batches for RunPopulation {
         let Going { job, cancelled } = running::going(record);
         let Some(job) = job else {
             return match deps.client.run_population(&run, record.id.as_str(), &confirmed).await {
-                Ok(job) => {
-                    let now = deps.client.clock().now();
-                    deps.memory.started(&job.id, &run.simulation, now);
-                    let going = Going { job: Some(job.id.clone()), cancelled: false };
-                    let progress = running::progress(going, 0, 1, running::note(job.status, now));
-                    Batch::Waits(progress, running::awaited(&job.id, run.limit_s))
-                }
+                Ok(job) => running::handed_in(deps, &job, &run.simulation, run.limit_s),
                 Err(error) => running::not_handed_in(deps, record, &run.simulation, interrupted, &error),
             };
         };
-        let going = |cancelled| Going { job: Some(job.clone()), cancelled };
-        match running::found(deps, record, &job, cancelled).await {
-            Found::Ended(ended) => Batch::Ended(self.ended(&run.simulation, &ended).await),
-            Found::ToBeStopped => {
-                running::cancel(deps, record, &job).await;
-                Batch::Made(running::progress(going(true), 0, 1, Text::from("being canceled")))
-            }
-            found @ (Found::GoesOn(_) | Found::Unknown) => {
-                let status = if let Found::GoesOn(status) = found { status } else { JobStatus::Running };
-                let since = record.progress_at.unwrap_or_else(|| deps.client.clock().now());
-                let progress = running::progress(going(cancelled), 0, 1, running::note(status, since));
-                Batch::Waits(progress, running::awaited(&job, run.limit_s))
-            }
+        match running::follow(deps, record, &job, cancelled, run.limit_s).await {
+            Ok(ended) => Batch::Ended(self.ended(&run.simulation, &ended).await),
+            Err(batch) => batch,
         }
     }
 

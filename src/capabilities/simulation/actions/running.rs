@@ -95,6 +95,36 @@ pub async fn cancel(deps: &Deps, record: &ActionRecord, job: &str) {
     }
 }
 
+/// Returns the batch of an action that waits for the job it has just handed in.
+pub fn handed_in(deps: &Deps, job: &Job, simulation: &str, limit_s: u64) -> Batch {
+    let now = deps.client.clock().now();
+    deps.memory.started(&job.id, simulation, now);
+    let going = Going { job: Some(job.id.clone()), cancelled: false };
+    Batch::Waits(progress(going, 0, 1, note(job.status, now)), awaited(&job.id, limit_s))
+}
+
+/// Follows the one job of an action. Returns it once it has ended, or the batch to go on with.
+pub async fn follow(
+    deps: &Deps,
+    record: &ActionRecord,
+    job: &str,
+    cancelled: bool,
+    limit_s: u64,
+) -> Result<Job, Batch> {
+    let going = |cancelled| Going { job: Some(job.to_owned()), cancelled };
+    let status = match found(deps, record, job, cancelled).await {
+        Found::Ended(ended) => return Ok(ended),
+        Found::ToBeStopped => {
+            cancel(deps, record, job).await;
+            return Err(Batch::Made(progress(going(true), 0, 1, Text::from("being canceled"))));
+        }
+        Found::GoesOn(status) => status,
+        Found::Unknown => JobStatus::Running,
+    };
+    let since = record.progress_at.unwrap_or_else(|| deps.client.clock().now());
+    Err(Batch::Waits(progress(going(cancelled), 0, 1, note(status, since)), awaited(job, limit_s)))
+}
+
 /// Returns the end of a batch whose run could not be handed in.
 pub fn not_handed_in(deps: &Deps, record: &ActionRecord, simulation: &str, interrupted: bool, error: &Error) -> Batch {
     let now = deps.client.clock().now();
