@@ -13,6 +13,7 @@ pub mod facts;
 mod family;
 pub mod moment;
 pub mod parameters;
+pub mod picture;
 mod registry;
 
 use std::{sync::Arc, time::Duration};

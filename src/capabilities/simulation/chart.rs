@@ -2,23 +2,13 @@
 //!
 //! A picture has its own light paper, so it reads the same in dark mode. Every axis says what it shows and in which unit.
 
-use std::sync::Once;
-
-use plotters::{
-    coord::Shift,
-    prelude::*,
-    style::{
-        FontStyle, register_font,
-        text_anchor::{HPos, Pos, VPos},
-    },
-};
+use countersign_capabilities::picture::{self, FONT, INK, write};
+use plotters::{prelude::*, style::text_anchor::HPos};
 
 use super::{curve::Curve, units::number};
 
 const WIDTH: u32 = 960;
 const HEIGHT: u32 = 560;
-const FONT: &str = "simulation-chart";
-const INK: RGBColor = RGBColor(29, 28, 38);
 const MUTED: RGBColor = RGBColor(98, 100, 115);
 const GRID: RGBColor = RGBColor(226, 227, 233);
 /// Colours that people with any kind of colour vision can tell apart on white.
@@ -33,9 +23,6 @@ const COLORS: &[RGBColor] = &[
 /// The most names in a legend.
 const LEGEND: usize = 12;
 
-type Area<'a> = DrawingArea<BitMapBackend<'a>, Shift>;
-type Drawn = Result<(), Box<dyn std::error::Error>>;
-
 /// A bar of a sensitivity chart: the change of a figure in percent for a parameter that goes down and up.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bar {
@@ -45,24 +32,6 @@ pub struct Bar {
     pub down: f64,
     /// The change for the upper value.
     pub up: f64,
-}
-
-fn fonts() {
-    static FONTS: Once = Once::new();
-    FONTS.call_once(|| {
-        register_font(FONT, FontStyle::Normal, include_bytes!("font/inter.ttf")).ok();
-    });
-}
-
-fn drawn(height: u32, paint: impl FnOnce(&Area<'_>) -> Drawn) -> anyhow::Result<Vec<u8>> {
-    fonts();
-    let mut pixels = vec![255; (WIDTH * height * 3) as usize];
-    {
-        let area = BitMapBackend::with_buffer(&mut pixels, (WIDTH, height)).into_drawing_area();
-        paint(&area).map_err(|error| anyhow::anyhow!("cannot draw a chart: {error}"))?;
-        area.present().map_err(|error| anyhow::anyhow!("cannot draw a chart: {error}"))?;
-    }
-    encode(&pixels, height)
 }
 
 /// Draws curves of concentrations over time.
@@ -85,7 +54,7 @@ pub fn curves(title: &str, curves: &[Curve]) -> anyhow::Result<Vec<u8>> {
     } else {
         "Value".to_owned()
     };
-    drawn(HEIGHT, |area| {
+    picture::draw((WIDTH, HEIGHT), |area| {
         write(area, &shortened(title, 70), (28, 34), 25.0, INK, HPos::Left)?;
         let mut chart = ChartBuilder::on(area)
             .margin(18)
@@ -140,7 +109,7 @@ pub fn tornado(title: &str, figure: &str, percent: f64, bars: &[Bar]) -> anyhow:
     let (left, right) = (300_i32, i32::try_from(WIDTH)? - 90);
     let middle = (left + right) / 2;
     let x = |value: f64| middle + (f64::from(right - middle) * (value / most).clamp(-1.0, 1.0)).round() as i32;
-    drawn(height, |area| {
+    picture::draw((WIDTH, height), |area| {
         write(area, &shortened(title, 70), (28, 34), 25.0, INK, HPos::Left)?;
         let foot = i32::try_from(height)? - 84;
         area.draw(&PathElement::new(vec![(middle, 68), (middle, foot)], MUTED.stroke_width(2)))?;
@@ -171,29 +140,12 @@ pub fn tornado(title: &str, figure: &str, percent: f64, bars: &[Bar]) -> anyhow:
     })
 }
 
-fn write(area: &Area<'_>, text: &str, at: (i32, i32), size: f64, colour: RGBColor, side: HPos) -> Drawn {
-    let style = (FONT, size).into_font().color(&colour).pos(Pos::new(side, VPos::Center));
-    area.draw(&Text::new(text.to_owned(), at, style))?;
-    Ok(())
-}
-
 fn shortened(name: &str, most: usize) -> String {
     match name.chars().count() > most {
         false => name.to_owned(),
         // The end of a path says more than its beginning.
         true => std::iter::once('…').chain(name.chars().skip(name.chars().count() - most + 1)).collect(),
     }
-}
-
-fn encode(pixels: &[u8], height: u32) -> anyhow::Result<Vec<u8>> {
-    let mut png = Vec::new();
-    let mut encoder = png::Encoder::new(&mut png, WIDTH, height);
-    encoder.set_color(png::ColorType::Rgb);
-    encoder.set_depth(png::BitDepth::Eight);
-    let mut writer = encoder.write_header()?;
-    writer.write_image_data(pixels)?;
-    writer.finish()?;
-    Ok(png)
 }
 
 #[cfg(test)]

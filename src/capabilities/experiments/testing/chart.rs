@@ -1,15 +1,7 @@
 //! A bar chart of counts beside their expected values, as PNG.
 
-use std::sync::Once;
-
-use plotters::{
-    coord::Shift,
-    prelude::*,
-    style::{
-        FontStyle, register_font,
-        text_anchor::{HPos, Pos, VPos},
-    },
-};
+use countersign_capabilities::picture::{self, Area, Drawn, INK, write};
+use plotters::{prelude::*, style::text_anchor::HPos};
 
 const WIDTH: u32 = 720;
 const ROW: u32 = 64;
@@ -17,11 +9,9 @@ const TOP: u32 = 84;
 const BOTTOM: u32 = 60;
 const LEFT: i32 = 210;
 const RIGHT: i32 = 100;
-const FONT: &str = "chart";
 /// The longest name that fits left of a bar, in characters.
 const MAX_NAME_LENGTH: usize = 18;
 
-const INK: RGBColor = RGBColor(29, 28, 38);
 const MUTED: RGBColor = RGBColor(108, 110, 125);
 const BAR: RGBColor = RGBColor(59, 98, 220);
 const EXPECTED: RGBColor = RGBColor(223, 120, 38);
@@ -43,22 +33,11 @@ pub struct Row {
 ///
 /// Fails if the picture cannot be drawn: nothing in the data can cause that, and the figures are shown without it.
 pub fn draw(title: &str, rows: &[Row]) -> anyhow::Result<Vec<u8>> {
-    static FONTS: Once = Once::new();
-    FONTS.call_once(|| {
-        register_font(FONT, FontStyle::Normal, include_bytes!("font/inter.ttf")).ok();
-    });
     let height = TOP + ROW * u32::try_from(rows.len())? + BOTTOM;
-    let mut pixels = vec![255; (WIDTH * height * 3) as usize];
-    {
-        let area = BitMapBackend::with_buffer(&mut pixels, (WIDTH, height)).into_drawing_area();
-        paint(&area, title, rows).map_err(|error| anyhow::anyhow!("cannot draw a chart: {error}"))?;
-    }
-    encode(&pixels, height)
+    picture::draw((WIDTH, height), |area| paint(area, title, rows))
 }
 
-type Area<'a> = DrawingArea<BitMapBackend<'a>, Shift>;
-
-fn paint(area: &Area<'_>, title: &str, rows: &[Row]) -> Result<(), Box<dyn std::error::Error>> {
+fn paint(area: &Area<'_>, title: &str, rows: &[Row]) -> Drawn {
     let most = rows.iter().map(|row| row.expected.max(row.count as f64)).fold(1.0, f64::max);
     let width = f64::from(i32::try_from(WIDTH)? - LEFT - RIGHT);
     let x = |count: f64| LEFT + (width * count / most).round() as i32;
@@ -78,20 +57,6 @@ fn paint(area: &Area<'_>, title: &str, rows: &[Row]) -> Result<(), Box<dyn std::
     write(area, "enrolled", (LEFT + 24, foot), 19.0, MUTED, HPos::Left)?;
     area.draw(&Rectangle::new([(LEFT + 132, foot - 9), (LEFT + 136, foot + 9)], EXPECTED.filled()))?;
     write(area, "expected by weight", (LEFT + 146, foot), 19.0, MUTED, HPos::Left)?;
-    area.present()?;
-    Ok(())
-}
-
-fn write(
-    area: &Area<'_>,
-    text: &str,
-    at: (i32, i32),
-    size: f64,
-    colour: RGBColor,
-    side: HPos,
-) -> Result<(), Box<dyn std::error::Error>> {
-    let style = (FONT, size).into_font().color(&colour).pos(Pos::new(side, VPos::Center));
-    area.draw(&Text::new(text.to_owned(), at, style))?;
     Ok(())
 }
 
@@ -100,17 +65,6 @@ fn shortened(name: &str) -> String {
         None => name.to_owned(),
         Some(_) => name.chars().take(MAX_NAME_LENGTH - 1).chain(['…']).collect(),
     }
-}
-
-fn encode(pixels: &[u8], height: u32) -> anyhow::Result<Vec<u8>> {
-    let mut png = Vec::new();
-    let mut encoder = png::Encoder::new(&mut png, WIDTH, height);
-    encoder.set_color(png::ColorType::Rgb);
-    encoder.set_depth(png::BitDepth::Eight);
-    let mut writer = encoder.write_header()?;
-    writer.write_image_data(pixels)?;
-    writer.finish()?;
-    Ok(png)
 }
 
 #[cfg(test)]
