@@ -118,24 +118,20 @@ impl Analyze {
     }
 }
 
-/// Returns the rest of a message that asks to see the plan before it begins.
+/// Returns the rest of a message that asks, at its beginning or its end, to see the plan before it begins.
 fn asks_for_plan_first(said: &str) -> Option<String> {
-    const PHRASES: &[&str] = &[
-        "/planning:on",
-        "/planning",
-        "show me the plan first",
-        "let me see the plan first",
-        "show the plan first",
-        "plan first",
-    ];
-    let lower = said.to_ascii_lowercase();
-    let found = PHRASES.iter().find_map(|phrase| Some((lower.find(phrase)?, phrase.len())));
-    let (start, length) = found?;
-    let around = [&said[..start], &said[start + length..]];
+    const PHRASES: &[&str] =
+        &["/planning:on", "/planning", "show me the plan first", "let me see the plan first", "show the plan first"];
     let is_divider = |c: char| c.is_whitespace() || matches!(c, ',' | ';' | ':' | '.' | '-' | '!');
-    let kept = around.map(|part| part.trim_matches(is_divider).trim_end_matches(" and").trim_end_matches(" but"));
-    let kept: Vec<&str> = kept.into_iter().filter(|part| !part.is_empty()).collect();
-    (!kept.is_empty()).then(|| kept.join(", "))
+    let said = said.trim_matches(is_divider);
+    let lower = said.to_ascii_lowercase();
+    let rest = PHRASES.iter().find_map(|phrase| match (lower.strip_prefix(phrase), lower.strip_suffix(phrase)) {
+        (Some(_), _) => Some(&said[phrase.len()..]),
+        (None, Some(before)) => Some(&said[..before.len()]),
+        (None, None) => None,
+    })?;
+    let rest = rest.trim_matches(is_divider).trim_end_matches(" and").trim_end_matches(" but");
+    (!rest.is_empty()).then(|| rest.trim_end_matches(is_divider).to_owned())
 }
 
 /// Returns a direct answer in a model's words, if the person's words ask for nothing that is known.
@@ -204,5 +200,25 @@ impl Node<AgentState> for Analyze {
             .rounds
             .process(Round { state, context, usage, response, analysis, has_language_model, is_first: true })
             .await)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::asks_for_plan_first;
+
+    #[test]
+    fn a_plan_is_asked_for_at_the_beginning_or_the_end() {
+        for said in [
+            "show me the plan first: start A, then stop B",
+            "/planning start A, then stop B",
+            "start A, then stop B, but show me the plan first.",
+            "start A, then stop B and let me see the plan first",
+        ] {
+            assert_eq!(asks_for_plan_first(said).as_deref(), Some("start A, then stop B"), "{said}");
+        }
+        for said in ["show me the plan first", "show Lesson plan first draft", "start A, then stop B"] {
+            assert_eq!(asks_for_plan_first(said), None, "{said}");
+        }
     }
 }

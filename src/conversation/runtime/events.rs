@@ -44,7 +44,7 @@ struct Wanted {
     key: String,
 }
 
-/// The room.
+/// The follower of events that actions wait for.
 pub struct Events {
     store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
@@ -65,7 +65,7 @@ pub struct EventsDeps {
 }
 
 impl Events {
-    /// Creates the room; nothing is followed before [`Self::run`].
+    /// Creates the follower; nothing is followed before [`Self::run`].
     pub fn new(deps: EventsDeps) -> Self {
         let EventsDeps { store, clock, workers, sources } = deps;
         Self { store, clock, workers, sources }
