@@ -143,11 +143,11 @@ mod tests {
     #[test]
     fn one_form_of_each_is_left() {
         let schema = json!({
-            "description": "What people give.",
+            "description": "Parameters.",
             "type": "object",
             "properties": {
                 "conditions": {
-                    "description": "What is\ncompared.",
+                    "description": "The\nconditions.",
                     "default": null,
                     "anyOf": [
                         { "anyOf": [
@@ -170,7 +170,7 @@ mod tests {
                 "type": "object",
                 "properties": {
                     "conditions": {
-                        "description": "What is compared.",
+                        "description": "The conditions.",
                         "type": "array",
                         "items": { "type": "string", "description": "Such as `control: 50`." },
                     },

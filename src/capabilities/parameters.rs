@@ -28,6 +28,7 @@ pub fn schema<T: schemars::JsonSchema>() -> Value {
     });
     let mut schema = settings.into_generator().into_root_schema_for::<T>();
     schema.remove("title");
+    schema.remove("description"); // that of the Rust type; the action or tool has its own
     schema.to_value()
 }
 

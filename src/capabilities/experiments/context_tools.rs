@@ -16,11 +16,11 @@ use super::{
 };
 use crate::upgrade::{client::UpgradeClient, context::ContextMetadata};
 
-/// Nothing to say.
+/// No parameters.
 #[derive(Deserialize, JsonSchema)]
 struct NoArguments {}
 
-/// Which context.
+/// The context.
 #[derive(Deserialize, JsonSchema)]
 struct ContextArguments {
     /// The context, such as `assign-prog`.

@@ -17,11 +17,11 @@ pub enum PointInput {
     Words(String),
     /// Its parts.
     Parts {
-        /// The broader place.
+        /// The site: the broader place.
         site: String,
-        /// The thing within it.
+        /// The target: the place within the site.
         target: String,
-        /// Whether people who were here before the start stay out.
+        /// True to exclude people who reached it before the start.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         exclude_if_reached: Option<bool>,
     },
@@ -47,7 +47,7 @@ impl PointInput {
     }
 }
 
-/// One or several of something.
+/// One value, or a list of values.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum OneOrMany<T> {
@@ -75,9 +75,9 @@ pub enum ConditionInput {
     Words(String),
     /// Its parts.
     Parts {
-        /// The word the application acts on.
+        /// The code that the application receives.
         code: String,
-        /// Its share in percent.
+        /// The weight in percent.
         #[serde(default)]
         weight: Option<f64>,
     },
@@ -134,18 +134,18 @@ impl WeightsInput {
     }
 }
 
-/// What the application is told with a condition.
+/// The payloads sent to the application with conditions.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PayloadInput {
     /// The condition's code.
     pub condition: String,
-    /// The decision point, `site / target`. Without: at each.
+    /// The decision point, `site / target`. Default: all of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decision_point: Option<String>,
-    /// `string`, `json` or `csv`. Without: `json` for an object or a list, else `string`.
+    /// `string`, `json` or `csv`. Default: `json` for an object or a list, else `string`.
     #[serde(default, rename = "type", skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
-    /// The words.
+    /// The content.
     pub value: String,
 }
 
@@ -180,9 +180,9 @@ impl PayloadsInput {
 /// A factor of a factorial design.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FactorInput {
-    /// What is varied, such as `hints`.
+    /// The name, such as `hints`.
     pub name: String,
-    /// Its values.
+    /// The levels.
     pub levels: Vec<LevelInput>,
 }
 
@@ -194,9 +194,9 @@ pub enum LevelInput {
     Words(String),
     /// The parts.
     Parts {
-        /// Its name.
+        /// The name.
         name: String,
-        /// What the application is told with it. Without: its name.
+        /// The payload sent to the application. Default: the name.
         #[serde(default)]
         payload: Option<String>,
         /// `string`, `json` or `csv`.

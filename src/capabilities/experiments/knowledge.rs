@@ -22,16 +22,16 @@ use crate::upgrade::client::UpgradeClient;
 /// The longest time an explanation waits for its example.
 const EXAMPLE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Nothing to say.
+/// No parameters.
 #[derive(Deserialize, JsonSchema)]
 struct NoArguments {}
 
-/// What to explain.
+/// The terms to explain.
 #[derive(Deserialize, JsonSchema)]
 struct ExplainConceptArguments {
-    /// The word, such as `weight` or `consistency rule`.
+    /// The term, such as `weight` or `consistency rule`.
     concept: String,
-    /// Another word, to explain how both work together.
+    /// Another term, to explain how both work together.
     #[serde(default)]
     with: Option<String>,
 }

@@ -40,7 +40,7 @@ impl Form {
     }
 }
 
-/// Which experiments to list. What is left out does not limit.
+/// The filter and order of a list. A member that is left out does not limit.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ListArguments {
@@ -63,7 +63,7 @@ pub struct ListArguments {
     /// Only those last changed then, in the same words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub changed: Option<String>,
-    /// In which order: `name` (default), `status`, `context`, `newest`, `oldest` or `changed` (last changed first).
+    /// The order: `name` (default), `status`, `context`, `newest`, `oldest` or `changed` (last changed first).
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub sort: Option<Sort>,

@@ -24,7 +24,7 @@ const MAX_EXPERIMENTS: usize = 200;
 /// The largest raw data of one experiment that are handed on, in bytes.
 const MAX_RAW_BYTES: usize = 80_000;
 
-/// Nothing to say.
+/// No parameters.
 #[derive(Deserialize, JsonSchema)]
 struct NoArguments {}
 
@@ -173,10 +173,10 @@ impl Tool for AllExperiments {
     }
 }
 
-/// Which experiment to show, and how much of it.
+/// The experiment to show, and the amount of detail.
 #[derive(Deserialize, JsonSchema)]
 struct One {
-    /// Its id, or its name.
+    /// The id or name.
     experiment_id: String,
     /// `short`, `normal` (default), `full` for everything, or `raw` for a JSON file in the thread.
     #[serde(default)]

@@ -24,7 +24,7 @@ const ALL: &[&str] = &["everything", "all", "all of it", "it all", "all notes", 
 #[derive(Debug)]
 pub struct Forget(pub Arc<Notes>);
 
-/// The parameters.
+/// The parameters of the action.
 #[derive(Deserialize, JsonSchema)]
 struct ForgetParameters {
     /// The note, or a word of it; `everything` for all notes. Required unless there is only one.

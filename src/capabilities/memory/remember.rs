@@ -24,7 +24,7 @@ pub const NAME: &str = "remember";
 #[derive(Debug)]
 pub struct Remember(pub Arc<Notes>);
 
-/// The parameters.
+/// The parameters of the action.
 #[derive(Deserialize, JsonSchema)]
 struct RememberParameters {
     /// The note in the person's own words, such as `I work in mathstream`. Required.

@@ -40,13 +40,13 @@ impl fmt::Debug for CarryOutPlan {
     }
 }
 
-/// The parameters.
+/// The parameters of the action.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PlanParameters {
     /// The requests of the plan in order, each complete in itself. Required.
     #[serde(default)]
     pub steps: Vec<String>,
-    /// The numbers of the steps that are done, in order, such as `2, 1`; all of them if not given.
+    /// The numbers of the steps to carry out, in order, such as `2, 1`. Default: all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub order: Option<String>,
 }

@@ -23,22 +23,22 @@ use super::{
 /// The most paths in one answer.
 const MOST: usize = 200;
 
-/// What people give; each tool takes some of it.
+/// The parameters of the tools; each tool takes some of them.
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(default)]
 struct Given {
-    /// The simulation, by name. Not needed if only one is loaded.
+    /// The simulation, by name. Optional if only one is loaded.
     simulation: Option<String>,
-    /// The thing that was talked about before; comes with a phrase.
+    /// The simulation mentioned before.
     #[schemars(skip)]
     active: Option<String>,
     /// The parameter: its path or words for it.
     parameter: Option<String>,
-    /// A part of the paths to list, such as `Liver`.
+    /// The text that a path must contain, such as `Liver`.
     search: Option<String>,
-    /// The id of a job; the newest one if not given.
+    /// The id of a job. Default: the newest.
     job: Option<String>,
-    /// The id of results; those of the newest run if not given.
+    /// The id of results. Default: those of the newest run.
     results: Option<String>,
 }
 

@@ -46,19 +46,19 @@ impl fmt::Debug for AllowStanding {
     }
 }
 
-/// What people give.
+/// The parameters of the action.
 #[derive(Deserialize, JsonSchema)]
 struct GrantParameters {
-    /// What is to be allowed, such as `simulate` or `start_and_stop`. Required.
+    /// The kind of change to allow, such as `simulate` or `start_and_stop`. Required.
     #[serde(default)]
     what: Option<String>,
-    /// The thing that it is for, by name or id; or the context, for everything in it. Required.
+    /// The thing it applies to, by name or id; or the context, for everything in it. Required.
     #[serde(default)]
     within: Option<String>,
-    /// How much in all: so many users, or so many times. Required.
+    /// The total amount: a number of users, or of times. Required.
     #[serde(default)]
     limit: Option<i64>,
-    /// Until when, such as `Friday` or `2027-01-15 09:00` (UTC); at most 31 days. Required.
+    /// The end of the approval, such as `Friday` or `2027-01-15 09:00` (UTC); at most 31 days. Required.
     #[serde(default)]
     until: Option<String>,
 }

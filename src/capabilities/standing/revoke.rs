@@ -25,10 +25,10 @@ pub const NAME: &str = "revoke_standing_approval";
 #[derive(Debug)]
 pub struct RevokeStanding(pub Arc<GrantRegister>);
 
-/// What people give.
+/// The parameters of the action.
 #[derive(Deserialize, JsonSchema)]
 struct RevokeParameters {
-    /// Its name, such as `sa-1a2b3c`, or the thing or context that it is for. Required.
+    /// The name, such as `sa-1a2b3c`, or the thing or context it applies to. Required.
     #[serde(default)]
     id: Option<String>,
 }

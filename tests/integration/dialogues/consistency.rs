@@ -148,18 +148,18 @@ async fn what_the_tests_take() {
     To *test the balance of conditions* I need: experiment. The rest is up to you.
     What | Needed | Meaning
     experiment | yes | The experiment, by name or id.
-    users | no | How many simulated users to enrol, 1 to 1000; 100 if not given.
+    users | no | The number of simulated users to enrol, 1 to 1000. Default: 100.
     Say it in one sentence, such as “test the balance of Math Hints with 200 users”, or piece by piece: I ask for what is missing.
     ");
     assert_snapshot!(thread.answer("ana", "how do I simulate a user?").await, @"
     To *simulate a user's visit* I need: user. The rest is up to you.
     What | Needed | Meaning
     user | yes | The user's id.
-    experiment | no | The experiment, by name or id. Required unless site and target say which.
-    group | no | All groups the user belongs to, by type, such as classId class-1.
-    site | no | The site of the decision point; the experiment's first point if not given.
+    experiment | no | The experiment, by name or id. Required unless site and target identify it.
+    group | no | The groups of the user, by type, such as classId class-1.
+    site | no | The site of the decision point. Default: that of the first decision point.
     target | no | The target of the decision point.
-    working group | no | For each type the one group the user acts in now, such as classId class-1.
+    working group | no | The working group of the user for each type, such as classId class-1.
     Say it in one sentence, such as “simulate user u1 in Math Hints”, or piece by piece: I ask for what is missing.
     ");
 }

@@ -113,31 +113,31 @@ async fn what_a_change_takes() {
     assert_snapshot!(thread.in_short(), @"
     To *create an experiment* I need: context, decision points, name. The rest is up to you.
     What | Needed | Meaning
-    context | yes | The context (client application) it belongs to.
-    decision points | yes | Where it takes place: one or several, each as site / target.
-    name | yes | Its name.
-    algorithm | no | How the lot is drawn: random (default), or stratified random sampling by a factor that another experiment draws by already; others are refused.
-    condition order | no | In which order people meet conditions, within subjects: random (default), random round robin or ordered round robin.
-    conditions | no | What is compared: their codes, with weights if they differ. Without: the context's first two, half and half.
-    consistency | no | Whose past decides: individual, group or experiment.
-    description | no | What it is about.
-    end on | no | When it is to end, in the same form.
-    ends after groups | no | Enrolment ends by itself after so many groups.
-    ends after users | no | Enrolment ends by itself after so many users.
-    exclude if reached | no | Whether people who were at the decision points before the start stay out. Default: no.
-    exclusion | no | Who stays out by name: user ids, groups such as classId:5B.
-    factors | no | For a factorial experiment: what it varies, each with name and levels. The conditions are then all combinations; conditions names only some of them, such as hi…
-    filter mode | no | Whether people on no list take part: includeAll (default) or excludeAll.
-    group | no | The type of group, with unit group.
-    inclusion | no | Who takes part by name: user ids, groups such as classId:5B.
-    payloads | no | What the application is told with a condition: by condition code, or objects with condition, value and perhaps decision_point and type (string, json, csv).
-    post rule | no | What people get once enrollment is complete: continue (default: keep their condition), assign <condition code>, or assign default.
+    context | yes | The context (client application).
+    decision points | yes | The decision points: one or several, each as site / target.
+    name | yes | The name.
+    algorithm | no | The assignment algorithm: random (default), or stratified random sampling by a factor that another experiment already uses; others are refused.
+    condition order | no | The order of conditions within subjects: random (default), random round robin or ordered round robin.
+    conditions | no | The conditions: their codes, with weights if they differ. Default: the first two of the context, 50/50.
+    consistency | no | The consistency rule: individual, group or experiment.
+    description | no | A description.
+    end on | no | The end, in the same format.
+    ends after groups | no | The number of groups after which enrollment ends.
+    ends after users | no | The number of users after which enrollment ends.
+    exclude if reached | no | True to exclude people who reached a decision point before the start. Default: false.
+    exclusion | no | The exclusion list: user ids, groups such as classId:5B.
+    factors | no | The factors of a factorial experiment, each with name and levels. Its conditions are all combinations of levels, or only those in conditions, such as hints=non…
+    filter mode | no | The rule for people on no list: includeAll (default) or excludeAll.
+    group | no | The group type, with unit group.
+    inclusion | no | The inclusion list: user ids, groups such as classId:5B.
+    payloads | no | The payloads sent to the application with a condition: by condition code, or objects with condition, value and optionally decision_point and type (string, json…
+    post rule | no | The rule after enrollment is complete: continue (default: keep their condition), assign <condition code>, or assign default.
     site | no | The site, if there is one decision point.
-    start on | no | When it starts by itself, such as 2027-01-15 09:00 (UTC). Without: when somebody starts it.
-    stratification factor | no | What a stratified draw goes by.
-    tags | no | Labels for finding it.
+    start on | no | The scheduled start, such as 2027-01-15 09:00 (UTC). Default: none; it is started by hand.
+    stratification factor | no | The factor of a stratified assignment.
+    tags | no | The tags.
     target | no | The target, if there is one decision point.
-    unit | no | Who draws a lot: individual (default), group, or within-subjects (each person meets several conditions).
+    unit | no | The unit of assignment: individual (default), group, or within-subjects (each person gets several conditions).
     weights | no | Weights in percent, in the order of the conditions, or 70/30.
     Say it in one sentence, such as “create experiment Hint Timing in assign-prog with conditions control, variant at SelectSection/area_model”, or piece by piece: I ask for what is missing.
     ");
@@ -145,40 +145,40 @@ async fn what_a_change_takes() {
     To *change an experiment* I need: experiment. The rest is up to you.
     What | Needed | Meaning
     experiment | yes | The experiment, by name or id.
-    add to exclusion | no | Who is put on the exclusion list besides those who are.
-    add to inclusion | no | Who is put on the inclusion list besides those who are.
-    algorithm | no | How the lot is drawn: random; others are refused.
-    condition order | no | In which order people meet conditions, within subjects: random, random round robin, ordered round robin.
-    conditions | no | All conditions from now on: their codes, with weights if they differ. Only to add or remove conditions.
-    consistency | no | Whose past decides: individual, group or experiment.
-    decision points | no | All decision points from now on: one or several, each as site / target.
-    description | no | A new description.
-    end on | no | When it is to end, such as 2027-01-15 09:00 (UTC).
-    ends after groups | no | Enrolment ends by itself after so many groups; 0 for never.
-    ends after users | no | Enrolment ends by itself after so many users; 0 for never.
-    exclude if reached | no | Whether people who were at the decision points before the start stay out; for each point there is.
-    exclusion | no | Who is on the exclusion list from now on.
-    filter mode | no | Whether people on no list take part: includeAll or excludeAll.
-    group | no | The type of group, with unit group.
-    inclusion | no | Who is on the inclusion list from now on: user ids, groups such as classId:5B.
-    new name | no | A new name.
-    payloads | no | What the application is told with a condition: by condition code, or objects with condition, value and perhaps decision_point and type (string, json, csv). Wha…
-    post rule | no | What people get once enrollment is complete: continue (keep their condition), assign <condition code>, or assign default.
-    remove from exclusion | no | Who is taken off the exclusion list.
-    remove from inclusion | no | Who is taken off the inclusion list.
-    tags | no | All tags from now on. +pilot adds a tag to those there are, -pilot takes it off.
-    unit | no | Who draws a lot: individual, group, or within-subjects.
-    weights | no | New weights in percent for the conditions there are, in their order, by code, or 70/30.
+    add to exclusion | no | The entries to add to the exclusion list.
+    add to inclusion | no | The entries to add to the inclusion list.
+    algorithm | no | The assignment algorithm: random; others are refused.
+    condition order | no | The order of conditions within subjects: random, random round robin, ordered round robin.
+    conditions | no | The new conditions, all of them: their codes, with weights if they differ. Only to add or remove conditions.
+    consistency | no | The consistency rule: individual, group or experiment.
+    decision points | no | The new decision points, all of them: one or several, each as site / target.
+    description | no | The new description.
+    end on | no | The end, such as 2027-01-15 09:00 (UTC).
+    ends after groups | no | The number of groups after which enrollment ends; 0 for no limit.
+    ends after users | no | The number of users after which enrollment ends; 0 for no limit.
+    exclude if reached | no | True to exclude people who reached a decision point before the start; applies to every decision point.
+    exclusion | no | The new exclusion list.
+    filter mode | no | The rule for people on no list: includeAll or excludeAll.
+    group | no | The group type, with unit group.
+    inclusion | no | The new inclusion list: user ids, groups such as classId:5B.
+    new name | no | The new name.
+    payloads | no | The payloads sent to the application with a condition: by condition code, or objects with condition, value and optionally decision_point and type (string, json…
+    post rule | no | The rule after enrollment is complete: continue (keep their condition), assign <condition code>, or assign default.
+    remove from exclusion | no | The entries to remove from the exclusion list.
+    remove from inclusion | no | The entries to remove from the inclusion list.
+    tags | no | The new tags. +pilot adds a tag to the present ones, -pilot removes it.
+    unit | no | The unit of assignment: individual, group, or within-subjects.
+    weights | no | The new weights in percent: in the order of the conditions, by code, or 70/30.
     Say it in one sentence, such as “set the weights of Math Hints to 70/30”, or piece by piece: I ask for what is missing.
     ");
     assert_snapshot!(thread.answer("ana", "how do I start an experiment?").await, @"
     To *start, stop, resume or cancel an experiment* I need: experiment, status. The rest is up to you.
     What | Needed | Meaning
     experiment | yes | The experiment, by name or id.
-    status | yes | What it is to become: enrolling (start, resume), enrollmentComplete (stop, pause), cancelled (cancel, final), archived (only what is cancelled), scheduled (sta…
-    all | no | All experiments of a kind, instead of one.
+    status | yes | The new status: enrolling (start, resume), enrollmentComplete (stop, pause), cancelled (cancel, final), archived (only from cancelled), scheduled (starts at st…
+    all | no | A filter for several experiments, instead of one.
     experiments | no | Several experiments, by name or id, instead of one.
-    start on | no | When it starts by itself, with scheduled: such as 2027-01-15 09:00 or Friday 9:00 (UTC). To move the start of what is scheduled, give the new moment.
+    start on | no | The start, with scheduled: such as 2027-01-15 09:00 or Friday 9:00 (UTC). To move a scheduled start, give the new time.
     Say it in one sentence, such as “start Math Hints”, or piece by piece: I ask for what is missing.
     ");
     assert_snapshot!(thread.answer("ana", "help me mark a decision point").await, @"
@@ -187,9 +187,9 @@ async fn what_a_change_takes() {
     site | yes | The site of the decision point.
     target | yes | The target of the decision point.
     user | yes | The participant's id.
-    condition | no | The condition code the participant was given.
-    context | no | The context, if several have the point.
-    experiment | no | The experiment, by name or id, if several share the point.
+    condition | no | The condition code assigned to the participant.
+    context | no | The context, if several define the decision point.
+    experiment | no | The experiment, by name or id, if several use the decision point.
     status | no | condition applied (default), condition not applied (excludes the participant) or no condition assigned.
     Say it in one sentence, such as “mark SelectSection/area_model for u1 in Math Hints”, or piece by piece: I ask for what is missing.
     ");

@@ -200,7 +200,7 @@ async fn short_questions_of_a_newcomer() {
     assert_snapshot!(first_line(thread.heard()), @"
     To *create an experiment* I need: context, decision points, name. The rest is up to you.
     What | Needed | Meaning
-    context | yes | The context (client application) it belongs to.
+    context | yes | The context (client application).
     ");
     assert_snapshot!(thread.answer("ana", "health check").await, @"UpGrade is running: *A/B Testing Backend*, version `6.5.0`.");
     assert_snapshot!(thread.answer("ana", "what is running?").await, @"‹running experiments›");

@@ -28,13 +28,13 @@ use crate::{
 #[derive(Debug)]
 pub struct GetAssignments(pub Arc<UpgradeClient>);
 
-/// What people give.
+/// The parameters of the action.
 #[derive(Deserialize, JsonSchema)]
 struct GetAssignmentsParameters {
     /// The participant's id. Required.
     #[serde(default)]
     user: Option<String>,
-    /// The context to ask in. Required.
+    /// The context of the assignment. Required.
     #[serde(default)]
     context: Option<String>,
 }

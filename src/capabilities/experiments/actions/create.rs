@@ -53,19 +53,19 @@ pub(crate) const NAME: &str = "create_experiment";
 #[derive(Debug)]
 pub struct CreateExperiment(pub Arc<UpgradeClient>, pub Arc<dyn Clock>);
 
-/// What people give.
+/// The parameters of the action.
 #[derive(Deserialize, JsonSchema)]
 struct CreateExperimentParameters {
-    /// Its name. Required.
+    /// The name. Required.
     #[serde(default)]
     name: Option<String>,
-    /// What it is about.
+    /// A description.
     #[serde(default)]
     description: Option<String>,
-    /// The context (client application) it belongs to. Required.
+    /// The context (client application). Required.
     #[serde(default)]
     context: Option<OneOrMany<String>>,
-    /// Where it takes place: objects with `site` and `target`, or texts `site / target`. One is required.
+    /// The decision points: objects with `site` and `target`, or texts `site / target`. One is required.
     #[serde(default)]
     decision_points: Option<OneOrMany<PointInput>>,
     /// The site, if there is one decision point.
@@ -74,69 +74,69 @@ struct CreateExperimentParameters {
     /// The target, if there is one decision point.
     #[serde(default)]
     target: Option<String>,
-    /// What is compared: objects with `code` and `weight`, or codes. Without: the context's first two, half and half.
+    /// The conditions: objects with `code` and `weight`, or codes. Default: the first two of the context, 50/50.
     #[serde(default)]
     conditions: Option<OneOrMany<ConditionInput>>,
-    /// For a factorial experiment: what it varies, each with `name` and `levels`. The conditions are then all
-    /// combinations; `conditions` names only some of them, such as `hints=none; feedback=now`.
+    /// The factors of a factorial experiment, each with `name` and `levels`. Its conditions are all combinations of
+    /// levels, or only those in `conditions`, such as `hints=none; feedback=now`.
     #[serde(default)]
     factors: Option<Vec<FactorInput>>,
     /// Weights in percent, in the order of the conditions, or `70/30`.
     #[serde(default)]
     weights: Option<WeightsInput>,
-    /// What the application is told with a condition: by condition code, or objects with `condition`, `value` and
-    /// perhaps `decision_point` and `type` (`string`, `json`, `csv`).
+    /// The payloads sent to the application with a condition: by condition code, or objects with `condition`, `value` and
+    /// optionally `decision_point` and `type` (`string`, `json`, `csv`).
     #[serde(default)]
     payloads: Option<PayloadsInput>,
-    /// Whether people who were at the decision points before the start stay out. Default: no.
+    /// True to exclude people who reached a decision point before the start. Default: false.
     #[serde(default)]
     exclude_if_reached: Option<bool>,
-    /// Who draws a lot: `individual` (default), `group`, or `within-subjects` (each person meets several conditions).
+    /// The unit of assignment: `individual` (default), `group`, or `within-subjects` (each person gets several conditions).
     #[serde(default)]
     unit: Option<String>,
-    /// The type of group, with unit `group`.
+    /// The group type, with unit `group`.
     #[serde(default)]
     group: Option<String>,
-    /// Whose past decides: `individual`, `group` or `experiment`.
+    /// The consistency rule: `individual`, `group` or `experiment`.
     #[serde(default)]
     consistency: Option<String>,
-    /// In which order people meet conditions, within subjects: `random` (default), `random round robin` or
+    /// The order of conditions within subjects: `random` (default), `random round robin` or
     /// `ordered round robin`.
     #[serde(default)]
     condition_order: Option<String>,
-    /// How the lot is drawn: `random` (default), or `stratified random sampling` by a factor that another experiment draws
-    /// by already; others are refused.
+    /// The assignment algorithm: `random` (default), or `stratified random sampling` by a factor that another experiment
+    /// already uses; others are refused.
     #[serde(default)]
     algorithm: Option<String>,
-    /// What a stratified draw goes by.
+    /// The factor of a stratified assignment.
     #[serde(default)]
     stratification_factor: Option<String>,
-    /// What people get once enrolment is complete: `continue` (default: keep their condition),
+    /// The rule after enrolment is complete: `continue` (default: keep their condition),
     /// `assign <condition code>`, or `assign default`.
     #[serde(default)]
     post_rule: Option<String>,
-    /// Enrolment ends by itself after so many users.
+    /// The number of users after which enrolment ends.
     #[serde(default)]
     ends_after_users: Option<u64>,
-    /// Enrolment ends by itself after so many groups.
+    /// The number of groups after which enrolment ends.
     #[serde(default)]
     ends_after_groups: Option<u64>,
-    /// Whether people on no list take part: `includeAll` (default) or `excludeAll`.
+    /// The rule for people on no list: `includeAll` (default) or `excludeAll`.
     #[serde(default)]
     filter_mode: Option<String>,
-    /// Who takes part by name: user ids, groups such as `classId:5B`.
+    /// The inclusion list: user ids, groups such as `classId:5B`.
     #[serde(default)]
     inclusion: Option<MembersInput>,
-    /// Who stays out by name: user ids, groups such as `classId:5B`.
+    /// The exclusion list: user ids, groups such as `classId:5B`.
     #[serde(default)]
     exclusion: Option<MembersInput>,
-    /// When it starts by itself, such as `2027-01-15 09:00` (UTC). Without: when somebody starts it.
+    /// The scheduled start, such as `2027-01-15 09:00` (UTC). Default: none; it is started by hand.
     #[serde(default)]
     start_on: Option<String>,
-    /// When it is to end, in the same form.
+    /// The end, in the same format.
     #[serde(default)]
     end_on: Option<String>,
-    /// Labels for finding it.
+    /// The tags.
     #[serde(default)]
     tags: Option<Vec<String>>,
 }

@@ -31,13 +31,13 @@ use crate::{
 #[derive(Debug)]
 pub struct DeleteExperiment(pub Arc<UpgradeClient>);
 
-/// What people give.
+/// The parameters of the action.
 #[derive(Deserialize, JsonSchema)]
 struct DeleteExperimentParameters {
     /// The experiment, by name or id. Required.
     #[serde(default)]
     experiment: Option<String>,
-    /// Comes with the undo of a creation.
+    /// Set by the undo of a creation.
     #[serde(default)]
     #[schemars(skip)]
     expects: Option<Expects>,

@@ -26,19 +26,19 @@ use crate::{
 #[derive(Debug)]
 pub struct InitUser(pub Arc<UpgradeClient>);
 
-/// What people give.
+/// The parameters of the action.
 #[derive(Deserialize, JsonSchema)]
 struct InitUserParameters {
     /// The participant's id. Required.
     #[serde(default)]
     user: Option<String>,
-    /// All groups the participant belongs to, by type, such as `{"classId": ["class-1"]}`.
+    /// The groups of the participant, by type, such as `{"classId": ["class-1"]}`.
     #[serde(default)]
     group: Option<GroupsInput>,
-    /// For each type the one group the participant acts in now, such as `{"classId": "class-1"}`.
+    /// The working group of the participant for each type, such as `{"classId": "class-1"}`.
     #[serde(default)]
     working_group: Option<BTreeMap<String, String>>,
-    /// The context the groups are for: it says which group types there are. The platform keeps users for all contexts.
+    /// The context that defines the group types. The platform stores users for all contexts.
     #[serde(default)]
     context: Option<String>,
 }

@@ -38,7 +38,7 @@ const STATUSES: [&str; 3] = ["condition applied", "condition not applied", "no c
 #[derive(Debug)]
 pub struct MarkDecisionPoint(pub Arc<UpgradeClient>);
 
-/// What people give.
+/// The parameters of the action.
 #[derive(Deserialize, JsonSchema)]
 struct MarkDecisionPointParameters {
     /// The participant's id. Required.
@@ -50,13 +50,13 @@ struct MarkDecisionPointParameters {
     /// The target of the decision point. Required.
     #[serde(default)]
     target: Option<String>,
-    /// The condition code the participant was given.
+    /// The condition code assigned to the participant.
     #[serde(default)]
     condition: Option<String>,
-    /// The experiment, by name or id, if several share the point.
+    /// The experiment, by name or id, if several use the decision point.
     #[serde(default)]
     experiment: Option<String>,
-    /// The context, if several have the point.
+    /// The context, if several define the decision point.
     #[serde(default)]
     context: Option<String>,
     /// `condition applied` (default), `condition not applied` (excludes the participant) or `no condition assigned`.

@@ -23,93 +23,93 @@ use crate::{
     upgrade::{client::UpgradeClient, context::ContextMetadata, experiment::View, lists::Side, status::Status},
 };
 
-/// What people give.
+/// The parameters of the action.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct UpdateExperimentParameters {
     /// The experiment, by name or id. Required.
     #[serde(default)]
     pub(super) experiment: Option<String>,
-    /// Comes back with stored parameters.
+    /// Set when the parameters were stored.
     #[serde(default, rename = "experiment_name")]
     #[schemars(skip)]
     _experiment_name: Option<String>,
-    /// Comes with an undo.
+    /// Set by an undo.
     #[serde(default)]
     #[schemars(skip)]
     pub(super) expects: Option<Expects>,
-    /// A new name.
+    /// The new name.
     #[serde(default)]
     new_name: Option<String>,
-    /// A new description.
+    /// The new description.
     #[serde(default)]
     description: Option<String>,
-    /// All tags from now on. `+pilot` adds a tag to those there are, `-pilot` takes it off.
+    /// The new tags. `+pilot` adds a tag to the present ones, `-pilot` removes it.
     #[serde(default)]
     tags: Option<Vec<String>>,
-    /// New weights in percent for the conditions there are, in their order, by code, or `70/30`.
+    /// The new weights in percent: in the order of the conditions, by code, or `70/30`.
     #[serde(default)]
     weights: Option<WeightsInput>,
-    /// All conditions from now on: objects with `code` and `weight`. Only to add or remove conditions.
+    /// The new conditions, all of them: objects with `code` and `weight`. Only to add or remove conditions.
     #[serde(default)]
     conditions: Option<OneOrMany<ConditionInput>>,
-    /// All decision points from now on: objects with `site` and `target`, or texts `site / target`.
+    /// The new decision points, all of them: objects with `site` and `target`, or texts `site / target`.
     #[serde(default)]
     decision_points: Option<OneOrMany<PointInput>>,
-    /// Whether people who were at the decision points before the start stay out; for each point there is.
+    /// True to exclude people who reached a decision point before the start; applies to every decision point.
     #[serde(default)]
     exclude_if_reached: Option<bool>,
-    /// What the application is told with a condition: by condition code, or objects with `condition`, `value` and
-    /// perhaps `decision_point` and `type` (`string`, `json`, `csv`). What is not given stays.
+    /// The payloads sent to the application with a condition: by condition code, or objects with `condition`, `value` and
+    /// optionally `decision_point` and `type` (`string`, `json`, `csv`). Other payloads stay.
     #[serde(default)]
     payloads: Option<PayloadsInput>,
-    /// Who draws a lot: `individual`, `group`, or `within-subjects`.
+    /// The unit of assignment: `individual`, `group`, or `within-subjects`.
     #[serde(default)]
     unit: Option<String>,
-    /// The type of group, with unit `group`.
+    /// The group type, with unit `group`.
     #[serde(default)]
     group: Option<String>,
-    /// Whose past decides: `individual`, `group` or `experiment`.
+    /// The consistency rule: `individual`, `group` or `experiment`.
     #[serde(default)]
     consistency: Option<String>,
-    /// In which order people meet conditions, within subjects: `random`, `random round robin`, `ordered round robin`.
+    /// The order of conditions within subjects: `random`, `random round robin`, `ordered round robin`.
     #[serde(default)]
     condition_order: Option<String>,
-    /// How the lot is drawn: `random`; others are refused.
+    /// The assignment algorithm: `random`; others are refused.
     #[serde(default)]
     algorithm: Option<String>,
-    /// What people get once enrolment is complete: `continue` (keep their condition), `assign <condition code>`, or
+    /// The rule after enrolment is complete: `continue` (keep their condition), `assign <condition code>`, or
     /// `assign default`.
     #[serde(default)]
     post_rule: Option<String>,
-    /// Whether people on no list take part: `includeAll` or `excludeAll`.
+    /// The rule for people on no list: `includeAll` or `excludeAll`.
     #[serde(default)]
     filter_mode: Option<String>,
-    /// Enrolment ends by itself after so many users; 0 for never.
+    /// The number of users after which enrolment ends; 0 for no limit.
     #[serde(default)]
     ends_after_users: Option<u64>,
-    /// Enrolment ends by itself after so many groups; 0 for never.
+    /// The number of groups after which enrolment ends; 0 for no limit.
     #[serde(default)]
     ends_after_groups: Option<u64>,
-    /// When it is to end, such as `2027-01-15 09:00` (UTC).
+    /// The end, such as `2027-01-15 09:00` (UTC).
     #[serde(default)]
     end_on: Option<String>,
-    /// Who is on the inclusion list from now on: user ids, groups such as `classId:5B`.
+    /// The new inclusion list: user ids, groups such as `classId:5B`.
     #[serde(default)]
     inclusion: Option<MembersInput>,
-    /// Who is put on the inclusion list besides those who are.
+    /// The entries to add to the inclusion list.
     #[serde(default)]
     add_to_inclusion: Option<MembersInput>,
-    /// Who is taken off the inclusion list.
+    /// The entries to remove from the inclusion list.
     #[serde(default)]
     remove_from_inclusion: Option<MembersInput>,
-    /// Who is on the exclusion list from now on.
+    /// The new exclusion list.
     #[serde(default)]
     exclusion: Option<MembersInput>,
-    /// Who is put on the exclusion list besides those who are.
+    /// The entries to add to the exclusion list.
     #[serde(default)]
     add_to_exclusion: Option<MembersInput>,
-    /// Who is taken off the exclusion list.
+    /// The entries to remove from the exclusion list.
     #[serde(default)]
     remove_from_exclusion: Option<MembersInput>,
 }

@@ -40,26 +40,26 @@ const MAX_EXPERIMENTS: usize = 25;
 pub(super) enum ExperimentInput {
     /// By name or id.
     Words(String),
-    /// As it is stored.
+    /// The stored form.
     Stored {
         /// Its id.
         id: String,
     },
 }
 
-/// All experiments of a kind; what is not given does not matter.
+/// A filter for experiments; a member that is left out does not limit.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 pub(super) struct ExperimentFilter {
-    /// Where they stand, such as `completed`.
+    /// The status, such as `completed`.
     #[serde(default)]
     status: Option<String>,
-    /// Their context.
+    /// The context.
     #[serde(default)]
     context: Option<String>,
-    /// A tag they carry.
+    /// A tag.
     #[serde(default)]
     tag: Option<String>,
-    /// The month in which they came to where they stand: `May` (the last one) or `2026-05`.
+    /// The month in which they reached their status: `May` (the last one) or `2026-05`.
     #[serde(default)]
     month: Option<String>,
 }

@@ -47,7 +47,7 @@ pub(crate) const NAME: &str = "update_experiment_status";
 #[derive(Debug)]
 pub struct UpdateStatus(pub Arc<UpgradeClient>, pub Arc<dyn Clock>);
 
-/// What people give.
+/// The parameters of the action.
 #[derive(Deserialize, JsonSchema)]
 struct UpdateStatusParameters {
     /// The experiment, by name or id. Required.
@@ -56,19 +56,19 @@ struct UpdateStatusParameters {
     /// Several experiments, by name or id, instead of one.
     #[serde(default)]
     experiments: Option<OneOrMany<ExperimentInput>>,
-    /// All experiments of a kind, instead of one.
+    /// A filter for several experiments, instead of one.
     #[serde(default)]
     all: Option<ExperimentFilter>,
-    /// What it is to become: `enrolling` (start, resume), `enrollmentComplete` (stop, pause), `cancelled` (cancel, final),
-    /// `archived` (only what is cancelled), `scheduled` (starts by itself) or `inactive` (takes a schedule back, or sets a
-    /// paused one back). Required.
+    /// The new status: `enrolling` (start, resume), `enrollmentComplete` (stop, pause), `cancelled` (cancel, final),
+    /// `archived` (only from cancelled), `scheduled` (starts at `start_on`) or `inactive` (withdraws a schedule, or resets a
+    /// paused experiment). Required.
     #[serde(default)]
     status: Option<String>,
-    /// When it starts by itself, with `scheduled`: such as `2027-01-15 09:00` or `Friday 9:00` (UTC). To
-    /// move the start of what is scheduled, give the new moment.
+    /// The start, with `scheduled`: such as `2027-01-15 09:00` or `Friday 9:00` (UTC). To
+    /// move a scheduled start, give the new time.
     #[serde(default)]
     start_on: Option<String>,
-    /// Comes with an undo.
+    /// Set by an undo.
     #[serde(default)]
     #[schemars(skip)]
     expects: Option<Expects>,

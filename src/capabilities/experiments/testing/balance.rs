@@ -43,13 +43,13 @@ pub(crate) const NAME: &str = "test_condition_balance";
 #[derive(Debug)]
 pub struct TestBalance(pub Arc<UpgradeClient>, pub Arc<dyn Clock>);
 
-/// What people give.
+/// The parameters of the action.
 #[derive(Deserialize, JsonSchema)]
 struct TestBalanceParameters {
     /// The experiment, by name or id. Required.
     #[serde(default, alias = "experiment_name")]
     experiment: Option<String>,
-    /// How many simulated users to enrol, 1 to 1000; 100 if not given.
+    /// The number of simulated users to enrol, 1 to 1000. Default: 100.
     #[serde(default)]
     users: Option<i64>,
 }

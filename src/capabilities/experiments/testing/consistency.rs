@@ -49,7 +49,7 @@ pub const MAX_DURATION: Duration = Duration::from_secs(10 * 60);
 #[derive(Debug)]
 pub struct TestConsistency(pub Arc<UpgradeClient>, pub Arc<dyn Clock>);
 
-/// What people give.
+/// The parameters of the action.
 #[derive(Deserialize, JsonSchema)]
 struct TestConsistencyParameters {
     /// The experiment, by name or id. Required.

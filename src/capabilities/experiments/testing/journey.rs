@@ -30,25 +30,25 @@ use crate::{
 #[derive(Debug)]
 pub struct SimulateJourney(pub Arc<UpgradeClient>);
 
-/// What people give.
+/// The parameters of the action.
 #[derive(Deserialize, JsonSchema)]
 struct SimulateJourneyParameters {
     /// The user's id. Required.
     #[serde(default)]
     user: Option<String>,
-    /// The experiment, by name or id. Required unless site and target say which.
+    /// The experiment, by name or id. Required unless `site` and `target` identify it.
     #[serde(default, alias = "experiment_name")]
     experiment: Option<String>,
-    /// The site of the decision point; the experiment's first point if not given.
+    /// The site of the decision point. Default: that of the first decision point.
     #[serde(default)]
     site: Option<String>,
     /// The target of the decision point.
     #[serde(default)]
     target: Option<String>,
-    /// All groups the user belongs to, by type, such as `{"classId": ["class-1"]}`.
+    /// The groups of the user, by type, such as `{"classId": ["class-1"]}`.
     #[serde(default)]
     group: Option<GroupsInput>,
-    /// For each type the one group the user acts in now, such as `{"classId": "class-1"}`.
+    /// The working group of the user for each type, such as `{"classId": "class-1"}`.
     #[serde(default)]
     working_group: Option<BTreeMap<String, String>>,
 }

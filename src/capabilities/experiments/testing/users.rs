@@ -26,22 +26,22 @@ const DEFAULT_USERS: u32 = 5;
 /// The longest common beginning of names, in characters.
 const MAX_RUN_LENGTH: usize = 40;
 
-/// How many, and for what.
+/// The parameters of the tool.
 #[derive(Clone, Default, Deserialize, JsonSchema)]
 struct GenerateUsersArguments {
-    /// How many, 1 to 1000; 5 if not given.
+    /// The number of names, 1 to 1000. Default: 5.
     #[serde(default)]
     users: Option<i64>,
-    /// The experiment they are for, by name or id: its type of group is used, where groups are assigned together.
+    /// The experiment, by name or id: its group type is used if its unit of assignment is `group`.
     #[serde(default)]
     experiment: Option<String>,
-    /// The type of group they belong to, such as `classId`.
+    /// The group type, such as `classId`.
     #[serde(default)]
     group_type: Option<String>,
-    /// Whether they are to have groups, if it was not said of which type.
+    /// True to add groups of any type.
     #[serde(default)]
     with_groups: bool,
-    /// How the names begin; the same beginning makes the same names. A new one if not given.
+    /// The prefix of the names; the same prefix makes the same names. Default: a new one.
     #[serde(default)]
     run: Option<String>,
 }

@@ -25,10 +25,10 @@ pub const NAME: &str = "cancel_job";
 #[derive(Debug)]
 pub struct CancelJob(pub Deps);
 
-/// What people give.
+/// The parameters of the action.
 #[derive(Deserialize, JsonSchema)]
 struct Given {
-    /// The id of the job; the newest one if not given.
+    /// The id of the job. Default: the newest.
     #[serde(default)]
     job: Option<String>,
 }

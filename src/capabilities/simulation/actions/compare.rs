@@ -49,19 +49,19 @@ pub const NAME: &str = "compare_values";
 #[derive(Debug)]
 pub struct CompareValues(pub Deps);
 
-/// What people give.
+/// The parameters of the action.
 #[derive(Deserialize, JsonSchema)]
 struct Given {
-    /// The simulation, by name. Not needed if only one is loaded.
+    /// The simulation, by name. Optional if only one is loaded.
     #[serde(default)]
     simulation: Option<String>,
-    /// The simulation that was talked about before, where none is named.
+    /// The simulation mentioned before, if none is named.
     #[serde(default)]
     active: Option<String>,
     /// The parameter: its path or words for it. Required.
     #[serde(default)]
     parameter: Option<String>,
-    /// The values with their unit, as they were said: `1.5, 2 and 3 L`. Required.
+    /// The values with their unit, as the person wrote them: `1.5, 2 and 3 L`. Required.
     #[serde(default)]
     values: Option<String>,
     /// The time limit of each run in seconds.

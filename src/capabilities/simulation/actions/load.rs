@@ -25,14 +25,14 @@ pub const NAME: &str = "load_simulation";
 #[derive(Debug)]
 pub struct LoadSimulation(pub Deps);
 
-/// What people give.
+/// The parameters of the action.
 #[derive(Deserialize, JsonSchema)]
 struct Given {
     /// The model file: its path on the bridge's machine, such as `/data/models/demo.pkml`, or the name of a model.
     /// Required.
     #[serde(default)]
     file: Option<String>,
-    /// The name for the simulation; the file's name if not given.
+    /// The name for the simulation. Default: the file name.
     #[serde(default)]
     simulation: Option<String>,
 }

@@ -40,22 +40,22 @@ const MOST: u64 = 5_000;
 #[derive(Debug)]
 pub struct RunPopulation(pub Deps);
 
-/// What people give.
+/// The parameters of the action.
 #[derive(Deserialize, JsonSchema)]
 struct Given {
-    /// The simulation, by name. Not needed if only one is loaded.
+    /// The simulation, by name. Optional if only one is loaded.
     #[serde(default)]
     simulation: Option<String>,
-    /// The simulation that was talked about before, where none is named.
+    /// The simulation mentioned before, if none is named.
     #[serde(default)]
     active: Option<String>,
     /// The number of virtual subjects, 1 to 5000. Required.
     #[serde(default)]
     size: Option<f64>,
-    /// The seed of the sampling, for the same subjects again.
+    /// The random seed; the same seed samples the same subjects.
     #[serde(default)]
     seed: Option<u64>,
-    /// The model file, if the bridge does not tell it.
+    /// The model file, if the bridge does not report it.
     #[serde(default)]
     file: Option<String>,
     /// The time limit of the run in seconds.

@@ -23,16 +23,16 @@ pub const NAME: &str = "restore_simulation";
 #[derive(Debug)]
 pub struct RestoreSimulation(pub Deps);
 
-/// What people give.
+/// The parameters of the action.
 #[derive(Deserialize, JsonSchema)]
 struct Given {
-    /// The simulation, by name. Not needed if only one is loaded.
+    /// The simulation, by name. Optional if only one is loaded.
     #[serde(default)]
     simulation: Option<String>,
-    /// The simulation that was talked about before, where none is named.
+    /// The simulation mentioned before, if none is named.
     #[serde(default)]
     active: Option<String>,
-    /// The id of the snapshot; the newest if not given.
+    /// The id of the snapshot. Default: the newest.
     #[serde(default)]
     snapshot: Option<String>,
 }

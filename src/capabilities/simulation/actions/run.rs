@@ -37,13 +37,13 @@ pub const NAME: &str = "run_simulation";
 #[derive(Debug)]
 pub struct RunSimulation(pub Deps);
 
-/// What people give.
+/// The parameters of the action.
 #[derive(Deserialize, JsonSchema)]
 struct Given {
-    /// The simulation, by name. Not needed if only one is loaded.
+    /// The simulation, by name. Optional if only one is loaded.
     #[serde(default)]
     simulation: Option<String>,
-    /// The simulation that was talked about before, where none is named.
+    /// The simulation mentioned before, if none is named.
     #[serde(default)]
     active: Option<String>,
     /// The time limit of the run in seconds.

@@ -34,22 +34,22 @@ const USUAL: f64 = 10.0;
 #[derive(Debug)]
 pub struct RunSensitivity(pub Deps);
 
-/// What people give.
+/// The parameters of the action.
 #[derive(Deserialize, JsonSchema)]
 struct Given {
-    /// The simulation, by name. Not needed if only one is loaded.
+    /// The simulation, by name. Optional if only one is loaded.
     #[serde(default)]
     simulation: Option<String>,
-    /// The simulation that was talked about before, where none is named.
+    /// The simulation mentioned before, if none is named.
     #[serde(default)]
     active: Option<String>,
     /// The parameters to vary, separated by commas: paths or words. Required.
     #[serde(default)]
     parameters: Option<String>,
-    /// The change up and down in percent; 10 if not given.
+    /// The variation up and down in percent. Default: 10.
     #[serde(default)]
     percent: Option<f64>,
-    /// The model file, if the bridge does not tell it.
+    /// The model file, if the bridge does not report it.
     #[serde(default)]
     file: Option<String>,
 }

@@ -36,20 +36,20 @@ const MOST_ORGANS: usize = 20;
 #[derive(Debug)]
 pub struct SetParameter(pub Deps);
 
-/// What people give.
+/// The parameters of the action.
 #[derive(Deserialize, JsonSchema)]
 struct Given {
-    /// The simulation, by name. Not needed if only one is loaded.
+    /// The simulation, by name. Optional if only one is loaded.
     #[serde(default)]
     simulation: Option<String>,
-    /// The simulation that was talked about before, where none is named.
+    /// The simulation mentioned before, if none is named.
     #[serde(default)]
     active: Option<String>,
     /// The parameter: its path, such as `Organism|Liver|Volume`, or words for it, such as “liver volume”. Required.
     #[serde(default)]
     parameter: Option<String>,
-    /// The new value as it was said: a number with its unit (`2.5 kg`), or a change of the present value (`+10%`,
-    /// `twice`, `half`, `half of the liver clearance`, `default`). Required; never worked out beforehand.
+    /// The new value as the person wrote it: a number with its unit (`2.5 kg`), or a change of the current value (`+10%`,
+    /// `twice`, `half`, `half of the liver clearance`, `default`). Required; never computed beforehand.
     #[serde(default, deserialize_with = "wanted::words")]
     #[schemars(with = "Option<String>")]
     value: Option<String>,
