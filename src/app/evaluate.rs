@@ -1,8 +1,9 @@
-//! `countersign evaluate`: measures how well the model of the settings understands a set of utterances.
+//! `countersign evaluate`: measures how well the configured model understands a set of utterances.
 //!
-//! Each utterance goes through the nodes of the chat graph as in production, up to a card, a question or an answer; a
-//! stand-in takes the platform's place, and nothing is approved or sent. The result is compared with the expected one.
-//! Without a key for a language model the grammar is asked.
+//! Each utterance runs through the nodes of the chat graph as in production, up to a card, a
+//! question or an answer. A stand-in replaces the platform, and nothing is approved or sent. The
+//! result is compared with the expected one. Without a key for a language model, the grammar is
+//! evaluated.
 
 use std::{fmt, path::Path, sync::Arc};
 
@@ -29,50 +30,52 @@ use super::{
     installed::{self, StandIn},
 };
 
-/// The number of nodes a turn may take; more than any does.
+/// The maximum number of nodes that are run for an utterance; no turn needs as many.
 const MAX_NODES: usize = 40;
-/// Below this a message counts as not understood.
+
+/// The confidence below which a message counts as not understood.
 const MIN_CONFIDENCE: f64 = 0.7;
 
-/// An utterance in a situation, and what should be understood.
+/// An utterance, the state of the thread before it, and the expected interpretation.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Case {
     /// The message.
     pub said: String,
-    /// The knowledge of the thread before it: any part of the assistant's state.
+    /// The state of the thread before the message; missing fields have their defaults.
     #[serde(default)]
     pub given: AgentState,
-    /// `needs_info`, `direct_answer`, or `unclear` where the person should be asked.
+    /// The expected intent: `needs_info`, `direct_answer`, or `unclear` if the person should be
+    /// asked.
     pub intent: String,
-    /// The capability, if it matters.
+    /// The expected capability; if it is missing, any will do.
     #[serde(default)]
     pub capability: Option<String>,
-    /// The change that is asked for.
+    /// The expected action, if the message requests a change.
     #[serde(default)]
     pub action: Option<String>,
-    /// The tool that answers; `drop_draft` where the draft should be let go.
+    /// The expected tool, if there is one; `drop_draft` if the draft should be discarded.
     #[serde(default)]
     pub tool: Option<String>,
-    /// The expected parameters of the action or tool; there may be others.
+    /// The expected parameters of the action or tool; others are ignored.
     #[serde(default)]
     pub parameters: Map<String, Value>,
-    /// The number of requests in the message, if several.
+    /// The number of requests in the message, if there are several.
     #[serde(default, deserialize_with = "at_least_two")]
     pub steps: Option<usize>,
 }
 
 fn at_least_two<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<usize>, D::Error> {
     let steps = usize::deserialize(deserializer)?;
-    (steps > 1).then_some(Some(steps)).ok_or_else(|| serde::de::Error::custom("one request is no row of steps"))
+    (steps > 1).then_some(Some(steps)).ok_or_else(|| serde::de::Error::custom("`steps` must be at least 2"))
 }
 
-/// An utterance, and the differences from what was expected.
+/// The result for one utterance.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CaseResult {
     /// The message.
     pub said: String,
-    /// The differences; empty if it was understood.
+    /// The differences from the expected interpretation; empty if there are none.
     pub wrong: Vec<String>,
 }
 
@@ -81,11 +84,11 @@ pub struct CaseResult {
 pub struct Score {
     /// The name of the model that was asked.
     pub model: String,
-    /// A line for each utterance.
+    /// The results, one for each utterance.
     pub lines: Vec<CaseResult>,
-    /// The number of calls of a language model.
+    /// The number of calls to a language model.
     pub calls: u64,
-    /// The tokens of the calls, in both directions.
+    /// The number of tokens of these calls, input and output together.
     pub tokens: u64,
 }
 
@@ -118,29 +121,28 @@ impl fmt::Display for Score {
 ///
 /// # Errors
 ///
-/// If it cannot be read, or is not a list of [`Case`]s.
+/// If the file cannot be read, or is not a list of [`Case`]s.
 pub fn cases(file: &Path) -> anyhow::Result<Vec<Case>> {
     let text = std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
-    serde_json::from_str(&text).with_context(|| format!("{} holds no list of utterances", file.display()))
+    serde_json::from_str(&text).with_context(|| format!("{} is not a list of utterances", file.display()))
 }
 
-/// Asks the model of the settings about each case.
+/// Evaluates the configured model on each case.
 ///
 /// # Errors
 ///
-/// If the stand-in for the platform does not start, or the settings name no usable model.
+/// If the stand-in for the platform does not start, or no usable model is configured.
 pub async fn run(config: &Config, cases: &[Case]) -> anyhow::Result<Score> {
     let platform = StandIn::start(installed::StandInOptions::default(), None, None).await?;
-    let settings = config;
-    let mut config = config.clone();
-    platform.take_the_place(&mut config);
+    let mut with_stand_in = config.clone();
+    platform.take_the_place(&mut with_stand_in);
     let clock = Arc::new(SystemClock);
-    let registry = dependencies::capabilities(&config, clock.clone())?;
-    let (model, fallback) = dependencies::models(settings, registry.book.clone())?;
+    let registry = dependencies::capabilities(&with_stand_in, clock.clone())?;
+    let (model, fallback) = dependencies::models(config, registry.book.clone())?;
     let mut score = Score { model: model.name().to_owned(), lines: Vec::new(), calls: 0, tokens: 0 };
     let graph = chat_graph(model, fallback, registry.clone(), Arc::new(NoBlobCache), PlanSettings::default())?;
     for case in cases {
-        let found = understand(&graph, case, &*clock).await;
+        let found = interpret(&graph, case, &*clock).await;
         score.calls += found.calls;
         score.tokens += found.tokens;
         score.lines.push(CaseResult { said: case.said.clone(), wrong: compare(&registry, case, &found) });
@@ -149,9 +151,9 @@ pub async fn run(config: &Config, cases: &[Case]) -> anyhow::Result<Score> {
     Ok(score)
 }
 
-/// The understanding of one turn.
+/// The interpretation of an utterance in one turn.
 #[derive(Debug, Default)]
-struct Understanding {
+struct Interpretation {
     analysis: Option<Analysis>,
     change: Option<Draft>,
     read: Option<(String, Value)>,
@@ -163,9 +165,10 @@ struct Understanding {
     tokens: u64,
 }
 
-impl Understanding {
-    /// Notes what a node found out, up to the end of the first of several requests.
-    fn note(&mut self, state: &AgentState) {
+impl Interpretation {
+    /// Records the results of a node. Of several requests, only the first one's change and read are
+    /// recorded.
+    fn record(&mut self, state: &AgentState) {
         let plan = state.plan();
         self.steps = self.steps.or(plan.map(|plan| plan.total_steps));
         self.without_model |= state.turn.without_model;
@@ -179,11 +182,11 @@ impl Understanding {
     }
 }
 
-/// Takes one message through the graph, to the first card or the end.
-async fn understand(graph: &Graph<AgentState>, case: &Case, clock: &dyn Clock) -> Understanding {
+/// Runs one message through the graph, up to the first card or the end.
+async fn interpret(graph: &Graph<AgentState>, case: &Case, clock: &dyn Clock) -> Interpretation {
     let mut state = case.given.clone();
     state.begin_turn(&Said { by: "U1".into(), text: case.said.clone(), at: clock.now(), request: None });
-    let mut found = Understanding::default();
+    let mut found = Interpretation::default();
     let mut name = graph.start();
     for _ in 0..MAX_NODES {
         let Some(node) = graph.node(name) else { break };
@@ -202,7 +205,7 @@ async fn understand(graph: &Graph<AgentState>, case: &Case, clock: &dyn Clock) -
             found.tokens += usage.input_tokens + usage.cached_tokens + usage.output_tokens;
         }
         state = step.state;
-        found.note(&state);
+        found.record(&state);
         match step.next {
             Next::Go(next) | Next::Later(next, _) => name = next,
             Next::Ask(_) | Next::End => break,
@@ -212,44 +215,44 @@ async fn understand(graph: &Graph<AgentState>, case: &Case, clock: &dyn Clock) -
     found
 }
 
-/// Returns the differences from what is expected, in words.
-fn compare(registry: &Registry, case: &Case, found: &Understanding) -> Vec<String> {
+/// Describes each difference from the expected interpretation.
+fn compare(registry: &Registry, case: &Case, found: &Interpretation) -> Vec<String> {
     let mut wrong = Vec::new();
-    let mut differ = |what: &str, is: &str, should: &str| {
-        if is != should {
-            wrong.push(format!("{what}: {is}, should be {should}"));
+    let mut expect = |name: &str, actual: &str, expected: &str| {
+        if actual != expected {
+            wrong.push(format!("{name}: {actual}, should be {expected}"));
         }
     };
-    let word = |value: Value| value.as_str().unwrap_or("none").to_owned();
+    let text_of = |value: Value| value.as_str().unwrap_or("none").to_owned();
     let intent = match &found.analysis {
         Some(analysis) if analysis.confidence < MIN_CONFIDENCE => "unclear".to_owned(),
-        Some(analysis) => word(serde_json::json!(analysis.intent_type)),
+        Some(analysis) => text_of(serde_json::json!(analysis.intent_type)),
         None => "none".to_owned(),
     };
-    differ("intent", &intent, &case.intent);
+    expect("intent", &intent, &case.intent);
     if let Some(capability) = &case.capability {
-        let is = found.analysis.as_ref().and_then(|analysis| analysis.capability.clone());
-        differ("capability", &word(serde_json::json!(is)), capability);
+        let actual = found.analysis.as_ref().and_then(|analysis| analysis.capability.clone());
+        expect("capability", &text_of(serde_json::json!(actual)), capability);
     }
     let action = found.change.as_ref().map_or("none", |change| &change.action);
-    differ("action", action, case.action.as_deref().unwrap_or("none"));
+    expect("action", action, case.action.as_deref().unwrap_or("none"));
     let tool = match &found.read {
         _ if found.dropped => "drop_draft",
         Some((tool, _)) => tool,
         None => "none",
     };
     if case.tool.is_some() || case.action.is_none() {
-        differ("tool", tool, case.tool.as_deref().unwrap_or("none"));
+        expect("tool", tool, case.tool.as_deref().unwrap_or("none"));
     }
     let steps = |steps: Option<usize>| steps.unwrap_or(1).to_string();
-    differ("requests", &steps(found.steps), &steps(case.steps));
+    expect("requests", &steps(found.steps), &steps(case.steps));
     let given = match (&found.change, &found.read) {
         (Some(change), _) => Value::Object(change.params.clone()),
         (None, Some((_, arguments))) => arguments.clone(),
         (None, None) => Value::Null,
     };
-    for (name, should) in &case.parameters {
-        differ(name, &plain(registry, name, &given[name]), &plain(registry, name, should));
+    for (name, expected) in &case.parameters {
+        expect(name, &canonical(registry, name, &given[name]), &canonical(registry, name, expected));
     }
     if found.without_model {
         wrong.push("the language model did not answer".to_owned());
@@ -258,15 +261,16 @@ fn compare(registry: &Registry, case: &Case, found: &Understanding) -> Vec<Strin
     wrong
 }
 
-/// Returns a value in its canonical form for comparison: `70/30` may be given as a list as well, `start` as a status.
-fn plain(registry: &Registry, name: &str, value: &Value) -> String {
+/// Returns the canonical form of a value for comparison: weights may be given as `70/30` or as a
+/// list, a status as the verb that leads to it, such as `start`.
+fn canonical(registry: &Registry, name: &str, value: &Value) -> String {
     let text = match value {
         Value::Null => "none".to_owned(),
         Value::String(text) => text.clone(),
-        Value::Array(items) => items.iter().map(|item| plain(registry, "", item)).collect::<Vec<_>>().join("/"),
+        Value::Array(items) => items.iter().map(|item| canonical(registry, "", item)).collect::<Vec<_>>().join("/"),
         Value::Object(members) => members
             .iter()
-            .map(|(key, value)| format!("{key}={}", plain(registry, "", value)))
+            .map(|(key, value)| format!("{key}={}", canonical(registry, "", value)))
             .collect::<Vec<_>>()
             .join(","),
         Value::Number(number) => number.as_f64().map_or_else(|| number.to_string(), |number| number.to_string()),

@@ -1,9 +1,10 @@
-//! Numbers where an action takes one: `3`, `ten`, `at most 3`, `up to 5 starts and stops`.
+//! Parses the answer to a question for a whole number: `3`, `ten`, `at most 3`, `up to 5 starts and
+//! stops`.
 
 use serde_json::Value;
 
-/// The words that may stand around a number.
-const AROUND: &[&str] = &[
+/// Words that may surround the number without changing it.
+const FILLERS: &[&str] = &[
     "at",
     "most",
     "up",
@@ -49,7 +50,9 @@ const AROUND: &[&str] = &[
     "would",
     "be",
 ];
-const WORDS: &[(&str, i64)] = &[
+
+/// The numbers that are recognised as words.
+const NUMBER_WORDS: &[(&str, i64)] = &[
     ("zero", 0),
     ("none", 0),
     ("one", 1),
@@ -76,7 +79,7 @@ const WORDS: &[(&str, i64)] = &[
     ("thousand", 1000),
 ];
 
-/// Returns true if a parameter with this schema is a whole number and nothing else.
+/// Returns true if the schema of a parameter allows nothing but a whole number or null.
 pub(super) fn is_count(schema: &Value) -> bool {
     let kinds: Vec<&str> = match &schema["type"] {
         Value::String(kind) => vec![kind],
@@ -86,10 +89,10 @@ pub(super) fn is_count(schema: &Value) -> bool {
     kinds.contains(&"integer") && kinds.iter().all(|kind| ["integer", "null"].contains(kind))
 }
 
-/// Returns the one whole number in the text, if there is nothing else in it.
-pub(super) fn count(said: &str) -> Option<i64> {
-    let said = said.to_lowercase();
-    let words = said.split(|c: char| c.is_whitespace() || c == ',' && !said.contains(|c: char| c.is_ascii_digit()));
+/// Returns the whole number in the text if there is one, with nothing but fillers around it.
+pub(super) fn count(text: &str) -> Option<i64> {
+    let text = text.to_lowercase();
+    let words = text.split(|c: char| c.is_whitespace() || c == ',' && !text.contains(|c: char| c.is_ascii_digit()));
     let mut found = None;
     for word in
         words.map(|word| word.trim_matches(['.', ',', '!', '“', '”', '"', '\'', '*'])).filter(|word| !word.is_empty())
@@ -98,10 +101,10 @@ pub(super) fn count(said: &str) -> Option<i64> {
             .replace([',', '_'], "")
             .parse()
             .ok()
-            .or_else(|| WORDS.iter().find(|(name, _)| *name == word).map(|(_, number)| *number));
+            .or_else(|| NUMBER_WORDS.iter().find(|(name, _)| *name == word).map(|(_, number)| *number));
         match number {
             Some(number) if found.is_none() => found = Some(number),
-            None if AROUND.contains(&word) => {}
+            None if FILLERS.contains(&word) => {}
             _ => return None,
         }
     }
@@ -114,7 +117,7 @@ mod tests {
 
     #[test]
     fn one_number_is_read_and_nothing_is_guessed() {
-        for (said, number) in [
+        for (text, number) in [
             ("3", Some(3)),
             ("ten", Some(10)),
             ("at most 3", Some(3)),
@@ -130,7 +133,7 @@ mod tests {
             ("2.5", None),
             ("", None),
         ] {
-            assert_eq!(count(said), number, "{said}");
+            assert_eq!(count(text), number, "{text}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! One connection, from its first byte to its end.
+//! Serves a single HTTP connection.
 
 use std::{
     convert::Infallible,
@@ -23,14 +23,15 @@ use super::{
     watched::{Arriving, Leaving, Stream},
 };
 
-/// The largest head of a request, in bytes; as much of a body is read ahead.
-const BUFFER: usize = 64 << 10;
+/// The maximum size of the read buffer, in bytes. It limits the head of a request, and the part of
+/// a body that is read ahead.
+const MAX_BUFFER: usize = 64 << 10;
 
-/// Answers the requests of a connection until it is closed, takes too long or has to give way; after `stop` only those
-/// in hand.
+/// Serves the requests of a connection until it is closed, exceeds a deadline or has to make room
+/// for another connection. After `stop`, it completes only the requests in progress.
 pub(super) async fn serve(stream: TcpStream, router: Router, room: Room, stop: CancellationToken) {
     let room = Arc::new(room);
-    let (must_go, stopped) = (room.must_go(), stop);
+    let (evicted, stopped) = (room.must_go(), stop);
     let router = TowerToHyperService::new(router);
     let answer = service_fn(|request: hyper::Request<Incoming>| {
         let (router, room) = (router.clone(), room.clone());
@@ -41,25 +42,25 @@ pub(super) async fn serve(stream: TcpStream, router: Router, room: Room, stop: C
         }
     });
     let io = TokioIo::new(Stream { stream, room: room.clone() });
-    let connection = http1::Builder::new().max_buf_size(BUFFER).serve_connection(io, answer);
+    let connection = http1::Builder::new().max_buf_size(MAX_BUFFER).serve_connection(io, answer);
 
-    let (mut connection, mut must_go) = (pin!(connection), pin!(must_go.cancelled()));
+    let (mut connection, mut evicted) = (pin!(connection), pin!(evicted.cancelled()));
     let mut stopped = pin!(stopped.cancelled());
-    let mut asked_to_end = false;
+    let mut shutting_down = false;
     let mut limit = pin!(sleep_until(room.deadline()));
     poll_fn(|cx: &mut Context<'_>| {
-        if must_go.as_mut().poll(cx).is_ready() {
+        if evicted.as_mut().poll(cx).is_ready() {
             return Poll::Ready(());
         }
-        if !asked_to_end && stopped.as_mut().poll(cx).is_ready() {
-            asked_to_end = true;
+        if !shutting_down && stopped.as_mut().poll(cx).is_ready() {
+            shutting_down = true;
             connection.as_mut().graceful_shutdown();
         }
         if connection.as_mut().poll(cx).is_ready() {
-            return Poll::Ready(()); // an error means that the client has gone, or speaks no HTTP
+            return Poll::Ready(()); // an error means that the client is gone or does not speak HTTP
         }
         loop {
-            let deadline = room.deadline(); // another one, if the connection went on to its next phase
+            let deadline = room.deadline(); // changes with the phase of the connection
             if limit.deadline() != deadline {
                 limit.as_mut().reset(deadline);
             }

@@ -1,5 +1,5 @@
-//! Reads from the platform for tools and actions: things are found by name, and each error has the form its caller
-//! needs.
+//! Reads from the platform for tools and actions: lookups by name, and the conversion of errors to
+//! the types that callers return.
 
 use countersign_capabilities::ToolError;
 pub use countersign_capabilities::parameters::{parameters, refused, schema};
@@ -18,17 +18,17 @@ use crate::upgrade::{
     experiment::{Experiment, ExperimentName},
 };
 
-/// The number of experiments that are offered if none was named.
+/// The maximum number of experiments that are offered as options if none was named.
 const MAX_OFFERED: usize = 30;
 
-/// Returns the question for an experiment, with the existing names.
+/// Returns the question that asks for an experiment, with the existing names as options.
 pub async fn which_experiment(client: &UpgradeClient) -> MissingParameter {
     let names = client.names().await.unwrap_or_default();
     let options = names.into_iter().take(MAX_OFFERED).map(|named| named.name).collect();
     MissingParameter { name: "experiment".to_owned(), question: "Which experiment?".to_owned(), options }
 }
 
-/// Returns the kind of an error.
+/// Returns the kind of an error from the platform.
 pub fn kind(error: &Error) -> ErrorKind {
     match error {
         Error::NotFound { .. } => ErrorKind::NotFound,
@@ -66,20 +66,21 @@ pub fn unavailable(error: Error) -> PrepareError {
     PrepareError::Unavailable { error: kind(&error), reply: read_failed(&error) }
 }
 
-/// Returns the experiment that `asked` names. `says` turns a name or id into a corrected request, for the buttons.
+/// Returns the experiment that `asked` names. `request_with` returns the corrected request for a
+/// name or id, which the buttons of a refusal send.
 ///
 /// # Errors
 ///
-/// A refusal with suggestions, or an error of the platform.
+/// A refusal with suggestions, or an error from the platform.
 pub async fn experiment(
     client: &UpgradeClient,
     asked: &str,
-    says: impl Fn(&str) -> String,
+    request_with: impl Fn(&str) -> String,
 ) -> Result<Experiment, PrepareError> {
-    let named = find_by_name(client, asked, &says).await?;
+    let named = find_by_name(client, asked, &request_with).await?;
     match client.single(named.id).await {
         Err(Error::NotFound { .. }) => {
-            let gone = refusals::unknown_experiment(asked, &[], says);
+            let gone = refusals::unknown_experiment(asked, &[], request_with);
             Err(refused(ErrorKind::NotFound, gone))
         }
         answer => answer.map_err(unavailable),
@@ -89,13 +90,13 @@ pub async fn experiment(
 async fn find_by_name(
     client: &UpgradeClient,
     asked: &str,
-    says: impl Fn(&str) -> String,
+    request_with: impl Fn(&str) -> String,
 ) -> Result<ExperimentName, PrepareError> {
     let names = client.names().await.map_err(unavailable)?;
     match lookup::find(&names, asked) {
         LookupResult::One(named) => Ok(named),
         LookupResult::None(similar) => {
-            Err(refused(ErrorKind::NotFound, refusals::unknown_experiment(asked, &similar, says)))
+            Err(refused(ErrorKind::NotFound, refusals::unknown_experiment(asked, &similar, request_with)))
         }
         LookupResult::Several(several) => {
             let mut views = Vec::with_capacity(several.len());
@@ -106,7 +107,7 @@ async fn find_by_name(
                     Err(error) => return Err(unavailable(error)),
                 }
             }
-            Err(refused(ErrorKind::UserInput, refusals::several_experiments(asked, &views, says)))
+            Err(refused(ErrorKind::UserInput, refusals::several_experiments(asked, &views, request_with)))
         }
     }
 }
@@ -119,15 +120,16 @@ async fn find_by_name(
 pub fn context<'a>(
     contexts: &'a Contexts,
     asked: &str,
-    says: impl Fn(&str) -> String,
+    request_with: impl Fn(&str) -> String,
 ) -> Result<(&'a str, &'a ContextMetadata), PrepareError> {
     let known: Vec<_> = contexts.keys().cloned().collect();
     let picked = lookup::pick(&known, asked).and_then(|name| contexts.get_key_value(name));
-    let unknown = || refused(ErrorKind::NotFound, refusals::unknown_context(asked, &known, says));
+    let unknown = || refused(ErrorKind::NotFound, refusals::unknown_context(asked, &known, request_with));
     picked.map(|(name, metadata)| (name.as_str(), metadata)).ok_or_else(unknown)
 }
 
-/// Returns the word of a context's vocabulary that `asked` means; `what` names the kind of word in the refusal.
+/// Returns the word of a context's vocabulary that `asked` refers to; `what` names the kind of word
+/// in the refusal.
 ///
 /// # Errors
 ///
@@ -137,12 +139,12 @@ pub fn word(known: &[String], what: &str, asked: &str, context: &str) -> Result<
     lookup::pick(known, asked).cloned().ok_or_else(unknown)
 }
 
-/// Returns the group type that `asked` means; people say `class` for `classId`.
+/// Returns the group type that `asked` refers to; `class` may stand for `classId`.
 pub fn group_type<'a>(known: &'a [String], asked: &str) -> Option<&'a String> {
     lookup::pick(known, asked).or_else(|| lookup::pick(known, &format!("{}Id", asked.trim())))
 }
 
-/// Returns the group type of a context that `asked` means.
+/// Returns the group type of a context that `asked` refers to.
 ///
 /// # Errors
 ///
@@ -151,11 +153,11 @@ pub fn group(known: &[String], asked: &str, context: &str) -> Result<String, Pre
     word(known, "group type", group_type(known, asked).map_or(asked, String::as_str), context)
 }
 
-/// Returns a user id that is valid in a header.
+/// Returns the user id if it is valid in an HTTP header.
 ///
 /// # Errors
 ///
-/// A refusal if the id is not valid there.
+/// A refusal if it is not.
 pub fn user(asked: &str) -> Result<String, PrepareError> {
     let fits = (1..=250).contains(&asked.len()) && asked.bytes().all(|b| (b' '..=b'~').contains(&b));
     if fits && asked.trim() == asked {

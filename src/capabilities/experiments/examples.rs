@@ -1,14 +1,14 @@
-//! Examples from the platform for a word of the glossary, in one sentence each.
+//! Examples from the platform for the terms of the glossary, each in one sentence.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{glossary::Example, replies::answers, rules, summary};
 use crate::upgrade::{client::UpgradeClient, experiment::View, status::Status};
 
-/// The number of things that are named.
-const MAX_NAMED: usize = 5;
+/// The maximum number of items that a sentence lists.
+const MAX_LISTED: usize = 5;
 
-/// Returns an example, if the platform has one now.
+/// Returns a sentence with an example, if the platform has one at the moment.
 pub async fn of(client: &UpgradeClient, example: Example) -> Option<String> {
     match example {
         Example::Contexts => {
@@ -29,7 +29,7 @@ pub async fn of(client: &UpgradeClient, example: Example) -> Option<String> {
         | Example::Statuses
         | Example::Tags => {
             let mut all = client.all().await.ok()?.to_vec();
-            // One that runs is the better example.
+            // A running experiment is a better example.
             all.sort_by_key(|view| view.state != Status::Enrolling);
             from_experiments(&all, example)
         }
@@ -89,13 +89,13 @@ fn from_experiments(all: &[View], example: Example) -> Option<String> {
     })
 }
 
-/// Joins words: `a, b and c`; those beyond [`MAX_NAMED`] are only counted.
+/// Joins words as in `a, b and c`; those beyond [`MAX_LISTED`] are only counted.
 fn join_words(words: &[String]) -> String {
     match words {
         [] => "none".to_owned(),
         [one] => one.clone(),
-        several if several.len() > MAX_NAMED => {
-            format!("{} and {} more", several[..MAX_NAMED].join(", "), several.len() - MAX_NAMED)
+        several if several.len() > MAX_LISTED => {
+            format!("{} and {} more", several[..MAX_LISTED].join(", "), several.len() - MAX_LISTED)
         }
         several => format!("{} and {}", several[..several.len() - 1].join(", "), several[several.len() - 1]),
     }
