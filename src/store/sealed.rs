@@ -1,12 +1,13 @@
-//! A store whose data that leads to changes is sealed: write access to the inner store, without the key, cannot forge
-//! it.
+//! A store that seals all data that can lead to a change. Write access to the inner store is not
+//! enough to forge such data: that takes the key as well.
 //!
-//! Every record of an action is sealed as a whole with each write, and checked with each read; the result is in
-//! [`ActionRecord::proof`], which the engine obeys. Clicks that wait in the inbox and the registers named here are
-//! sealed as well: each of them leads to a change. So are events from elsewhere, which an approved action may wait for.
+//! Every action record is sealed as a whole on each write and verified on each read. The result is
+//! in [`ActionRecord::proof`], which the engine checks before it acts on a record. Interactions in
+//! the inbox and the registers in [`SealScope::registers`] are sealed too, since each of them can
+//! lead to a change, and so are external events, which an approved action may wait for.
 //!
-//! *Architecture Invariant:* a record that was read with an invalid seal is never sealed anew. It is written with the
-//! seal that it has, so an altered record stays altered, whatever happens to it afterwards.
+//! *Architecture Invariant:* a record that was read with an invalid seal is never sealed again. It
+//! is written with the seal that it has, so an altered record remains recognisable as altered.
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -26,20 +27,20 @@ use countersign_graph::{
 };
 use serde_json::{Value, json};
 
-/// The most open records of an earlier version that are taken over.
+/// The maximum number of open records of an earlier version that are sealed at the first start.
 const MAX_ADOPTED: usize = 10_000;
 
-/// The data to seal apart from the records of actions.
+/// The data to seal in addition to action records.
 #[derive(Clone, Copy)]
 pub struct SealScope {
-    /// Returns true if an interaction without a seal may be handled because it decides nothing, such as the timer of a
-    /// card. An earlier version has set such timers.
+    /// Returns true if an interaction without a seal may be handled because it decides nothing,
+    /// such as the timer of a card. An earlier version set such timers without a seal.
     pub may_be_unsealed: fn(&Value) -> bool,
     /// The registers that are sealed.
     pub registers: &'static [&'static str],
 }
 
-/// A store whose content is sealed.
+/// A store that seals the data written to another store and verifies the data read from it.
 pub struct SealedStore {
     inner: Arc<dyn Store>,
     keys: Arc<Keyring>,
@@ -53,13 +54,15 @@ impl fmt::Debug for SealedStore {
 }
 
 impl SealedStore {
-    /// Wraps `inner`: seals the data written to it, and checks the seals of the data read.
+    /// Wraps `inner` with the keys to seal and verify with.
     pub fn new(inner: Arc<dyn Store>, keys: Arc<Keyring>, scope: SealScope) -> Self {
         Self { inner, keys, scope }
     }
 
-    /// Seals the data that an earlier version left unsealed: open cards, changes on their way, registers. To be called
-    /// only once, when the first key is made; later, unsealed data is not ours. Returns the number of records.
+    /// Seals the data that an earlier version left unsealed: records of open cards and of changes
+    /// in progress, and registers. Returns the number of records sealed.
+    ///
+    /// Must be called only once, when the first key is created: later, unsealed data may be forged.
     ///
     /// # Errors
     ///
@@ -77,7 +80,7 @@ impl SealedStore {
                 .push(countersign_graph::store::ActionChange { expected: Some(record.revision), record: sealed });
             match self.apply(&changes).await {
                 Ok(()) => adopted += 1,
-                Err(Error::ActionMoved { .. }) => {} // decided meanwhile
+                Err(Error::ActionMoved { .. }) => {} // decided in the meantime
                 Err(error) => return Err(error),
             }
         }
@@ -90,7 +93,8 @@ impl SealedStore {
         Ok(adopted)
     }
 
-    /// Returns a record as it is written.
+    /// Returns the record to write: with a new seal, or with the one that it has if that is
+    /// invalid.
     fn sealed(&self, record: &ActionRecord) -> ActionRecord {
         let mut record = record.clone();
         if record.proof.holds() {
@@ -99,7 +103,7 @@ impl SealedStore {
         record
     }
 
-    /// Returns a record as it was read, with the result of checking its seal.
+    /// Returns a record that was read, with the result of verifying its seal and its digest.
     fn verified(&self, mut record: ActionRecord) -> ActionRecord {
         record.proof = self.keys.proof(ACTION, &content(&record), record.seal.as_ref());
         if record.proof.holds() && !self.keys.digest_holds(&record) {
@@ -111,10 +115,11 @@ impl SealedStore {
         record
     }
 
-    /// Does the same for a place that only one record may fill: another record, even a valid one, counts as altered.
-    fn verified_in_place(&self, record: ActionRecord, is_it: impl Fn(&ActionRecord) -> bool) -> ActionRecord {
+    /// Returns a record that was looked up by its id, verified. A record that does not match the id
+    /// counts as altered, even if its seal is valid.
+    fn verified_match(&self, record: ActionRecord, matches: impl Fn(&ActionRecord) -> bool) -> ActionRecord {
         let mut record = self.verified(record);
-        if !is_it(&record) {
+        if !matches(&record) {
             record.proof = Proof::Altered;
         }
         record
@@ -140,7 +145,7 @@ impl SealedStore {
         changes
     }
 
-    /// Returns a message as it is written.
+    /// Returns the message to write: an external event is sealed, other messages are unchanged.
     fn sealed_message(&self, thread: &ThreadId, message: &ThreadMessage) -> ThreadMessage {
         match message {
             ThreadMessage::External(arrived) => {
@@ -153,18 +158,19 @@ impl SealedStore {
         }
     }
 
-    /// Returns messages as they were read. An event whose seal is not valid becomes one of unknown origin.
+    /// Returns messages that were read, without seals. An external event whose seal is not valid
+    /// becomes one of unknown origin.
     fn unsealed_messages(&self, thread: &ThreadId, mut messages: Vec<QueuedMessage>) -> Vec<QueuedMessage> {
         for message in &mut messages {
             let ThreadMessage::External(arrived) = &message.message else { continue };
-            let said = self.unseal_value(MAIL, arrived.body()).ok().flatten().filter(|content| {
-                let names = json!([content["thread"], content["source"], content["key"]]);
-                names == json!([thread, arrived.source(), arrived.key()])
+            let valid = self.unseal_value(MAIL, arrived.body()).ok().flatten().filter(|content| {
+                let address = json!([content["thread"], content["source"], content["key"]]);
+                address == json!([thread, arrived.source(), arrived.key()])
             });
-            message.message = ThreadMessage::External(match said {
+            message.message = ThreadMessage::External(match valid {
                 Some(mut content) => arrived.with_body(content["body"].take()),
                 None => {
-                    tracing::error!(thread.id = %thread, message.seq, "What is said to have happened elsewhere is not from us");
+                    tracing::error!(thread.id = %thread, message.seq, "An external event has no valid seal; its origin is unknown");
                     arrived.of_nobody()
                 }
             });
@@ -172,7 +178,7 @@ impl SealedStore {
         messages
     }
 
-    /// Checks the seal of the record in an error.
+    /// Verifies the record that an error contains, if any.
     fn with_verified_record<T>(&self, result: Result<T, Error>) -> Result<T, Error> {
         result.map_err(|error| match error {
             Error::ActionMoved { id, current: Some(current) } => {
@@ -182,12 +188,13 @@ impl SealedStore {
         })
     }
 
-    /// Returns a value with a seal around it.
+    /// Returns the value together with its seal.
     fn seal_value(&self, purpose: &str, value: &Value) -> Value {
         json!({ SEALED: self.keys.seal(purpose, &as_read(value)), "value": value })
     }
 
-    /// Returns the value inside a seal; `None` if there is no seal. `Err` if it is not valid.
+    /// Returns the value that was sealed, or `None` if there is no seal. Fails if the seal is not
+    /// valid.
     fn unseal_value(&self, purpose: &str, value: &Value) -> Result<Option<Value>, Proof> {
         let Some((seal, content)) = split_sealed(value) else { return Ok(None) };
         let proof = self.keys.proof(purpose, content, Some(&seal));
@@ -195,15 +202,17 @@ impl SealedStore {
     }
 }
 
-/// The purposes of seals: of records, of interactions and registers, and of messages.
+/// The purpose of the seals of action records. The seal of a register has its key as the purpose.
 const ACTION: &str = "action";
+/// The purpose of the seals of interactions and timers.
 const INBOX: &str = "desk";
+/// The purpose of the seals of external events.
 const MAIL: &str = "mail";
 
-/// The name of the seal beside a sealed value.
+/// The field of a sealed value that holds the seal.
 const SEALED: &str = "sealed";
 
-/// Returns the data that a record's seal covers: everything but the seal.
+/// Returns the data that a record's seal covers: everything except the seal itself.
 fn content(record: &ActionRecord) -> Value {
     let mut value = serde_json::to_value(record).expect("a record is plain data");
     if let Some(fields) = value.as_object_mut() {
@@ -212,7 +221,8 @@ fn content(record: &ActionRecord) -> Value {
     as_read(&value)
 }
 
-/// Returns a value as it is after writing and reading: a number may come back as its nearest neighbor.
+/// Returns the value as it will be read after it is written: a number may change to a neighbouring
+/// one.
 fn as_read(value: &Value) -> Value {
     serde_json::from_str(&value.to_string()).expect("JSON that was just written")
 }
@@ -279,9 +289,9 @@ impl Store for SealedStore {
             interaction.entry = match self.unseal_value(INBOX, &interaction.entry) {
                 Ok(Some(entry)) => entry,
                 Ok(None) if (self.scope.may_be_unsealed)(&interaction.entry) => continue,
-                // It cannot be read then, and is set aside.
+                // It cannot be parsed as an interaction, and is therefore set aside.
                 refused => {
-                    tracing::error!(interaction.seq = interaction.seq, proof = ?refused.err(), "An interaction is not one of ours");
+                    tracing::error!(interaction.seq = interaction.seq, proof = ?refused.err(), "An interaction has no valid seal");
                     Value::Null
                 }
             };
@@ -362,12 +372,12 @@ impl Store for SealedStore {
 
     async fn action_by_approval(&self, approval: &ApprovalId) -> Result<Option<ActionRecord>, Error> {
         let found = self.inner.action_by_approval(approval).await?;
-        Ok(found.map(|record| self.verified_in_place(record, |record| record.approval == *approval)))
+        Ok(found.map(|record| self.verified_match(record, |record| record.approval == *approval)))
     }
 
     async fn action(&self, thread: &ThreadId, id: &ActionId) -> Result<Option<ActionRecord>, Error> {
         let found = self.inner.action(thread, id).await?;
-        Ok(found.map(|record| self.verified_in_place(record, |record| record.id == *id && record.thread == *thread)))
+        Ok(found.map(|record| self.verified_match(record, |record| record.id == *id && record.thread == *thread)))
     }
 
     async fn actions(&self, filter: &ActionFilter) -> Result<Vec<ActionRecord>, Error> {
@@ -428,7 +438,7 @@ impl Store for SealedStore {
         let mut found = self.inner.register(key).await?;
         if self.scope.registers.contains(&key) && !found.value.is_null() {
             found.value = self.unseal_value(key, &found.value).unwrap_or_default().unwrap_or_else(|| {
-                tracing::error!(register = key, "A register is not sealed with a key of ours and counts as empty");
+                tracing::error!(register = key, "A register has no valid seal and counts as empty");
                 Value::Null
             });
         }

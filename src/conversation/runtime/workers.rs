@@ -1,13 +1,15 @@
-//! Leases threads and lets the engine advance them.
+//! Leases threads and has the engine advance them.
 //!
-//! A hint says that a thread has work; the store alone knows. A lost hint costs one sweep, nothing else:
-//! [`Workers::sweep`] asks for all ready threads, which is also how the work of a crashed process is found.
+//! [`Workers::wake`] is only a hint that a thread has work; the store decides. If a hint is lost,
+//! the thread merely waits for the next [`Workers::sweep`], which leases all ready threads,
+//! including those of a crashed process.
 //!
-//! A thread is run by the engine of its graph. One whose graph no engine here has is released as it is, for a process
-//! that has it: it is looked at again after a minute, or when a message comes.
+//! A thread is advanced by the engine of its graph. If this process has no such engine, the thread
+//! is released unchanged, for a process that has one. It is ready again after a minute, or when a
+//! message arrives.
 //!
-//! The design we did not take: a queue of work. Readiness is a property of the thread in the store, so there is nothing
-//! to redeliver, to trim or to lose.
+//! A work queue was rejected as a design: readiness is a property of the thread in the store, so
+//! there is nothing to redeliver, trim or lose.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -32,13 +34,13 @@ use tracing::Instrument;
 
 use super::outbox::Sender;
 
-/// The number of advanced threads that a slow listener may be behind.
-const ADVANCED: usize = 256;
+/// The number of advanced threads by which a slow receiver may lag behind.
+const MAX_LAG: usize = 256;
 
 /// An engine that can advance a leased thread.
 #[async_trait]
 pub trait Advance: Send + Sync {
-    /// Returns the graph whose threads it advances.
+    /// Returns the graph whose threads this engine advances.
     fn graph(&self) -> GraphName;
 
     /// Advances the thread until nothing is left to do, and releases it.
@@ -67,7 +69,7 @@ pub struct Workers(Arc<Inner>);
 struct Inner {
     store: Arc<dyn Store>,
     engines: BTreeMap<GraphName, Arc<dyn Advance>>,
-    /// Graphs that threads belong to and that no engine has, each reported once.
+    /// The graphs of threads for which there is no engine here. Each is reported once.
     unknown: Mutex<BTreeSet<GraphName>>,
     sender: Sender,
     clock: Arc<dyn Clock>,
@@ -76,9 +78,9 @@ struct Inner {
     seats: Arc<Semaphore>,
     tasks: TaskTracker,
     stop: CancellationToken,
-    /// Threads that this process is working on; true if a hint came meanwhile.
+    /// The threads that this process is working on; true if another hint arrived in the meantime.
     busy: Mutex<HashMap<ThreadId, bool>>,
-    /// Tells of each thread that was advanced.
+    /// Sends the id of each thread that was advanced.
     advanced: broadcast::Sender<ThreadId>,
 }
 
@@ -88,7 +90,7 @@ pub struct WorkersDeps {
     pub store: Arc<dyn Store>,
     /// The engines that advance threads, one for each graph.
     pub engines: Vec<Arc<dyn Advance>>,
-    /// The sender of their replies.
+    /// The sender of the threads' replies.
     pub sender: Sender,
     /// The clock.
     pub clock: Arc<dyn Clock>,
@@ -96,7 +98,7 @@ pub struct WorkersDeps {
     pub name: WorkerId,
     /// The duration of a lease.
     pub lease: Duration,
-    /// The number of threads that are worked on at a time.
+    /// The maximum number of threads that are worked on at the same time.
     pub threads: usize,
     /// The signal to stop.
     pub stop: CancellationToken,
@@ -118,7 +120,7 @@ impl Workers {
             tasks: TaskTracker::new(),
             stop,
             busy: Mutex::default(),
-            advanced: broadcast::Sender::new(ADVANCED),
+            advanced: broadcast::Sender::new(MAX_LAG),
         }))
     }
 
@@ -127,7 +129,8 @@ impl Workers {
         &self.0.name
     }
 
-    /// Returns the threads that are advanced here from now on, each once its work is saved.
+    /// Returns a receiver of the threads that are advanced here from now on. A thread is sent once
+    /// its work is saved.
     pub fn advanced(&self) -> broadcast::Receiver<ThreadId> {
         self.0.advanced.subscribe()
     }
@@ -136,8 +139,8 @@ impl Workers {
     pub fn wake(&self, thread: ThreadId) {
         {
             let mut busy = self.0.busy.lock().expect("no holder panics");
-            if let Some(again) = busy.get_mut(&thread) {
-                *again = true;
+            if let Some(hinted) = busy.get_mut(&thread) {
+                *hinted = true;
                 return;
             }
             busy.insert(thread.clone(), false);
@@ -153,9 +156,9 @@ impl Workers {
                 workers.lease_and_advance(Some(&thread)).await;
                 let mut busy = workers.0.busy.lock().expect("no holder panics");
                 match busy.get_mut(&thread) {
-                    Some(again) if *again => *again = false,
+                    Some(hinted) if *hinted => *hinted = false,
                     _ => {
-                        busy.remove(&thread); // under the same lock: a hint that comes now begins anew
+                        busy.remove(&thread); // under the same lock: the next hint starts a new task
                         return;
                     }
                 }
@@ -163,18 +166,20 @@ impl Workers {
         });
     }
 
-    /// Takes up ready threads without a hint, as far as there are seats. Returns when nothing is ready.
+    /// Leases and advances ready threads without a hint. Returns when no thread is ready or all
+    /// seats are taken.
     pub async fn sweep(&self) {
         while !self.0.stop.is_cancelled() {
             let Ok(seat) = self.0.seats.clone().try_acquire_owned() else { return };
-            // Counted before the lease: from then on the store has nothing ready, and the task is not there yet.
-            let in_hand = self.0.tasks.token();
+            // Counted before the lease: after it the store no longer lists the thread as ready, and
+            // its task has not started yet.
+            let in_progress = self.0.tasks.token();
             match self.0.store.acquire(&self.0.name, self.0.lease, self.0.clock.now(), None).await {
                 Ok(Some(acquired)) => {
                     let workers = self.clone();
                     self.0.tasks.spawn(async move {
                         workers.advance(acquired).await;
-                        drop((seat, in_hand));
+                        drop((seat, in_progress));
                     });
                 }
                 Ok(None) => return,
@@ -186,12 +191,12 @@ impl Workers {
         }
     }
 
-    /// Returns the tracker of the steps in hand.
+    /// Returns the tracker of the steps in progress.
     pub fn tasks(&self) -> &TaskTracker {
         &self.0.tasks
     }
 
-    /// Waits for the steps in hand, after the stop.
+    /// Waits for the steps in progress to finish, after the signal to stop.
     pub async fn drain(&self) {
         self.0.tasks.close();
         self.0.tasks.wait().await;
@@ -217,26 +222,27 @@ impl Workers {
         let report = async {
             match result {
                 Ok(Ok(())) => {}
-                Ok(Err(Error::Fenced(_))) => tracing::warn!("Another worker took this thread over"),
+                Ok(Err(Error::Fenced(_))) => tracing::warn!("Another worker has taken over this thread"),
                 Ok(Err(Error::OtherGraph { graph, .. })) => self.report_unknown_graph(graph),
                 Err(panicked) => {
                     metrics::counter!("countersign_threads_broken_off_total").increment(1);
-                    tracing::error!(error = %panicked, "Thread cannot go on before its lease ends");
+                    tracing::error!(error = %panicked, "Thread cannot continue before its lease expires");
                 }
                 Ok(Err(error)) => {
                     tracing::error!(
                         error = countersign_core::cause::chain(&error),
-                        "Thread cannot go on before its lease ends"
+                        "Thread cannot continue before its lease expires"
                     )
                 }
             }
         };
         report.instrument(span).await;
-        let _ = self.0.advanced.send(thread.clone()); // nobody may listen
+        let _ = self.0.advanced.send(thread.clone()); // there may be no receiver
         self.0.sender.flush_finished(thread);
     }
 
-    /// Has the engine of the thread's graph advance it. A thread whose graph none of them has is left as it is.
+    /// Has the engine of the thread's graph advance it. Without such an engine, the thread is
+    /// released unchanged.
     async fn advance_in_its_graph(&self, acquired: Acquired) -> Result<(), Error> {
         let Lease { thread, graph, .. } = &acquired.lease;
         match self.0.engines.get(graph) {
@@ -248,7 +254,8 @@ impl Workers {
         }
     }
 
-    /// Reports, once for each graph, that threads wait for a program that has it.
+    /// Counts a thread that waits for a program that has its graph, and logs an error once for each
+    /// graph.
     fn report_unknown_graph(&self, graph: GraphName) {
         metrics::counter!("countersign_threads_of_other_graphs_total").increment(1);
         let mut unknown = self.0.unknown.lock().expect("no holder panics");
@@ -258,7 +265,7 @@ impl Workers {
         }
     }
 
-    /// Renews the lease for as long as it is polled; returns when it is lost.
+    /// Renews the lease as long as the future is polled. Returns when the lease is lost.
     async fn keep_lease(&self, lease: &Lease) -> Error {
         loop {
             tokio::time::sleep(self.0.lease / 3).await;
@@ -271,8 +278,8 @@ impl Workers {
     }
 }
 
-/// The mark that a thread is being worked on here. It is removed however the work ends, also by a panic: otherwise no
-/// hint about the thread would ever be heard again.
+/// A guard that removes a thread from [`Inner::busy`] if its task panics. Otherwise all later hints
+/// about the thread would be ignored.
 struct BusyGuard<'a> {
     workers: &'a Workers,
     thread: &'a ThreadId,
@@ -303,32 +310,33 @@ mod tests {
     use countersign_graph::store::{Changes, Delivery, Destination, Then, ThreadMessage};
     use countersign_store::sqlite::SqliteStore;
 
+    /// The time-out of each wait.
     const BOUND: Duration = Duration::from_secs(30);
 
     const LEASE: Duration = Duration::from_secs(10);
 
     /// An engine that panics the first time.
     #[derive(Default)]
-    struct Clumsy {
+    struct PanicsOnce {
         calls: AtomicU32,
-        resolved: Notify,
+        called: Notify,
     }
 
     #[async_trait]
-    impl Advance for Clumsy {
+    impl Advance for PanicsOnce {
         fn graph(&self) -> GraphName {
             GraphName::default()
         }
 
         async fn advance(&self, _: Acquired) -> Result<(), Error> {
             let earlier = self.calls.fetch_add(1, Ordering::SeqCst);
-            self.resolved.notify_one();
-            assert!(earlier > 0, "it is clumsy");
+            self.called.notify_one();
+            assert!(earlier > 0, "the first call panics");
             Ok(())
         }
     }
 
-    /// An engine that reads the messages of its graph's threads.
+    /// An engine that records the messages of its graph's threads as read.
     struct Reader {
         graph: &'static str,
         store: Arc<dyn Store>,
@@ -351,8 +359,8 @@ mod tests {
         }
     }
 
-    /// Opens a store in a folder of its own, with its clock.
-    fn opened() -> (Arc<dyn Store>, ManualClock, tempfile::TempDir) {
+    /// Opens a store in a temporary folder, with its clock.
+    fn open_store() -> (Arc<dyn Store>, ManualClock, tempfile::TempDir) {
         let (folder, clock) = (tempfile::tempdir().unwrap(), ManualClock::default());
         let store = SqliteStore::open(folder.path().join("threads.sqlite"), Arc::new(clock.clone())).unwrap();
         (Arc::new(store), clock, folder)
@@ -372,8 +380,8 @@ mod tests {
         })
     }
 
-    /// Delivers a message to the thread with this root, which belongs to this graph.
-    async fn hears(store: &Arc<dyn Store>, root: &str, graph: &str, at: Timestamp) -> ThreadId {
+    /// Delivers a message to the thread with this root in this graph.
+    async fn deliver(store: &Arc<dyn Store>, root: &str, graph: &str, at: Timestamp) -> ThreadId {
         let thread = ThreadId { team: "T1".into(), channel: "C1".into(), root: root.into() };
         let message = ThreadMessage::Said {
             by: "ana".into(),
@@ -389,29 +397,29 @@ mod tests {
 
     #[tokio::test]
     async fn a_panic_leaves_no_thread_busy() {
-        let (store, clock, _folder) = opened();
-        let engine = Arc::new(Clumsy::default());
+        let (store, clock, _folder) = open_store();
+        let engine = Arc::new(PanicsOnce::default());
         let workers = workers(&store, &clock, vec![engine.clone()]);
-        let thread = hears(&store, "1.1", "chat", clock.now()).await;
+        let thread = deliver(&store, "1.1", "chat", clock.now()).await;
 
         workers.wake(thread.clone());
-        timeout(BOUND, engine.resolved.notified()).await.unwrap();
+        timeout(BOUND, engine.called.notified()).await.unwrap();
         timeout(BOUND, workers.drain()).await.unwrap();
-        assert!(workers.0.busy.lock().unwrap().is_empty(), "nobody works on it");
+        assert!(workers.0.busy.lock().unwrap().is_empty(), "no thread is busy");
         clock.advance(LEASE * 2);
         workers.wake(thread);
-        timeout(BOUND, engine.resolved.notified()).await.expect("it is taken up again after its lease");
+        timeout(BOUND, engine.called.notified()).await.expect("the thread is advanced again after its lease");
         timeout(BOUND, workers.drain()).await.unwrap();
     }
 
     #[tokio::test]
     async fn each_thread_is_run_by_the_engine_of_its_graph_or_left_alone() {
-        let (store, clock, _folder) = opened();
+        let (store, clock, _folder) = open_store();
         let reader = |graph| Arc::new(Reader { graph, store: store.clone(), read: Mutex::default() });
         let (chat, jobs, post) = (reader("chat"), reader("jobs"), reader("post"));
         let mut threads = Vec::new();
         for (root, graph) in [("1.1", "chat"), ("2.1", "jobs"), ("3.1", "post")] {
-            threads.push(hears(&store, root, graph, clock.now()).await);
+            threads.push(deliver(&store, root, graph, clock.now()).await);
         }
         let older = workers(&store, &clock, vec![chat.clone(), jobs.clone()]);
         for thread in &threads {
@@ -420,13 +428,13 @@ mod tests {
         timeout(BOUND, older.drain()).await.unwrap();
         assert_eq!(*chat.read.lock().unwrap(), [(threads[0].clone(), 1)]);
         assert_eq!(*jobs.read.lock().unwrap(), [(threads[1].clone(), 1)]);
-        let told: Vec<_> = older.0.unknown.lock().unwrap().iter().cloned().collect();
-        assert_eq!(told, [GraphName::new("post")]);
+        let reported: Vec<_> = older.0.unknown.lock().unwrap().iter().cloned().collect();
+        assert_eq!(reported, [GraphName::new("post")]);
 
-        hears(&store, "3.1", "post", clock.now()).await;
+        deliver(&store, "3.1", "post", clock.now()).await;
         let newer = workers(&store, &clock, vec![post.clone()]);
         newer.wake(threads[2].clone());
         timeout(BOUND, newer.drain()).await.unwrap();
-        assert_eq!(*post.read.lock().unwrap(), [(threads[2].clone(), 2)], "a newer process finds all that was said");
+        assert_eq!(*post.read.lock().unwrap(), [(threads[2].clone(), 2)], "a newer process finds all messages");
     }
 }

@@ -8,16 +8,17 @@ use serde_json::Value;
 
 use super::{QueuedMessage, Version};
 
-/// Proof that this worker may advance one thread. Only [`super::Store::acquire`] makes one.
+/// Proof that this worker may advance one thread. Only [`super::Store::acquire`] creates one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lease {
     /// The thread.
     pub thread: ThreadId,
     /// The worker.
     pub worker: WorkerId,
-    /// The graph that the thread belongs to: no other may advance it.
+    /// The graph that the thread belongs to; only this graph may advance it.
     pub graph: GraphName,
-    /// The number of the lease, which grows with each lease of the thread; a write with an old one is refused.
+    /// The fencing token, which increases with each lease of the thread. A write with an older one
+    /// is refused.
     pub fence: u64,
 }
 
@@ -32,25 +33,27 @@ pub struct Acquired {
     pub messages: Vec<QueuedMessage>,
 }
 
-/// A thread's saved checkpoint: the last whole one and the differences since.
+/// A thread's saved checkpoint: the last full snapshot and the deltas since.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Saved {
     /// The version after all deltas.
     pub version: Version,
-    /// The last whole checkpoint, if there is one.
+    /// The last full checkpoint, if there is one.
     pub snapshot: Option<Value>,
-    /// JSON Patches, oldest first.
+    /// The deltas since the snapshot, as JSON Patches, oldest first.
     pub deltas: Vec<Value>,
 }
 
-/// The fate of the lease after a commit.
+/// The treatment of the lease after a commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Then {
-    /// The worker keeps the thread.
+    /// The worker keeps the lease.
     Keep,
-    /// The worker releases the thread, which is ready again at once if its mailbox is not empty.
+    /// The worker releases the thread, which is immediately ready again if its mailbox is not
+    /// empty.
     Release,
-    /// The worker releases the thread, which is ready at this time, or as soon as more messages arrive (a wait before a
-    /// retry). Unread messages in its mailbox wait with it: they could not be taken up before the retry anyway.
+    /// The worker releases the thread, which is ready again at this time, for example for a retry,
+    /// or as soon as a new message arrives. Messages that are already in its mailbox wait as well,
+    /// since they cannot be processed earlier.
     ReleaseUntil(Timestamp),
 }

@@ -1,12 +1,13 @@
-//! Faults on purpose, set by a test.
+//! Faults that a test injects.
 
-/// A fault of one request.
+/// A fault in the handling of one request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// The request is refused with this status in the bridge's envelope, and has no effect. After a 500 the connection
-    /// closes. MCP has codes of its own for it.
+    /// The request has no effect and is refused with this status, in the bridge's own error format,
+    /// or in MCP with an error code of MCP. After a 500 the connection closes.
     Status(u16),
-    /// A proxy in front answers with this status and a page; the bridge never sees the request.
+    /// A proxy in front of the bridge answers with this status and an HTML page; the bridge does
+    /// not receive the request.
     Proxy(u16),
     /// The request takes effect, and the connection closes without an answer.
     LostAnswer,
@@ -16,15 +17,17 @@ pub enum Fault {
     Hang,
     /// Nothing is answered from this request on, `/health` included, until a restart.
     Stall,
-    /// An event stream ends after its first event, and without one if that would be final.
+    /// An event stream ends after its first event, or without any event if the first one would be
+    /// final.
     CutStream,
-    /// The answer does not end.
+    /// The body of the answer does not end.
     HugeAnswer,
-    /// The bridge restarts before it looks at the request.
+    /// The bridge restarts before it handles the request.
     Restart,
 }
 
-/// The faults that are yet to come, each with a text that `METHOD /path tool` must contain.
+/// The queued faults. A fault with a text applies only to requests whose `METHOD /path tool`
+/// contains it.
 #[derive(Debug, Default)]
 pub(crate) struct Faults(Vec<(Fault, Option<String>)>);
 
@@ -34,18 +37,19 @@ impl Faults {
         self.0.push((fault, only.map(str::to_owned)));
     }
 
-    /// Takes the first fault that fits the request. A cut waits for a stream.
+    /// Removes and returns the first fault that applies to the request. [`Fault::CutStream`]
+    /// applies only to event streams.
     pub(crate) fn take(&mut self, request: &str) -> Option<Fault> {
         let is_stream = request.starts_with("GET /jobs/");
-        let fits = |(fault, only): &(Fault, Option<String>)| {
+        let applies = |(fault, only): &(Fault, Option<String>)| {
             only.as_ref().is_none_or(|only| request.contains(only.as_str()))
                 && (*fault != Fault::CutStream || is_stream)
         };
-        let at = self.0.iter().position(fits)?;
+        let at = self.0.iter().position(applies)?;
         Some(self.0.remove(at).0)
     }
 
-    /// Forgets them all.
+    /// Removes all queued faults.
     pub(crate) fn clear(&mut self) {
         self.0.clear();
     }
@@ -56,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_fault_hits_the_first_request_it_fits_and_is_gone() {
+    fn a_fault_applies_once_to_the_first_request_it_fits() {
         let mut faults = Faults::default();
         faults.add(Fault::CutStream, None);
         faults.add(Fault::LostAnswer, Some("set_parameter_value"));

@@ -1,4 +1,4 @@
-//! A menu whose options the app suggests while a person types: `block_suggestion`.
+//! Menus whose options are requested from the app while a person types: `block_suggestion`.
 
 use std::sync::Arc;
 
@@ -13,12 +13,13 @@ use super::{
 };
 
 impl SandboxSlack {
-    /// Types into a menu of a message, by its action id. Returns the options that the app suggests.
+    /// Types `typed` into the menu with this action id, in the message `ts`. Returns the options
+    /// that the app suggests.
     ///
     /// # Errors
     ///
-    /// [`Error::Nothing`] if there is no such menu; [`Error::Unanswered`] if the app did not answer in time, or with
-    /// options that cannot be shown, which is noted in the ledger.
+    /// [`Error::Nothing`] if there is no such menu; [`Error::Unanswered`] if the app did not answer
+    /// in time, or with options that cannot be shown; the latter is recorded in the ledger.
     pub async fn types_into(
         &self,
         user: &str,
@@ -45,10 +46,10 @@ impl Server {
             let mut world = self.world();
             let message = world.message(channel, ts).filter(|message| !message.deleted);
             let message = message.ok_or_else(|| Error::Nothing(format!("message `{ts}`")))?.clone();
-            let asks = |kind: &str| matches!(kind, "external_select" | "multi_external_select");
+            let is_external = |kind: &str| matches!(kind, "external_select" | "multi_external_select");
             let menu = interactive(&message.blocks)
                 .into_iter()
-                .find(|(_, element)| element["action_id"] == action_id && asks(&text_of(&element["type"])));
+                .find(|(_, element)| element["action_id"] == action_id && is_external(&text_of(&element["type"])));
             let (block_id, _) = menu.ok_or_else(|| Error::Nothing(format!("menu `{action_id}`")))?;
             let mut payload = self.suggestion_wanted(&mut world, user, &message);
             payload["action_id"] = json!(action_id);
