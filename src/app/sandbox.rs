@@ -1,4 +1,4 @@
-//! `countersign sandbox`: the stand-ins alone, to try `countersign serve` against.
+//! `countersign sandbox`: runs only the stand-ins, for trying out `countersign serve` against them.
 
 use std::path::{Path, PathBuf};
 
@@ -16,10 +16,11 @@ use super::{
     stdout::write_line,
 };
 
-/// The file of the workspace in a data folder.
+/// The name of the file in the data folder that contains the workspace.
 pub const SLACK_FILE: &str = "slack.json";
 
-/// The secret that the stand-in signs its requests with; it need not be hidden, as only a sandbox accepts it.
+/// The secret with which the stand-in for Slack signs its requests. It may be public, since it is
+/// accepted only by a bot that runs against a sandbox.
 const SIGNING_SECRET: &str = "sandbox-signing-secret";
 
 /// The options of the sandbox.
@@ -28,37 +29,38 @@ pub struct Options {
     /// The port of the stand-in for Slack; 0 takes a free one.
     #[arg(long, default_value_t = 8090)]
     slack_port: u16,
-    /// The port of the stand-in for a language model, which answers as the grammar does; 0 takes a free one, and
-    /// without it there is none.
+    /// The port of the stand-in for a language model, which answers as the grammar does; 0 takes a
+    /// free one. Without this option there is no such stand-in.
     #[arg(long)]
     model_port: Option<u16>,
     /// Send events to this address as HTTP requests instead of Socket Mode.
-    #[arg(long, value_name = "URL", value_parser = address)]
+    #[arg(long, value_name = "URL", value_parser = parse_url)]
     events_url: Option<String>,
-    /// Keep both worlds in this folder.
+    /// Store the data of the stand-ins in this folder.
     #[arg(long, value_name = "FOLDER")]
     data: Option<PathBuf>,
-    /// Write every call, delivery and change to files in this folder, a line of JSON each.
+    /// Write every call, delivery and change to files in this folder, as one line of JSON each.
     #[arg(long, value_name = "FOLDER")]
     ledger: Option<PathBuf>,
     #[command(flatten)]
     platform: installed::StandInOptions,
 }
 
-/// Checks that a text is an address.
-fn address(text: &str) -> Result<String, String> {
+/// Checks that a text is a valid URL.
+fn parse_url(text: &str) -> Result<String, String> {
     config::wrong_address(text).map_or_else(|| Ok(text.to_owned()), Err)
 }
 
 impl Options {
-    /// Options for stand-ins that are kept in a folder, on free ports.
+    /// Returns options for stand-ins on free ports that store their data in this folder.
     pub fn kept_in(data: &Path) -> Self {
         Self { data: Some(data.to_owned()), ..Self::default() }
     }
 }
 
-/// Returns the scopes of an app that is declared an agent, so that the page can show all that Slack has for one.
-fn as_agent() -> Vec<String> {
+/// Returns the scopes of an app that is declared as an agent, so that the page can show all
+/// features of Slack for agents.
+fn agent_scopes() -> Vec<String> {
     let mut scopes = slack::Options::default().scopes;
     scopes.push("assistant:write".to_owned());
     scopes
@@ -66,11 +68,11 @@ fn as_agent() -> Vec<String> {
 
 /// All stand-ins.
 pub struct World {
-    /// Slack.
+    /// The stand-in for Slack.
     pub slack: SandboxSlack,
-    /// The platform.
+    /// The stand-in for the platform.
     pub platform: StandIn,
-    /// The language model, if one was asked for.
+    /// The stand-in for a language model, if one was requested.
     pub model: Option<SandboxModel>,
 }
 
@@ -79,11 +81,12 @@ impl World {
     ///
     /// # Errors
     ///
-    /// If a port is taken, or a folder cannot be made or a file not be read.
+    /// If a port is taken, a folder cannot be created, or a file cannot be read.
     pub async fn start(options: Options) -> anyhow::Result<Self> {
         let Options { slack_port, model_port, events_url, data, ledger, platform } = options;
         for folder in [&data, &ledger].into_iter().flatten() {
-            std::fs::create_dir_all(folder).with_context(|| format!("cannot make the folder {}", folder.display()))?;
+            std::fs::create_dir_all(folder)
+                .with_context(|| format!("cannot create the folder {}", folder.display()))?;
         }
         let mode = match events_url {
             Some(events_url) => {
@@ -96,7 +99,7 @@ impl World {
             mode,
             persist: data.as_ref().map(|data| data.join(SLACK_FILE)),
             ledger: ledger.as_ref().map(|folder| folder.join("slack.jsonl")),
-            scopes: as_agent(),
+            scopes: agent_scopes(),
             ..slack::Options::default()
         })
         .await?;
@@ -113,7 +116,7 @@ impl World {
         Ok(Self { slack, platform, model })
     }
 
-    /// Ends the stand-ins and saves their data.
+    /// Stops the stand-ins and saves their data.
     pub async fn stop(self) {
         self.slack.stop().await;
         self.platform.stop().await;
@@ -127,7 +130,7 @@ impl World {
 ///
 /// # Errors
 ///
-/// If a port is taken or a file cannot be read.
+/// If the stand-ins cannot start; see [`World::start`].
 pub async fn run(options: Options, stop: CancellationToken) -> anyhow::Result<()> {
     let world = World::start(options).await?;
     write_line(format_args!("SLACK_API_URL={}", world.slack.api_url()))?;

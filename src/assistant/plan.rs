@@ -1,9 +1,9 @@
-//! Several requests in one message, done in order.
+//! Plans: several requests in one message, which are carried out in order.
 //!
-//! A plan belongs to the turn that works on it and waits with it: for the answer to a question, or for a decision on a
-//! card. It stands beside the turn and not in it, so that a message in between can drop it, and an answer to a question
-//! can take it up in a turn of its own. A step that does not succeed ends the plan, and the steps that were not done
-//! are named.
+//! A plan belongs to the turn that works on it. Together with that turn it waits for the answer to
+//! a question or for a decision on a card. It is stored next to the turn, not in it, so that
+//! another message can drop it, and the answer to a question can continue it in a new turn. A step
+//! that fails ends the plan, and the reply lists the remaining steps.
 
 use countersign_capabilities::Registry;
 use countersign_core::{clock::Timestamp, status_line};
@@ -25,40 +25,43 @@ use super::{
 
 /// The maximum number of requests of one message that are carried out.
 pub const MAX_STEPS: usize = 8;
-/// The maximum number of plans that wait at a time.
+
+/// The maximum number of plans that wait at the same time.
 const MAX_PLANS: usize = 6;
-/// The longest request or result that is kept, in characters.
+
+/// The maximum length of a stored request or result, in characters.
 const MAX_TEXT_LENGTH: usize = 300;
-/// The longest result that is kept as data, in bytes of JSON.
+
+/// The maximum length of a result that is stored as data, in bytes of JSON.
 const MAX_RESULT_LENGTH: usize = 2_000;
 
 /// The requests of one message, and the progress with them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Plan {
-    /// The turn that works on it.
+    /// The number of the turn that works on the plan.
     pub turn: u64,
-    /// The event that it waits for.
+    /// The event that the plan waits for.
     pub waits_for: WaitsFor,
-    /// The step in hand, counted from 1.
+    /// The number of the current step, counted from 1.
     pub step_counter: usize,
     /// The number of steps.
     pub total_steps: usize,
-    /// The results of the steps before it.
+    /// The results of the finished steps.
     pub step_results: Vec<StepResult>,
-    /// The requests after it, in order.
+    /// The requests that follow the current step, in order.
     pub ahead: Vec<String>,
     /// The number of requests in the message beyond [`MAX_STEPS`].
     pub left_out: usize,
-    /// The result of the newest finished step, as data: conditions are evaluated on it.
+    /// The result of the last finished step, as data on which conditions are evaluated.
     #[serde(skip_serializing_if = "Value::is_null")]
     pub last_result: Value,
-    /// The counters that decide how the plan goes on.
+    /// The counters that determine how the plan continues.
     #[serde(skip_serializing_if = "is_untouched")]
     pub control: Control,
 }
 
-/// Returns true for counters that are not stored.
+/// Returns true if the counters have their initial values, which are not stored.
 fn is_untouched(control: &Control) -> bool {
     *control == Control::default()
 }
@@ -67,14 +70,14 @@ fn is_untouched(control: &Control) -> bool {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WaitsFor {
-    /// None: the plan is being worked on.
+    /// No event: the plan is being worked on.
     #[default]
     Nothing,
     /// The answer to a question about a draft.
     Answer,
     /// A decision on a card.
     Card,
-    /// A person's word on whether the condition of the next step holds.
+    /// A person's answer to the question whether the condition of the next step holds.
     Condition,
 }
 
@@ -90,12 +93,12 @@ pub struct StepResult {
 }
 
 impl Plan {
-    /// Returns the place of the current step, such as `Step 2 of 3`.
+    /// Returns the position of the current step, such as `Step 2 of 3`.
     pub fn place(&self) -> String {
         format!("Step {} of {}", self.step_counter, self.total_steps)
     }
 
-    /// Returns the steps in words, each with its state; `in_hand` is the request of the current step.
+    /// Describes each step with its state; `in_hand` is the request of the current step.
     pub fn lines(&self, in_hand: &str) -> Vec<String> {
         let done = self.step_results.iter().map(|step| {
             let result = step.result.lines().next().unwrap_or_default();
@@ -107,7 +110,7 @@ impl Plan {
         done.chain(current).chain(ahead).collect()
     }
 
-    /// Returns the decision on what follows, by the rules of [`routing::next`].
+    /// Returns the next step of the plan according to [`routing::next`].
     pub fn route(&self, limits: &Limits) -> Next {
         let request = |_| Step { capability: Some(REQUEST.to_owned()), ..Step::default() };
         let end = Step { capability: Some(RESPOND.to_owned()), ..Step::default() };
@@ -126,10 +129,11 @@ impl Plan {
     }
 }
 
-/// The name by which a step is routed: each is a request that is understood when it is its turn.
+/// The capability that every step is routed as. A step is a request, which is only interpreted when
+/// its turn comes.
 const REQUEST: &str = "request";
 
-/// Lists requests in one line.
+/// Joins requests into a single line, shortened.
 pub fn requests_in_words(requests: &[String]) -> String {
     let requests: Vec<_> = requests.iter().map(|request| shorten(request, 120)).collect();
     let words = requests.join("; ");
@@ -142,18 +146,18 @@ impl AgentState {
         self.plans.iter().find(|plan| plan.turn == self.turn.number)
     }
 
-    /// Returns the plan of this turn, mutable.
+    /// Returns a mutable reference to the plan of this turn.
     pub fn plan_mut(&mut self) -> Option<&mut Plan> {
         let number = self.turn.number;
         self.plans.iter_mut().find(|plan| plan.turn == number)
     }
 
-    /// Returns true if another request follows the one in hand.
+    /// Returns true if another request follows the current one.
     pub fn has_next_step(&self) -> bool {
         self.plan().is_some_and(|plan| !plan.ahead.is_empty())
     }
 
-    /// Begins a plan: the first of these requests is the one in hand from now on.
+    /// Begins a plan with the first of these requests as the current step.
     pub fn begin_plan(&mut self, steps: &[String], now: Timestamp) {
         let mut ahead = steps.iter().take(MAX_STEPS).map(|step| shorten(step, super::state::MAX_MESSAGE_LENGTH));
         let Some(first) = ahead.next() else { return };
@@ -175,7 +179,8 @@ impl AgentState {
         self.plans.drain(..over);
     }
 
-    /// Takes up the plan that waits at `of_turn`, for the answer to its question or a correction of its card.
+    /// Continues, in the current turn, the plan that waits in `of_turn`: its question was answered
+    /// or its card corrected.
     pub fn take_up_plan(&mut self, of_turn: u64) {
         let number = self.turn.number;
         let waits = |plan: &Plan| plan.turn == of_turn && plan.waits_for != WaitsFor::Nothing;
@@ -188,17 +193,17 @@ impl AgentState {
         self.plans.push(Plan { turn: number, waits_for: WaitsFor::Nothing, ..plan });
     }
 
-    /// Returns true if `change` goes on with the draft: it is the same change to the same thing.
+    /// Returns true if `change` continues the draft: it has the same action and the same subject.
     pub fn continues_draft(&self, registry: &Registry, change: &Draft) -> bool {
-        let about = |draft: &Draft| registry.subject(&draft.action, &json!(draft.params), &Value::Null);
+        let subject = |draft: &Draft| registry.subject(&draft.action, &json!(draft.params), &Value::Null);
         let draft = self.draft.as_ref().filter(|draft| draft.action == change.action);
-        draft.is_some_and(|draft| match (about(draft), about(change)) {
+        draft.is_some_and(|draft| match (subject(draft), subject(change)) {
             (Some(before), Some(now)) => before == now,
             _ => true,
         })
     }
 
-    /// Notes the result of the step in hand, in words and as data.
+    /// Records the result of the current step, as text and as data.
     pub fn finish_step(&mut self, result: &str, data: Value) {
         let request = shorten(&self.turn.said, MAX_TEXT_LENGTH);
         let Some(plan) = self.plan_mut() else { return };
@@ -212,13 +217,14 @@ impl AgentState {
         plan.control.succeeded();
     }
 
-    /// Takes up the next step of the plan, if there is one.
+    /// Begins the next step of the plan, if there is one.
     pub fn take_step(&mut self, now: Timestamp) {
         let Some(plan) = self.plan_mut().filter(|plan| !plan.ahead.is_empty()) else { return };
         plan.waits_for = WaitsFor::Nothing;
         let said = plan.ahead.remove(0);
         plan.step_counter += 1;
-        // Others may have written after the card: this step then belongs to a newer turn.
+        // Messages may have arrived since the card was shown; the step then belongs to a newer
+        // turn.
         let newest = self.newest_turn();
         let number = if newest > self.turn.number { newest + 1 } else { self.turn.number };
         if let Some(plan) = self.plan_mut() {
@@ -227,7 +233,7 @@ impl AgentState {
         self.begin_step(number, said, now);
     }
 
-    /// Begins the step in hand once more.
+    /// Begins the current step again.
     pub fn repeat_step(&mut self, now: Timestamp) {
         let (number, said) = (self.turn.number, self.turn.said.clone());
         self.begin_step(number, said, now);
@@ -238,7 +244,7 @@ impl AgentState {
         self.turn = Turn { number, said, by, at: now, without_model, ..Turn::default() };
     }
 
-    /// Counts a node that runs for the plan, and shows in the status line which step it works on.
+    /// Counts a node that runs for the plan, and shows the current step in the status line.
     pub(super) fn note_work(&mut self) {
         let request = shorten(&self.turn.said, 60);
         if let Some(plan) = self.plan_mut() {
@@ -247,7 +253,7 @@ impl AgentState {
         }
     }
 
-    /// Returns the newest plan that waits for a person's word on a condition.
+    /// Returns the newest plan that waits for a person's answer about a condition.
     pub(super) fn conditional_plan(&self) -> Option<&Plan> {
         self.plans.iter().rev().find(|plan| plan.waits_for == WaitsFor::Condition)
     }
@@ -258,8 +264,8 @@ impl AgentState {
         Some(self.plans.remove(place))
     }
 
-    /// Removes the plans of other turns whose question is no longer open, or that broke off; returns the requests that
-    /// were ahead.
+    /// Removes the plans of other turns whose question is no longer open or that were broken off.
+    /// Returns their remaining requests.
     pub fn drop_abandoned_plans(&mut self) -> Vec<String> {
         let (number, newest) = (self.turn.number, self.draft_turn);
         let asked = self.draft.is_some();

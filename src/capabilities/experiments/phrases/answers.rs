@@ -1,4 +1,5 @@
-//! Answers to an open question about an experiment, and corrections of a draft or of the change on a card.
+//! Parses answers to an open question about an experiment, and corrections of a draft or of the
+//! change on a card.
 
 use serde_json::Value;
 
@@ -12,7 +13,7 @@ use super::{
     words::{Word, after, skip, strip_objection, text},
 };
 
-/// Reads a correction of the draft, or of the change on the card: “no, use mathstream”.
+/// Parses a correction of the draft, or of the change on the card: “no, use mathstream”.
 pub(super) fn correction(words: &[Word], situation: &Situation) -> Option<Interpretation> {
     let draft = situation.in_hand()?;
     if let Some(moment) = moments::correction(words, situation) {
@@ -34,10 +35,10 @@ pub(super) fn correction(words: &[Word], situation: &Situation) -> Option<Interp
     }
     let renames = renamed.is_some();
     if renames && draft.asked.as_ref().is_some_and(|asked| asked.parameter == "name") {
-        return None; // the answer itself
+        return None; // this is the answer to the open question
     }
     if named_field(rest).is_some_and(|(_, more)| more.first().is_some_and(|word| word.any(&["of", "for"]))) {
-        return None; // a change of its own: `set the description of Math Hints to …`
+        return None; // a separate change, such as `set the description of Math Hints to …`
     }
     let rest =
         super::words::without_last(skip(rest, "use|make it|rather|with|it to|to|at|instead"), &["instead", "rather"]);
@@ -48,13 +49,13 @@ pub(super) fn correction(words: &[Word], situation: &Situation) -> Option<Interp
     let mut params = found.params;
     let left = text(&found.rest);
     if !left.is_empty() {
-        // “Call it Bar and put it in mathstream”: more than a name.
+        // “Call it Bar and put it in mathstream” contains more than a name.
         let more = found.rest.iter().any(|word| word.any(&["and", ",", "not", "put", "but"]));
         if renames && more {
             return Some(Interpretation::partly_unclear(&text(rest)));
         }
         if !params.is_empty() && found.rest.len() > 3 {
-            return None; // more than a correction
+            return None; // too much for a correction
         }
         let key = if renames { name_key(draft) } else { corrected_parameter(draft, &found.rest)? };
         params.entry(key.clone()).or_insert_with(|| field(&key, &found.rest));
@@ -62,7 +63,7 @@ pub(super) fn correction(words: &[Word], situation: &Situation) -> Option<Interp
     (!params.is_empty()).then(|| UserRequest::Update(params).into())
 }
 
-/// Reads weights that are suggested as better: `60/40 would be safer`, `it should be 60/40`.
+/// Parses weights that are suggested as better: `60/40 would be safer`, `it should be 60/40`.
 fn suggested_weights(words: &[Word]) -> Option<Interpretation> {
     const BEFORE: &str = "i would prefer|i'd prefer|i prefer|i would rather have|i'd rather have|i would take|i'd take|\
         it should be|this should be|that should be|they should be|the weights should be|weights should be|should be|\
@@ -78,12 +79,12 @@ fn suggested_weights(words: &[Word]) -> Option<Interpretation> {
     }
     let (first, following) = skip(rest, "the weights|weights|a split of|a ratio of").split_first()?;
     let weights = slots::ratio(&first.text)?;
-    let said_so = rest.len() < words.len() || !following.is_empty();
+    let is_suggestion = rest.len() < words.len() || !following.is_empty();
     let fits = following.is_empty() || after(following, AFTER).is_some_and(<[_]>::is_empty);
-    (said_so && fits).then(|| update([("weights".to_owned(), weights.into())]))
+    (is_suggestion && fits).then(|| update([("weights".to_owned(), weights.into())]))
 }
 
-/// Reads `the context to mathstream`, `weights to 60/40`.
+/// Parses a parameter and its new value: `the context to mathstream`, `weights to 60/40`.
 fn set_field(words: &[Word]) -> Option<(String, Value)> {
     let other = || ["status", "experiment"].into_iter().find_map(|key| Some((key, after(skip(words, "the"), key)?)));
     let (key, rest) = match named_field(words).or_else(other)? {
@@ -94,6 +95,7 @@ fn set_field(words: &[Word]) -> Option<(String, Value)> {
     Some((key.to_owned(), field(key, given)))
 }
 
+/// Returns the parameter that holds the name in a draft.
 fn name_key(draft: &Draft) -> String {
     let key = match draft.action.as_str() {
         "update_experiment" => "new_name",
@@ -103,9 +105,11 @@ fn name_key(draft: &Draft) -> String {
     key.to_owned()
 }
 
+/// The openings of a message that renames the draft.
 const RENAME: &str = "rename it to|rename it|rename this to|rename that to|rename to|change its name to";
 
-/// Returns the parameter that a bare value corrects: by the form of the words, then by the parameters of the draft.
+/// Returns the parameter that a value without a parameter's name corrects: according to its form,
+/// then to the parameters of the draft.
 fn corrected_parameter(draft: &Draft, words: &[Word]) -> Option<String> {
     let has = |key: &str| draft.params.contains_key(key);
     let key = match words {
@@ -122,7 +126,7 @@ fn corrected_parameter(draft: &Draft, words: &[Word]) -> Option<String> {
     Some(key.to_owned())
 }
 
-/// Reads the answer to the open question; it may also hold other parameters.
+/// Parses the answer to the open question, which may also contain other parameters.
 pub(super) fn answer(words: &[Word], situation: &Situation, is_question: bool) -> Option<Interpretation> {
     let Some(draft) = &situation.draft else { return card_correction(words, situation, is_question) };
     let Some(asked) = &draft.asked else { return draft_correction(words, draft, is_question) };
@@ -131,12 +135,12 @@ pub(super) fn answer(words: &[Word], situation: &Situation, is_question: bool) -
         words,
         "it should be|it is|it will be|i think|let us use|use|call it|name it|the name is|make it|that would be|it's|in the|in|for the|at the|at|with|the|to|as",
     );
-    // A name may contain anything, and a time looks like weights; elsewhere parts of a description are looked for first.
-    let found =
+    // A name may contain anything, and a time may look like weights; for other parameters, the
+    // parts of a description are parsed first.
+    let mut found =
         if matches!(key, "name" | "description" | "start_on" | "end_on") { plain_name(words) } else { clauses(words) };
-    let mut found = found;
     if !matches!(key, "name" | "description") {
-        found.rest.retain(|word| !word.any(&["oh", "um", "uh"])); // “assign-prog, oh and site …”
+        found.rest.retain(|word| !word.any(&["oh", "um", "uh"])); // as in “assign-prog, oh and site …”
     }
     let mut params = found.params;
     if !found.rest.is_empty() && !params.contains_key(key) {
@@ -153,7 +157,8 @@ pub(super) fn answer(words: &[Word], situation: &Situation, is_question: bool) -
     Some(Interpretation { confidence: 0.9, ..UserRequest::Update(params).into() })
 }
 
-/// Reads parts of a description and nothing else, while a card is open or was just rejected: they correct its change.
+/// Parses a message that consists only of parts of a description. While a card is open or was just
+/// rejected, it corrects the change on that card.
 fn card_correction(words: &[Word], situation: &Situation, is_question: bool) -> Option<Interpretation> {
     situation.in_hand()?;
     let parts = clauses(words);
@@ -161,7 +166,7 @@ fn card_correction(words: &[Word], situation: &Situation, is_question: bool) -> 
         .then(|| UserRequest::Update(parts.params).into())
 }
 
-/// Returns the parameter that an answer holds: the one asked for, unless it is plainly another.
+/// Returns the parameter that an answer gives: the one asked for, unless it is clearly another.
 fn answered_parameter<'a>(asked: &'a str, words: &[Word]) -> &'a str {
     let slash = words.iter().any(|word| word.text.contains('/'));
     match (asked, words) {
@@ -182,7 +187,8 @@ fn plain_name(words: &[Word]) -> clauses::Clauses {
     }
 }
 
-/// Reads words about a draft without an open question: a corrected part of it, or its misspelt name.
+/// Parses a correction of a draft without an open question: one of its parameters, or the misspelt
+/// name of its experiment.
 fn draft_correction(words: &[Word], draft: &Draft, is_question: bool) -> Option<Interpretation> {
     if let ([one], true) = (words, draft.params.contains_key("weights"))
         && let Some(weights) = slots::ratio(&one.text)

@@ -1,8 +1,8 @@
-//! Divides a long answer, so that nothing is left out.
+//! Splits a long reply into several messages, so that nothing is left out.
 //!
-//! A chunk takes as many parts as fit into a message. A part that does not fit is divided where a reader would: between
-//! points, rows, paragraphs, lines. Drawing decides if something fits, so that there is only one rule. A heading stays
-//! with the part below it.
+//! A chunk takes as many parts as fit into a message. A part that does not fit is split between
+//! list items, rows, paragraphs or lines. Rendering decides whether something fits, so the limits
+//! are defined only once. A heading stays with the part below it.
 
 use std::collections::VecDeque;
 
@@ -11,13 +11,15 @@ use countersign_slack::markdown;
 
 use super::reply::fits;
 
-/// The most messages that one answer becomes; the last one names what is missing. More would bury the thread.
+/// The maximum number of messages for one reply; the last one states what is missing. More would
+/// flood the thread.
 const MAX_MESSAGES: usize = 8;
 
-/// The fewest rows of a table, points or facts that are worth beginning at the end of a message.
-const MIN_BEGUN: usize = 3;
+/// The minimum number of rows, list items, facts or lines of code at the end of a message, if the
+/// rest of their part follows in the next message.
+const MIN_PIECE: usize = 3;
 
-/// Divides the answer into one reply for each message, in order. The buttons are below the last one.
+/// Splits the reply into one for each message, in order. The last one has the buttons and files.
 pub(super) fn of(reply: Reply) -> Vec<Reply> {
     if fits(&reply.parts) {
         return vec![reply];
@@ -32,10 +34,10 @@ pub(super) fn of(reply: Reply) -> Vec<Reply> {
             continue;
         }
         let part = current.pop().expect("it was just pushed");
-        match divide(&current, part) {
-            (None, Some(whole)) if current.iter().all(is_heading) => current.push(whole), // no message would hold it
-            (begun, left) => {
-                current.extend(begun);
+        match split(&current, part) {
+            (None, Some(whole)) if current.iter().all(is_heading) => current.push(whole), // it fits into no message
+            (fitting, left) => {
+                current.extend(fitting);
                 left.into_iter().for_each(|part| rest.push_front(part));
                 while current.len() > 1 && current.last().is_some_and(is_heading) {
                     current.pop().into_iter().for_each(|heading| rest.push_front(heading));
@@ -60,31 +62,31 @@ fn is_heading(part: &Part) -> bool {
     matches!(part, Part::Heading(_))
 }
 
-/// Divides a part that does not fit after others, and returns the piece that does and the rest.
-fn divide(before: &[Part], part: Part) -> (Option<Part>, Option<Part>) {
+/// Splits a part that does not fit after `before`. Returns the piece that does, and the rest.
+fn split(before: &[Part], part: Part) -> (Option<Part>, Option<Part>) {
     let fits_after = |part: Part| {
         let mut parts = before.to_vec();
         parts.push(part);
         fits(&parts)
     };
-    let worth = |n: usize| if n < MIN_BEGUN && !before.is_empty() { 0 } else { n };
+    let enough = |n: usize| if n < MIN_PIECE && !before.is_empty() { 0 } else { n };
     match part {
         Part::List(points) => {
-            let n = worth(largest_fitting(points.len(), |n| fits_after(Part::List(points[..n].to_vec()))));
+            let n = enough(largest_fitting(points.len(), |n| fits_after(Part::List(points[..n].to_vec()))));
             split_at(n, points, Part::List)
         }
         Part::Facts(facts) => {
-            let n = worth(largest_fitting(facts.len(), |n| fits_after(Part::Facts(facts[..n].to_vec()))));
+            let n = enough(largest_fitting(facts.len(), |n| fits_after(Part::Facts(facts[..n].to_vec()))));
             split_at(n, facts, Part::Facts)
         }
         Part::Table { columns, rows } => {
             let table = |rows: Vec<Vec<Text>>| Part::Table { columns: columns.clone(), rows };
-            let n = worth(largest_fitting(rows.len(), |n| fits_after(table(rows[..n].to_vec()))));
+            let n = enough(largest_fitting(rows.len(), |n| fits_after(table(rows[..n].to_vec()))));
             split_at(n, rows, table)
         }
         Part::Code(code) => {
             let lines: Vec<&str> = code.trim_matches('\n').lines().collect();
-            let n = worth(largest_fitting(lines.len(), |n| fits_after(Part::Code(lines[..n].join("\n")))));
+            let n = enough(largest_fitting(lines.len(), |n| fits_after(Part::Code(lines[..n].join("\n")))));
             split_at(n, lines, |lines| Part::Code(lines.join("\n")))
         }
         Part::Text(text) => {
@@ -105,13 +107,14 @@ fn divide(before: &[Part], part: Part) -> (Option<Part>, Option<Part>) {
     }
 }
 
-/// Returns the first `n` things as a part, and the rest as another.
-fn split_at<T>(n: usize, mut things: Vec<T>, part: impl Fn(Vec<T>) -> Part) -> (Option<Part>, Option<Part>) {
-    let rest = things.split_off(n);
-    ((n > 0).then(|| part(things)), (!rest.is_empty()).then(|| part(rest)))
+/// Returns the first `n` items as a part, and the rest as another.
+fn split_at<T>(n: usize, mut items: Vec<T>, part: impl Fn(Vec<T>) -> Part) -> (Option<Part>, Option<Part>) {
+    let rest = items.split_off(n);
+    ((n > 0).then(|| part(items)), (!rest.is_empty()).then(|| part(rest)))
 }
 
-/// Returns the greatest number up to `n` for which `fits` holds, if it also holds for all smaller numbers.
+/// Returns the greatest number up to `n` for which `fits` returns true, assuming that it also does
+/// for all smaller numbers.
 fn largest_fitting(n: usize, fits: impl Fn(usize) -> bool) -> usize {
     let (mut fitting, mut over) = (0, n + 1);
     while over - fitting > 1 {
@@ -121,16 +124,16 @@ fn largest_fitting(n: usize, fits: impl Fn(usize) -> bool) -> usize {
     fitting
 }
 
-/// Returns the lines of a text, each with its line break. Formatted spans are not divided.
+/// Returns the lines of a text, each with its line break. Formatted spans are not split.
 fn lines(text: &Text) -> Vec<Text> {
     let mut lines = vec![Text::new()];
     for span in &text.0 {
         let Span::Plain(words) = span else {
-            lines.last_mut().expect("there is one").0.push(span.clone());
+            lines.last_mut().expect("there is always a line").0.push(span.clone());
             continue;
         };
         for piece in words.split_inclusive('\n') {
-            lines.last_mut().expect("there is one").0.push(Span::Plain(piece.to_owned()));
+            lines.last_mut().expect("there is always a line").0.push(Span::Plain(piece.to_owned()));
             if piece.ends_with('\n') {
                 lines.push(Text::new());
             }
@@ -153,13 +156,13 @@ mod tests {
     }
 
     #[test]
-    fn what_fits_is_one_message() {
+    fn a_short_reply_is_one_message() {
         let short = Reply::text("hello").choice("Yes", "yes");
         assert_eq!(of(short.clone()), [short]);
     }
 
     #[test]
-    fn a_long_table_goes_on_with_its_columns_and_the_buttons_come_last() {
+    fn a_long_table_repeats_its_columns_and_the_buttons_come_last() {
         let rows: Vec<Vec<Text>> = (0..150).map(|n| vec![format!("row {n}").into()]).collect();
         let answer = Reply::text("All:").and(Part::Table { columns: vec!["Row".into()], rows }).choice("More", "more");
         let chunks = of(answer.hint("Ask for one."));
@@ -171,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn a_heading_goes_with_what_it_is_above() {
+    fn a_heading_stays_with_the_part_below_it() {
         let list = |n: usize| Part::List((0..n).map(|n| Text::from(format!("{n} {}", "x".repeat(1000)))).collect());
         let answer = Reply::default().and(list(11)).and(Part::Heading("Next".to_owned())).and(list(5));
         let chunks = of(answer);
@@ -180,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_of_a_long_answer_is_missing_and_all_of_it_is_in_order() {
+    fn a_long_reply_is_complete_and_in_order() {
         let paragraphs: Vec<String> =
             (0..60).map(|n| format!("Paragraph {n}. {}", "word ".repeat(100).trim())).collect();
         let chunks = of(Reply::markdown(paragraphs.join("\n\n")).hint("The end."));
@@ -191,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn more_than_anybody_reads_is_cut_and_says_so() {
+    fn a_reply_beyond_the_maximum_number_of_messages_is_cut() {
         let chunks = of(Reply::markdown("A line of words.\n\n".repeat(20_000)));
         assert_eq!(chunks.len(), MAX_MESSAGES);
         assert!(chunks[..MAX_MESSAGES - 1].iter().all(|chunk| fits(&chunk.parts)));
@@ -199,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_message_holds_does_not_go_on_for_ever() {
+    fn a_part_that_fits_into_no_message_is_not_split_forever() {
         let endless = Part::List(vec!["x".repeat(40_000).into()]);
         let wide = Part::Table { columns: vec!["c".into(); 30], rows: vec![vec![Text::from("x"); 30]; 3] };
         let chunks = of(Reply::default().and(Part::Heading("One".into())).and(endless).and(wide));
