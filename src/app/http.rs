@@ -14,9 +14,13 @@ use super::{readiness::Readiness, services::Services, supervision::Supervision, 
 /// The state of the Socket Mode connection.
 pub(super) type Health = watch::Receiver<SocketHealth>;
 
-/// `/healthz`: the process runs. `/readyz`: the store keeps what is written, Slack answers, and all tasks run. It also
-/// shows missing scopes and the state of the outside systems of the capabilities; neither makes the bot unready.
-/// `/metrics`: for Prometheus.
+/// Returns the routes for probes and metrics.
+///
+/// - `/healthz` succeeds if the process runs.
+/// - `/readyz` succeeds if the store accepts writes, Slack answers and all tasks run. It also shows
+///   missing scopes and the state of the outside systems of the capabilities; neither makes the bot
+///   unready.
+/// - `/metrics` returns the metrics for Prometheus.
 pub(super) fn router(deps: HttpDeps) -> Router {
     Router::new()
         .route("/healthz", get(async || "ok\n"))
@@ -32,11 +36,11 @@ pub(super) struct HttpDeps {
     pub store: Readiness,
     /// The state of Socket Mode, if events come in that way.
     pub slack: Option<Health>,
-    /// The platforms that the capabilities use: shown, but never a reason not to be ready.
+    /// The platforms that the capabilities use; they are shown, but never make the bot unready.
     pub services: Services,
-    /// Scopes that turned out to be missing.
+    /// The scopes that have turned out to be missing.
     pub missing: Arc<MissingScopes>,
-    /// The tasks that are to run all the time.
+    /// The tasks that must run all the time.
     pub tasks: Supervision,
     /// The rounds of the sweeper.
     pub rounds: Rounds,
@@ -53,19 +57,23 @@ async fn ready(State(deps): State<HttpDeps>) -> (StatusCode, Json<Value>) {
     };
     let status =
         if store.is_ok() && slack.is_ok() && tasks.is_ok() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
-    let tell = |result: Result<String, String>| match result {
+    let report = |result: Result<String, String>| match result {
         Ok(what) => json!({ "ok": true, "what": what }),
         Err(what) => json!({ "ok": false, "what": what }),
     };
-    let mut told =
-        json!({ "ready": status == StatusCode::OK, "store": tell(store), "slack": tell(slack), "tasks": tell(tasks) });
+    let mut body = json!({
+        "ready": status == StatusCode::OK,
+        "store": report(store),
+        "slack": report(slack),
+        "tasks": report(tasks),
+    });
     let services = services.report();
     if !services.is_empty() {
-        told["services"] = json!(services);
+        body["services"] = json!(services);
     }
     let missing = missing.lines();
     if !missing.is_empty() {
-        told["missing_scopes"] = json!(missing);
+        body["missing_scopes"] = json!(missing);
     }
-    (status, Json(told))
+    (status, Json(body))
 }

@@ -1,7 +1,8 @@
-//! Connections on which nothing leaves without a permit.
+//! Connections on which nothing is sent without a valid permit.
 //!
-//! The permit is asked immediately before each write to the socket, below TLS: after the last check only the system
-//! call follows. Bytes in the buffers of TLS or HTTP have not left yet, and do not leave later.
+//! The permit is checked immediately before each write to the socket, below TLS, so that only the
+//! system call follows the last check. Bytes still in the buffers of TLS or HTTP when the permit
+//! runs out are never sent.
 
 use std::{
     io,
@@ -24,23 +25,23 @@ use tower_service::Service;
 
 use super::{BoxError, Connecting};
 
-/// A permit, and the bytes that left under it on one connection.
+/// A permit, and the number of bytes sent under it on one connection.
 #[derive(Debug)]
 pub struct Leaving {
     permit: Permit,
-    left: AtomicU64,
+    sent: AtomicU64,
     refused: AtomicBool,
 }
 
 impl Leaving {
-    /// Starts with nothing sent.
+    /// Creates the record of a connection on which nothing has been sent yet.
     pub fn under(permit: Permit) -> Arc<Self> {
-        Arc::new(Self { permit, left: AtomicU64::new(0), refused: AtomicBool::new(false) })
+        Arc::new(Self { permit, sent: AtomicU64::new(0), refused: AtomicBool::new(false) })
     }
 
-    /// Returns the number of bytes that left, those of TLS included.
+    /// Returns the number of bytes sent, including those of TLS.
     pub fn bytes(&self) -> u64 {
-        self.left.load(Ordering::SeqCst)
+        self.sent.load(Ordering::SeqCst)
     }
 
     /// Returns true if a write was refused because the permit had run out.
@@ -48,19 +49,19 @@ impl Leaving {
         self.refused.load(Ordering::SeqCst)
     }
 
-    /// Does one write if it is still permitted.
+    /// Performs one write if the permit is still valid.
     fn write(&self, write: impl FnOnce() -> Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
         if let Err(run_out) = self.permit.check() {
             self.refused.store(true, Ordering::SeqCst);
             return Poll::Ready(Err(io::Error::other(run_out)));
         }
         let written = ready!(write())?;
-        self.left.fetch_add(written as u64, Ordering::SeqCst);
+        self.sent.fetch_add(written as u64, Ordering::SeqCst);
         Poll::Ready(Ok(written))
     }
 }
 
-/// A connector whose connections send nothing without a permit.
+/// A connector whose connections send nothing without a valid permit.
 #[derive(Clone, Debug)]
 pub struct Permitting<C> {
     inner: C,
@@ -68,7 +69,7 @@ pub struct Permitting<C> {
 }
 
 impl<C> Permitting<C> {
-    /// Wraps `inner`; `leaving` holds the permit and the count.
+    /// Wraps `inner`; `leaving` contains the permit and counts the bytes sent.
     pub fn new(inner: C, leaving: Arc<Leaving>) -> Self {
         Self { inner, leaving }
     }
@@ -130,7 +131,7 @@ impl<IO: AsyncWrite + Unpin> AsyncWrite for Permitted<IO> {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.inner).poll_flush(cx) // a socket keeps nothing back
+        Pin::new(&mut self.inner).poll_flush(cx) // a socket has no buffer to flush
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {

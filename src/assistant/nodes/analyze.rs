@@ -1,5 +1,5 @@
-//! The first model call of a message, which finds out what the person wants, with the tools that seem to be needed: a
-//! clear request is worked on at once, anything else is classified.
+//! The node that makes the first model call for a message, with the tools that are probably needed.
+//! The model works on a clear request at once and classifies any other message.
 
 use async_trait::async_trait;
 use countersign_capabilities::Registry;
@@ -28,7 +28,7 @@ use super::{
     round::{Round, Rounds},
 };
 
-/// The number of attempts of a model at an answer that can be read.
+/// The maximum number of attempts to get a response that can be parsed.
 const MAX_TRIES: usize = 2;
 
 /// The first node of every turn.
@@ -39,14 +39,14 @@ pub(in super::super) struct Analyze {
     carry_on: CarryOn,
 }
 
-/// The first response of a model that can be used.
+/// The first usable response of a model, and the analysis in it, if there is one.
 struct FirstResponse {
     response: Response,
     analysis: Option<Analysis>,
 }
 
 impl Analyze {
-    /// Its name.
+    /// The name of the node.
     pub(in super::super) const NAME: &'static str = "analyze";
 
     /// Creates the node.
@@ -59,7 +59,8 @@ impl Analyze {
         Self { model, registry, rounds, carry_on }
     }
 
-    /// Finds the names in the message, if they matter to its meaning. Old lists of names are read again.
+    /// Finds the names in the message, if its interpretation needs them. Outdated lists of names
+    /// are read again first.
     async fn find_names(&self, state: &mut AgentState, context: &Context) {
         state.turn.names.clear();
         if self.registry.book.wants_names(&view::situation(state, context)) {
@@ -71,7 +72,8 @@ impl Analyze {
         }
     }
 
-    /// Asks the model, at most [`MAX_TRIES`] times, then the grammar.
+    /// Returns the first usable response, from the model in at most [`MAX_TRIES`] attempts,
+    /// otherwise from the grammar.
     async fn first_round(
         &self,
         state: &mut AgentState,
@@ -87,7 +89,8 @@ impl Analyze {
             let calls = exchange::calls(&response);
             match self.rounds.analysis(&response) {
                 Ok(analysis) if !calls.is_empty() => return Ok(FirstResponse { response, analysis }),
-                // The model had to call a tool and did not. Its words count only if the message requests nothing.
+                // The model was required to call a tool and did not. Its text is used only if the
+                // message requests nothing.
                 Ok(_) => match direct_answer(&self.registry.book, &response, situation) {
                     Some(analysis) => return Ok(FirstResponse { response, analysis: Some(analysis) }),
                     None => break,
@@ -118,7 +121,8 @@ impl Analyze {
     }
 }
 
-/// Returns the rest of a message that asks, at its beginning or its end, to see the plan before it begins.
+/// Returns the rest of a message that asks, at its beginning or its end, to see the plan before it
+/// is carried out.
 fn asks_for_plan_first(said: &str) -> Option<String> {
     const PHRASES: &[&str] =
         &["/planning:on", "/planning", "show me the plan first", "let me see the plan first", "show the plan first"];
@@ -134,7 +138,7 @@ fn asks_for_plan_first(said: &str) -> Option<String> {
     (!rest.is_empty()).then(|| rest.trim_end_matches(is_divider).to_owned())
 }
 
-/// Returns a direct answer in a model's words, if the person's words ask for nothing that is known.
+/// Returns the text of a response as a direct answer, unless the message contains a known request.
 fn direct_answer(book: &Book, response: &Response, situation: &Situation) -> Option<Analysis> {
     let answer = response.text().trim().to_owned();
     let is_talk = !answer.is_empty() && !matches!(book.hint(situation), Hint::Calls(_));

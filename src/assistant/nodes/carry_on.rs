@@ -1,7 +1,8 @@
-//! The continuation of a plan after a step: the next step, the same one again, or the end.
+//! Continues a plan after a step: with the next step, with the same one again, or not at all.
 //!
-//! The decision is that of [`countersign_planner::routing::next`], on counters that stand in the plan. A wait before
-//! another attempt is the engine's: the thread is free meanwhile, and a “stop” is heard.
+//! [`countersign_planner::routing::next`] decides this from counters that are stored in the plan.
+//! The engine implements the wait before another attempt: the thread is not blocked in the
+//! meantime, and a “stop” takes effect.
 
 use countersign_capabilities::Registry;
 use countersign_core::{clock::Timestamp, reply::Reply};
@@ -25,10 +26,10 @@ use super::{
     close::{close, end},
 };
 
-/// The kinds of problems that may pass.
-const PASSING: &[&str] = &["network", "api"];
+/// The kinds of problems that may be transient.
+const TRANSIENT: &[&str] = &["network", "api"];
 
-/// Carries on with plans.
+/// A service that continues plans.
 #[derive(Clone)]
 pub(in super::super) struct CarryOn {
     registry: Registry,
@@ -36,12 +37,12 @@ pub(in super::super) struct CarryOn {
 }
 
 impl CarryOn {
-    /// Creates it for the conditions that these capabilities know.
+    /// Creates the service. The capabilities of `registry` evaluate the conditions of steps.
     pub(in super::super) fn new(registry: Registry, settings: PlanSettings) -> Self {
         Self { registry, settings }
     }
 
-    /// Says `reply`, which ends the step in hand with this result, and goes on with the next one if there is one.
+    /// Ends the current step with this reply and result, and begins the next step if there is one.
     pub(super) fn after_step(
         &self,
         mut state: AgentState,
@@ -63,11 +64,12 @@ impl CarryOn {
             let left_out = state.drop_plan().map_or(0, |plan| plan.left_out);
             return end(state, replies::left_out(reply, left_out), usage);
         }
-        reply.rates = None; // only the last answer is asked about
+        reply.rates = None; // people are asked to rate only the last reply
         self.begin_next(state, reply, usage, now)
     }
 
-    /// Begins the next step of a plan, if its condition holds.
+    /// Begins the next step of a plan if its condition holds; otherwise ends the plan or asks the
+    /// person.
     fn begin_next(&self, mut state: AgentState, reply: Reply, usage: StepUsage, now: Timestamp) -> Step<AgentState> {
         let Some(plan) = state.plan_mut() else { return end(state, reply, usage) };
         let next = plan.ahead.first().cloned().unwrap_or_default();
@@ -87,7 +89,7 @@ impl CarryOn {
         }
     }
 
-    /// Takes up a plan that waited for the person's word that the condition of its next step holds.
+    /// Continues a plan after the person has confirmed that the condition of its next step holds.
     pub(super) fn condition_confirmed(&self, mut state: AgentState, of_turn: u64, now: Timestamp) -> Step<AgentState> {
         state.take_up_plan(of_turn);
         let next = state.plan().and_then(|plan| plan.ahead.first().cloned()).unwrap_or_default();
@@ -96,7 +98,8 @@ impl CarryOn {
         Step::go(state, Analyze::NAME)
     }
 
-    /// Ends a step that failed: it is tried again if that may help, or the plan ends.
+    /// Handles the failure of a step: the step is tried again if that may help, otherwise the plan
+    /// ends.
     pub(super) fn after_failure(
         &self,
         mut state: AgentState,
@@ -105,7 +108,7 @@ impl CarryOn {
         now: Timestamp,
     ) -> Step<AgentState> {
         let kind = state.turn.errors.last().map(|problem| problem.kind.clone()).unwrap_or_default();
-        let severity = if PASSING.contains(&kind.as_str()) { Severity::Retriable } else { Severity::Critical };
+        let severity = if TRANSIENT.contains(&kind.as_str()) { Severity::Retriable } else { Severity::Critical };
         let limits = &self.settings.limits;
         let Some(plan) = state.plan_mut().filter(|plan| plan.total_steps > 1) else {
             return close(state, reply, usage);

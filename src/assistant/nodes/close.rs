@@ -1,14 +1,16 @@
-//! The end of every turn: the reply is said and remembered, and the data of the turn alone are dropped.
+//! Ends a turn: the reply is sent and remembered, and data that is needed only during the turn is
+//! dropped.
 //!
-//! A message may have held several requests. Then a request that was answered or done leads to the next one, a question
-//! waits for its answer, and anything else is the end of them, which is said.
+//! If the message contained several requests, [`ask`] makes the following ones wait for the answer,
+//! and [`close`] drops them and lists them in the reply. After a request that was answered or
+//! carried out, [`super::carry_on`] begins the next one.
 
 use countersign_core::reply::Reply;
 use countersign_graph::node::Step;
 
 use super::super::{model_with_fallback::StepUsage, plan::WaitsFor, replies, state::AgentState};
 
-/// Says `reply` and ends the run. The requests that were to follow are not done.
+/// Sends `reply` and ends the run. The following requests are dropped.
 pub(super) fn close(mut state: AgentState, reply: Reply, usage: StepUsage) -> Step<AgentState> {
     let undone = state.drop_plan().map(|plan| plan.ahead).unwrap_or_default();
     let reply = replies::not_gone_on_to(reply, &undone);
@@ -16,7 +18,8 @@ pub(super) fn close(mut state: AgentState, reply: Reply, usage: StepUsage) -> St
     end(state, reply, usage)
 }
 
-/// Asks for what a change lacks and ends the run. The requests that follow wait for the answer.
+/// Sends `reply`, which asks for data that a change lacks, and ends the run. The following requests
+/// wait for the answer.
 pub(super) fn ask(mut state: AgentState, reply: Reply, usage: StepUsage) -> Step<AgentState> {
     let mut reply = replies::left_behind(reply, &state.drop_abandoned_plans());
     if let Some(plan) = state.plan_mut() {
@@ -26,7 +29,7 @@ pub(super) fn ask(mut state: AgentState, reply: Reply, usage: StepUsage) -> Step
     end(state, reply, usage)
 }
 
-/// Says `reply` and ends the run.
+/// Sends `reply` and ends the run.
 pub(super) fn end(mut state: AgentState, reply: Reply, usage: StepUsage) -> Step<AgentState> {
     let reply = if state.turn.without_model { replies::without_model(reply) } else { reply };
     state.remember_reply(&reply);

@@ -1,7 +1,9 @@
-//! One round of a model: its calls are done, side by side and in any order, and the turn goes where that leads.
+//! A round: the calls in one response of a model are run concurrently, and their results determine
+//! the next node.
 //!
-//! The first round of a message is begun by `analyze`, the others by `gather`; the effects of a call are in
-//! [`super::gather_tools`]. A round that says what the request is, instead of working on it, is an [`Analysis`].
+//! `analyze` begins the first round of a message, `gather` the others; [`super::gather_tools`]
+//! implements the effects of a call. Instead of working on the request, a model can classify it in
+//! an [`Analysis`].
 
 use std::sync::Arc;
 
@@ -42,15 +44,16 @@ use super::{
     respond::{self, Respond},
 };
 
-/// The number of times the model is asked in one turn.
+/// The maximum number of rounds in one turn.
 pub(super) const MAX_ROUNDS: u32 = 5;
-/// The confidence below which the person is asked.
+
+/// The confidence below which the person is asked to clarify the request.
 const MIN_CONFIDENCE: f64 = 0.7;
 
-/// The maximum number of unused pieces of a message that are kept with a draft.
+/// The maximum number of pieces of a message, not used in the change, that are kept with a draft.
 const MAX_UNHEARD: usize = 6;
 
-/// The dependencies of a round.
+/// A service that processes rounds.
 #[derive(Clone)]
 pub(in super::super) struct Rounds {
     registry: Registry,
@@ -62,7 +65,7 @@ pub(in super::super) struct Rounds {
 
 /// A round of a turn.
 pub(super) struct Round<'a> {
-    /// The turn so far.
+    /// The state of the thread after the turn so far.
     pub(super) state: AgentState,
     /// The context of the node.
     pub(super) context: &'a Context,
@@ -72,20 +75,21 @@ pub(super) struct Round<'a> {
     pub(super) response: Response,
     /// The analysis of the request, if the model gave one.
     pub(super) analysis: Option<Analysis>,
-    /// True if a language model takes part: it finds words, and sees the results of its calls.
+    /// True if the response is from a language model, which can write replies and use the results
+    /// of its calls.
     pub(super) has_language_model: bool,
-    /// True if it is the first of the message: its calls are done in a step of their own.
+    /// True for the first round of a message, whose calls are run in a separate step.
     pub(super) is_first: bool,
 }
 
-/// Keeps the calls of the first round, so that they are saved before anything is read.
+/// Stores the calls of the first round in the state, so that they are saved before they are run.
 fn defer_calls(round: Round<'_>) -> Step<AgentState> {
     let Round { mut state, usage, response, .. } = round;
     state.turn.exchange.push(Message { role: Role::Assistant, content: response.content });
     Step::go(state, Gather::NAME).cost(usage.total())
 }
 
-/// Returns the calls of the first round that are not done yet.
+/// Removes the deferred calls of the first round from the state and returns them, if there are any.
 pub(super) fn take_deferred_calls(state: &mut AgentState, has_language_model: bool) -> Option<Response> {
     let Message { content, .. } = state.turn.exchange.pop_if(|last| last.role == Role::Assistant)?;
     let stop_reason = if has_language_model { "tool_use" } else { "end_turn" };
@@ -93,7 +97,8 @@ pub(super) fn take_deferred_calls(state: &mut AgentState, has_language_model: bo
 }
 
 impl Rounds {
-    /// Creates the rounds with these tools and actions; large answers are kept in `blobs`.
+    /// Creates the service with the tools and actions of `registry`. Large results are kept in
+    /// `blobs`.
     pub(in super::super) fn new(
         registry: Registry,
         blobs: Arc<dyn BlobCache>,
@@ -103,12 +108,12 @@ impl Rounds {
         Self { kit: Arc::new(Kit::new(registry.clone())), registry, blobs, prompts, plans }
     }
 
-    /// Returns the standing instructions.
+    /// Returns the instructions for the model.
     pub(super) fn prompts(&self) -> &Prompts {
         &self.prompts
     }
 
-    /// Returns the tools that a model is offered in this turn.
+    /// Returns the tools to offer to a model in this turn.
     pub(super) fn offered(&self, state: &AgentState, situation: &Situation) -> Arc<[ToolSpec]> {
         let hint = match self.registry.book.hint(situation) {
             Hint::Calls(calls) => calls,
@@ -128,11 +133,12 @@ impl Rounds {
         self.kit.offered(families, &first, situation.in_hand().is_some())
     }
 
-    /// Returns the analysis of the request by a model: the first call that can be read. `None` if it made no such call.
+    /// Returns a model's analysis of the request, from its first such call that can be parsed, or
+    /// `None` if it made no such call.
     ///
     /// # Errors
     ///
-    /// In words for the model, if it made such a call and none can be read.
+    /// A message for the model, if it made such calls and none can be parsed.
     pub(super) fn analysis(&self, response: &Response) -> Result<Option<Analysis>, String> {
         let mut outcome = Ok(None);
         for call in exchange::calls(response).iter().filter(|call| call.name == tools::ANALYZE) {
@@ -152,10 +158,11 @@ impl Rounds {
         outcome
     }
 
-    /// Takes a round up and returns the step it leads to.
+    /// Processes a round and returns the step it leads to.
     pub(super) async fn process(&self, mut round: Round<'_>) -> Step<AgentState> {
         let calls = exchange::calls(&round.response);
-        let works = calls.iter().any(|call| ![tools::ANALYZE, tools::NEXT_STEPS].contains(&call.name.as_str()));
+        let works_on_request =
+            calls.iter().any(|call| ![tools::ANALYZE, tools::NEXT_STEPS].contains(&call.name.as_str()));
         if let Some(analysis) = round.analysis.take() {
             let steps = if round.state.plan().is_none() { analysis.steps.clone() } else { Vec::new() };
             let is_clear = analysis.intent_type == IntentType::NeedsInfo
@@ -168,7 +175,7 @@ impl Rounds {
                     return self.ask_for_whole_steps(round, analysis, &calls, &lost);
                 }
             }
-            if !(works && is_clear) {
+            if !(works_on_request && is_clear) {
                 return self.follow_analysis(round, analysis, &calls, steps);
             }
             self.note_analysis(&mut round, analysis);
@@ -183,8 +190,8 @@ impl Rounds {
         self.run_calls(round, calls).await
     }
 
-    /// Asks about several requests that leave out a part of the message: first the model, to correct them once, then
-    /// the person.
+    /// Handles requests that leave out a part of their message: the model is asked once to correct
+    /// them, and if they are still incomplete, the person is asked.
     fn ask_for_whole_steps(
         &self,
         round: Round<'_>,
@@ -204,7 +211,8 @@ impl Rounds {
         Step::go(state, Gather::NAME).cost(usage.total())
     }
 
-    /// Keeps an analysis, in the names of the state.
+    /// Stores an analysis in the state. The name of a family of tools is replaced by that of its
+    /// capability.
     fn note_analysis(&self, round: &mut Round<'_>, mut analysis: Analysis) {
         let state = &mut round.state;
         analysis.steps.clear();
@@ -220,7 +228,7 @@ impl Rounds {
         state.turn.analysis = Some(analysis);
     }
 
-    /// Returns the analysis of a request that a model went to work on at once.
+    /// Returns an analysis of a request that a model began to work on without giving one.
     fn analysis_of(&self, round: &Round<'_>, calls: &[Call]) -> Analysis {
         let state = &round.state;
         let situation = view::situation(state, round.context);
@@ -233,13 +241,13 @@ impl Rounds {
     fn plan_card_for(&self, state: &AgentState, steps: &[String]) -> Option<&'static str> {
         let effects: Vec<Effect> = steps.iter().map(|step| self.registry.effect_of(split(step).request)).collect();
         let changes = effects.iter().filter(|effect| matches!(effect, Effect::Changes | Effect::Irreversible)).count();
-        let has_to = state.turn.plan_first
+        let must_show = state.turn.plan_first
             || effects.contains(&Effect::Irreversible)
             || (self.plans.look_first == LookFirst::Changes && changes > 1);
-        self.registry.plan_action().filter(|_| has_to)
+        self.registry.plan_action().filter(|_| must_show)
     }
 
-    /// Leads to the card that shows a plan.
+    /// Makes the plan's card the change of this turn, and returns the step that leads to it.
     fn show_plan(&self, round: Round<'_>, action: &str, steps: Vec<String>) -> Step<AgentState> {
         let Round { mut state, usage, .. } = round;
         let params = Map::from_iter([("steps".to_owned(), json!(steps))]);
@@ -250,7 +258,7 @@ impl Rounds {
         Step::go(state, Gather::NAME).cost(usage.total())
     }
 
-    /// Follows the analysis that the model gave.
+    /// Returns the step that a model's analysis leads to.
     fn follow_analysis(
         &self,
         mut round: Round<'_>,
@@ -296,7 +304,8 @@ impl Rounds {
         Step::go(state, next).cost(usage.total())
     }
 
-    /// Follows the calls of a model that went to work, or came to an end.
+    /// Runs the calls of a response, if there are any, and returns the step that their results lead
+    /// to.
     async fn run_calls(&self, round: Round<'_>, calls: Vec<Call>) -> Step<AgentState> {
         let Round { mut state, context, usage, response, has_language_model, .. } = round;
         state.turn.rounds += 1;
@@ -308,12 +317,13 @@ impl Rounds {
         let several = gather_tools::several_changes(&calls);
         let mut planned: Vec<_> = calls.iter().map(|_| None).collect();
         let mut order: Vec<usize> = (0..calls.len()).collect();
-        order.sort_by_key(|at| gather_tools::call_order(&calls[*at])); // a change first, then what is said of it
+        // A change first, then its updates.
+        order.sort_by_key(|at| gather_tools::call_order(&calls[*at]));
         for at in order {
             let effects = &mut effects;
-            let hearing =
+            let call_context =
                 gather_tools::CallContext { registry: &self.registry, kit: &self.kit, situation: &situation, several };
-            planned[at] = Some(hearing.handle(&mut state, effects, &calls[at]));
+            planned[at] = Some(call_context.handle(&mut state, effects, &calls[at]));
         }
         let answers = join_all(planned.into_iter().flatten().map(|planned| planned.run(&*self.blobs, &reader))).await;
         let results = calls
@@ -324,9 +334,10 @@ impl Rounds {
 
         let only_offers = calls.iter().all(|call| call.name == tools::NEXT_STEPS);
         let text = response.text().trim().to_owned();
-        let said = only_offers && !text.is_empty();
-        let stopped = calls.is_empty() || said || response.stop_reason != "tool_use" || state.turn.rounds >= MAX_ROUNDS;
-        if said && has_language_model && state.turn.change.is_none() {
+        let has_answer = only_offers && !text.is_empty();
+        let stopped =
+            calls.is_empty() || has_answer || response.stop_reason != "tool_use" || state.turn.rounds >= MAX_ROUNDS;
+        if has_answer && has_language_model && state.turn.change.is_none() {
             let choices = calls.iter().flat_map(respond::next_steps).take(4).collect();
             state.turn.reply = Some(Reply { choices, ..Reply::markdown(text) });
         }
@@ -360,8 +371,9 @@ impl Rounds {
         }
     }
 
-    /// Prepares the change for `reader` and returns the step that leads to. `said` are words that a model made it from,
-    /// and may have lost a part of.
+    /// Prepares the change for `reader` and returns the step that the result leads to. `said` is
+    /// the text from which a model derived the change; parts of it that the change leaves out are
+    /// shown as a warning on the card.
     pub(super) async fn prepare(
         &self,
         mut state: AgentState,
@@ -376,11 +388,11 @@ impl Rounds {
         let parameters = change.params.clone().into();
         let before = std::mem::take(&mut state.unheard);
         let before = if state.continues_draft(&self.registry, &change) { before } else { Vec::new() };
-        let unheard = |told: &str| -> Vec<String> {
+        let unheard = |used: &str| -> Vec<String> {
             let still =
-                before.iter().filter(|words| !understanding::left_out(words, &without_ids(told, words)).is_empty());
-            let told = &without_ids(told, said);
-            still.cloned().chain(understanding::left_out(said, told)).take(MAX_UNHEARD).collect()
+                before.iter().filter(|words| !understanding::left_out(words, &without_ids(used, words)).is_empty());
+            let used = &without_ids(used, said);
+            still.cloned().chain(understanding::left_out(said, used)).take(MAX_UNHEARD).collect()
         };
         match action.prepare_for(&parameters, reader).await {
             Ok(mut proposal) => {
@@ -398,7 +410,8 @@ impl Rounds {
                 let turn = &mut state.turn;
                 turn.change = Some(change);
                 turn.proposal = Some(proposal);
-                turn.exchange.clear(); // the turn is kept while the card is open: only what the answer needs
+                // The turn is stored while the card is open, so it keeps only what is needed then.
+                turn.exchange.clear();
                 turn.gathered.clear();
                 turn.reads.clear();
                 Step::go(state, Confirm::NAME).cost(usage.total())
@@ -422,7 +435,8 @@ impl Rounds {
             },
             Err(PrepareError::Refusal(Refusal::Refused { error, reply })) => {
                 state.note_problem(replies::kind_name(error), &reply.words());
-                // A wrong value can be corrected in the next message; what is not allowed is over.
+                // A wrong value can be corrected in the next message; any other refusal ends the
+                // request.
                 match error {
                     ErrorKind::Validation | ErrorKind::NotFound | ErrorKind::UserInput => {
                         state.unheard = unheard(&parameters.to_string());
@@ -447,25 +461,26 @@ impl Rounds {
     }
 }
 
-/// Returns all content of a proposal, in words: its parameters, as they were given and as they were worked out, and its
+/// Returns the text of a proposal: its action, its parameters as given and as resolved, and its
 /// card.
 fn proposal_text(change: &Draft, proposal: &Proposal) -> String {
     let card = &proposal.card;
-    let mut told = vec![change.action.clone(), Value::from(change.params.clone()).to_string()];
-    told.push(proposal.parameters.to_string());
-    told.push(card.title.clone());
+    let mut texts = vec![change.action.clone(), Value::from(change.params.clone()).to_string()];
+    texts.push(proposal.parameters.to_string());
+    texts.push(card.title.clone());
     for fact in &card.facts {
-        told.push(fact.label.clone());
-        told.extend(fact.before.iter().chain([&fact.after]).map(Text::words));
+        texts.push(fact.label.clone());
+        texts.extend(fact.before.iter().chain([&fact.after]).map(Text::words));
     }
-    told.extend(card.warnings.iter().chain(&card.notes).map(Text::words));
-    told.join("\n")
+    texts.extend(card.warnings.iter().chain(&card.notes).map(Text::words));
+    texts.join("\n")
 }
 
-/// Removes the ids that are not in `said` from `follow_analysis`: in 32 digits there may be any number that was said.
-pub(super) fn without_ids(told: &str, said: &str) -> String {
+/// Removes the ids from `text` that `said` does not contain: any number that was said may occur by
+/// chance among the 32 digits of an id.
+pub(super) fn without_ids(text: &str, said: &str) -> String {
     let in_word = |c: char| c.is_ascii_alphanumeric() || c == '-';
-    let pieces = told.split_inclusive(|c: char| !in_word(c));
+    let pieces = text.split_inclusive(|c: char| !in_word(c));
     let is_id = |piece: &&str| {
         let word = piece.trim_end_matches(|c: char| !in_word(c));
         word.len() == 36 && uuid::Uuid::try_parse(word).is_ok() && !said.contains(word)
