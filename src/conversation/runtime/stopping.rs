@@ -1,7 +1,9 @@
-//! “Stop”, typed or by Slack's own button: ends the run of a thread and closes its open cards.
+//! Handles “stop”, typed or pressed on Slack's own button: ends the run of a thread and closes its
+//! open cards.
 //!
-//! Everyone in the thread may end a run: it makes the change smaller. A card is closed, as withdrawn, only for people
-//! who may: the person who asked, or one who could decide on it.
+//! Everyone in the thread may end a run, since that can only reduce the changes made. A card is
+//! closed, as withdrawn, only for a person with the right to do so: the one who asked for the
+//! change, or one who may decide on it.
 
 use std::sync::Arc;
 
@@ -18,7 +20,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::approvals::{groups::Groups, policy, withdraw::withdraw};
 
-/// The number of open cards that are read.
+/// The maximum number of open cards that are read.
 const MAX_CARDS: usize = 50;
 
 /// A request to end the work in a thread.
@@ -26,16 +28,17 @@ const MAX_CARDS: usize = 50;
 pub struct Stop {
     /// The thread.
     pub thread: ThreadId,
-    /// The person.
+    /// The person who asked to stop.
     pub by: UserId,
-    /// True if it was addressed to the bot.
+    /// True if the request was addressed to the bot.
     pub addressed: bool,
 }
 
 /// The outcome of a “stop”.
 #[derive(Debug, PartialEq)]
 pub struct StopOutcome {
-    /// The thread to wake; `None`: it is not one of the bot's, so there is nothing to stop.
+    /// The thread to wake, or `None` if it is not one of the bot's threads, so that there is
+    /// nothing to stop.
     pub thread: Option<ThreadId>,
     /// The private reply to the person, if any.
     pub reply: Option<Reply>,
@@ -55,11 +58,11 @@ impl Stopping {
         Self { store, clock, groups }
     }
 
-    /// Handles a “stop”.
+    /// Ends the run of the thread, and closes the open cards that the person may close.
     ///
     /// # Errors
     ///
-    /// If the store does not answer; repeating it is safe.
+    /// If the store does not answer. The call can safely be repeated.
     pub async fn on_stop(&self, stop: &Stop, seq: Seq) -> Result<StopOutcome, Error> {
         let Stop { thread, by, addressed } = stop;
         if self.store.load(thread).await?.is_none() {
@@ -80,7 +83,7 @@ impl Stopping {
         }
         let mut changes = Changes::new(CommitId::fresh(), thread.clone());
         changes.inbox_acks.push(seq);
-        // A closed card is an answer, and so is the word about one that stays open.
+        // A closed card is answer enough, and so is the reply about cards that stay open.
         changes
             .messages
             .push(ThreadMessage::Stop { by: by.clone(), asks: *addressed && closed == 0 && kept.is_empty() });
@@ -89,7 +92,7 @@ impl Stopping {
     }
 }
 
-/// Returns the reply on cards that the person cannot close.
+/// Returns the reply about the cards that the person may not close.
 fn cards_stay_open(kept: &[ActionRecord]) -> Reply {
     let line = |record: &ActionRecord| {
         Text::new().bold(record.act()).plain(" · asked by ").person(record.requested_by.clone())

@@ -13,11 +13,13 @@ use countersign_slack::{blocks::Message, client_error::Error};
 use super::{Sender, claim::Claim, method};
 use crate::presentation::render;
 
-/// The time an attempt may take, in timeouts of a call: one to search for the message, one to post it. Less than a
-/// claim, or two processes would send the same message.
+/// The maximum duration of an attempt, as a multiple of the time-out of a call: one call searches
+/// for the message, and one posts it. It must be less than the duration of a claim, or two
+/// processes could send the same message.
 const ATTEMPT_IN_TIMEOUTS: u32 = 2;
 
-/// The longest text that is sent without blocks if Slack does not take those, in characters.
+/// The maximum length of the text that is sent without blocks if Slack rejects those, in
+/// characters.
 const MAX_TEXT_CHARS: usize = 2900;
 
 /// The reasons why a message was not sent.
@@ -25,7 +27,7 @@ const MAX_TEXT_CHARS: usize = 2900;
 enum AttemptError {
     /// Slack refused it, or could not be reached.
     Slack(Error),
-    /// The claim is over. Nothing was sent.
+    /// The claim was lost, so nothing was sent.
     ClaimLost,
 }
 
@@ -57,7 +59,7 @@ impl Sender {
             }
             Err(AttemptError::ClaimLost) => {
                 metrics::counter!("countersign_claims_lost_total").increment(1);
-                tracing::warn!(thread.id = %claimed.thread, "A claim ran out before its message was sent; it was not sent");
+                tracing::warn!(thread.id = %claimed.thread, "A claim expired before its message was sent; it was not sent");
                 Sent::Deferred(self.0.clock.now())
             }
         }
@@ -84,27 +86,28 @@ impl Sender {
                 let reply = self.with_link(claimed, card, reply).await?;
                 render::reply(self.0.names.in_reply(&reply).await.as_ref())
             }
-            // Drawn as a card before it gets here; sent by another channel.
+            // The first was turned into a card before this; the second is sent by another channel.
             Outbound::Redraw { .. } | Outbound::Elsewhere { .. } => return Ok(claimed.posted.clone()),
             Outbound::Remove => return Ok(self.remove(claimed).await?),
         };
         match self.post_or_update(claim, &message).await {
             Err(AttemptError::Slack(error)) if error.is_about_content() && may_lose_blocks(claimed, &message) => {
-                tracing::error!(thread.id = %claimed.thread, error = countersign_core::cause::chain(&error), "Slack refuses a message as it is; its words go alone");
+                tracing::error!(thread.id = %claimed.thread, error = countersign_core::cause::chain(&error), "Slack rejects a message with blocks; it is sent as text only");
                 self.post_or_update(claim, &without_blocks(&message)).await
             }
-            put => put,
+            result => result,
         }
     }
 
-    /// Puts a message where it belongs: in place of its slot's message, or at the end of the thread.
+    /// Updates the message that is posted for the slot, or posts a new one at the end of the
+    /// thread.
     async fn post_or_update(&self, claim: &Claim, message: &Message) -> Result<Option<Posted>, AttemptError> {
         let claimed = &claim.message;
         if let Some(posted) = &claimed.posted {
             self.check_claim(claim).await?;
             match self.0.slack.update_message(&posted.channel, &posted.ts, message).await {
                 Ok(()) => return Ok(self.updated_posted(claimed, posted)),
-                // Somebody took the message away. What people have to see is said anew.
+                // The message was deleted in Slack. If people have to see it, it is posted again.
                 Err(Error::Gone { code }) if code == "message_not_found" && has_to_be_seen(&claimed.outgoing.body) => {}
                 Err(error) => return Err(error.into()),
             }
@@ -117,14 +120,14 @@ impl Sender {
         self.post(claim, message).await.map(Some)
     }
 
-    /// Checks that the claim still holds, right before a call.
+    /// Checks that the claim is still valid, immediately before a call.
     async fn check_claim(&self, claim: &Claim) -> Result<(), AttemptError> {
         let holds = claim.is_ours(&*self.0.store, &*self.0.clock).await;
         if holds { Ok(()) } else { Err(AttemptError::ClaimLost) }
     }
 
-    /// Returns the state with a link to the card that replaced this one, once that is posted. Without an answer there
-    /// is none.
+    /// Returns the state of a closed card with a link to the card that replaced it. The link is
+    /// omitted if that card is not posted yet or cannot be found.
     async fn linked(&self, claimed: &Claimed, state: &CardState) -> CardState {
         let mut linked = state.clone();
         if let CardState::Closed { newer: Some(slot), decision, .. } = &mut linked
@@ -147,8 +150,8 @@ impl Sender {
         Ok(posted(claimed, channel, ts))
     }
 
-    /// Returns the new place of a message that replaced another, if that has to be saved: it shows an open card now, or
-    /// none.
+    /// Returns the record of an updated message if it must be saved again, because the open card
+    /// that the message shows has changed.
     fn updated_posted(&self, claimed: &Claimed, posted: &Posted) -> Option<Posted> {
         let now = self.0.clock.now().millis() + self.0.ahead.load(Ordering::Relaxed);
         let since = MessageTs::new(format!("{}.{:06}", now.div_euclid(1000), now.rem_euclid(1000) * 1000));
@@ -159,7 +162,8 @@ impl Sender {
         (card != posted.card).then(|| Posted { card, ..posted.clone() })
     }
 
-    /// Returns the place that a message goes to: its thread, or the direct conversation with one person.
+    /// Returns the destination of a message: its thread, or the direct conversation with one
+    /// person.
     pub(super) async fn destination<'a>(
         &self,
         claimed: &'a Claimed,
@@ -178,7 +182,8 @@ impl Sender {
         Ok((channel, None))
     }
 
-    /// Returns the reply with a link to the card, which was sent before it; or to the thread, if it could not be sent.
+    /// Returns the reply with a link to the card, which was sent before it, or to the thread if the
+    /// card could not be sent.
     async fn with_link(&self, claimed: &Claimed, card: &Slot, reply: &Reply) -> Result<Reply, Error> {
         let thread = &claimed.thread;
         let posted = self.0.store.posted(thread, card).await.map_err(|_| Error::NotSent)?;
@@ -190,26 +195,27 @@ impl Sender {
         })
     }
 
-    /// Searches for the message of an earlier attempt that arrived without an answer.
+    /// Searches for the message that an earlier attempt may have posted without getting an answer.
     async fn find(&self, claimed: &Claimed) -> Result<Option<Posted>, Error> {
         let (channel, root) = self.destination(claimed).await?;
         let Outgoing { nonce, not_before, .. } = &claimed.outgoing;
         let found = self.0.slack.find_by_nonce(&channel, root, nonce, earliest_attempt(*not_before)).await;
         let found = found.map_err(|error| match &error {
-            // Nothing of ours stands where nobody may write.
+            // In a place that cannot be written to, there is no message from us either.
             Error::Gone { code } | Error::Refused { code }
                 if code != "thread_not_found" && Error::is_about_place(code) =>
             {
                 error
             }
-            // What is refused is the look, not the message, which may stand there.
+            // Slack refused the search, not the message, which may have been posted.
             _ if error.is_final() => Error::NoAnswer("the thread cannot be read"),
             _ => error,
         })?;
         Ok(found.map(|ts| posted(claimed, channel, ts)))
     }
 
-    /// Shares a file in the thread. A file has no metadata to find it by, so its name carries some of the nonce.
+    /// Shares a file in the thread. A file has no metadata to find it by, so its name contains a
+    /// part of the nonce.
     async fn upload(&self, claim: &Claim, name: &str, title: &str, hash: &str) -> Result<Option<Posted>, AttemptError> {
         let claimed = &claim.message;
         let ThreadId { channel, root, .. } = &claimed.thread;
@@ -239,13 +245,13 @@ impl Sender {
     }
 }
 
-/// Returns the place of a posted message, with the open card that it shows since then.
+/// Returns the record of a posted message, with the open card that it shows, if any.
 fn posted(claimed: &Claimed, channel: ChannelId, ts: MessageTs) -> Posted {
     let card = open_card_of(&claimed.outgoing.body, ts.clone());
     Posted { channel, ts, card }
 }
 
-/// Returns the open card that a message shows, if it shows one.
+/// Returns the open card that a message has shown since `since`, if any.
 fn open_card_of(body: &Outbound, since: MessageTs) -> Option<ShownCard> {
     match body {
         Outbound::Card { state: CardState::Open { approval, digest, .. }, .. } => {
@@ -255,21 +261,24 @@ fn open_card_of(body: &Outbound, since: MessageTs) -> Option<ShownCard> {
     }
 }
 
-/// Returns a time before a message's first try. `not_before` moves on with each attempt.
+/// Returns a time before the first attempt to send a message. `not_before` increases with each
+/// attempt.
 pub(super) fn earliest_attempt(not_before: Timestamp) -> Timestamp {
     Timestamp(
         not_before.millis().saturating_sub(i64::try_from(super::refused::MAX_RETRY_TIME.as_millis()).unwrap_or(0)),
     )
 }
 
-/// Returns true if a message is posted anew after it was deleted in Slack: answers, and open cards.
+/// Returns true if a message is posted again after it was deleted in Slack, as replies and open
+/// cards are.
 fn has_to_be_seen(body: &Outbound) -> bool {
     matches!(body, Outbound::Reply { .. } | Outbound::Card { state: CardState::Open { .. }, .. })
 }
 
-/// Returns true if the words say enough without the blocks. An open card has to be read line by line, and has buttons.
+/// Returns true if the text alone is sufficient without the blocks. It is not for an open card,
+/// which has to be read line by line and has buttons.
 fn may_lose_blocks(claimed: &Claimed, message: &Message) -> bool {
-    let enough = match &claimed.outgoing.body {
+    let text_is_enough = match &claimed.outgoing.body {
         Outbound::Reply { .. } | Outbound::Direct { .. } => true,
         Outbound::Card { state, .. } => !matches!(state, CardState::Open { .. }),
         Outbound::Status { .. }
@@ -278,7 +287,7 @@ fn may_lose_blocks(claimed: &Claimed, message: &Message) -> bool {
         | Outbound::Elsewhere { .. }
         | Outbound::Remove => false,
     };
-    enough && !message.blocks.is_empty()
+    text_is_enough && !message.blocks.is_empty()
 }
 
 fn without_blocks(message: &Message) -> Message {
@@ -289,11 +298,12 @@ fn without_blocks(message: &Message) -> Message {
     Message { text, blocks: Vec::new() }
 }
 
-/// Returns the name with the beginning of the nonce in it: `chart-3fa85f64.png`.
+/// Returns the file name with the beginning of the nonce before its extension:
+/// `chart-3fa85f64.png`.
 fn with_nonce(name: &str, nonce: &Nonce) -> String {
     let part: String = nonce.as_str().chars().take(8).collect();
     match name.rsplit_once('.') {
-        Some((stem, kind)) => format!("{stem}-{part}.{kind}"),
+        Some((stem, extension)) => format!("{stem}-{part}.{extension}"),
         None => format!("{name}-{part}"),
     }
 }
