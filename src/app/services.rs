@@ -1,11 +1,12 @@
 //! The health of the platforms behind the capabilities, as shown by `/readyz`.
 //!
-//! No probe waits for them: a look is taken in the background when a probe comes and the last result is old, one at a
-//! time and for no longer than [`TIMEOUT`]. A result stands until the next look has ended, and says how old it is. A
-//! process that is not probed asks no platform.
+//! No probe waits for a platform. If a probe arrives and the last result is old, a check is started
+//! in the background, one at a time and with the time limit [`TIMEOUT`]. A result is shown, with
+//! its age, until the next check has ended. Without probes, no platform is checked.
 //!
-//! *Architecture Invariant:* none of it decides whether the bot is ready. Without a platform it still takes in, keeps
-//! and answers what people say, and a process that is taken out of service would do less, not more.
+//! *Architecture Invariant:* the health of a platform does not affect the readiness of the bot.
+//! Without a platform the bot still receives, stores and answers messages; a process that is taken
+//! out of service could do even less.
 
 use std::{
     sync::{Arc, Mutex, MutexGuard},
@@ -19,14 +20,16 @@ use tokio::{
     time::{Instant, timeout},
 };
 
-/// The time for which a system that answered is not asked again.
+/// The time for which a system that answered is not checked again.
 const MAX_AGE: Duration = Duration::from_secs(15);
-/// The time for which one that did not answer is not asked again.
+
+/// The time for which a system that did not answer is not checked again.
 const RETRY_AFTER: Duration = Duration::from_secs(2);
-/// The time limit of a look.
+
+/// The time limit of a check.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Watches the outside systems.
+/// The outside systems of the capabilities, with their health.
 #[derive(Clone)]
 pub(super) struct Services(Arc<[Watched]>);
 
@@ -37,15 +40,15 @@ struct Watched {
     state: Arc<Mutex<State>>,
 }
 
-/// The last result, and the look that is being taken.
+/// The last result, and the check in progress.
 #[derive(Default)]
 struct State {
     found: Option<(Instant, Result<String, String>)>,
-    look: Option<AbortHandle>,
+    check: Option<AbortHandle>,
 }
 
 impl Services {
-    /// Creates a watch of those of these capabilities that have an outside system.
+    /// Creates the list of outside systems that these capabilities have.
     pub(super) fn new(capabilities: &[Arc<dyn Capability>]) -> Self {
         let watched = |capability: &Arc<dyn Capability>| {
             let name = capability.service()?.name;
@@ -54,8 +57,9 @@ impl Services {
         Self(capabilities.iter().filter_map(watched).collect())
     }
 
-    /// The state of each system as far as it is known, at once: whether it answers (null before the first look has
-    /// ended), what it said, and how many seconds ago. An old result is renewed in the background.
+    /// Returns the last known state of each system: `ok`, which is true if it answers and null
+    /// before the first check has ended; `what`, its answer; and `seconds_ago`. An old result is
+    /// renewed in the background.
     pub(super) fn report(&self) -> Map<String, Value> {
         self.0.iter().map(|watched| (watched.name.to_owned(), watched.report())).collect()
     }
@@ -68,9 +72,9 @@ impl Watched {
             .found
             .as_ref()
             .is_none_or(|(at, found)| at.elapsed() >= if found.is_ok() { MAX_AGE } else { RETRY_AFTER });
-        let is_looked_at = state.look.as_ref().is_some_and(|look| !look.is_finished());
-        if is_old && !is_looked_at {
-            state.look = Some(self.look());
+        let is_being_checked = state.check.as_ref().is_some_and(|check| !check.is_finished());
+        if is_old && !is_being_checked {
+            state.check = Some(self.start_check());
         }
         match &state.found {
             None => json!({ "ok": null, "what": "it is being asked for the first time" }),
@@ -81,10 +85,10 @@ impl Watched {
         }
     }
 
-    /// Asks the system in the background, and notes its answer.
-    fn look(&self) -> AbortHandle {
+    /// Starts a check of the system in the background, which stores the result.
+    fn start_check(&self) -> AbortHandle {
         let (name, capability, state) = (self.name, self.capability.clone(), self.state.clone());
-        let look = async move {
+        let check = async move {
             let found = match timeout(TIMEOUT, capability.check()).await {
                 Ok(Some((_, found))) => found,
                 Ok(None) => Err("nothing tells how it is".to_owned()),
@@ -92,7 +96,7 @@ impl Watched {
             };
             lock(&state).found = Some((Instant::now(), found));
         };
-        tokio::spawn(look).abort_handle()
+        tokio::spawn(check).abort_handle()
     }
 }
 
@@ -111,10 +115,10 @@ mod tests {
     use countersign_capabilities::{Service, Tool, ToolError};
     use countersign_graph::action::ActionKind;
 
-    /// A platform that answers after a while, well or not, and counts the questions.
+    /// A platform that answers after a delay, and counts the checks.
     #[derive(Default)]
     struct Platform {
-        asked: AtomicUsize,
+        checks: AtomicUsize,
         takes: Mutex<Duration>,
         is_down: Mutex<bool>,
     }
@@ -144,50 +148,50 @@ mod tests {
 
         async fn check(&self) -> Option<(&'static str, Result<String, String>)> {
             let takes = *self.takes.lock().unwrap();
-            self.asked.fetch_add(1, Ordering::SeqCst);
+            self.checks.fetch_add(1, Ordering::SeqCst);
             sleep(takes).await;
             let found = if *self.is_down.lock().unwrap() { Err("it is down") } else { Ok("Shelf 1.0") };
             Some(("shelf", found.map(str::to_owned).map_err(str::to_owned)))
         }
     }
 
-    /// The state that is shown now, and the number of questions so far; then gives the look time to end.
+    /// Returns the state that is shown, and the number of checks after a new one had time to start.
     async fn probe(services: &Services, platform: &Platform) -> (Value, usize) {
-        let told = services.report()["Shelf"].clone();
+        let shown = services.report()["Shelf"].clone();
         tokio::task::yield_now().await;
-        (told, platform.asked.load(Ordering::SeqCst))
+        (shown, platform.checks.load(Ordering::SeqCst))
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_look_is_taken_when_it_is_old_and_nobody_waits_for_it() {
+    async fn an_old_result_is_renewed_and_no_probe_waits_for_it() {
         let platform = Arc::new(Platform::default());
         let known: Arc<dyn Capability> = platform.clone();
         let services = Services::new(&[known]);
         let first = json!({ "ok": null, "what": "it is being asked for the first time" });
         assert_eq!(probe(&services, &platform).await, (first, 1));
         sleep(Duration::from_millis(1)).await;
-        let well = |seconds: u64| json!({ "ok": true, "what": "Shelf 1.0", "seconds_ago": seconds });
-        assert_eq!(probe(&services, &platform).await, (well(0), 1));
+        let healthy = |seconds: u64| json!({ "ok": true, "what": "Shelf 1.0", "seconds_ago": seconds });
+        assert_eq!(probe(&services, &platform).await, (healthy(0), 1));
         advance(Duration::from_secs(14)).await;
-        assert_eq!(probe(&services, &platform).await, (well(14), 1));
+        assert_eq!(probe(&services, &platform).await, (healthy(14), 1));
 
         *platform.is_down.lock().unwrap() = true;
         advance(Duration::from_secs(2)).await;
-        assert_eq!(probe(&services, &platform).await, (well(16), 2), "what is known is told until more is");
+        assert_eq!(probe(&services, &platform).await, (healthy(16), 2), "the last result is shown until the next one");
         sleep(Duration::from_millis(1)).await;
         assert_eq!(probe(&services, &platform).await.0["ok"], false);
         *platform.is_down.lock().unwrap() = false;
         advance(Duration::from_secs(2)).await;
         probe(&services, &platform).await;
         sleep(Duration::from_millis(1)).await;
-        assert_eq!(probe(&services, &platform).await, (well(0), 3), "one that was away is asked again soon");
+        assert_eq!(probe(&services, &platform).await, (healthy(0), 3), "a system that was down is checked again soon");
     }
 
-    /// A platform that is known by its health alone.
-    struct Silent;
+    /// A capability that does not implement `check`, only its tool for the health.
+    struct HealthTool;
 
     #[async_trait]
-    impl Tool for Silent {
+    impl Tool for HealthTool {
         fn name(&self) -> &'static str {
             "check_shelf"
         }
@@ -206,7 +210,7 @@ mod tests {
     }
 
     #[async_trait]
-    impl Capability for Silent {
+    impl Capability for HealthTool {
         fn name(&self) -> &'static str {
             "documents"
         }
@@ -216,7 +220,7 @@ mod tests {
         }
 
         fn tools(&self) -> Vec<Arc<dyn Tool>> {
-            vec![Arc::new(Silent)]
+            vec![Arc::new(HealthTool)]
         }
 
         fn actions(&self) -> Vec<Arc<dyn ActionKind>> {
@@ -229,12 +233,12 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_capability_that_says_no_more_is_told_by_its_health() {
-        assert_eq!(Silent.check().await, Some(("Shelf", Ok("Shelf 2.0".to_owned()))));
+    async fn by_default_a_check_calls_the_tool_for_the_health() {
+        assert_eq!(HealthTool.check().await, Some(("Shelf", Ok("Shelf 2.0".to_owned()))));
     }
 
     #[tokio::test(start_paused = true)]
-    async fn one_that_does_not_answer_is_asked_by_one_at_a_time_and_told_in_the_end() {
+    async fn a_system_that_does_not_answer_is_checked_once_at_a_time_and_reported() {
         let platform = Arc::new(Platform::default());
         *platform.takes.lock().unwrap() = Duration::from_secs(60);
         let known: Arc<dyn Capability> = platform.clone();

@@ -1,11 +1,14 @@
-//! The tasks that run from the start to the stop. One that ends before the stop ends the process.
+//! Supervises the tasks that run for as long as the process does. If one ends early, the process
+//! exits.
 //!
-//! A task that panics is logged with its cause, counted and shown by `/readyz`; then everything is stopped, and the
-//! process ends with an exit code that is not 0, so that the service manager starts it anew. The store makes that safe.
+//! A panic in a task is logged with its cause, counted and shown by `/readyz`. Then everything is
+//! stopped, and the process exits with a code other than 0, so that the service manager restarts
+//! it. The store makes that safe.
 //!
-//! The design we did not take: starting the task again in the same process. What a panic left behind, such as a lock or
-//! a half-made connection, would still be there, and a process that is new is one that is tested daily. The sweeper is
-//! the exception, within its rounds: see [`countersign_conversation::runtime::sweeper`].
+//! Restarting the task in the same process was rejected as a design: anything that a panic leaves
+//! behind, such as a lock or a partly established connection, would remain, whereas the start of a
+//! new process is tested daily. The sweeper is an exception, within its rounds: see
+//! [`countersign_conversation::runtime::sweeper`].
 
 use std::{
     panic::AssertUnwindSafe,
@@ -18,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::telemetry;
 
-/// Watches tasks.
+/// Supervises tasks.
 #[derive(Clone, Debug, Default)]
 pub struct Supervision(Arc<Mutex<Option<Ended>>>);
 
@@ -26,14 +29,14 @@ pub struct Supervision(Arc<Mutex<Option<Ended>>>);
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{task} ended by itself: {cause}")]
 pub struct Ended {
-    /// Its name.
+    /// The name of the task.
     pub task: &'static str,
-    /// The reason.
+    /// The reason why it ended.
     pub cause: String,
 }
 
 impl Supervision {
-    /// Starts a task that is to run until `stop`, and stops everything if it ends before.
+    /// Starts a task that must run until `stop`, and cancels `stop` if the task ends before.
     pub fn start<T: Send + 'static>(
         &self,
         task: &'static str,
@@ -48,13 +51,13 @@ impl Supervision {
                 Ok(_) if stop.is_cancelled() => return ended.ok(),
                 Ok(_) => "nothing was left for it to do".to_owned(),
             };
-            supervision.note(Ended { task, cause });
+            supervision.record(Ended { task, cause });
             stop.cancel();
             ended.ok()
         })
     }
 
-    fn note(&self, ended: Ended) {
+    fn record(&self, ended: Ended) {
         metrics::counter!("countersign_tasks_ended_total", "task" => ended.task).increment(1);
         tracing::error!(task = ended.task, cause = ended.cause, "A task ended by itself, so the process ends");
         self.0.lock().expect("no holder panics").get_or_insert(ended);
@@ -65,7 +68,7 @@ impl Supervision {
         self.0.lock().expect("no holder panics").clone()
     }
 
-    /// Returns that task and its cause in words.
+    /// Describes the first task that ended before the stop and its cause, if one did.
     pub fn wrong(&self) -> Option<String> {
         self.ended().map(|ended| ended.to_string())
     }
@@ -76,7 +79,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_panic_stops_everything_and_is_told_with_its_cause() {
+    async fn a_panic_stops_everything_and_is_reported_with_its_cause() {
         let (tasks, stop) = (Supervision::default(), CancellationToken::new());
         let task = tasks.start("sweeper", async { panic!("out of brooms") }, &stop);
         let ended: Option<()> = task.await.unwrap();
@@ -85,7 +88,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn so_does_an_end_without_reason_but_not_one_that_was_asked_for() {
+    async fn an_end_before_the_stop_stops_everything_but_one_after_it_is_no_fault() {
         let (tasks, stop) = (Supervision::default(), CancellationToken::new());
         tasks.start("http", async {}, &stop).await.unwrap();
         assert!(stop.is_cancelled() && tasks.ended().is_some());

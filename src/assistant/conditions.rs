@@ -1,4 +1,5 @@
-//! The condition of a step: evaluated by code on the result of the step before it, or else put to the person.
+//! Decides whether the condition of a step holds: code evaluates it on the result of the step
+//! before, or the person is asked.
 
 use countersign_capabilities::Registry;
 use countersign_planner::condition::{self, Verdict};
@@ -8,34 +9,35 @@ use serde_json::Value;
 /// The decision on a step with a condition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Decision {
-    /// The step is done; with the figure that says so, if there is a condition.
+    /// The step is carried out.
     Do {
         /// The request.
         request: String,
-        /// The figure.
+        /// The value in the result because of which the condition holds, if code evaluated one.
         because: Option<String>,
     },
     /// The condition does not hold.
     Stop {
-        /// The figure that says so.
+        /// The value in the result because of which the condition does not hold.
         because: String,
     },
-    /// Code cannot tell; the person is asked.
+    /// Code cannot evaluate the condition, so the person is asked.
     Ask {
         /// The condition.
         condition: String,
         /// The request.
         request: String,
-        /// The reason.
+        /// The reason why code cannot evaluate it.
         because: String,
     },
 }
 
-/// The conditions that hold once the step before has succeeded: one that failed ends the plan.
+/// The conditions that hold whenever they are evaluated, since a plan continues only after a step
+/// that succeeded.
 const SUCCEEDED: &[&str] =
     &["it works", "it worked", "that works", "that worked", "it succeeds", "it succeeded", "it went well"];
 
-/// Decides on a step of a plan by the result of the step before it.
+/// Decides on a step of a plan according to the result of the step before it.
 pub(super) fn decide(registry: &Registry, step: &str, result: &Value) -> Decision {
     let split = split(step);
     let request = split.request.to_owned();
@@ -56,7 +58,8 @@ pub(super) fn decide(registry: &Registry, step: &str, result: &Value) -> Decisio
     }
 }
 
-/// Returns a person's answer to the question whether the condition of a step holds; `None` if it is none.
+/// Parses a person's answer to the question whether the condition of a step holds. Returns `None`
+/// if the text is no such answer.
 pub(super) fn answer(said: &str) -> Option<bool> {
     let said = said.trim().trim_end_matches(['.', '!']).to_lowercase();
     match said.as_str() {
@@ -77,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn a_figure_decides() {
+    fn a_value_in_the_result_decides() {
         let result = json!({ "p_value": 0.4 });
         let request = "start it".to_owned();
         assert_eq!(
@@ -93,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn what_code_cannot_tell_is_asked() {
+    fn a_condition_that_code_cannot_evaluate_is_put_to_the_person() {
         let Decision::Ask { condition, request, .. } = decision("only if it looks nice, start it", &json!({})) else {
             panic!("it is asked");
         };

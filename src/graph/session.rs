@@ -1,4 +1,4 @@
-//! A leased thread while it is being worked on.
+//! A session: the work on a thread during one lease.
 
 use std::{collections::VecDeque, time::Duration};
 
@@ -20,14 +20,14 @@ use super::{
     },
 };
 
-/// The most steps after which a whole checkpoint is kept.
+/// The maximum number of steps after which a full checkpoint is stored.
 const SNAPSHOT_EVERY: Version = 16;
 
-/// The number of times that a write is repeated when the store does not answer; with [`STORE_RETRY_DELAY`] less than a
-/// lease.
+/// The maximum number of times that a write is repeated if the store does not answer. Together with
+/// the waits of [`STORE_RETRY_DELAY`] this takes less time than a lease.
 const STORE_ATTEMPTS: u32 = 4;
 
-/// The wait between such repetitions.
+/// The wait before each repetition.
 const STORE_RETRY_DELAY: Duration = Duration::from_millis(500);
 
 /// A leased thread: the saved state, the changes since, and the unread messages.
@@ -38,23 +38,26 @@ pub(super) struct Session<S: State> {
     pub(super) acks: Vec<Seq>,
     /// The input of the next step, for the trace.
     pub(super) input: Option<Value>,
-    /// The entries that go into the record with the next write.
-    noted: Vec<AuditDraft>,
+    /// The audit entries that are stored with the next write.
+    audit: Vec<AuditDraft>,
     /// The time at which the mailbox was last checked for a “stop”.
     pub(super) listened_at: Option<Timestamp>,
-    /// True if the lease was given back.
+    /// True if the lease was released.
     pub(super) released: bool,
-    /// The time at which the status line may appear or change; not known before the first step of a run.
+    /// The time at which the status line may appear or change, or `None` before the first step of a
+    /// run.
     pub(super) status_due: Option<Timestamp>,
-    /// The decided action in progress. Once it is decided, only the holder of the thread moves it.
+    /// The decided action in progress. After the decision, only the holder of the lease changes its
+    /// status.
     decided: Option<ActionRecord>,
     version: Version,
-    /// The checkpoint as it is in the store. A difference is always made against this.
+    /// The checkpoint as it is in the store. Each delta is relative to it.
     saved: Value,
-    /// The checkpoint as it will be in the store once the step that was made last is saved.
+    /// The checkpoint as it will be in the store when the last step is saved.
     staged: Value,
     snapshot_version: Version,
-    /// True if the next step must keep the whole checkpoint, since the saved one cannot be built upon.
+    /// True if the next step must store the full checkpoint, because the saved one could not be
+    /// read.
     anew: bool,
     messages: VecDeque<QueuedMessage>,
     /// The position of the newest known message.
@@ -67,8 +70,9 @@ impl<S: State> Session<S> {
         self.version
     }
 
-    /// Reads the saved checkpoint. If it cannot be read, the session begins anew, and [`Self::begins_anew`] is true:
-    /// otherwise the thread would be silent for ever.
+    /// Opens a session with the saved checkpoint. If that cannot be read, the session starts from
+    /// an empty one, and [`Self::begins_anew`] returns true. Otherwise the thread would never
+    /// answer again.
     pub(super) fn open(acquired: Acquired) -> Self {
         let Acquired { lease, saved, messages } = acquired;
         let version = saved.version;
@@ -90,19 +94,19 @@ impl<S: State> Session<S> {
         let (saved, checkpoint, anew) = match read {
             Ok((value, checkpoint)) => (value, checkpoint, false),
             Err(error) => {
-                tracing::error!(thread.id = %lease.thread, error = countersign_core::cause::chain(&error), "A thread cannot be read and begins anew");
+                tracing::error!(thread.id = %lease.thread, error = countersign_core::cause::chain(&error), "A checkpoint cannot be read; its thread starts from an empty one");
                 (Value::Null, Checkpoint::of(lease.graph.clone()), true)
             }
         };
         let newest_seq = messages.iter().map(|message| message.seq).max().unwrap_or(0);
-        let (messages, overheard) =
+        let (messages, not_for_us) =
             if checkpoint.turns == 0 { since_addressed(messages) } else { (messages, Vec::new()) };
         Self {
             lease,
             checkpoint,
-            acks: overheard,
+            acks: not_for_us,
             input: None,
-            noted: Vec::new(),
+            audit: Vec::new(),
             listened_at: None,
             released: false,
             status_due: None,
@@ -122,12 +126,12 @@ impl<S: State> Session<S> {
         self.anew
     }
 
-    /// Takes the next message.
+    /// Removes and returns the next message.
     pub(super) fn next_message(&mut self) -> Option<QueuedMessage> {
         self.messages.pop_front()
     }
 
-    /// Puts back a message that was taken up, for the next turn.
+    /// Puts back a message for the next turn, so that it is not acknowledged.
     pub(super) fn put_back(&mut self, message: QueuedMessage) {
         self.acks.retain(|seq| *seq != message.seq);
         self.messages.push_front(message);
@@ -138,7 +142,7 @@ impl<S: State> Session<S> {
         self.newest_seq
     }
 
-    /// Adds messages that arrived meanwhile.
+    /// Adds messages that arrived in the meantime.
     pub(super) fn add_messages(&mut self, messages: Vec<QueuedMessage>) {
         if let Some(newest) = messages.iter().map(|message| message.seq).max() {
             self.newest_seq = newest;
@@ -146,8 +150,8 @@ impl<S: State> Session<S> {
         }
     }
 
-    /// Takes up every “stop” among the messages, with the messages before it that were not begun. Returns the author of
-    /// the first “stop”.
+    /// Acknowledges every “stop” among the messages, and the earlier requests that have not been
+    /// begun. Returns the author of the first “stop”.
     pub(super) fn stop(&mut self) -> Option<UserId> {
         let mut first = None;
         let mut last = 0;
@@ -161,10 +165,10 @@ impl<S: State> Session<S> {
         first
     }
 
-    /// Acknowledges the messages ended by a “stop” at this position: the “stop” itself, and earlier ones that were not
-    /// begun. Returns the number of the latter.
+    /// Acknowledges the messages that a “stop” at this position ends: the “stop” itself, and the
+    /// earlier requests that have not been begun. Returns the number of these requests.
     pub(super) fn drop_stopped(&mut self, stop: Seq) -> usize {
-        let mut said = 0;
+        let mut dropped = 0;
         let acks = &mut self.acks;
         self.messages.retain(|message| {
             let ended = match &message.message {
@@ -178,34 +182,34 @@ impl<S: State> Session<S> {
             } && message.seq <= stop;
             if ended {
                 acks.push(message.seq);
-                said += usize::from(matches!(message.message, ThreadMessage::Said { .. }));
+                dropped += usize::from(matches!(message.message, ThreadMessage::Said { .. }));
             }
             !ended
         });
-        said
+        dropped
     }
 
-    /// Returns true if there are known messages that are unread.
+    /// Returns true if any of the known messages is unread.
     pub(super) fn has_messages(&self) -> bool {
         !self.messages.is_empty()
     }
 
-    /// Adds an entry to the record, with the next write.
+    /// Adds an entry to the audit log, which is stored with the next write.
     pub(super) fn note(&mut self, event: AuditDraft) {
-        self.noted.push(event);
+        self.audit.push(event);
     }
 
-    /// Begins a write with the acknowledged messages and the noted entries.
+    /// Returns a write with the acknowledged messages and the new audit entries.
     pub(super) fn changes(&self) -> Changes {
         let mut changes = Changes::new(CommitId::fresh(), self.lease.thread.clone());
         changes.acks.clone_from(&self.acks);
-        changes.audit.clone_from(&self.noted);
+        changes.audit.clone_from(&self.audit);
         changes
     }
 
-    /// Begins a write with a step: the difference between the saved checkpoint and the present one. Nothing counts as
-    /// saved before the store has it ([`Engine::save`]): a step that was not stored leaves no trace in the next
-    /// difference.
+    /// Returns a write with a step: the delta from the saved checkpoint to the current one. A step
+    /// counts as saved only when the store has accepted it ([`Engine::save`]), so a step that was
+    /// not stored does not affect the next delta.
     pub(super) fn step(&mut self, step: StepInfo<'_>) -> Changes {
         let now = serde_json::to_value(&self.checkpoint).expect("a checkpoint is plain data");
         let delta = delta::between(&self.saved, &now);
@@ -230,7 +234,7 @@ impl<S: State> Session<S> {
         changes
     }
 
-    /// Takes over the state that the store has now.
+    /// Updates the session after a write: its changes are in the store, as this version.
     fn mark_stored(&mut self, changes: &Changes, version: Version) {
         self.version = version;
         if changes.step.is_some() {
@@ -242,11 +246,11 @@ impl<S: State> Session<S> {
             self.snapshot_version = version;
         }
         self.acks.clear();
-        self.noted.retain(|event| !changes.audit.contains(event));
+        self.audit.retain(|event| !changes.audit.contains(event));
     }
 }
 
-/// The facts about a step apart from the state.
+/// The facts about a step other than the state.
 pub(super) struct StepInfo<'a> {
     pub(super) node: &'a str,
     pub(super) next: &'a str,
@@ -254,23 +258,23 @@ pub(super) struct StepInfo<'a> {
     pub(super) took: Duration,
     pub(super) usage: Option<Usage>,
     pub(super) error: Option<String>,
-    /// True if the thread will wait now: the whole checkpoint is kept.
+    /// True if the thread waits after this step, so that the full checkpoint is stored.
     pub(super) pause: bool,
 }
 
-/// Creates a message of ours, to be sent at once.
+/// Creates an outgoing message that may be sent from the time `at` on.
 pub(super) fn outgoing(slot: Slot, at: Timestamp, body: Outbound) -> Outgoing {
     let progress = matches!(body, Outbound::Status { .. });
     Outgoing { slot: Some(slot), nonce: Nonce::fresh(), progress, not_before: at, body }
 }
 
 impl<S: State> Engine<S> {
-    /// Writes, repeating the same write while the store does not answer.
+    /// Writes the changes. If the store does not answer, the same write is repeated.
     ///
     /// # Errors
     ///
-    /// Nothing was written, and the session still matches the store. The checkpoint is as the caller has made it: a
-    /// caller that continues after an error restores it first.
+    /// If the changes could not be written. The session then still matches the store. The checkpoint
+    /// keeps the caller's changes, so a caller that continues after an error must restore it first.
     pub(super) async fn save(&self, session: &mut Session<S>, changes: Changes, then: Then) -> Result<(), Error> {
         let mut attempt = 0;
         let version = loop {
@@ -291,7 +295,7 @@ impl<S: State> Engine<S> {
         Ok(())
     }
 
-    /// Returns an action that was decided.
+    /// Returns the action with this id, which was decided.
     pub(super) async fn decided(&self, session: &mut Session<S>, id: &ActionId) -> Result<Option<ActionRecord>, Error> {
         if session.decided.as_ref().is_none_or(|record| record.id != *id) {
             session.decided = self.store.action(&session.lease.thread, id).await?;
@@ -300,23 +304,24 @@ impl<S: State> Engine<S> {
     }
 }
 
-/// Splits messages into those from the first addressed to the bot on, and the positions of earlier talk among others,
-/// which was kept only because a thread's first mention may arrive after the answers to it.
+/// Splits messages into those since the first one addressed to the bot, and the positions of
+/// earlier messages between people. The latter were stored only because the first mention of the
+/// bot may arrive after the replies to it.
 fn since_addressed(messages: Vec<QueuedMessage>) -> (Vec<QueuedMessage>, Vec<Seq>) {
-    let said = |message: &QueuedMessage, to_us: bool| match &message.message {
+    let sent_at = |message: &QueuedMessage, to_us: bool| match &message.message {
         ThreadMessage::Said { ts, addressed, .. } if *addressed == to_us => Some(ts.clone()),
         _ => None,
     };
-    let Some(first) = messages.iter().filter_map(|message| said(message, true)).min() else {
+    let Some(first) = messages.iter().filter_map(|message| sent_at(message, true)).min() else {
         return (messages, Vec::new());
     };
     let (talk, messages): (Vec<_>, Vec<_>) =
-        messages.into_iter().partition(|message| said(message, false).is_some_and(|ts| ts < first));
+        messages.into_iter().partition(|message| sent_at(message, false).is_some_and(|ts| ts < first));
     (messages, talk.into_iter().map(|message| message.seq).collect())
 }
 
-/// Sorts messages: “stop” first, then decisions and events, then words in the order of their time, whatever order they
-/// arrived in.
+/// Sorts messages: “stop” first, then decisions and events, then what people wrote, in the order of
+/// its time stamps regardless of the order of arrival.
 fn in_order(mut messages: Vec<QueuedMessage>) -> VecDeque<QueuedMessage> {
     messages.sort_by(|a, b| sort_key(a).cmp(&sort_key(b)));
     messages.into()
@@ -351,18 +356,19 @@ mod tests {
     }
 
     #[test]
-    fn talk_before_the_first_mention_is_not_for_us() {
+    fn messages_before_the_first_mention_are_not_for_the_bot() {
         let mut mention = said(3, "20.2");
         let ThreadMessage::Said { addressed, .. } = &mut mention.message else { unreachable!() };
         *addressed = true;
-        let (heard, talk) = since_addressed(vec![said(1, "20.1"), said(2, "20.3"), mention]);
-        assert_eq!(heard.iter().map(|message| message.seq).collect::<Vec<_>>(), [2, 3]);
-        assert_eq!(talk, [1]);
+        let (for_us, others) = since_addressed(vec![said(1, "20.1"), said(2, "20.3"), mention]);
+        assert_eq!(for_us.iter().map(|message| message.seq).collect::<Vec<_>>(), [2, 3]);
+        assert_eq!(others, [1]);
     }
 
     #[test]
-    fn what_was_said_first_is_heard_first() {
-        let order: Vec<_> = in_order(vec![said(1, "20.2"), said(2, "20.1")]).into_iter().map(|l| l.seq).collect();
+    fn messages_are_ordered_by_time_stamp() {
+        let order: Vec<_> =
+            in_order(vec![said(1, "20.2"), said(2, "20.1")]).into_iter().map(|message| message.seq).collect();
         assert_eq!(order, [2, 1]);
     }
 }

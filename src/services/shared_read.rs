@@ -1,23 +1,26 @@
-//! A read that is shared by all who ask at the same time.
+//! A read that is shared by all concurrent callers.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use tokio::sync::Mutex;
 
-/// A read of which only one runs at a time. Callers that arrive meanwhile share the next one, so each gets an answer
-/// read after it asked, and a slow system is never asked by all at once.
+/// A read that runs once at a time. Callers that arrive while it runs share the next one, so each
+/// gets an answer that was read after its call, and a slow system never receives all their requests
+/// at once.
 #[derive(Debug)]
 pub struct SharedRead<T> {
+    /// The number of reads begun so far.
     begun: AtomicU64,
     /// The last answer and the number of its read.
     last: Mutex<Option<(u64, T)>>,
 }
 
 impl<T: Clone> SharedRead<T> {
-    /// Returns the answer of a read that began after this call: its own, or one that another caller began since.
+    /// Returns the answer of a read that began after this call: its own, or one that another caller
+    /// has begun since.
     pub async fn get(&self, read: impl AsyncFnOnce() -> T) -> T {
         let before = self.begun.load(Ordering::SeqCst);
-        let mut last = self.last.lock().await; // in the order of asking
+        let mut last = self.last.lock().await; // in the order of the calls
         if let Some((number, answer)) = &*last
             && *number > before
         {
@@ -44,7 +47,7 @@ mod tests {
 
     use super::*;
 
-    /// Answers with the number of reads so far, a while after it was asked.
+    /// A system that answers with the number of reads so far, after a delay.
     #[derive(Default)]
     struct Slow {
         shared: SharedRead<u64>,
@@ -63,7 +66,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn those_who_ask_meanwhile_share_the_next() {
+    async fn callers_that_arrive_during_a_read_share_the_next_one() {
         let slow = Arc::new(Slow::default());
         let ask = || {
             tokio::spawn({
@@ -73,16 +76,16 @@ mod tests {
         };
         let first = ask();
         sleep(Duration::from_millis(10)).await;
-        let meanwhile = [ask(), ask(), ask()];
+        let concurrent = [ask(), ask(), ask()];
         assert_eq!(first.await.unwrap(), 1);
-        for other in meanwhile {
-            assert_eq!(other.await.unwrap(), 2, "what was under way when they asked may be older than their question");
+        for other in concurrent {
+            assert_eq!(other.await.unwrap(), 2, "the read in progress may be older than their call");
         }
-        assert_eq!(slow.get().await, 3, "nothing is kept for later");
+        assert_eq!(slow.get().await, 3, "an answer is not reused for a later call");
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_gives_up_holds_nobody_up() {
+    async fn a_caller_that_gives_up_does_not_block_others() {
         let slow = Slow::default();
         assert!(timeout(Duration::from_millis(50), slow.get()).await.is_err());
         assert_eq!(timeout(Duration::from_millis(150), slow.get()).await, Ok(2));

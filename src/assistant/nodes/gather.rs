@@ -1,9 +1,9 @@
-//! Facts and parameters: the calls of the first round, then one model call a run, until there is a change to show or an
-//! answer.
+//! The node that gathers facts and parameters: it runs the calls of the first round, then calls the
+//! model once per run, until there is an answer or a change to show.
 //!
-//! A round is described in [`super::round`]. The node runs once per round and goes to itself, so that a crash in the
-//! fourth round does not cost the first three. A change that came as it is, from a form or a button, is prepared here
-//! without a model.
+//! Rounds are described in [`super::round`]. The node runs once per round and is its own successor,
+//! so that a crash in the fourth round does not lose the first three. A change that is complete
+//! from the beginning, because it comes from a form or a button, is prepared here without a model.
 
 use async_trait::async_trait;
 use countersign_graph::{
@@ -25,14 +25,14 @@ use super::{
     round::{self, Round, Rounds},
 };
 
-/// Gathers the facts and parameters that are needed.
+/// The node that gathers facts and parameters.
 pub(in super::super) struct Gather {
     model: ModelWithFallback,
     rounds: Rounds,
 }
 
 impl Gather {
-    /// Its name.
+    /// The name of the node.
     pub(in super::super) const NAME: &'static str = "gather";
 
     /// Creates the node.
