@@ -1,20 +1,24 @@
-//! The join between Slack and the engine: deliveries become messages to threads, decisions become messages in Slack.
+//! Connects Slack to the engine: deliveries from Slack become messages to threads, and the engine's
+//! messages and decisions are shown in Slack.
 //!
-//! | room | does |
+//! | module | purpose |
 //! | --- | --- |
-//! | [`runtime`] | moves the work: takes in deliveries, has threads run, sends replies |
-//! | [`surfaces`] | the bot outside of threads and commands: the Home tab, shortcuts and their windows |
-//! | [`commands`] | quick answers without a model |
-//! | [`approvals`] | who has which rights, who may decide, and making a decision count once |
-//! | [`record`] | the record of the past, and who may see how much of it |
-//! | [`presentation`] | the look of things in Slack: messages and cards, windows, names, links |
+//! | [`runtime`] | stores deliveries, runs threads, sends replies |
+//! | [`surfaces`] | the Home tab, shortcuts and their windows |
+//! | [`commands`] | commands, which are answered without a model |
+//! | [`approvals`] | people's rights, and decisions, each of which counts once |
+//! | [`record`] | the record of the past, and access to it |
+//! | [`presentation`] | rendering for Slack: messages and cards, windows, names, links |
 //!
-//! A room imports rooms below it and none above; `tests/integration/tidy.rs` holds the order. The inbox's entry
-//! ([`runtime::interaction`]) is the sum of all that the rooms handle: each shape is in the room that handles it.
+//! A module imports only modules below it in this table; `tests/integration/tidy.rs` checks this.
+//! An entry of the inbox ([`runtime::interaction`]) can be anything that one of these modules
+//! handles; each variant's type is defined in the module that handles it.
 //!
-//! *Architecture Invariant:* nothing here decides what the assistant says or does; nothing in the graph knows Slack.
-//! *Architecture Invariant:* a decision never waits for a lease. It is one compare-and-set on the action's record, so a
-//! click is answered while the thread is busy thinking.
+//! *Architecture Invariant:* nothing here decides what the assistant says or does, and nothing in
+//! the graph depends on Slack.
+//!
+//! *Architecture Invariant:* a decision never waits for a lease. It is one compare-and-set on the
+//! action's record, so a click is answered even while the thread is busy.
 
 pub mod approvals;
 pub mod commands;

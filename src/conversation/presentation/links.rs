@@ -1,6 +1,7 @@
-//! The addresses of messages in Slack, built here: asking Slack would cost a call for each.
+//! Builds the addresses of messages in Slack. Asking Slack for them would cost a call each.
 //!
-//! They look like Slack's own. Without the workspace's address there are none, and links become plain words.
+//! They have the same form as Slack's own. If the workspace's address is not known, there are no
+//! links.
 
 use std::sync::Arc;
 
@@ -13,22 +14,22 @@ use countersign_graph::{
     store::{Error, Store},
 };
 
-/// The maker of links to cards.
+/// Builds links to cards and other messages.
 #[derive(Clone)]
 pub struct Links {
     store: Arc<dyn Store>,
-    /// The workspace's address; ends in `/`.
+    /// The address of the workspace, which ends in `/`.
     workspace: Option<String>,
 }
 
 impl Links {
-    /// Makes links into the workspace at this address, such as `https://lab.slack.com/`.
+    /// Creates links into the workspace at this address, such as `https://lab.slack.com/`.
     pub fn new(store: Arc<dyn Store>, workspace: Option<String>) -> Self {
         let workspace = workspace.filter(|url| url.starts_with("https://") || url.starts_with("http://"));
         Self { store, workspace: workspace.map(|url| format!("{}/", url.trim_end_matches('/'))) }
     }
 
-    /// Returns the address of an action's card; while the card is not posted yet, of its thread.
+    /// Returns the address of an action's card, or of its thread if the card is not posted yet.
     ///
     /// # Errors
     ///
@@ -42,7 +43,7 @@ impl Links {
         })
     }
 
-    /// Returns the address of the message in a slot of a thread; `None` while it is not posted yet.
+    /// Returns the address of the message in a slot of a thread; `None` if it is not posted yet.
     ///
     /// # Errors
     ///
@@ -52,7 +53,7 @@ impl Links {
         Ok(posted.and_then(|posted| self.message(&posted.channel, &posted.ts, &thread.root)))
     }
 
-    /// Returns the address of a message in the thread of `root`.
+    /// Returns the address of a message in the thread that starts with `root`.
     pub fn message(&self, channel: &ChannelId, ts: &MessageTs, root: &MessageTs) -> Option<String> {
         let workspace = self.workspace.as_ref()?;
         let link = format!("{workspace}archives/{channel}/p{}", ts.as_str().replace('.', ""));
@@ -60,7 +61,7 @@ impl Links {
     }
 }
 
-/// Adds a link if there is one.
+/// Appends a link to the text if there is an address.
 pub fn linked(text: Text, url: Option<String>, words: &str) -> Text {
     match url {
         Some(url) => text.plain(" · ").link(url, words),
@@ -68,8 +69,8 @@ pub fn linked(text: Text, url: Option<String>, words: &str) -> Text {
     }
 }
 
-/// Reads the channel and the message that an address leads to (`…/archives/C1/p1700000000000100?thread_ts=…`), and the
-/// root of its thread.
+/// Parses the address of a message, such as `…/archives/C1/p1700000000000100?thread_ts=…`, into its
+/// channel, the message and the root of its thread.
 pub fn read(url: &str) -> Option<(ChannelId, MessageTs, MessageTs)> {
     let url: url::Url = url.trim().trim_matches(['<', '>']).parse().ok()?;
     let mut path = url.path_segments()?.skip_while(|part| *part != "archives").skip(1);

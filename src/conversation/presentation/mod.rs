@@ -1,14 +1,14 @@
-//! The look of things in Slack: messages and cards, windows, and the names of people and groups in them.
+//! Rendering for Slack: messages, cards and windows, and the names of people and groups in them.
 //!
-//! | room | does |
+//! | module | purpose |
 //! | --- | --- |
-//! | [`render`] | draws replies and cards as Block Kit |
-//! | [`modals`] | windows: drawn, and their input read back and checked |
+//! | [`render`] | draws replies and cards with Block Kit |
+//! | [`modals`] | draws windows, and reads and checks their input |
 //! | [`names`] | the names of user groups and people |
 //! | [`links`] | the addresses of cards and messages |
 //!
-//! *Architecture Invariant:* nothing here knows who may decide or see what is drawn, nor when it is sent: every other
-//! room of the conversation draws with this one, and it knows none of them.
+//! *Architecture Invariant:* nothing here depends on who may decide or see what is drawn, or on
+//! when it is sent. All other modules of this crate may use this one; it uses none of them.
 
 pub mod links;
 pub mod modals;

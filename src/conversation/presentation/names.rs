@@ -1,8 +1,9 @@
-//! The names of user groups and people, for places that name them without a notification.
+//! The names of user groups and people, where they must appear without a notification.
 //!
-//! Slack draws `<!subteam^S…>` and `<@U…>` with the name, but both notify. So a mere name is stored with the id
-//! ([`Span::Group`], [`Span::Name`]) and looked up when it is drawn, as plain words. A failed lookup delays nothing for
-//! long: a group is shown by its id then, and a person as Slack shows them.
+//! Slack renders `<!subteam^S…>` and `<@U…>` with the name, but notifies the people. A name without
+//! a notification is therefore stored as an id ([`Span::Group`], [`Span::Name`]), looked up when it
+//! is drawn, and shown as plain text. A lookup has a short time-out. If it fails, a group is shown
+//! by its id, and a person as a mention that Slack renders.
 
 use std::{
     borrow::Cow,
@@ -21,19 +22,19 @@ use countersign_slack::{client::SlackClient, client_error::Error};
 use futures_util::future::join_all;
 use tokio::time::timeout;
 
-/// The age that a name may have.
+/// The maximum age of a cached name.
 const MAX_AGE: Duration = Duration::from_secs(600);
 
-/// The time for which a failed lookup is not tried again.
+/// The minimum time between a failed lookup and the next attempt.
 const RETRY_AFTER: Duration = Duration::from_secs(60);
 
-/// The time that a message to be shown waits for a name.
+/// The time-out of a lookup, for which a message is delayed.
 const LOOKUP_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// The most people whose names are kept.
+/// The maximum number of people whose names are cached. If there are more, all are removed.
 const MAX_PEOPLE: usize = 1000;
 
-/// The lookup of the names of a workspace's user groups and people.
+/// A cached lookup of the names of a workspace's user groups and people.
 #[derive(Clone)]
 pub struct Names(Arc<Inner>);
 
@@ -79,13 +80,13 @@ impl Names {
         ResolvedNames { groups, ..ResolvedNames::default() }
     }
 
-    /// Returns the names of the user groups as far as they are known already: for callers who cannot wait.
+    /// Returns the cached names of the user groups, for callers that cannot wait.
     pub fn known(&self) -> ResolvedNames {
         let groups = self.cached_handles().map(|known| known.value).unwrap_or_default();
         ResolvedNames { groups, ..ResolvedNames::default() }
     }
 
-    /// Returns the reply with names in it.
+    /// Returns the reply with ids replaced by names.
     pub async fn in_reply<'a>(&self, reply: &'a Reply) -> Cow<'a, Reply> {
         let spans: Vec<&Span> = texts(reply).into_iter().flat_map(|text| &text.0).collect();
         match self.of(&spans).await {
@@ -94,7 +95,7 @@ impl Names {
         }
     }
 
-    /// Returns the state of a card with names in it.
+    /// Returns the state of a card with ids replaced by names.
     pub async fn in_state(&self, state: CardState) -> CardState {
         let resolved = match &state {
             CardState::Open { deciders, .. } => self.of(&deciders.0.iter().collect::<Vec<_>>()).await,
@@ -103,7 +104,7 @@ impl Names {
         resolved.unwrap_or_default().in_state(state)
     }
 
-    /// Returns the names of all in these spans; `None` if they name no one.
+    /// Returns the names of all groups and people in these spans; `None` if there are none.
     async fn of(&self, spans: &[&Span]) -> Option<ResolvedNames> {
         let mut people: Vec<&UserId> = Vec::new();
         for span in spans {
@@ -123,7 +124,8 @@ impl Names {
         Some(ResolvedNames { groups, people: people.into_iter().flatten().collect() })
     }
 
-    /// Returns the handles of all groups; the last known ones where Slack does not answer.
+    /// Returns the handles of all groups. If Slack does not answer, the last known ones are
+    /// returned.
     async fn handles(&self) -> Handles {
         let (now, known) = (self.0.clock.now(), self.cached_handles());
         if let Some(known) = known.as_ref().filter(|known| now < known.until) {
@@ -139,7 +141,7 @@ impl Names {
             Err(error) => {
                 tracing::warn!(
                     error = countersign_core::cause::chain(&error),
-                    "Cannot look up what user groups are called"
+                    "Cannot look up the names of user groups"
                 );
                 Cached { value: known.map(|known| known.value).unwrap_or_default(), until: now + RETRY_AFTER }
             }
@@ -152,7 +154,8 @@ impl Names {
         self.0.groups.lock().expect("no holder panics").clone()
     }
 
-    /// Returns the name of a person; `None` where Slack does not answer.
+    /// Returns the name of a person. If Slack does not answer, the last known name is returned, if
+    /// any.
     async fn person(&self, user: &UserId) -> Option<String> {
         let now = self.0.clock.now();
         let known = self.0.people.lock().expect("no holder panics").get(user).cloned();
@@ -164,10 +167,7 @@ impl Names {
         let known = match asked {
             Ok(person) => Cached { value: Some(person.name), until: now + MAX_AGE },
             Err(error) => {
-                tracing::warn!(
-                    error = countersign_core::cause::chain(&error),
-                    "Cannot look up what somebody is called"
-                );
+                tracing::warn!(error = countersign_core::cause::chain(&error), "Cannot look up the name of a person");
                 Cached { value: known.and_then(|known| known.value), until: now + RETRY_AFTER }
             }
         };
@@ -181,7 +181,8 @@ impl Names {
 }
 
 impl ResolvedNames {
-    /// Returns the text with names in it. A group looks like code, in which Slack searches for no mention.
+    /// Returns the text with ids replaced by names. A group is formatted as code, in which Slack
+    /// does not parse mentions.
     pub fn in_text(&self, text: Text) -> Text {
         let named = text.0.into_iter().map(|span| match &span {
             Span::Group(id) => self.groups.get(id).map_or(span, |handle| Span::Code(handle.clone())),
@@ -191,7 +192,7 @@ impl ResolvedNames {
         Text(named.collect())
     }
 
-    /// Returns the reply with names in it.
+    /// Returns the reply with ids replaced by names.
     pub fn in_reply(&self, mut reply: Reply) -> Reply {
         for text in texts_mut(&mut reply) {
             *text = self.in_text(std::mem::take(text));
@@ -199,7 +200,7 @@ impl ResolvedNames {
         reply
     }
 
-    /// Returns the state of a card with names in it.
+    /// Returns the state of a card with ids replaced by names.
     pub fn in_state(&self, mut state: CardState) -> CardState {
         if let CardState::Open { deciders, .. } = &mut state {
             *deciders = self.in_text(std::mem::take(deciders));
@@ -208,7 +209,7 @@ impl ResolvedNames {
     }
 }
 
-/// Returns all texts of a reply that may name people.
+/// Returns all texts of a reply that may contain names of groups or people.
 fn texts(reply: &Reply) -> Vec<&Text> {
     let mut texts = Vec::new();
     for part in &reply.parts {
@@ -244,7 +245,7 @@ mod tests {
     use crate::presentation::render;
 
     #[test]
-    fn who_is_named_is_not_notified_whatever_they_are_called() {
+    fn names_never_cause_a_notification() {
         let named = Text::from("by ").name("U2".into()).plain(", ").group("S1").plain(" or ").group("S2");
         let reply = Reply::text(named.clone()).hint(named);
         let drawn = |reply: Reply| {
@@ -257,7 +258,7 @@ mod tests {
         };
         let (text, block) = drawn(resolved("@stats", "Bo").in_reply(reply.clone()));
         assert_eq!(text, "by Bo, @stats or S2\nby Bo, @stats or S2");
-        assert_eq!(block, "by Bo, `@stats` or `S2`", "a name that is not known is the id");
+        assert_eq!(block, "by Bo, `@stats` or `S2`", "a group without a known name is shown by its id");
         let (text, block) = drawn(resolved("@a`<!here>", "<!channel> <@U3>").in_reply(reply));
         for drawn in [text, block] {
             assert!(!drawn.contains("<!") && !drawn.contains("<@"), "{drawn}");

@@ -1,10 +1,12 @@
-//! Draws the bot's messages as Block Kit, at the last moment.
+//! Draws the bot's messages with Block Kit, right before they are sent.
 //!
-//! [`reply()`], [`card()`] and [`status()`] turn the plain data of [`countersign_core::reply`] into a [`Message`] that
-//! Slack accepts, whatever the data holds: everything is escaped ([`spans`]), and every limit is kept ([`canvas`]).
-//! What does not fit is left out at the end, and the message says so; [`chunks()`] divides a long answer before that.
+//! [`reply()`], [`card()`] and [`status()`] turn the plain data of [`countersign_core::reply`] into
+//! a [`Message`] that Slack accepts, whatever the data contains: everything is escaped ([`spans`]),
+//! and all limits are kept ([`canvas`]). Content that does not fit is left out at the end, and the
+//! message says so. Long replies are split beforehand by [`chunks()`].
 //!
-//! This module decides nothing and looks nothing up; the same data always gives the same message.
+//! This module makes no decisions and looks nothing up: the same data always results in the same
+//! message.
 
 mod canvas;
 mod card;
@@ -29,7 +31,7 @@ pub const APPROVE: &str = "approve";
 /// The action id of the button that rejects; its value is the approval's key.
 pub const REJECT: &str = "reject";
 
-/// The action id of the button that stops what is running; its value is the approval's key.
+/// The action id of the button that stops a running action; its value is the approval's key.
 pub const STOP: &str = "stop";
 
 /// The action id of the button that opens the form of an open card.
@@ -41,48 +43,53 @@ pub const SHOW_ALL: &str = "show_all";
 /// The action id of the button that undoes a change.
 pub const UNDO: &str = "undo";
 
-/// The action id of the button that asks for the same again.
+/// The action id of the button that requests the same action again.
 pub const AGAIN: &str = "again";
 
 /// The action id of the button that opens the form of a card that was rejected or withdrawn.
 pub const CHANGE: &str = "change";
 
-/// The action id of the button that checks again if it happened.
+/// The action id of the button that checks again whether the change was made.
 pub const CHECK: &str = "check";
 
-/// The action id of the button that says that it happened.
+/// The action id of the button that states that the change was made.
 pub const MARK_DONE: &str = "mark_done";
 
-/// The action id of the button that says that it did not happen, and should not.
+/// The action id of the button that states that the change was not made, and is not wanted any
+/// more.
 pub const ABANDON: &str = "abandon";
 
 /// The action id of the button that answers a question in the middle of a change.
 pub const ANSWER: &str = "answer";
 
-/// The action id of the button that declines such a question: the change goes on without an answer.
+/// The action id of the button that declines to answer such a question; the change continues
+/// without an answer.
 pub const DECLINE: &str = "decline";
 
-/// The action id of the button that cancels the change in place of an answer.
+/// The action id of the button that cancels the change instead of answering the question.
 pub const CANCEL: &str = "cancel_call";
 
-/// The action id of the button that withdraws one's own request; its value is the approval's key.
+/// The action id of the button that withdraws the person's own request; its value is the approval's
+/// key.
 pub const WITHDRAW: &str = "withdraw";
 
 /// The action id of the buttons that rate an answer as helpful or not ([`rated`]).
 pub const RATE: &str = "rate";
 
-/// The prefix of the action ids of choices; a number follows, and the value is the words said.
+/// The prefix of the action ids of choices. A number follows, and the value is the text that a
+/// choice says.
 pub const SAY: &str = "say:";
 
-/// The prefix of the action ids of buttons that send a message again; a number follows, and the value says which.
+/// The prefix of the action ids of buttons that send a message again. A number follows, and the
+/// value is the key of the message.
 pub const SEND_AGAIN: &str = "send_again:";
 
-/// Draws an answer, or a reply that only one person sees.
+/// Draws a reply, to a thread or to a single person.
 pub fn reply(reply: &Reply) -> Message {
     reply::draw(reply)
 }
 
-/// Divides a long answer into one reply for each message that it becomes.
+/// Splits a long reply into one for each message.
 pub fn chunks(reply: Reply) -> Vec<Reply> {
     chunks::of(reply)
 }
@@ -92,19 +99,19 @@ pub fn card(card: &Card, state: &CardState) -> Message {
     card::draw(card, state, true)
 }
 
-/// Draws the card of an action in a thread that has Slack's own Stop button, so that it needs none.
+/// Draws the card of an action without a Stop button, for threads in which Slack shows its own.
 pub fn card_beside_stop(card: &Card, state: &CardState) -> Message {
     card::draw(card, state, false)
 }
 
-/// Draws lines of text as sections, in full, in as few as they need.
+/// Draws lines of text as the smallest possible number of sections, without cutting anything.
 pub fn sections(lines: &[Text]) -> Vec<serde_json::Value> {
     let lines: Vec<_> =
         lines.iter().flat_map(|line| spans::paragraphs(&spans::one_line(line), MAX_TEXT_CHARS)).collect();
     canvas::packed(&lines).iter().map(|(text, _)| blocks::section(text)).collect()
 }
 
-/// Draws code as sections, in full, in as many as it needs.
+/// Draws code as sections, without cutting anything.
 pub fn code(code: &str) -> Vec<serde_json::Value> {
     canvas::fenced(code).iter().map(|text| blocks::section(text)).collect()
 }
@@ -124,7 +131,8 @@ pub fn status(text: &str) -> Message {
     Message { text: fallback(text), blocks: vec![blocks::context(&shown.finish())] }
 }
 
-/// Returns words for notifications and screen readers. Never empty: Slack refuses a message without words.
+/// Returns the text for notifications and screen readers. It is never empty, since Slack refuses a
+/// message without text.
 fn fallback(words: &str) -> String {
     let text = Mrkdwn::new(MAX_FALLBACK_CHARS - 1000).plain(words.trim());
     if text.is_blank() { "…".to_owned() } else { text.finish() }

@@ -1,8 +1,9 @@
-//! The check of a form's input, while the person waits in front of it.
+//! Checks a form's input while the person waits.
 //!
-//! Slack wants an answer to a submitted window within seconds; without one it reports an error, and the person has to
-//! submit again. [`Deadline`] shares out the available time: for reading the form, for checking, for finding the wrong
-//! field, for storing the result. Work that does not end in time is given up, and there is an answer all the same.
+//! Slack expects an answer to a submitted window within seconds. Otherwise it shows an error, and
+//! the person has to submit again. [`Deadline`] divides the available time among reading the form,
+//! checking the input, finding the wrong field and storing the result. Work that takes too long is
+//! abandoned, so that there is always an answer in time.
 
 use std::time::Duration;
 
@@ -13,17 +14,17 @@ use tokio::time::{Instant, timeout_at};
 
 use super::{form, form_errors};
 
-/// The time for storing a window's result, at the end.
+/// The time reserved for storing a window's result.
 const STORING_TIME: Duration = Duration::from_millis(300);
 
-/// The time for finding the wrong field, once the error is known.
+/// The time reserved for finding the wrong field after an error.
 const FIELD_SEARCH_TIME: Duration = Duration::from_millis(400);
 
-/// The words for a check that took too long.
+/// The message for a check that took too long.
 const TOO_SLOW_MESSAGE: &str =
     "The platform took too long to check this, so nothing was saved yet. Please send it again in a moment.";
 
-/// The time by which a submitted window has to be answered.
+/// The time by which the check of a submitted window must be finished.
 #[derive(Clone, Copy, Debug)]
 pub struct Deadline(Instant);
 
@@ -33,26 +34,26 @@ impl Deadline {
         Self(Instant::now() + PATIENCE.saturating_sub(STORING_TIME))
     }
 
-    /// Returns the result of `work`, if it ends early enough for what else has to be done.
-    async fn within<T>(self, else_needs: Duration, work: impl Future<Output = T>) -> Option<T> {
-        timeout_at(self.0 - else_needs, work).await.ok()
+    /// Returns the result of `work` if it is ready `reserve` before the deadline.
+    async fn within<T>(self, reserve: Duration, work: impl Future<Output = T>) -> Option<T> {
+        timeout_at(self.0 - reserve, work).await.ok()
     }
 }
 
 /// The outcomes of a check.
 #[derive(Debug)]
 pub enum FormCheck {
-    /// The input is right: the parameters, and the proposal made from them.
+    /// The input is valid. Contains the parameters, and the proposal made from them.
     Valid(Value, Box<Proposal>),
     /// The check of these parameters took too long.
     Unchecked(Value),
-    /// The input is wrong: the view that shows the errors.
+    /// The input is invalid. Contains the answer to Slack that shows the errors.
     Invalid(Value),
     /// The action has no form.
     NoForm,
 }
 
-/// Checks the input on top of the parameters before it.
+/// Checks the input, which changes the parameters `before`.
 pub async fn check(kind: &dyn ActionKind, before: &Value, view: &View, deadline: Deadline) -> FormCheck {
     let form = match deadline.within(FIELD_SEARCH_TIME, kind.form(before)).await {
         Some(Some(form)) => form,
@@ -72,13 +73,13 @@ pub async fn check(kind: &dyn ActionKind, before: &Value, view: &View, deadline:
         return nothing();
     }
     let error = match deadline.within(FIELD_SEARCH_TIME, kind.prepare(&filled)).await {
-        Some(Ok(proposal)) if same_but_for_its_id(&proposal.parameters, before) => return nothing(),
+        Some(Ok(proposal)) if same_except_id(&proposal.parameters, before) => return nothing(),
         Some(Ok(proposal)) => return FormCheck::Valid(filled, Box::new(proposal)),
         Some(Err(error)) => error,
         None => return FormCheck::Unchecked(filled),
     };
     let place = match &error {
-        PrepareError::Refusal(Refusal::Missing(_)) => "", // each stands at its own field
+        PrepareError::Refusal(Refusal::Missing(_)) => "", // each error is shown at its own field
         _ => {
             let search = form_errors::wrong_field(kind, before, &form, &entered);
             deadline.within(Duration::ZERO, search).await.unwrap_or_default()
@@ -87,8 +88,9 @@ pub async fn check(kind: &dyn ActionKind, before: &Value, view: &View, deadline:
     FormCheck::Invalid(form::errors(&form, form_errors::by_field(error, place)))
 }
 
-/// Returns true if the parameters are the same as before. A created thing gets a new id each time.
-fn same_but_for_its_id(parameters: &Value, before: &Value) -> bool {
+/// Returns true if the parameters are the same as before, apart from the id: a new object gets
+/// another one each time.
+fn same_except_id(parameters: &Value, before: &Value) -> bool {
     let rest = |value: &Value| match value {
         Value::Object(fields) => {
             let mut fields = fields.clone();
@@ -100,7 +102,7 @@ fn same_but_for_its_id(parameters: &Value, before: &Value) -> bool {
     rest(parameters) == rest(before)
 }
 
-/// Keeps the window open with its input, and says that checking took too long.
+/// Keeps the window open with its input, and shows that the check took too long.
 pub fn too_slow(view: &View) -> Value {
     at_first_field(view, TOO_SLOW_MESSAGE.to_owned())
 }

@@ -1,4 +1,4 @@
-//! A form, drawn and read back.
+//! Draws forms and reads their input.
 
 use std::collections::BTreeMap;
 
@@ -8,34 +8,36 @@ use serde_json::{Value, json};
 
 use super::{BLOCKS, TITLE, window};
 
-/// Characters in a label or a hint.
+/// The maximum length of a label or a hint, in characters.
 const MAX_LABEL_CHARS: usize = 2000;
 
-/// Characters in an entry.
+/// The maximum length of an entry, in characters.
 const MAX_ENTRY_CHARS: usize = 3000;
 
-/// Options in a menu.
+/// The maximum number of options in a menu.
 const MAX_OPTIONS: usize = 100;
 
-/// Characters in an option's label, and in its value.
-const OPTION: (usize, usize) = (75, 150);
+/// The maximum length of an option's label and of its value, in characters.
+const MAX_OPTION_CHARS: (usize, usize) = (75, 150);
 
-/// The surroundings of a form.
+/// The parts of a window around the fields of its form.
 #[derive(Clone, Copy, Debug)]
 pub struct Frame<'a> {
     /// The window's title.
     pub title: &'a str,
     /// The label of the submit button.
     pub submit: &'a str,
-    /// The purpose of the form: one of the module's constants.
+    /// The `callback_id`: one of the constants of [`super`], by which the form's purpose is
+    /// recognised.
     pub callback: &'a str,
-    /// The data that comes back with the submission.
+    /// The data that Slack returns with the submission.
     pub metadata: &'a str,
     /// The text above the fields, in mrkdwn.
     pub intro: Option<&'a str>,
 }
 
-/// Draws the window. Anything that cannot be shown (a text too long to enter, more fields than fit) stays as it is.
+/// Draws the window. A field that cannot be shown, since its text is too long or there are too many
+/// fields, is left out and keeps its value.
 pub fn draw(form: &Form, frame: &Frame<'_>) -> Value {
     let intro = frame.intro.map(blocks::section);
     let room = BLOCKS - usize::from(intro.is_some());
@@ -48,7 +50,7 @@ pub fn draw(form: &Form, frame: &Frame<'_>) -> Value {
     view
 }
 
-/// Reads the input. A field that was not shown reads as untouched.
+/// Reads the input. A field that was not shown keeps its value.
 pub fn read(form: &Form, view: &View) -> Entered {
     let untouched = |field: &Field| field.input.as_entered();
     let entry = |field: &Field| {
@@ -57,7 +59,8 @@ pub fn read(form: &Form, view: &View) -> Entered {
     form.fields.iter().map(entry).collect()
 }
 
-/// Returns errors for fields that are shown; errors of other fields are put at the first.
+/// Returns the errors for the fields that are shown; those of other fields are shown at the first
+/// field.
 pub fn errors(form: &Form, wrong: BTreeMap<String, String>) -> Value {
     let shown: Vec<_> =
         form.fields.iter().filter(|field| input_block(field).is_some()).map(|field| &field.place).collect();
@@ -119,13 +122,13 @@ fn element(input: &Input) -> Option<Value> {
     Some(element)
 }
 
-/// Draws a menu; with more options than fit, or one that is too long, a line to type in.
+/// Draws a menu. If there are too many options, or one is too long, draws a text field instead.
 fn menu(picks: &[Pick], first: Option<&str>) -> Option<Value> {
-    let fits = |pick: &Pick| pick.value.chars().count() <= OPTION.1 && !pick.value.is_empty();
+    let fits = |pick: &Pick| pick.value.chars().count() <= MAX_OPTION_CHARS.1 && !pick.value.is_empty();
     if picks.is_empty() || picks.len() > MAX_OPTIONS || !picks.iter().all(fits) {
         return element(&Input::Line(first.unwrap_or_default().to_owned()));
     }
-    let option = |pick: &Pick| json!({ "text": blocks::plain(&pick.label, OPTION.0), "value": pick.value });
+    let option = |pick: &Pick| json!({ "text": blocks::plain(&pick.label, MAX_OPTION_CHARS.0), "value": pick.value });
     let mut menu = json!({
         "type": "static_select",
         "action_id": "value",

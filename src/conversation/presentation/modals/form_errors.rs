@@ -1,4 +1,4 @@
-//! Errors in a form's input, and the fields at which they are shown.
+//! Assigns the errors in a form's input to the fields at which they are shown.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,8 @@ use countersign_core::reply::Part;
 use countersign_graph::action::{ActionKind, Entered, Form, PrepareError, Refusal};
 use serde_json::Value;
 
-/// Returns the changed field without which the input would pass; where there is none, the first that was changed.
+/// Returns the changed field without whose change the input would be valid. If there is none,
+/// returns the first changed field.
 pub async fn wrong_field<'a>(
     kind: &dyn ActionKind,
     parameters: &Value,
@@ -35,7 +36,7 @@ pub fn by_field(error: PrepareError, place: &str) -> BTreeMap<String, String> {
             missing.into_iter().map(|missing| (format!("/{}", missing.name), missing.question)).collect()
         }
         PrepareError::Refusal(Refusal::Refused { reply, .. }) | PrepareError::Unavailable { reply, .. } => {
-            // How to say it in a thread is no help at a field of a single number.
+            // The hint on phrasing a message in the thread does not help at a field for a single number.
             let said = match place.ends_with("/weight") {
                 true => reply.parts.iter().filter(|part| !matches!(part, Part::Note(_))).map(Part::words).collect(),
                 false => vec![reply.words()],

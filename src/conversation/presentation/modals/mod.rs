@@ -1,7 +1,8 @@
-//! Windows over the conversation: a form, a reason, the full content of a card.
+//! Windows in Slack: a form, a reason, the full content of a card.
 //!
-//! A window is opened at once, since its trigger is good for three seconds only, and filled when its content has been
-//! read. A submission is checked before it is acknowledged, so that errors are shown at their fields.
+//! A window is opened immediately, since its trigger expires after three seconds, and filled when
+//! its content has been loaded. A submission is checked before it is acknowledged, so that errors
+//! are shown at their fields.
 
 pub mod check;
 pub mod form;
@@ -18,7 +19,7 @@ use super::render;
 /// The `callback_id` of the form of an open card.
 pub const EDIT: &str = "edit";
 
-/// The `callback_id` of the form of a rejected card, to ask for something similar.
+/// The `callback_id` of the form of a rejected card, which requests a changed action.
 pub const CHANGE: &str = "change";
 
 /// The `callback_id` of the form that answers a question in the middle of a change.
@@ -27,10 +28,10 @@ pub const ANSWER: &str = "answer";
 /// The `callback_id` of the window for the reason of a rejection.
 pub const REASON: &str = "reason";
 
-/// Characters in a title and on the buttons of a window.
+/// The maximum length of a window's title and buttons, in characters.
 const TITLE: usize = 24;
 
-/// Blocks in a window.
+/// The maximum number of blocks in a window.
 const BLOCKS: usize = 100;
 
 /// Returns a window without input.
@@ -43,7 +44,7 @@ pub fn window(title: &str, blocks: &[Value]) -> Value {
     })
 }
 
-/// Returns the window shown while its content is being read.
+/// Returns the window that is shown while its content is being loaded.
 pub fn loading(title: &str) -> Value {
     window(title, &[blocks::section("One moment…")])
 }
@@ -54,7 +55,7 @@ pub fn message_window(title: &str, reply: &Reply) -> Value {
     window(title, &blocks)
 }
 
-/// Keeps the window open and shows errors, by block.
+/// Keeps the window open and shows an error for each of these blocks.
 pub fn errors(wrong: &std::collections::BTreeMap<String, String>) -> Value {
     json!({ "response_action": "errors", "errors": wrong })
 }

@@ -1,4 +1,5 @@
-//! The window for the reason of a rejection: shown after the rejection counts, and never required.
+//! The window for the reason of a rejection. It opens after the rejection has been recorded, and a
+//! reason is optional.
 
 use countersign_core::ids::ApprovalId;
 use countersign_graph::action::ActionRecord;
@@ -7,13 +8,13 @@ use serde_json::{Value, json};
 
 use super::{REASON, TITLE, window};
 
-/// The block of the only field.
+/// The block id of the only field.
 pub const FIELD: &str = "reason";
 
-/// The longest reason, in characters.
+/// The maximum length of a reason, in characters.
 pub const MAX_REASON_CHARS: usize = 1000;
 
-/// Draws the window, after the card was rejected.
+/// Draws the window.
 pub fn draw(record: &ActionRecord, approval: &ApprovalId) -> Value {
     let text = Mrkdwn::new(600)
         .plain("Rejected: ")

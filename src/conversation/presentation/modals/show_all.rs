@@ -1,4 +1,5 @@
-//! The window with the full content of a card: each value, the exact parameters, who may decide, the whole digest.
+//! The window with the full content of a card: all values, the exact parameters, the people who may
+//! decide and the digest.
 
 use countersign_core::reply::{Fact, Text};
 use countersign_graph::action::ActionRecord;
@@ -14,10 +15,10 @@ use crate::presentation::{
     render::{self, sections},
 };
 
-/// The most blocks that the exact parameters may take. A view may have 100 blocks and 250 kB.
+/// The maximum number of blocks for the exact parameters. A view may have 100 blocks and 250 kB.
 const MAX_CODE_BLOCKS: usize = 37;
 
-/// Draws the window. Those who may decide are named as in `resolved`.
+/// Draws the window. The user groups that may decide are named as in `resolved`.
 pub fn draw(record: &ActionRecord, resolved: &ResolvedNames) -> Value {
     let mut blocks = vec![blocks::section(&Mrkdwn::new(2900).bold(&record.card.title).finish())];
     let facts = record.card.facts.iter().map(line_of).collect::<Vec<_>>();
@@ -55,7 +56,7 @@ pub fn draw(record: &ActionRecord, resolved: &ResolvedNames) -> Value {
     window("The whole request", &blocks)
 }
 
-/// Returns a fact as a line of its own.
+/// Returns a fact as a line.
 fn line_of(fact: &Fact) -> Text {
     let line = Text::new().bold(fact.label.clone()).plain("  ");
     match &fact.before {
@@ -69,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_cannot_be_seen_is_shown_where_it_counts() {
+    fn invisible_characters_in_parameters_are_shown() {
         let saved = include_str!("../../../../tests/fixtures/shapes/action_record.json");
         let mut record = serde_json::from_str::<Vec<ActionRecord>>(saved).unwrap().remove(0);
         record.parameters = serde_json::json!({ "users": ["ana\u{200b}", "\u{202e}nimda"] });

@@ -1,4 +1,4 @@
-//! A message under construction: takes blocks as long as they fit.
+//! A message under construction, which accepts blocks as long as they fit.
 
 use countersign_slack::{
     blocks::{self, MAX_BLOCKS, MAX_TEXT_CHARS},
@@ -8,28 +8,29 @@ use serde_json::Value;
 
 use super::spans;
 
-/// Characters in all blocks of a message. Slack names no number; it has refused more than about 13,200.
+/// The maximum number of characters in all blocks of a message. Slack documents no limit; it has
+/// refused messages above about 13,200.
 const MAX_CHARS: usize = 12_000;
 
-/// The room below which nothing more is begun.
+/// The remaining number of characters below which no further part is begun.
 pub(super) const MIN_ROOM: usize = 200;
 
-/// The blocks that fit, and the number of things that did not.
+/// The blocks that fit, and the number of items that did not.
 #[derive(Debug)]
 pub(super) struct Canvas {
     blocks: Vec<Value>,
-    places: usize,
+    max_blocks: usize,
     room: usize,
     left_out: usize,
     complete: bool,
 }
 
 impl Canvas {
-    /// Returns an empty canvas that keeps some places, and room for some characters, for the end.
-    pub(super) fn with_reserve(places: usize, characters: usize) -> Self {
+    /// Returns an empty canvas that reserves some blocks and characters for the end of the message.
+    pub(super) fn with_reserve(blocks: usize, characters: usize) -> Self {
         Self {
             blocks: Vec::new(),
-            places: MAX_BLOCKS - places,
+            max_blocks: MAX_BLOCKS - blocks,
             room: MAX_CHARS - characters,
             left_out: 0,
             complete: true,
@@ -38,56 +39,59 @@ impl Canvas {
 
     /// Returns the number of characters that still fit.
     pub(super) fn room(&self) -> usize {
-        if self.blocks.len() < self.places { self.room } else { 0 }
+        if self.blocks.len() < self.max_blocks { self.room } else { 0 }
     }
 
-    /// Adds a block that shows `characters`, if it fits; otherwise counts its `things` as left out.
-    pub(super) fn add(&mut self, block: Value, characters: usize, things: usize) {
-        // Once something is missing, what follows would seem to come right after it.
+    /// Adds a block with this number of characters if it fits. Otherwise counts its `items` as left
+    /// out.
+    pub(super) fn add(&mut self, block: Value, characters: usize, items: usize) {
+        // After an omission, further content would seem to follow directly.
         if self.left_out == 0 && characters <= self.room() {
             self.room -= characters;
             self.blocks.push(block);
         } else {
-            self.leave_out(things);
+            self.leave_out(items);
         }
     }
 
-    /// Counts things that do not fit.
-    pub(super) fn leave_out(&mut self, things: usize) {
-        self.left_out += things;
-        self.complete &= things == 0;
+    /// Counts items that do not fit.
+    pub(super) fn leave_out(&mut self, items: usize) {
+        self.left_out += items;
+        self.complete &= items == 0;
     }
 
-    /// Counts things that would fit nowhere, however much room there was.
-    pub(super) fn leave_out_always(&mut self, things: usize) {
-        self.left_out += things;
+    /// Counts items that could not be shown in any message.
+    pub(super) fn leave_out_always(&mut self, items: usize) {
+        self.left_out += items;
     }
 
-    /// Returns true if everything that might fit elsewhere is there.
+    /// Returns true if nothing was left out that could be shown in another message.
     pub(super) fn is_complete(&self) -> bool {
         self.complete
     }
 
-    /// Notes that a block is cut short, and says so itself.
+    /// Records that a block was cut. The block itself says so.
     pub(super) fn mark_cut(&mut self) {
         self.complete = false;
     }
 
-    /// Adds lines of mrkdwn, each at most [`MAX_TEXT_CHARS`] long, in as few blocks as they need.
+    /// Adds lines of mrkdwn, each at most [`MAX_TEXT_CHARS`] long, as the smallest possible number
+    /// of blocks.
     pub(super) fn lines(&mut self, lines: &[String], block: impl Fn(&str) -> Value) {
         for (together, count) in packed(lines) {
             self.add(block(&together), length(&together), count);
         }
     }
 
-    /// Adds code in fences, over as many blocks as it needs.
+    /// Adds code in fences, in as many blocks as it needs.
     pub(super) fn code(&mut self, code: &str) {
         for text in fenced(code) {
             self.add(blocks::section(&text), length(&text), 1);
         }
     }
 
-    /// Says here how many things did not fit, if there is room to go on after it. Otherwise it is said at the end.
+    /// Adds the number of items left out so far, if there is room for more content after it.
+    /// Otherwise it is added at the end.
     pub(super) fn note_left_out(&mut self) {
         if self.left_out > 0 && self.room() > MIN_ROOM {
             self.blocks.push(blocks::context(&format!("… and {} more", self.left_out)));
@@ -96,12 +100,12 @@ impl Canvas {
         }
     }
 
-    /// Returns the number of things that did not fit.
+    /// Returns the number of items that did not fit.
     pub(super) fn left_out(&self) -> usize {
         self.left_out
     }
 
-    /// Adds a block into a kept place.
+    /// Adds a block in the reserved space.
     pub(super) fn add_reserved(&mut self, block: Value) {
         self.blocks.push(block);
     }
@@ -112,7 +116,8 @@ impl Canvas {
     }
 }
 
-/// Packs lines of mrkdwn, each at most [`MAX_TEXT_CHARS`] long, into as few texts as they need; each with its number of lines.
+/// Packs lines of mrkdwn, each at most [`MAX_TEXT_CHARS`] long, into the smallest possible number
+/// of texts, each returned with its number of lines.
 pub(super) fn packed(lines: &[String]) -> Vec<(String, usize)> {
     let mut texts: Vec<(String, usize)> = Vec::new();
     for line in lines.iter().filter(|line| !line.trim().is_empty()) {

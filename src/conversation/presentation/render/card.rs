@@ -1,7 +1,7 @@
 //! Draws a [`Card`] in its current state.
 //!
-//! The content of a card is shown line by line. A value is kept on one line, so that it cannot look like another one,
-//! and nothing is left out silently.
+//! The content of a card is shown line by line. A value is kept on one line, so that it cannot look
+//! like another fact, and the card says if something does not fit.
 
 use countersign_core::{
     ids::{ApprovalId, UserId},
@@ -17,21 +17,22 @@ use super::{
     canvas::Canvas, fallback, spans,
 };
 
-/// The longest decision or outcome that is shown.
+/// The maximum length of a decision or outcome, in characters.
 const MAX_SENTENCE_CHARS: usize = 1400;
 
-/// Values longer than this are not in bold.
+/// The maximum length of a value in bold, in characters.
 const MAX_BOLD_CHARS: usize = 300;
 
-/// Values longer than this are shown whole only behind a button.
+/// The maximum length of a value, in characters. A longer one is cut, and shown in full behind a
+/// button.
 const MAX_VALUE_CHARS: usize = 700;
 
-/// Draws the card. `stops`: it has a button of its own that stops a running action.
+/// Draws the card. If `stops` is true, a running action has a Stop button on the card.
 pub(super) fn draw(card: &Card, state: &CardState, stops: bool) -> Message {
     if let CardState::Closed { decision, approval: Some(approval), newer: Some(_), .. } = state {
         return draw_superseded(card, decision, approval);
     }
-    let mut canvas = Canvas::with_reserve(6, 4000); // everything below the notes: sentences, small print, buttons
+    let mut canvas = Canvas::with_reserve(6, 4000); // for everything below the notes: sentences, context, buttons
     let short = spans::with_short_quotes(&card.title);
     let title = Mrkdwn::new(MAX_TEXT_CHARS).bold(&short);
     let title = if title.is_blank() { "*?*".to_owned() } else { title.finish() };
@@ -62,8 +63,8 @@ pub(super) fn draw(card: &Card, state: &CardState, stops: bool) -> Message {
     Message { text, blocks: canvas.finish() }
 }
 
-/// Draws a card that another one replaced: its title and outcome. Everything else is on the newer card, or behind the
-/// button.
+/// Draws a card that another one replaced, with only its title and outcome. Everything else is on
+/// the newer card or behind the button.
 fn draw_superseded(card: &Card, decision: &Text, approval: &ApprovalId) -> Message {
     let title = Mrkdwn::new(MAX_SENTENCE_CHARS).bold(&spans::with_short_quotes(&card.title));
     let title = if title.is_blank() { "*?*".to_owned() } else { title.finish() };
@@ -76,7 +77,7 @@ fn draw_superseded(card: &Card, decision: &Text, approval: &ApprovalId) -> Messa
     Message { text, blocks: vec![blocks::section(&lines.join("\n")), buttons] }
 }
 
-/// Draws the state below the facts. Returns the words for notifications.
+/// Draws the state below the facts. Returns the text for notifications.
 fn draw_state(canvas: &mut Canvas, card: &Card, state: &CardState, is_cut: bool, stops: bool) -> String {
     match state {
         CardState::Open {
@@ -176,7 +177,7 @@ fn button_of(follow_up: &FollowUp, approval: &ApprovalId) -> serde_json::Value {
     }
 }
 
-/// Returns a fact with values short enough to take in at once; sets `is_cut` if something was cut.
+/// Returns a fact with shortened values. Sets `is_cut` if something was cut.
 fn shortened_fact(fact: &Fact, is_cut: &mut bool) -> Fact {
     let mut shorten = |text: &Text| {
         let (short, cut) = shortened(text, MAX_VALUE_CHARS);
@@ -186,7 +187,7 @@ fn shortened_fact(fact: &Fact, is_cut: &mut bool) -> Fact {
     Fact { label: fact.label.clone(), before: fact.before.as_ref().map(&mut shorten), after: shorten(&fact.after) }
 }
 
-/// Returns the first characters of a text, and true if there are more.
+/// Returns at most `most` characters of a text, and true if it was cut.
 fn shortened(text: &Text, most: usize) -> (Text, bool) {
     let mut left = most;
     let mut short = Text::new();
@@ -221,12 +222,12 @@ fn shortened(text: &Text, most: usize) -> (Text, bool) {
     (short, false)
 }
 
-/// Returns the title with `more` after it, for notifications.
+/// Returns the title followed by `more`, for notifications.
 fn fallback_with(title: &str, more: Mrkdwn) -> String {
     format!("{}{}", fallback(&spans::with_short_quotes(title)), more.finish())
 }
 
-/// Returns a fact on its own line, or more if it is long.
+/// Returns a fact as a line, or as several if it is long.
 fn lines_of(fact: &Fact) -> Vec<String> {
     let label = if fact.label.trim().is_empty() { "–" } else { fact.label.trim() };
     let mut line = Text::new().bold(label).plain("  ");
@@ -268,12 +269,12 @@ pub(super) fn bar(meter: &Meter) -> String {
     const CELLS: u64 = 20;
     let Meter { done, total, seconds_left, note, .. } = meter;
     if *total <= 1 && !note.words().is_empty() {
-        return spans::write(sentence(), note).finish(); // one thing is done or not
+        return spans::write(sentence(), note).finish(); // a single item needs no progress bar
     }
     let full = (done * CELLS).checked_div(*total).unwrap_or(0).min(CELLS);
     let cells: String = (0..CELLS).map(|cell| if cell < full { '■' } else { '□' }).collect();
     if *total == 0 {
-        return spans::write(sentence(), note).finish(); // nobody knows how much there is
+        return spans::write(sentence(), note).finish(); // the total is not known
     }
     let line = sentence().plain(&format!("{cells}  {done} of {total}"));
     let line = match seconds_left {

@@ -1,4 +1,5 @@
-//! A [`Reply`] as plain words, for notifications and screen readers: no formatting, people by name, readable times.
+//! Renders a [`Reply`] as plain text for notifications and screen readers, without formatting but
+//! with the names of people and readable times.
 
 use countersign_core::reply::{Part, Reply, Span, Text};
 use countersign_slack::{
@@ -7,7 +8,7 @@ use countersign_slack::{
     mrkdwn::{Mrkdwn, utc},
 };
 
-/// Returns the words of a reply, a line for each part. Never empty.
+/// Returns the text of a reply, with a line for each part. It is never empty.
 pub(super) fn words(reply: &Reply) -> String {
     let mut notice = Mrkdwn::new(MAX_FALLBACK_CHARS - 1000);
     for (nth, part) in reply.parts.iter().enumerate() {

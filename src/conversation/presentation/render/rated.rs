@@ -1,19 +1,19 @@
-//! The values of the buttons that rate an answer: written into them, and read back.
+//! The values of the buttons that rate an answer.
 
 use countersign_core::ids::RunId;
 
-/// The prefix of the value of the button for yes; the run follows.
+/// The prefix of the value of the button for a helpful answer. The run follows.
 const HELPED: &str = "helped:";
 
-/// The prefix of the value of the button for no; the run follows.
+/// The prefix of the value of the button for an answer that did not help. The run follows.
 const DID_NOT: &str = "did-not:";
 
-/// Returns the values of the two buttons below an answer of `run`: helpful, not helpful.
+/// Returns the values of the two buttons below an answer of `run`, “helpful” first.
 pub fn values(run: &RunId) -> [String; 2] {
     [format!("{HELPED}{run}"), format!("{DID_NOT}{run}")]
 }
 
-/// Reads the run from a value, and true if its answer helped.
+/// Parses a value into the run, and true if its answer helped.
 pub fn read(value: &str) -> Option<(RunId, bool)> {
     let of = |prefix: &str| value.strip_prefix(prefix).map(RunId::from);
     of(HELPED).map(|run| (run, true)).or_else(|| of(DID_NOT).map(|run| (run, false)))
@@ -24,7 +24,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_button_says_which_run_it_is_about() {
+    fn a_value_contains_its_run_and_rating() {
         let run = RunId::from("r1");
         let [yes, no] = values(&run);
         assert_eq!(read(&yes), Some((run.clone(), true)));

@@ -53,11 +53,11 @@ pub(super) fn fits(parts: &[Part]) -> bool {
 }
 
 fn canvas_of(parts: &[Part]) -> Canvas {
-    let mut canvas = Canvas::with_reserve(4, 100); // what is missing, the buttons of both kinds, and whether it helped
+    let mut canvas = Canvas::with_reserve(4, 100); // the note on missing items, two kinds of buttons and the rating
     let mut tables = 0;
     for part in parts {
         if canvas.left_out() > 0 {
-            canvas.leave_out(1); // full: nothing after it would be drawn
+            canvas.leave_out(1); // the message is full, so further parts are only counted
             continue;
         }
         draw_part(&mut canvas, part, &mut tables);
@@ -66,7 +66,8 @@ fn canvas_of(parts: &[Part]) -> Canvas {
     canvas
 }
 
-/// Returns true if a button can carry the choice's whole text: half of it could mean something else.
+/// Returns true if the choice's whole text fits into a button. A part of the text could mean
+/// something else.
 fn fits_in_button(choice: &Choice) -> bool {
     !choice.says.trim().is_empty() && length(&choice.says) <= MAX_BUTTON_VALUE_CHARS
 }

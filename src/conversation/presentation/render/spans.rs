@@ -1,4 +1,4 @@
-//! Text drawn as mrkdwn or as cells of a table.
+//! Draws text as mrkdwn or as the cells of a table.
 
 use countersign_core::reply::{Span, Text};
 use countersign_slack::{
@@ -7,15 +7,15 @@ use countersign_slack::{
 };
 use serde_json::{Value, json};
 
-/// The length beyond which words lose their formatting: they may have to be divided, and half a format is none.
+/// The length above which a span loses its formatting, since it may have to be split.
 const MAX_FORMATTED_CHARS: usize = 500;
 
-/// Draws a text as mrkdwn, in as many pieces as it needs, none longer than `limit` (at least 2,600, for a piece of
-/// words with everything escaped).
+/// Draws a text as mrkdwn, split into pieces of at most `limit` characters. `limit` must be at
+/// least 2,600, so that a span of the maximum length fits with all its characters escaped.
 pub(super) fn paragraphs(text: &Text, limit: usize) -> Vec<String> {
     let mut done = Vec::new();
     let mut current = Mrkdwn::new(limit);
-    for span in divided(text) {
+    for span in split_spans(text) {
         let longer = push(current.clone(), &span);
         current = if longer.is_cut() {
             done.push(current.finish());
@@ -29,7 +29,7 @@ pub(super) fn paragraphs(text: &Text, limit: usize) -> Vec<String> {
     done
 }
 
-/// Draws a text as mrkdwn after `line`; cut where it does not fit.
+/// Appends a text to `line` as mrkdwn, cut if it does not fit.
 pub(super) fn write(mut line: Mrkdwn, text: &Text) -> Mrkdwn {
     for span in &text.0 {
         line = push(line, span);
@@ -37,7 +37,7 @@ pub(super) fn write(mut line: Mrkdwn, text: &Text) -> Mrkdwn {
     line
 }
 
-/// Returns the text on one line: a value must not look like another line of a card.
+/// Returns the text on one line, since a value must not look like another line of a card.
 pub(super) fn one_line(text: &Text) -> Text {
     let flat = |words: &String| words.replace("\r\n", "\n").replace(['\n', '\r', '\u{2028}', '\u{2029}'], " ↵ ");
     Text(
@@ -55,10 +55,10 @@ pub(super) fn one_line(text: &Text) -> Text {
     )
 }
 
-/// The longest name that is shown in a title or a list.
+/// The maximum length of a name in a title or a list, in characters.
 const MAX_NAME_CHARS: usize = 80;
 
-/// Returns the text with names cut to a length that suits a list.
+/// Returns the text with its bold spans, which are names, shortened for a list.
 pub(super) fn with_short_names(text: &Text) -> Text {
     let short = |span: &Span| match span {
         Span::Bold(name) => Span::Bold(cut(name, MAX_NAME_CHARS)),
@@ -67,14 +67,14 @@ pub(super) fn with_short_names(text: &Text) -> Text {
     Text(text.0.iter().map(short).collect())
 }
 
-/// Returns a title with the names in its quotation marks cut to a length that suits a title.
+/// Returns a title with the names in its quotation marks shortened.
 pub(super) fn with_short_quotes(title: &str) -> String {
     let mut out = String::with_capacity(title.len());
     let mut rest = title;
     while let Some((before, after)) = rest.split_once('“') {
         out.push_str(before);
         out.push('“');
-        // A name may hold quotation marks itself: the last one ends it, if there is but one name.
+        // A name may itself contain quotation marks. If there is only one name, the last mark ends it.
         let end = if after.contains('“') { after.find('”') } else { after.rfind('”') };
         let name = &after[..end.unwrap_or(after.len())];
         out.push_str(&cut(name, MAX_NAME_CHARS));
@@ -84,7 +84,7 @@ pub(super) fn with_short_quotes(title: &str) -> String {
     cut(&out, 3 * MAX_NAME_CHARS)
 }
 
-/// Returns the text with its plain words in bold.
+/// Returns the text with its plain spans in bold.
 pub(super) fn in_bold(text: Text) -> Text {
     Text(
         text.0
@@ -136,7 +136,7 @@ fn element(span: &Span) -> Option<Value> {
     }
 }
 
-/// Returns the words without controls and reordering marks; never empty.
+/// Returns the words without control characters and reordering marks. They are never empty.
 fn visible(words: &str) -> String {
     let kept: String = words.chars().filter(|c| mrkdwn::is_visible(*c)).collect();
     if kept.is_empty() { "–".to_owned() } else { kept }
@@ -155,8 +155,8 @@ fn push(line: Mrkdwn, span: &Span) -> Mrkdwn {
     }
 }
 
-/// Returns the spans, with long words divided so that each fits on an empty line.
-fn divided(text: &Text) -> Vec<Span> {
+/// Returns the spans, with long ones split so that each fits on an empty line.
+fn split_spans(text: &Text) -> Vec<Span> {
     let mut spans = Vec::new();
     for span in &text.0 {
         match span {
@@ -167,7 +167,7 @@ fn divided(text: &Text) -> Vec<Span> {
             }
             Span::Link { url, .. } if web_address(url).is_none() => {
                 let text = Text(vec![Span::Plain(text_of_link(span))]);
-                spans.extend(divided(&text));
+                spans.extend(split_spans(&text));
             }
             other => spans.push(other.clone()),
         }
@@ -175,7 +175,7 @@ fn divided(text: &Text) -> Vec<Span> {
     spans
 }
 
-/// Returns a link that leads nowhere, in words.
+/// Returns a link without a valid address as plain text.
 fn text_of_link(span: &Span) -> String {
     match span {
         Span::Link { url, text } => format!("{text} ({url})"),
@@ -183,7 +183,8 @@ fn text_of_link(span: &Span) -> String {
     }
 }
 
-/// Returns the words in pieces of at most [`MAX_FORMATTED_CHARS`], divided after a line or a word where there is one.
+/// Splits the words into pieces of at most [`MAX_FORMATTED_CHARS`], after a line or a word if
+/// possible.
 pub(super) fn pieces(words: &str) -> Vec<String> {
     let mut pieces = Vec::new();
     let mut piece = String::new();

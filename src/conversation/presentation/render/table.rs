@@ -1,4 +1,4 @@
-//! Draws a table: as Slack's own where one is allowed, otherwise as lines.
+//! Draws a table, as Slack's table block if possible, otherwise as lines.
 
 use countersign_core::reply::Text;
 use countersign_slack::{
@@ -11,10 +11,11 @@ use super::{
     spans,
 };
 
-/// Characters shown of a cell: enough for a long sentence, and no endless name pushes the rest out of sight.
+/// The maximum number of characters of a cell that are shown. It is enough for a long sentence, and
+/// keeps long names from crowding out the other columns.
 const MAX_CELL_CHARS: usize = 160;
 
-/// Draws a table. Slack allows one in a message: the one with `first`.
+/// Draws a table. Slack allows one table block in a message, which the `first` table uses.
 pub(super) fn draw(canvas: &mut Canvas, columns: &[String], rows: &[Vec<Text>], first: bool) {
     let columns: Vec<_> = columns.iter().map(|name| Text::new().bold(name)).collect();
     if columns.is_empty() {
@@ -26,7 +27,7 @@ pub(super) fn draw(canvas: &mut Canvas, columns: &[String], rows: &[Vec<Text>], 
 fn draw_block(canvas: &mut Canvas, columns: &[Text], rows: &[Vec<Text>]) {
     let width = columns.len().min(MAX_CELLS);
     let nothing = Text::new();
-    let mut room = canvas.room().saturating_sub(MIN_ROOM); // for what follows, such as what is missing
+    let mut room = canvas.room().saturating_sub(MIN_ROOM); // for further content, such as the note on missing rows
     let mut drawn = Vec::new();
     let mut characters = 0;
     for row in std::iter::once(columns).chain(rows.iter().map(Vec::as_slice)).take(MAX_ROWS) {
@@ -41,7 +42,7 @@ fn draw_block(canvas: &mut Canvas, columns: &[Text], rows: &[Vec<Text>]) {
     }
     let shown = drawn.len().saturating_sub(1);
     match drawn.is_empty() {
-        true if rows.is_empty() => canvas.leave_out(1), // not even the head fits
+        true if rows.is_empty() => canvas.leave_out(1), // not even the header fits
         false if shown > 0 || rows.is_empty() => canvas.add(blocks::table(&drawn), characters, shown.max(1)),
         true | false => {}
     }
@@ -61,7 +62,7 @@ fn draw_lines(canvas: &mut Canvas, columns: &[Text], rows: &[Vec<Text>]) {
     canvas.lines(&lines, blocks::section);
 }
 
-/// Returns the cell, or the beginning of its words.
+/// Returns the cell, with its text cut if it is too long.
 fn shortened(cell: &Text) -> Text {
     let words = cell.words();
     if length(&words) > MAX_CELL_CHARS { Text::from(cut(&words, MAX_CELL_CHARS)) } else { cell.clone() }
@@ -72,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn without_room_there_is_no_table_and_that_is_noted() {
+    fn a_table_that_does_not_fit_counts_as_left_out() {
         for rows in [vec![], vec![vec![Text::from("x")]]] {
             let mut canvas = Canvas::with_reserve(2, 12_000);
             draw(&mut canvas, &["Name".to_owned()], &rows, true);
