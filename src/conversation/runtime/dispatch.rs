@@ -1,7 +1,8 @@
-//! Stores each delivery where it belongs. Once that returns, Slack may get its acknowledgement.
+//! Stores each delivery where it belongs. After that, Slack may get its acknowledgement.
 //!
-//! Messages and pressed choices go into their thread's mailbox. Clicks on cards, plain yes and no, commands and visits
-//! to the Home tab go into the inbox, since they must be answered even while the thread is busy.
+//! Messages and choices go into their thread's mailbox. Clicks on cards, a typed yes or no,
+//! commands and visits to the Home tab go into the inbox, since they must be answered even while
+//! the thread is busy.
 
 use std::sync::Arc;
 
@@ -63,12 +64,12 @@ impl Dispatch {
         Self { store, clock, workers, inbox }
     }
 
-    /// Takes in an event from outside Slack, about this thread. Once this returns it is stored, and a repeat is
-    /// recognised by its key.
+    /// Stores an event from outside Slack for this thread. A repeated event is recognised by its
+    /// key.
     ///
     /// # Errors
     ///
-    /// If it could not be stored; a retry is safe.
+    /// If it could not be stored. The call can be repeated.
     pub async fn on_external(&self, thread: ThreadId, arrived: External) -> Result<(), SinkError> {
         let Delivery { to, dedup, .. } = arrived.deliver_to(thread, self.clock.now());
         self.store(to, dedup).await
@@ -78,7 +79,7 @@ impl Dispatch {
         self.store_with(to, dedup, None).await
     }
 
-    /// Stores a delivery, with the seat in which a claimed entry is handled.
+    /// Stores a delivery. `seat` is for handling it immediately, if it is claimed.
     async fn store_with(&self, to: Destination, dedup: Vec<DedupKey>, seat: Option<Seat>) -> Result<(), SinkError> {
         let delivery = Delivery { to, dedup, at: self.clock.now() };
         let ingested = self.store.ingest(&delivery).await.map_err(|error| SinkError(Box::new(error)))?;
@@ -89,7 +90,7 @@ impl Dispatch {
                     self.inbox.spawn(ClaimedInteraction { partition, seq, attempts: 0, entry }, seat);
                 }
             }
-            (Ingested::New(_), Destination::Inbox { .. }) => {} // found as soon as a seat is free
+            (Ingested::New(_), Destination::Inbox { .. }) => {} // claimed as soon as a seat is free
             (Ingested::Duplicate, _) => metrics::counter!("countersign_duplicates_total").increment(1),
             (Ingested::Parked(_), _) => {}
         }
@@ -102,7 +103,7 @@ impl Dispatch {
         entry: &Interaction,
         dedup: Vec<DedupKey>,
     ) -> Result<(), SinkError> {
-        let seat = self.inbox.seat(); // before the claim, whose time is for handling
+        let seat = self.inbox.seat(); // before the claim, since the time of a claim is for handling
         let claim = seat.is_some().then(|| (self.workers.name().clone(), self.inbox.claim()));
         self.store_with(Destination::Inbox { partition, entry: entry.to_value(), claim }, dedup, seat).await
     }
@@ -111,7 +112,7 @@ impl Dispatch {
         let thread = message.thread();
         let addressed = message.mentions_us || message.channel_kind == ChannelKind::Direct;
         if !addressed && message.thread_ts.is_none() {
-            return Ok(()); // talk in the channel, to somebody else
+            return Ok(()); // a message in the channel that is not for the bot
         }
         let (mentioned, to_another) = (message.mentions_us, message.to_another && !addressed);
         let Message { user: by, text, ts, thread_ts, dedup, .. } = message;
@@ -198,7 +199,7 @@ impl Dispatch {
         self.put_in_inbox(partition, &entry, vec![interaction.dedup.clone()]).await
     }
 
-    /// Handles the request to propose something new.
+    /// Handles the request to create something new.
     async fn on_new(&self, interaction: &interaction::Interaction, shortcut: &str) -> Result<(), SinkError> {
         let (by, trigger_id) = (interaction.user.clone(), interaction.trigger_id.clone());
         let partition = Partition::of(by.as_str());
@@ -210,7 +211,7 @@ impl Dispatch {
         .await
     }
 
-    /// Handles a submitted window. Its content is stored, or refused, before it is acknowledged.
+    /// Handles a submitted window. Its content is stored or refused before it is acknowledged.
     async fn on_submission(
         &self,
         interaction: &interaction::Interaction,
@@ -224,7 +225,7 @@ impl Dispatch {
             callback if self.inbox.creates(callback) => match self.inbox.read_creation(view, interaction).await {
                 Ok(request) => {
                     let partition = Partition::of(request.by.as_str());
-                    // Sent again after an answer that came too late, it is another act in the same window.
+                    // If the answer came too late, the window can be submitted again as a new interaction.
                     let dedup = vec![interaction.dedup.clone(), view.dedup()];
                     self.put_in_inbox(partition, &Interaction::Creation(request), dedup).await?;
                     Ok(SinkAnswer::default())
@@ -260,7 +261,7 @@ impl Dispatch {
         match action.action_id.as_str() {
             APPROVE => self.on_click(interaction, action, CardButton::Approve).await,
             REJECT => self.on_click(interaction, action, CardButton::Reject).await,
-            // Cards answer whoever presses; nothing else is there for people of another workspace.
+            // Cards answer everyone; the other buttons do nothing for people of another workspace.
             RATE if interaction.elsewhere => Ok(()),
             name if interaction.elsewhere && (name.starts_with(PAGE) || name.starts_with(SAY)) => Ok(()),
             RATE => self.on_rating(interaction, action).await,
@@ -306,7 +307,7 @@ impl Dispatch {
         self.put_in_inbox(partition, &Interaction::Click(click), vec![interaction.dedup.clone()]).await
     }
 
-    /// Handles the request to have a message sent again.
+    /// Handles the request to send a message again.
     async fn on_send_again(&self, interaction: &interaction::Interaction, action: &Action) -> Result<(), SinkError> {
         let key = action.value().unwrap_or_default().to_owned();
         let partition = Partition::of(&key);
@@ -320,7 +321,7 @@ impl Dispatch {
         self.put_in_inbox(partition, &entry, vec![interaction.dedup.clone()]).await
     }
 
-    /// Handles a choice: its words are said for the person, in the thread of its message.
+    /// Handles a choice: its text becomes a message from the person, in the thread of the button.
     async fn on_choice(&self, interaction: &interaction::Interaction, action: &Action) -> Result<(), SinkError> {
         let (Some(text), Some(channel), Some(message)) =
             (action.value(), &interaction.channel, &interaction.message_ts)
@@ -348,7 +349,7 @@ impl Dispatch {
         self.put_in_inbox(partition, &entry, vec![home.dedup]).await
     }
 
-    /// Handles the turning of a page of a Home tab.
+    /// Handles a button that turns the page of a Home tab.
     async fn on_page(&self, interaction: &interaction::Interaction, action: &Action) -> Result<(), SinkError> {
         let pages = action.value().and_then(|value| serde_json::from_str(value).ok()).unwrap_or_default();
         let user = interaction.user.clone();

@@ -1,6 +1,7 @@
-//! The typed words that are an order to the bot in a thread where it takes part: no model has to understand them.
+//! Words that are commands when typed alone in a thread with the bot. They are recognised without a
+//! model.
 
-/// The orders.
+/// A command that is typed as a single word or phrase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Keyword {
     /// End the work in progress, and close the open cards.
@@ -14,7 +15,7 @@ const NOTEBOOK: &[&str] =
     &["notebook", "lab notebook", "the notebook", "export", "export this thread", "export the thread"];
 
 impl Keyword {
-    /// Returns the order that a whole message is, if it is plainly one.
+    /// Returns the command if the whole message consists of one.
     pub fn parse(text: &str) -> Option<Self> {
         let words = text.trim().trim_end_matches(['.', '!']).to_lowercase();
         if STOP.contains(&words.as_str()) {
@@ -32,7 +33,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_plain_words_are_an_order() {
+    fn only_a_whole_message_is_a_command() {
         assert_eq!(Keyword::parse(" Stop! "), Some(Keyword::Stop));
         assert_eq!(Keyword::parse("notebook"), Some(Keyword::Notebook));
         for message in ["stop Math Hints", "stop it", "export Math Hints", "", "don't stop"] {

@@ -1,19 +1,21 @@
-//! The runtime: takes in deliveries, has threads run, sends messages.
+//! The runtime stores deliveries, runs threads and sends messages.
 //!
-//! | room | does |
+//! | module | purpose |
 //! | --- | --- |
 //! | [`dispatch`] | stores each delivery where it belongs, before it is acknowledged |
-//! | [`workers`] | leases threads and lets the engine of their graph advance them |
-//! | [`inbox`], [`interaction`] | handles what cannot wait for a thread: clicks, typed consent, commands, expiry |
-//! | [`keyword`], [`stopping`] | “stop” and “notebook”, typed; ending a run |
-//! | [`outbox`], [`pacing`] | sends each message by its channel, once, in order, and no faster than Slack takes it |
+//! | [`workers`] | leases threads and has the engine of their graph advance them |
+//! | [`inbox`], [`interaction`] | handles requests that cannot wait for a thread: clicks, typed consent, commands, expiry |
+//! | [`keyword`], [`stopping`] | the typed words “stop” and “notebook”; ending a run |
+//! | [`outbox`], [`pacing`] | sends each message by its channel, once, in order, and within Slack's rate limits |
 //! | [`thread_status`] | Slack's own status line while a thread is worked on |
-//! | [`events`] | follows what happens elsewhere for the actions that wait for it |
-//! | [`sweeper`] | looks regularly for work without a hint |
+//! | [`events`] | follows events outside Slack for the actions that wait for them |
+//! | [`sweeper`] | regularly looks for work of which no hint arrived |
 //!
-//! It hands each thing to the room that handles it, so it knows all of them, and none of them knows it.
+//! The runtime passes each request to the module that handles it. It therefore depends on all other
+//! modules of the crate, and none of them depends on it, apart from a few shared types.
 //!
-//! *Architecture Invariant:* nothing here decides if a decision counts, what a command answers or how anything looks.
+//! *Architecture Invariant:* nothing here decides whether a decision is valid, what a command
+//! answers or how anything looks.
 
 pub mod dispatch;
 pub mod events;

@@ -1,21 +1,24 @@
-//! Sends outgoing messages: in order within a thread, once.
+//! Sends outgoing messages once, and in order within a thread.
 //!
-//! Slack has no idempotency key. Each post carries a random one in its metadata; when an attempt has no known end, the
-//! thread is searched for it before anything is posted again. Edits and deletions can simply be repeated.
+//! Slack has no idempotency keys. Instead, each post carries a random nonce in its metadata. If the
+//! result of an attempt is unknown, the thread is searched for this nonce before the message is
+//! posted again. Edits and deletions can simply be repeated.
 //!
-//! A claim has an end. A process that stood still for longer than that does not send any more ([`claim`]); a message
-//! posted twice all the same is searched for and deleted ([`duplicates`]). A message that Slack refuses for good is reported
-//! another way and kept ([`refused`]). One that it does not take for long holds up nothing else, and is reported
-//! ([`mod@delayed`]).
+//! A claim expires. A process that was suspended for longer stops sending ([`claim`]). If a message
+//! was posted twice nevertheless, the copies are searched for and deleted ([`duplicates`]). If
+//! Slack permanently refuses a message, the message is kept, and the failure is reported
+//! ([`refused`]). A message that Slack does not accept for some time delays no others, and is
+//! reported as well ([`mod@delayed`]).
 //!
-//! Before a message goes, [`super::pacing`] is asked if Slack would take it now. If not, it goes back into the outbox,
-//! untried, and the sender turns to another thread; the next sweep after its time takes it up.
+//! Before a message is sent, [`super::pacing`] checks Slack's rate limits. If it must wait, it is
+//! put back into the outbox, not counted as tried, and the sender continues with another thread.
+//! The first sweep after its time sends it.
 //!
-//! A message goes by a [`Channel`], which is Slack but for [`Outbound::Elsewhere`]; one for a channel that this program
-//! does not have stays in the outbox.
+//! A message is sent by a [`Channel`], which is Slack for all but [`Outbound::Elsewhere`]. If this
+//! program does not have its channel, the message stays in the outbox.
 //!
-//! As many tasks run as there are seats. A caller that finds none puts the thread in a queue ([`mod@queue`]) of limited
-//! length: threads that do not fit are found by the next sweep.
+//! The number of tasks is limited by seats. If none is free, the thread is put into a queue
+//! ([`mod@queue`]) of limited length. Threads that do not fit are found by the next sweep.
 
 mod attempt;
 pub mod channel;
@@ -55,13 +58,14 @@ use super::{
 };
 use crate::presentation::{links::Links, names::Names};
 
-/// The time after which another process may send a claimed message, in timeouts of a call.
+/// The duration of a claim, as a multiple of the time-out of a call. Afterwards another process may
+/// send the message.
 const CLAIM_IN_TIMEOUTS: u32 = 3;
 
-/// The number of threads whose messages a sweep claims at a time.
+/// The maximum number of threads whose messages a sweep claims at once.
 const MAX_CLAIMED: usize = 64;
 
-/// The number of a thread's superseded cards that are searched for those that lead to a new one.
+/// The maximum number of a thread's superseded cards that are checked for a link to a new card.
 const MAX_OLDER_CARDS: usize = 20;
 
 /// The sender of outgoing messages.
@@ -72,9 +76,9 @@ pub struct Sender(Arc<Inner>);
 pub struct SenderDeps {
     /// The store of the messages.
     pub store: Arc<dyn Store>,
-    /// The client that messages go by.
+    /// The client that sends messages.
     pub slack: SlackClient,
-    /// The other channels that messages can go by.
+    /// The channels other than Slack.
     pub channels: Vec<Arc<dyn Channel>>,
     /// Slack's status line for work in progress.
     pub thread_status: ThreadStatus,
@@ -88,9 +92,9 @@ pub struct SenderDeps {
     pub clock: Arc<dyn Clock>,
     /// The name of this process in claims.
     pub name: WorkerId,
-    /// The number of messages that are sent at a time.
+    /// The maximum number of messages that are sent at the same time.
     pub seats: usize,
-    /// True if Slack's limits are kept.
+    /// True if Slack's rate limits are observed.
     pub rate_limits: bool,
     /// The tasks in progress, for draining.
     pub tasks: TaskTracker,
@@ -113,7 +117,7 @@ struct Inner {
     delayed: DelayedMessages,
     links: Links,
     names: Names,
-    /// The direct conversations with people, as far as they were needed.
+    /// The direct conversations with people, as far as they are known.
     direct: Mutex<HashMap<UserId, ChannelId>>,
 }
 
@@ -163,13 +167,15 @@ impl Sender {
         self.start_task();
     }
 
-    /// Sends the messages of a thread whose work has ended, and clears the thread status if they leave it standing.
+    /// Sends the messages of a thread whose work has ended, and clears the thread status if none of
+    /// the messages did.
     pub fn flush_finished(&self, thread: ThreadId) {
         self.0.queue.push(thread, true);
         self.start_task();
     }
 
-    /// Starts a task for the queued threads, if there is a seat. The seat comes before a claim, whose time is for sending.
+    /// Starts a task for the queued threads, if there is a seat. The seat is taken before messages
+    /// are claimed, since the time of a claim is for sending.
     fn start_task(&self) {
         let Ok(seat) = self.0.seats.clone().try_acquire_owned() else { return };
         self.0.tasks.spawn(self.clone().serve_queue(seat));
@@ -183,7 +189,8 @@ impl Sender {
                 }
             }
             drop(seat);
-            // A thread may have been queued between the last `pop` and the release of the seat, and have found no seat.
+            // A thread may have been queued between the last `pop` and the release of the seat, when
+            // no seat was free.
             if self.0.queue.is_empty() {
                 return;
             }
@@ -194,7 +201,7 @@ impl Sender {
         }
     }
 
-    /// Sends the messages that are due in any thread, as far as there are seats.
+    /// Sends due messages of all threads, as long as there are seats.
     pub async fn sweep(&self) {
         let free = self.0.seats.available_permits().min(MAX_CLAIMED);
         let many = u32::try_from(free).unwrap_or(0);
@@ -213,19 +220,20 @@ impl Sender {
         self.start_task();
     }
 
-    /// Sends all due messages of a thread. Returns true if the last of them was a status: then the work goes on.
+    /// Sends all due messages of a thread. Returns true if the last of them was a status, so that
+    /// the work continues.
     async fn send_all(&self, thread: &ThreadId) -> bool {
-        let mut goes_on = false;
+        let mut is_working = false;
         while let Some(claim) = self.claim(Some(thread), 1).await.pop() {
-            goes_on = matches!(claim.message.outgoing.body, Outbound::Status { .. });
+            is_working = matches!(claim.message.outgoing.body, Outbound::Status { .. });
             self.send(claim).await;
         }
-        goes_on
+        is_working
     }
 
     async fn claim(&self, only: Option<&ThreadId>, limit: usize) -> Vec<Claim> {
         let ttl = self.0.slack.timeout() * CLAIM_IN_TIMEOUTS;
-        let term = claim::ClaimTerm::of(ttl, &*self.0.clock); // from before the store's, so that it ends before
+        let term = claim::ClaimTerm::of(ttl, &*self.0.clock); // starts before the store's claim, so that it also ends before
         let claimed = self.0.store.claim_outbox(&self.0.name, ttl, self.0.clock.now(), limit, only).await;
         let claimed = claimed.unwrap_or_else(|error| {
             tracing::warn!(error = countersign_core::cause::chain(&error), "Cannot claim outgoing messages");
@@ -262,14 +270,14 @@ impl Sender {
             Err(error) => {
                 tracing::warn!(
                     error = countersign_core::cause::chain(&error),
-                    "Cannot record that a message was sent; it will be looked for"
+                    "Cannot record that a message was sent; it will be searched for"
                 );
             }
         }
     }
 
-    /// Replaces an [`Outbound::Redraw`] by the current card. A later change of the action puts a message behind it in
-    /// the outbox.
+    /// Replaces an [`Outbound::Redraw`] with the current card. If the action changes later, the
+    /// change adds another message to the outbox.
     async fn draw(&self, claimed: &mut Claimed) -> Result<(), Sent> {
         let Outbound::Redraw { action } = &claimed.outgoing.body else { return Ok(()) };
         match self.0.store.action(&claimed.thread, action).await {
@@ -282,7 +290,7 @@ impl Sender {
         }
     }
 
-    /// Draws the older cards again that the card just posted has replaced, since they can lead to it from now on.
+    /// Redraws the cards that were replaced by the one just posted, since they can now link to it.
     async fn link_older_cards(&self, newer: &Claimed) {
         let filter = ActionFilter {
             thread: Some(newer.thread.clone()),
@@ -301,12 +309,12 @@ impl Sender {
         {
             tracing::warn!(
                 error = countersign_core::cause::chain(&error),
-                "An older card does not lead to the one that took its place"
+                "An older card has no link to the one that replaced it"
             );
         }
     }
 
-    /// Returns the clearance for the message: if Slack would take it now.
+    /// Returns the time at which Slack's rate limits allow the message.
     fn clearance(&self, claimed: &Claimed) -> Clearance {
         let (Some(pacing), Some(method)) = (&self.0.pacing, method(claimed)) else { return Clearance::Go };
         let message = claimed.posted.as_ref().map(|posted| &posted.ts);
@@ -315,7 +323,7 @@ impl Sender {
     }
 }
 
-/// Returns the Slack method that sends the message; `None` if it needs none.
+/// Returns the Slack method that sends the message; `None` if there is none.
 fn method(claimed: &Claimed) -> Option<Method> {
     match (&claimed.outgoing.body, &claimed.posted) {
         (Outbound::Elsewhere { .. }, _) => None,
@@ -334,8 +342,12 @@ pub(super) mod tests {
 
     use super::*;
 
-    /// Returns a sender to which Slack does not answer.
-    pub(crate) fn alone(store: Arc<dyn Store>, clock: Arc<dyn Clock>, channels: Vec<Arc<dyn Channel>>) -> Sender {
+    /// Returns a sender whose Slack does not answer.
+    pub(crate) fn sender_without_slack(
+        store: Arc<dyn Store>,
+        clock: Arc<dyn Clock>,
+        channels: Vec<Arc<dyn Channel>>,
+    ) -> Sender {
         let (token, timeout) = (SecretString::from("xoxb-1"), Duration::from_secs(10));
         let slack = SlackClient::new("http://127.0.0.1:9/api", &token, timeout).unwrap();
         Sender::new(SenderDeps {

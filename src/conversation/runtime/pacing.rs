@@ -1,15 +1,16 @@
-//! Keeps the bot's messages below Slack's limits, so that Slack need not ask it to wait.
+//! Keeps the bot's calls within Slack's rate limits, so that Slack need not reject any.
 //!
-//! Each channel has its own line: a few posts at once, then one a second. Edits and deletions have a line for the whole
-//! workspace, as Slack counts them. A message that comes too early gets a time to come again, and keeps that place;
-//! none waits inside, so a full line holds up no sender and no other channel. Answers and cards may use a line to its
-//! end; progress uses only its first part, gives way to every message that has a place, and goes out at most every 3 s
+//! Posts are limited for each channel: a few at once, then one a second. Edits and deletions are
+//! limited for the whole workspace, as Slack counts them. A message that comes too early gets a
+//! time to try again, which is reserved for it. It does not wait here, so a full window blocks no
+//! sender and no other channel. Replies and cards may use all calls of a window. Progress may use
+//! only some of them, comes after all messages with a reserved time, and is sent at most every 3 s
 //! for each message.
 //!
-//! Where Slack asks to wait all the same, that is obeyed, for that method in that channel.
+//! If Slack still asks to wait, no call of that method is made in that channel until then.
 //!
-//! The design we did not take: to sleep until the message's turn. A sleeping sender keeps a seat and a claim that
-//! others need, and progress that sleeps is out of date when it wakes.
+//! Sleeping until a message may be sent was rejected as a design: a sleeping sender would hold a
+//! seat and a claim that others need, and progress would be out of date afterwards.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -22,13 +23,13 @@ use countersign_core::{
     ids::{ChannelId, MessageTs, ThreadId},
 };
 
-/// The least time between the progress edits of one message.
+/// The minimum time between the progress edits of one message.
 const PROGRESS_EVERY: Duration = Duration::from_secs(3);
 
-/// The time that a place is kept for a message that does not come.
-const RESERVED_FOR: Duration = Duration::from_secs(5);
+/// The time after which a reservation expires if its message was not sent.
+const RESERVATION_TTL: Duration = Duration::from_secs(5);
 
-/// The number of lines above which empty ones are dropped.
+/// The number of windows above which empty ones are removed.
 const MAX_WINDOWS: usize = 1_000;
 
 /// The Slack methods that send messages.
@@ -44,29 +45,29 @@ pub enum Method {
     Upload,
 }
 
-/// A message that is ready to go.
+/// A message that is ready to be sent.
 #[derive(Clone, Copy, Debug)]
 pub struct Candidate<'a> {
     /// The method that sends it.
     pub method: Method,
-    /// The thread of the message: a thread has one message on its way at a time.
+    /// The thread of the message. A thread sends one message at a time.
     pub thread: &'a ThreadId,
-    /// The message that it changes.
+    /// The message that is edited or deleted, if any.
     pub message: Option<&'a MessageTs>,
     /// True if it only shows progress.
     pub progress: bool,
 }
 
-/// The permission for a message to go.
+/// The time at which a message may be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Clearance {
     /// Now.
     Go,
-    /// At this time, and its place is kept.
+    /// At this time, which is reserved for it.
     Wait(Timestamp),
 }
 
-/// A number of calls, and the time they are counted in.
+/// A maximum number of calls within a time.
 #[derive(Clone, Copy, Debug)]
 struct Limit {
     calls: usize,
@@ -77,7 +78,7 @@ struct Limit {
 
 impl Method {
     fn limit(self) -> Limit {
-        // A little more time than Slack says: the calls do not arrive as evenly as they leave.
+        // A little longer than Slack's limits, since calls do not arrive as evenly as they are sent.
         let (calls, within, progress) = match self {
             Self::Post => (5, Duration::from_millis(5_250), 2),
             Self::Update | Self::Delete => (50, Duration::from_secs(63), 30),
@@ -87,30 +88,31 @@ impl Method {
     }
 }
 
-/// The calls that are counted together.
+/// The key of the calls that are counted together.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct WindowKey {
     method: Method,
-    /// The channel; `None`: the whole workspace.
+    /// The channel; `None` for the whole workspace.
     channel: Option<ChannelId>,
 }
 
-/// The times of the latest calls and of the next ones, oldest first.
+/// The times of recent calls and reservations, oldest first. A reservation has the thread that it
+/// is for.
 #[derive(Debug, Default)]
 struct CallWindow {
     times: VecDeque<(Timestamp, Option<ThreadId>)>,
 }
 
 impl CallWindow {
-    /// Drops calls that no longer count, and places that were not taken.
+    /// Removes calls that no longer count, and expired reservations.
     fn drop_expired(&mut self, limit: Limit, now: Timestamp) {
         self.times.retain(|(at, kept)| match kept {
             None => *at + limit.within > now,
-            Some(_) => *at + RESERVED_FOR > now,
+            Some(_) => *at + RESERVATION_TTL > now,
         });
     }
 
-    /// Returns the time of the next call, if `calls` of them may go `within` the time.
+    /// Returns the time of the next free call, if at most `calls` are allowed `within` this time.
     fn free_at(&self, calls: usize, within: Duration, now: Timestamp) -> Timestamp {
         match self.times.len().checked_sub(calls) {
             Some(at) => (self.times[at].0 + within).max(now),
@@ -137,7 +139,7 @@ impl CallWindow {
                 return Clearance::Wait(at);
             }
             self.times[place] = (now, None);
-            self.times.make_contiguous().sort_by_key(|(at, _)| *at); // it came late
+            self.times.make_contiguous().sort_by_key(|(at, _)| *at); // it was sent later than its reservation
             return Clearance::Go;
         }
         let at = self.free_at(limit.calls, limit.within, now);
@@ -150,7 +152,8 @@ impl CallWindow {
     }
 }
 
-/// All lines of one workspace. Each process has its own; Slack has the last word.
+/// The rate limits of one workspace, as counted by this process. Other processes count separately,
+/// so Slack may still reject a call.
 #[derive(Debug, Default)]
 pub struct Pacing {
     inner: Mutex<Inner>,
@@ -159,14 +162,14 @@ pub struct Pacing {
 #[derive(Debug, Default)]
 struct Inner {
     windows: HashMap<WindowKey, CallWindow>,
-    /// The times until which Slack asked to wait.
+    /// The times until which Slack has asked to wait.
     rate_limited_until: HashMap<(Method, ChannelId), Timestamp>,
-    /// The times of each message's last progress.
+    /// The time of each message's last progress edit.
     progress: HashMap<(ChannelId, MessageTs), Timestamp>,
 }
 
 impl Pacing {
-    /// Returns whether a message may go. If it may, it is counted.
+    /// Returns the time at which a message may be sent. If that is now, the call is counted.
     pub fn request(&self, candidate: &Candidate<'_>, now: Timestamp) -> Clearance {
         let mut inner = self.inner.lock().expect("no holder panics");
         let channel = &candidate.thread.channel;
@@ -202,7 +205,7 @@ impl Pacing {
 }
 
 impl Inner {
-    /// Returns the time when the message may show progress again; `None` if now.
+    /// Returns the time when the message may show progress again; `None` if it may now.
     fn progress_again_at(&mut self, candidate: &Candidate<'_>, now: Timestamp) -> Option<Timestamp> {
         if !candidate.progress {
             return None;
@@ -236,7 +239,7 @@ mod tests {
         assert!(turns[..5].iter().all(|clearance| *clearance == Clearance::Go), "{turns:?}");
         assert!(turns[5..10].iter().all(|clearance| *clearance == Clearance::Wait(at(5_250))), "{turns:?}");
         assert!(turns[10..].iter().all(|clearance| *clearance == Clearance::Wait(at(10_500))), "{turns:?}");
-        assert_eq!(pacing.request(&post(&thread("C2", 0)), at(0)), Clearance::Go, "another channel has its own line");
+        assert_eq!(pacing.request(&post(&thread("C2", 0)), at(0)), Clearance::Go, "another channel has its own limit");
     }
 
     #[test]
@@ -263,20 +266,20 @@ mod tests {
     }
 
     #[test]
-    fn a_place_is_kept_for_the_thread_that_has_it() {
+    fn a_time_is_reserved_for_its_thread() {
         let pacing = Pacing::default();
         for n in 0..5 {
             pacing.request(&post(&thread("C1", n)), at(0));
         }
         let (first, second) = (thread("C1", 5), thread("C1", 6));
-        let Clearance::Wait(due) = pacing.request(&post(&first), at(100)) else { panic!("the line is full") };
+        let Clearance::Wait(due) = pacing.request(&post(&first), at(100)) else { panic!("the window is full") };
         assert_eq!(pacing.request(&post(&first), at(200)), Clearance::Wait(due), "asked again too early");
         (0..4).for_each(|_| assert!(pacing.request(&post(&second), at(300)) != Clearance::Go));
         assert_eq!(pacing.request(&post(&first), due), Clearance::Go);
     }
 
     #[test]
-    fn progress_gives_way_and_is_rare() {
+    fn progress_comes_last_and_is_rare() {
         let pacing = Pacing::default();
         let (busy, other) = (thread("C1", 1), thread("C1", 2));
         let message = MessageTs::from("9.0");
@@ -284,7 +287,7 @@ mod tests {
         assert_eq!(pacing.request(&edit, at(0)), Clearance::Go);
         assert_eq!(pacing.request(&edit, at(1_000)), Clearance::Wait(at(3_000)));
         let outcome = Candidate { progress: false, ..edit };
-        assert_eq!(pacing.request(&outcome, at(1_100)), Clearance::Go, "what is no progress does not wait for it");
+        assert_eq!(pacing.request(&outcome, at(1_100)), Clearance::Go, "other messages do not wait for progress");
         assert_eq!(pacing.request(&edit, at(3_000)), Clearance::Go);
 
         let status = Candidate { method: Method::Post, thread: &busy, message: None, progress: true };
@@ -295,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn slack_is_obeyed_for_that_method_in_that_channel() {
+    fn a_rate_limit_applies_to_its_method_and_channel() {
         let pacing = Pacing::default();
         let here = thread("C1", 1);
         pacing.on_rate_limit(Method::Post, &"C1".into(), at(7_000));
@@ -309,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_that_nobody_takes_is_given_up() {
+    fn an_unused_reservation_expires() {
         let pacing = Pacing::default();
         for n in 0..10 {
             pacing.request(&post(&thread("C1", n)), at(0));

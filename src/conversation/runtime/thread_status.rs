@@ -1,8 +1,10 @@
-//! Slack's own signs of work in a thread: the thread status, and for agent apps the status of the session.
+//! Shows work in progress with Slack's own means: the thread status, and for agent apps also the
+//! status of the session.
 //!
-//! Both are extras. Where the workspace has no thread status, an edited message says the same ([`super::outbox`]);
-//! where it does, Slack clears it when a message is posted, and after two minutes, before which the engine sets it
-//! again. Nothing here is worth a retry: a status that fails now is out of date later.
+//! Both are optional. In a workspace without the thread status, an edited message shows the same
+//! ([`super::outbox`]). Slack clears the thread status when a message is posted, and after two
+//! minutes, before which the engine sets it again. No call here is retried, since the status would
+//! be out of date.
 
 use std::{
     collections::{HashMap, hash_map::Entry},
@@ -17,18 +19,19 @@ use countersign_core::{ids::ThreadId, reply::CardState};
 use countersign_graph::store::Outbound;
 use countersign_slack::{agent::SessionStatus, client::SlackClient, client_error::Error};
 
-/// The display of work in progress, where Slack has a place for it.
+/// The display of work in progress, as far as Slack supports it.
 #[derive(Clone)]
 pub struct ThreadStatus(Arc<Inner>);
 
 struct Inner {
     slack: SlackClient,
-    /// True if the thread status is used; off for good once Slack has said that there is none.
+    /// True if the thread status is used. It is set to false for good when Slack answers that there
+    /// is none.
     native: AtomicBool,
-    /// True if there are sessions, and with them Slack's Stop button; off for good once Slack has said that there are
-    /// none.
+    /// True if sessions, with Slack's Stop button, are used. It is set to false for good when Slack
+    /// answers that there are none.
     agent: AtomicBool,
-    /// Threads with a status that was not seen to vanish.
+    /// The threads with a status that is not known to be cleared.
     shown: Mutex<HashMap<ThreadId, ShownStatus>>,
 }
 
@@ -36,10 +39,10 @@ struct Inner {
 struct ShownStatus {
     /// The session's status once the thread status is gone.
     after: SessionStatus,
-    /// True while the call that sets it is running.
-    on_its_way: bool,
-    /// True if the work has ended: the status is cleared as soon as that call returns.
-    over: bool,
+    /// True while the call that sets the status is running.
+    is_being_set: bool,
+    /// True if the work has ended. The status is then cleared as soon as that call returns.
+    ended: bool,
 }
 
 impl fmt::Debug for ThreadStatus {
@@ -52,44 +55,44 @@ impl fmt::Debug for ThreadStatus {
 }
 
 impl ThreadStatus {
-    /// Creates the display in this workspace: with the thread status if `native`, with sessions if the app is an
-    /// `agent`.
+    /// Creates the display for a workspace, with the thread status if `native` is true, and with
+    /// sessions if the app is an `agent`.
     pub fn new(slack: SlackClient, native: bool, agent: bool) -> Self {
         let (native, agent) = (AtomicBool::new(native), AtomicBool::new(agent));
         Self(Arc::new(Inner { slack, native, agent, shown: Mutex::default() }))
     }
 
-    /// Returns true if Slack shows a Stop button of its own in a thread with work in progress.
+    /// Returns true if Slack shows its own Stop button in a thread with work in progress.
     pub fn has_stop(&self) -> bool {
         self.0.agent.load(Ordering::Relaxed)
     }
 
-    /// Shows the status. `false`: there is none, and a message has to say it.
+    /// Shows the status. Returns false if there is none, so that a message has to show it.
     pub async fn show(&self, thread: &ThreadId, text: &str) -> bool {
         self.set_session(thread, SessionStatus::Processing).await;
         if !self.0.native.load(Ordering::Relaxed) {
             return false;
         }
-        let new = || ShownStatus { after: SessionStatus::Active, on_its_way: true, over: false };
-        self.shown().entry(thread.clone()).and_modify(|shown| shown.on_its_way = true).or_insert_with(new);
+        let new = || ShownStatus { after: SessionStatus::Active, is_being_set: true, ended: false };
+        self.shown().entry(thread.clone()).and_modify(|shown| shown.is_being_set = true).or_insert_with(new);
         let answer = self.0.slack.set_thread_status(&thread.channel, &thread.root, &as_predicate(text)).await;
-        let over = self.shown().get_mut(thread).is_some_and(|shown| {
-            shown.on_its_way = false;
-            shown.over
+        let ended = self.shown().get_mut(thread).is_some_and(|shown| {
+            shown.is_being_set = false;
+            shown.ended
         });
-        if over {
+        if ended {
             self.on_work_ended(thread).await;
         }
         match answer {
             Ok(()) => true,
-            // Only the next try may help, and by then there is something else to show.
+            // No retry: by then there would be another status to show.
             Err(error) if error.is_temporary() => true,
             Err(error) => {
                 self.shown().remove(thread);
                 if !matches!(error, Error::Gone { .. }) {
                     tracing::info!(
                         error = countersign_core::cause::chain(&error),
-                        "This workspace has no status under threads; a message says it instead"
+                        "This workspace has no thread status; a message shows it instead"
                     );
                     self.0.native.store(false, Ordering::Relaxed);
                 }
@@ -98,10 +101,11 @@ impl ThreadStatus {
         }
     }
 
-    /// Notes that a message was sent: the status is gone, and the session has another one.
+    /// Updates the status after a message was sent: Slack has cleared the thread status, and the
+    /// session gets another one.
     pub async fn on_sent(&self, thread: &ThreadId, body: &Outbound) {
         let status = match body {
-            // Nothing was, or not in the thread; a card that is drawn again is sent as a card.
+            // These are not messages in the thread; a redrawn card is sent as a card.
             Outbound::Status { .. }
             | Outbound::Direct { .. }
             | Outbound::Redraw { .. }
@@ -121,12 +125,12 @@ impl ThreadStatus {
         self.set_session(thread, status).await;
     }
 
-    /// Notes that the work has ended, and clears the status if no message did.
+    /// Clears the status after the work has ended, unless a message did.
     pub async fn on_work_ended(&self, thread: &ThreadId) {
         let status = match self.shown().entry(thread.clone()) {
             Entry::Vacant(_) => return,
-            Entry::Occupied(mut shown) if shown.get().on_its_way => {
-                shown.get_mut().over = true;
+            Entry::Occupied(mut shown) if shown.get().is_being_set => {
+                shown.get_mut().ended = true;
                 return;
             }
             Entry::Occupied(shown) => shown.remove().after,
@@ -134,7 +138,7 @@ impl ThreadStatus {
         if let Err(error) = self.0.slack.set_thread_status(&thread.channel, &thread.root, "").await {
             tracing::debug!(
                 error = countersign_core::cause::chain(&error),
-                "A status under a thread was not taken away; it vanishes by itself"
+                "A thread status was not cleared; it expires"
             );
         }
         self.set_session(thread, status).await;
@@ -167,7 +171,8 @@ impl ThreadStatus {
     }
 }
 
-/// Turns a text into a predicate, since Slack puts the app's name in front: “Looking…” becomes “is looking…”.
+/// Turns a text into a predicate, since Slack puts the app's name before it: “Looking…” becomes “is
+/// looking…”.
 fn as_predicate(text: &str) -> String {
     let first = text.split_whitespace().next().unwrap_or_default();
     let mut letters = text.chars();
@@ -185,7 +190,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_line_goes_on_after_the_name() {
+    fn a_status_is_a_predicate() {
         assert_eq!(as_predicate("Looking up experiments…"), "is looking up experiments…");
         assert_eq!(as_predicate("Working…"), "is working…");
         assert_eq!(as_predicate("No answer yet."), "is working: No answer yet.");

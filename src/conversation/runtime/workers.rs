@@ -302,7 +302,7 @@ mod tests {
     use tokio::{sync::Notify, time::timeout};
 
     use super::*;
-    use crate::runtime::outbox::tests::alone;
+    use crate::runtime::outbox::tests::sender_without_slack;
     use countersign_core::{
         clock::{ManualClock, Timestamp},
         ids::CommitId,
@@ -371,7 +371,7 @@ mod tests {
         Workers::new(WorkersDeps {
             store: store.clone(),
             engines,
-            sender: alone(store.clone(), clock.clone(), Vec::new()),
+            sender: sender_without_slack(store.clone(), clock.clone(), Vec::new()),
             clock,
             name: WorkerId::new("w"),
             lease: LEASE,

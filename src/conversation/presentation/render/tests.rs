@@ -1,4 +1,4 @@
-//! Drawn messages by example, and checks that no text breaks them.
+//! Examples of drawn messages, and checks that no text can break a message.
 
 use std::collections::HashSet;
 
@@ -50,8 +50,8 @@ fn open() -> CardState {
     }
 }
 
-/// Returns a message as a person would copy it from the screen.
-fn read_aloud(message: &Message) -> String {
+/// Returns a message as a person would read it on the screen.
+fn as_shown(message: &Message) -> String {
     let lines = message.blocks.iter().map(|block| match block["type"].as_str().unwrap() {
         "section" if block["fields"].is_array() => {
             let fields = block["fields"].as_array().unwrap().iter();
@@ -94,10 +94,10 @@ fn cell(cell: &Value) -> String {
 }
 
 #[test]
-fn an_open_card_asks_and_says_who_may_answer() {
+fn an_open_card_says_who_may_decide() {
     let message = card(&start_math_hints(), &open());
     check(&message);
-    assert_snapshot!(read_aloud(&message), @"
+    assert_snapshot!(as_shown(&message), @"
     text: Start “Math Hints”? Asked by <@U0ANA>.
     *Start “Math Hints”?*
     *Status*  inactive → *enrolling*
@@ -110,7 +110,7 @@ fn an_open_card_asks_and_says_who_may_answer() {
 }
 
 #[test]
-fn an_irreversible_card_is_red_and_asks_once_more() {
+fn an_irreversible_card_is_red_and_asks_for_confirmation() {
     let mut delete = start_math_hints();
     delete.irreversible = true;
     let mut state = open();
@@ -120,7 +120,7 @@ fn an_irreversible_card_is_red_and_asks_once_more() {
     }
     let message = card(&delete, &state);
     check(&message);
-    assert_snapshot!(read_aloud(&message).lines().rev().take(3).collect::<Vec<_>>().join("\n"), @"
+    assert_snapshot!(as_shown(&message).lines().rev().take(3).collect::<Vec<_>>().join("\n"), @"
     [Start experiment approve=0800000000000000000000000000000007 danger asks: Start “Math Hints”?] [Don't start reject=0800000000000000000000000000000007] [Edit… edit=0800000000000000000000000000000007] [Show all show_all=0800000000000000000000000000000007]
     (Asked by <@U0ANA> · anyone in this channel may decide · until <!date^1767225600^{date_short_pretty} {time}|2026-01-01 00:00 UTC> · digest `1a2b3c4d`)
     1 of 2: approved by <@U0BO>.
@@ -132,7 +132,7 @@ fn a_decided_card_has_no_buttons() {
     let running = CardState::Running { by: vec!["U0BO".into()], at: Timestamp(1_767_225_600_000), meter: None };
     let message = card(&start_math_hints(), &running);
     check(&message);
-    assert_snapshot!(read_aloud(&message), @"
+    assert_snapshot!(as_shown(&message), @"
     text: Start “Math Hints”? Approved by <@U0BO> · <!date^1767225600^{date_short_pretty} {time}|2026-01-01 00:00 UTC> · running…
     *Start “Math Hints”?*
     *Status*  inactive → *enrolling*
@@ -144,7 +144,7 @@ fn a_decided_card_has_no_buttons() {
 }
 
 #[test]
-fn a_closed_card_is_the_record() {
+fn a_closed_card_shows_decision_and_outcome() {
     let closed = CardState::Closed {
         decision: Text::new().plain("Approved by ").person("U0BO".into()),
         outcome: Some("✅ Started “Math Hints”.".into()),
@@ -157,7 +157,7 @@ fn a_closed_card_is_the_record() {
     };
     let message = card(&start_math_hints(), &closed);
     check(&message);
-    assert_snapshot!(read_aloud(&message), @"
+    assert_snapshot!(as_shown(&message), @"
     text: Start “Math Hints”? Approved by <@U0BO> ✅ Started “Math Hints”.
     *Start “Math Hints”?*
     *Status*  inactive → *enrolling*
@@ -172,7 +172,7 @@ fn a_closed_card_is_the_record() {
 }
 
 #[test]
-fn that_it_is_done_is_asked_twice() {
+fn mark_as_done_asks_for_confirmation() {
     let closed = CardState::Closed {
         decision: "Approved".into(),
         outcome: None,
@@ -191,7 +191,7 @@ fn that_it_is_done_is_asked_twice() {
 }
 
 #[test]
-fn a_card_that_another_one_took_the_place_of_is_short() {
+fn a_superseded_card_is_short() {
     let replaced = CardState::Closed {
         decision: Text::new().plain("Edited by ").person("U0BO".into()),
         outcome: None,
@@ -204,7 +204,7 @@ fn a_card_that_another_one_took_the_place_of_is_short() {
     };
     let message = card(&start_math_hints(), &replaced);
     check(&message);
-    assert_snapshot!(read_aloud(&message), @"
+    assert_snapshot!(as_shown(&message), @"
     text: Start “Math Hints”? Edited by <@U0BO>
     *Start “Math Hints”?*
     Edited by <@U0BO>
@@ -234,11 +234,11 @@ fn a_card_that_is_too_long_says_what_is_missing() {
     let message = card(&long, &open());
     check(&message);
     assert!(
-        read_aloud(&message).contains("⚠️ Not everything fits here. The rest is behind *Show all*."),
+        as_shown(&message).contains("⚠️ Not everything fits here. The rest is behind *Show all*."),
         "{}",
-        read_aloud(&message)
+        as_shown(&message)
     );
-    assert!(read_aloud(&message).contains("[Start experiment"));
+    assert!(as_shown(&message).contains("[Start experiment"));
 }
 
 #[test]
@@ -259,7 +259,7 @@ fn a_reply_draws_each_part() {
         .choice("Stop", "stop");
     let message = reply(&answer);
     check(&message);
-    assert_snapshot!(read_aloud(&message), @r#"
+    assert_snapshot!(as_shown(&message), @r#"
     text: Experiments
     Two in assign-prog, asked by <@U0ANA>
     Name | Status
@@ -290,12 +290,12 @@ fn a_reply_draws_each_part() {
 }
 
 #[test]
-fn a_long_table_says_how_much_is_missing_and_goes_on() {
+fn a_long_table_says_how_many_rows_are_missing() {
     let rows: Vec<Vec<Text>> = (0..150).map(|n| vec![format!("row {n}").into()]).collect();
     let answer = Reply::default().and(Part::Table { columns: vec!["Row".into()], rows }).hint("Ask for one.");
     let message = reply(&answer);
     check(&message);
-    let shown = read_aloud(&message);
+    let shown = as_shown(&message);
     assert_snapshot!(shown.lines().rev().take(3).collect::<Vec<_>>().join("\n"), @"
     (Ask for one.)
     (… and 51 more)
@@ -304,10 +304,10 @@ fn a_long_table_says_how_much_is_missing_and_goes_on() {
 }
 
 #[test]
-fn half_of_what_is_said_is_not_said() {
+fn a_choice_with_a_long_text_has_no_button() {
     let message = reply(&Reply::text("Which?").choice("Long", "x".repeat(2001)).choice("Short", "short"));
     check(&message);
-    assert_snapshot!(read_aloud(&message), @"
+    assert_snapshot!(as_shown(&message), @"
     text: Which?
     Which?
     (… and 1 more)
@@ -317,11 +317,11 @@ fn half_of_what_is_said_is_not_said() {
 
 #[test]
 fn the_status_line_is_small_and_in_italics() {
-    assert_snapshot!(read_aloud(&status("Looking up experiments…")), @"
+    assert_snapshot!(as_shown(&status("Looking up experiments…")), @"
     text: Looking up experiments…
     (_Looking up experiments…_)
     ");
-    assert_snapshot!(read_aloud(&status(" ")), @"
+    assert_snapshot!(as_shown(&status(" ")), @"
     text: Working…
     (_Working…_)
     ");
@@ -333,7 +333,8 @@ fn a_reply_without_words_is_still_a_message() {
     check(&reply(&Reply::markdown("\u{0}")));
 }
 
-/// Fails unless Slack would take the message, and it mentions nobody and has no links but the given ones.
+/// Fails unless Slack would accept the message, and it mentions nobody and has only the given
+/// links.
 fn check(message: &Message) {
     assert!((1..=4000).contains(&length(&message.text)), "text of {}", length(&message.text));
     check_mrkdwn(&message.text);
@@ -414,7 +415,7 @@ fn check_text(object: &Value, limit: usize) {
     }
 }
 
-/// Fails unless every `<` opens a token of ours.
+/// Fails unless every `<` starts a token that the bot wrote.
 fn check_mrkdwn(text: &str) {
     for (at, _) in text.match_indices('<') {
         let token = &text[at..];

@@ -1,4 +1,4 @@
-//! The channels that messages go out by, by name. Slack is always there.
+//! The channels that send messages. Slack is always available.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -11,21 +11,22 @@ use countersign_graph::store::{Claimed, Outbound, Sent};
 
 use super::{Claim, Sender, refused::MAX_WAIT};
 
-/// The name of the channel that is Slack.
+/// The name of the Slack channel.
 pub const SLACK: &str = "slack";
 
-/// A channel that messages go out by.
+/// A channel that sends messages.
 #[async_trait]
 pub trait Channel: Send + Sync {
-    /// Returns the channel's name: that of [`Outbound::Elsewhere`].
+    /// Returns the channel's name, as used in [`Outbound::Elsewhere`].
     fn name(&self) -> &str;
 
-    /// Delivers a claimed message, once. Where an earlier attempt may have arrived ([`Claimed::attempts`]), it is
-    /// searched for by its nonce before it is sent again; right before the call, [`Claim::is_ours`] is asked.
+    /// Delivers a claimed message exactly once. If an earlier attempt may have succeeded
+    /// ([`Claimed::attempts`]), implementations must search for the message by its nonce before
+    /// they send it again. Right before the call they must check [`Claim::is_ours`].
     async fn deliver(&self, claim: &Claim) -> Sent;
 }
 
-/// The channel that is Slack.
+/// The Slack channel.
 #[async_trait]
 impl Channel for Sender {
     fn name(&self) -> &str {
@@ -37,11 +38,11 @@ impl Channel for Sender {
     }
 }
 
-/// The channels other than Slack, and the names of missing ones.
+/// The channels other than Slack.
 #[derive(Default)]
 pub(super) struct Channels {
     others: BTreeMap<String, Arc<dyn Channel>>,
-    /// Names of channels that this program does not have, each reported once.
+    /// The names of requested channels that this program does not have. Each is reported once.
     unknown: Mutex<BTreeSet<String>>,
 }
 
@@ -52,7 +53,7 @@ impl fmt::Debug for Channels {
 }
 
 impl Channels {
-    /// Holds these channels, in addition to Slack.
+    /// Creates the set of these channels, in addition to Slack.
     pub(super) fn new(others: Vec<Arc<dyn Channel>>) -> Self {
         let others = others.into_iter().map(|channel| (channel.name().to_owned(), channel)).collect();
         Self { others, unknown: Mutex::default() }
@@ -60,8 +61,8 @@ impl Channels {
 }
 
 impl Sender {
-    /// Sends a message by its channel. One whose channel this program does not have is kept for a program that has it,
-    /// and holds up nothing else.
+    /// Sends a message by its channel. If this program does not have that channel, the message is
+    /// kept for one that has it, and delays no other messages.
     pub(super) async fn send_by_channel(&self, claim: &Claim) -> Sent {
         let Outbound::Elsewhere { channel, .. } = &claim.message.outgoing.body else {
             return self.deliver(claim).await;
@@ -72,7 +73,7 @@ impl Sender {
         }
     }
 
-    /// Puts a message back, and reports it, once for each channel.
+    /// Postpones a message, and logs an error once for each channel.
     fn postpone_for_unknown_channel(&self, claimed: &Claimed, channel: &str) -> Sent {
         metrics::counter!("countersign_messages_for_other_channels_total").increment(1);
         let mut unknown = self.0.channels.unknown.lock().unwrap_or_else(PoisonError::into_inner);
@@ -90,7 +91,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::runtime::outbox::tests::alone;
+    use crate::runtime::outbox::tests::sender_without_slack;
     use countersign_core::{
         clock::{Clock, ManualClock, Timestamp},
         ids::{CommitId, Nonce, ThreadId},
@@ -98,11 +99,11 @@ mod tests {
     use countersign_graph::store::{Changes, Outgoing, Store, Waiting};
     use countersign_store::sqlite::SqliteStore;
 
-    /// A channel that keeps its messages.
-    struct Pigeons(&'static str, Mutex<Vec<Value>>);
+    /// A channel that records its messages.
+    struct RecordingChannel(&'static str, Mutex<Vec<Value>>);
 
     #[async_trait]
-    impl Channel for Pigeons {
+    impl Channel for RecordingChannel {
         fn name(&self) -> &str {
             self.0
         }
@@ -129,20 +130,20 @@ mod tests {
         let mut changes = Changes::new(CommitId::fresh(), thread.clone());
         changes.outbox = vec![message("air", "one"), message("road", "two"), message("air", "three")];
         store.apply(&changes).await.unwrap();
-        let pigeons = |name| Arc::new(Pigeons(name, Mutex::default()));
-        let got = |pigeons: &Pigeons| pigeons.1.lock().unwrap().clone();
+        let channel_named = |name| Arc::new(RecordingChannel(name, Mutex::default()));
+        let got = |channel: &RecordingChannel| channel.1.lock().unwrap().clone();
 
-        let (road, air) = (pigeons("road"), pigeons("air"));
-        alone(store.clone(), shared.clone(), vec![road.clone()]).send_all(&thread).await;
-        assert_eq!(got(&road), [json!("two")], "what cannot be sent holds up nothing else");
+        let (road, air) = (channel_named("road"), channel_named("air"));
+        sender_without_slack(store.clone(), shared.clone(), vec![road.clone()]).send_all(&thread).await;
+        assert_eq!(got(&road), [json!("two")], "a message that cannot be sent delays no others");
         clock.advance(Duration::from_secs(3600));
-        alone(store.clone(), shared.clone(), Vec::new()).send_all(&thread).await;
+        sender_without_slack(store.clone(), shared.clone(), Vec::new()).send_all(&thread).await;
         let late = store.waiting(Waiting::late_before(clock.now()), 10).await.unwrap();
-        assert_eq!(late.len(), 2, "it is kept, and `check` tells of it");
+        assert_eq!(late.len(), 2, "they are kept, and `check` reports them");
         assert!(store.dead_letters(10).await.unwrap().is_empty());
 
         clock.advance(MAX_WAIT);
-        alone(store.clone(), shared, vec![road.clone(), air.clone()]).send_all(&thread).await;
+        sender_without_slack(store.clone(), shared, vec![road.clone(), air.clone()]).send_all(&thread).await;
         assert_eq!(got(&air), [json!("one"), json!("three")], "in order");
         assert_eq!(got(&road).len(), 1, "and nothing twice");
         assert_eq!(store.backlog().await.unwrap().outbox, 0);

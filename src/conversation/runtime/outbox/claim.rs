@@ -1,4 +1,4 @@
-//! A claim, and the time for which its holder may rely on it.
+//! The claim on an outgoing message, and the time for which its holder may rely on it.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use countersign_core::clock::{Clock, Timestamp};
 use countersign_graph::store::{Claimed, Store};
 use tokio::time::Instant;
 
-/// A claimed message, with the time in which it may be sent.
+/// A claimed message, with the time until which it may be sent.
 #[derive(Debug)]
 pub struct Claim {
     /// The message.
@@ -15,7 +15,8 @@ pub struct Claim {
 }
 
 impl Claim {
-    /// Returns true if the claim still holds, to be asked right before a call. For progress only the time is checked.
+    /// Returns true if the claim is still valid. This must be checked right before a call. For
+    /// progress only the time is checked.
     pub async fn is_ours(&self, store: &dyn Store, clock: &dyn Clock) -> bool {
         self.term.holds(clock)
             && (self.message.outgoing.progress || store.holds_outbox(&self.message).await.unwrap_or(false))
@@ -23,7 +24,8 @@ impl Claim {
     }
 }
 
-/// The time of a claim, by two clocks: one goes on while the machine sleeps, the other is never set.
+/// The end of a claim on two clocks: the wall clock continues while the machine sleeps, and the
+/// monotonic clock is never set.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ClaimTerm {
     wall: Timestamp,
@@ -31,12 +33,12 @@ pub(super) struct ClaimTerm {
 }
 
 impl ClaimTerm {
-    /// Returns a term from now on for `ttl`.
+    /// Returns a term that starts now and lasts for `ttl`.
     pub(super) fn of(ttl: Duration, clock: &dyn Clock) -> Self {
         Self { wall: clock.now() + ttl, monotonic: Instant::now() + ttl }
     }
 
-    /// Returns true if neither clock has passed its end.
+    /// Returns true if the term has ended on neither clock.
     pub(super) fn holds(&self, clock: &dyn Clock) -> bool {
         clock.now() < self.wall && Instant::now() < self.monotonic
     }
@@ -55,7 +57,7 @@ mod tests {
         clock.advance(Duration::from_secs(29));
         assert!(slept.holds(&clock));
         tokio::time::advance(Duration::from_secs(30)).await;
-        assert!(!stalled.holds(&clock), "the process stood still");
+        assert!(!stalled.holds(&clock), "the process was suspended");
         let other = ClaimTerm::of(ttl, &clock);
         clock.advance(Duration::from_secs(30));
         assert!(!other.holds(&clock), "the machine slept");

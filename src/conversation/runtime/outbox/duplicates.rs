@@ -1,9 +1,11 @@
-//! Messages that were posted twice: an attempt without an answer arrived late, or a process stood still for longer than
-//! its claim between its last check and its call.
+//! Removes messages that were posted twice. This happens if an attempt without an answer arrived
+//! late, or if a process was suspended between its last check and its call until its claim had
+//! expired.
 //!
-//! A process that posts a message that was tried before, or finds that the claim was over, sets a timer. When it is
-//! due, the thread is searched for messages with the same nonce, and all but one are deleted. A second look some
-//! minutes later finds messages that arrived even later. None of this happens on the usual path.
+//! A process sets a timer when it posts a message that was tried before, or finds that its claim
+//! has expired. When the timer is due, the thread is searched for messages with the same nonce, and
+//! all but one are deleted. A second search some minutes later finds messages that arrived even
+//! later. Usually none of this is necessary.
 
 use std::time::Duration;
 
@@ -18,10 +20,10 @@ use serde::{Deserialize, Serialize};
 use super::{Sender, attempt::earliest_attempt};
 use crate::runtime::interaction::Interaction;
 
-/// The waits before each search for a twin.
+/// The delay before each search for duplicates.
 const SEARCH_DELAYS: [Duration; 2] = [Duration::from_secs(20), Duration::from_secs(300)];
 
-/// The number of a thread's actions that are searched for the one of a card.
+/// The maximum number of a thread's actions that are searched for the one of a card.
 const MAX_ACTIONS: usize = 50;
 
 /// A message that may have been posted twice.
@@ -29,9 +31,9 @@ const MAX_ACTIONS: usize = 50;
 pub struct PossibleDuplicate {
     /// The thread of the message.
     pub thread: ThreadId,
-    /// The conversation it is in.
+    /// The conversation that contains the message.
     pub channel: ChannelId,
-    /// The thread in that conversation; none in direct messages.
+    /// The thread in that conversation; `None` in direct messages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub root: Option<MessageTs>,
     /// The slot of the message.
@@ -39,14 +41,14 @@ pub struct PossibleDuplicate {
     pub slot: Option<Slot>,
     /// The nonce that all copies carry.
     pub nonce: Nonce,
-    /// The time of the first try, or before.
+    /// A time before the first attempt.
     pub since: Timestamp,
     /// The number of searches so far.
     pub looks: usize,
 }
 
 impl PossibleDuplicate {
-    /// Returns the timer of the next search, counted from `now`; `None` after the last.
+    /// Returns the timer for the next search, relative to `now`; `None` after the last one.
     fn timer(&self, now: Timestamp) -> Option<TimerChange> {
         let due = now + *SEARCH_DELAYS.get(self.looks)?;
         Some(TimerChange::Set {
@@ -58,7 +60,7 @@ impl PossibleDuplicate {
 }
 
 impl Sender {
-    /// Sets the timer to search for twins of a message.
+    /// Sets a timer to search for duplicates of a message.
     pub(super) async fn schedule_duplicate_search(&self, claimed: &Claimed) {
         let Ok((channel, root)) = self.destination(claimed).await else { return };
         let duplicate = PossibleDuplicate {
@@ -75,15 +77,16 @@ impl Sender {
         if let Err(error) = self.0.store.apply(&changes).await {
             tracing::warn!(
                 error = countersign_core::cause::chain(&error),
-                "A message that may be there twice is not looked for"
+                "Cannot schedule the search for a duplicate message"
             );
         }
     }
 
-    /// Repairs a message sent after its claim was over: it may be there twice, or stand in place of something newer.
+    /// Repairs the effects of sending a message after its claim had expired: the message may be
+    /// posted twice, or may have overwritten a newer one.
     pub(super) async fn repair_after_lost_claim(&self, claimed: &Claimed) {
         metrics::counter!("countersign_sent_after_claim_total").increment(1);
-        tracing::warn!(thread.id = %claimed.thread, "A claim ran out while its message was being sent");
+        tracing::warn!(thread.id = %claimed.thread, "A claim expired while its message was being sent");
         if claimed.posted.is_none() && !matches!(claimed.outgoing.body, Outbound::File { .. } | Outbound::Remove) {
             self.schedule_duplicate_search(claimed).await;
         }
@@ -94,21 +97,21 @@ impl Sender {
             return;
         };
         let mut changes = Changes::new(CommitId::fresh(), claimed.thread.clone());
-        changes.outbox.push(record.redraw_order(self.0.clock.now())); // it may move before this is stored
+        changes.outbox.push(record.redraw_order(self.0.clock.now())); // the action may change before this is stored
         if let Err(error) = self.0.store.apply(&changes).await {
             tracing::warn!(
                 error = countersign_core::cause::chain(&error),
-                "A card that may be out of date is not drawn again"
+                "Cannot redraw a card that may be out of date"
             );
         }
     }
 
-    /// Deletes all but one of the messages that carry a nonce: the one known to be in its slot stays, or else the
-    /// oldest. `seq` is the interaction that this settles.
+    /// Deletes all but one of the messages with a nonce. The one recorded for its slot is kept, or
+    /// else the oldest. `seq` is the interaction that this completes.
     ///
     /// # Errors
     ///
-    /// If the store or Slack does not answer: try again.
+    /// If the store or Slack does not answer. The call can be repeated.
     pub async fn remove_duplicates(&self, duplicate: &PossibleDuplicate, seq: Seq) -> Result<(), Error> {
         let (slack, store) = (&self.0.slack, &self.0.store);
         let PossibleDuplicate { thread, channel, root, slot, nonce, since, looks } = duplicate;
@@ -127,7 +130,7 @@ impl Sender {
             match slack.delete_message(channel, ts).await {
                 Ok(()) => {
                     metrics::counter!("countersign_twins_removed_total").increment(1);
-                    tracing::warn!(thread.id = %thread, "A message was there twice; the other one was taken away");
+                    tracing::warn!(thread.id = %thread, "Deleted the duplicate of a message");
                 }
                 Err(error) if error.is_final() => {}
                 Err(error) => return Err(unavailable(error)),

@@ -1,4 +1,4 @@
-//! The queue of threads whose messages found no free seat.
+//! The queue of threads whose messages wait for a free seat.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -7,10 +7,10 @@ use std::{
 
 use countersign_core::ids::ThreadId;
 
-/// The most threads in the queue. Further ones are found by a sweep.
+/// The maximum number of threads in the queue. Further ones are found by a sweep.
 const MAX_THREADS: usize = 4096;
 
-/// The queue: each thread once, first come, first served.
+/// The queue, which contains each thread at most once, in order of arrival.
 #[derive(Debug, Default)]
 pub(super) struct ThreadQueue(Mutex<Inner>);
 
@@ -22,7 +22,8 @@ struct Inner {
 }
 
 impl ThreadQueue {
-    /// Puts a thread at the end, unless it is queued already; `ended`: the work in it has ended.
+    /// Puts a thread at the end, unless it is queued already. `ended` is true if the work in it has
+    /// ended.
     pub(super) fn push(&self, thread: ThreadId, ended: bool) {
         let mut inner = self.inner();
         if let Some(known) = inner.ended.get_mut(&thread) {
@@ -59,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn each_thread_stands_in_line_once() {
+    fn each_thread_is_queued_once() {
         let queue = ThreadQueue::default();
         queue.push(thread(1), false);
         queue.push(thread(2), false);
@@ -70,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn the_line_has_an_end() {
+    fn the_queue_has_a_maximum_length() {
         let queue = ThreadQueue::default();
         (0..2 * MAX_THREADS).for_each(|n| queue.push(thread(n), false));
         assert_eq!(std::iter::from_fn(|| queue.pop()).count(), MAX_THREADS);

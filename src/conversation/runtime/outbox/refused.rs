@@ -1,9 +1,11 @@
-//! The fate of a message that was not sent: it is tried again, or reported another way and kept.
+//! Handles messages that could not be sent: they are tried again, or kept as undelivered and
+//! reported.
 //!
-//! Only a clear refusal by Slack is final at once. A proxy's page, a redirect or an unknown code may be gone with the
-//! next try. A message that is given up is kept as a dead letter, with a button that sends it again; the people
-//! concerned are told in the thread, and by a direct message where the thread cannot be written to. Messages that are
-//! still tried are reported by [`super::delayed`].
+//! Only an unambiguous refusal by Slack is final immediately. A proxy's error page, a redirect or
+//! an unknown code may be gone at the next attempt. A message that is given up is kept as a dead
+//! letter, and can be sent again by a button. The people concerned are notified in the thread, or
+//! by a direct message if the thread cannot be written to. Messages that are still being tried are
+//! reported by [`super::delayed`].
 
 use std::time::Duration;
 
@@ -22,28 +24,30 @@ use countersign_slack::client_error::Error;
 use super::Sender;
 use crate::record::undelivered::{is_report, kind, slot_of_direct_notice, slot_of_notice};
 
-/// The number of tries while Slack cannot be reached. With the waits below this is more than a day.
+/// The maximum number of attempts while Slack cannot be reached. With the waits below, these last
+/// more than a day.
 const MAX_ATTEMPTS: u32 = 1500;
 
-/// The number of tries of a message that Slack answers with an unknown code. About five minutes.
+/// The maximum number of attempts for a message that Slack answers with an unknown code. These last
+/// about five minutes.
 const MAX_UNCLEAR_ATTEMPTS: u32 = 10;
 
-/// The longest wait between two attempts.
+/// The maximum wait between two attempts.
 pub(super) const MAX_WAIT: Duration = Duration::from_secs(60);
 
-/// A time longer than all attempts with their waits.
+/// An upper bound of the duration of all attempts with their waits.
 pub(super) const MAX_RETRY_TIME: Duration = Duration::from_secs(26 * 3600);
 
-/// The number of a thread's actions that are searched for the one of a card.
+/// The maximum number of a thread's actions that are searched for the one of a card.
 const MAX_ACTIONS: usize = 50;
 
 impl Sender {
-    /// Gives a message up untried, if too many earlier attempts ended without a result.
+    /// Gives a message up without another attempt if too many earlier ones ended without a result.
     pub(super) fn tried_too_often(&self, claimed: &Claimed) -> Option<Sent> {
         (claimed.attempts >= MAX_ATTEMPTS).then(|| self.give_up(claimed, "tried_too_often"))
     }
 
-    /// Returns the next step after a failed attempt: when to try again, if ever.
+    /// Returns the result of a failed attempt: when to try again, if at all.
     pub(super) fn after_failure(&self, claimed: &Claimed, error: &Error) -> Sent {
         let (now, tried) = (self.0.clock.now(), claimed.attempts + 1);
         let wait = || Sent::Retry(next_attempt(now, claimed.attempts));
@@ -52,8 +56,8 @@ impl Sender {
             Error::RateLimited { retry_after } => self.on_rate_limit(claimed, *retry_after),
             _ if self.is_repeatable_report(claimed, error) => Sent::Dropped,
             _ if error.is_final() => self.give_up(claimed, &error.word()),
-            // Of an extra nobody misses anything: it is not worth holding up what matters.
-            Error::Gone { .. } | Error::Refused { .. } if is_extra(&claimed.outgoing.body) => Sent::Dropped,
+            // A status or removal is optional, and not worth delaying other messages.
+            Error::Gone { .. } | Error::Refused { .. } if is_optional(&claimed.outgoing.body) => Sent::Dropped,
             Error::Gone { code } | Error::Refused { code }
                 if tried >= MAX_UNCLEAR_ATTEMPTS && is_about_message(code) =>
             {
@@ -61,29 +65,32 @@ impl Sender {
             }
             _ if tried >= MAX_ATTEMPTS => self.give_up(claimed, &error.word()),
             Error::Auth { .. } => {
-                tracing::error!(error = countersign_core::cause::chain(&error), "Slack does not accept our token");
+                tracing::error!(
+                    error = countersign_core::cause::chain(&error),
+                    "Slack does not accept the bot's token"
+                );
                 Sent::Retry(now + MAX_WAIT)
             }
             _ => {
-                tracing::warn!(thread.id = %claimed.thread, attempts = claimed.attempts, error = countersign_core::cause::chain(&error), "A message was not sent, and is tried again");
+                tracing::warn!(thread.id = %claimed.thread, attempts = claimed.attempts, error = countersign_core::cause::chain(&error), "A message was not sent; it is tried again");
                 wait()
             }
         }
     }
 
-    /// Returns the time of the next try after the store did not return the card to be sent.
+    /// Returns the next attempt after the store did not return the card to be sent.
     pub(super) fn retry_after_store_error(&self, claimed: &Claimed, error: &store::Error) -> Sent {
-        tracing::warn!(thread.id = %claimed.thread, error = countersign_core::cause::chain(&error), "A card cannot be drawn again yet");
+        tracing::warn!(thread.id = %claimed.thread, error = countersign_core::cause::chain(&error), "A card cannot be redrawn yet");
         Sent::Retry(next_attempt(self.0.clock.now(), claimed.attempts))
     }
 
     fn give_up(&self, claimed: &Claimed, reason: &str) -> Sent {
         let body = &claimed.outgoing.body;
-        // Of a message that is gone there is nothing left to change; a missing scope is named once, by the client.
+        // A deleted message cannot be changed any more. The client itself reports a missing scope, once.
         let is_over = (reason == "message_not_found" && claimed.posted.is_some())
             || (reason == "missing_scope" && matches!(body, Outbound::Direct { .. }));
-        if is_extra(body) || is_over || is_report(&claimed.outgoing) {
-            tracing::warn!(thread.id = %claimed.thread, reason, "A message that nobody misses is dropped");
+        if is_optional(body) || is_over || is_report(&claimed.outgoing) {
+            tracing::warn!(thread.id = %claimed.thread, reason, "An optional message is dropped");
             return Sent::Dropped;
         }
         metrics::counter!("countersign_undelivered_total", "kind" => kind(body)).increment(1);
@@ -91,8 +98,9 @@ impl Sender {
         Sent::Failed { reason: reason.to_owned(), at: self.0.clock.now() }
     }
 
-    /// Returns the person who gets a direct message about an undelivered one, and the card that it leads to: the person
-    /// who asked for the card, or else the person the thread last worked for.
+    /// Returns the person who gets a direct message about an undelivered one, and the card that
+    /// this message links to. It is the person who requested the card, or else the person for whom
+    /// the thread last worked.
     async fn person_to_notify(&self, claimed: &Claimed) -> Option<(UserId, Slot)> {
         let thread = &claimed.thread;
         let filter = ActionFilter { thread: Some(thread.clone()), statuses: Vec::new(), limit: MAX_ACTIONS };
@@ -107,9 +115,10 @@ impl Sender {
         Some((by, slot_of_notice(&claimed.outgoing)))
     }
 
-    /// Reports that a message could not be shown: in its thread, and directly to the person who asked for the change if
-    /// the thread cannot be written to. Written before the message is given up, under a name of its own: a repeat is
-    /// the same message.
+    /// Reports that a message could not be shown: in its thread, or directly to the person who
+    /// requested the change if the thread cannot be written to. The report is written before the
+    /// message is given up, in a slot of its own, so that a repeated report updates the same
+    /// message.
     pub(super) async fn report_failure(&self, claimed: &Claimed, reason: &str) {
         let (thread, now) = (&claimed.thread, self.0.clock.now());
         let mut changes = Changes::new(CommitId::fresh(), thread.clone());
@@ -130,7 +139,7 @@ impl Sender {
         {
             tracing::warn!(
                 error = countersign_core::cause::chain(&error),
-                "Nobody is told that a message could not be shown"
+                "Cannot report that a message could not be shown"
             );
         }
     }
@@ -159,17 +168,17 @@ fn failure_report(outgoing: &Outgoing, reason: &str) -> Reply {
         .resend("Send again", outgoing.nonce.as_str())
 }
 
-/// Returns true if an unknown code may be meant for this message: it is Slack's own, or says that the call is too
-/// large. Any other page is from a proxy in between, for every message.
+/// Returns true if an unknown code may refer to this message: it comes from Slack, or means that
+/// the call is too large. Other HTTP errors come from a proxy and concern all messages.
 fn is_about_message(code: &str) -> bool {
     !code.starts_with("http_") || matches!(code, "http_413" | "http_414" | "http_431")
 }
 
-fn is_extra(body: &Outbound) -> bool {
+fn is_optional(body: &Outbound) -> bool {
     matches!(body, Outbound::Status { .. } | Outbound::Remove)
 }
 
-/// Returns the time of the next try: after one second, then twice as long each time.
+/// Returns the time of the next attempt. The wait is one second at first and doubles each time.
 fn next_attempt(now: Timestamp, attempts: u32) -> Timestamp {
     now + Duration::from_secs(1).saturating_mul(1 << attempts.min(6)).min(MAX_WAIT)
 }

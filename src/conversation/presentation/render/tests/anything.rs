@@ -1,4 +1,4 @@
-//! Property tests: no text breaks a drawn message.
+//! Property tests: no text can break a message.
 
 use proptest::prelude::*;
 
