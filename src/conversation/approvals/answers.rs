@@ -1,4 +1,5 @@
-//! Answers to questions in the middle of a change, from the buttons on its card and from its form.
+//! Handles answers to questions in the middle of a change, which are given by the buttons of its
+//! card and by a form.
 
 use countersign_core::{
     ids::{ApprovalId, UserId},
@@ -25,24 +26,25 @@ use crate::presentation::modals::{
 /// The title of the form.
 const TITLE: &str = "Answer";
 
-/// Returns the wait of a change that has an open question.
-fn waits(record: &ActionRecord) -> Option<&Wait> {
+/// Returns the wait of a change if it has an open question.
+fn open_wait(record: &ActionRecord) -> Option<&Wait> {
     record.waits.as_ref().filter(|wait| record.status == Status::Intent && wait.open_question().is_some())
 }
 
 impl Approvals {
-    /// Opens the form of the question, or accepts it at once if it has none.
+    /// Opens the form of the question, or accepts the question immediately if it has no form.
     pub(super) async fn open_answer(&self, record: &ActionRecord, click: &Click) -> Result<InboxAnswer, Error> {
         let in_channel = click.channel.as_ref() == Some(&record.thread.channel);
-        if let Err(told) = self.may_answer(record, &click.by, in_channel).await {
-            return Ok(InboxAnswer::Refused(told));
+        if let Err(refusal) = self.may_answer(record, &click.by, in_channel).await {
+            return Ok(InboxAnswer::Refused(refusal));
         }
         let batches = self.actions.get(record.name.as_str()).and_then(|kind| kind.batches());
         let Some(form) = batches.and_then(|batches| batches.answer_form(record)) else {
             return self.answer(record, click, "accept").await;
         };
         let Some(trigger) = &click.trigger_id else { return Ok(InboxAnswer::Refused(replies::not_opened())) };
-        let question = waits(record).and_then(Wait::open_question).map(|asked| asked.text.words()).unwrap_or_default();
+        let question =
+            open_wait(record).and_then(Wait::open_question).map(|asked| asked.text.words()).unwrap_or_default();
         let intro = Mrkdwn::new(1500).plain(&question).finish();
         let frame = Frame {
             title: TITLE,
@@ -69,10 +71,10 @@ impl Approvals {
     ) -> Result<InboxAnswer, Error> {
         let in_channel = click.channel.as_ref() == Some(&record.thread.channel);
         Ok(match self.may_answer(record, &click.by, in_channel).await {
-            Err(told) => InboxAnswer::Refused(told),
-            Ok(()) => match self.give(record, &click.by, action, None).await? {
+            Err(refusal) => InboxAnswer::Refused(refusal),
+            Ok(()) => match self.deliver(record, &click.by, action, None).await? {
                 Ok(()) => InboxAnswer::Redrawn { thread: record.thread.clone(), reply: replies::answered(action) },
-                Err(told) => InboxAnswer::Refused(told),
+                Err(refusal) => InboxAnswer::Refused(refusal),
             },
         })
     }
@@ -81,7 +83,8 @@ impl Approvals {
     ///
     /// # Errors
     ///
-    /// If the store does not answer: nothing is acknowledged, and Slack delivers it again.
+    /// If the store does not answer. The form is then not acknowledged, and Slack delivers it
+    /// again.
     pub async fn on_answer(&self, view: &View, by: &UserId) -> Result<FormOutcome, Error> {
         let record = match ApprovalId::try_from(view.private_metadata.clone()) {
             Ok(approval) => self.store.action_by_approval(&approval).await?,
@@ -91,8 +94,8 @@ impl Approvals {
             Ok(FormOutcome::Stays(modals::replacement(&modals::message_window("Nothing was sent", reply))))
         };
         let Some(record) = record else { return say(&replies::not_known()) };
-        if let Err(told) = self.may_answer(&record, by, true).await {
-            return say(&told);
+        if let Err(refusal) = self.may_answer(&record, by, true).await {
+            return say(&refusal);
         }
         let batches = self.actions.get(record.name.as_str()).and_then(|kind| kind.batches());
         let Some((batches, form)) = batches.and_then(|batches| Some((batches, batches.answer_form(&record)?))) else {
@@ -106,30 +109,30 @@ impl Approvals {
         if !wrong.is_empty() {
             return Ok(FormOutcome::Stays(form::errors(&form, wrong)));
         }
-        match self.give(&record, by, "accept", Some(content)).await? {
+        match self.deliver(&record, by, "accept", Some(content)).await? {
             Ok(()) => Ok(FormOutcome::Closed(InboxAnswer::PassedOn(record.thread))),
-            Err(told) => say(&told),
+            Err(refusal) => say(&refusal),
         }
     }
 
-    /// Returns `Ok` if this person may answer: whoever may decide about the change, or asked for it.
+    /// Returns `Ok` if the person may answer: they may decide about the change, or requested it.
     async fn may_answer(&self, record: &ActionRecord, by: &UserId, in_channel: bool) -> Result<(), Reply> {
-        if waits(record).is_none() {
+        if open_wait(record).is_none() {
             return Err(replies::no_longer_asked());
         }
         let person = self.person(record, by, in_channel).await;
         policy::may_reject(record, by, &person).map_err(|why| replies::denied(record, by, in_channel, why))
     }
 
-    /// Delivers an answer to the thread, once.
-    async fn give(
+    /// Delivers an answer to the thread exactly once.
+    async fn deliver(
         &self,
         record: &ActionRecord,
         by: &UserId,
         action: &str,
         content: Option<Value>,
     ) -> Result<Result<(), Reply>, Error> {
-        let Some(wait) = waits(record) else { return Ok(Err(replies::no_longer_asked())) };
+        let Some(wait) = open_wait(record) else { return Ok(Err(replies::no_longer_asked())) };
         let body = json!({ "action": action, "content": content, "by": by });
         let Ok(event) = External::new(&wait.source, &wait.key, body) else {
             return Ok(Err(Reply::text("That answer is too long, so it wasn't sent.")));

@@ -1,5 +1,5 @@
-//! Button presses on cards, and typed words about them, as they wait in the inbox. Stored, so each shape must stay
-//! readable.
+//! Button presses on cards, and typed answers to them, as stored in the inbox. All variants must
+//! remain readable.
 
 use countersign_core::ids::{ApprovalId, ChannelId, MessageTs, ThreadId, UserId};
 use serde::{Deserialize, Serialize};
@@ -9,7 +9,7 @@ use super::people::Right;
 /// A press on a button of a card.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Click {
-    /// The key in the button; anything that is not one of our keys stays text.
+    /// The key in the button, as text, since it may not be a valid key.
     pub key: String,
     /// The button.
     #[serde(rename = "pressed")]
@@ -28,16 +28,16 @@ pub struct Click {
     /// The root of the message's thread, if the message is in one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thread: Option<MessageTs>,
-    /// The address for answers, good for 30 minutes.
+    /// The address for answers, which is valid for 30 minutes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response_url: Option<String>,
-    /// The id that opens a form, once and within 3 s.
+    /// The id with which a form can be opened, once and within 3 s.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trigger_id: Option<String>,
 }
 
 impl Click {
-    /// Returns true if it was pressed in the Home tab: every other press has a message.
+    /// Returns true if the button was pressed in the Home tab. All other buttons are in a message.
     pub fn is_in_home(&self) -> bool {
         self.channel.is_none() && self.message.is_none() && self.response_url.is_none()
     }
@@ -53,7 +53,7 @@ pub enum CardButton {
     Reject,
     /// Stop the action while it is being performed.
     Stop,
-    /// Withdraw one's own request.
+    /// Withdraw the person's own request.
     Withdraw,
     /// Change the request, in a form.
     Edit,
@@ -61,26 +61,26 @@ pub enum CardButton {
     ShowAll,
     /// Undo the change.
     Undo,
-    /// Ask for the same again.
+    /// Request the same action again.
     Again,
-    /// Ask for something similar, in a form.
+    /// Request a changed action, in a form.
     Change,
-    /// Check again if it happened.
+    /// Check again whether the change was made.
     Check,
-    /// Record that it happened; a person has looked.
+    /// Record that the change was made, as a person has checked.
     MarkDone,
-    /// Record that it did not happen, and should not; a person has looked.
+    /// Record that the change was not made and is not wanted any more, as a person has checked.
     Abandon,
     /// Answer the question in the middle of a change.
     Answer,
-    /// Let the change go on without an answer.
+    /// Let the change continue without an answer.
     Decline,
-    /// Cancel the change in place of an answer.
+    /// Cancel the change instead of answering.
     CancelCall,
 }
 
 impl CardButton {
-    /// Returns the right that the press needs; `None` where the card's policy decides.
+    /// Returns the right that the press requires; `None` if the card's policy decides.
     pub fn required_right(self) -> Option<Right> {
         match self {
             Self::Approve | Self::Reject | Self::Withdraw | Self::Edit | Self::MarkDone | Self::Abandon => None,
@@ -105,7 +105,7 @@ pub struct Reason {
 /// A typed yes, no or never mind.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TypedAnswer {
-    /// The thread it was typed in.
+    /// The thread in which it was typed.
     pub thread: ThreadId,
     /// The person who typed it.
     pub by: UserId,

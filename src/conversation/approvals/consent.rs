@@ -1,7 +1,8 @@
-//! The typed words that mean yes, no or never mind, and nothing more.
+//! Recognises typed messages that mean yes, no or “never mind”, and nothing else.
 //!
-//! The lists of yes and no are short on purpose: “sounds good to me I guess” is a message for the assistant, not a
-//! decision. A request can be let go of in more ways ([`is_cancellation`]): that changes nothing.
+//! The lists of words for yes and no are deliberately short: “sounds good to me I guess” is a
+//! message for the assistant, not a decision. A request can be withdrawn in more ways
+//! ([`is_cancellation`]), since that makes no change.
 
 use countersign_assistant::{forbidden_change, is_cancellation};
 use countersign_core::ids::MessageTs;
@@ -13,7 +14,7 @@ const YES: &[&str] =
     &["yes", "y", "yes please", "yep", "approve", "approved", "confirm", "confirmed", "go ahead", "do it", "proceed"];
 const NO: &[&str] = &["no", "n", "nope", "reject", "rejected", "don't", "dont", "do not", "no thanks"];
 
-/// Returns the meaning of a whole message, if it is plainly one of the three.
+/// Returns the meaning of the whole message if it is clearly one of the three.
 pub fn parse(text: &str) -> Option<CardButton> {
     let words = text.trim().trim_end_matches(['.', '!']).to_lowercase().replace('’', "'");
     if YES.contains(&words.as_str()) {
@@ -30,19 +31,19 @@ pub fn parse(text: &str) -> Option<CardButton> {
 /// The reasons why a person who says yes cannot have read the card.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UnseenReason {
-    /// The card is not known to be in the thread.
+    /// The card is not known to be posted.
     NotShown,
-    /// Its message is there, but its content is not known: a status line that will become the card, or a card of an
-    /// earlier version of this program.
+    /// The message is posted, but its content is not known: it is a status line that will become
+    /// the card, or a card of an earlier version of this program.
     Unsure,
-    /// The yes was said before the card was there.
+    /// The yes was said before the card was posted.
     Before,
-    /// The message shows an older version.
+    /// The message shows an older version of the card.
     Older,
 }
 
 impl UnseenReason {
-    /// Returns the word for the record.
+    /// Returns the phrase that is stored in the audit trail.
     pub fn word(self) -> &'static str {
         match self {
             Self::NotShown => "the card is not shown",
@@ -53,8 +54,8 @@ impl UnseenReason {
     }
 }
 
-/// Returns the reason why a yes said at `said` cannot be about the request, given the message in the slot of its card;
-/// `None` if it can.
+/// Returns the reason why a yes with the timestamp `said` cannot refer to the request, given the
+/// message in the slot of its card; `None` if it can.
 pub fn unseen_reason(posted: Option<&Posted>, said: &MessageTs, record: &ActionRecord) -> Option<UnseenReason> {
     let Some(posted) = posted else { return Some(UnseenReason::NotShown) };
     match posted.card.as_ref().filter(|shown| shown.approval == record.approval) {
@@ -65,7 +66,8 @@ pub fn unseen_reason(posted: Option<&Posted>, said: &MessageTs, record: &ActionR
     }
 }
 
-/// Returns true if words that let go of a request are about this card: “don't delete Math Hints” is about no other one.
+/// Returns true if a message that withdraws a request can refer to this card. “Don't delete Math
+/// Hints” refers to no other one.
 pub fn is_about(text: &str, record: &ActionRecord) -> bool {
     let title = record.card.title.to_lowercase();
     forbidden_change(text).is_none_or(|forbidden| {
@@ -76,8 +78,8 @@ pub fn is_about(text: &str, record: &ActionRecord) -> bool {
     })
 }
 
-/// Returns a name without the word for its kind, which is part of the action's name: “the document Plan”, “Plan
-/// document”.
+/// Returns a name without the word for its kind, as in “the document Plan” or “Plan document”. The
+/// kind is part of the action's name.
 fn without_kind<'a>(name: &'a str, record: &ActionRecord) -> &'a str {
     let is_kind = |word: &str| record.name.split('_').any(|kind| kind == word);
     let name = name.split_once(' ').filter(|(first, _)| is_kind(first)).map_or(name, |(_, rest)| rest);
@@ -89,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_request_is_let_go_in_many_words() {
+    fn a_request_can_be_withdrawn_in_many_ways() {
         for message in [
             "never mind",
             "No, never mind.",
@@ -157,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn only_plain_words_count() {
+    fn only_clear_messages_count() {
         assert_eq!(parse(" Yes! "), Some(CardButton::Approve));
         assert_eq!(parse("Go ahead."), Some(CardButton::Approve));
         assert_eq!(parse("don’t"), Some(CardButton::Reject));

@@ -1,4 +1,4 @@
-//! The changes that a decision makes. Pure: a record and a decision in, a write out.
+//! Computes the changes that record a decision. There are no side effects.
 
 use countersign_core::ids::CommitId;
 use countersign_graph::{
@@ -7,7 +7,7 @@ use countersign_graph::{
 };
 use serde_json::json;
 
-/// The ways to give a decision.
+/// The ways to make a decision.
 #[derive(Clone, Copy, Debug)]
 pub enum DecisionMethod<'a> {
     /// By a button of the card.
@@ -16,7 +16,7 @@ pub enum DecisionMethod<'a> {
     Typed(&'a str),
 }
 
-/// Returns the record after `decision`, and the write that makes it count.
+/// Returns the record after `decision`, and the write that stores it.
 ///
 /// # Errors
 ///
@@ -71,7 +71,7 @@ mod tests {
     use countersign_core::{clock::Timestamp, ids::UserId};
     use countersign_graph::action::{Approver, Edit};
 
-    /// Returns an open card, asked for by `ana`.
+    /// Returns an open card that was requested by `ana`.
     fn open(needed: u32, own_request: bool) -> ActionRecord {
         let saved = include_str!("../../../tests/fixtures/shapes/action_record.json");
         let saved: Vec<ActionRecord> = serde_json::from_str(saved).unwrap();
@@ -90,12 +90,12 @@ mod tests {
     }
 
     #[test]
-    fn the_last_approval_that_is_needed_sets_it_off() {
+    fn the_last_required_approval_approves_the_action() {
         let (counted, changes) = decide(&open(2, true), decision("ana", Verdict::Approved), None, None).unwrap();
         assert_eq!(
             (counted.status, changes.messages.len()),
             (Status::Pending, 0),
-            "one of two: the thread is left alone"
+            "one of two: the thread gets no message"
         );
         let (approved, changes) = decide(&counted, decision("bo", Verdict::Approved), None, Some(7)).unwrap();
         assert_eq!((approved.status, changes.messages.len(), changes.inbox_acks), (Status::Approved, 1, vec![7]));
@@ -110,11 +110,11 @@ mod tests {
         let person = Person { in_channel: true, groups: vec!["S1".to_owned()], ..Person::default() };
         assert_eq!(may_approve(&record, &"bo".into(), &person), Err(Denial::NotAnApprover));
         assert_eq!(may_reject(&record, &"bo".into(), &person), Err(Denial::NotAnApprover));
-        assert_eq!(may_reject(&record, &"ana".into(), &person), Ok(()), "who asked may always withdraw");
+        assert_eq!(may_reject(&record, &"ana".into(), &person), Ok(()), "the requester may always withdraw");
     }
 
     #[test]
-    fn who_asked_and_who_edited_are_not_two_people() {
+    fn the_requester_and_an_editor_count_as_one() {
         let mut record = open(2, true);
         let edit =
             |by: &str| Edit { by: by.into(), at: Timestamp(1), from: "a0".into(), changed: Vec::new(), window: None };
@@ -135,8 +135,9 @@ mod tests {
     }
 
     proptest! {
-        /// For any presses in any order: each person counts once, as many as needed set the action off, one rejection
-        /// ends it, and the person who asked counts only where the policy says so.
+        /// For any presses in any order: each person counts once, the required number of approvals
+        /// approves the action, one rejection ends it, and the requester counts only if the policy
+        /// allows it.
         #[test]
         fn a_crowd_cannot_outvote_the_policy(
             presses in prop::collection::vec((0..4usize, any::<bool>()), 1..12),

@@ -1,17 +1,19 @@
-//! The check that a change is inside its envelopes: the limits agreed beforehand.
+//! Checks whether a change is inside its envelopes, which are limits agreed beforehand.
 //!
-//! Pure: the configured envelopes and the scope of a change in, a sentence out. An envelope applies only if it names
-//! one of the change's subjects or contexts; each one that applies must hold for all of the change.
+//! The result depends only on the configured envelopes and the scope of the change. An envelope
+//! applies only if it names one of the change's subjects or contexts. All envelopes that apply must
+//! hold for the whole change.
 
 use std::collections::BTreeMap;
 
 use countersign_config::{Envelope, Measure};
 use countersign_graph::action::{Policy, Scope};
 
-/// The number of people who have to approve a change outside.
+/// The minimum number of people who must approve a change outside of its envelopes.
 const APPROVALS_OUTSIDE: u32 = 2;
 
-/// Returns the policy of a change: the usual one inside, and outside two people of whom none asked for it.
+/// Returns the policy of a change. Inside the envelopes it is the usual one; outside, at least two
+/// people must approve, and requesters may not.
 pub fn tightened(
     usual: Policy,
     envelopes: &BTreeMap<String, Envelope>,
@@ -33,8 +35,8 @@ pub fn tightened(
     }
 }
 
-/// Returns the reason why a change is outside: `outside the envelope pilot: 500 simulated users, at most 200`. `None`
-/// if it is inside.
+/// Returns the reason why a change is outside, such as `outside the envelope pilot: 500 simulated
+/// users, at most 200`; `None` if it is inside.
 pub fn violation_of(envelopes: &BTreeMap<String, Envelope>, measures: &[&[Measure]], scope: &Scope) -> Option<String> {
     let concerned = envelopes.iter().filter(|(_, envelope)| applies_to(envelope, scope));
     let broken = concerned.filter_map(|(name, envelope)| {
@@ -53,7 +55,7 @@ fn applies_to(envelope: &Envelope, scope: &Scope) -> bool {
     among(&envelope.subjects, &scope.subjects) || among(&envelope.contexts, &scope.contexts)
 }
 
-/// Returns each limit that does not hold.
+/// Returns a description of each limit that is exceeded.
 fn exceeded_limits(envelope: &Envelope, measures: &[&[Measure]], scope: &Scope) -> Vec<String> {
     let beyond = |measure: &Measure| {
         let values = scope.measures.get(measure.name).map(Vec::as_slice).unwrap_or_default();
@@ -86,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn each_limit_holds_up_to_its_edge() {
+    fn each_limit_includes_its_bounds() {
         let limits = limits(json!({
             "statuses": ["enrolling", "enrollmentComplete"],
             "least_weight": 10,
@@ -134,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn outside_two_others_have_to_approve_and_the_policy_says_why() {
+    fn outside_two_other_people_must_approve() {
         let usual = Policy {
             approvers: vec![Approver::Channel],
             also: Vec::new(),
@@ -158,11 +160,11 @@ mod tests {
             MEASURES,
             &about("Math Hints").measure("users", 500),
         );
-        assert_eq!(three.needed, 3, "an envelope makes nothing easier");
+        assert_eq!(three.needed, 3, "an envelope never reduces the required approvals");
     }
 
     #[test]
-    fn every_value_counts_and_every_limit_is_told() {
+    fn every_value_counts_and_every_exceeded_limit_is_listed() {
         let limits = limits(json!({ "most_weight": 80, "most_users": 10 }));
         let scope = about("Math Hints").measure("weight", 10).measure("weight", 90).measure("users", 11);
         let told = "outside the envelope pilot: a weight of 90 %, at most 80 %; 11 simulated users, at most 10";
@@ -170,16 +172,20 @@ mod tests {
     }
 
     #[test]
-    fn an_envelope_says_nothing_of_what_it_does_not_name() {
+    fn an_envelope_does_not_limit_anything_else() {
         let limits = limits(json!({ "most_users": 10 }));
         let users = |scope: Scope| scope.measure("users", 500);
         assert_eq!(violation_of(&pilot(limits.clone()), MEASURES, &users(about("Other"))), None);
         assert_eq!(violation_of(&BTreeMap::new(), MEASURES, &users(about("Math Hints"))), None);
-        assert_eq!(violation_of(&pilot(limits), MEASURES, &about("Math Hints")), None, "nothing that it limits");
+        assert_eq!(
+            violation_of(&pilot(limits), MEASURES, &about("Math Hints")),
+            None,
+            "the change has no limited value"
+        );
     }
 
     #[test]
-    fn of_several_envelopes_each_must_hold() {
+    fn all_applicable_envelopes_must_hold() {
         let of_context = Envelope { contexts: vec!["ASSIGN-prog".to_owned()], ..limits(json!({ "most_users": 100 })) };
         let mut all = pilot(limits(json!({ "most_users": 200 })));
         all.insert("all of it".to_owned(), of_context);
@@ -190,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn of_several_experiments_one_is_enough_to_be_named() {
+    fn one_named_experiment_of_several_is_enough() {
         let limits = limits(json!({ "statuses": [] }));
         let scope = about("Other").of_subject("Math Hints").measure("status", "enrolling");
         let told = "outside the envelope pilot: status enrolling, allowed: none";

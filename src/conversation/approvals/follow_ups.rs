@@ -1,4 +1,4 @@
-//! The follow-ups of a closed card: undo, ask again, check again, settle.
+//! Handles the follow-ups of a closed card: undo, ask again, check again, settle.
 
 use countersign_core::{
     ids::{CommitId, UserId},
@@ -18,8 +18,8 @@ use super::{
 };
 
 impl Approvals {
-    /// Asks for the undo of an action, or for the same again: a request of the person who pressed, with a card of its
-    /// own.
+    /// Requests the undo of an action, or the same action again. This is a request of the person
+    /// who pressed the button, with a card of its own.
     pub(super) async fn request_follow_up(
         &self,
         record: &ActionRecord,
@@ -49,7 +49,7 @@ impl Approvals {
         Ok(InboxAnswer::PassedOn(record.thread.clone()))
     }
 
-    /// Has the assistant check again if the action happened.
+    /// Has the assistant check again whether the change was made.
     pub(super) async fn check_again(&self, record: &ActionRecord, by: &UserId, seq: Seq) -> Result<InboxAnswer, Error> {
         if record.status != Status::Unknown {
             return Ok(InboxAnswer::Refused(self.too_late_reply(record).await));
@@ -65,8 +65,8 @@ impl Approvals {
         Ok(InboxAnswer::PassedOn(record.thread.clone()))
     }
 
-    /// Records an approver's word that the action happened, by the current settings. It is read back before that
-    /// counts.
+    /// Records that an approver, according to the current settings, says that the change was made.
+    /// Before this counts, the assistant checks it.
     pub(super) async fn mark_done(&self, record: &ActionRecord, click: &Click, seq: Seq) -> Result<InboxAnswer, Error> {
         if let Some(reply) = self.settlement_refusal(record, click).await? {
             return Ok(InboxAnswer::Refused(reply));
@@ -82,7 +82,8 @@ impl Approvals {
         Ok(InboxAnswer::PassedOn(record.thread.clone()))
     }
 
-    /// Abandons an action: for an approver, by the current settings, or the person who asked.
+    /// Abandons an action. This is allowed for approvers, according to the current settings, and
+    /// for the requester.
     pub(super) async fn abandon(&self, record: &ActionRecord, click: &Click, seq: Seq) -> Result<InboxAnswer, Error> {
         if let Some(reply) = self.settlement_refusal(record, click).await? {
             return Ok(InboxAnswer::Refused(reply));
@@ -113,7 +114,8 @@ impl Approvals {
         }
     }
 
-    /// Returns the reason why a person may not settle an unknown outcome, or retry the action, by the current settings.
+    /// Returns the refusal if the person may not settle an unknown outcome or retry the action,
+    /// according to the current settings.
     async fn settlement_refusal(&self, record: &ActionRecord, click: &Click) -> Result<Option<Reply>, Error> {
         if record.status != Status::Unknown {
             return Ok(Some(self.too_late_reply(record).await));
@@ -130,7 +132,8 @@ impl Approvals {
         Ok(Some(replies::may_not_settle(&record, &click.by, in_channel, why)))
     }
 
-    /// Keeps the reason of a rejection in the record, and reports it to the person who asked and to the assistant.
+    /// Stores the reason of a rejection in the record, and passes it to the requester and the
+    /// assistant.
     ///
     /// # Errors
     ///
@@ -140,9 +143,9 @@ impl Approvals {
         let Some(record) = self.store.action_by_approval(&reason.approval).await? else {
             return Ok(InboxAnswer::NoAnswer);
         };
-        if let Err(outside) = self.people.may(&reason.by, Right::Decide).await {
-            self.record_refusal(&record, &reason.by, outside.word()).await?;
-            return Ok(InboxAnswer::NoAnswer); // the rejection counted; it stands without a reason
+        if let Err(denial) = self.people.may(&reason.by, Right::Decide).await {
+            self.record_refusal(&record, &reason.by, denial.word()).await?;
+            return Ok(InboxAnswer::NoAnswer); // the rejection remains valid without a reason
         }
         let mut explained = match record.moved(Status::Rejected) {
             Ok(explained) if record.status == Status::Rejected && !words.is_empty() => explained,
@@ -150,7 +153,7 @@ impl Approvals {
         };
         let theirs = explained.decisions.iter_mut().rev().find(|decision| decision.by.as_ref() == Some(&reason.by));
         let Some(Verdict::Rejected { reason: slot @ None }) = theirs.map(|decision| &mut decision.verdict) else {
-            return Ok(InboxAnswer::NoAnswer); // said already
+            return Ok(InboxAnswer::NoAnswer); // there is a reason already
         };
         *slot = Some(words.to_owned());
         let now = self.clock.now();
@@ -170,7 +173,7 @@ impl Approvals {
     }
 }
 
-/// Returns a person's request, in the thread of a record.
+/// Returns a person's request as a message to the thread of a record.
 pub(super) fn request_message(
     record: &ActionRecord,
     by: &UserId,

@@ -1,4 +1,4 @@
-//! The windows that cards open: the form, the full content, the reason of a rejection.
+//! The windows that cards open: the form, the full content, and the reason of a rejection.
 
 use std::time::Duration;
 
@@ -30,7 +30,7 @@ use crate::presentation::modals::{
     reason, show_all,
 };
 
-/// The time that reading a form's content may take.
+/// The time-out for loading a form's content.
 const FORM_TIMEOUT: Duration = Duration::from_secs(8);
 
 /// The outcomes of a submitted window.
@@ -38,11 +38,11 @@ const FORM_TIMEOUT: Duration = Duration::from_secs(8);
 pub enum FormOutcome {
     /// The window closes, with this answer.
     Closed(InboxAnswer),
-    /// The window stays, and shows this.
+    /// The window stays open and shows this.
     Stays(Value),
 }
 
-/// The reason why a form is not opened, or not saved.
+/// The refusal to open or save a form.
 struct FormRefusal {
     /// The reply to the person.
     reply: Reply,
@@ -57,7 +57,7 @@ impl From<Reply> for FormRefusal {
 }
 
 impl Approvals {
-    /// Shows everything that the digest covers. Everyone who sees the card may see it.
+    /// Shows everything that the digest covers, to everyone who can see the card.
     pub(super) async fn show_all(&self, record: &ActionRecord, click: &Click) -> Result<InboxAnswer, Error> {
         let Some(trigger) = &click.trigger_id else { return Ok(InboxAnswer::Refused(replies::not_opened())) };
         let resolved = self.names.of_approvers([record]).await;
@@ -70,8 +70,8 @@ impl Approvals {
         })
     }
 
-    /// Asks for the reason of a rejection that counts. If the window cannot be opened, the rejection stands without
-    /// one.
+    /// Asks for the reason of a recorded rejection. If the window cannot be opened, the rejection
+    /// has no reason.
     pub(super) fn ask_for_reason(&self, record: &ActionRecord, click: &Click) {
         let Some(trigger) = click.trigger_id.clone().filter(|_| record.requested_by != click.by) else { return };
         let (slack, view) = (self.slack.clone(), reason::draw(record, &record.approval));
@@ -85,8 +85,8 @@ impl Approvals {
         });
     }
 
-    /// Opens the form of a card: of an open card for those who may decide or who asked, of a rejected or withdrawn one
-    /// for everyone.
+    /// Opens the form of a card. That of an open card is for those who may decide or who requested
+    /// it, and that of a rejected or withdrawn one for everyone.
     pub(super) async fn open_form(
         &self,
         record: ActionRecord,
@@ -146,8 +146,8 @@ impl Approvals {
         callback: &str,
     ) -> Result<(), FormRefusal> {
         if callback == modals::CHANGE {
-            if let Err(outside) = self.people.may(by, Right::Ask).await {
-                return Err(FormRefusal { reply: outside.may_not_ask(), is_temporary: outside.is_unknown() });
+            if let Err(denial) = self.people.may(by, Right::Ask).await {
+                return Err(FormRefusal { reply: denial.may_not_ask(), is_temporary: denial.is_unknown() });
             }
             return match record.status {
                 Status::Rejected | Status::Cancelled => Ok(()),
@@ -158,24 +158,25 @@ impl Approvals {
             return Err(self.too_late_reply(record).await.into());
         }
         if !record.proof.holds() {
-            return Err(replies::not_what_was_shown(&record.proof).into()); // a new version would be taken for ours
+            return Err(replies::not_what_was_shown(&record.proof).into()); // a new version would get a valid seal
         }
         let person = self.person(record, by, in_channel).await;
         policy::may_reject(record, by, &person).map_err(|why| FormRefusal {
             reply: replies::denied(record, by, in_channel, why),
             is_temporary: match why {
                 Denial::GroupLookupFailed => true,
-                Denial::Account(outside) => outside.is_unknown(),
+                Denial::Account(denial) => denial.is_unknown(),
                 _ => false,
             },
         })
     }
 
-    /// Handles a submitted form of a card. The person was allowed to open it; that they still are is checked again.
+    /// Handles a submitted form of a card. The person's right to it is checked again.
     ///
     /// # Errors
     ///
-    /// If the store does not answer: nothing is acknowledged, and Slack delivers it again.
+    /// If the store does not answer. The form is then not acknowledged, and Slack delivers it
+    /// again.
     pub async fn on_form(&self, view: &View, by: &UserId) -> Result<FormOutcome, Error> {
         let deadline = Deadline::from_now();
         let record = match ApprovalId::try_from(view.private_metadata.clone()) {
@@ -189,10 +190,10 @@ impl Approvals {
             return not_saved(&replies::not_known());
         };
         if self.was_saved(&record, view).await? {
-            return Ok(FormOutcome::Closed(InboxAnswer::Counted(record.thread))); // sent twice
+            return Ok(FormOutcome::Closed(InboxAnswer::Counted(record.thread))); // submitted twice
         }
         if let Err(FormRefusal { reply, is_temporary }) = self.may_open(&record, by, true, &view.callback_id).await {
-            let reply = self.names.known().in_reply(reply); // whoever sent it does not wait for names
+            let reply = self.names.known().in_reply(reply); // the answer must not wait for names
             return match is_temporary {
                 true => Ok(FormOutcome::Stays(check::at_first_field(view, reply.words()))),
                 false => not_saved(&reply),
@@ -229,8 +230,9 @@ impl Approvals {
         }
     }
 
-    /// Returns the reply if too few people would be left who may approve the new values: those who asked or edited may
-    /// not, or count as one. `None` where others may be there, or the number is not known.
+    /// Returns the reply if too few people would remain who may approve the new values: those who
+    /// requested or edited the card may not approve it, or count as one. Returns `None` if others
+    /// may exist, or the number is not known.
     async fn too_few_approvers(&self, record: &ActionRecord, policy: &Policy, by: &UserId) -> Option<Reply> {
         let mut named = Vec::new();
         for approver in policy.approvers.iter().chain(policy.escalation.iter().flat_map(|more| &more.approvers)) {
@@ -241,13 +243,14 @@ impl Approvals {
                 Approver::Group(group) => named.extend(self.groups.recent_members(group).await?),
             }
         }
-        let mut ours = vec![record.requested_by.clone(), by.clone()];
-        ours.extend(record.edits.iter().map(|edit| edit.by.clone()));
-        let most = policy::most_approvals(policy, &named, &ours);
-        (!policy.approvers.is_empty() && most < policy.needed as usize).then(|| replies::nobody_left(policy))
+        let mut authors = vec![record.requested_by.clone(), by.clone()];
+        authors.extend(record.edits.iter().map(|edit| edit.by.clone()));
+        let possible = policy::most_approvals(policy, &named, &authors);
+        (!policy.approvers.is_empty() && possible < policy.needed as usize).then(|| replies::nobody_left(policy))
     }
 
-    /// Returns true if this window's content has been saved already, so that it was submitted twice.
+    /// Returns true if this window's content was saved already, which means that it was submitted
+    /// twice.
     async fn was_saved(&self, record: &ActionRecord, view: &View) -> Result<bool, Error> {
         let Some(replacement) = record.replaced_by.as_ref().filter(|newer| newer.edited) else { return Ok(false) };
         let newer = self.store.action(&record.thread, &replacement.action).await?;
@@ -255,7 +258,7 @@ impl Approvals {
         Ok(edit.is_some_and(|edit| edit.window.as_ref() == Some(&view.id)))
     }
 
-    /// Files a request in the thread of a rejected or withdrawn record: once for each window.
+    /// Delivers a request to the thread of a rejected or withdrawn card, once for each window.
     async fn ask_again(
         &self,
         record: ActionRecord,
@@ -271,7 +274,8 @@ impl Approvals {
         Ok(InboxAnswer::PassedOn(thread))
     }
 
-    /// Puts a new version in the place of an open card. `Err` has the record as another person left it.
+    /// Replaces an open card with a new version. If another person has changed the card, `Err`
+    /// contains its current record.
     async fn replace(
         &self,
         older: &ActionRecord,
@@ -313,7 +317,7 @@ impl Approvals {
     }
 }
 
-/// Returns the lines of a card that changed.
+/// Returns the lines of the card that have changed.
 fn differences(older: &Card, newer: &Card) -> Vec<Fact> {
     let was = |label: &str| older.facts.iter().find(|fact| fact.label == label);
     let is = |label: &str| newer.facts.iter().any(|fact| fact.label == label);

@@ -1,7 +1,9 @@
-//! The members of the user groups that policies name. All lookups go through here, so that Slack is asked once.
+//! The members of the user groups that policies name. All lookups use this cache, so that Slack is
+//! not asked repeatedly.
 //!
-//! A decision looks a group up when it arrives: the answer is seconds old at most, and where Slack does not answer, an
-//! error. A list of open cards may be a minute old, and is shorter rather than late.
+//! For a decision, a group is looked up when the decision arrives. The answer is at most seconds
+//! old; if Slack does not answer, the lookup fails. A list of open cards may be based on answers up
+//! to a minute old. If Slack does not answer, it is incomplete rather than late.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -27,17 +29,17 @@ use super::{
     policy::{self, Person},
 };
 
-/// The age of an answer on which a decision may rest: long enough for a burst of presses, short enough that a change of
-/// a group is seen.
+/// The maximum age of an answer that is used for a decision: long enough for several presses in a
+/// row, and short enough to notice a change of a group.
 const MAX_AGE_FOR_DECISION: Duration = Duration::from_secs(10);
 
-/// The age of an answer that may be shown to people.
+/// The maximum age of an answer that is used for a list.
 const MAX_AGE_FOR_LIST: Duration = Duration::from_secs(60);
 
-/// The time a person who pressed or looks waits for a group.
+/// The time-out of a lookup while a person waits.
 const LOOKUP_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// The lookup of a workspace's user groups.
+/// A cached lookup of a workspace's user groups.
 #[derive(Clone)]
 pub struct Groups(Arc<Inner>);
 
@@ -46,14 +48,14 @@ struct Inner {
     clock: Arc<dyn Clock>,
     /// The user groups that the settings name.
     named: Vec<String>,
-    /// The people whom the settings name.
+    /// The people that the settings name.
     people: BTreeSet<UserId>,
     /// The accounts of the workspace's members.
     accounts: People,
     known: Mutex<HashMap<String, CachedMembers>>,
 }
 
-/// The members of a group, and the time of asking.
+/// The members of a group, and the time when Slack was asked.
 #[derive(Clone)]
 struct CachedMembers {
     members: Vec<UserId>,
@@ -61,7 +63,8 @@ struct CachedMembers {
 }
 
 impl Groups {
-    /// Creates the lookup for this workspace; the settings name these user groups (`S…`) and people as approvers.
+    /// Creates the lookup for a workspace. `approvers` are the user groups (`S…`) and people that
+    /// the settings name as approvers.
     pub fn new(slack: SlackClient, clock: Arc<dyn Clock>, approvers: Vec<String>, accounts: People) -> Self {
         let approvers: BTreeSet<String> = approvers.into_iter().collect();
         let (named, people): (Vec<_>, Vec<_>) = approvers.into_iter().partition(|name| name.starts_with('S'));
@@ -69,12 +72,13 @@ impl Groups {
         Self(Arc::new(Inner { slack, clock, named, people, accounts, known: Mutex::default() }))
     }
 
-    /// Returns true if the settings name a person as an approver anywhere: as a user, or by one of `groups`.
+    /// Returns true if the settings name a person as an approver anywhere, as a user or by one of
+    /// `groups`.
     pub fn names_approver(&self, user: &UserId, groups: &[String]) -> bool {
         !groups.is_empty() || self.0.people.contains(user)
     }
 
-    /// Returns the groups that a person is in, for lists.
+    /// Returns the groups of a person, for lists.
     pub async fn of(&self, user: &UserId) -> Vec<String> {
         let looked_up = join_all(
             self.0.named.iter().map(|group| async move { (group, self.recent_or_cached_members(group).await) }),
@@ -83,7 +87,8 @@ impl Groups {
         groups.map(|(group, _)| group.clone()).collect()
     }
 
-    /// Returns the facts about a person who decides on this action. `in_channel`: they do so in its channel.
+    /// Returns the facts about a person who decides on this action. `in_channel` is true if they
+    /// decide in its channel.
     pub async fn person(&self, record: &ActionRecord, by: &UserId, in_channel: bool) -> Person {
         let named =
             record.approvers().chain(record.policy.also.iter().flatten()).filter_map(|approver| match approver {
@@ -106,7 +111,7 @@ impl Groups {
         person
     }
 
-    /// Returns the members of a group as of now, however long Slack takes to answer.
+    /// Returns the current members of a group, without a time-out of its own.
     ///
     /// # Errors
     ///
@@ -124,7 +129,8 @@ impl Groups {
         self.members(group, MAX_AGE_FOR_LIST).await.ok()
     }
 
-    /// Returns the members of a group, as Slack last gave them if it does not answer now; none if it never did.
+    /// Returns the members of a group. If Slack does not answer, returns its last answer, or nobody
+    /// if there was none.
     async fn recent_or_cached_members(&self, group: &str) -> Vec<UserId> {
         match self.members(group, MAX_AGE_FOR_LIST).await {
             Ok(members) => members,
@@ -132,7 +138,7 @@ impl Groups {
         }
     }
 
-    /// Returns the members of a group, from an answer no older than `max_age`.
+    /// Returns the members of a group, from an answer that is younger than `max_age`.
     async fn members(&self, group: &str, max_age: Duration) -> Result<Vec<UserId>, Error> {
         let now = self.0.clock.now();
         if let Some(known) = self.cached(group).filter(|known| now.since(known.asked) < max_age) {

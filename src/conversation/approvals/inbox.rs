@@ -1,4 +1,4 @@
-//! The handling of clicks, and the writes that make decisions count.
+//! Handles clicks, and writes decisions.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -30,32 +30,33 @@ use super::{
 };
 use crate::presentation::{links::Links, modals, names::Names};
 
-/// The time after a decision at which its card is assumed to be drawn.
+/// The time after a decision in which its card is assumed to be redrawn without further action.
 const REDRAW_GRACE: Duration = Duration::from_secs(10);
 
 /// The outcomes of a click.
 #[derive(Debug, PartialEq)]
 pub enum InboxAnswer {
-    /// The click counted; this thread goes on.
+    /// The click counted, and this thread continues.
     Counted(ThreadId),
-    /// The click did not count; the reply goes to the person.
+    /// The click did not count, and the person gets this reply.
     Refused(Reply),
-    /// The click did not count, and the card has changed: its time was over, or other people may decide. The reply goes
-    /// to the person, and this thread goes on.
+    /// The click did not count, but the card has changed: it has expired, or other people may
+    /// decide now. The person gets the reply, and the thread continues.
     Redrawn {
         /// The thread of the card.
         thread: ThreadId,
         /// The reply to the person.
         reply: Reply,
     },
-    /// Slack did not identify the person: the click is handled again. The reply is for the last failure.
+    /// Slack did not identify the person, so the click is handled again. If that fails for the last
+    /// time, the person gets the reply.
     Unanswered {
-        /// The action the click was on.
+        /// The action of the card.
         record: Box<ActionRecord>,
         /// The reply to the person.
         reply: Reply,
     },
-    /// The click was no decision: it is for the assistant, in this thread.
+    /// The click is not a decision, but a message to the assistant in this thread.
     PassedOn(ThreadId),
     /// The click needs no answer.
     NoAnswer,
@@ -71,7 +72,7 @@ impl InboxAnswer {
     }
 }
 
-/// The service that makes decisions count.
+/// The service that handles and records decisions.
 #[derive(Clone)]
 pub struct Approvals {
     pub(super) store: Arc<dyn Store>,
@@ -111,11 +112,11 @@ pub struct ApprovalsDeps {
     pub actions: BTreeMap<&'static str, Arc<dyn ActionKind>>,
     /// The current policy for an action.
     pub policy_for: PolicyFor,
-    /// The keys that digests are made with.
+    /// The keys of the digests.
     pub keys: Arc<Keyring>,
-    /// The times that a card is open.
+    /// The durations for which a card is open.
     pub times: Times,
-    /// The tasks that go on after an answer, for draining.
+    /// The tasks that continue after an answer, for draining.
     pub tasks: TaskTracker,
 }
 
@@ -155,7 +156,7 @@ impl Approvals {
             Err(error @ (Error::Corrupt { .. } | Error::Newer { .. })) => {
                 tracing::error!(
                     error = countersign_core::cause::chain(&error),
-                    "The record of a card cannot be read, so a press on it does nothing"
+                    "The record of a card cannot be read, so its buttons do nothing"
                 );
                 return Ok(InboxAnswer::Refused(replies::not_readable()));
             }
@@ -166,16 +167,16 @@ impl Approvals {
             return Ok(InboxAnswer::Refused(AccountDenial::External.may_not_decide()));
         }
         if let Some(right) = click.button.required_right()
-            && let Err(outside) = self.people.may(&click.by, right).await
+            && let Err(denial) = self.people.may(&click.by, right).await
         {
             let reply = match right {
-                Right::Ask => outside.may_not_ask(),
-                Right::Decide | Right::Participate => outside.may_not_decide(),
+                Right::Ask => denial.may_not_ask(),
+                Right::Decide | Right::Participate => denial.may_not_decide(),
             };
-            if outside == AccountDenial::Unanswered {
+            if denial == AccountDenial::Unanswered {
                 return Ok(InboxAnswer::Unanswered { record: Box::new(record), reply });
             }
-            self.record_refusal(&record, &click.by, outside.word()).await?;
+            self.record_refusal(&record, &click.by, denial.word()).await?;
             return Ok(InboxAnswer::Refused(reply));
         }
         if self.is_copy(&record, click).await? {
@@ -200,7 +201,7 @@ impl Approvals {
         }
     }
 
-    /// Handles a press that decides.
+    /// Handles a press that is a decision.
     async fn on_decision(&self, mut record: ActionRecord, click: &Click, seq: Seq) -> Result<InboxAnswer, Error> {
         let in_channel = click.channel.as_ref() == Some(&record.thread.channel);
         for _ in 0..MAX_RACES {
@@ -217,7 +218,7 @@ impl Approvals {
         Err(lost_race(record))
     }
 
-    /// Returns the reply to a person who comes after the decision.
+    /// Returns the reply to a person who decides after the decision was made.
     pub(super) async fn too_late_reply(&self, record: &ActionRecord) -> Reply {
         let newer = match &record.replaced_by {
             Some(newer) => self.links.slot(&record.thread, &newer.slot).await.unwrap_or_default(),
@@ -226,8 +227,8 @@ impl Approvals {
         replies::already_decided(record, self.clock.now(), newer)
     }
 
-    /// Returns the record with the current policy. A record that is not what was shown stays as it is: it will be
-    /// refused.
+    /// Returns the record with the current policy. A record that does not match its digest is
+    /// returned unchanged, since it will be refused.
     pub(super) fn with_current_policy(&self, record: ActionRecord) -> ActionRecord {
         let shown = record.policy.clone();
         let mut known = policy::with_current_policy(&self.policy_for, record);
@@ -237,8 +238,9 @@ impl Approvals {
         known
     }
 
-    /// Returns an open record with the current policy, and true if it changed just now: then it is saved and noted, and
-    /// the card says so. `Err` has the record as another writer left it.
+    /// Returns an open record with the current policy, and true if the policy has changed since the
+    /// card was shown. In that case the record is saved, with an audit event, and the card is
+    /// redrawn. If another writer has changed the record, `Err` contains its current version.
     pub(super) async fn update_policy(
         &self,
         record: &ActionRecord,
@@ -265,7 +267,8 @@ impl Approvals {
         self.groups.person(record, by, in_channel).await
     }
 
-    /// Decides, or returns the refusal. `Err` has the record as another writer left it.
+    /// Makes a decision, or returns the refusal. If another writer has changed the record, `Err`
+    /// contains its current version.
     pub(super) async fn try_decide(
         &self,
         record: &ActionRecord,
@@ -305,7 +308,7 @@ impl Approvals {
         let person = self.person(&record, by, in_channel).await;
         let (allowed, verdict) = match button {
             CardButton::Approve => (policy::may_approve(&record, by, &person), Verdict::Approved),
-            // The no of the person who asked is a change of mind, not a judgement.
+            // If the requester says no, this withdraws the request instead of rejecting it.
             CardButton::Reject if record.requested_by == *by => {
                 (policy::may_withdraw(&record, by, &person), Verdict::Cancelled)
             }
@@ -329,15 +332,16 @@ impl Approvals {
         })
     }
 
-    /// Closes a card whose time is over, before its timer does, and replies to the person who came too late. `Err` has
-    /// the record as another writer left it.
+    /// Closes a card that has expired before its timer does, and returns the reply to the person
+    /// who was too late. If another writer has changed the record, `Err` contains its current
+    /// version.
     pub(super) async fn close_late(
         &self,
         record: &ActionRecord,
         by: &UserId,
     ) -> Result<Result<InboxAnswer, ActionRecord>, Error> {
         let decision = Decision { by: None, at: self.clock.now(), verdict: Verdict::Expired };
-        // The entry stays in the inbox until the person was told.
+        // The interaction stays in the inbox until the person gets the reply.
         match self.write(record, decision, None, None).await? {
             Ok(expired) => {
                 self.record_refusal(&expired, by, "late").await?;
@@ -347,8 +351,9 @@ impl Approvals {
         }
     }
 
-    /// Stops the action in progress. Everyone who sees the button may: it makes the change smaller. The stop is
-    /// recorded where the action ends: it may be over before this arrives.
+    /// Stops the action in progress. Everyone who sees the button may do so, since it can only make
+    /// the change smaller. The stop is recorded when the action ends, as it may have ended before
+    /// the stop arrives.
     async fn stop(&self, record: &ActionRecord, by: &UserId, seq: Seq) -> Result<InboxAnswer, Error> {
         if !matches!(record.status, Status::Approved | Status::Intent) {
             return Ok(InboxAnswer::Refused(self.too_late_reply(record).await));
@@ -360,7 +365,8 @@ impl Approvals {
         Ok(InboxAnswer::Counted(record.thread.clone()))
     }
 
-    /// Writes a decision. `Err` has the record as another writer left it. `seq` is the interaction that this settles.
+    /// Writes a decision. If another writer has changed the record, `Err` contains its current
+    /// version. `seq` is the interaction that this completes.
     pub(super) async fn write(
         &self,
         record: &ActionRecord,
@@ -377,7 +383,7 @@ impl Approvals {
         }
     }
 
-    /// Returns true if the button is on another message than the card's own.
+    /// Returns true if the button is on a message other than the card's own.
     async fn is_copy(&self, record: &ActionRecord, click: &Click) -> Result<bool, Error> {
         let posted = self.store.posted(&record.thread, &record.slot).await?;
         Ok(match (posted, &click.message) {
@@ -386,7 +392,8 @@ impl Approvals {
         })
     }
 
-    /// Deletes a second copy of a card in its own thread, where Slack took a post twice. Returns true if it is gone.
+    /// Deletes a copy of a card in its own thread, which Slack posted twice. Returns true if it was
+    /// deleted.
     async fn delete_copy(&self, record: &ActionRecord, click: &Click) -> bool {
         let thread = &record.thread;
         let is_here = click.channel.as_ref() == Some(&thread.channel) && click.thread.as_ref() == Some(&thread.root);
@@ -396,13 +403,13 @@ impl Approvals {
         }
     }
 
-    /// Draws a card again that a person still finds buttons on, some time after it was decided: Slack may have refused
-    /// the edit.
+    /// Redraws a card that still has buttons some time after it was decided, since Slack may have
+    /// refused the edit.
     async fn redraw(&self, record: &ActionRecord, reply: Reply) -> Result<InboxAnswer, Error> {
         let now = self.clock.now();
         let decided = record.decisions.last().map_or(record.requested_at, |decision| decision.at);
         if now.since(decided) < REDRAW_GRACE {
-            return Ok(InboxAnswer::Refused(reply)); // the edit is on its way
+            return Ok(InboxAnswer::Refused(reply)); // the edit may still arrive
         }
         let mut changes = Changes::new(CommitId::fresh(), record.thread.clone());
         changes.outbox.push(record.redraw_order(now));
@@ -418,7 +425,8 @@ impl Approvals {
         self.store.apply(&changes).await
     }
 
-    /// Records a decision that does not count, since Slack did not identify the person for too long.
+    /// Records a decision that does not count because Slack repeatedly failed to identify the
+    /// person.
     ///
     /// # Errors
     ///
@@ -428,7 +436,8 @@ impl Approvals {
     }
 }
 
-/// Returns the error after losing every race to write: the entry is handled again.
+/// Returns the error after too many concurrent writes, which makes the interaction be handled
+/// again.
 pub(super) fn lost_race(record: ActionRecord) -> Error {
     Error::ActionMoved { id: record.id.clone(), current: Some(Box::new(record)) }
 }

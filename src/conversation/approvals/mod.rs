@@ -1,19 +1,19 @@
-//! The check that a decision counts, and the write that makes it count once.
+//! Checks whether a decision is valid, and records it once.
 //!
-//! | room | does |
+//! | module | purpose |
 //! | --- | --- |
-//! | [`people`], [`groups`] | who has which rights, and the members of user groups |
-//! | [`policy`], [`envelope`] | who may decide: more strictly outside of the limits agreed beforehand |
+//! | [`people`], [`groups`] | the rights of people, and the members of user groups |
+//! | [`policy`], [`envelope`] | the people who may decide, and stricter rules outside of limits agreed beforehand |
 //! | [`clicks`], [`consent`] | button presses, and the typed words that mean yes or no |
-//! | [`decide`] | pure: a record and a decision give the changes to write |
-//! | [`inbox`] | joins them with the store: the first wins in one compare-and-set, everyone else gets a reply |
+//! | [`decide`] | a pure function from a record and a decision to the changes to write |
+//! | [`inbox`] | applies decisions to the store: the first wins in one compare-and-set, all others get a reply |
 //! | [`forms`] | windows that cards open |
-//! | [`notify`], [`named_approver`] | tells approvers that a card waits; finds the cards that they may approve now |
+//! | [`notify`], [`named_approver`] | notifies approvers of a waiting card; finds the cards that they may approve now |
 //! | [`withdraw`] | withdraws an open request |
-//! | [`replies`] | the sentences |
+//! | [`replies`] | the texts of the replies |
 //!
-//! *Architecture Invariant:* nothing here needs a thread's lease, sends a message or carries a change out: a decision
-//! is written, and the runtime goes on from there.
+//! *Architecture Invariant:* nothing here needs a thread's lease, sends a message or carries out a
+//! change. A decision is stored, and the runtime continues from there.
 
 mod answers;
 pub mod clicks;
@@ -33,5 +33,6 @@ mod timers;
 mod typed;
 pub mod withdraw;
 
-/// The number of tries at a write when others move the action meanwhile: each time, theirs counted.
+/// The maximum number of attempts of a write while other decisions about the action are stored in
+/// between.
 const MAX_RACES: usize = 8;

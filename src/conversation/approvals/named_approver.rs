@@ -1,7 +1,7 @@
-//! Cards that a person may approve by the current policy.
+//! Finds the cards that a person may approve under the current policy.
 //!
-//! A card is found under the approvers that its policy named when it was shown. The current settings may name others,
-//! so the newest open cards are searched for those.
+//! Cards are indexed by the approvers that their policy named when they were shown. Since the
+//! current settings may name others, the newest open cards are searched as well.
 
 use std::cmp::Reverse;
 
@@ -14,28 +14,29 @@ use countersign_graph::{
 
 use super::policy::{self, Person};
 
-/// The number of open cards that are searched.
+/// The maximum number of open cards that are searched.
 const MAX_OPEN_CARDS: usize = 200;
 
-/// A person who asks what waits for them, in any channel.
+/// A person who wants to see the cards that wait for them in any channel.
 #[derive(Clone, Copy, Debug)]
 pub struct NamedApprover<'a> {
     /// The person's user id.
     pub user: &'a UserId,
-    /// The user groups named in policies that the person is in.
+    /// The person's user groups, as far as policies name them.
     pub groups: &'a [String],
     /// True if the current settings name the person anywhere.
     pub is_named: bool,
 }
 
 impl NamedApprover<'_> {
-    /// Returns true if the person may approve it, without being in its channel.
+    /// Returns true if the person may approve the action without being in its channel.
     pub fn may_approve(&self, record: &ActionRecord) -> bool {
         let person = Person { groups: self.groups.to_vec(), ..Person::default() };
         policy::may_approve(record, self.user, &person).is_ok()
     }
 
-    /// Returns `found` and the other open cards that the person may approve by the current policy, newest first.
+    /// Returns the cards in `found` and all others that the person may approve under the current
+    /// policy, newest first.
     ///
     /// # Errors
     ///

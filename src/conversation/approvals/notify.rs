@@ -1,9 +1,10 @@
-//! The direct messages to the approvers named by a card's policy: one each, that the card waits for them.
+//! Notifies the approvers named by a card's policy with direct messages.
 //!
-//! When the card is posted, a timer that is due at once puts [`Interaction::NotifyApprovers`] in the inbox, in the same write.
-//! Handling it puts one message for each person into the thread's outbox, after the card, each in a slot of its own;
-//! the record notes who was messaged. All of that is one write, so a crash neither loses nor repeats a message. When
-//! the card is decided, the same slots are filled anew, which edits the messages.
+//! The write that posts the card also sets a timer that is due immediately. It puts
+//! [`Interaction::NotifyApprovers`] into the inbox. When this is handled, one write adds a message
+//! for each person to the thread's outbox, after the card and in a slot of its own, and records the
+//! people who were notified. A crash therefore neither loses nor repeats a message. When the card
+//! is decided, new messages in the same slots edit the old ones.
 //!
 //! [`Interaction::NotifyApprovers`]: crate::runtime::interaction::Interaction::NotifyApprovers
 
@@ -21,10 +22,11 @@ use countersign_slack::client_error;
 
 use super::{MAX_RACES, groups::Groups, inbox::InboxAnswer};
 
-/// The most people that get a message: those named as users come before members of groups.
+/// The maximum number of people who get a message. Approvers named as users come before members of
+/// groups.
 pub const MAX_NOTIFIED: usize = 10;
 
-/// The sender of these messages.
+/// The service that sends these messages.
 #[derive(Clone)]
 pub struct ApproverNotices {
     store: Arc<dyn Store>,
@@ -33,16 +35,18 @@ pub struct ApproverNotices {
 }
 
 impl ApproverNotices {
-    /// Creates a sender for the cards in this store; groups are looked up in `groups`.
+    /// Creates a service for the cards in this store, with the members of `groups`.
     pub fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>, groups: Groups) -> Self {
         Self { store, clock, groups }
     }
 
-    /// Messages everyone named by a card's policy, if it still waits and they had no message before.
+    /// Notifies everyone named by a card's policy who was not notified before, if the card is still
+    /// open.
     ///
     /// # Errors
     ///
-    /// If the store or Slack does not answer, or another writer moved the action meanwhile: try again.
+    /// If the store or Slack does not answer, or other writers keep changing the action. The call
+    /// can be repeated.
     pub async fn notify(&self, approval: &ApprovalId, seq: Seq) -> Result<InboxAnswer, Error> {
         let mut moved = None;
         for _ in 0..MAX_RACES {
@@ -64,7 +68,8 @@ impl ApproverNotices {
         moved.map_or(Ok(InboxAnswer::NoAnswer), Err)
     }
 
-    /// Returns the people who are named and have no message yet, except those whose request it is.
+    /// Returns the people who are named and were not notified yet, except the requester and
+    /// editors.
     async fn people(&self, record: &ActionRecord) -> Result<Vec<UserId>, Error> {
         let (mut people, mut members) = (Vec::new(), Vec::new());
         for approver in record.approvers() {
@@ -75,8 +80,8 @@ impl ApproverNotices {
             }
         }
         people.append(&mut members);
-        // Who cannot be in one of the lists that they have to be in as well has nothing to decide.
-        let in_vain = |person: &UserId| {
+        // People who are not in one of the additional required lists cannot decide.
+        let cannot_decide = |person: &UserId| {
             let own = Approver::User(person.clone());
             let by_name = |approver: &Approver| matches!(approver, Approver::User(_) | Approver::Requester);
             let excludes = |list: &Vec<Approver>| !list.contains(&own) && list.iter().all(by_name);
@@ -84,11 +89,11 @@ impl ApproverNotices {
         };
         let mut new = Vec::new();
         for person in people {
-            let known = in_vain(&person)
+            let is_skipped = cannot_decide(&person)
                 || record.is_request_of(&person)
                 || record.notified.contains(&person)
                 || new.contains(&person);
-            if !known && record.notified.len() + new.len() < MAX_NOTIFIED {
+            if !is_skipped && record.notified.len() + new.len() < MAX_NOTIFIED {
                 new.push(person);
             }
         }
@@ -104,7 +109,7 @@ impl ApproverNotices {
                 tracing::error!(
                     error = countersign_core::cause::chain(&error),
                     group,
-                    "A user group cannot be looked up, so nobody in it is told"
+                    "Cannot look up a user group, so its members are not notified"
                 );
                 Ok(Vec::new())
             }
@@ -112,7 +117,7 @@ impl ApproverNotices {
     }
 }
 
-/// Returns the write that messages these people, too.
+/// Returns the write that also notifies these people.
 fn notification_changes(
     record: &ActionRecord,
     people: Vec<UserId>,

@@ -1,8 +1,9 @@
-//! The rights of people by the kind of their account, looked up in Slack when it matters.
+//! The rights of people, which depend on the kind of their account in Slack.
 //!
-//! Full members of the workspace may decide and ask. Guests, people of other workspaces, bots and deactivated accounts
-//! may not, unless the settings say so (`approvals.outsiders`, `slack.outsiders`). Slack's answer is good for seconds.
-//! Where it gives none, nothing counts.
+//! Full members of the workspace may decide and ask. Guests, people of other workspaces, bots and
+//! deactivated accounts may not, unless the settings allow it (`approvals.outsiders`,
+//! `slack.outsiders`). Slack's answers are cached for seconds. Without an answer, no decision
+//! counts.
 
 use std::{
     collections::HashMap,
@@ -24,22 +25,24 @@ use tokio::time::timeout;
 
 use crate::presentation::render;
 
-/// The age of an answer on which a decision may rest.
+/// The maximum age of an answer that is used for a decision.
 const MAX_AGE_FOR_DECISION: Duration = Duration::from_secs(10);
 
-/// The age of an answer that is good enough for a question.
+/// The maximum age of an answer that is used for a question.
 const MAX_AGE_FOR_QUESTION: Duration = Duration::from_secs(60);
 
-/// The time a person who decides waits; a submitted window is answered within two seconds.
+/// The time-out of a lookup. It must be less than two seconds, in which a submitted window has to
+/// be answered.
 const LOOKUP_TIMEOUT: Duration = Duration::from_millis(1500);
 
-/// The time a request waits for Slack to identify the person before they are told that it does not.
+/// The time for which a request waits for Slack to identify the person, before they get a reply
+/// that this failed.
 const SILENT_WAIT: Duration = Duration::from_secs(30);
 
-/// The time a request waits while even that reply does not arrive.
+/// The maximum time for which a request waits if even this reply cannot be delivered.
 const MAX_WAIT: Duration = Duration::from_secs(3600);
 
-/// The number of accounts that are remembered.
+/// The maximum number of accounts that are cached. If there are more, all are removed.
 const MAX_ACCOUNTS: usize = 1000;
 
 /// The user that posts for Slack itself.
@@ -48,11 +51,12 @@ const SLACKBOT: &str = "USLACKBOT";
 /// The rights that a person may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Right {
-    /// Make a decision count: approve, reject, edit, withdraw, settle.
+    /// Decide: approve, reject, edit, withdraw, settle.
     Decide,
     /// Ask for something, or look something up.
     Ask,
-    /// See everything on a card, or stop an action in progress; either of the other two gives this right.
+    /// See everything on a card, or stop an action in progress. Each of the other two rights
+    /// includes this one.
     Participate,
 }
 
@@ -63,18 +67,18 @@ pub enum AccountDenial {
     Guest,
     /// The person belongs to another workspace.
     External,
-    /// The account is an app's.
+    /// The account belongs to an app.
     Bot,
     /// The account is deactivated.
     Deactivated,
-    /// Slack does not give the kind of account, and will not.
+    /// Slack does not return the kind of account, and a retry would not help.
     NotLookedUp,
-    /// Slack did not answer, but may later.
+    /// Slack did not answer, and a retry may help.
     Unanswered,
 }
 
 impl AccountDenial {
-    /// Returns the word for the record.
+    /// Returns the phrase that is stored in the audit trail.
     pub fn word(self) -> &'static str {
         match self {
             Self::Guest => "guest account",
@@ -85,12 +89,12 @@ impl AccountDenial {
         }
     }
 
-    /// Returns true if Slack did not give the kind of account.
+    /// Returns true if Slack did not return the kind of account.
     pub fn is_unknown(self) -> bool {
         matches!(self, Self::NotLookedUp | Self::Unanswered)
     }
 
-    /// Returns the word in the settings; `None` if no setting allows it.
+    /// Returns the word that allows this account in the settings; `None` if no setting does.
     fn setting(self) -> Option<&'static str> {
         match self {
             Self::Guest => Some("guests"),
@@ -119,7 +123,7 @@ impl AccountDenial {
             .hint("Ask a member to decide.")
     }
 
-    /// Returns the reply to a person whose question is turned away.
+    /// Returns the reply to a person whose request is refused.
     pub fn may_not_ask(self) -> Reply {
         let who = match self {
             Self::NotLookedUp | Self::Unanswered => {
@@ -136,7 +140,7 @@ impl AccountDenial {
     }
 }
 
-/// The lookup of people's accounts and rights.
+/// A cached lookup of people's accounts and rights.
 #[derive(Clone)]
 pub struct People(Arc<Inner>);
 
@@ -156,37 +160,38 @@ impl fmt::Debug for People {
 }
 
 impl People {
-    /// Creates the lookup for the bot's workspace, with the rights that the settings give to others than its members.
+    /// Creates the lookup for the bot's workspace, with the rights that the settings grant to
+    /// people who are not members.
     pub fn new(slack: SlackClient, clock: Arc<dyn Clock>, us: Identity, settings: &config::Config) -> Self {
         let (deciding, asking) = (settings.approvals.outsiders.clone(), settings.slack.outsiders.clone());
         Self(Arc::new(Inner { slack, clock, us, deciding, asking, known: Mutex::default() }))
     }
 
-    /// Returns `Ok` if a person has a right.
+    /// Returns `Ok` if the person has the right.
     ///
     /// # Errors
     ///
-    /// The reason why not.
+    /// The reason why they do not have it.
     pub async fn may(&self, user: &UserId, right: Right) -> Result<(), AccountDenial> {
         let inner = &self.0;
         if *user == inner.us.user {
-            return Err(AccountDenial::Bot); // whatever the settings say, it does not answer itself
+            return Err(AccountDenial::Bot); // the bot does not answer itself, whatever the settings are
         }
-        let outside = match right {
+        let denial = match right {
             Right::Decide => self.account_denial(user, MAX_AGE_FOR_DECISION).await,
             Right::Ask | Right::Participate => self.account_denial(user, MAX_AGE_FOR_QUESTION).await,
         };
-        let Some(outside) = outside else { return Ok(()) };
-        let named = |list: &[String]| outside.setting().is_some_and(|word| list.iter().any(|named| named == word));
+        let Some(denial) = denial else { return Ok(()) };
+        let named = |list: &[String]| denial.setting().is_some_and(|word| list.iter().any(|named| named == word));
         let allowed = match right {
             Right::Decide => named(&inner.deciding),
             Right::Ask => named(&inner.asking),
             Right::Participate => named(&inner.deciding) || named(&inner.asking),
         };
-        if allowed { Ok(()) } else { Err(outside) }
+        if allowed { Ok(()) } else { Err(denial) }
     }
 
-    /// Returns the reason why a person is no full member; `None` if they are.
+    /// Returns the reason why a person is not a full member; `None` if they are.
     async fn account_denial(&self, user: &UserId, max_age: Duration) -> Option<AccountDenial> {
         let inner = &self.0;
         if user.as_str() == SLACKBOT {
@@ -194,16 +199,16 @@ impl People {
         }
         let asked = inner.clock.now();
         let known = inner.known.lock().expect("no holder panics").get(user).copied();
-        if let Some((outside, at)) = known
+        if let Some((denial, at)) = known
             && asked.since(at) < max_age
         {
-            return outside;
+            return denial;
         }
         let looked_up =
             timeout(LOOKUP_TIMEOUT, inner.slack.user_info(user)).await.unwrap_or(Err(Error::NoAnswer("too slow")));
-        let outside = match looked_up {
+        let denial = match looked_up {
             Ok(person) => self.denial_for(&person),
-            // Whom Slack does not show to us is nobody of this workspace.
+            // Slack does not show this person to the bot, so they are not a member of this workspace.
             Err(Error::Gone { code } | Error::Refused { code })
                 if matches!(code.as_str(), "user_not_found" | "user_not_visible" | "users_not_found") =>
             {
@@ -212,22 +217,22 @@ impl People {
             Err(error) => {
                 tracing::warn!(
                     error = countersign_core::cause::chain(&error),
-                    "Cannot look up what kind of account somebody has"
+                    "Cannot look up the kind of a person's account"
                 );
                 return Some(if error.is_final() { AccountDenial::NotLookedUp } else { AccountDenial::Unanswered });
             }
         };
-        if outside != Some(AccountDenial::NotLookedUp) {
+        if denial != Some(AccountDenial::NotLookedUp) {
             let mut known = inner.known.lock().expect("no holder panics");
             if known.len() >= MAX_ACCOUNTS {
                 known.clear();
             }
-            known.insert(user.clone(), (outside, asked));
+            known.insert(user.clone(), (denial, asked));
         }
-        outside
+        denial
     }
 
-    /// Returns the kind of an account that is no full member's; `None` for a full member's.
+    /// Returns the kind of an account if it is not a full member's; `None` for a full member's.
     fn denial_for(&self, person: &account::Person) -> Option<AccountDenial> {
         let us = &self.0.us;
         let in_team = us.team.as_ref().map(|team| person.teams.contains(team));
@@ -248,19 +253,19 @@ impl People {
 #[async_trait]
 impl Admission for People {
     async fn admits(&self, thread: &ThreadId, by: &UserId, said: &MessageTs) -> Admits {
-        let Err(outside) = self.may(by, Right::Ask).await else { return Admits::Yes };
+        let Err(denial) = self.may(by, Right::Ask).await else { return Admits::Yes };
         let waited = said.sent_at().map_or(MAX_WAIT, |said| self.0.clock.now().since(said));
-        if outside == AccountDenial::Unanswered && waited < SILENT_WAIT {
+        if denial == AccountDenial::Unanswered && waited < SILENT_WAIT {
             return Admits::Later;
         }
-        let message = render::reply(&outside.may_not_ask());
+        let message = render::reply(&denial.may_not_ask());
         match self.0.slack.post_ephemeral(&thread.channel, Some(&thread.root), by, &message).await {
             Err(error) if !error.is_final() && waited < MAX_WAIT => Admits::Later,
             Err(error) => {
                 tracing::warn!(error = countersign_core::cause::chain(&error), "A private answer was not delivered");
-                Admits::No(outside.word())
+                Admits::No(denial.word())
             }
-            Ok(()) => Admits::No(outside.word()),
+            Ok(()) => Admits::No(denial.word()),
         }
     }
 }

@@ -57,7 +57,7 @@ pub fn policy_for(settings: &config::Approvals, input: &PolicyInput<'_>) -> Poli
     envelope::tightened(policy, &settings.envelopes, settings.measures, input.scope)
 }
 
-/// Returns the policy for what concerns the person who asked alone.
+/// Returns the policy for actions that concern only the requester.
 fn of_the_requester() -> Policy {
     Policy {
         approvers: vec![Approver::Requester],
@@ -419,12 +419,12 @@ mod tests {
         settings.contexts.insert("lab".to_owned(), here(&["U2"]));
         assert_eq!(of(&settings), "@U2");
         settings.actions.insert("test_condition_balance".to_owned(), by(&["U3"]));
-        assert_eq!(of(&settings), "@U3", "the rule of what is covered is more exact than that of the context");
+        assert_eq!(of(&settings), "@U3", "the rule of the covered action is more specific than the context's");
         let exact = settings.contexts.get_mut("lab").unwrap();
         exact.actions.insert("test_condition_balance".to_owned(), by(&["U4"]));
         assert_eq!(of(&settings), "@U4");
         settings.actions.insert("grant_standing_approval".to_owned(), by(&["U4", "U5"]));
-        assert_eq!(of(&settings), "@U4", "its own rule makes it no easier");
+        assert_eq!(of(&settings), "@U4", "its own rule does not add approvers");
     }
 
     #[test]

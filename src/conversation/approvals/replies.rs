@@ -1,4 +1,4 @@
-//! The replies to people whose click did not count.
+//! The replies to people whose decision did not count, and other texts about cards.
 
 use countersign_core::{
     clock::Timestamp,
@@ -13,19 +13,20 @@ use countersign_slack::mrkdwn::Mrkdwn;
 
 use super::{consent::UnseenReason, policy::Denial};
 
-/// Returns the reply when the key in the button is not, or no longer, known.
+/// Returns the reply if the key in the button is unknown or no longer known.
 pub fn not_known() -> Reply {
     Reply::text("I don't know this card any more, so the button does nothing.")
         .hint("Ask again in the thread for a fresh one.")
 }
 
-/// Returns the reply when the card's record cannot be read.
+/// Returns the reply if the card's record cannot be read.
 pub fn not_readable() -> Reply {
     Reply::text("I can't read what I stored for this card, so the button does nothing and nothing was changed.")
         .hint("Please tell whoever runs me, and ask again in the thread for a fresh card.")
 }
 
-/// Returns the reply when the button is on a copy of the card; `is_gone`: the copy was just removed.
+/// Returns the reply if the button is on a copy of the card; `is_gone` is true if the copy was just
+/// removed.
 pub fn copied(is_gone: bool) -> Reply {
     match is_gone {
         true => Reply::text("This card was posted twice, so I removed this copy. Nothing was changed by your press.")
@@ -35,7 +36,7 @@ pub fn copied(is_gone: bool) -> Reply {
     }
 }
 
-/// Returns the reply when the record is not what its card shows: nobody can approve that.
+/// Returns the reply if the record differs from what its card shows, so that it cannot be approved.
 pub fn not_what_was_shown(proof: &Proof) -> Reply {
     let (text, hint) = match proof {
         Proof::Ours | Proof::Altered => (
@@ -56,13 +57,13 @@ pub fn not_what_was_shown(proof: &Proof) -> Reply {
     Reply::text(text).hint(hint)
 }
 
-/// Returns the reply when the card's time was over before the person decided.
+/// Returns the reply if the card expired before the person decided.
 pub fn out_of_time() -> Reply {
     Reply::text("This card's time is over, so your answer came too late and nothing was changed.")
         .hint("If it is still wanted, ask again in the thread.")
 }
 
-/// Returns the reply to a yes to a card that the person cannot have read as it is.
+/// Returns the reply to a yes if the person cannot have read the current card.
 pub fn not_seen(record: &ActionRecord, why: UnseenReason) -> Reply {
     let (text, then) = match why {
         UnseenReason::NotShown => (
@@ -93,7 +94,7 @@ pub fn not_seen(record: &ActionRecord, why: UnseenReason) -> Reply {
     Reply::text(text).hint(then)
 }
 
-/// Returns the reply to a person who may not settle an action whose outcome is not known.
+/// Returns the reply to a person who may not settle an action with an unknown outcome.
 pub fn may_not_settle(record: &ActionRecord, by: &UserId, in_channel: bool, why: Denial) -> Reply {
     let text = match why {
         Denial::OwnRequest if record.requested_by == *by => {
@@ -102,18 +103,19 @@ pub fn may_not_settle(record: &ActionRecord, by: &UserId, in_channel: bool, why:
         Denial::OwnRequest => "You edited this, so another person has to say that it was done.",
         Denial::NotAnApprover | Denial::AlreadyApproved => "You cannot settle this. You can press Check again.",
         Denial::GroupLookupFailed => return denied(record, by, in_channel, why),
-        Denial::Account(outside) => return outside.may_not_decide(),
+        Denial::Account(denial) => return denial.may_not_decide(),
     };
     Reply::text(text).hint(Text::from("Who may settle it: ").join(deciders(record, in_channel)).plain("."))
 }
 
-/// Returns the people who may decide, for a reader in the channel of the request or elsewhere.
+/// Returns the people who may decide, for a reader in the channel of the request or in another
+/// place.
 fn deciders(record: &ActionRecord, in_channel: bool) -> Text {
     if in_channel { record.deciders() } else { record.deciders_elsewhere() }
 }
 
-/// Returns the reply when another person or the time was faster. `newer` is the address of the card that replaced this
-/// one.
+/// Returns the reply if another person was faster or the card has expired. `newer` is the address
+/// of the card that replaced this one.
 pub fn already_decided(record: &ActionRecord, now: Timestamp, newer: Option<String>) -> Reply {
     if record.status.is_open() {
         return out_of_time();
@@ -157,10 +159,11 @@ pub fn already_decided(record: &ActionRecord, now: Timestamp, newer: Option<Stri
     }
 }
 
-/// Returns the reply to a person who may not decide. `in_channel`: it is read in the channel of the request.
+/// Returns the reply to a person who may not decide. `in_channel` is true if it is read in the
+/// channel of the request.
 pub fn denied(record: &ActionRecord, by: &UserId, in_channel: bool, why: Denial) -> Reply {
     let text = match why {
-        Denial::Account(outside) => return outside.may_not_decide(),
+        Denial::Account(denial) => return denial.may_not_decide(),
         Denial::OwnRequest if record.card.irreversible && record.requested_by == *by => {
             "You asked for this, and it cannot be undone, so another person has to approve it."
         }
@@ -183,7 +186,7 @@ pub fn denied(record: &ActionRecord, by: &UserId, in_channel: bool, why: Denial)
     }
 }
 
-/// Returns the reply when the new values would leave too few people who may approve them.
+/// Returns the reply if the new values would leave too few people who may approve them.
 pub fn nobody_left(policy: &Policy) -> Reply {
     let why = match (policy.needed, policy.own_request) {
         (..=1, _) => "If you save this, nobody is left to approve it: whoever asked or edited may not.".to_owned(),
@@ -199,7 +202,7 @@ pub fn nobody_left(policy: &Policy) -> Reply {
     Reply::text(format!("{why} Somebody else can edit it, or it stays as it is."))
 }
 
-/// Returns the reply to a typed yes, where only the button counts.
+/// Returns the reply to a typed yes if only the button counts.
 pub fn use_the_button(record: &ActionRecord) -> Reply {
     Reply::text(
         Text::from("This cannot be undone, so a typed answer is not enough. Please press ")
@@ -210,7 +213,8 @@ pub fn use_the_button(record: &ActionRecord) -> Reply {
     )
 }
 
-/// Returns the reply to a typed yes or no that follows another person's words: it may be an answer to those.
+/// Returns the reply to a typed yes or no that follows another person's message, and may be an
+/// answer to that.
 pub fn not_taken(record: &ActionRecord) -> Reply {
     Reply::text(
         Text::from("I can't tell whether this answers the card, so it didn't count. Please press ")
@@ -221,24 +225,24 @@ pub fn not_taken(record: &ActionRecord) -> Reply {
     )
 }
 
-/// Returns the reply to a typed yes, with several cards open.
+/// Returns the reply to a typed yes if several cards are open.
 pub fn which_card(open: &[ActionRecord]) -> Reply {
     let titles = open.iter().map(|record| Text::from(record.card.title.clone())).collect();
     Reply::text("Several cards are open here, so I can't tell which one you mean. Please press a button:")
         .and(Part::List(titles))
 }
 
-/// Returns the reply when a window could not be opened.
+/// Returns the reply if a window could not be opened.
 pub fn not_opened() -> Reply {
     Reply::text("I couldn't open the window in time. Please press again.")
 }
 
-/// Returns the reply to an answer that comes when nothing is asked any more.
+/// Returns the reply to an answer for which there is no open question any more.
 pub fn no_longer_asked() -> Reply {
     Reply::text("This question is no longer open: it was answered, or the call has ended.")
 }
 
-/// Returns the reply to a person who pressed a button in place of an answer.
+/// Returns the reply to a person who pressed a button instead of answering.
 pub fn answered(action: &str) -> Reply {
     Reply::text(match action {
         "decline" => "OK, the call goes on without an answer.",
@@ -247,12 +251,12 @@ pub fn answered(action: &str) -> Reply {
     })
 }
 
-/// Returns the reply when there is nothing to fill in.
+/// Returns the reply if the card has no form.
 pub fn no_form() -> Reply {
     Reply::text("There is nothing to change in a form here. Tell me in the thread what should be different.")
 }
 
-/// Returns the lines above a form, in mrkdwn.
+/// Returns the text above a form, in mrkdwn.
 pub fn form_intro(record: &ActionRecord, replaces: bool) -> String {
     let line = Mrkdwn::new(1500).bold(record.act());
     match replaces {
@@ -269,7 +273,7 @@ pub fn form_intro(record: &ActionRecord, replaces: bool) -> String {
     .finish()
 }
 
-/// Returns the message that a card's time is nearly over.
+/// Returns the message that a card will expire soon.
 pub fn reminder(record: &ActionRecord) -> Reply {
     let text = Text::from("⏰ ").person(record.requested_by.clone());
     let text = match record.approvals_so_far() {
@@ -281,7 +285,7 @@ pub fn reminder(record: &ActionRecord) -> Reply {
         .hint(Text::from("Who may decide: ").join(record.deciders()).plain("."))
 }
 
-/// Returns the message that nobody decided for so long that more people may.
+/// Returns the message that more people may decide, since there was no decision for a long time.
 pub fn escalated(record: &ActionRecord) -> Reply {
     let text = match record.approvals_so_far() {
         None => Text::from("Nobody has decided about ").bold(record.act()).plain(" for a while. From now on "),
@@ -293,7 +297,7 @@ pub fn escalated(record: &ActionRecord) -> Reply {
     Reply::text(text.join(record.newcomers_in_words()).plain(" may decide as well."))
 }
 
-/// Returns the time passed, in words for people.
+/// Returns the elapsed time as text.
 fn ago(now: Timestamp, then: Timestamp) -> String {
     let seconds = now.since(then).as_secs();
     match seconds {

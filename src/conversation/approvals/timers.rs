@@ -1,4 +1,4 @@
-//! The timers of an open card: a reminder, an escalation, and the expiry.
+//! Handles the timers of an open card: reminder, escalation and expiry.
 
 use countersign_core::ids::{ApprovalId, CommitId};
 use countersign_graph::{
@@ -15,7 +15,7 @@ use super::{
 };
 
 impl Approvals {
-    /// Closes a card whose time is over.
+    /// Closes a card that has expired.
     ///
     /// # Errors
     ///
@@ -29,13 +29,13 @@ impl Approvals {
             let decision = Decision { by: None, at: self.clock.now(), verdict: Verdict::Expired };
             match self.write(&record, decision, None, Some(seq)).await? {
                 Ok(expired) => return Ok(InboxAnswer::Counted(expired.thread)),
-                Err(current) => record = current, // one of several approvals, perhaps
+                Err(current) => record = current, // such as one of several approvals
             }
         }
         Err(lost_race(record))
     }
 
-    /// Reminds the thread, once, that a card's time is nearly over.
+    /// Reminds the thread once that a card will expire soon.
     ///
     /// # Errors
     ///
@@ -47,7 +47,7 @@ impl Approvals {
         };
         let now = self.clock.now();
         if now >= record.expires_at {
-            return Ok(InboxAnswer::NoAnswer); // it comes too late: the bot was away
+            return Ok(InboxAnswer::NoAnswer); // too late, since the bot was not running
         }
         let mut changes = Changes::new(CommitId::fresh(), record.thread.clone());
         changes.inbox_acks.push(seq);
@@ -57,7 +57,7 @@ impl Approvals {
         Ok(InboxAnswer::Counted(record.thread))
     }
 
-    /// Lets more people decide, since nobody decided for so long.
+    /// Lets more people decide after a long time without a decision.
     ///
     /// # Errors
     ///
@@ -65,7 +65,7 @@ impl Approvals {
     pub async fn on_escalation(&self, approval: &ApprovalId, seq: Seq) -> Result<InboxAnswer, Error> {
         for _ in 0..MAX_RACES {
             match self.escalate(approval, seq).await {
-                Err(Error::ActionMoved { .. }) => {} // somebody was faster: as it is now
+                Err(Error::ActionMoved { .. }) => {} // another writer was faster: try again
                 answer => return answer,
             }
         }
@@ -95,7 +95,7 @@ impl Approvals {
         changes.audit.push(record.event(AuditKind::Reminded, now, None, detail));
         changes.outbox.push(record.card_message(now));
         changes.outbox.push(reply_in_thread(format!("escalate:{}", record.id), now, replies::escalated(&record)));
-        // Those who may decide from now on are told directly, as those were who could from the start.
+        // The additional people are notified directly, as the original ones were.
         changes.timers.push(TimerChange::Set {
             key: record.notification_timer(),
             due: now,
@@ -103,7 +103,7 @@ impl Approvals {
         });
         let thread = record.thread.clone();
         changes.actions.push(ActionChange { expected, record });
-        self.store.apply(&changes).await?; // if somebody was faster, this is tried again
+        self.store.apply(&changes).await?; // if another writer was faster, the caller tries again
         Ok(InboxAnswer::Counted(thread))
     }
 }

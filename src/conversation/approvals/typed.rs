@@ -1,4 +1,4 @@
-//! Typed consent: the words that count for a card, and the replies to those that do not.
+//! Handles typed answers: the ones that count for a card, and the replies to the others.
 
 use countersign_core::ids::CommitId;
 use countersign_graph::{
@@ -20,17 +20,17 @@ use super::{
 use crate::record::undelivered::slot_of_notice;
 
 impl Approvals {
-    /// Handles a typed yes, no or never mind. A no while a question is open is the answer to the question, since it was
-    /// asked last. Never mind withdraws the one open card of the person who asked for it; any other meaning is for the
-    /// assistant to find.
+    /// Handles a typed yes, no or “never mind”. If a question is open, a no answers the question,
+    /// which was asked last. “Never mind” withdraws the card of the person who requested it, if
+    /// they have exactly one. All other messages are passed to the assistant.
     pub async fn on_typed(&self, typed: &TypedAnswer, seq: Seq) -> Result<InboxAnswer, Error> {
         let saved = self.store.load(&typed.thread).await?;
         if !typed.addressed && saved.is_none() {
-            return Ok(InboxAnswer::NoAnswer); // two people agreeing about something else
+            return Ok(InboxAnswer::NoAnswer); // two people talk about something else
         }
         let before = self.memories.read(saved);
-        let is_drafting = before.as_ref().is_some_and(|before| before.is_drafting); // then that is what is let go
-        let is_choosing = before.as_ref().is_some_and(|before| before.is_choosing); // a yes is for that
+        let is_drafting = before.as_ref().is_some_and(|before| before.is_drafting); // a no then drops the draft
+        let is_choosing = before.as_ref().is_some_and(|before| before.is_choosing); // a yes then answers the choice
         let filter = ActionFilter { thread: Some(typed.thread.clone()), statuses: vec![Status::Pending], limit: 20 };
         let open = self.store.actions(&filter).await?;
         let is_theirs = |record: &&ActionRecord| {
@@ -56,9 +56,9 @@ impl Approvals {
             _ => None,
         };
         if typed.meaning == CardButton::Approve && !record.policy.typed && unseen != Some(UnseenReason::NotShown) {
-            if let Err(outside) = self.people.may(&typed.by, Right::Decide).await {
-                self.record_refusal(&record, &typed.by, outside.word()).await?;
-                return Ok(InboxAnswer::Refused(outside.may_not_decide()));
+            if let Err(denial) = self.people.may(&typed.by, Right::Decide).await {
+                self.record_refusal(&record, &typed.by, denial.word()).await?;
+                return Ok(InboxAnswer::Refused(denial.may_not_decide()));
             }
             self.record_refusal(&record, &typed.by, "typed").await?;
             return Ok(InboxAnswer::Refused(replies::use_the_button(&record)));
@@ -79,8 +79,8 @@ impl Approvals {
         Ok(InboxAnswer::Refused(self.too_late_reply(&record).await))
     }
 
-    /// Turns down a yes or no that follows another person's words. The person gets one reply for each card: most such
-    /// words are meant for the people there.
+    /// Refuses a yes or no that follows another person's message. The person gets only one reply
+    /// for each card, since most such messages are meant for other people.
     async fn refuse_unaddressed(&self, typed: &TypedAnswer, record: &ActionRecord) -> Result<InboxAnswer, Error> {
         let why = "said to somebody else";
         let audit = self.store.audit(&typed.thread).await?;
@@ -100,14 +100,15 @@ impl Approvals {
         }))
     }
 
-    /// Returns the reason why the person who typed a yes cannot have seen the card; `None` if they can.
+    /// Returns the reason why the person who typed a yes cannot have seen the card; `None` if they
+    /// could.
     async fn unseen_reason(&self, typed: &TypedAnswer, record: &ActionRecord) -> Result<Option<UnseenReason>, Error> {
         let posted = self.store.posted(&record.thread, &record.slot).await?;
         Ok(consent::unseen_reason(posted.as_ref(), &typed.ts, record))
     }
 
-    /// Returns true if a typed yes or no answers the bot: it was addressed to it, or the message before it is the
-    /// bot's.
+    /// Returns true if a typed yes or no answers the bot: it was addressed to the bot, or follows
+    /// one of its messages.
     async fn answers_us(
         &self,
         typed: &TypedAnswer,
@@ -139,7 +140,7 @@ impl Approvals {
         Ok(false)
     }
 
-    /// Passes words that answer no card to the assistant.
+    /// Passes a message that answers no card to the assistant.
     async fn pass_on(&self, typed: &TypedAnswer, seq: Seq) -> Result<InboxAnswer, Error> {
         let mut changes = Changes::new(CommitId::fresh(), typed.thread.clone());
         changes.messages.push(ThreadMessage::Said {

@@ -1,4 +1,4 @@
-//! The withdrawal of an open request: “stop” and “cancel” in a thread withdraw each of its cards.
+//! Withdraws open requests: “stop” and “cancel” in a thread withdraw each of its cards.
 
 use countersign_core::{clock::Timestamp, ids::UserId};
 use countersign_graph::{
@@ -8,7 +8,7 @@ use countersign_graph::{
 
 use super::decide::decide;
 
-/// Withdraws an open request. Returns false if it was decided before; the card says by whom.
+/// Withdraws an open request. Returns false if it was decided before.
 ///
 /// # Errors
 ///

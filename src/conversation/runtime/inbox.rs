@@ -1,10 +1,13 @@
-//! Handles the interactions in the inbox: each once this process has claimed it, and again if that failed.
+//! Handles the interactions in the inbox. A process claims an interaction before it handles it, and
+//! a failed interaction is handled again.
 //!
-//! An interaction is removed in the same write as its effect where it has one in the store, and after its answer was
-//! sent where it has none. A crash in between repeats an answer to one person, never a decision.
+//! If an interaction has an effect in the store, it is removed in the same write; otherwise it is
+//! removed after its answer was sent. A crash in between can therefore repeat an answer to one
+//! person, but never a decision.
 //!
-//! As many interactions are handled at a time as there are seats, and a seat is taken before a claim. An interaction
-//! that fails is handled again after growing waits; one that fails each time is kept as a dead letter.
+//! The number of interactions that are handled at the same time is limited by seats, and a seat is
+//! taken before a claim. A failed interaction is handled again after increasing waits. If it fails
+//! each time, it is kept as a dead letter.
 
 mod admission;
 mod again;
@@ -58,40 +61,42 @@ use crate::{
     },
 };
 
-/// The duration of a claim, in timeouts of a Slack call; after that another process may handle the interaction.
+/// The duration of a claim, as a multiple of the time-out of a Slack call. Afterwards another
+/// process may handle the interaction.
 const CLAIM_IN_TIMEOUTS: u32 = 3;
 
-/// The most interactions that a sweep claims at a time.
+/// The maximum number of interactions that a sweep claims at once.
 const MAX_CLAIMED: usize = 32;
 
-/// The most interactions that are handled at a time.
+/// The maximum number of interactions that are handled at the same time.
 const MAX_CONCURRENT: usize = 64;
 
-/// The number of attempts after which an interaction is given up. With the waits below this is about an hour.
+/// The maximum number of attempts to handle an interaction. With the waits below, these last about
+/// an hour.
 const MAX_ATTEMPTS: u32 = 60;
 
-/// The number of attempts to have Slack identify the person before they get a reply that it does not. About half a
-/// minute.
+/// The number of attempts to identify a person, before the reply says that Slack does not answer.
+/// These last about half a minute.
 const IDENTIFICATION_ATTEMPTS: u32 = 5;
 
-/// The number of attempts to deliver a private answer. About five minutes.
+/// The maximum number of attempts to deliver a private answer. These last about five minutes.
 const REPLY_ATTEMPTS: u32 = 10;
 
-/// The longest wait between two attempts.
+/// The maximum wait between two attempts.
 const MAX_WAIT: Duration = Duration::from_secs(60);
 
 /// The inbox of one process.
 #[derive(Clone)]
 pub struct Inbox(Arc<InboxDeps>, Arc<Seats>);
 
-/// The right to handle interactions, one at a time.
+/// The permission to handle one interaction at a time.
 #[derive(Debug)]
 pub struct Seat(OwnedSemaphorePermit);
 
 /// The seats of an inbox.
 struct Seats {
     free: Arc<Semaphore>,
-    /// True if a caller found no seat: interactions wait to be claimed.
+    /// True if a caller found no seat, so that interactions wait to be claimed.
     behind: AtomicBool,
 }
 
@@ -103,23 +108,23 @@ pub struct InboxDeps {
     pub approvals: Approvals,
     /// The service that answers commands.
     pub commands: Commands,
-    /// The service that takes in requests for something new.
+    /// The service for requests to create something.
     pub creation: Creation,
     /// The service that ends runs.
     pub stopping: Stopping,
     /// The exporter of threads.
     pub notebook: Notebook,
-    /// The service that keeps ratings.
+    /// The service that stores ratings.
     pub ratings: Ratings,
-    /// True if the app is declared an agent: Slack then offers prompts to begin with.
+    /// True if the app is declared as an agent, so that Slack shows suggested prompts.
     pub agent_view: bool,
-    /// The prompts to begin with: label, and the request.
+    /// The suggested prompts, each with its label and its request.
     pub prompts: Vec<(&'static str, &'static str)>,
     /// The Home tab.
     pub home: Home,
     /// The rights of people.
     pub people: People,
-    /// The sender of messages that a card waits.
+    /// The service that notifies people of a waiting card.
     pub approver_notices: ApproverNotices,
     /// The names of user groups and people.
     pub names: Names,
@@ -144,13 +149,13 @@ impl Inbox {
         Self(Arc::new(deps), Arc::new(seats))
     }
 
-    /// Returns the time for which an interaction is claimed. After that any process may take it.
+    /// Returns the time for which an interaction is claimed. Afterwards any process may handle it.
     pub fn claim(&self) -> Duration {
         self.0.slack.timeout() * CLAIM_IN_TIMEOUTS
     }
 
-    /// Returns a seat, if one is free. A caller without one leaves the interaction unclaimed: it is taken up once a seat
-    /// is free.
+    /// Returns a seat, if one is free. A caller without a seat leaves the interaction unclaimed; it
+    /// is handled once a seat is free.
     pub fn seat(&self) -> Option<Seat> {
         let seat = self.1.free.clone().try_acquire_owned().ok().map(Seat);
         if seat.is_none() {
@@ -159,7 +164,8 @@ impl Inbox {
         seat
     }
 
-    /// Starts a task that handles an interaction claimed by this process, and then those that waited for the seat.
+    /// Starts a task that handles an interaction claimed by this process, and then those that
+    /// waited for a seat.
     pub fn spawn(&self, claimed: ClaimedInteraction, seat: Seat) {
         let inbox = self.clone();
         self.0.tasks.spawn(async move {
@@ -175,23 +181,23 @@ impl Inbox {
         });
     }
 
-    /// Takes up interactions that no process handles, as far as there are seats.
+    /// Handles interactions that no process has claimed, as long as there are seats.
     pub async fn sweep(&self) -> Result<(), Error> {
         let mut seats: Vec<Seat> = std::iter::from_fn(|| self.seat()).take(MAX_CLAIMED).collect();
         if seats.is_empty() {
             return Ok(());
         }
         for claimed in self.0.store.claim_interaction(self.0.workers.name(), self.claim(), seats.len()).await? {
-            let Some(seat) = seats.pop() else { break }; // no store gives more than it is asked for
+            let Some(seat) = seats.pop() else { break }; // a store never returns more than requested
             self.spawn(claimed, seat);
         }
         Ok(())
     }
 
-    /// Handles an interaction; if that fails, it is handled again later, or given up.
+    /// Handles an interaction. If that fails, it is handled again later or given up.
     async fn process(&self, claimed: &ClaimedInteraction) {
         if claimed.attempts >= MAX_ATTEMPTS {
-            return self.give_up(claimed, "its handling never ended").await; // not even with an error
+            return self.give_up(claimed, "its handling never ended").await; // no attempt ended, even with an error
         }
         let Err(error) = self.handle(claimed).await else { return };
         if claimed.attempts + 1 >= MAX_ATTEMPTS {
@@ -206,7 +212,7 @@ impl Inbox {
         if let Err(error) = self.0.store.retry_interaction(claimed, wait).await {
             tracing::warn!(
                 error = countersign_core::cause::chain(&error),
-                "An interaction waits until its claim is over"
+                "An interaction waits until its claim expires"
             );
         }
     }
@@ -217,7 +223,7 @@ impl Inbox {
         if let Err(error) = self.0.store.fail_interaction(claimed, why, self.0.clock.now()).await {
             tracing::warn!(
                 error = countersign_core::cause::chain(&error),
-                "An interaction that was given up is not kept yet"
+                "Cannot keep an interaction that was given up"
             );
             return;
         }
@@ -279,7 +285,7 @@ impl Inbox {
             Interaction::Reason(reason) => deps.approvals.on_reason(reason, claimed.seq).await?,
             Interaction::Command(command) => {
                 let CommandAnswer { mut reply, posted_in } = deps.commands.answer(command).await;
-                reply.choices.clear(); // a button would speak in a thread, and a private answer has none
+                reply.choices.clear(); // a choice becomes a message in a thread, and a private answer has none
                 let delivery = self.respond(&command.response_url, &reply).await;
                 if delivery == ReplyDelivery::Later && claimed.attempts < REPLY_ATTEMPTS {
                     return Err(retry_later("a private answer did not arrive"));
@@ -294,7 +300,7 @@ impl Inbox {
                 }
                 stopped.thread.map_or(InboxAnswer::NoAnswer, InboxAnswer::Counted)
             }
-            // Typed in a thread where the bot takes no part, and not addressed to it: no command.
+            // Not a command: it was typed in a thread without the bot, and not addressed to it.
             Interaction::Notebook { thread, addressed: false, .. } if deps.store.load(thread).await?.is_none() => {
                 InboxAnswer::NoAnswer
             }
@@ -326,7 +332,7 @@ impl Inbox {
                 return Ok(());
             }
             Interaction::Prompts { channel, thread } => {
-                // Without an agent app Slack has no place for them; the first answer shows them as buttons.
+                // Slack shows prompts for agent apps only. Otherwise the first answer shows them as buttons.
                 if deps.agent_view || thread.is_some() {
                     let prompts = deps.slack.set_suggested_prompts(channel, thread.as_ref(), &deps.prompts);
                     log_failure(prompts.await);
@@ -340,7 +346,7 @@ impl Inbox {
         };
         let answer = match (answer, &interaction) {
             (InboxAnswer::Unanswered { .. }, _) if claimed.attempts < IDENTIFICATION_ATTEMPTS => {
-                return Err(retry_later("Slack does not say who that was"));
+                return Err(retry_later("Slack does not identify the person"));
             }
             (
                 InboxAnswer::Unanswered { record, reply },
@@ -351,7 +357,7 @@ impl Inbox {
             }
             (answer, _) => answer,
         };
-        // The tab is drawn as the press left it. The thread does not wait for a private reply.
+        // The tab shows the state right after the press. The thread does not wait for a private reply.
         if let Interaction::Click(click) = &interaction
             && click.is_in_home()
         {
@@ -377,11 +383,11 @@ impl Inbox {
         }
     }
 
-    /// Handles a submitted form of a card. Returns the window's next view; `None`: it closes.
+    /// Handles a submitted form of a card. Returns the window's next view, or `None` if it closes.
     ///
     /// # Errors
     ///
-    /// If the store does not answer: Slack will deliver it again.
+    /// If the store does not answer. Slack delivers the submission again.
     pub async fn submit(&self, view: &View, by: &UserId) -> Result<Option<Value>, Error> {
         let outcome = match view.callback_id == modals::ANSWER {
             true => self.0.approvals.on_answer(view, by).await?,
@@ -396,16 +402,17 @@ impl Inbox {
         }
     }
 
-    /// Returns true for the callback id of a shortcut for something new, and of its window.
+    /// Returns true if this is the callback id of a shortcut that creates something, or of its
+    /// window.
     pub fn creates(&self, callback: &str) -> bool {
         self.0.creation.has_shortcut(callback)
     }
 
-    /// Reads a submitted proposal of something new.
+    /// Reads a submitted window that creates something.
     ///
     /// # Errors
     ///
-    /// The view that the window shows instead of closing.
+    /// The view that the window shows if the input is not accepted.
     pub async fn read_creation(
         &self,
         view: &View,
@@ -414,7 +421,7 @@ impl Inbox {
         self.0.creation.read(view, interaction).await
     }
 
-    /// Sends the thread's messages, and has the thread go on.
+    /// Sends the thread's messages and wakes its worker.
     fn continue_thread(&self, answer: &InboxAnswer) {
         match answer {
             InboxAnswer::Counted(thread) | InboxAnswer::Redrawn { thread, .. } => {
@@ -427,7 +434,7 @@ impl Inbox {
         }
     }
 
-    /// Carries out a command typed in a thread, and replies privately.
+    /// Executes a command typed in a thread, and replies privately.
     async fn execute(&self, request: &ThreadCommandRequest, seq: Seq) -> Result<InboxAnswer, Error> {
         let deps = &self.0;
         let thread = request.thread.clone();
@@ -458,20 +465,20 @@ impl Inbox {
         InboxAnswer::NoAnswer
     }
 
-    /// Asks the assistant about a message, if the bot may write there.
+    /// Asks the assistant about a message, if the bot may write in that channel.
     async fn ask_assistant(&self, question: &Question, seq: Seq) -> Result<InboxAnswer, Error> {
         use client_error::Error::{Gone, Refused};
         let deps = &self.0;
         let ThreadId { channel, root, .. } = &question.thread;
-        let told = deps
+        let notified = deps
             .slack
             .post_ephemeral(channel, Some(root), &question.by, &render::reply(&shortcuts::question_received()))
             .await;
-        if let (Err(Gone { .. } | Refused { .. }), Some(url)) = (&told, &question.response_url) {
+        if let (Err(Gone { .. } | Refused { .. }), Some(url)) = (&notified, &question.response_url) {
             self.try_respond(url, &shortcuts::not_a_member()).await;
             return Ok(InboxAnswer::NoAnswer);
         }
-        log_failure(told);
+        log_failure(notified);
         deps.store.apply(&shortcuts::question_changes(question, deps.clock.now(), seq)).await?;
         Ok(InboxAnswer::Counted(question.thread.clone()))
     }
@@ -490,7 +497,7 @@ impl Inbox {
     }
 }
 
-/// Returns the error that has an interaction handled again.
+/// Returns the error that makes an interaction be handled again.
 fn retry_later(why: &'static str) -> Error {
     Error::Unavailable(why.into())
 }

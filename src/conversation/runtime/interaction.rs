@@ -1,5 +1,5 @@
-//! The interactions in the inbox, which are handled without leasing a thread. They are stored, so each shape must stay
-//! readable.
+//! The interactions in the inbox, which are handled without leasing a thread. They are stored, so
+//! all variants must remain readable.
 
 use countersign_core::{
     clock::Timestamp,
@@ -19,7 +19,8 @@ use crate::{
     },
 };
 
-/// Returns true for a stored timer that can decide nothing: it only closes a card or sends messages about it.
+/// Returns true for a stored timer that makes no decision: it only closes a card or sends messages
+/// about it.
 pub fn is_card_timer(entry: &serde_json::Value) -> bool {
     matches!(entry["kind"].as_str(), Some("expire" | "remind" | "tell"))
 }
@@ -33,22 +34,22 @@ pub enum Interaction {
     /// A typed yes, no or never mind in a thread.
     #[serde(rename = "typed")]
     TypedAnswer(TypedAnswer),
-    /// A card's time is over.
+    /// A card has expired.
     Expire {
         /// The key of the card.
         approval: ApprovalId,
     },
-    /// A card's time is nearly over.
+    /// A card will expire soon.
     Remind {
         /// The key of the card.
         approval: ApprovalId,
     },
-    /// No decision was made for so long that more people may decide.
+    /// There was no decision for a long time, so more people may decide.
     Escalate {
         /// The key of the card.
         approval: ApprovalId,
     },
-    /// The time until which an action waits for an event is over.
+    /// The time for which an action waits for an event is over.
     Overdue {
         /// The thread of the action.
         thread: ThreadId,
@@ -62,25 +63,25 @@ pub enum Interaction {
     /// A “status” or “cancel” to the bot in a thread.
     #[serde(rename = "here")]
     ThreadCommand(ThreadCommandRequest),
-    /// The shortcut to ask about a message: the window has to be opened.
+    /// The shortcut to ask about a message, which opens a window.
     Ask(Shortcut),
     /// The question asked in that window.
     #[serde(rename = "asked")]
     Question(Question),
     /// The shortcut to export a message's thread.
     Export(Shortcut),
-    /// The shortcut to propose something new: the window has to be opened.
+    /// A shortcut to create something, which opens a window.
     New {
         /// The person.
         by: UserId,
-        /// The callback id of the shortcut; empty in what earlier versions stored.
+        /// The callback id of the shortcut; empty in interactions that earlier versions stored.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         shortcut: String,
         /// The id that opens a window, for three seconds.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         trigger_id: Option<String>,
     },
-    /// The proposal made in that window.
+    /// The request made in that window.
     #[serde(rename = "wanted")]
     Creation(CreationRequest),
     /// A slash command.
@@ -93,7 +94,7 @@ pub enum Interaction {
         #[serde(default, skip_serializing_if = "Pages::is_first")]
         pages: Pages,
     },
-    /// The people named by a card's policy are to be notified that it waits.
+    /// The time to notify the people named by a card's policy that it waits.
     #[serde(rename = "tell")]
     NotifyApprovers {
         /// The key of the card.
@@ -116,14 +117,14 @@ pub enum Interaction {
     Rating(Rating),
     /// A request to send an undelivered message again.
     SendAgain(SendAgain),
-    /// A message that may have been posted twice, to be searched for.
+    /// A search for a message that may have been posted twice.
     #[serde(rename = "twins")]
     PossibleDuplicate(PossibleDuplicate),
-    /// A person's first conversation with the bot: prompts are to be offered.
+    /// A person opened a conversation with the bot, in which prompts are suggested.
     Prompts {
         /// The direct conversation.
         channel: ChannelId,
-        /// The thread, where Slack has made one for it.
+        /// The thread, if Slack created one for the conversation.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         thread: Option<MessageTs>,
     },
@@ -136,25 +137,26 @@ pub struct SendAgain {
     pub key: String,
     /// The person.
     pub by: UserId,
-    /// The conversation where it was pressed.
+    /// The conversation of the button.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub channel: Option<ChannelId>,
-    /// The thread where it was pressed.
+    /// The thread of the button.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thread: Option<MessageTs>,
-    /// The address for answers, good for 30 minutes.
+    /// The address for answers, which is valid for 30 minutes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response_url: Option<String>,
 }
 
 impl SendAgain {
-    /// Returns the conversation where it was pressed, and the thread in it.
+    /// Returns the conversation of the button, and the thread in it.
     pub fn place(&self) -> Option<(&ChannelId, Option<&MessageTs>)> {
         self.channel.as_ref().map(|channel| (channel, self.thread.as_ref()))
     }
 }
 
-/// Returns the default of `addressed`: interactions stored without it were all addressed to the bot.
+/// Returns the default of `addressed`: interactions that were stored without it were addressed to
+/// the bot.
 fn addressed_by_default() -> bool {
     true
 }

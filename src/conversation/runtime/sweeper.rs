@@ -1,10 +1,12 @@
-//! Looks regularly for work without a hint: due timers, status lines, and the remains of a crash.
+//! Regularly looks for work of which no hint arrived: due timers, status lines, and work that a
+//! crash left behind.
 //!
-//! All work found here goes the same way as work with a hint, so a lost hint costs time and nothing else.
+//! Work that is found here is handled in the same way as work with a hint, so a lost hint only
+//! causes a delay.
 //!
-//! Each look stands alone: one that panics is logged, counted and tried again in the next round, and the others go on.
-//! Ending the process would not help, since the cause of the panic is still there after a restart. [`Rounds`] reports
-//! it.
+//! The checks are independent: if one panics, this is logged and counted, the others continue, and
+//! the check is repeated in the next round. Ending the process would not help, since the cause of
+//! the panic would remain after a restart. [`Rounds`] reports it.
 
 use std::{
     panic::AssertUnwindSafe,
@@ -27,10 +29,10 @@ const HOUSEKEEPING_ROUNDS: u32 = 240;
 /// The number of rounds between two counts of undelivered messages and unhandled entries.
 const COUNTING_ROUNDS: u32 = 20;
 
-/// The most dead letters that are counted.
+/// The maximum number of dead letters that are counted.
 const MAX_COUNTED: usize = 1000;
 
-/// The time without a finished round after which something is wrong.
+/// The time without a finished round after which the sweeper counts as faulty.
 const MAX_ROUND_TIME: Duration = Duration::from_secs(30);
 
 /// The health of the rounds, for readiness.
@@ -66,7 +68,7 @@ impl Rounds {
     }
 }
 
-/// The sweeper, with all that it sweeps.
+/// The sweeper, with its dependencies.
 pub struct Sweeper {
     /// The store.
     pub store: Arc<dyn Store>,
@@ -80,7 +82,7 @@ pub struct Sweeper {
     pub home: Home,
     /// The sender of messages.
     pub sender: Sender,
-    /// The service that deletes the words of finished threads.
+    /// The service that deletes the content of finished threads.
     pub retention: Retention,
     /// The interval between rounds.
     pub every: Duration,
@@ -89,7 +91,7 @@ pub struct Sweeper {
 }
 
 impl Sweeper {
-    /// Sweeps until the stop.
+    /// Sweeps until the signal to stop.
     pub async fn run(self, stop: CancellationToken) {
         let mut ticks = interval(self.every);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -97,12 +99,12 @@ impl Sweeper {
         while stop.run_until_cancelled(ticks.tick()).await.is_some() {
             let mut broken = self.sweep_all().await;
             if round.is_multiple_of(HOUSEKEEPING_ROUNDS) {
-                let dropped = guarded("what is out of date", self.drop_outdated()).await;
+                let dropped = guarded("expired data", self.drop_outdated()).await;
                 broken.extend(dropped.err());
             }
             if round.is_multiple_of(COUNTING_ROUNDS) {
                 broken.extend(guarded("dead letters", self.count_dead_letters()).await.err());
-                broken.extend(guarded("messages that wait", self.count_late_messages()).await.err());
+                broken.extend(guarded("late messages", self.count_late_messages()).await.err());
             }
             self.rounds.record(broken);
             round = round.wrapping_add(1);
@@ -111,10 +113,13 @@ impl Sweeper {
 
     async fn drop_outdated(&self) {
         if let Err(error) = self.store.sweep(self.clock.now()).await {
-            tracing::warn!(error = countersign_core::cause::chain(&error), "Cannot drop what is out of date");
+            tracing::warn!(error = countersign_core::cause::chain(&error), "Cannot delete expired data");
         }
         if let Err(error) = self.retention.sweep().await {
-            tracing::warn!(error = countersign_core::cause::chain(&error), "Cannot forget finished threads");
+            tracing::warn!(
+                error = countersign_core::cause::chain(&error),
+                "Cannot delete the content of finished threads"
+            );
         }
     }
 
@@ -127,10 +132,7 @@ impl Sweeper {
                 metrics::gauge!("countersign_dead_letters", "kind" => "desk_entry").set(entries as f64);
             }
             Err(error) => {
-                tracing::warn!(
-                    error = countersign_core::cause::chain(&error),
-                    "Cannot count what could not be delivered"
-                )
+                tracing::warn!(error = countersign_core::cause::chain(&error), "Cannot count undelivered messages")
             }
         }
     }
@@ -139,12 +141,12 @@ impl Sweeper {
         match self.store.waiting(Waiting::late_before(self.clock.now()), MAX_COUNTED).await {
             Ok(waiting) => metrics::gauge!("countersign_messages_late").set(waiting.len() as f64),
             Err(error) => {
-                tracing::warn!(error = countersign_core::cause::chain(&error), "Cannot count what waits to be sent")
+                tracing::warn!(error = countersign_core::cause::chain(&error), "Cannot count late messages")
             }
         }
     }
 
-    /// Looks at everything once. Returns the names of the looks that panicked.
+    /// Runs all checks once. Returns the names of those that panicked.
     async fn sweep_all(&self) -> Vec<&'static str> {
         let results = [
             guarded("due timers", self.fire_timers()).await,
@@ -164,15 +166,15 @@ impl Sweeper {
 
     async fn sweep_the_inbox(&self) {
         if let Err(error) = self.inbox.sweep().await {
-            tracing::warn!(error = countersign_core::cause::chain(&error), "Cannot look at the inbox");
+            tracing::warn!(error = countersign_core::cause::chain(&error), "Cannot sweep the inbox");
         }
     }
 }
 
-/// Runs one look. Fails with its name, if it panics.
-async fn guarded(what: &'static str, at: impl Future<Output = ()>) -> Result<(), &'static str> {
-    AssertUnwindSafe(at).catch_unwind().await.map_err(|_| {
-        tracing::error!(what, "The sweeper cannot look at this; the panic was logged where it happened");
+/// Runs one check. Returns its name as the error if it panics.
+async fn guarded(what: &'static str, check: impl Future<Output = ()>) -> Result<(), &'static str> {
+    AssertUnwindSafe(check).catch_unwind().await.map_err(|_| {
+        tracing::error!(what, "A check of the sweeper panicked; the panic was logged where it happened");
         what
     })
 }

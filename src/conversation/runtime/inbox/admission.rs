@@ -1,6 +1,6 @@
-//! Turns away requests of people who have no right to make them, before they are handled.
+//! Refuses requests of people who have no right to make them, before they are handled.
 //!
-//! Presses and typed answers are not here: they are checked together with their card.
+//! Button presses and typed answers are not included; they are checked together with their card.
 
 use countersign_core::{
     ids::{CommitId, ThreadId, UserId},
@@ -17,14 +17,15 @@ use crate::{
     runtime::interaction::Interaction,
 };
 
-/// A request: the person, the right it takes, and the thread it is about.
+/// A request: the person, the required right, and the thread that it is about.
 struct AccessRequest<'a> {
     by: &'a UserId,
     right: Right,
     thread: Option<&'a ThreadId>,
 }
 
-/// Returns the request of an interaction; `None` for timers, and for interactions that are checked with their card.
+/// Returns the request of an interaction; `None` for timers, and for interactions that are checked
+/// together with their card.
 fn access_request_of(interaction: &Interaction) -> Option<AccessRequest<'_>> {
     let (by, right, thread) = match interaction {
         Interaction::ThreadCommand(request) if request.command == ThreadCommand::Cancel => {
@@ -67,8 +68,8 @@ fn is_unaddressed(interaction: &Interaction) -> bool {
 }
 
 impl Inbox {
-    /// Returns true if the person was turned away: with a reply, and in the record of the thread if it is one of the
-    /// bot's.
+    /// Returns true if the person was refused. They then get a reply, and the refusal is recorded
+    /// in the thread if the bot takes part in it.
     pub(super) async fn refuse_unauthorized(
         &self,
         claimed: &ClaimedInteraction,
@@ -80,18 +81,18 @@ impl Inbox {
             && let Some(thread) = thread
             && deps.store.load(thread).await?.is_none()
         {
-            return Ok(false); // talk among people in a thread where the bot takes no part
+            return Ok(false); // people talk in a thread without the bot
         }
-        let Err(outside) = deps.people.may(by, right).await else { return Ok(false) };
-        // A window can be opened for three seconds; everything else waits for Slack's answer.
+        let Err(denial) = deps.people.may(by, right).await else { return Ok(false) };
+        // A window must be opened within three seconds. Everything else can wait for Slack's answer.
         let waits = !matches!(interaction, Interaction::New { trigger_id: Some(_), .. });
-        if outside == AccountDenial::Unanswered && waits && claimed.attempts < IDENTIFICATION_ATTEMPTS {
-            return Err(retry_later("Slack does not say who that was"));
+        if denial == AccountDenial::Unanswered && waits && claimed.attempts < IDENTIFICATION_ATTEMPTS {
+            return Err(retry_later("Slack does not identify the person"));
         }
-        self.reply_to_refused(interaction, by, &refusal_reply(outside, right)).await;
+        self.reply_to_refused(interaction, by, &refusal_reply(denial, right)).await;
         match thread {
             Some(thread) if deps.store.load(thread).await?.is_some() => {
-                let detail = json!({ "why": outside.word(), "asked": right == Right::Ask });
+                let detail = json!({ "why": denial.word(), "asked": right == Right::Ask });
                 let mut changes = Changes::new(CommitId::fresh(), thread.clone());
                 let at = deps.clock.now();
                 changes.audit.push(AuditDraft::new(AuditKind::ClickRefused, at, Some(by.clone()), detail));
@@ -103,7 +104,7 @@ impl Inbox {
         Ok(true)
     }
 
-    /// Replies privately to a person, where they asked.
+    /// Replies privately to a person, in the place of their request.
     async fn reply_to_refused(&self, interaction: &Interaction, by: &UserId, reply: &Reply) {
         let deps = &self.0;
         let (url, thread) = match interaction {
@@ -140,9 +141,9 @@ impl Inbox {
     }
 }
 
-fn refusal_reply(outside: AccountDenial, right: Right) -> Reply {
+fn refusal_reply(denial: AccountDenial, right: Right) -> Reply {
     match right {
-        Right::Ask => outside.may_not_ask(),
-        Right::Decide | Right::Participate => outside.may_not_decide(),
+        Right::Ask => denial.may_not_ask(),
+        Right::Decide | Right::Participate => denial.may_not_decide(),
     }
 }

@@ -6,7 +6,7 @@ use countersign_graph::store::{Changes, Error};
 use super::Inbox;
 use crate::{record::undelivered, runtime::interaction::SendAgain};
 
-/// The number of dead letters that are searched for the message.
+/// The maximum number of dead letters that are searched for the message.
 const MAX_DEAD_LETTERS: usize = 1000;
 
 impl Inbox {
@@ -22,7 +22,8 @@ impl Inbox {
         if !deps.store.send_again(&letter.id, deps.clock.now()).await? {
             return Ok(undelivered::nothing_to_send());
         }
-        // What was said of it is taken back behind it; if it fails once more, that is said anew.
+        // The reports on the message are removed after it is sent. If it fails again, it is reported
+        // again.
         let mut changes = Changes::new(CommitId::fresh(), thread.clone());
         changes.outbox.extend(undelivered::report_removals(outgoing, deps.clock.now()));
         deps.store.apply(&changes).await?;

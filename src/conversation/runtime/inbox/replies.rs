@@ -1,4 +1,4 @@
-//! Private replies, which only the person who pressed, typed or asked reads.
+//! Private replies, which only the person concerned can read.
 
 use countersign_core::{
     ids::{ChannelId, MessageTs, UserId},
@@ -10,21 +10,22 @@ use super::Inbox;
 use crate::{approvals::clicks::Click, presentation::render};
 
 impl Inbox {
-    /// Shows the outcome of a press in a Home tab at the top of that tab: there is no message to answer below.
+    /// Shows the outcome of a press in a Home tab at the top of that tab, since there is no message
+    /// to reply to.
     pub(super) async fn reply_at_home(&self, click: &Click, refused: Option<&Reply>) {
         if let Err(error) = self.0.home.answer(&click.by, &click.key, refused).await {
             tracing::warn!(error = countersign_core::cause::chain(&error), "A press in a Home tab was not answered");
         }
     }
 
-    /// Replies to the person who pressed, where they pressed.
+    /// Replies to the person who pressed the button, in the place of the button.
     pub(super) async fn reply_to_click(&self, click: &Click, reply: &Reply) -> ReplyDelivery {
         let thread = click.thread.as_ref().or(click.message.as_ref());
         let place = click.channel.as_ref().map(|channel| (channel, thread));
         self.reply_privately(&click.by, click.response_url.as_deref(), place, reply).await
     }
 
-    /// Replies to a person through `url`, or else in the conversation, and thread, where they pressed.
+    /// Replies to a person through `url`, or else in the conversation and thread of the button.
     pub(super) async fn reply_privately(
         &self,
         by: &UserId,
@@ -55,7 +56,7 @@ impl Inbox {
         ReplyDelivery::of(self.0.slack.post_ephemeral(channel, thread, user, &message).await)
     }
 
-    /// Replies through `url`. Returns true if the reply arrived.
+    /// Replies through `url`. Returns true if the reply was delivered.
     pub(super) async fn try_respond(&self, url: &str, reply: &Reply) -> bool {
         self.respond(url, reply).await == ReplyDelivery::Delivered
     }
@@ -67,14 +68,14 @@ impl Inbox {
     }
 }
 
-/// The delivery of a private reply.
+/// The result of delivering a private reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ReplyDelivery {
-    /// The reply arrived.
+    /// The reply was delivered.
     Delivered,
     /// Slack refuses the reply.
     Refused,
-    /// The reply may arrive with a later try.
+    /// A later attempt may deliver the reply.
     Later,
 }
 
@@ -89,10 +90,10 @@ impl ReplyDelivery {
     }
 }
 
-/// Logs a private reply that did not arrive. Returns true if it arrived.
+/// Logs a private reply that was not delivered. Returns true if it was delivered.
 pub(super) fn log_failure(result: Result<(), client_error::Error>) -> bool {
     match &result {
-        Ok(()) | Err(client_error::Error::MissingScope { .. }) => {} // the client names the scope, once
+        Ok(()) | Err(client_error::Error::MissingScope { .. }) => {} // the client reports the scope once
         Err(error) => {
             tracing::warn!(error = countersign_core::cause::chain(&error), "A private answer was not delivered")
         }
