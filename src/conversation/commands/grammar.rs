@@ -1,8 +1,8 @@
-//! The grammar of commands: the words they take, and suggestions for mistyped ones.
+//! The grammar of commands: their words, and suggestions for mistyped ones.
 
 use countersign_capabilities::{Command, OWN_COMMAND, Registry, Takes, Word};
 
-/// The similarity that two words need for one to be suggested in place of the other.
+/// The minimum similarity at which a word is suggested in place of a mistyped one.
 const MIN_SIMILARITY: f64 = 0.72;
 
 /// A parsed command.
@@ -25,7 +25,7 @@ pub enum ParsedCommand {
     Mine,
     /// The standing approvals.
     Standing,
-    /// The export of a thread: the one with this link, or the asker's latest.
+    /// The export of the thread with this link, or of the asker's latest.
     Notebook(Option<String>),
     /// The settings.
     Settings,
@@ -36,14 +36,14 @@ pub enum ParsedCommand {
 /// The reasons why a command is not understood.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CommandError {
-    /// There is no such word; perhaps `nearest` was meant.
+    /// There is no such word, but `nearest` may be meant.
     UnknownWord {
         /// The word as typed.
         word: String,
         /// The nearest known word.
         nearest: Option<CommandWord>,
     },
-    /// The word needs text after it.
+    /// The word requires text after it.
     MissingText(CommandWord),
     /// The word takes no text after it.
     UnexpectedText(CommandWord),
@@ -62,9 +62,9 @@ const fn word(word: &'static str, takes: Takes, what: &'static str, example: &'s
     Word { word, takes, what, example }
 }
 
-/// The word for the open cards, part of every command.
+/// The word for the open cards, which every command has.
 const PENDING: Word = word("pending", Takes::Nothing, "cards that wait for somebody", "pending");
-/// The word for the list of words, part of every command.
+/// The word for the list of words, which every command has.
 const HELP: Word = word("help", Takes::Nothing, "this list", "help");
 
 /// The words of the bot's own command.
@@ -88,7 +88,7 @@ const OWN_COMMAND_WORDS: Command = Command {
 /// The words that every capability's command has in addition to its own.
 const SHARED_WORDS: &[Word] = &[PENDING, HELP];
 
-/// Returns every word: those of the capabilities' commands first.
+/// Returns all words, those of the capabilities' commands first.
 pub fn words(registry: &Registry) -> Vec<CommandWord> {
     let of_capabilities = registry.capabilities.iter().filter_map(|capability| capability.command());
     let of_capabilities = of_capabilities.flat_map(|command| {
@@ -103,7 +103,7 @@ pub fn words(registry: &Registry) -> Vec<CommandWord> {
 ///
 /// # Errors
 ///
-/// [`CommandError`], which leads to a helpful reply.
+/// [`CommandError`] if the text is not understood.
 pub fn parse(registry: &Registry, command: &str, text: &str) -> Result<ParsedCommand, CommandError> {
     let text = text.trim();
     let (typed, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
@@ -157,7 +157,7 @@ mod tests {
     use countersign_capabilities::{Capability, Tool};
     use countersign_graph::action::ActionKind;
 
-    /// A capability with a command, and nothing else.
+    /// A capability that has only a command.
     struct Lists;
 
     impl Capability for Lists {
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_is_understood_or_the_nearest_is_named() {
+    fn a_line_is_understood_or_the_nearest_word_is_suggested() {
         for (line, expected) in [
             ("/lists", "Help"),
             ("/lists  LIST   running ", "list(\"running\")"),

@@ -1,7 +1,9 @@
-//! “@bot status” and “@bot cancel”: commands for threads, where Slack allows none.
+//! “@bot status” and “@bot cancel”: commands in threads, where Slack does not support slash
+//! commands.
 //!
-//! A command is a message of this one word, so that no sentence is taken for one. While the assistant waits for an
-//! answer, “cancel” is about its question, and so is “status” without a mention of the bot: both go to the assistant.
+//! Such a command is a message that consists only of this word, so that no other message is
+//! mistaken for one. While the assistant waits for an answer, “cancel” refers to its question, as
+//! does “status” without a mention of the bot. Both are then passed to the assistant.
 
 use countersign_core::{
     clock::Timestamp,
@@ -21,10 +23,10 @@ use super::{
 };
 use crate::approvals::withdraw::withdraw;
 
-/// The most actions of a thread that are read.
+/// The maximum number of a thread's actions that are read.
 const MAX_ACTIONS: usize = 20;
 
-/// A command typed in a thread, as it waits in the inbox.
+/// A command typed in a thread, as stored in the inbox.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ThreadCommandRequest {
     /// The thread.
@@ -42,7 +44,7 @@ pub struct ThreadCommandRequest {
     pub mentioned: bool,
 }
 
-/// The commands that a thread takes.
+/// The commands that can be typed in a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ThreadCommand {
@@ -52,19 +54,19 @@ pub enum ThreadCommand {
     Cancel,
 }
 
-/// The outcomes of a command in a thread.
+/// The result of a command in a thread.
 #[derive(Debug, PartialEq)]
 pub enum Outcome {
     /// The command is answered.
     Answered(Reply),
-    /// The command is answered, and something in the thread changed.
+    /// The command is answered, and the thread has changed.
     Changed(Reply),
     /// The message is for the assistant.
     PassedOn,
 }
 
 impl ThreadCommand {
-    /// Returns the command that a message consists of, if it is one and nothing else.
+    /// Returns the command if the message consists of it and nothing else.
     pub fn parse(text: &str) -> Option<Self> {
         match text.trim().trim_end_matches(['.', '!', '?']).to_lowercase().as_str() {
             "status" => Some(Self::Status),
@@ -74,11 +76,11 @@ impl ThreadCommand {
     }
 }
 
-/// Carries a command out.
+/// Executes a command.
 ///
 /// # Errors
 ///
-/// If the store does not answer. Repeating it is harmless.
+/// If the store does not answer. The call can be repeated.
 pub async fn execute(
     store: &dyn Store,
     memories: &Memories,

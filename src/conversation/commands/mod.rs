@@ -1,18 +1,18 @@
-//! Commands: quick answers that only the asker sees, without any language model.
+//! Commands, whose answers only the asker sees and which use no language model.
 //!
-//! | room | does |
+//! | module | purpose |
 //! | --- | --- |
 //! | [`grammar`] | the words of commands, and suggestions for mistyped ones |
 //! | [`records`] | the open and past actions, from the store |
-//! | [`settings`] | who may decide what here, and the limits |
-//! | [`in_thread`] | “@bot status” and “@bot cancel”, where Slack allows no commands |
-//! | [`replies`] | the sentences |
+//! | [`settings`] | the approvers of each action, and the limits |
+//! | [`in_thread`] | “@bot status” and “@bot cancel” in threads, where Slack has no slash commands |
+//! | [`replies`] | the texts of the replies |
 //!
-//! *Architecture Invariant:* nothing here decides an action, but that “cancel” withdraws one; no language model is
-//! asked.
+//! *Architecture Invariant:* nothing here decides an action, except that “cancel” withdraws
+//! requests, and no language model is used.
 //!
-//! Statements about platforms come from [`Facts`], which waits for no longer than it says and reports how old an answer
-//! is. Statements about actions come from the store and are as old as the answer itself.
+//! Statements about platforms come from [`Facts`], which has a time-out and reports the age of an
+//! answer. Statements about actions are read from the store for each answer.
 
 pub mod grammar;
 pub mod in_thread;
@@ -58,7 +58,7 @@ pub struct Command {
     pub by: UserId,
     /// The workspace.
     pub team: TeamId,
-    /// The channel it was typed in.
+    /// The channel in which it was typed.
     pub channel: ChannelId,
     /// The address for the answer.
     pub response_url: String,
@@ -88,7 +88,7 @@ pub struct CommandsDeps {
     pub settings: Settings,
 }
 
-/// The number of a thread's actions that are searched for a request of the asker.
+/// The maximum number of a thread's actions that are searched for a request of the asker.
 const MAX_ACTIONS: usize = 200;
 
 /// The answer to a command.
@@ -96,7 +96,7 @@ const MAX_ACTIONS: usize = 200;
 pub struct CommandAnswer {
     /// The reply to the person.
     pub reply: Reply,
-    /// The thread that got a message as well, if any.
+    /// The thread in which a message was posted as well, if any.
     pub posted_in: Option<ThreadId>,
 }
 
@@ -112,7 +112,7 @@ impl Commands {
         Self(Arc::new(deps))
     }
 
-    /// Answers a command. Never fails: an error is the answer then.
+    /// Answers a command. If an error occurs, the answer reports it.
     pub async fn answer(&self, command: &Command) -> CommandAnswer {
         let deps = &self.0;
         let asked = grammar::parse(deps.facts.registry(), &command.command, &command.text);
@@ -138,8 +138,8 @@ impl Commands {
         CommandAnswer::with(answer.unwrap_or_else(|error: Error| replies::unavailable(&error)))
     }
 
-    /// Posts the notebook of a thread into that thread, where only its readers can read it, and returns the reply to
-    /// the person who asked.
+    /// Posts the notebook of a thread in that thread, where only its readers can see it, and
+    /// returns the reply to the person.
     ///
     /// # Errors
     ///
@@ -158,10 +158,10 @@ impl Commands {
         }
     }
 
-    /// Exports the thread that a link leads to, or the thread of the asker's latest request.
+    /// Exports the thread of a linked message, or the thread of the asker's latest request.
     ///
-    /// A file is posted into a thread only for its readers: the asker typed the command in its channel, or asked for a
-    /// change in the thread.
+    /// A file is posted only if the asker can read the thread: they typed the command in its
+    /// channel, or requested a change in the thread.
     async fn notebook_of(&self, command: &Command, link: Option<&str>) -> Result<CommandAnswer, Error> {
         let own = [Label::AskedBy(command.by.clone())];
         let thread = match link.map(links::read) {
@@ -207,7 +207,7 @@ impl Commands {
         replies::settings(&self.0.settings, &services, self.0.clock.now())
     }
 
-    /// Lists the standing approvals, as far as the reader may see them.
+    /// Lists the standing approvals that the reader may see.
     async fn standing(&self, reader: &Reader) -> Reply {
         match self.0.facts.read_for(standing::list::NAME, &json!({}), reader).await {
             Ok(answer) => standing::replies::plain_list_reply(&answer),
@@ -217,7 +217,7 @@ impl Commands {
     }
 }
 
-/// Returns the person who typed a command, as the reader of an answer shown to them alone.
+/// Returns the person who typed a command as the only reader of the answer.
 fn reader(command: &Command) -> Reader {
     let Command { by, team, channel, .. } = command.clone();
     Reader { by: Some(by), team, channel, alone: true }

@@ -1,4 +1,4 @@
-//! Lists of open, past and own actions: from the store, with links to the cards.
+//! Lists a person's open, past and own actions from the store, with links to the cards.
 
 use std::time::Duration;
 
@@ -20,16 +20,17 @@ use crate::{
     record::{sight::Asker, undelivered},
 };
 
-/// The number of actions that are listed; one more is read, to know whether that was all.
+/// The maximum number of actions that are listed. One more is read, to find out whether there are
+/// more.
 const MAX_LISTED: usize = 15;
 
-/// The time after a request within which its card should be in the thread.
+/// The time after a request within which its card should be posted.
 const SHOWN_WITHIN: Duration = Duration::from_secs(60);
 
-/// The number of dead letters that are searched.
+/// The maximum number of dead letters that are searched.
 pub(super) const MAX_DEAD_LETTERS: usize = 1000;
 
-/// The reader of actions.
+/// Reads lists of actions.
 pub struct Records<'a> {
     /// The store of the actions.
     pub store: &'a dyn Store,
@@ -42,7 +43,7 @@ pub struct Records<'a> {
 }
 
 impl Records<'_> {
-    /// Lists the cards that wait for a decision, as far as the asker may see them.
+    /// Lists the cards that wait for a decision and that the asker may see.
     pub async fn pending(&self, asker: &Asker) -> Result<Reply, Error> {
         let found = self.store.actions_under(&asker.waiting(), &[Status::Pending], MAX_LISTED + 1).await?;
         let named = NamedApprover { user: &asker.by, groups: &asker.groups, is_named: asker.is_named };
@@ -62,7 +63,7 @@ impl Records<'_> {
         Ok(undelivered::with_undelivered(reply, &letters, asker, &found, self.links))
     }
 
-    /// Lists the latest changes, as far as the asker may see them.
+    /// Lists the latest changes that the asker may see.
     pub async fn runs(&self, asker: &Asker) -> Result<Reply, Error> {
         let found = self.store.actions_under(&asker.done(), &[], MAX_LISTED + 1).await?;
         let lines = self.lines(&found, replies::run).await?;
@@ -84,7 +85,7 @@ impl Records<'_> {
         Ok(lines)
     }
 
-    /// Adds a link to the card, if the card is posted.
+    /// Appends a link to the card, if it is posted.
     async fn with_link(&self, record: &ActionRecord, line: Text) -> Result<Text, Error> {
         Ok(linked(line, self.links.slot(&record.thread, &record.slot).await?, "open the card"))
     }

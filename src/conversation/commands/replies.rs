@@ -21,9 +21,9 @@ use crate::{presentation::links::linked, record::status::words};
 /// The visibility of an open action's card.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CardVisibility {
-    /// The card is in the thread, or was requested just now.
+    /// The card is posted, or was requested only recently.
     Shown,
-    /// The card is still to be sent.
+    /// The card is not posted yet.
     NotYet,
     /// Slack refused the card.
     Refused,
@@ -103,7 +103,8 @@ fn health_line(health: &Health, now: Timestamp) -> Text {
     Text::from(name).plain(", version ").code(version).plain(format!(" ({before}{})", ago(now, fact.at)))
 }
 
-/// Returns the reply with the settings: who may decide what, model, platforms, limits.
+/// Returns the reply with the settings: the approvers of actions, the model, the platforms and the
+/// limits.
 pub fn settings(settings: &Settings, services: &[Health], now: Timestamp) -> Reply {
     let model = match &settings.model {
         Some(name) => Text::new().code(name),
@@ -158,7 +159,7 @@ pub fn settings(settings: &Settings, services: &[Health], now: Timestamp) -> Rep
         .hint("These are settings of whoever runs me; nothing can be changed here.")
 }
 
-/// The most contexts, and the most envelopes, that are listed.
+/// The maximum number of contexts, and of envelopes, that are listed.
 const MAX_SETTINGS_LISTED: usize = 8;
 
 /// Returns one line for each policy: `By anyone in this channel: …`
@@ -208,7 +209,7 @@ fn time(duration: std::time::Duration) -> String {
     }
 }
 
-/// Returns the reply with every word of a command.
+/// Returns the reply with all words of a command.
 pub fn help(registry: &Registry, command: &str) -> Reply {
     let words = grammar::words(registry);
     let lines = words.iter().filter(|known| known.command == command).map(|CommandWord { word, .. }| {
@@ -224,10 +225,10 @@ pub fn help(registry: &Registry, command: &str) -> Reply {
         .hint("For everything else, mention me in a channel or write to me directly, in your own words. In a thread, where Slack allows no commands, mention me with “status” or “cancel”.")
 }
 
-/// The most characters of an unknown word that the reply repeats.
+/// The maximum length of an unknown word that the reply repeats, in characters.
 const MAX_WORD_CHARS: usize = 40;
 
-/// Returns the reply to a line that is not understood, with a suggestion.
+/// Returns the reply to a command that is not understood, with a suggestion.
 pub fn wrong(command: &str, wrong: &CommandError) -> Reply {
     let (text, word) = match wrong {
         CommandError::UnknownWord { word, nearest } => {
@@ -259,7 +260,8 @@ fn full_name(known: &CommandWord) -> String {
     format!("{} {}", known.command, known.word.word)
 }
 
-/// Returns the reply that a notebook is on its way into its thread, which is named by its first words and its channel.
+/// Returns the reply that a notebook is being posted in its thread, which is identified by its
+/// title and channel.
 pub fn exported(title: Option<&str>, channel: &ChannelId, url: Option<String>) -> Reply {
     let text = Text::from("The notebook of the thread ");
     let text = match title {
@@ -274,31 +276,31 @@ pub fn exported(title: Option<&str>, channel: &ChannelId, url: Option<String>) -
     Reply::text(linked(text, url, "open the thread"))
 }
 
-/// Returns the reply when the text after the word is no link to a message.
+/// Returns the reply if the text after the word is not a link to a message.
 pub fn no_link() -> Reply {
     Reply::text("That is no link to a message. Use “Copy link” in the menu of any message of the thread.")
         .hint(Text::from("For example: ").code("/countersign notebook https://…/archives/C…/p…"))
 }
 
-/// Returns the reply when the person never asked for anything.
+/// Returns the reply if the person has never requested a change.
 pub fn no_thread() -> Reply {
     Reply::text("You have not asked for a change yet, so I don't know which thread you mean.")
         .hint("Put the link to a message of the thread after the word, or use “Export this thread” in its menu.")
 }
 
-/// Returns the reply when the person may not be able to read the thread.
+/// Returns the reply if the person may not be able to read the thread.
 pub fn not_your_thread() -> Reply {
     Reply::text("I can't see from here whether you are in that thread.")
         .hint("Type the command in its channel, or use “Export this thread” in the menu of one of its messages.")
 }
 
-/// Returns the reply when the store does not answer.
+/// Returns the reply if the store does not answer.
 pub fn unavailable(error: &Error) -> Reply {
     tracing::warn!(error = countersign_core::cause::chain(&error), "A command could not be answered");
     Reply::text("I can't reach my own memory at the moment.").hint("Try again in a minute, or tell whoever runs me.")
 }
 
-/// Returns the reply on what is running or waiting in a thread.
+/// Returns the reply with the running and waiting actions of a thread.
 pub fn thread_status(records: Vec<Text>, is_asking: bool, last: Option<Text>) -> Reply {
     let reply = match (records.is_empty(), is_asking) {
         (true, true) => {
@@ -320,7 +322,7 @@ pub fn thread_status(records: Vec<Text>, is_asking: bool, last: Option<Text>) ->
     }
 }
 
-/// Adds the steps of a plan that is carried out in a thread.
+/// Appends the steps of the plan that is being carried out in a thread.
 pub fn with_plan(reply: Reply, lines: &[String]) -> Reply {
     match lines {
         [] => reply,
@@ -330,7 +332,7 @@ pub fn with_plan(reply: Reply, lines: &[String]) -> Reply {
     }
 }
 
-/// Returns the reply on the requests withdrawn in a thread.
+/// Returns the reply about the requests that were withdrawn in a thread.
 pub fn withdrawn_in_thread(withdrawn: Vec<Text>, running: bool) -> Reply {
     match (withdrawn.as_slice(), running) {
         ([], true) => Reply::text(

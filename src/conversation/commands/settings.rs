@@ -1,4 +1,4 @@
-//! The settings, for people: no secrets, no addresses.
+//! The settings that people may see, without secrets and addresses.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -12,7 +12,7 @@ pub struct ActionPolicies {
     pub action: String,
     /// The policy for an action that can be undone.
     pub policy: Policy,
-    /// The policy where it cannot be undone.
+    /// The policy for an action that cannot be undone.
     pub irreversible: Policy,
 }
 
@@ -29,17 +29,17 @@ pub struct Settings {
     pub measures: &'static [&'static [Measure]],
     /// The language model, if there is one.
     pub model: Option<String>,
-    /// The time that a card is open.
+    /// The time for which a card is open.
     pub expires_after: Duration,
-    /// The number of threads that are worked on at a time.
+    /// The maximum number of threads that are worked on at the same time.
     pub threads: usize,
-    /// The limit on the time of one step.
+    /// The time-out of one step.
     pub step_timeout: Duration,
 }
 
 impl ActionPolicies {
-    /// Returns true if both would be described alike.
-    fn reads_like(&self, other: &Self) -> bool {
+    /// Returns true if both policies have the same description.
+    fn has_same_description(&self, other: &Self) -> bool {
         let shown = |policies: &Self| {
             let Policy { approvers, also, own_request, needed, escalation, apart, .. } = policies.policy.clone();
             (approvers, also, own_request, needed, escalation, apart, policies.irreversible.own_request)
@@ -48,11 +48,11 @@ impl ActionPolicies {
     }
 }
 
-/// Groups the policies, each with the actions it is for; the most common first.
+/// Groups actions with the same policy. The most common policy comes first.
 pub fn grouped_by_policy(policies: &[ActionPolicies]) -> Vec<(&ActionPolicies, Vec<&str>)> {
     let mut grouped: Vec<(&ActionPolicies, Vec<&str>)> = Vec::new();
     for policies in policies {
-        match grouped.iter_mut().find(|(known, _)| known.reads_like(policies)) {
+        match grouped.iter_mut().find(|(known, _)| known.has_same_description(policies)) {
             Some((_, actions)) => actions.push(&policies.action),
             None => grouped.push((policies, vec![&policies.action])),
         }
@@ -64,7 +64,7 @@ pub fn grouped_by_policy(policies: &[ActionPolicies]) -> Vec<(&ActionPolicies, V
 /// Returns the policies that differ from the usual ones.
 pub fn differing(policies: Vec<ActionPolicies>, usual: &[ActionPolicies]) -> Vec<ActionPolicies> {
     let is_usual = |policies: &ActionPolicies| {
-        usual.iter().any(|usual| usual.action == policies.action && usual.reads_like(policies))
+        usual.iter().any(|usual| usual.action == policies.action && usual.has_same_description(policies))
     };
     policies.into_iter().filter(|policies| !is_usual(policies)).collect()
 }

@@ -1,17 +1,17 @@
-//! The record of the past, and who may see how much of it.
+//! The record of the past, and access to it.
 //!
-//! | room | does |
+//! | module | purpose |
 //! | --- | --- |
 //! | [`notebook`] | exports a thread's record, so that it can be read and checked elsewhere |
 //! | [`trace`] | lists a thread's steps |
-//! | [`retention`] | deletes it when its time is over |
-//! | [`rating`] | keeps people's ratings of answers |
-//! | [`undelivered`] | reports messages that Slack refused and that are kept |
-//! | [`sight`] | which actions a person may be shown |
-//! | [`status`] | the status of an action, in words |
+//! | [`retention`] | deletes the content of finished threads after a configured time |
+//! | [`rating`] | stores people's ratings of answers |
+//! | [`undelivered`] | lists messages that Slack refused |
+//! | [`sight`] | the actions that a person may see |
+//! | [`status`] | the status of an action as text |
 //!
-//! *Architecture Invariant:* nothing here decides an action, sends a message or moves a thread on. The past is read
-//! from the store, never from the memory of the code that acted.
+//! *Architecture Invariant:* nothing here decides an action, sends a message or advances a thread.
+//! The past is always read from the store, never from the memory of the code that acted.
 
 pub mod notebook;
 pub mod rating;

@@ -1,4 +1,4 @@
-//! Ratings: the presses on the buttons below an answer, kept in the record next to the run.
+//! Ratings of answers by the buttons below them, which are stored in the thread's record.
 
 use std::sync::Arc;
 
@@ -18,16 +18,16 @@ pub struct Rating {
     pub thread: ThreadId,
     /// The person who rated it.
     pub by: UserId,
-    /// The run that answered.
+    /// The run that gave the answer.
     pub run: RunId,
     /// True if the answer helped.
     pub helped: bool,
-    /// The address for answers, good for 30 minutes.
+    /// The address for answers, which is valid for 30 minutes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response_url: Option<String>,
 }
 
-/// The service that keeps ratings.
+/// The service that stores ratings.
 #[derive(Clone, Debug)]
 pub struct Ratings {
     store: Arc<dyn Store>,
@@ -35,7 +35,7 @@ pub struct Ratings {
 }
 
 impl Ratings {
-    /// Keeps ratings in this store.
+    /// Creates a service for this store.
     pub fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>) -> Self {
         Self { store, clock }
     }

@@ -1,10 +1,11 @@
-//! Deletes the words of finished threads, when their time is over.
+//! Deletes the content of finished threads after a configured time.
 //!
-//! A thread is *finished* when nothing happened in it for a while and nothing in it is open: no waiting messages, no
-//! message to send, no open card, no action in progress, no unknown outcome. Then its steps go, and with them its
-//! messages; its checkpoint forgets everything but the number of turns, so that a new message gets a slot of its own.
-//! Its record is kept, or kept with the words hidden behind their hashes, or dropped with the rest. Its files go with
-//! its words, those that no other thread shows.
+//! A thread is *finished* when nothing has happened in it for a while and nothing in it is open: no
+//! waiting messages, no messages to send, no open cards, no actions in progress and no unknown
+//! outcomes. Then its steps are deleted, and with them its messages. Its checkpoint is emptied
+//! except for the number of turns, so that a new message gets an unused slot. Its record is kept,
+//! kept with the words replaced by their hashes, or deleted as well. Unless the whole record is
+//! kept, its files are also deleted if no other thread refers to them.
 
 use std::{sync::Arc, time::Duration};
 
@@ -22,16 +23,16 @@ use serde_json::{Value, json};
 
 use super::notebook::redact::{TYPED, placeholder};
 
-/// The number of threads that are cleared in one round.
+/// The maximum number of threads that are cleared in one round.
 const MAX_THREADS: usize = 50;
 
-/// The fields of a record that hold people's words.
+/// The fields of a record that contain people's words.
 const WORD_FIELDS: [&str; 2] = ["text", "reason"];
 
-/// The number of a thread's rejections that are read.
+/// The maximum number of a thread's rejections that are read.
 const MAX_REJECTIONS: usize = 1000;
 
-/// The service that deletes the words of finished threads.
+/// The service that deletes the content of finished threads.
 #[derive(Clone, Debug)]
 pub struct Retention {
     store: Arc<dyn Store>,
@@ -61,7 +62,7 @@ impl Retention {
             forgotten += usize::from(self.forget(&thread, before, now).await?);
         }
         if forgotten > 0 {
-            tracing::info!(threads = forgotten, "Dropped what was kept of finished threads");
+            tracing::info!(threads = forgotten, "Deleted the content of finished threads");
         }
         Ok(forgotten)
     }
@@ -69,12 +70,12 @@ impl Retention {
     async fn forget(&self, thread: &ThreadId, before: Timestamp, now: Timestamp) -> Result<bool, Error> {
         let Some(saved) = self.store.load(thread).await? else { return Ok(false) };
         if let Err(newer) = saved.check_format(thread) {
-            tracing::warn!(thread.id = %thread, error = %newer, "A thread is not forgotten");
+            tracing::warn!(thread.id = %thread, error = %newer, "Cannot delete the content of a thread");
             return Ok(false);
         }
         let version = saved.version;
         let Some(emptied) = self.memories.emptied(saved) else {
-            tracing::warn!(thread.id = %thread, "A thread is not forgotten: it belongs to a graph that this program does not have");
+            tracing::warn!(thread.id = %thread, "Cannot delete the content of a thread: it belongs to a graph that this program does not have");
             return Ok(false);
         };
         let (checkpoint, record) = match self.kept {
@@ -85,7 +86,7 @@ impl Retention {
         let files = self.kept != Kept::Whole;
         let forget = Forget { thread: thread.clone(), version, before, checkpoint, files, record };
         if !self.store.forget(&forget).await? {
-            return Ok(false); // somebody wrote there meanwhile
+            return Ok(false); // something was written to the thread in the meantime
         }
         if self.kept != Kept::Nothing {
             let mut changes = Changes::new(CommitId::fresh(), thread.clone());
@@ -119,7 +120,7 @@ impl Retention {
     }
 }
 
-/// Returns the entries that hold people's words, without the words.
+/// Returns the entries that contain people's words, without those words.
 fn without_words(record: Vec<AuditEntry>) -> Vec<AuditEntry> {
     let hide = |entry: &AuditEntry| {
         entry.clone().hide(|place, value, commitment| {

@@ -1,39 +1,41 @@
-//! The actions, and the standing approvals, that a person may be shown outside their threads.
+//! The actions and standing approvals that a person may see outside of their threads.
 //!
-//! A title can give away the subject of a private channel, so membership alone shows nothing. A person is shown
+//! A title can reveal the subject of a private channel, so lists do not rely on channel membership.
+//! A person may see
 //!
-//! 1. requests made *in the channel where they typed the command*: Slack lets them type only where they read;
-//! 2. their own requests, in any channel: their own direct messages are among these;
+//! 1. requests made *in the channel where they typed the command*, since they can read that channel;
+//! 2. their own requests in any channel, including direct messages;
 //! 3. actions they decided on;
-//! 4. cards that wait for them: the policy, as shown or as of now, names them or a user group they are in.
+//! 4. cards that wait for them, since the shown or the current policy names them or one of their user groups.
 //!
-//! That needs no scope to read members of channels, and nothing that could be out of date.
+//! This requires no scope for reading the members of channels, and uses no data that could be out
+//! of date.
 
 use countersign_core::ids::{ChannelId, TeamId, UserId};
 use countersign_graph::action::Label;
 
-/// A person who asks, and the channel they ask from.
+/// A person who asks for a list, and the channel from which they ask.
 #[derive(Clone, Debug)]
 pub struct Asker {
     /// The person.
     pub by: UserId,
     /// The channel where the command was typed.
     pub place: (TeamId, ChannelId),
-    /// The user groups named in policies that the person is in.
+    /// The person's user groups, as far as policies name them.
     pub groups: Vec<String>,
     /// True if the current settings name the person anywhere as an approver.
     pub is_named: bool,
 }
 
 impl Asker {
-    /// Returns the labels of the open actions that may be shown.
+    /// Returns the labels of the open actions that the person may see.
     pub fn waiting(&self) -> Vec<Label> {
         let mut labels = vec![self.here(), Label::AskedBy(self.by.clone())];
         labels.extend(approver_labels(&self.by, &self.groups));
         labels
     }
 
-    /// Returns the labels of the past actions that may be shown.
+    /// Returns the labels of the past actions that the person may see.
     pub fn done(&self) -> Vec<Label> {
         vec![self.here(), Label::AskedBy(self.by.clone()), Label::DecidedBy(self.by.clone())]
     }

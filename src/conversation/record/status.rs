@@ -1,8 +1,8 @@
-//! The status of an action, in a few words.
+//! The status of an action as text.
 
 use countersign_graph::action::{ActionRecord, Status};
 
-/// Returns the status as people say it.
+/// Returns the status as a phrase that follows the action's name.
 pub fn words(record: &ActionRecord) -> String {
     if let Some(stopped) = record.stopped_after() {
         return format!("was {stopped}");

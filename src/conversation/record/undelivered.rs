@@ -1,4 +1,4 @@
-//! The report on messages that could not be delivered, and which of them a person may be shown.
+//! Reports messages that could not be delivered, and lists those that a person may see.
 
 use countersign_core::{
     clock::Timestamp,
@@ -13,7 +13,7 @@ use countersign_graph::{
 use super::sight::Asker;
 use crate::presentation::links::{Links, linked};
 
-/// The number of messages that are listed.
+/// The maximum number of messages that are listed.
 const MAX_LISTED: usize = 10;
 
 /// The prefix of the slots of messages that report an undelivered one.
@@ -27,8 +27,8 @@ pub fn messages(letters: &[DeadLetter]) -> impl Iterator<Item = (&DeadLetter, &T
     })
 }
 
-/// Adds to an answer the messages that the asker may be shown: those of the channel they ask from, direct ones to them,
-/// and those with a card they are shown (`records`).
+/// Appends to a reply the undelivered messages that the asker may see: those of their channel,
+/// direct messages to them, and those with a card among `records`.
 pub fn with_undelivered(
     reply: Reply,
     letters: &[DeadLetter],
@@ -76,12 +76,12 @@ fn line(letter: &DeadLetter, outgoing: &Outgoing) -> Text {
     what.plain(" · since ").moment(letter.at).plain(" · ").code(letter.reason.clone())
 }
 
-/// Returns the slot of the direct message that reports another as undelivered.
+/// Returns the slot of the direct message that reports `of` as undelivered.
 pub fn slot_of_direct_notice(of: &Outgoing) -> Slot {
     Slot::new(format!("{}:direct", slot_of_notice(of)))
 }
 
-/// Returns the slot of the message that reports another as undelivered.
+/// Returns the slot of the message that reports `of` as undelivered.
 pub fn slot_of_notice(of: &Outgoing) -> Slot {
     let name = of.slot.as_ref().map_or(of.nonce.as_str(), Slot::as_str);
     Slot::new(format!("{REPORT_PREFIX}{name}"))
@@ -92,7 +92,7 @@ pub fn is_report(outgoing: &Outgoing) -> bool {
     outgoing.slot.as_ref().is_some_and(|slot| slot.as_str().starts_with(REPORT_PREFIX))
 }
 
-/// Returns the kind of a message in a word, for metrics and lists.
+/// Returns the kind of a message, for metrics and lists.
 pub fn kind(body: &Outbound) -> &'static str {
     match body {
         Outbound::Status { .. } => "status",
@@ -105,7 +105,8 @@ pub fn kind(body: &Outbound) -> &'static str {
     }
 }
 
-/// Returns the messages that remove outdated reports on an undelivered message, in its thread and directly.
+/// Returns the messages that remove outdated reports on `of`, in its thread and from direct
+/// messages.
 pub fn report_removals(of: &Outgoing, at: Timestamp) -> [Outgoing; 2] {
     [slot_of_notice(of), slot_of_direct_notice(of)].map(|slot| Outgoing {
         slot: Some(slot),
@@ -116,17 +117,17 @@ pub fn report_removals(of: &Outgoing, at: Timestamp) -> [Outgoing; 2] {
     })
 }
 
-/// Returns the reply when a message is being sent again.
+/// Returns the reply if a message is being sent again.
 pub fn sending_again() -> Reply {
     Reply::text("I'm sending it again. If Slack refuses it once more, I'll say so.")
 }
 
-/// Returns the reply when the message is delivered by now, or was dropped when its time was over.
+/// Returns the reply if the message has been delivered or deleted in the meantime.
 pub fn nothing_to_send() -> Reply {
     Reply::text("There's nothing left to send: this message was delivered or replaced.")
 }
 
-/// Returns the reply when an entry failed each time.
+/// Returns the reply if an interaction failed each time.
 pub fn not_handled() -> Reply {
     Reply::text("I couldn't process this after many tries. Nothing was changed.")
         .hint("Try again. If it still fails, tell the app's operator: `countersign check` lists it.")

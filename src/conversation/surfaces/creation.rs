@@ -1,9 +1,11 @@
-//! Windows to ask for something new: opened from anywhere by a shortcut, they lead to a normal card.
+//! Windows that create something. A shortcut opens them from anywhere in Slack, and they lead to a
+//! normal card.
 //!
-//! The input is checked before the window closes, so that errors are shown at their fields. Then a message in the
-//! chosen channel names the person and the request; its thread gets the request, and the card, like any other. Without
-//! a channel, or where the bot is not a member, that is the person's direct messages with the bot. A crash in between
-//! posts nothing twice: the message carries a nonce that is stored before it is sent.
+//! The input is checked before the window closes, so that errors are shown at their fields. Then a
+//! message in the chosen channel names the person and the request. Its thread receives the request,
+//! and shows the card as usual. Without a channel, or if the bot is not a member, the person's
+//! direct messages with the bot are used. A crash in between cannot cause a second message: the
+//! message carries a nonce that is stored before it is sent.
 
 use std::{sync::Arc, time::Duration};
 
@@ -35,36 +37,36 @@ use crate::presentation::{
     render,
 };
 
-/// The block in which a channel is chosen.
+/// The block id of the field for the channel.
 const CHANNEL_BLOCK: &str = "where";
 
-/// The time that reading the form's content may take.
+/// The time-out for loading the form's content.
 const FORM_TIMEOUT: Duration = Duration::from_secs(8);
 
-/// A request for something new.
+/// A request to create something.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CreationRequest {
     /// The workspace.
     pub team: TeamId,
-    /// The channel to ask in; `None`: direct messages.
+    /// The channel for the request; `None` for direct messages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub channel: Option<ChannelId>,
     /// The person.
     pub by: UserId,
-    /// The callback id of the shortcut; empty in what earlier versions stored.
+    /// The callback id of the shortcut; empty in requests that earlier versions stored.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub shortcut: String,
-    /// The name of the new thing.
+    /// The name of what is created.
     pub name: String,
     /// The input, as parameters of the action.
     pub parameters: serde_json::Value,
-    /// The nonce by which the message that announces it is found again.
+    /// The nonce by which the message that announces the request is found again.
     pub nonce: Nonce,
     /// The time of the submission.
     pub at: Timestamp,
 }
 
-/// The service that takes in requests for something new.
+/// The service for requests to create something.
 #[derive(Clone)]
 pub struct Creation {
     store: Arc<dyn Store>,
@@ -75,7 +77,7 @@ pub struct Creation {
 
 /// The dependencies of [`Creation`].
 pub struct CreationDeps {
-    /// The store that requests are filed in.
+    /// The store of the requests.
     pub store: Arc<dyn Store>,
     /// The clock.
     pub clock: Arc<dyn Clock>,
@@ -92,19 +94,20 @@ impl Creation {
         Self { store, clock, slack, registry }
     }
 
-    /// Returns true for the callback id of such a shortcut, and of its window.
+    /// Returns true if this is the callback id of a shortcut that creates something, or of its
+    /// window.
     pub fn has_shortcut(&self, callback: &str) -> bool {
         self.registry.shortcuts().any(|shortcut| shortcut.callback == callback)
     }
 
-    /// Returns the shortcut of a callback id, and the action that it leads to. Entries of earlier versions have no id:
-    /// then it is the first.
+    /// Returns the shortcut with a callback id, and its action. Requests of earlier versions have
+    /// no id, which stands for the first shortcut.
     fn shortcut(&self, callback: &str) -> Option<(&'static Shortcut, &dyn ActionKind)> {
         let shortcut = self.registry.shortcuts().find(|one| callback.is_empty() || one.callback == callback)?;
         Some((shortcut, &**self.registry.actions.get(shortcut.action)?))
     }
 
-    /// Opens the window at once, and fills it when the platform has listed the choices.
+    /// Opens the window immediately, and fills it after the platform has returned the choices.
     pub async fn open(&self, trigger: Option<&str>, by: &UserId, callback: &str) {
         let title = self.shortcut(callback).map_or(FALLBACK_TITLE, |(shortcut, _)| shortcut.title);
         let opened = match trigger {
@@ -142,18 +145,18 @@ impl Creation {
         view
     }
 
-    /// Reads the submitted window.
+    /// Reads and checks the submitted window.
     ///
     /// # Errors
     ///
-    /// The view that the window shows instead of closing.
+    /// The view that the window shows if the input is not accepted.
     pub async fn read(&self, view: &View, interaction: &Interaction) -> Result<CreationRequest, Value> {
         let instead = |reply: &Reply| modals::replacement(&modals::message_window("Nothing was proposed", reply));
         let (shortcut, kind) = self.shortcut(&view.callback_id).ok_or_else(|| instead(&not_available()))?;
         let nothing = json!({});
         let checking = Box::pin(check(kind, &nothing, view, Deadline::from_now()));
         let parameters = match checking.await {
-            // What could not be checked in time is checked in the thread, as everything is.
+            // Input that could not be checked in time is checked in the thread anyway.
             FormCheck::Valid(parameters, _) | FormCheck::Unchecked(parameters) => parameters,
             FormCheck::Invalid(stays) => return Err(stays),
             FormCheck::NoForm => return Err(instead(&not_available())),
@@ -171,12 +174,12 @@ impl Creation {
         })
     }
 
-    /// Announces a request, and hands it to the assistant in that thread. `None`: it cannot be announced anywhere. A
-    /// repeat does nothing more.
+    /// Announces a request, and passes it to the assistant in the new thread. Returns `None` if it
+    /// cannot be announced anywhere. Repeating the call has no further effect.
     ///
     /// # Errors
     ///
-    /// If Slack or the store does not answer: try again.
+    /// If Slack or the store does not answer. The call can be repeated.
     pub async fn begin(&self, request: &CreationRequest) -> Result<Option<ThreadId>, Error> {
         let Some((shortcut, kind)) = self.shortcut(&request.shortcut) else { return Ok(None) };
         let Some(thread) = self.thread(request, shortcut).await? else { return Ok(None) };
@@ -187,14 +190,15 @@ impl Creation {
             addressed: true,
             request: Some(ActionRequest { action: kind.name().to_owned(), parameters: request.parameters.clone() }),
         };
-        // The entry lies in the person's partition, not the thread's: one write cannot do both.
+        // The inbox entry is in the person's partition, not the thread's, so this is a separate write.
         let to = Destination::mailbox(thread.clone(), true, message);
         let dedup = vec![DedupKey::new(format!("wanted:{}", request.nonce.as_str()))];
         self.store.ingest(&Delivery { to, dedup, at: self.clock.now() }).await?;
         Ok(Some(thread))
     }
 
-    /// Returns the thread for the request: in the channel, or in direct messages if the bot may not write there.
+    /// Returns the thread for the request: in the channel, or in direct messages if the bot may not
+    /// write in the channel.
     async fn thread(&self, request: &CreationRequest, shortcut: &Shortcut) -> Result<Option<ThreadId>, Error> {
         if let Some(channel) = &request.channel
             && let Some(thread) = self.announce(request, channel, &announcement(request, shortcut)).await?
@@ -212,7 +216,8 @@ impl Creation {
         self.announce(request, &direct, &said).await
     }
 
-    /// Posts the message that begins the thread, unless it is there already; `None` if the bot may not write there.
+    /// Posts the message that begins the thread, unless it is already posted. Returns `None` if the
+    /// bot may not write there.
     async fn announce(
         &self,
         request: &CreationRequest,
@@ -234,20 +239,20 @@ impl Creation {
     }
 
     async fn message_directly(&self, user: &UserId, reply: &Reply) {
-        let told = async {
+        let sent = async {
             let direct = self.slack.open_direct(user).await?;
             self.slack.post_message(&direct, None, &render::reply(reply), &Nonce::fresh()).await
         };
-        if let Err(error) = told.await {
+        if let Err(error) = sent.await {
             tracing::warn!(
                 error = countersign_core::cause::chain(&error),
-                "Somebody was not told that a window was not opened"
+                "Cannot tell a person that a window was not opened"
             );
         }
     }
 }
 
-/// Returns `None` if trying again would not help.
+/// Returns `None` if a retry would not help, and the error otherwise.
 fn none_if_final<T>(error: SlackError) -> Result<Option<T>, Error> {
     use SlackError::{NoAnswer, NotSent, RateLimited};
     match error {
@@ -263,7 +268,7 @@ fn none_if_final<T>(error: SlackError) -> Result<Option<T>, Error> {
 const INTRO: &str =
     "Nothing is created yet: you get a card with exactly what will be made, and it waits for a decision.";
 
-/// The hint below a request that is not in the chosen channel.
+/// The hint below a request that could not be posted in the chosen channel.
 const NOT_A_MEMBER: &str = "I am not in the channel you chose, so your request is here. To have it there, invite me with \
     “/invite @countersign” and ask again.";
 
@@ -288,7 +293,7 @@ fn announcement(request: &CreationRequest, shortcut: &Shortcut) -> Reply {
     Reply::text(Text::new().person(request.by.clone()).plain(asks).bold(request.name.as_str()))
 }
 
-/// Returns the reply when the window could not be opened.
+/// Returns the reply if the window could not be opened.
 fn window_too_late(shortcut: Option<&Shortcut>) -> Reply {
     let (what, or) = match shortcut {
         Some(Shortcut { what, says, .. }) => (format!(" for a {what}"), format!(", or just write to me: “{says}”")),
@@ -298,16 +303,16 @@ fn window_too_late(shortcut: Option<&Shortcut>) -> Reply {
         .hint(format!("Please use the shortcut again{or}."))
 }
 
-/// Returns the reply when the platform did not list the choices.
+/// Returns the reply if the platform did not return the choices.
 fn form_unavailable() -> Reply {
     Reply::text("The platform did not answer in time, so I can't show the form.")
         .hint("Please close this and use the shortcut again in a moment.")
 }
 
-/// The title of a window whose shortcut is gone.
+/// The title of a window whose shortcut no longer exists.
 const FALLBACK_TITLE: &str = "Something new";
 
-/// Returns the reply when no action makes this.
+/// Returns the reply if there is no action for the shortcut.
 fn not_available() -> Reply {
     Reply::text("I am not set up to make this here.")
 }

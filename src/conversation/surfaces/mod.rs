@@ -1,13 +1,14 @@
-//! The bot outside of threads and commands: the Home tab, the menu of a message, the menu of shortcuts.
+//! The bot outside of threads and commands: the Home tab, and the shortcuts of Slack and of
+//! messages.
 //!
-//! | room | does |
+//! | module | purpose |
 //! | --- | --- |
 //! | [`home`] | the Home tab: open cards, own requests, work in progress, past decisions |
 //! | [`shortcuts`] | the shortcuts in the menu of a message |
-//! | [`creation`] | windows to ask for something new, opened from anywhere |
+//! | [`creation`] | windows that create something, opened from anywhere |
 //!
-//! *Architecture Invariant:* nothing here decides: a press or submission here is the same click and the same request as
-//! in a thread, and goes the same way.
+//! *Architecture Invariant:* nothing here makes decisions. A press or submission here is handled as
+//! the same click or request as in a thread.
 
 pub mod creation;
 pub mod home;

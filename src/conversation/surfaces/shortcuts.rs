@@ -1,8 +1,9 @@
 //! The shortcuts in the menu of a message.
 //!
-//! “Ask about this message” opens a window with the words of the message filled in; the question is posted in the
-//! thread of that message, for everyone there to read, and answered there. “Export this thread” puts the thread's
-//! notebook into it. A window is opened at once: its trigger is good for three seconds.
+//! “Ask about this message” opens a window that contains the text of the message. The question is
+//! posted in the thread of that message, where everyone can read it, and answered there. “Export
+//! this thread” posts the thread's notebook in it. A window is opened immediately, since its
+//! trigger expires after three seconds.
 
 use countersign_core::{
     clock::Timestamp,
@@ -24,16 +25,16 @@ pub const ASK: &str = "ask_about_message";
 /// The callback id of “Export this thread”.
 pub const EXPORT: &str = "export_thread";
 
-/// The block of the only field.
+/// The block id of the only field.
 const FIELD: &str = "question";
 
-/// The longest question, in characters.
+/// The maximum length of a question, in characters.
 const MAX_QUESTION_CHARS: usize = 3000;
 
 /// The use of a shortcut on a message.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Shortcut {
-    /// The thread of the message, or the one that it would begin.
+    /// The thread of the message, or the thread that a reply to it would begin.
     pub thread: ThreadId,
     /// The message's timestamp.
     pub message: MessageTs,
@@ -41,10 +42,10 @@ pub struct Shortcut {
     pub by: UserId,
     /// The message's text.
     pub text: String,
-    /// The id that opens a window, for three seconds.
+    /// The id that opens a window, which is valid for three seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trigger_id: Option<String>,
-    /// The address for answers, good for 30 minutes.
+    /// The address for answers, which is valid for 30 minutes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response_url: Option<String>,
 }
@@ -52,7 +53,7 @@ pub struct Shortcut {
 /// A question about a message.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Question {
-    /// The thread it is asked in.
+    /// The thread in which it is asked.
     pub thread: ThreadId,
     /// The message it is about.
     pub message: MessageTs,
@@ -65,7 +66,7 @@ pub struct Question {
     pub response_url: Option<String>,
 }
 
-/// Returns the use of a shortcut, to be stored; `None` if it was not used on a message.
+/// Returns the use of a shortcut for the inbox; `None` if it was not used on a message.
 pub fn shortcut_of(interaction: &Interaction, text: &str) -> Option<Shortcut> {
     let (channel, message) = (interaction.channel.clone()?, interaction.message_ts.clone()?);
     let root = interaction.thread_ts.clone().unwrap_or_else(|| message.clone());
@@ -126,7 +127,7 @@ pub fn read_question(view: &View, by: &UserId) -> Result<Question, Value> {
     Ok(Question { thread: ThreadId { team, channel, root }, message, by: by.clone(), question, response_url })
 }
 
-/// Returns the write that posts the question in the thread, and hands it to the assistant.
+/// Returns the write that posts the question in the thread and passes it to the assistant.
 pub fn question_changes(question: &Question, now: Timestamp, seq: Seq) -> Changes {
     let Question { thread, message, by, question, .. } = question.clone();
     let mut changes = Changes::new(CommitId::fresh(), thread);
@@ -143,19 +144,19 @@ pub fn question_changes(question: &Question, now: Timestamp, seq: Seq) -> Change
     changes
 }
 
-/// Returns the reply when the bot cannot write in the message's channel.
+/// Returns the reply if the bot cannot write in the message's channel.
 pub fn not_a_member() -> Reply {
     Reply::text("I am not in this channel, so I cannot answer here.")
         .hint("Invite me with “/invite @countersign”, or write to me directly.")
 }
 
-/// Returns the reply when the window could not be opened.
+/// Returns the reply if the window could not be opened.
 pub fn window_too_late() -> Reply {
     Reply::text("That took me too long, so Slack did not let me open the window.")
         .hint("Please use the shortcut again.")
 }
 
-/// Returns the reply when the question arrived.
+/// Returns the reply to a submitted question.
 pub fn question_received() -> Reply {
     Reply::text("I am on it and answer in this thread.")
 }

@@ -1,8 +1,8 @@
-//! The notebook for machines: JSON, a line for the head and one for each entry, in one fixed form.
+//! The notebook for machines, in JSON Lines: a head, then a line for each entry, in a fixed form.
 //!
-//! Each line is a JSON object whose last field, `line`, is SHA-256 over the line as it would be without that field. So
-//! any change of a line shows in the line itself, also where the record's chain does not reach: a head, a pseudonym, a
-//! blank.
+//! Each line is a JSON object whose last field, `line`, is the SHA-256 hash of the line without
+//! that field. Any change of a line can therefore be detected in that line, even where the record's
+//! chain does not apply: in the head, a pseudonym or white space.
 
 use countersign_core::{clock::Timestamp, ids::ThreadId, reply::Attachment};
 use countersign_graph::store::AuditEntry;
@@ -17,7 +17,7 @@ pub const FORMAT: u32 = 1;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Head {
-    /// The version of the format; its name says what the file is.
+    /// The version of the format. The name of the field identifies the kind of file.
     pub countersign_notebook: u32,
     /// The program that wrote it.
     pub exporter: String,
@@ -33,7 +33,7 @@ pub struct Head {
     pub hidden: usize,
     /// The other files of the export.
     pub files: Vec<FileLine>,
-    /// SHA-256 over everything below this line.
+    /// The SHA-256 hash of everything below this line.
     pub seal: String,
 }
 
@@ -78,7 +78,7 @@ impl Head {
     }
 }
 
-/// Returns the whole file; the head gets its seal.
+/// Returns the whole file, and sets the head's seal.
 pub(super) fn write(mut head: Head, record: &[AuditEntry]) -> Vec<u8> {
     let body: String = record.iter().map(|entry| line(entry) + "\n").collect();
     head.seal = sha256(body.as_bytes());
@@ -91,11 +91,11 @@ fn line(content: &impl Serialize) -> String {
     format!("{},\"line\":\"{hash}\"}}", &text[..text.len() - 1])
 }
 
-/// Returns a line without the field that proves it.
+/// Checks the hash of a line, and returns the line without it.
 ///
 /// # Errors
 ///
-/// The fault, and the right form.
+/// The fault, and the correct form.
 pub(super) fn read(line: &str) -> Result<String, (String, String)> {
     const FIELD: &str = ",\"line\":\"";
     let shape = || {

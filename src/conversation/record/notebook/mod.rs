@@ -1,26 +1,31 @@
-//! The lab notebook: the record of a thread, for people and for machines, provable afterwards.
+//! The lab notebook: the record of a thread, for people and for machines, which can be verified
+//! later.
 //!
-//! It is written from the record alone ([`countersign_graph::store::AuditEntry`]), never from the agent's memory:
+//! It is written only from the record ([`countersign_graph::store::AuditEntry`]), never from the
+//! agent's memory:
 //!
-//! - `notebook.md` tells it to readers who were not there ([`story`]);
-//! - `notebook.jsonl` is the record itself, a line for each entry behind a head ([`lines`]), which
+//! - `notebook.md` is for readers who did not take part ([`story`]);
+//! - `notebook.jsonl` is the record itself, a head and a line for each entry ([`lines`]), which
 //!   `countersign audit verify` checks without store or network ([`verify`]).
 //!
 //! # The limits of a check
 //!
-//! Each entry's hash covers the entry before it, each line ends in the hash of its own bytes, and the head holds the
-//! number of entries, the last hash, and the hash of everything below. So a changed byte, a line that is missing, added
-//! or moved, and an end that was cut off are all found, and the first of them is named.
+//! Each entry's hash covers the previous entry, each line ends with its own hash, and the head
+//! contains the number of entries, the last hash, and the hash of everything below. A check
+//! therefore finds changed bytes, lines that are missing, added or moved, and a missing end, and
+//! reports the first of these.
 //!
-//! It holds no secret. Anyone who has this program can make up a whole notebook that holds together. Only the last hash
-//! shows that a notebook is *the* record of a thread, and only by comparison: with a newer export, with the thread's
-//! own line about the export, or with `--last` and a hash that was noted elsewhere.
+//! The notebook contains no secret. Anyone with this program can make up a consistent notebook.
+//! Only the last hash shows that a notebook is *the* record of a thread, and only by comparison:
+//! with a newer export, with the thread's own entry about the export, or with `--last` and a hash
+//! that was noted elsewhere.
 //!
 //! # Hidden values
 //!
-//! `[record]` names fields and patterns whose values are hidden in exports, and may hide people ([`redact`]). The chain
-//! holds all the same: hashes cover salted commitments ([`countersign_graph::seal`] has the scheme). Deleting old words
-//! works the same way ([`super::retention`]).
+//! The settings in `[record]` name fields and patterns whose values are hidden in exports, and may
+//! hide people ([`redact`]). The chain remains valid, since hashes cover salted commitments;
+//! [`countersign_graph::seal`] describes the scheme. Deleting old words works in the same way
+//! ([`super::retention`]).
 
 pub mod lines;
 mod people;
@@ -52,16 +57,17 @@ pub const MARKDOWN: &str = "notebook.md";
 /// The name of the file for machines.
 pub const JSONL: &str = "notebook.jsonl";
 
-/// The time that an exported file is kept for sending; Slack has it then.
-const KEPT_FOR: Duration = Duration::from_secs(7 * 24 * 3600);
+/// The time for which an exported file is kept so that it can be sent to Slack.
+const FILE_TTL: Duration = Duration::from_secs(7 * 24 * 3600);
 
 /// The reasons why there is no notebook.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The thread has no record: it is not one of the bot's, or nothing happened in it yet.
+    /// The thread has no record: the bot does not take part in it, or nothing has happened in it
+    /// yet.
     #[error("there is no record of thread {0}; `countersign trace` lists the threads that there are")]
     NoRecord(ThreadId),
-    /// The stored record does not hold together. Nothing is exported, since it would look as if it did.
+    /// The stored record is inconsistent. It is not exported, since the notebook would seem valid.
     #[error("the stored record of thread {thread} is broken at entry {seq}: {what}")]
     Broken {
         /// The thread.
@@ -76,22 +82,23 @@ pub enum Error {
     Store(#[from] countersign_graph::store::Error),
 }
 
-/// A finished notebook.
+/// An exported notebook.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Exported {
     /// The thread.
     pub thread: ThreadId,
-    /// The thread's first words; `None` if there are none.
+    /// The first message or request in the thread, shortened; `None` if there is none.
     pub title: Option<String>,
-    /// The number of entries in its record.
+    /// The number of entries in the record.
     pub entries: u64,
     /// The hash of the last entry.
     pub last: String,
-    /// [`MARKDOWN`].
+    /// The file [`MARKDOWN`].
     pub markdown: Attachment,
-    /// [`JSONL`].
+    /// The file [`JSONL`].
     pub jsonl: Attachment,
-    /// Charts and other files of the thread, as far as they are still kept; the Markdown refers to them by name.
+    /// Charts and other files of the thread, as far as they are still stored. The Markdown file
+    /// refers to them by name.
     pub figures: Vec<Attachment>,
 }
 
@@ -100,22 +107,23 @@ pub struct Exported {
 pub struct Notebook {
     store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
-    /// The client that looks up people's names; without it they appear as `@` and their id.
+    /// The client that looks up people's names. Without it, people appear as `@` and their id.
     slack: Option<SlackClient>,
     redaction: Redaction,
 }
 
 impl Notebook {
-    /// Creates an exporter from this store; people are named as in this workspace.
+    /// Creates an exporter for this store. `slack` is the workspace in which people's names are
+    /// looked up.
     pub fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>, slack: Option<SlackClient>, redaction: Redaction) -> Self {
         Self { store, clock, slack, redaction }
     }
 
-    /// Exports one thread. Changes nothing.
+    /// Exports one thread, without changing anything.
     ///
     /// # Errors
     ///
-    /// [`Error::NoRecord`], or the record does not hold together, or the store does not answer.
+    /// [`Error::NoRecord`], [`Error::Broken`], or [`Error::Store`] if the store does not answer.
     pub async fn export(&self, thread: &ThreadId) -> Result<Exported, Error> {
         let record = self.store.audit(thread).await?;
         let Some(last) = record.last().map(|entry| entry.hash.clone()) else {
@@ -138,7 +146,7 @@ impl Notebook {
         Ok(Exported { thread: thread.clone(), title, entries, last, markdown, jsonl, figures })
     }
 
-    /// Puts both files into the thread, and a line about it into the record. The caller has to flush the outbox.
+    /// Posts both files in the thread, and records the export. The caller has to flush the outbox.
     ///
     /// # Errors
     ///
@@ -149,7 +157,7 @@ impl Notebook {
         let mut changes = Changes::new(CommitId::fresh(), thread.clone());
         let mut files = Vec::new();
         for file in [&exported.markdown, &exported.jsonl] {
-            let hash = self.store.put_blob(&file.bytes, Some(KEPT_FOR)).await?;
+            let hash = self.store.put_blob(&file.bytes, Some(FILE_TTL)).await?;
             files.push(json!({ "name": file.name, "hash": hash }));
             let body = Outbound::File { name: file.name.clone(), title: file.title.clone(), hash };
             let outgoing = Outgoing { slot: None, nonce: Nonce::fresh(), progress: false, not_before: now, body };
@@ -161,7 +169,7 @@ impl Notebook {
         Ok(exported)
     }
 
-    /// Returns the files of the thread that are still kept, under the names that the story gives them.
+    /// Returns the files of the thread that are still stored, with the names that the story uses.
     async fn figures(&self, record: &[AuditEntry]) -> Result<Vec<Attachment>, Error> {
         let mut figures: Vec<Attachment> = Vec::new();
         for entry in record.iter().filter(|entry| entry.event.kind == AuditKind::Attached) {
@@ -178,7 +186,7 @@ impl Notebook {
     }
 }
 
-/// Returns the reply when there is no notebook, with the reason.
+/// Returns the reply if there is no notebook, with the reason.
 pub fn refusal_reply(error: &Error) -> Reply {
     match error {
         Error::NoRecord(_) => Reply::text("Nothing has happened in this thread that I could export.")
@@ -195,13 +203,13 @@ fn attachment(name: &str, title: &str, bytes: Vec<u8>) -> Attachment {
     Attachment { name: name.to_owned(), title: title.to_owned(), bytes }
 }
 
-/// Checks that the stored record is whole.
+/// Checks that the stored record is complete and unchanged.
 fn check_chain(thread: &ThreadId, record: &[AuditEntry]) -> Result<(), Error> {
     let mut previous = "";
     for (n, entry) in record.iter().enumerate() {
         let broken = |what: String| Error::Broken { thread: thread.clone(), seq: n as u64 + 1, what };
         if entry.seq != n as u64 + 1 {
-            return Err(broken(format!("entry {} stands in its place", entry.seq)));
+            return Err(broken(format!("entry {} is in its place", entry.seq)));
         }
         entry.check(thread, previous).map_err(|wrong| broken(words::broken(entry, &wrong).0))?;
         previous = &entry.hash;

@@ -9,21 +9,21 @@ use serde_json::Value;
 
 use super::redact::Redaction;
 
-/// The most people whose names are looked up: each is a call to Slack.
+/// The maximum number of people whose names are looked up, since each lookup is a call to Slack.
 const MAX_LOOKUPS: usize = 50;
 
-/// The fields of a record's details that hold a person.
+/// The fields of an entry's details that contain a person's id.
 const PERSON_FIELDS: [&str; 3] = ["user", "by", "requested_by"];
 
-/// The people of a record, in the order in which they appear.
+/// The people in a record.
 #[derive(Clone, Debug, Default)]
 pub(super) struct People {
     names: BTreeMap<String, String>,
 }
 
 impl People {
-    /// Finds the people in a record and their names: `@` and the id where the name is not known, or a number where
-    /// people are hidden.
+    /// Finds the people in a record, with their names. If a name is not known, it is `@` and the
+    /// id. If people are hidden, it is a number.
     pub(super) async fn of(record: &[AuditEntry], redaction: &Redaction, slack: Option<&SlackClient>) -> Self {
         let mut names = BTreeMap::new();
         for id in ids(record) {
@@ -42,19 +42,19 @@ impl People {
 
     /// Returns the name of a person.
     pub(super) fn name(&self, id: &str) -> String {
-        // An entry in which people are hidden already holds the name in place of the id.
+        // If people are hidden, the entry contains the name instead of the id.
         self.names.get(id).cloned().unwrap_or_else(|| match id.starts_with("Person ") || id.starts_with('[') {
             true => id.to_owned(),
             false => format!("@{id}"),
         })
     }
 
-    /// Returns the text with names in place of mentioned ids: `@U1` becomes `@Ann`.
+    /// Returns the text with mentioned ids replaced by names: `@U1` becomes `@Ann`.
     pub(super) fn named(&self, text: &str) -> String {
         self.replaced(text, |id, name| (format!("@{id}"), format!("@{}", name.trim_start_matches('@'))))
     }
 
-    /// Returns the text with names in place of ids, mentioned or not.
+    /// Returns the text with all ids replaced by names, mentioned or not.
     pub(super) fn pseudonymized(&self, text: &str) -> String {
         self.replaced(text, |id, name| (id.to_owned(), name.to_owned()))
     }
@@ -74,7 +74,8 @@ impl People {
     }
 }
 
-/// Replaces `from` where no letter or digit follows it or, unless it begins with `@`, precedes it.
+/// Replaces `from` if it is not followed by a letter, digit or underscore and, unless it begins
+/// with `@`, not preceded by one.
 fn replace_word(text: &str, from: &str, to: &str) -> String {
     let part = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let mut out = String::with_capacity(text.len());
@@ -89,7 +90,7 @@ fn replace_word(text: &str, from: &str, to: &str) -> String {
     out + rest
 }
 
-/// Returns the ids of people, each once.
+/// Returns the ids of the people in a record, each once.
 fn ids(record: &[AuditEntry]) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     let mut add = |id: &str| {
@@ -111,7 +112,8 @@ fn ids(record: &[AuditEntry]) -> Vec<String> {
     found
 }
 
-/// Returns everything that looks like a mention of a person: `@U…` or `@W…`, of capitals and digits.
+/// Returns everything that looks like a mention of a person: `@U…` or `@W…`, with capital letters
+/// and digits.
 fn mentions(text: &str) -> impl Iterator<Item = &str> {
     text.match_indices('@').filter_map(|(at, _)| {
         let rest = &text[at + 1..];
@@ -127,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_take_the_place_of_whole_ids() {
+    fn only_whole_ids_are_replaced_by_names() {
         let names = BTreeMap::from([("U1".to_owned(), "Ann".to_owned())]);
         let people = People { names };
         assert_eq!(people.named("@U1, not @U12 and not U1"), "@Ann, not @U12 and not U1");

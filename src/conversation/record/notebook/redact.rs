@@ -1,4 +1,4 @@
-//! The values that are hidden in exports: those of named fields, those that match a pattern, people.
+//! Hides values in exports: those of named fields, those that match a pattern, and people.
 
 use countersign_config::Record;
 use countersign_graph::store::AuditEntry;
@@ -6,10 +6,10 @@ use serde_json::Value;
 
 use super::people::People;
 
-/// The place where older records have the words by which a person approved or rejected.
+/// The path at which older records contain the words by which a person approved or rejected.
 pub const TYPED: &str = "/detail/how/typed";
 
-/// The field that holds words of messages.
+/// The field that contains the text of messages.
 const TEXT: &str = "text";
 
 /// The rules for hiding values in exports.
@@ -36,7 +36,7 @@ impl Redaction {
         self.pseudonyms
     }
 
-    /// Returns the entry without hidden values.
+    /// Returns the entry with its secret values hidden.
     pub(super) fn apply(&self, entry: AuditEntry, people: &People) -> AuditEntry {
         entry.hide(|place, value, commitment| {
             if self.hides(place, value) {
@@ -63,7 +63,7 @@ impl Redaction {
     }
 }
 
-/// Returns the placeholder of a hidden value: enough of its commitment to tell two apart.
+/// Returns the placeholder of a hidden value, with enough of its commitment to distinguish values.
 pub fn placeholder(commitment: &str) -> String {
     format!("[hidden {}]", commitment.get(..8).unwrap_or("completely"))
 }
@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_star_stands_for_anything() {
+    fn a_star_matches_anything() {
         for (pattern, word, is) in [
             ("*@*", "ann@example.org", true),
             ("*@*.org", "ann@example.org", true),

@@ -1,4 +1,4 @@
-//! The notebook for people: Markdown that reads well to readers who were not there.
+//! The notebook for people: Markdown for readers who did not take part in the thread.
 
 use std::fmt::Write as _;
 
@@ -17,8 +17,8 @@ mod costs;
 
 use cards::Cards;
 
-/// The longest title, in characters.
-const TITLE: usize = 80;
+/// The maximum length of a title, in characters.
+const MAX_TITLE_CHARS: usize = 80;
 
 /// Writes the story of a thread.
 pub(super) fn write_story(thread: &ThreadId, record: &[AuditEntry], people: &People, now: Timestamp) -> String {
@@ -35,7 +35,7 @@ pub(super) fn write_story(thread: &ThreadId, record: &[AuditEntry], people: &Peo
     story.out + "\n"
 }
 
-/// Returns the title of a thread: the first words said in it, or its first request.
+/// Returns the title of a thread: its first message, or else its first request.
 pub(super) fn title(record: &[AuditEntry], people: &People) -> Option<String> {
     title_in(record, &Cards::of(record), people)
 }
@@ -180,7 +180,7 @@ impl Story<'_> {
                     other => format!("{card} ended as **{}**:", inline(other)),
                 };
                 let summary = self.people.named(detail["summary"].as_str().unwrap_or_default());
-                self.write_event(event, &capital(&what), Some(&summary));
+                self.write_event(event, &capitalized(&what), Some(&summary));
             }
             AuditKind::Ran => {}
             AuditKind::Attached => self.write_attachment(event),
@@ -239,7 +239,7 @@ impl Story<'_> {
         }
     }
 
-    /// Writes a sentence with its time, and the words said.
+    /// Writes a sentence with its time, and a quotation if there are `words`.
     fn write_event(&mut self, event: &AuditDraft, what: &str, words: Option<&str>) {
         let sentence = format!("{} · {what}", time(event.at));
         match words {
@@ -248,7 +248,8 @@ impl Story<'_> {
         }
     }
 
-    /// Writes a sentence, and the rest of the entry: the reason in words, the other fields as they are.
+    /// Writes a sentence and the details of the entry: the reason as a quotation, all other fields
+    /// unchanged.
     fn write_event_with_details(&mut self, event: &AuditDraft, what: &str) {
         let reason = event.detail["reason"].as_str().map(|reason| self.people.named(reason));
         self.write_event(event, what, reason.as_deref());
@@ -316,7 +317,7 @@ impl Story<'_> {
     }
 }
 
-/// Returns the name of a kind of entry, in words.
+/// Returns the name of a kind of entry.
 fn kind_name(kind: AuditKind) -> &'static str {
     match kind {
         AuditKind::Asked => "a request",
@@ -355,7 +356,7 @@ fn text(event: &AuditDraft) -> String {
     }
 }
 
-/// Returns the reason why a press did not count, to follow “it did not count”.
+/// Returns the reason why a press did not count, as text that follows “it did not count”.
 fn refusal_reason(word: &str) -> String {
     match word {
         "copied" => "the button was on a copy of the card".to_owned(),
@@ -375,16 +376,16 @@ fn refusal_reason(word: &str) -> String {
     }
 }
 
-/// Returns the first words of a text.
+/// Returns the first line of a text, shortened.
 fn shortened(text: &str) -> String {
     let line = text.lines().next().unwrap_or_default();
-    match line.char_indices().nth(TITLE) {
+    match line.char_indices().nth(MAX_TITLE_CHARS) {
         Some((end, _)) => format!("{}…", line[..end].trim_end()),
         None => line.to_owned(),
     }
 }
 
-/// Returns a value as people read it.
+/// Returns a value as text, without quotation marks.
 fn plain(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
@@ -392,8 +393,8 @@ fn plain(value: &Value) -> String {
     }
 }
 
-/// Returns the sentence with a capital at its beginning.
-fn capital(sentence: &str) -> String {
+/// Returns the sentence with a capitalized first letter.
+fn capitalized(sentence: &str) -> String {
     let mut letters = sentence.chars();
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }

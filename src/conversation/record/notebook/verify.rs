@@ -1,4 +1,4 @@
-//! Checks a notebook for machines, without store or network, and names the first fault.
+//! Checks a notebook for machines, without store or network, and reports the first fault.
 
 use std::{fmt, path::Path};
 
@@ -11,7 +11,7 @@ use super::{
     words::{self, sha256},
 };
 
-/// A notebook that is whole.
+/// A notebook without faults.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verified {
     /// The thread.
@@ -22,9 +22,9 @@ pub struct Verified {
     pub span: Option<(Timestamp, Timestamp)>,
     /// The hash of the last entry.
     pub last: String,
-    /// The number of hidden values; they are bound by their commitments.
+    /// The number of hidden values, which are bound by their commitments.
     pub hidden: usize,
-    /// The number of entries hidden as a whole; only their place in the chain is proven.
+    /// The number of entries that are hidden completely. Only their place in the chain is proven.
     pub withheld: usize,
     /// The other files of the export.
     pub files: Vec<FileLine>,
@@ -33,13 +33,13 @@ pub struct Verified {
 /// The first fault of a notebook.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// The line, from 1.
+    /// The number of the line, counted from 1.
     pub line: usize,
     /// The number of the entry, if it is known.
     pub seq: Option<u64>,
-    /// The fault found.
+    /// The fault.
     pub wrong: String,
-    /// The right content.
+    /// The correct content.
     pub right: String,
 }
 
@@ -63,7 +63,7 @@ impl std::error::Error for Fault {}
 pub fn verify(bytes: &[u8]) -> Result<Verified, Fault> {
     let text = std::str::from_utf8(bytes).map_err(|error| {
         let line = bytes[..error.valid_up_to()].iter().filter(|byte| **byte == b'\n').count() + 1;
-        fault(line, None, "there are bytes that are no text", "UTF-8, as it was written")
+        fault(line, None, "it contains bytes that are not text", "UTF-8, as it was written")
     })?;
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
     let Some((first, body)) = lines.split_first() else {
@@ -74,7 +74,8 @@ pub fn verify(bytes: &[u8]) -> Result<Verified, Fault> {
         .thread
         .parse()
         .map_err(|_| fault(1, None, format!("the thread is `{}`", head.thread), "TEAM/CHANNEL/TS"))?;
-    // What changed within a line shows in the line itself; only then is it worth asking how the lines follow each other.
+    // Changes within a line are detected by its own hash. The order of the lines is checked only
+    // afterwards.
     let mut texts = Vec::with_capacity(body.len());
     for (n, raw) in body.iter().enumerate() {
         let wrong = |(wrong, right): (String, String)| fault(n + 2, Some(n as u64 + 1), wrong, right);
@@ -114,12 +115,12 @@ pub fn verify(bytes: &[u8]) -> Result<Verified, Fault> {
     Ok(Verified { thread, entries: head.entries, span, last: head.last, hidden, withheld, files: head.files })
 }
 
-/// Checks the files next to the notebook: returns those that are there and right, and those that are not there. A file
-/// that was renamed by a download is found by its content.
+/// Checks the files next to the notebook. Returns those that exist and are correct, and those that
+/// are missing. A file that was renamed by a download is found by its content.
 ///
 /// # Errors
 ///
-/// The first file that is there and differs.
+/// The first file that exists and differs.
 pub fn check_files(files: &[FileLine], folder: &Path) -> Result<(Vec<String>, Vec<String>), Fault> {
     let (mut right, mut absent) = (Vec::new(), Vec::new());
     for file in files {
@@ -139,7 +140,7 @@ pub fn check_files(files: &[FileLine], folder: &Path) -> Result<(Vec<String>, Ve
     Ok((right, absent))
 }
 
-/// Returns the name of a file in the folder that has the same ending, length and hash.
+/// Returns the name of a file in the folder with the same extension, length and hash.
 fn under_another_name(file: &FileLine, folder: &Path) -> Option<String> {
     let ending = Path::new(&file.name).extension()?;
     let mut names: Vec<_> = std::fs::read_dir(folder)
@@ -160,7 +161,7 @@ fn fault(line: usize, seq: Option<u64>, wrong: impl Into<String>, right: impl In
     Fault { line, seq, wrong: wrong.into(), right: right.into() }
 }
 
-/// Returns a line without its end.
+/// Returns a line without its line break.
 fn complete_line(line: usize, raw: &str) -> Result<&str, Fault> {
     raw.strip_suffix('\n').ok_or_else(|| fault(line, None, "the line is cut off", "every line ends in a line break"))
 }
@@ -168,7 +169,7 @@ fn complete_line(line: usize, raw: &str) -> Result<&str, Fault> {
 fn read_head(line: &str) -> Result<Head, Fault> {
     let right = "a head that begins with {\"countersign_notebook\":";
     let loose: Value =
-        serde_json::from_str(line).map_err(|error| fault(1, None, format!("it is no JSON ({error})"), right))?;
+        serde_json::from_str(line).map_err(|error| fault(1, None, format!("it is not JSON ({error})"), right))?;
     match loose["countersign_notebook"].as_u64() {
         None => return Err(fault(1, None, "it is no head of a notebook", right)),
         Some(format) if format != u64::from(FORMAT) => {
@@ -200,7 +201,7 @@ fn read_entry(line: usize, seq: u64, text: &str) -> Result<AuditEntry, Fault> {
     Ok(entry)
 }
 
-/// Checks that a line holds nothing that the format does not know.
+/// Checks that a line contains nothing that the format does not define.
 fn check_exact_form(line: usize, seq: Option<u64>, read: &impl serde::Serialize, text: &str) -> Result<(), Fault> {
     let again = serde_json::to_string(read).expect("a line is plain data");
     if again == text {

@@ -4,12 +4,12 @@ use countersign_core::clock::Timestamp;
 use countersign_graph::store::{AuditEntry, ChainFault};
 use sha2::{Digest as _, Sha256};
 
-/// Returns SHA-256 in hexadecimal.
+/// Returns the SHA-256 hash in hexadecimal.
 pub(super) fn sha256(bytes: &[u8]) -> String {
     hex::encode(Sha256::digest(bytes))
 }
 
-/// Returns the fault of an entry, and the right content.
+/// Returns the fault of an entry, and the correct content.
 pub(super) fn broken(entry: &AuditEntry, wrong: &ChainFault) -> (String, String) {
     match wrong {
         ChainFault::Link { expected } => (
@@ -47,7 +47,7 @@ fn in_utc(at: Timestamp, format: &str) -> String {
     }
 }
 
-/// Escapes text for one line of Markdown: nothing in it is markup.
+/// Escapes text for one line of Markdown, so that nothing in it is markup.
 pub(super) fn inline(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for (n, word) in text.split_whitespace().enumerate() {
@@ -72,7 +72,7 @@ pub(super) fn quote(text: &str) -> String {
     if quoted.is_empty() { "> (nothing)".to_owned() } else { quoted }
 }
 
-/// Joins names for a sentence: `Ann, Bo and Cy`.
+/// Joins names as in a sentence, such as `Ann, Bo and Cy`.
 pub(super) fn listed(names: &[String]) -> String {
     match names {
         [] => "nobody".to_owned(),
@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_that_people_write_is_markup() {
+    fn text_is_escaped() {
         assert_eq!(inline("# a <b>\n| [c](d) `e` *f*"), r"\# a \<b\> \| \[c\](d) \`e\` \*f\*");
         assert_eq!(quote("one\n\n# two"), "> one  \n>  \n> \\# two");
         assert_eq!(quote(" "), "> (nothing)");

@@ -1,9 +1,10 @@
 //! The content of one person's Home tab.
 //!
-//! Buttons are for people who are named: as a user, as the person who asked, or by a user group. The members of a
-//! channel are not known here, so for a card that a channel decides the tab says only *that* it waits, with a link that
-//! leads nowhere for those who may not read it, and only for channels where the person asked or decided before. Of
-//! other people's actions, the tab also shows those that the person decided on.
+//! Cards have buttons for people who are named: as a user, as the requester, or by a user group.
+//! The members of a channel are not known here. If a channel decides on a card, the tab therefore
+//! says only *that* it waits, with a link that works only for those who can read the channel, and
+//! only for channels in which the person requested or decided something before. The tab also shows
+//! the actions of other people that the person decided on.
 
 use std::collections::BTreeMap;
 
@@ -27,13 +28,13 @@ use crate::{
 /// The number of cards with buttons on a page.
 pub const CARDS_PER_PAGE: usize = 3;
 
-/// The number of lines of any other list on a page.
+/// The number of lines of all other lists on a page.
 pub const LINES_PER_PAGE: usize = 5;
 
-/// The number of actions that are read for one list.
+/// The maximum number of actions that are read for one list.
 const MAX_ACTIONS: usize = 200;
 
-/// The number of channels that are searched for cards that everyone there may decide.
+/// The maximum number of channels that are searched for cards that everyone in them may decide.
 const MAX_CHANNELS: usize = 10;
 
 const CLOSED: [Status; 8] = [
@@ -47,7 +48,7 @@ const CLOSED: [Status; 8] = [
     Status::Cancelled,
 ];
 
-/// The page shown of each list of the App Home, from 0.
+/// The page of each list that is shown, counted from 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Pages {
@@ -62,18 +63,18 @@ pub struct Pages {
 }
 
 impl Pages {
-    /// Returns true if it is the first page of each list.
+    /// Returns true if this is the first page of all lists.
     pub fn is_first(&self) -> bool {
         *self == Self::default()
     }
 }
 
-/// All actions that the tab shows.
+/// The actions that the tab shows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Content {
-    /// Cards that this person may decide by name.
+    /// The cards that this person may decide by name.
     pub waiting: ListPage,
-    /// For each channel, the links to cards that everyone there may decide.
+    /// The cards that everyone in a channel may decide, by channel.
     pub elsewhere: BTreeMap<ChannelId, Vec<Item>>,
     /// This person's open requests.
     pub asked: ListPage,
@@ -81,7 +82,7 @@ pub struct Content {
     pub running: ListPage,
     /// The past decisions.
     pub lately: ListPage,
-    /// The pages that these are.
+    /// The pages that are shown.
     pub pages: Pages,
 }
 
@@ -90,7 +91,7 @@ pub struct Content {
 pub struct ListPage {
     /// The items on the page.
     pub items: Vec<Item>,
-    /// True if there is a page after this one.
+    /// True if there is another page.
     pub more: bool,
 }
 
@@ -104,7 +105,7 @@ pub struct Item {
 }
 
 impl Content {
-    /// Returns a value that differs if anything shown has changed.
+    /// Returns a value that changes whenever the shown content changes.
     pub fn fingerprint(&self) -> Vec<(ActionId, u64)> {
         let lists = [&self.waiting, &self.asked, &self.running, &self.lately];
         let listed = lists.into_iter().flat_map(|list| &list.items);
@@ -118,7 +119,7 @@ fn decided_at(record: &ActionRecord) -> Timestamp {
     record.decisions.last().map_or(record.requested_at, |last| last.at)
 }
 
-/// The reader of one person's content.
+/// Reads the content for one person.
 pub struct Reader<'a> {
     /// The store of the actions.
     pub store: &'a dyn Store,
@@ -126,9 +127,9 @@ pub struct Reader<'a> {
     pub links: &'a Links,
     /// The current policy for an action.
     pub policy_for: &'a PolicyFor,
-    /// The person who looks.
+    /// The person who opened the tab.
     pub user: &'a UserId,
-    /// The user groups named in policies that the person is in.
+    /// The person's user groups, as far as policies name them.
     pub groups: Vec<String>,
     /// True if the current settings name the person anywhere.
     pub is_named: bool,
@@ -137,7 +138,7 @@ pub struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// Reads all lists, at these pages.
+    /// Reads these pages of all lists.
     ///
     /// # Errors
     ///
@@ -157,9 +158,9 @@ impl Reader<'_> {
         let mut running = self.store.actions_under(&about_me, &under_way, MAX_ACTIONS).await?;
         let many = (usize::from(pages.lately) + 1).saturating_mul(LINES_PER_PAGE) + 1;
         let mut lately = self.store.actions_under(&about_me, &CLOSED, many.max(MAX_ACTIONS)).await?;
-        // The store lists by when it was asked for; what is shown is when it was decided.
+        // The store sorts by the time of the request, the tab by that of the decision.
         lately.sort_by_key(|record| std::cmp::Reverse(decided_at(record)));
-        // What moved on between two of these questions is shown as it is now, and once.
+        // An action that changed between these reads is shown once, in its newest state.
         let has = |list: &[ActionRecord], id: &ActionId| list.iter().any(|other| other.id == *id);
         running.retain(|record| !has(&lately, &record.id));
         for list in [&mut waiting, &mut asked] {
@@ -176,7 +177,8 @@ impl Reader<'_> {
         })
     }
 
-    /// Returns others' cards that everyone may decide in a channel where this person was active.
+    /// Returns the cards of others that everyone may decide, in channels where this person was
+    /// active.
     async fn elsewhere(&self, about_me: &[Label]) -> Result<BTreeMap<ChannelId, Vec<Item>>, Error> {
         let mut places = Vec::new();
         for record in self.store.actions_under(about_me, &[], MAX_ACTIONS / 4).await? {
@@ -206,7 +208,7 @@ impl Reader<'_> {
         records.into_iter().map(|record| policy::with_current_policy(self.policy_for, record)).collect()
     }
 
-    /// Returns true if this person may approve it from here.
+    /// Returns true if this person may approve the action in the Home tab.
     fn may_decide(&self, record: &ActionRecord) -> bool {
         self.approver().may_approve(record)
     }

@@ -1,16 +1,17 @@
 //! The Home tab: a person's open cards, requests, actions in progress and past decisions.
 //!
-//! | room | does |
+//! | module | purpose |
 //! | --- | --- |
-//! | [`content`] | reads what one person may see |
-//! | [`view`] | draws it |
+//! | [`content`] | reads the actions that one person may see |
+//! | [`view`] | draws them |
 //!
-//! It is drawn when it is opened and when a button in it was pressed. A tab opened lately is drawn again when its
-//! content has changed, whichever process changed it: this one looks regularly, and at once after a decision of its
-//! own. The viewers are kept in memory only; after a restart a tab is drawn anew when it is opened.
+//! A tab is drawn when it is opened and when one of its buttons was pressed. A tab that was opened
+//! recently is redrawn when its content has changed. This process checks for changes by all
+//! processes at regular intervals, and immediately after its own decisions. The viewers are kept in
+//! memory only; after a restart, a tab is redrawn when it is opened.
 //!
-//! A press on a button in here is the same click as on the card, only without a message. Its outcome is shown at the
-//! top of the tab.
+//! A press on a button in the tab is handled like one on the card, but there is no message. Its
+//! outcome is shown at the top of the tab.
 
 pub mod content;
 pub mod view;
@@ -48,25 +49,26 @@ use crate::{
     presentation::{links::Links, names::Names},
 };
 
-/// The prefix of the action ids of the buttons that turn pages; their value says which page.
+/// The prefix of the action ids of the buttons that turn pages. Their value contains the pages.
 pub const PAGE: &str = "home:page:";
 
-/// The time after its opening for which a tab is kept up to date.
+/// The time for which a tab is kept up to date after it was opened.
 const UPDATED_FOR: Duration = Duration::from_secs(600);
 
-/// The number of tabs that are kept up to date; the one opened longest ago makes room.
+/// The maximum number of tabs that are kept up to date. If there are more, those opened longest ago
+/// are dropped.
 const MAX_VIEWERS: usize = 50;
 
-/// The interval between two looks for changes.
+/// The interval between two checks for changes.
 const REFRESH_EVERY: Duration = Duration::from_secs(3);
 
 /// The time for which the outcome of a press is shown.
 const NOTICE_FOR: Duration = Duration::from_secs(60);
 
-/// The number of requests that are shown as examples.
+/// The maximum number of requests that are shown as examples.
 const MAX_INVITATIONS: usize = 3;
 
-/// The age that the platforms' answers may have where a tab is drawn again; opening one asks them anew.
+/// The maximum age of the platforms' answers when a tab is redrawn. Opening a tab always asks them.
 const MAX_HEALTH_AGE: Duration = Duration::from_secs(60);
 
 /// The Home tabs.
@@ -102,7 +104,7 @@ struct Inner {
     viewers: Mutex<HashMap<UserId, Viewer>>,
     refreshed_at: Mutex<Option<Instant>>,
     is_refreshing: AtomicBool,
-    /// The platforms' answers, and the time they were asked.
+    /// The platforms' answers, and the time of asking.
     answers: Mutex<Option<(PlatformAnswers, Timestamp)>>,
 }
 
@@ -118,11 +120,12 @@ struct PlatformAnswers {
 struct Viewer {
     opened_at: Timestamp,
     pages: Pages,
-    /// The content's fingerprint: drawn again only if it changes.
+    /// The fingerprint of the shown content. The tab is redrawn only if it changes.
     shown: Vec<(ActionId, u64)>,
-    /// The outcome of the last press, and its time: shown for a while.
+    /// The outcome of the last press, which is shown for a while, and its time.
     notice: Option<(Reply, Timestamp)>,
-    /// The lock for one drawing at a time, or an older one could come last.
+    /// Ensures that the tab is drawn by one task at a time. Otherwise an older drawing could be
+    /// published last.
     drawing: Arc<tokio::sync::Mutex<()>>,
 }
 
@@ -138,17 +141,18 @@ impl Home {
         }))
     }
 
-    /// Draws the tab of a person who opened it, or turned a page.
+    /// Draws the tab of a person who opened it or turned a page.
     ///
     /// # Errors
     ///
-    /// If the store does not answer. A refusal by Slack is logged: the tab is drawn again at the next visit.
+    /// If the store does not answer. A refusal by Slack is only logged, since the tab is redrawn at
+    /// the next visit.
     pub async fn open(&self, user: &UserId, pages: Pages) -> Result<(), Error> {
         self.update_viewer(user, |viewer| (viewer.pages, viewer.notice) = (pages, None));
         self.draw(user, None, Duration::ZERO).await
     }
 
-    /// Shows the outcome of a press in a person's tab: the refusal, or the card's status.
+    /// Shows the outcome of a press in a person's tab: the refusal or the card's status.
     ///
     /// # Errors
     ///
@@ -184,14 +188,15 @@ impl Home {
         })
     }
 
-    /// Makes the next [`Home::refresh`] check the tabs that were opened lately.
+    /// Makes the next [`Home::refresh`] check the recently opened tabs.
     pub fn mark_changed(&self) {
         if let Ok(mut refreshed_at) = self.0.refreshed_at.lock() {
             *refreshed_at = None;
         }
     }
 
-    /// Checks, from time to time, the tabs that were opened lately, and draws outdated ones again. Returns at once.
+    /// Starts a check of the recently opened tabs, at most once in an interval, which redraws
+    /// outdated ones. Returns immediately.
     pub fn refresh(&self) {
         let due = match self.0.refreshed_at.lock() {
             Ok(mut at) if at.is_none_or(|at| at.elapsed() >= REFRESH_EVERY) => {
@@ -207,21 +212,18 @@ impl Home {
         self.0.deps.tasks.spawn(async move {
             for (user, viewer) in home.recent() {
                 if let Err(error) = home.draw(&user, Some(&viewer.shown), MAX_HEALTH_AGE).await {
-                    tracing::warn!(
-                        error = countersign_core::cause::chain(&error),
-                        "A Home tab was not brought up to date"
-                    );
+                    tracing::warn!(error = countersign_core::cause::chain(&error), "A Home tab was not updated");
                 }
             }
             home.0.is_refreshing.store(false, Ordering::SeqCst);
         });
     }
 
-    /// Draws a tab; if its content is `unless`, leaves it. The platforms are asked for their health, unless that was
-    /// done less than `max_age` ago.
+    /// Draws a tab, except if its content is `unless`. The platforms are asked for their health if
+    /// their last answers are at least `max_age` old.
     async fn draw(&self, user: &UserId, unless: Option<&[(ActionId, u64)]>, max_age: Duration) -> Result<(), Error> {
         let drawing = self.viewer(user).unwrap_or_default().drawing;
-        let _one_at_a_time = drawing.lock().await;
+        let _guard = drawing.lock().await;
         let Viewer { pages, notice, .. } = self.viewer(user).unwrap_or_default();
         let HomeDeps { store, clock, slack, policy_for, groups, names, links, .. } = &self.0.deps;
         let (own_groups, now) = (groups.of(user).await, clock.now());
@@ -248,7 +250,8 @@ impl Home {
         Ok(())
     }
 
-    /// Returns the health of the systems. A missing answer is kept for as long as an answer.
+    /// Returns the health of the systems. A missing answer is cached for the same time as an
+    /// answer.
     async fn health(&self, max_age: Duration) -> Health {
         let HomeDeps { clock, facts, model, .. } = &self.0.deps;
         let known = self.0.answers.lock().ok().and_then(|known| known.clone());
@@ -280,7 +283,7 @@ impl Home {
         self.0.viewers.lock().ok()?.get(user).cloned()
     }
 
-    /// Returns the people who opened their tab lately.
+    /// Returns the people who opened their tab recently.
     fn recent(&self) -> Vec<(UserId, Viewer)> {
         let now = self.0.deps.clock.now();
         let Ok(mut viewers) = self.0.viewers.lock() else { return Vec::new() };
@@ -289,7 +292,7 @@ impl Home {
     }
 }
 
-/// Forgets the people who opened their tab long ago.
+/// Removes the people who opened their tab long ago.
 fn drop_old_viewers(viewers: &mut HashMap<UserId, Viewer>, now: Timestamp) {
     viewers.retain(|_, viewer| now.since(viewer.opened_at) < UPDATED_FOR);
     while viewers.len() > MAX_VIEWERS {

@@ -1,4 +1,4 @@
-//! Draws the Home tab, in at most a hundred blocks.
+//! Draws the Home tab, in at most 100 blocks.
 
 use countersign_assistant::model_health::ModelHealth;
 use countersign_capabilities::facts;
@@ -26,16 +26,17 @@ use crate::{
     record::status,
 };
 
-/// Blocks in a Home tab.
+/// The maximum number of blocks in a Home tab.
 const MAX_BLOCKS: usize = 100;
 
-/// The most blocks of a card that is decided here; a longer one is decided where it can be read whole.
+/// The maximum number of blocks of a card that is shown with its buttons. For a longer one there is
+/// a link, so that people decide where they can read all of it.
 const MAX_CARD_BLOCKS: usize = 14;
 
-/// The most blocks of a press's outcome.
+/// The maximum number of blocks for the outcome of a press.
 const MAX_NOTICE_BLOCKS: usize = 4;
 
-/// The number of cards of one channel that are linked to.
+/// The maximum number of links to cards for one channel.
 const MAX_LINKS: usize = 5;
 
 /// The health of the systems.
@@ -52,12 +53,12 @@ pub struct Health {
     pub now: Timestamp,
 }
 
-/// Returns the time passed, to the minute: a tab is not drawn again for less.
+/// Returns the age in minutes or more, since a tab is not redrawn for less.
 fn age(now: Timestamp, then: Timestamp) -> String {
     if now.since(then).as_secs() < 60 { "just now".to_owned() } else { ago(now, then) }
 }
 
-/// Draws the whole tab. Those who may decide are named as in `resolved`.
+/// Draws the whole tab. The user groups that may decide are named as in `resolved`.
 pub fn draw(content: &Content, resolved: &ResolvedNames, health: &Health, notice: Option<&Reply>) -> Value {
     let mut blocks = Vec::new();
     if let Some(notice) = notice {
@@ -91,7 +92,7 @@ fn draw_waiting(blocks: &mut Vec<Value>, content: &Content, resolved: &ResolvedN
     push_page_buttons(blocks, "waiting", &content.waiting, pages.waiting, |waiting| Pages { waiting, ..pages });
 }
 
-/// Draws the card as it is in its thread, with its buttons; a long one only as a link.
+/// Draws a card as in its thread, with its buttons. For a long one, draws only a link.
 fn draw_card(blocks: &mut Vec<Value>, item: &Item, resolved: &ResolvedNames) {
     let record = &item.record;
     let drawn = render::card(&record.card, &resolved.in_state(record.card_state())).blocks;
@@ -106,7 +107,8 @@ fn draw_card(blocks: &mut Vec<Value>, item: &Item, resolved: &ResolvedNames) {
     blocks.push(json!({ "type": "divider" }));
 }
 
-/// Returns the line that cards wait in a channel, without their content: the reader may not be in the channel any more.
+/// Returns the line about cards that wait in a channel. Their content is omitted, since the reader
+/// may no longer be in the channel.
 fn in_channel(channel: &ChannelId, items: &[Item]) -> String {
     let many = match items.len() {
         1 => "a card waits that anyone there may decide".to_owned(),
@@ -184,7 +186,7 @@ fn draw_decided(blocks: &mut Vec<Value>, content: &Content) {
     push_page_buttons(blocks, "lately", &content.lately, pages.lately, |lately| Pages { lately, ..pages });
 }
 
-/// Returns the health of the systems, and the ways to ask.
+/// Returns the health of the systems, and examples of requests.
 fn about(health: &Health) -> Reply {
     let service = |service: &facts::Health| {
         let said = match &service.fact {
@@ -220,7 +222,7 @@ fn about(health: &Health) -> Reply {
         .hint("I look things up by myself. Before I change anything, I show a card and wait for a person to press its button.")
 }
 
-/// Returns the ways to ask: `Mention me …: list documents, …`
+/// Returns the examples of requests, such as `Mention me …: list documents, …`.
 fn ways_to_ask(invitations: &[&'static str]) -> Text {
     let text = Text::from("Mention me in a channel, or write to me directly");
     invitations
@@ -229,7 +231,7 @@ fn ways_to_ask(invitations: &[&'static str]) -> Text {
         .fold(text, |text, (nth, says)| text.plain(if nth == 0 { ": " } else { ", " }).italic(*says))
 }
 
-/// Adds buttons to the pages before and after, where there are any.
+/// Adds buttons for the previous and the next page, if they exist.
 fn push_page_buttons(blocks: &mut Vec<Value>, list: &str, listed: &ListPage, page: u16, to: impl Fn(u16) -> Pages) {
     let value = |page| serde_json::to_string(&to(page)).expect("pages are plain numbers");
     let mut buttons = Vec::new();

@@ -1,4 +1,4 @@
-//! Cards in the notebook: the question, the decision, the outcome.
+//! Describes the cards of a thread in the notebook: the question, the decision and the outcome.
 
 use std::fmt::Write as _;
 
@@ -6,13 +6,13 @@ use countersign_core::{clock::Timestamp, ids::ActionId};
 use countersign_graph::store::{AuditDraft, AuditEntry, AuditKind};
 use serde_json::Value;
 
-use super::{capital, plain};
+use super::{capitalized, plain};
 use crate::record::notebook::{
     people::People,
     words::{day, inline, listed, time},
 };
 
-/// The cards of a thread, numbered as they were made.
+/// The cards of a thread, numbered in the order of their creation.
 pub(super) struct Cards<'a> {
     all: Vec<CardHistory<'a>>,
 }
@@ -22,13 +22,13 @@ struct CardHistory<'a> {
     action: &'a ActionId,
     title: &'a str,
     asked_by: Option<&'a str>,
-    /// The people who edited it, or a version before it.
+    /// The people who edited the card or one of its earlier versions.
     edited_by: Vec<&'a str>,
-    /// The number of times it was shown: an edit shows it anew.
+    /// The number of times that the card was shown.
     shown: usize,
     decided: Option<&'a AuditDraft>,
     approved_by: Vec<&'a str>,
-    /// The number of approvals it needed.
+    /// The required number of approvals.
     needed: u64,
     outcome: Option<&'a AuditDraft>,
 }
@@ -61,7 +61,8 @@ impl<'a> Cards<'a> {
         cards
     }
 
-    /// Copies the people of an older version to its replacement, and adds the person who edited it.
+    /// Copies the requester and editors of an older version to its replacement, and adds the person
+    /// who edited it.
     fn inherit(&mut self, at: usize, event: &'a AuditDraft) {
         let from = event.detail["from"].as_str();
         let Some(older) = self.all.iter().find(|card| Some(card.action.as_str()) == from) else { return };
@@ -70,19 +71,19 @@ impl<'a> Cards<'a> {
         (self.all[at].asked_by, self.all[at].edited_by) = (asked_by, edited_by);
     }
 
-    /// Returns `card 2`, by the action of an event.
+    /// Returns the name of an event's card, such as `card 2`.
     pub(super) fn name(&self, event: &AuditDraft) -> String {
         let named = event.action.as_ref().and_then(|action| self.number(action.as_str()));
         named.unwrap_or_else(|| "a card".to_owned())
     }
 
-    /// Returns `card 2`, by the action's name.
+    /// Returns the name of an action's card, such as `card 2`.
     pub(super) fn number(&self, action: &str) -> Option<String> {
         let at = self.all.iter().position(|card| card.action.as_str() == action)?;
         Some(format!("card {}", at + 1))
     }
 
-    /// Returns a sentence on a decision, and its reason.
+    /// Returns a sentence about a decision, and the reason for it, if any.
     pub(super) fn decision_sentence<'e>(
         &self,
         event: &'e AuditDraft,
@@ -99,8 +100,8 @@ impl<'a> Cards<'a> {
             "rejected" if reason.is_some() => format!("**{who}** rejected {card} and said why:"),
             "rejected" => format!("**{who}** rejected {card}{}.", typed(detail)),
             "expired" => match self.history_of(event).and_then(|history| history.so_far(people)) {
-                None => format!("{} expired: nobody decided in time.", capital(&card)),
-                Some(so_far) => format!("{} expired: {so_far} when the time was over.", capital(&card)),
+                None => format!("{} expired: nobody decided in time.", capitalized(&card)),
+                Some(so_far) => format!("{} expired: {so_far} when the time was over.", capitalized(&card)),
             },
             "cancelled" if self.history_of(event).is_some_and(|history| history.is_by_another_person(event)) => {
                 format!("**{who}** closed {card}.")
@@ -109,9 +110,9 @@ impl<'a> Cards<'a> {
             "superseded" => {
                 let newer = detail["replaced_by"].as_str().and_then(|action| self.number(action));
                 let newer = newer.unwrap_or_else(|| "a newer request".to_owned());
-                format!("{} was replaced by {newer}.", capital(&card))
+                format!("{} was replaced by {newer}.", capitalized(&card))
             }
-            other => format!("{} was decided: {}.", capital(&card), inline(other)),
+            other => format!("{} was decided: {}.", capitalized(&card), inline(other)),
         };
         (what, reason)
     }
@@ -126,7 +127,7 @@ impl<'a> Cards<'a> {
         self.all.first().map(|card| card.title).filter(|title| !title.is_empty())
     }
 
-    /// Writes a line on the outcome of each card.
+    /// Writes a line about the outcome of each card.
     pub(super) fn write_summary(&self, out: &mut String, people: &People) {
         if self.all.is_empty() {
             out.push_str("Nothing was to be changed in this thread.\n\n");
@@ -257,25 +258,25 @@ impl<'a> CardHistory<'a> {
         }
     }
 
-    /// Returns the approvals that were not enough: `1 of 2 had approved (bo)`.
+    /// Returns the insufficient approvals, such as `1 of 2 had approved (bo)`.
     fn so_far(&self, people: &People) -> Option<String> {
         let names: Vec<_> = self.approved_by.iter().map(|by| inline(&people.name(by))).collect();
         (!names.is_empty()).then(|| format!("{} of {} had approved ({})", names.len(), self.needed, listed(&names)))
     }
 
-    /// Returns true if an event is by a person who neither asked for the card nor edited it.
+    /// Returns true if an event is by a person who neither requested the card nor edited it.
     fn is_by_another_person(&self, event: &AuditDraft) -> bool {
         let ours = |by: &str| self.asked_by == Some(by) || self.edited_by.contains(&by);
         self.asked_by.is_some() && event.by.as_ref().is_some_and(|by| !ours(by.as_str()))
     }
 }
 
-/// Returns the progress of a stopped action: `32 of 400`.
+/// Returns the progress of a stopped action, such as `32 of 400`.
 pub(super) fn so_far(detail: &Value) -> Option<String> {
     Some(format!("{} of {}", detail["done"].as_u64()?, detail["total"].as_u64()?))
 }
 
-/// Returns `stopped after 32 of 400`, or that it stopped before the first step.
+/// Returns the progress at which an action stopped, such as `stopped after 32 of 400`.
 pub(super) fn stopped(detail: &Value) -> String {
     match so_far(detail) {
         Some(so_far) => format!("stopped after {so_far}"),
@@ -283,14 +284,14 @@ pub(super) fn stopped(detail: &Value) -> String {
     }
 }
 
-/// Returns ` by typing “yes”`; empty if a button was pressed.
+/// Returns a phrase such as ` by typing “yes”`; empty if a button was pressed.
 fn typed(detail: &Value) -> String {
-    let typed = &detail["how"]["typed"]; // in older records the words themselves
+    let typed = &detail["how"]["typed"]; // in older records, this is the text itself
     let words = typed["text"].as_str().or(typed.as_str());
     words.map(|words| format!(" by typing “{}”", inline(words))).unwrap_or_default()
 }
 
-/// Returns the word of a verdict, which may carry a reason.
+/// Returns the name of a verdict, which may contain a reason.
 fn verdict(detail: &Value) -> &str {
     match &detail["verdict"] {
         Value::String(word) => word,
@@ -299,7 +300,7 @@ fn verdict(detail: &Value) -> &str {
     }
 }
 
-/// Returns the people who could decide, in a sentence.
+/// Returns a sentence about the people who could decide.
 pub(super) fn policy(policy: &Value, people: &People) -> String {
     let named = |list: &Value| {
         let approvers = list.as_array().into_iter().flatten().map(|approver| match approver {

@@ -1,4 +1,4 @@
-//! The models that a thread asked, and their tokens.
+//! Lists the language models that a thread used, with their tokens.
 
 use std::fmt::Write as _;
 
@@ -18,7 +18,7 @@ struct Cost<'a> {
     received: u64,
 }
 
-/// Writes a table of runs, if any of them asked a model.
+/// Writes a table of the calls to models in each run, or a sentence if there were none.
 pub(super) fn write_table(out: &mut String, record: &[AuditEntry]) {
     out.push_str("## Model and cost\n\n");
     let costs = costs(record);
