@@ -170,7 +170,7 @@ mod tests {
                 };
                 prop_assert_eq!(record.status, expected);
             }
-            prop_assert!(own_request || !approved.contains(&0), "who asked may not approve");
+            prop_assert!(own_request || !approved.contains(&0), "the requester may not approve");
         }
     }
 }

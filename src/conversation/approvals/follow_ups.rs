@@ -151,8 +151,9 @@ impl Approvals {
             Ok(explained) if record.status == Status::Rejected && !words.is_empty() => explained,
             _ => return Ok(InboxAnswer::NoAnswer),
         };
-        let theirs = explained.decisions.iter_mut().rev().find(|decision| decision.by.as_ref() == Some(&reason.by));
-        let Some(Verdict::Rejected { reason: slot @ None }) = theirs.map(|decision| &mut decision.verdict) else {
+        let own_decision =
+            explained.decisions.iter_mut().rev().find(|decision| decision.by.as_ref() == Some(&reason.by));
+        let Some(Verdict::Rejected { reason: slot @ None }) = own_decision.map(|decision| &mut decision.verdict) else {
             return Ok(InboxAnswer::NoAnswer); // there is a reason already
         };
         *slot = Some(words.to_owned());

@@ -245,7 +245,7 @@ impl Approvals {
         }
         let mut authors = vec![record.requested_by.clone(), by.clone()];
         authors.extend(record.edits.iter().map(|edit| edit.by.clone()));
-        let possible = policy::most_approvals(policy, &named, &authors);
+        let possible = policy::max_approvals(policy, &named, &authors);
         (!policy.approvers.is_empty() && possible < policy.needed as usize).then(|| replies::nobody_left(policy))
     }
 
@@ -330,10 +330,10 @@ fn differences(older: &Card, newer: &Card) -> Vec<Fact> {
         Some(before) if before.after == fact.after => None,
         before => Some(Fact { before: before.map(|before| before.after.clone()), ..fact.clone() }),
     });
-    let gone = older.facts.iter().filter(|fact| !is(&fact.label)).map(|fact| Fact {
+    let removed = older.facts.iter().filter(|fact| !is(&fact.label)).map(|fact| Fact {
         label: fact.label.clone(),
         before: Some(fact.after.clone()),
         after: "not any more".into(),
     });
-    title.into_iter().chain(changed).chain(gone).collect()
+    title.into_iter().chain(changed).chain(removed).collect()
 }

@@ -20,7 +20,7 @@ use serde_json::json;
 use tokio_util::task::TaskTracker;
 
 use super::{
-    MAX_RACES,
+    MAX_WRITE_ATTEMPTS,
     clicks::{CardButton, Click},
     decide::{DecisionMethod, decide},
     groups::Groups,
@@ -204,7 +204,7 @@ impl Approvals {
     /// Handles a press that is a decision.
     async fn on_decision(&self, mut record: ActionRecord, click: &Click, seq: Seq) -> Result<InboxAnswer, Error> {
         let in_channel = click.channel.as_ref() == Some(&record.thread.channel);
-        for _ in 0..MAX_RACES {
+        for _ in 0..MAX_WRITE_ATTEMPTS {
             match self.try_decide(&record, &click.by, (click.button, DecisionMethod::Button), in_channel, seq).await? {
                 Ok(answer) => {
                     if click.button == CardButton::Reject && matches!(answer, InboxAnswer::Counted(_)) {

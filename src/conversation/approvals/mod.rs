@@ -35,4 +35,4 @@ pub mod withdraw;
 
 /// The maximum number of attempts of a write while other decisions about the action are stored in
 /// between.
-const MAX_RACES: usize = 8;
+const MAX_WRITE_ATTEMPTS: usize = 8;

@@ -20,7 +20,7 @@ use countersign_graph::{
 };
 use countersign_slack::client_error;
 
-use super::{MAX_RACES, groups::Groups, inbox::InboxAnswer};
+use super::{MAX_WRITE_ATTEMPTS, groups::Groups, inbox::InboxAnswer};
 
 /// The maximum number of people who get a message. Approvers named as users come before members of
 /// groups.
@@ -49,7 +49,7 @@ impl ApproverNotices {
     /// can be repeated.
     pub async fn notify(&self, approval: &ApprovalId, seq: Seq) -> Result<InboxAnswer, Error> {
         let mut moved = None;
-        for _ in 0..MAX_RACES {
+        for _ in 0..MAX_WRITE_ATTEMPTS {
             let Some(record) = self.store.action_by_approval(approval).await? else { return Ok(InboxAnswer::NoAnswer) };
             if record.status != Status::Pending || record.expires_at <= self.clock.now() {
                 return Ok(InboxAnswer::NoAnswer);

@@ -37,7 +37,7 @@ const LOOKUP_TIMEOUT: Duration = Duration::from_millis(1500);
 
 /// The time for which a request waits for Slack to identify the person, before they get a reply
 /// that this failed.
-const SILENT_WAIT: Duration = Duration::from_secs(30);
+const IDENTIFICATION_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The maximum time for which a request waits if even this reply cannot be delivered.
 const MAX_WAIT: Duration = Duration::from_secs(3600);
@@ -255,7 +255,7 @@ impl Admission for People {
     async fn admits(&self, thread: &ThreadId, by: &UserId, said: &MessageTs) -> Admits {
         let Err(denial) = self.may(by, Right::Ask).await else { return Admits::Yes };
         let waited = said.sent_at().map_or(MAX_WAIT, |said| self.0.clock.now().since(said));
-        if denial == AccountDenial::Unanswered && waited < SILENT_WAIT {
+        if denial == AccountDenial::Unanswered && waited < IDENTIFICATION_TIMEOUT {
             return Admits::Later;
         }
         let message = render::reply(&denial.may_not_ask());

@@ -116,8 +116,9 @@ fn rule_chains<'a>(settings: &config::Approvals, input: &PolicyInput<'a>) -> Vec
     chains
 }
 
-/// Returns the approvers common to all of these lists, as one list and the further lists that an approver must also be
-/// in. Further lists remain where membership needs a lookup. If any list is empty, nobody is common to all.
+/// Returns the approvers that all of these lists have in common, as one list and the further lists
+/// that an approver must also be in. Further lists remain if membership requires a lookup. If a
+/// list is empty, there are no common approvers.
 fn common_approvers(mut lists: Vec<Vec<Approver>>) -> (Vec<Approver>, Vec<Vec<Approver>>) {
     lists.sort_by_key(Vec::len);
     let mut people: Option<Vec<Approver>> = None;
@@ -144,8 +145,9 @@ fn common_approvers(mut lists: Vec<Vec<Approver>>) -> (Vec<Approver>, Vec<Vec<Ap
     (required.next().unwrap_or_default(), required.collect())
 }
 
-/// Returns the contexts whose lists have nobody in common: just two if one pair of lists is disjoint. Returns `None` if
-/// a list is empty, since then the settings deliberately allow nobody to decide.
+/// Returns the contexts whose lists have nobody in common: only two if one pair of lists is
+/// disjoint. Returns `None` if a list is empty, since then the settings deliberately allow nobody
+/// to decide.
 fn disjoint_contexts(contexts: &[Option<&str>], lists: &[Vec<Approver>]) -> Option<Vec<String>> {
     if lists.iter().any(Vec::is_empty) {
         return None;
@@ -183,7 +185,7 @@ fn operator_hint(contexts: &[String]) -> String {
 
 /// Returns the maximum number of approvals that a change can get from the people in `named`. `requesters` are the
 /// people who asked for the change or edited it.
-pub fn most_approvals(policy: &Policy, named: &[UserId], requesters: &[UserId]) -> usize {
+pub fn max_approvals(policy: &Policy, named: &[UserId], requesters: &[UserId]) -> usize {
     let different: BTreeSet<&UserId> = named.iter().collect();
     let (own, others): (Vec<&UserId>, Vec<&UserId>) =
         different.into_iter().partition(|person| requesters.contains(person));
@@ -271,7 +273,8 @@ pub fn may_approve(record: &ActionRecord, by: &UserId, person: &Person) -> Resul
     Ok(())
 }
 
-/// Returns `Ok` if `by` may reject: every approver may, and so may anyone who asked for the change or edited it.
+/// Returns `Ok` if `by` may reject: all approvers may, and so may everyone who requested the change
+/// or edited it.
 pub fn may_reject(record: &ActionRecord, by: &UserId, person: &Person) -> Result<(), Denial> {
     person.check_account()?;
     match record.is_request_of(by) || is_approver(record, by, person) {
@@ -470,7 +473,7 @@ mod tests {
     #[test]
     fn requester_and_editor_count_as_at_most_one_approver() {
         let people = |names: &[&str]| names.iter().map(|name| UserId::from(*name)).collect::<Vec<_>>();
-        let ours = people(&["ana", "bo"]);
+        let authors = people(&["ana", "bo"]);
         for (named, own_request, most) in [
             (&["bo"][..], false, 0),
             (&["bo", "cy"], false, 1),
@@ -478,7 +481,7 @@ mod tests {
             (&["ana", "bo", "cy", "cy"], true, 2),
         ] {
             let policy = Policy { own_request, ..Policy::default() };
-            assert_eq!(most_approvals(&policy, &people(named), &ours), most, "{named:?}");
+            assert_eq!(max_approvals(&policy, &people(named), &authors), most, "{named:?}");
         }
     }
 }

@@ -13,7 +13,7 @@ use countersign_slack::mrkdwn::Mrkdwn;
 
 use super::{consent::UnseenReason, policy::Denial};
 
-/// Returns the reply if the key in the button is unknown or no longer known.
+/// Returns the reply if the key in the button is not known, or no longer.
 pub fn not_known() -> Reply {
     Reply::text("I don't know this card any more, so the button does nothing.")
         .hint("Ask again in the thread for a fresh one.")

@@ -9,7 +9,7 @@ use countersign_graph::{
 use serde_json::json;
 
 use super::{
-    MAX_RACES,
+    MAX_WRITE_ATTEMPTS,
     inbox::{Approvals, InboxAnswer, lost_race},
     policy, replies,
 };
@@ -22,7 +22,7 @@ impl Approvals {
     /// If the store does not answer.
     pub async fn on_expiry(&self, approval: &ApprovalId, seq: Seq) -> Result<InboxAnswer, Error> {
         let Some(mut record) = self.store.action_by_approval(approval).await? else { return Ok(InboxAnswer::NoAnswer) };
-        for _ in 0..MAX_RACES {
+        for _ in 0..MAX_WRITE_ATTEMPTS {
             if !record.status.is_open() {
                 return Ok(InboxAnswer::NoAnswer); // decided
             }
@@ -63,7 +63,7 @@ impl Approvals {
     ///
     /// If the store does not answer.
     pub async fn on_escalation(&self, approval: &ApprovalId, seq: Seq) -> Result<InboxAnswer, Error> {
-        for _ in 0..MAX_RACES {
+        for _ in 0..MAX_WRITE_ATTEMPTS {
             match self.escalate(approval, seq).await {
                 Err(Error::ActionMoved { .. }) => {} // another writer was faster: try again
                 answer => return answer,

@@ -9,7 +9,7 @@ use countersign_graph::{
 };
 
 use super::{
-    MAX_RACES,
+    MAX_WRITE_ATTEMPTS,
     clicks::{CardButton, TypedAnswer},
     consent::{self, UnseenReason},
     decide::DecisionMethod,
@@ -45,10 +45,10 @@ impl Approvals {
             _ if typed.meaning == CardButton::Reject && is_drafting => return self.pass_on(typed, seq).await,
             _ if typed.meaning == CardButton::Approve && is_choosing => return self.pass_on(typed, seq).await,
             [one] => one.clone(),
-            [first, ..] if !self.answers_us(typed, first, before.as_ref()).await? => return Ok(InboxAnswer::NoAnswer),
+            [first, ..] if !self.answers_bot(typed, first, before.as_ref()).await? => return Ok(InboxAnswer::NoAnswer),
             several => return Ok(InboxAnswer::Refused(replies::which_card(several))),
         };
-        if typed.meaning != CardButton::Withdraw && !self.answers_us(typed, &record, before.as_ref()).await? {
+        if typed.meaning != CardButton::Withdraw && !self.answers_bot(typed, &record, before.as_ref()).await? {
             return self.refuse_unaddressed(typed, &record).await;
         }
         let unseen = match typed.meaning {
@@ -67,7 +67,7 @@ impl Approvals {
             self.record_refusal(&record, &typed.by, unseen.word()).await?;
             return Ok(InboxAnswer::Refused(replies::not_seen(&record, unseen)));
         }
-        for _ in 0..MAX_RACES {
+        for _ in 0..MAX_WRITE_ATTEMPTS {
             match self
                 .try_decide(&record, &typed.by, (typed.meaning, DecisionMethod::Typed(&typed.text)), true, seq)
                 .await?
@@ -109,7 +109,7 @@ impl Approvals {
 
     /// Returns true if a typed yes or no answers the bot: it was addressed to the bot, or follows
     /// one of its messages.
-    async fn answers_us(
+    async fn answers_bot(
         &self,
         typed: &TypedAnswer,
         record: &ActionRecord,

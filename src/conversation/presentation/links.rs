@@ -53,7 +53,8 @@ impl Links {
         Ok(posted.and_then(|posted| self.message(&posted.channel, &posted.ts, &thread.root)))
     }
 
-    /// Returns the address of a message in the thread that starts with `root`.
+    /// Returns the address of a message in the thread that starts with `root`; `None` if the
+    /// workspace's address is not known.
     pub fn message(&self, channel: &ChannelId, ts: &MessageTs, root: &MessageTs) -> Option<String> {
         let workspace = self.workspace.as_ref()?;
         let link = format!("{workspace}archives/{channel}/p{}", ts.as_str().replace('.', ""));

@@ -1,4 +1,5 @@
-//! Ratings of answers by the buttons below them, which are stored in the thread's record.
+//! Handles ratings of answers, which people give with the buttons below them and which are stored
+//! in the thread's record.
 
 use std::sync::Arc;
 

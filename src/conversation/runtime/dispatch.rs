@@ -1,4 +1,5 @@
-//! Stores each delivery where it belongs. After that, Slack may get its acknowledgement.
+//! Stores each delivery in a mailbox or in the inbox. Slack gets its acknowledgement only
+//! afterwards.
 //!
 //! Messages and choices go into their thread's mailbox. Clicks on cards, a typed yes or no,
 //! commands and visits to the Home tab go into the inbox, since they must be answered even while

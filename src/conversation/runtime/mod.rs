@@ -12,7 +12,7 @@
 //! | [`sweeper`] | regularly looks for work of which no hint arrived |
 //!
 //! The runtime passes each request to the module that handles it. It therefore depends on all other
-//! modules of the crate, and none of them depends on it, apart from a few shared types.
+//! modules of this crate, and none of them depends on it.
 //!
 //! *Architecture Invariant:* nothing here decides whether a decision is valid, what a command
 //! answers or how anything looks.

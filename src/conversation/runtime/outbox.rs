@@ -17,7 +17,7 @@
 //! A message is sent by a [`Channel`], which is Slack for all but [`Outbound::Elsewhere`]. If this
 //! program does not have its channel, the message stays in the outbox.
 //!
-//! The number of tasks is limited by seats. If none is free, the thread is put into a queue
+//! The number of tasks is limited by seats. If no seat is free, the thread is put into a queue
 //! ([`mod@queue`]) of limited length. Threads that do not fit are found by the next sweep.
 
 mod attempt;
@@ -112,7 +112,8 @@ struct Inner {
     seats: Arc<Semaphore>,
     queue: ThreadQueue,
     tasks: TaskTracker,
-    /// The milliseconds that Slack's clock is ahead of ours, from its last answer.
+    /// The number of milliseconds by which Slack's clock is ahead of ours, according to its last
+    /// answer.
     ahead: AtomicI64,
     delayed: DelayedMessages,
     links: Links,
@@ -204,8 +205,8 @@ impl Sender {
     /// Sends due messages of all threads, as long as there are seats.
     pub async fn sweep(&self) {
         let free = self.0.seats.available_permits().min(MAX_CLAIMED);
-        let many = u32::try_from(free).unwrap_or(0);
-        let Ok(mut seats) = self.0.seats.clone().try_acquire_many_owned(many) else { return };
+        let count = u32::try_from(free).unwrap_or(0);
+        let Ok(mut seats) = self.0.seats.clone().try_acquire_many_owned(count) else { return };
         for claimed in self.claim(None, free).await {
             let Some(seat) = seats.split(1) else { return };
             let sender = self.clone();
@@ -342,7 +343,7 @@ pub(super) mod tests {
 
     use super::*;
 
-    /// Returns a sender whose Slack does not answer.
+    /// Returns a sender without a reachable Slack.
     pub(crate) fn sender_without_slack(
         store: Arc<dyn Store>,
         clock: Arc<dyn Clock>,

@@ -24,7 +24,7 @@ use countersign_core::{
 };
 
 /// The minimum time between the progress edits of one message.
-const PROGRESS_EVERY: Duration = Duration::from_secs(3);
+const PROGRESS_INTERVAL: Duration = Duration::from_secs(3);
 
 /// The time after which a reservation expires if its message was not sent.
 const RESERVATION_TTL: Duration = Duration::from_secs(5);
@@ -210,9 +210,9 @@ impl Inner {
         if !candidate.progress {
             return None;
         }
-        self.progress.retain(|_, at| *at + PROGRESS_EVERY > now);
+        self.progress.retain(|_, at| *at + PROGRESS_INTERVAL > now);
         let last = self.progress.get(&(candidate.thread.channel.clone(), candidate.message?.clone()))?;
-        Some(*last + PROGRESS_EVERY)
+        Some(*last + PROGRESS_INTERVAL)
     }
 }
 

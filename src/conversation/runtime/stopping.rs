@@ -1,8 +1,8 @@
 //! Handles “stop”, typed or pressed on Slack's own button: ends the run of a thread and closes its
 //! open cards.
 //!
-//! Everyone in the thread may end a run, since that can only reduce the changes made. A card is
-//! closed, as withdrawn, only for a person with the right to do so: the one who asked for the
+//! Everyone in the thread may end a run, since that can only reduce the changes made. Cards are
+//! closed, as withdrawn, only for a person with the right to do so: the one who requested the
 //! change, or one who may decide on it.
 
 use std::sync::Arc;
@@ -83,7 +83,7 @@ impl Stopping {
         }
         let mut changes = Changes::new(CommitId::fresh(), thread.clone());
         changes.inbox_acks.push(seq);
-        // A closed card is answer enough, and so is the reply about cards that stay open.
+        // A closed card is a sufficient answer, and so is the reply about cards that stay open.
         changes
             .messages
             .push(ThreadMessage::Stop { by: by.clone(), asks: *addressed && closed == 0 && kept.is_empty() });

@@ -65,15 +65,15 @@ pub async fn check(kind: &dyn ActionKind, before: &Value, view: &View, deadline:
         Ok(filled) => filled,
         Err(wrong) => return FormCheck::Invalid(form::errors(&form, wrong)),
     };
-    let nothing = || {
+    let unchanged = || {
         let place = form.changed(&entered).next().unwrap_or_default().to_owned();
         FormCheck::Invalid(form::errors(&form, [(place, "Nothing is different yet.".to_owned())].into()))
     };
     if filled == *before {
-        return nothing();
+        return unchanged();
     }
     let error = match deadline.within(FIELD_SEARCH_TIME, kind.prepare(&filled)).await {
-        Some(Ok(proposal)) if same_except_id(&proposal.parameters, before) => return nothing(),
+        Some(Ok(proposal)) if same_except_id(&proposal.parameters, before) => return unchanged(),
         Some(Ok(proposal)) => return FormCheck::Valid(filled, Box::new(proposal)),
         Some(Err(error)) => error,
         None => return FormCheck::Unchecked(filled),
@@ -102,12 +102,14 @@ fn same_except_id(parameters: &Value, before: &Value) -> bool {
     rest(parameters) == rest(before)
 }
 
-/// Keeps the window open with its input, and shows that the check took too long.
+/// Returns the answer that keeps the window open with its input, and shows that the check took too
+/// long.
 pub fn too_slow(view: &View) -> Value {
     at_first_field(view, TOO_SLOW_MESSAGE.to_owned())
 }
 
-/// Keeps the window open with its input, and shows `words` at its first field.
+/// Returns the answer that keeps the window open with its input, and shows `words` at its first
+/// field.
 pub fn at_first_field(view: &View, words: String) -> Value {
     super::errors(&view.values.keys().take(1).map(|field| (field.clone(), words.clone())).collect())
 }

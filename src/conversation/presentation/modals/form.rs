@@ -6,7 +6,7 @@ use countersign_graph::action::{Entered, Field, Form, Input, Pick};
 use countersign_slack::{blocks, interaction::View};
 use serde_json::{Value, json};
 
-use super::{BLOCKS, TITLE, window};
+use super::{MAX_BLOCKS, MAX_TITLE_CHARS, window};
 
 /// The maximum length of a label or a hint, in characters.
 const MAX_LABEL_CHARS: usize = 2000;
@@ -40,13 +40,13 @@ pub struct Frame<'a> {
 /// fields, is left out and keeps its value.
 pub fn draw(form: &Form, frame: &Frame<'_>) -> Value {
     let intro = frame.intro.map(blocks::section);
-    let room = BLOCKS - usize::from(intro.is_some());
+    let room = MAX_BLOCKS - usize::from(intro.is_some());
     let fields = form.fields.iter().filter_map(input_block).take(room);
     let mut view = window(frame.title, &intro.into_iter().chain(fields).collect::<Vec<_>>());
     view["callback_id"] = json!(frame.callback);
     view["private_metadata"] = json!(frame.metadata);
-    view["submit"] = blocks::plain(frame.submit, TITLE);
-    view["close"] = blocks::plain("Cancel", TITLE);
+    view["submit"] = blocks::plain(frame.submit, MAX_TITLE_CHARS);
+    view["close"] = blocks::plain("Cancel", MAX_TITLE_CHARS);
     view
 }
 

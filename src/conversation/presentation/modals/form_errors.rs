@@ -6,8 +6,8 @@ use countersign_core::reply::Part;
 use countersign_graph::action::{ActionKind, Entered, Form, PrepareError, Refusal};
 use serde_json::Value;
 
-/// Returns the changed field without whose change the input would be valid. If there is none,
-/// returns the first changed field.
+/// Returns the changed field that makes the input invalid: with its old value, the input would be
+/// valid. If there is none, returns the first changed field.
 pub async fn wrong_field<'a>(
     kind: &dyn ActionKind,
     parameters: &Value,

@@ -29,18 +29,18 @@ pub const ANSWER: &str = "answer";
 pub const REASON: &str = "reason";
 
 /// The maximum length of a window's title and buttons, in characters.
-const TITLE: usize = 24;
+const MAX_TITLE_CHARS: usize = 24;
 
 /// The maximum number of blocks in a window.
-const BLOCKS: usize = 100;
+const MAX_BLOCKS: usize = 100;
 
 /// Returns a window without input.
 pub fn window(title: &str, blocks: &[Value]) -> Value {
     json!({
         "type": "modal",
-        "title": blocks::plain(title, TITLE),
-        "close": blocks::plain("Close", TITLE),
-        "blocks": &blocks[..blocks.len().min(BLOCKS)],
+        "title": blocks::plain(title, MAX_TITLE_CHARS),
+        "close": blocks::plain("Close", MAX_TITLE_CHARS),
+        "blocks": &blocks[..blocks.len().min(MAX_BLOCKS)],
     })
 }
 
@@ -55,12 +55,12 @@ pub fn message_window(title: &str, reply: &Reply) -> Value {
     window(title, &blocks)
 }
 
-/// Keeps the window open and shows an error for each of these blocks.
+/// Returns the answer that keeps the window open and shows an error at each of these blocks.
 pub fn errors(wrong: &std::collections::BTreeMap<String, String>) -> Value {
     json!({ "response_action": "errors", "errors": wrong })
 }
 
-/// Replaces the content of the window.
+/// Returns the answer that replaces the content of the window.
 pub fn replacement(view: &Value) -> Value {
     json!({ "response_action": "update", "view": view })
 }

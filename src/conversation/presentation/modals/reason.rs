@@ -6,7 +6,7 @@ use countersign_graph::action::ActionRecord;
 use countersign_slack::{blocks, mrkdwn::Mrkdwn};
 use serde_json::{Value, json};
 
-use super::{REASON, TITLE, window};
+use super::{MAX_TITLE_CHARS, REASON, window};
 
 /// The block id of the only field.
 pub const FIELD: &str = "reason";
@@ -43,6 +43,6 @@ pub fn draw(record: &ActionRecord, approval: &ApprovalId) -> Value {
     );
     view["callback_id"] = json!(REASON);
     view["private_metadata"] = json!(approval.as_str());
-    view["submit"] = blocks::plain("Send", TITLE);
+    view["submit"] = blocks::plain("Send", MAX_TITLE_CHARS);
     view
 }

@@ -188,19 +188,19 @@ fn text_of_link(span: &Span) -> String {
 pub(super) fn pieces(words: &str) -> Vec<String> {
     let mut pieces = Vec::new();
     let mut piece = String::new();
-    let mut long = 0;
+    let mut piece_chars = 0;
     for word in words.split_inclusive([' ', '\n']) {
-        if long + length(word) > MAX_FORMATTED_CHARS && !piece.is_empty() {
+        if piece_chars + length(word) > MAX_FORMATTED_CHARS && !piece.is_empty() {
             pieces.push(std::mem::take(&mut piece));
-            long = 0;
+            piece_chars = 0;
         }
         for c in word.chars() {
-            if long + c.len_utf16() > MAX_FORMATTED_CHARS {
+            if piece_chars + c.len_utf16() > MAX_FORMATTED_CHARS {
                 pieces.push(std::mem::take(&mut piece));
-                long = 0;
+                piece_chars = 0;
             }
             piece.push(c);
-            long += c.len_utf16();
+            piece_chars += c.len_utf16();
         }
     }
     pieces.push(piece);

@@ -32,12 +32,12 @@ fn draw_block(canvas: &mut Canvas, columns: &[Text], rows: &[Vec<Text>]) {
     let mut characters = 0;
     for row in std::iter::once(columns).chain(rows.iter().map(Vec::as_slice)).take(MAX_ROWS) {
         let cells = (0..width).map(|n| row.get(n).unwrap_or(&nothing));
-        let long: usize = cells.clone().map(|cell| length(&cell.words()).clamp(1, MAX_CELL_CHARS)).sum();
-        if long > room {
+        let row_chars: usize = cells.clone().map(|cell| length(&cell.words()).clamp(1, MAX_CELL_CHARS)).sum();
+        if row_chars > room {
             break;
         }
-        room -= long;
-        characters += long;
+        room -= row_chars;
+        characters += row_chars;
         drawn.push(cells.map(|cell| spans::cell(cell, MAX_CELL_CHARS)).collect::<Vec<_>>());
     }
     let shown = drawn.len().saturating_sub(1);

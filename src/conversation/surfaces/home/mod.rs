@@ -53,17 +53,17 @@ use crate::{
 pub const PAGE: &str = "home:page:";
 
 /// The time for which a tab is kept up to date after it was opened.
-const UPDATED_FOR: Duration = Duration::from_secs(600);
+const UPDATE_DURATION: Duration = Duration::from_secs(600);
 
 /// The maximum number of tabs that are kept up to date. If there are more, those opened longest ago
 /// are dropped.
 const MAX_VIEWERS: usize = 50;
 
 /// The interval between two checks for changes.
-const REFRESH_EVERY: Duration = Duration::from_secs(3);
+const REFRESH_INTERVAL: Duration = Duration::from_secs(3);
 
 /// The time for which the outcome of a press is shown.
-const NOTICE_FOR: Duration = Duration::from_secs(60);
+const NOTICE_DURATION: Duration = Duration::from_secs(60);
 
 /// The maximum number of requests that are shown as examples.
 const MAX_INVITATIONS: usize = 3;
@@ -199,7 +199,7 @@ impl Home {
     /// outdated ones. Returns immediately.
     pub fn refresh(&self) {
         let due = match self.0.refreshed_at.lock() {
-            Ok(mut at) if at.is_none_or(|at| at.elapsed() >= REFRESH_EVERY) => {
+            Ok(mut at) if at.is_none_or(|at| at.elapsed() >= REFRESH_INTERVAL) => {
                 *at = Some(Instant::now());
                 true
             }
@@ -236,7 +236,7 @@ impl Home {
         }
         let mut health = self.health(max_age).await;
         health.sections.extend(self.0.deps.facts.home_of(user).await);
-        let notice = notice.filter(|(_, at)| health.now.since(*at) < NOTICE_FOR).map(|(reply, _)| reply);
+        let notice = notice.filter(|(_, at)| health.now.since(*at) < NOTICE_DURATION).map(|(reply, _)| reply);
         let notice = match &notice {
             Some(notice) => Some(names.in_reply(notice).await),
             None => None,
@@ -294,7 +294,7 @@ impl Home {
 
 /// Removes the people who opened their tab long ago.
 fn drop_old_viewers(viewers: &mut HashMap<UserId, Viewer>, now: Timestamp) {
-    viewers.retain(|_, viewer| now.since(viewer.opened_at) < UPDATED_FOR);
+    viewers.retain(|_, viewer| now.since(viewer.opened_at) < UPDATE_DURATION);
     while viewers.len() > MAX_VIEWERS {
         let Some(oldest) = viewers.iter().min_by_key(|(_, viewer)| viewer.opened_at).map(|(user, _)| user.clone())
         else {

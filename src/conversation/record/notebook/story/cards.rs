@@ -266,8 +266,8 @@ impl<'a> CardHistory<'a> {
 
     /// Returns true if an event is by a person who neither requested the card nor edited it.
     fn is_by_another_person(&self, event: &AuditDraft) -> bool {
-        let ours = |by: &str| self.asked_by == Some(by) || self.edited_by.contains(&by);
-        self.asked_by.is_some() && event.by.as_ref().is_some_and(|by| !ours(by.as_str()))
+        let is_author = |by: &str| self.asked_by == Some(by) || self.edited_by.contains(&by);
+        self.asked_by.is_some() && event.by.as_ref().is_some_and(|by| !is_author(by.as_str()))
     }
 }
 
