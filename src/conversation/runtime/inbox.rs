@@ -1,5 +1,4 @@
-//! Handles the interactions in the inbox. A process claims an interaction before it handles it, and
-//! a failed interaction is handled again.
+//! Handles the interactions in the inbox, each claimed by a process first, and retried if it fails.
 //!
 //! If an interaction has an effect in the store, it is removed in the same write; otherwise it is
 //! removed after its answer was sent. A crash in between can therefore repeat an answer to one
@@ -61,8 +60,7 @@ use crate::{
     },
 };
 
-/// The duration of a claim, as a multiple of the time-out of a Slack call. Afterwards another
-/// process may handle the interaction.
+/// The duration of a claim, as a multiple of the time-out of a Slack call.
 const CLAIM_IN_TIMEOUTS: u32 = 3;
 
 /// The maximum number of interactions that a sweep claims at once.
@@ -71,8 +69,7 @@ const MAX_CLAIMED: usize = 32;
 /// The maximum number of interactions that are handled at the same time.
 const MAX_CONCURRENT: usize = 64;
 
-/// The maximum number of attempts to handle an interaction. With the waits below, these last about
-/// an hour.
+/// The maximum number of attempts to handle an interaction: about an hour with the waits below.
 const MAX_ATTEMPTS: u32 = 60;
 
 /// The number of attempts to identify a person, before the reply says that Slack does not answer.
@@ -164,8 +161,7 @@ impl Inbox {
         seat
     }
 
-    /// Starts a task that handles an interaction claimed by this process, and then those that
-    /// waited for a seat.
+    /// Starts a task that handles a claimed interaction, and then those that waited for a seat.
     pub fn spawn(&self, claimed: ClaimedInteraction, seat: Seat) {
         let inbox = self.clone();
         self.0.tasks.spawn(async move {
@@ -402,8 +398,7 @@ impl Inbox {
         }
     }
 
-    /// Returns true if this is the callback id of a shortcut that creates something, or of its
-    /// window.
+    /// Returns true for the callback id of a shortcut that creates something, or of its window.
     pub fn creates(&self, callback: &str) -> bool {
         self.0.creation.has_shortcut(callback)
     }
