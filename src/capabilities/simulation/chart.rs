@@ -3,12 +3,25 @@
 //! A picture has its own light paper, so it reads the same in dark mode. Every axis says what it shows and in which unit.
 
 use countersign_capabilities::picture::{self, FONT, INK, write};
-use plotters::{prelude::*, style::text_anchor::HPos};
+use plotters::{
+    coord::ranged1d::{DefaultFormatting, KeyPointHint},
+    prelude::*,
+    style::text_anchor::HPos,
+};
 
 use super::{curve::Curve, units::number};
 
 const WIDTH: u32 = 960;
-const HEIGHT: u32 = 560;
+const HEIGHT: u32 = 640;
+/// The sizes of text in pixels: a phone shows the picture at a third of its width.
+const TITLE_SIZE: f64 = 34.0;
+const LABEL_SIZE: f64 = 28.0;
+const TICK_SIZE: f64 = 25.0;
+/// The steps in hours between the marks of the time axis.
+const TIME_STEPS: &[f64] =
+    &[0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 6.0, 12.0, 24.0, 48.0, 72.0, 168.0, 336.0, 720.0, 2190.0, 8760.0];
+/// The maximum number of steps on the time axis.
+const MAX_TIME_STEPS: f64 = 8.0;
 const MUTED: RGBColor = RGBColor(98, 100, 115);
 const GRID: RGBColor = RGBColor(226, 227, 233);
 /// Colours that people with any kind of colour vision can tell apart on white.
@@ -55,14 +68,14 @@ pub fn curves(title: &str, curves: &[Curve]) -> anyhow::Result<Vec<u8>> {
         "Value".to_owned()
     };
     picture::draw((WIDTH, HEIGHT), |area| {
-        write(area, &shortened(title, 70), (28, 34), 25.0, INK, HPos::Left)?;
+        write(area, &shortened(title, 50), (28, 36), TITLE_SIZE, INK, HPos::Left)?;
         let mut chart = ChartBuilder::on(area)
             .margin(18)
-            .margin_top(64)
-            .margin_right(28)
-            .x_label_area_size(58)
-            .y_label_area_size(84)
-            .build_cartesian_2d(0.0..end, bottom..top)?;
+            .margin_top(72)
+            .margin_right(34)
+            .x_label_area_size(80)
+            .y_label_area_size(112)
+            .build_cartesian_2d(TimeAxis { end }, bottom..top)?;
         chart
             .configure_mesh()
             .light_line_style(WHITE)
@@ -70,8 +83,9 @@ pub fn curves(title: &str, curves: &[Curve]) -> anyhow::Result<Vec<u8>> {
             .axis_style(MUTED)
             .x_desc("Time (h)")
             .y_desc(what)
-            .axis_desc_style((FONT, 20.0).into_font().color(&INK))
-            .label_style((FONT, 17.0).into_font().color(&MUTED))
+            .y_labels(6)
+            .axis_desc_style((FONT, LABEL_SIZE).into_font().color(&INK))
+            .label_style((FONT, TICK_SIZE).into_font().color(&MUTED))
             .x_label_formatter(&|value| number(*value))
             .y_label_formatter(&|value| number(*value))
             .draw()?;
@@ -79,16 +93,16 @@ pub fn curves(title: &str, curves: &[Curve]) -> anyhow::Result<Vec<u8>> {
             let color = COLORS[nth % COLORS.len()];
             let line = curve.points.iter().filter(|point| point.0.is_finite() && point.1.is_finite()).copied();
             chart
-                .draw_series(LineSeries::new(line, color.stroke_width(3)))?
-                .label(shortened(&curve.name, 44))
-                .legend(move |(x, y)| PathElement::new(vec![(x, y), (x + 22, y)], color.stroke_width(3)));
+                .draw_series(LineSeries::new(line, color.stroke_width(4)))?
+                .label(shortened(&curve.name, 36))
+                .legend(move |(x, y)| PathElement::new(vec![(x, y), (x + 22, y)], color.stroke_width(4)));
         }
         chart
             .configure_series_labels()
             .position(SeriesLabelPosition::UpperRight)
             .background_style(WHITE.mix(0.85))
             .border_style(GRID)
-            .label_font((FONT, 17.0).into_font().color(&INK))
+            .label_font((FONT, TICK_SIZE).into_font().color(&INK))
             .draw()?;
         Ok(())
     })
@@ -105,17 +119,17 @@ pub fn tornado(title: &str, figure: &str, percent: f64, bars: &[Bar]) -> anyhow:
     let reach = |bar: &Bar| bar.down.abs().max(bar.up.abs());
     bars.sort_by(|a, b| reach(b).total_cmp(&reach(a)));
     let most = bars.iter().map(reach).filter(|reach| reach.is_finite()).fold(1.0, f64::max);
-    let height = 176 + 58 * u32::try_from(bars.len())?;
-    let (left, right) = (300_i32, i32::try_from(WIDTH)? - 90);
+    let height = 196 + 58 * u32::try_from(bars.len())?;
+    let (left, right) = (420_i32, i32::try_from(WIDTH)? - 110);
     let middle = (left + right) / 2;
     let x = |value: f64| middle + (f64::from(right - middle) * (value / most).clamp(-1.0, 1.0)).round() as i32;
     picture::draw((WIDTH, height), |area| {
-        write(area, &shortened(title, 70), (28, 34), 25.0, INK, HPos::Left)?;
-        let foot = i32::try_from(height)? - 84;
+        write(area, &shortened(title, 50), (28, 36), TITLE_SIZE, INK, HPos::Left)?;
+        let foot = i32::try_from(height)? - 104;
         area.draw(&PathElement::new(vec![(middle, 68), (middle, foot)], MUTED.stroke_width(2)))?;
         for (nth, bar) in bars.iter().enumerate() {
             let top = 78 + 58 * i32::try_from(nth)?;
-            write(area, &shortened(&bar.name, 24), (left - 70, top + 18), 18.0, INK, HPos::Right)?;
+            write(area, &shortened(&bar.name, 24), (left - 104, top + 18), TICK_SIZE, INK, HPos::Right)?;
             for (value, color) in [(bar.down, COLORS[1]), (bar.up, COLORS[0])] {
                 let end = x(value);
                 let (from, to) = (middle.min(end), middle.max(end).max(middle + 1));
@@ -124,20 +138,51 @@ pub fn tornado(title: &str, figure: &str, percent: f64, bars: &[Bar]) -> anyhow:
             for value in [bar.down, bar.up] {
                 let side = if value < 0.0 { HPos::Right } else { HPos::Left };
                 let at = x(value) + if value < 0.0 { -8 } else { 8 };
-                write(area, &format!("{value:+.1}%"), (at, top + 18), 16.0, MUTED, side)?;
+                write(area, &format!("{value:+.1}%"), (at, top + 18), TICK_SIZE, MUTED, side)?;
             }
         }
-        write(area, &format!("Change of {figure} (%)"), (middle, foot + 24), 20.0, INK, HPos::Center)?;
+        write(area, &format!("Change of {figure} (%)"), (middle, foot + 24), LABEL_SIZE, INK, HPos::Center)?;
         let percent = number(percent);
         for (at, color, label) in [
-            (left, COLORS[1], format!("parameter -{percent}%")),
-            (left + 240, COLORS[0], format!("parameter +{percent}%")),
+            (middle - 300, COLORS[1], format!("parameter -{percent}%")),
+            (middle + 20, COLORS[0], format!("parameter +{percent}%")),
         ] {
-            area.draw(&Rectangle::new([(at, foot + 50), (at + 16, foot + 64)], color.filled()))?;
-            write(area, &label, (at + 24, foot + 57), 17.0, MUTED, HPos::Left)?;
+            area.draw(&Rectangle::new([(at, foot + 58), (at + 20, foot + 78)], color.filled()))?;
+            write(area, &label, (at + 30, foot + 68), TICK_SIZE, MUTED, HPos::Left)?;
         }
         Ok(())
     })
+}
+
+/// A time axis from 0 to `end` hours, marked at hours that divide a day.
+#[derive(Clone, Debug)]
+struct TimeAxis {
+    end: f64,
+}
+
+impl TimeAxis {
+    fn marks(&self) -> Vec<f64> {
+        let step = TIME_STEPS.iter().copied().find(|step| self.end / step <= MAX_TIME_STEPS).unwrap_or(self.end);
+        let last = self.end * (1.0 + 1e-9); // sums of steps are not exact
+        (0_u32..).map(|nth| f64::from(nth) * step).take_while(|mark| *mark <= last).collect()
+    }
+}
+
+impl Ranged for TimeAxis {
+    type FormatOption = DefaultFormatting;
+    type ValueType = f64;
+
+    fn map(&self, hours: &f64, (left, right): (i32, i32)) -> i32 {
+        left + (f64::from(right - left) * hours / self.end).round() as i32
+    }
+
+    fn key_points<Hint: KeyPointHint>(&self, _: Hint) -> Vec<f64> {
+        self.marks()
+    }
+
+    fn range(&self) -> std::ops::Range<f64> {
+        0.0..self.end
+    }
 }
 
 fn shortened(name: &str, most: usize) -> String {
@@ -184,6 +229,15 @@ mod tests {
         assert!(curves("Nothing", &[]).is_err());
         let flat = Curve { name: "flat".to_owned(), unit: None, points: vec![(0.0, 0.0)] };
         assert!(curves("One point", &[flat]).is_ok());
+    }
+
+    #[test]
+    fn the_time_axis_is_marked_in_hours_of_a_day() {
+        let time_marks = |end: f64| TimeAxis { end }.marks();
+        assert_eq!(time_marks(24.0), [0.0, 4.0, 8.0, 12.0, 16.0, 20.0, 24.0]);
+        assert_eq!(time_marks(48.0), [0.0, 6.0, 12.0, 18.0, 24.0, 30.0, 36.0, 42.0, 48.0]);
+        assert_eq!(time_marks(1.0), [0.0, 0.25, 0.5, 0.75, 1.0]);
+        assert_eq!(time_marks(100_000.0), [0.0, 100_000.0]);
     }
 
     #[test]
