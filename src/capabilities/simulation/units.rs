@@ -180,6 +180,12 @@ pub fn quantity(value: f64, unit: Option<&str>) -> String {
     }
 }
 
+/// Returns a figure of a result with its unit, rounded to four significant digits.
+pub fn figure(value: f64, unit: Option<&str>) -> String {
+    let rounded = format!("{value:.3e}").parse().unwrap_or(value);
+    quantity(rounded, unit)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -240,6 +246,8 @@ mod tests {
             (0.0, "0"),
         ] {
             assert_eq!(number(value), text);
+            assert_eq!(figure(54.900_34, Some("mg·h/L")), "54.9 mg·h/L");
+            assert_eq!(figure(123_456.0, None), "123500");
         }
     }
 }

@@ -374,8 +374,11 @@ impl CompareValues {
         let worked = sweep.points.iter().filter(|point| point.metric.is_some()).count();
         let back = quantity(comparison.before, comparison.unit.as_deref());
         let text = Text::from("Compared ").code(&comparison.parameter);
-        let text =
-            text.plain(format!(" at {worked} of {} values in ", comparison.values.len())).bold(&comparison.simulation);
+        let count = match comparison.values.len() {
+            all if worked == all => all.to_string(),
+            all => format!("{worked} of {all}"),
+        };
+        let text = text.plain(format!(" at {count} values in ")).bold(&comparison.simulation);
         let text = match deps.client.set(&comparison.simulation, &old(comparison), confirmed).await {
             Ok(_) => text.plain(format!(". It is {back} again.")),
             Err(error @ (Error::NoAnswer { .. } | Error::Unavailable { .. } | Error::Busy)) => {

@@ -15,7 +15,7 @@ use crate::{
     },
     chart::{self, Bar},
     curve::Curve,
-    units::{number, quantity},
+    units::{figure, quantity},
 };
 
 /// The most entries of a list that are shown.
@@ -124,7 +124,7 @@ pub fn unknown_job(id: &str) -> Reply {
 /// The PK figures as a table.
 fn table(metrics: &[Metric]) -> Part {
     let cell = |value: Option<f64>, unit: Option<String>| {
-        Text::from(value.map_or("–".to_owned(), |value| quantity(value, unit.as_deref())))
+        Text::from(value.map_or("–".to_owned(), |value| figure(value, unit.as_deref())))
     };
     let row = |metric: &Metric| {
         let unit = metric.unit.clone();
@@ -205,7 +205,7 @@ pub fn population_report(reply: Reply, population: &Value) -> Reply {
         let kind = KINDS.iter().find_map(|(short, words)| Some(format!("{words} {}", name.strip_prefix(short)?)));
         kind.unwrap_or_else(|| name.to_owned())
     };
-    let figures = found.aggregates.iter().map(|(name, value)| (label(name), Text::from(number(*value))));
+    let figures = found.aggregates.iter().map(|(name, value)| (label(name), Text::from(figure(*value, None))));
     let subjects = found.size.map(|size| ("Subjects".to_owned(), Text::from(size.to_string())));
     reply.and(Part::Facts(subjects.into_iter().chain(figures).take(20).collect()))
 }
@@ -264,16 +264,16 @@ pub fn comparison_report(reply: Reply, comparison: &Comparison, points: &[Point]
     let unit = comparison.unit.as_deref();
     let name = |point: &Point| quantity(point.value, unit);
     let row = |point: &Point| {
-        let figure = |read: fn(&Metric) -> Option<f64>, unit: fn(&Metric) -> Option<String>| {
+        let cell = |read: fn(&Metric) -> Option<f64>, unit: fn(&Metric) -> Option<String>| {
             let metric = point.metric.as_ref();
-            let value = metric.and_then(|metric| Some(quantity(read(metric)?, unit(metric).as_deref())));
+            let value = metric.and_then(|metric| Some(figure(read(metric)?, unit(metric).as_deref())));
             Text::from(value.unwrap_or_else(|| "–".to_owned()))
         };
         vec![
             Text::from(name(point)),
-            figure(|metric| metric.cmax, |metric| metric.unit.clone()),
-            figure(|metric| metric.tmax, |_| Some("h".to_owned())),
-            figure(|metric| metric.auc, |metric| metric.unit.as_deref().map(auc_unit)),
+            cell(|metric| metric.cmax, |metric| metric.unit.clone()),
+            cell(|metric| metric.tmax, |_| Some("h".to_owned())),
+            cell(|metric| metric.auc, |metric| metric.unit.as_deref().map(auc_unit)),
         ]
     };
     let columns = [comparison.parameter.as_str(), "Cmax", "Tmax", "AUC"].map(str::to_owned).into();
