@@ -1,24 +1,25 @@
-//! The admission of people: checked before a turn begins, so that people who may not ask cause no cost.
+//! Admission of people: checked before a turn begins, so that people who may not ask incur no cost.
 
 use std::fmt;
 
 use async_trait::async_trait;
 use countersign_core::ids::{MessageTs, ThreadId, UserId};
 
-/// Decides who may ask.
+/// Decides which people may ask the bot for something.
 #[async_trait]
 pub trait Admission: Send + Sync + fmt::Debug {
-    /// Returns whether a person's message in a thread is taken up.
+    /// Decides whether a person's message in a thread is accepted.
     async fn admits(&self, thread: &ThreadId, by: &UserId, said: &MessageTs) -> Admits;
 }
 
-/// The answer to whether a message is taken up.
+/// The result of the admission of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Admits {
-    /// The message is taken up.
+    /// The message is accepted.
     Yes,
-    /// The message is not taken up, and its author has been notified; with the reason in a word for the record.
+    /// The message is rejected, and its author has been notified. The reason is one word, for the
+    /// audit trail.
     No(&'static str),
-    /// The admission cannot be decided at the moment: the message stays in the mailbox.
+    /// The decision cannot be made at the moment; the message stays in the mailbox.
     Later,
 }

@@ -26,8 +26,8 @@ use super::{
 /// The maximum number of other open requests about the same target that a card mentions.
 const MAX_OTHER_REQUESTS: usize = 3;
 
-/// The maximum number of retries of a write that conflicts with decisions on older cards. Each conflict means that at
-/// least one decision was stored, so conflicts cannot go on for ever.
+/// The maximum number of retries of a write that conflicts with decisions on older cards. Each
+/// conflict means that at least one decision was stored, so conflicts cannot continue forever.
 const MAX_CONFLICTS: u32 = 16;
 
 impl<S: State> Engine<S> {
@@ -55,7 +55,7 @@ impl<S: State> Engine<S> {
             match self.save_step(session, info, changes, None).await {
                 Err(Error::ActionMoved { id, .. }) if older.contains(&id) && race < MAX_CONFLICTS => {
                     race += 1;
-                    tracing::info!(action.id = %id, race, "An older card was decided meanwhile; the question is written anew");
+                    tracing::info!(action.id = %id, race, "An older card was decided in the meantime; retrying the write");
                     session.checkpoint = before.clone();
                 }
                 saved => return saved,
@@ -92,9 +92,9 @@ impl<S: State> Engine<S> {
         Times { open_for: self.settings.approval_ttl, remind_before: self.settings.remind_before }
     }
 
-    /// Adds the question and its card to `changes`; the outbox posts the card after the write. A change that is covered
-    /// by a standing approval is approved without a question. `then` is the node that the run continues with. Returns
-    /// the older cards that the same write supersedes.
+    /// Adds the question and its card to `changes`; the outbox posts the card after the write. A
+    /// change covered by a standing approval is approved without a question. `then` is the node at
+    /// which the run continues. Returns the older cards that the same write supersedes.
     async fn ask(
         &self,
         session: &mut Session<S>,

@@ -1,13 +1,17 @@
-//! Carries out an approved action that is made in batches: saves each, shows the progress, listens for “stop”.
+//! Carries out an approved action that is made in batches: saves each batch, shows the progress,
+//! and checks for “stop”.
 //!
-//! A batch that was begun and not saved is an *interrupted* one. Requests of it may still be on their way, so it is
-//! left alone until they must have arrived, and then the action finds out how much of it is done.
+//! A batch that was begun but not saved is *interrupted*. Its requests may still be in flight, so
+//! it is left alone until they must have arrived. Then the action finds out how much of the batch
+//! is done.
 //!
-//! A batch may also wait for an event from elsewhere (`external.rs`): then the action is saved and released, and comes
-//! back here with the event, at its deadline, or to be stopped.
+//! A batch may also wait for an external event (`external.rs`). The action is then saved and the
+//! thread released; the action continues here when the event arrives, at its deadline, or to be
+//! stopped.
 //!
-//! The requests of a batch leave under a [`Permit`] that is renewed while the store says that the thread is still ours:
-//! a process that takes the thread over waits for the time in flight from then on, and the permit ends before that.
+//! The requests of a batch are sent under a [`Permit`], which is renewed as long as the store
+//! confirms that the thread is still ours. A process that takes the thread over waits for the time
+//! in flight from then on, and the permit ends before that.
 
 use countersign_core::{clock::Timestamp, http_log::HttpLog, ids::UserId, permit::Permit};
 use serde_json::{Value, json};
@@ -22,16 +26,16 @@ use super::{
     unwind::{Panicked, caught},
 };
 
-/// The time in place of [`ActionRecord::interrupted_at`] if no request of an action can be on its way.
-pub(super) const NOTHING_ON_ITS_WAY: Timestamp = Timestamp(0);
+/// The value of [`ActionRecord::interrupted_at`] if no request of the action can be in flight.
+pub(super) const NOTHING_IN_FLIGHT: Timestamp = Timestamp(0);
 
-/// Returns the progress, for the record.
+/// Returns the progress, for the audit trail.
 pub(super) fn so_far(record: &ActionRecord) -> Value {
     record.progress.as_ref().map_or_else(|| json!({}), |at| json!({ "done": at.done, "total": at.total }))
 }
 
 impl<S: State> Engine<S> {
-    /// Makes one batch after the other.
+    /// Makes one batch after another until the action ends, waits or is interrupted.
     pub(super) async fn make_batches(
         &self,
         session: &mut Session<S>,
@@ -41,16 +45,18 @@ impl<S: State> Engine<S> {
         mut interrupted: bool,
     ) -> Result<LeaseState, Error> {
         let mut stop = None;
-        // What arrived is taken in before anything else: only then is it known how things stand.
+        // An event that arrived is processed before a stop or the deadline, since only then is the state of the change
+        // known.
         let mut arrived = !interrupted && record.waits.as_ref().is_some_and(|wait| wait.arrived().is_some());
         let http_log = HttpLog::default();
         loop {
-            // It begins before the store is asked whether the thread is ours, which hearing of a stop does.
+            // The permit begins before the store is asked whether the thread is still ours, which the check for a stop
+            // does.
             let permit = Permit::new(self.clock.clone(), batches.in_flight() / 2);
             stop = stop.or(self.stopped_by(session).await?);
-            // What an interrupted batch left is looked up first: the outcome has to be true.
-            let late = record.intent_at.is_some_and(|began| self.clock.now() > began + batches.longest());
-            if !interrupted && !arrived && (stop.is_some() || late) {
+            // The result of an interrupted batch is looked up first, since the reported outcome must be true.
+            let is_late = record.intent_at.is_some_and(|began| self.clock.now() > began + batches.longest());
+            if !interrupted && !arrived && (stop.is_some() || is_late) {
                 let now = self.clock.now();
                 note_requests(session, &record, &http_log, now);
                 if let Some(by) = &stop {
@@ -76,13 +82,13 @@ impl<S: State> Engine<S> {
                     return self.close(session, &record, attempt, unknown(evidence.into())).await;
                 }
                 Ok(Ok(batch)) => Ok(batch),
-                Err(late) => Err(late),
+                Err(elapsed) => Err(elapsed),
             };
             if !matches!(batch, Ok(Batch::Made(_))) {
                 note_requests(session, &record, &http_log, self.clock.now());
             }
             match batch {
-                Ok(Batch::Made(progress)) => record = self.keep_batch(session, record, progress).await?,
+                Ok(Batch::Made(progress)) => record = self.save_batch(session, record, progress).await?,
                 Ok(waits @ (Batch::Waits(..) | Batch::Asks(..))) => {
                     let (progress, awaited, asks) = match waits {
                         Batch::Waits(progress, awaited) => (progress, awaited, None),
@@ -95,16 +101,16 @@ impl<S: State> Engine<S> {
                     if stop.is_none() && until > now {
                         return self.wait_for(session, &record, attempt, progress, (awaited, asks, until)).await;
                     }
-                    record = self.keep_batch(session, record, progress).await?; // and is stopped
+                    record = self.save_batch(session, record, progress).await?; // the next pass of the loop stops it
                 }
                 Ok(Batch::Ended(outcome)) => return self.close(session, &record, attempt, outcome).await,
-                Ok(Batch::NotNow) | Err(_) => return self.leave_alone(session, batches, &record).await,
+                Ok(Batch::NotNow) | Err(_) => return self.wait_for_flight(session, batches, &record).await,
             }
             (interrupted, arrived) = (false, false);
         }
     }
 
-    /// Renews a permit for as long as the thread is ours; returns when it is not.
+    /// Renews a permit as long as the thread is ours. Returns when it no longer is.
     async fn keep_permit(&self, session: &Session<S>, permit: &Permit) {
         loop {
             tokio::time::sleep(permit.length() / 3).await;
@@ -114,13 +120,13 @@ impl<S: State> Engine<S> {
                 Err(Error::Fenced(_)) => return,
                 Err(error) => tracing::warn!(
                     error = countersign_core::cause::chain(&error),
-                    "Cannot ask the store whether a thread is still ours"
+                    "Cannot check whether the lease of a thread is still held"
                 ),
             }
         }
     }
 
-    /// Continues an action that was found with a batch begun.
+    /// Continues an action that was found in the middle of a batch.
     pub(super) async fn take_over_batches(
         &self,
         session: &mut Session<S>,
@@ -130,45 +136,45 @@ impl<S: State> Engine<S> {
     ) -> Result<LeaseState, Error> {
         match record.interrupted_at {
             Some(since) if since + batches.in_flight() <= self.clock.now() => {
-                // From here on requests may leave again: whoever takes over after this has to wait again.
+                // From here on, requests may be sent again, so a process that takes over later has to wait again.
                 let resumed = ActionRecord { interrupted_at: None, ..record.moved(Status::Intent).map_err(illegal)? };
                 let change = ActionChange { expected: Some(record.revision), record: resumed.clone() };
-                self.keep_record(session, change, None, Then::Keep).await?;
-                // Of a batch that was to begin with what it waited for, nothing was begun.
-                let begins =
-                    since == NOTHING_ON_ITS_WAY && resumed.waits.as_ref().is_some_and(|wait| wait.arrived().is_some());
-                self.make_batches(session, batches, resumed, attempt, !begins).await
+                self.save_record(session, change, None, Then::Keep).await?;
+                // A batch that was to process the event it waited for has sent nothing yet.
+                let is_fresh =
+                    since == NOTHING_IN_FLIGHT && resumed.waits.as_ref().is_some_and(|wait| wait.arrived().is_some());
+                self.make_batches(session, batches, resumed, attempt, !is_fresh).await
             }
-            _ => self.leave_alone(session, batches, &record).await,
+            _ => self.wait_for_flight(session, batches, &record).await,
         }
     }
 
-    /// Releases the thread between two batches, for another process to continue at once.
+    /// Releases the thread between two batches, so that another process can continue at once.
     async fn hand_over(&self, session: &mut Session<S>, record: &ActionRecord) -> Result<LeaseState, Error> {
         let left =
-            ActionRecord { interrupted_at: Some(NOTHING_ON_ITS_WAY), ..record.moved(Status::Intent).map_err(illegal)? };
+            ActionRecord { interrupted_at: Some(NOTHING_IN_FLIGHT), ..record.moved(Status::Intent).map_err(illegal)? };
         let change = ActionChange { expected: Some(record.revision), record: left };
-        self.keep_record(session, change, None, Then::ReleaseUntil(self.clock.now())).await?;
+        self.save_record(session, change, None, Then::ReleaseUntil(self.clock.now())).await?;
         Ok(LeaseState::Released)
     }
 
-    /// Releases the thread until nothing of an interrupted batch can be on its way.
-    async fn leave_alone(
+    /// Releases the thread until no request of an interrupted batch can be in flight.
+    async fn wait_for_flight(
         &self,
         session: &mut Session<S>,
         batches: &dyn Batches,
         record: &ActionRecord,
     ) -> Result<LeaseState, Error> {
         let since = record.interrupted_at.unwrap_or_else(|| self.clock.now());
-        tracing::info!(action.id = %record.id, "A batch was interrupted; waiting before looking what of it happened");
+        tracing::info!(action.id = %record.id, "A batch was interrupted; waiting before checking how much of it happened");
         let found = ActionRecord { interrupted_at: Some(since), ..record.moved(Status::Intent).map_err(illegal)? };
         let change = ActionChange { expected: Some(record.revision), record: found };
-        self.keep_record(session, change, None, Then::ReleaseUntil(since + batches.in_flight())).await?;
+        self.save_record(session, change, None, Then::ReleaseUntil(since + batches.in_flight())).await?;
         Ok(LeaseState::Released)
     }
 
-    /// Saves the progress, and shows it from time to time.
-    async fn keep_batch(
+    /// Saves the progress, and updates the card at intervals.
+    async fn save_batch(
         &self,
         session: &mut Session<S>,
         record: ActionRecord,
@@ -181,12 +187,12 @@ impl<S: State> Engine<S> {
         further.progress_at = Some(now);
         let due = session.status_due.is_none_or(|due| due <= now);
         let change = ActionChange { expected: Some(record.revision), record: further.clone() };
-        self.keep_record(session, change, due.then_some(now), Then::Keep).await?;
+        self.save_record(session, change, due.then_some(now), Then::Keep).await?;
         Ok(further)
     }
 
-    /// Writes a record, and its card if it is to be `shown`.
-    async fn keep_record(
+    /// Writes a record and, if `shown` is given, a card that may be sent from then on.
+    async fn save_record(
         &self,
         session: &mut Session<S>,
         change: ActionChange,
@@ -203,7 +209,7 @@ impl<S: State> Engine<S> {
         self.save(session, changes, then).await
     }
 
-    /// Returns the person who said “stop” since this thread was leased.
+    /// Returns the person who said “stop” since this thread was leased, if anyone did.
     async fn stopped_by(&self, session: &mut Session<S>) -> Result<Option<UserId>, Error> {
         session.add_messages(self.store.messages(&session.lease, session.newest_seq()).await?);
         Ok(session.stop())

@@ -1,7 +1,7 @@
-//! The state of a card, derived from its action's record alone.
+//! The state of a card, derived only from its action's record.
 //!
 //! All code that draws a card (the step that asks, the click that decides, the outcome) uses
-//! [`ActionRecord::card_state`], so a card never shows anything that its record does not hold.
+//! [`ActionRecord::card_state`], so a card never shows anything that is not in its record.
 
 use countersign_core::{
     ids::{ChannelId, UserId},
@@ -68,7 +68,7 @@ impl ActionRecord {
         }
     }
 
-    /// Returns the people who changed the request, each once.
+    /// Returns the people who edited the request, each once.
     pub fn edited_by(&self) -> Vec<UserId> {
         let mut people: Vec<UserId> = Vec::new();
         for edit in &self.edits {
@@ -79,8 +79,8 @@ impl ActionRecord {
         people
     }
 
-    /// Returns true if nobody can approve it in its conversation: those who read the conversation may approve, but only
-    /// the person who asked reads it.
+    /// Returns true if nobody can approve it in its conversation: only readers of the conversation
+    /// may approve it, the person who asked is the only reader, and their approval is not enough.
     pub fn is_out_of_reach(&self) -> bool {
         let Policy { approvers, also, own_request, needed, .. } = &self.policy;
         let readers = |approver: &Approver| matches!(approver, Approver::Channel | Approver::Requester);
@@ -103,7 +103,7 @@ impl ActionRecord {
         })
     }
 
-    /// Returns the title without the question mark: for lists and sentences.
+    /// Returns the title without the question mark, for lists and sentences.
     pub fn act(&self) -> &str {
         self.card.title.trim().trim_end_matches('?')
     }
@@ -162,7 +162,7 @@ impl ActionRecord {
         (!so_far.is_empty()).then_some((count, who))
     }
 
-    /// Returns true if it was cancelled by “stop” of a person who had neither asked for it nor edited it.
+    /// Returns true if it was cancelled by a person who neither asked for it nor edited it.
     pub fn was_closed_by_another(&self) -> bool {
         let last = self.decisions.last();
         last.is_some_and(|last| {
@@ -192,7 +192,8 @@ impl ActionRecord {
         self.deciders_of(if self.thread.channel.is_direct() { ReaderPlace::Directly } else { ReaderPlace::Here })
     }
 
-    /// Names those who may decide, for a reader outside of the channel of the request: “anyone in #research”.
+    /// Names the people who may decide, for a reader outside the channel of the request: “anyone in
+    /// #research”.
     pub fn deciders_elsewhere(&self) -> Text {
         self.deciders_of(ReaderPlace::Elsewhere(&self.thread.channel))
     }
@@ -209,30 +210,30 @@ impl ActionRecord {
             (false, true) => "the person who asked",
             (false, false) => "whoever asked or edited",
         };
-        approvers_text(usual, more, but, place, |approver| self.is_in_vain(approver))
+        approvers_text(usual, more, but, place, |approver| self.is_excluded(approver))
     }
 
-    /// Returns those who may decide once more people are brought in, and could not before.
+    /// Returns the people whom the escalation adds and who could not decide before.
     pub fn newcomers(&self) -> Vec<&Approver> {
         let Policy { approvers, also, escalation, .. } = &self.policy;
         let mut new: Vec<&Approver> = Vec::new();
         for approver in escalation.iter().flat_map(|escalation| &escalation.approvers) {
             let known = (also.is_empty() && approvers.contains(approver)) || new.contains(&approver);
-            if !known && !self.is_in_vain(approver) {
+            if !known && !self.is_excluded(approver) {
                 new.push(approver);
             }
         }
         new
     }
 
-    /// Names the newcomers, as the subject of a sentence.
+    /// Names the added people, as the subject of a sentence.
     pub fn newcomers_in_words(&self) -> Text {
         let new = ApproverLists { approvers: self.newcomers(), also: &[], apart: None };
         approvers_text(new, Vec::new(), "", ReaderPlace::Here, |_| false)
     }
 
     /// Returns true if the approver may not decide because it is their own request.
-    fn is_in_vain(&self, approver: &Approver) -> bool {
+    fn is_excluded(&self, approver: &Approver) -> bool {
         let is_own = match approver {
             Approver::Requester => true,
             Approver::User(user) => self.is_request_of(user),
@@ -265,48 +266,48 @@ impl Escalation {
     }
 }
 
-/// The place in which a sentence is read.
+/// The place where a sentence is read.
 #[derive(Clone, Copy)]
 enum ReaderPlace<'a> {
     /// In the channel of the request.
     Here,
     /// In the direct message of the request.
     Directly,
-    /// Somewhere else; this is the channel of the request.
+    /// Elsewhere, with the channel of the request.
     Elsewhere(&'a ChannelId),
 }
 
-/// The people who are in one list and in all of the others.
+/// The people who are in the list `approvers` and in every list of `also`.
 struct ApproverLists<'a> {
     approvers: Vec<&'a Approver>,
     also: &'a [Vec<Approver>],
-    /// The contexts whose lists have nobody in common, if that is why nobody may decide.
+    /// The contexts whose lists have nobody in common, if that is the reason why nobody may decide.
     apart: Option<&'a [String]>,
 }
 
-/// Names the people who may decide: those of `usual`, also `more`, except `but` and those for whom `is_in_vain` is
-/// true.
+/// Names the people who may decide: those of `usual` and `more`, except `but` and those for whom
+/// `is_excluded` returns true.
 fn approvers_text(
     usual: ApproverLists<'_>,
     more: Vec<&Approver>,
     but: &str,
     place: ReaderPlace<'_>,
-    is_in_vain: impl Fn(&Approver) -> bool,
+    is_excluded: impl Fn(&Approver) -> bool,
 ) -> Text {
     let ApproverLists { approvers, also, apart } = usual;
     if approvers.is_empty() && more.is_empty() {
         return nobody(apart);
     }
-    let counting = |named: Vec<&Approver>| {
-        let mut counting: Vec<Approver> = Vec::new();
+    let eligible = |named: Vec<&Approver>| {
+        let mut eligible: Vec<Approver> = Vec::new();
         for approver in named {
-            if !is_in_vain(approver) && !counting.contains(approver) {
-                counting.push(approver.clone());
+            if !is_excluded(approver) && !eligible.contains(approver) {
+                eligible.push(approver.clone());
             }
         }
-        counting
+        eligible
     };
-    let (mut usual, mut more) = (counting(approvers), counting(more));
+    let (mut usual, mut more) = (eligible(approvers), eligible(more));
     if also.is_empty() {
         usual.append(&mut more);
     }
@@ -329,7 +330,7 @@ fn approvers_text(
     }
 }
 
-/// States that nobody may decide, and the reason.
+/// Describes that nobody may decide, with the reason.
 fn nobody(apart: Option<&[String]>) -> Text {
     match apart {
         None => Text::from("nobody (no approvers are configured)"),
@@ -341,7 +342,8 @@ fn nobody(apart: Option<&[String]>) -> Text {
     }
 }
 
-/// Joins names: `a member of S1, @bo or anyone in this channel`; `within` stands before the channel.
+/// Joins the names of approvers, as in `a member of S1, @bo or anyone in this channel`. `within`
+/// precedes the channel.
 fn join_approvers(who: Text, approvers: &[Approver], place: ReaderPlace<'_>, within: &str) -> Text {
     let named = |approver: &Approver| match approver {
         Approver::Channel => match place {

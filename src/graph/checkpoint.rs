@@ -1,7 +1,8 @@
-//! An agent's typed memory, as it is saved after each step.
+//! An agent's typed memory, which is saved after each step.
 //!
-//! A step is stored as the difference it made (JSON Patch, RFC 6902), every 16th step and every pause also as a whole.
-//! The differences are also the trace that people read.
+//! A step is stored as its difference from the previous checkpoint (JSON Patch, RFC 6902). At every
+//! 16th step and every pause, the full checkpoint is stored as well. The differences are also the
+//! trace that people read.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +24,7 @@ const FORMAT: u32 = 1;
 pub struct Checkpoint<S: State> {
     /// The version of this shape.
     pub format: u32,
-    /// The graph that it belongs to.
+    /// The graph that the thread belongs to.
     #[serde(default, skip_serializing_if = "GraphName::is_default")]
     pub graph: GraphName,
     /// The position in the graph.
@@ -33,13 +34,14 @@ pub struct Checkpoint<S: State> {
     pub run: Option<RunId>,
     /// The number of turns that began in this thread.
     pub turns: u64,
-    /// The messages of the run in progress.
+    /// The message slots of the run in progress.
     #[serde(default, rename = "voice")]
     pub reply_slots: ReplySlots,
-    /// The time of the newest message of a person, by Slack, to whomever it was said.
+    /// Slack's time stamp of the newest message from a person, whoever it was addressed to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub said_at: Option<MessageTs>,
-    /// Questions that are open, and actions that wait for an event: each holds the exact state of the turn that asked.
+    /// The open questions, and the actions that wait for an event. Each entry holds the exact state
+    /// of the turn that asked.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub suspended: BTreeMap<ApprovalId, Suspended>,
     /// The agent's memory.
@@ -47,11 +49,11 @@ pub struct Checkpoint<S: State> {
 }
 
 impl<S: State> Checkpoint<S> {
-    /// The version of the stored shape. A program that changes the shape, or the way a step is written as a difference,
-    /// counts it up.
+    /// The version of the stored shape. It is increased by every change to the shape, or to the way
+    /// a step is written as a difference.
     pub const FORMAT: u32 = FORMAT;
 
-    /// Creates the checkpoint of a thread of this graph without any memory.
+    /// Creates an empty checkpoint for a thread of this graph.
     pub fn of(graph: GraphName) -> Self {
         Self { graph, ..Self::default() }
     }
@@ -73,12 +75,13 @@ impl<S: State> Default for Checkpoint<S> {
     }
 }
 
-/// The next message of ours: the status line, and then the reply that replaces it.
+/// The slots of a run's messages. The next slot holds the status line at first, and then the reply
+/// that replaces it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReplySlots {
-    /// The name of the run's messages, such as `turn:4`.
+    /// The base name of the run's slots, such as `turn:4`.
     pub base: String,
-    /// The number of messages said.
+    /// The number of messages already said.
     pub said: u32,
 }
 
@@ -88,7 +91,7 @@ impl ReplySlots {
         Self { base: base.into(), said: 0 }
     }
 
-    /// Returns the message that is the status line now and the next answer later.
+    /// Returns the slot of the next message: of the status line now, and of the reply later.
     pub fn slot(&self) -> Slot {
         match self.said {
             0 => Slot::new(&*self.base),
@@ -101,21 +104,21 @@ impl ReplySlots {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Cursor {
-    /// Nothing to do until something arrives.
+    /// The thread has nothing to do until something arrives.
     #[default]
     Idle,
-    /// At this node.
+    /// The thread is at this node.
     At {
         /// The node's name.
         node: String,
-        /// Failures of it so far.
+        /// The number of failures of the node so far.
         #[serde(default)]
         attempt: u32,
         /// The action whose end led to the node.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         ended: Option<ActionId>,
     },
-    /// Carrying out an approved action; then at `node`.
+    /// The thread is carrying out an approved action, and then continues at `node`.
     Performing {
         /// The action.
         action: ActionId,
@@ -124,7 +127,7 @@ pub enum Cursor {
     },
 }
 
-/// A turn that waits: for a person's answer, or for the event that its action waits for.
+/// A turn that waits for a person's answer, or for the event that its action waits for.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Suspended {
     /// The action that waits.
@@ -135,17 +138,18 @@ pub struct Suspended {
     pub node: String,
     /// The part of the state that a new message would reset ([`State::suspend`]).
     pub turn: Value,
-    /// The system and the key of the event that the action waits for; `None` if it waits for a person.
+    /// The system that reports the event that the action waits for, and the event's key; `None` if
+    /// the action waits for a person.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waits_for: Option<(String, String)>,
 }
 
 impl Saved {
-    /// Refuses a checkpoint of a newer program: it must neither be misread nor overwritten.
+    /// Refuses a checkpoint of a newer program, which must be neither misread nor overwritten.
     ///
     /// # Errors
     ///
-    /// [`Error::Newer`].
+    /// [`Error::Newer`] if the checkpoint is of a newer program.
     pub fn check_format(&self, thread: &ThreadId) -> Result<(), Error> {
         match self.format().filter(|found| *found > FORMAT) {
             Some(found) => {
@@ -155,20 +159,21 @@ impl Saved {
         }
     }
 
-    /// Returns the version of the saved shape, if it is named.
+    /// Returns the version of the saved shape, if the data contains it.
     fn format(&self) -> Option<u32> {
         let number = |value: &Value| value.as_u64().map(|format| u32::try_from(format).unwrap_or(u32::MAX));
-        let whole = self.snapshot.as_ref().and_then(|snapshot| number(&snapshot["format"]));
+        let snapshot = self.snapshot.as_ref().and_then(|snapshot| number(&snapshot["format"]));
         let changed = self.deltas.iter().flat_map(|delta| delta.as_array().into_iter().flatten());
         let changed = changed.filter_map(|change| match change["path"].as_str() {
             Some("") => number(&change["value"]["format"]),
             Some("/format") => number(&change["value"]),
             _ => None,
         });
-        whole.into_iter().chain(changed).max()
+        snapshot.into_iter().chain(changed).max()
     }
 
-    /// Returns the checkpoint as it was saved: the last whole one with the differences since. `Null` if there is none.
+    /// Returns the checkpoint as it was saved: the last full one with the differences since. `Null`
+    /// if there is none.
     ///
     /// # Errors
     ///

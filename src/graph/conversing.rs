@@ -1,9 +1,10 @@
-//! Questions about a thread's memory that are answered without running a node.
+//! Questions about a thread's memory that can be answered without running a node.
 //!
-//! Typed consent has to know whether a “no” answers an open question, retention what remains of a thread. Each graph
-//! answers for its own state ([`Conversing`]); data that every thread has, whatever its graph, is read from the
-//! checkpoint itself. The defaults fit a graph without open questions; of an unknown graph only the common data is
-//! read.
+//! For example, typed consent needs to know whether a “no” answers an open question, and retention
+//! needs to know which parts of a thread to keep. Each graph answers for its own state
+//! ([`Conversing`]); data that every thread has, regardless of its graph, is read from the
+//! checkpoint itself. The default answers fit a graph without open questions. For an unknown graph,
+//! only the common data is read.
 
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
@@ -17,41 +18,42 @@ use super::{
     store::Saved,
 };
 
-/// A state that people talk with.
+/// The state of a graph that people talk to.
 pub trait Conversing: State {
-    /// Returns true if a question about an unfinished request is open, which a “no” or “cancel” answers.
+    /// Returns true if a question about an unfinished request is open, which “no” or “cancel” would
+    /// answer.
     fn is_drafting(&self) -> bool {
         false
     }
 
-    /// Returns true if choices were offered last, which a “yes” answers.
+    /// Returns true if the last message offered choices, which “yes” would answer.
     fn is_choosing(&self) -> bool {
         false
     }
 
-    /// Returns the steps of a request that is carried out in several, each in words with its state.
+    /// Returns the steps of a request that takes several, each described with its state.
     fn plan_lines(&self) -> Vec<String> {
         Vec::new()
     }
 
-    /// Returns the person for whom the thread worked last.
+    /// Returns the person whose request the thread worked on last.
     fn works_for(&self) -> Option<&UserId> {
         None
     }
 }
 
-/// The memory of a thread, as far as it is read without running it.
+/// The part of a thread's memory that can be read without running its graph.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct Memory {
-    /// The graph that it belongs to.
+    /// The graph that the thread belongs to.
     pub graph: GraphName,
-    /// The number of turns that began in it.
+    /// The number of turns that began in the thread.
     pub turns: u64,
-    /// The messages of its last run.
+    /// The message slots of its last run.
     #[serde(rename = "voice")]
     pub reply_slots: ReplySlots,
-    /// The time of the newest message of a person, by Slack, to whomever it was said.
+    /// Slack's time stamp of the newest message from a person, whoever it was addressed to.
     pub said_at: Option<MessageTs>,
     /// [`Conversing::is_drafting`].
     #[serde(skip)]
@@ -67,16 +69,16 @@ pub struct Memory {
     pub works_for: Option<UserId>,
 }
 
-/// The readers of the memories of threads, by the name of their graph.
+/// The readers of threads' memories, by the name of their graph.
 #[derive(Clone, Default)]
 pub struct Memories(Arc<BTreeMap<GraphName, Reading>>);
 
-/// The reader of the memories of one graph.
+/// The reader of the memories of one graph's threads.
 #[derive(Clone, Copy)]
 struct Reading {
-    /// Adds the answers of the state; `None` if it cannot be read.
-    learn: fn(Value, Memory) -> Option<Memory>,
-    /// Creates the checkpoint of a thread that remembers only the number of turns.
+    /// Adds the answers of the state; returns `None` if it cannot be read.
+    add_answers: fn(Value, Memory) -> Option<Memory>,
+    /// Creates a checkpoint that keeps only the number of turns.
     emptied: fn(GraphName, u64) -> Value,
 }
 
@@ -91,7 +93,7 @@ impl Memories {
     #[must_use]
     pub fn with<S: Conversing>(self, graph: GraphName) -> Self {
         let mut all = BTreeMap::clone(&self.0);
-        all.insert(graph, Reading { learn: learn::<S>, emptied: emptied::<S> });
+        all.insert(graph, Reading { add_answers: add_answers::<S>, emptied: emptied::<S> });
         Self(Arc::new(all))
     }
 
@@ -100,23 +102,24 @@ impl Memories {
         let value = saved?.restore().ok()?;
         let memory = Memory::deserialize(&value).ok()?;
         match self.0.get(&memory.graph) {
-            Some(reading) => (reading.learn)(value, memory),
+            Some(reading) => (reading.add_answers)(value, memory),
             None => Some(memory),
         }
     }
 
-    /// Returns the checkpoint that remains of a thread whose words are dropped: only the number of turns, so that a new
-    /// message gets a place of its own. `None` if the graph is not known here, so it is not ours to empty.
+    /// Returns the checkpoint to keep when a thread's messages are deleted: only the number of
+    /// turns, so that a new message gets a slot of its own. `None` if the graph is not known here,
+    /// in which case the thread must not be emptied.
     pub fn emptied(&self, saved: Saved) -> Option<Value> {
-        let most = saved.version; // what cannot be read had fewer turns than steps
+        let max_turns = saved.version; // a thread has no more turns than steps
         let value = saved.restore().unwrap_or_default();
         let memory = Memory::deserialize(&value).ok();
-        let (graph, turns) = memory.map_or((GraphName::default(), most), |memory| (memory.graph, memory.turns));
+        let (graph, turns) = memory.map_or((GraphName::default(), max_turns), |memory| (memory.graph, memory.turns));
         self.0.get(&graph).map(|reading| (reading.emptied)(graph.clone(), turns))
     }
 }
 
-fn learn<S: Conversing>(value: Value, memory: Memory) -> Option<Memory> {
+fn add_answers<S: Conversing>(value: Value, memory: Memory) -> Option<Memory> {
     let Checkpoint { state, .. } = serde_json::from_value::<Checkpoint<S>>(value).ok()?;
     Some(Memory {
         is_drafting: state.is_drafting(),

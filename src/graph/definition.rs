@@ -13,7 +13,8 @@ pub struct Graph<S: State> {
 }
 
 impl<S: State> Graph<S> {
-    /// Begins a graph whose turns start at `start`; `listener` hears events for which no node runs.
+    /// Begins a graph whose turns start at `start`. `listener` handles events for which no node
+    /// runs.
     pub fn builder(name: &'static str, start: &'static str, listener: impl Listener<S> + 'static) -> GraphBuilder<S> {
         GraphBuilder { name, start, listener: Box::new(listener), nodes: Vec::new() }
     }
@@ -28,12 +29,12 @@ impl<S: State> Graph<S> {
         self.start
     }
 
-    /// Returns the listener for events for which no node runs.
+    /// Returns the listener, which handles events for which no node runs.
     pub fn listener(&self) -> &dyn Listener<S> {
         &*self.listener
     }
 
-    /// Returns the node of that name.
+    /// Returns the node with this name.
     pub fn node(&self, name: &str) -> Option<&dyn Node<S>> {
         self.nodes.get(name).map(AsRef::as_ref)
     }
@@ -45,7 +46,7 @@ impl<S: State> fmt::Debug for Graph<S> {
     }
 }
 
-/// Collects nodes.
+/// A builder of a [`Graph`].
 pub struct GraphBuilder<S: State> {
     name: &'static str,
     start: &'static str,
@@ -64,7 +65,8 @@ impl<S: State> GraphBuilder<S> {
     ///
     /// # Errors
     ///
-    /// [`DefinitionError`] for a name used twice, a target that does not exist and a node that nothing leads to.
+    /// [`DefinitionError`] if a name is used twice, a target does not exist, or a node cannot be
+    /// reached.
     pub fn build(self) -> Result<Graph<S>, DefinitionError> {
         let mut nodes = BTreeMap::new();
         for node in self.nodes {
@@ -89,16 +91,16 @@ impl<S: State> GraphBuilder<S> {
     }
 }
 
-/// A fault of a graph.
+/// The reason why a graph is invalid.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DefinitionError {
     /// Two nodes have this name.
     #[error("two nodes are called `{0}`")]
     Twice(&'static str),
-    /// Something leads to a node that does not exist.
+    /// A transition leads to a node that does not exist.
     #[error("there is no node `{0}`, but something leads to it")]
     NoSuchNode(&'static str),
-    /// Nothing leads to this node.
+    /// No transition leads to this node.
     #[error("nothing leads to the node `{0}`")]
     Unreachable(&'static str),
 }

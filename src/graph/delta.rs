@@ -1,8 +1,9 @@
 //! The difference between two checkpoints, as a JSON Patch (RFC 6902).
 //!
-//! A thread's memory is mostly lists that grow at one end and, once full, lose something at the other. A difference
-//! position by position would write such a list anew each time, so lists are aligned first: common elements stay, and
-//! only the others are written. A step of an old thread then costs as much as one of a young thread.
+//! A thread's memory consists mostly of lists that grow at one end and, once full, lose elements at
+//! the other. A position-by-position comparison would rewrite such a list each time. Lists are
+//! therefore aligned first: common elements are kept, and only the others are written. A step of an
+//! old thread then costs as much as one of a new thread.
 
 use json_patch::{
     AddOperation, Patch, PatchOperation, RemoveOperation, ReplaceOperation,
@@ -10,7 +11,8 @@ use json_patch::{
 };
 use serde_json::{Map, Value};
 
-/// Lists whose differing parts are longer than this are compared position by position.
+/// The maximum length of the differing parts of two lists that are aligned. Longer ones are
+/// compared position by position.
 const MAX_ALIGNED: usize = 128;
 
 /// Returns the patch that turns `before` into `after`.
@@ -47,8 +49,8 @@ impl Delta {
         }
     }
 
-    /// Aligns two lists. Operations count positions in the list as the operations before have left it: the part left of
-    /// `position` is done.
+    /// Aligns two lists. The positions in operations refer to the list as the previous operations
+    /// have left it; the elements before `position` are final.
     fn lists(&mut self, before: &[Value], after: &[Value]) {
         let start = before.iter().zip(after).take_while(|(old, new)| old == new).count();
         let (before, after) = (&before[start..], &after[start..]);
@@ -62,11 +64,11 @@ impl Delta {
         }
     }
 
-    /// Patches the elements between two kept ones: pairs are changed, the rest is added or removed. Returns the
-    /// position after it.
+    /// Patches the elements between two kept ones: paired elements are changed, the others are
+    /// added or removed. Returns the position after them.
     fn gap(&mut self, position: usize, before: &[Value], after: &[Value]) -> usize {
         let pairs = before.len().min(after.len());
-        // What goes is most often the oldest: the last ones are the ones to pair.
+        // Removed elements are usually the oldest, so the last ones are paired.
         let (gone, changed) = before.split_at(before.len() - pairs);
         for _ in gone {
             self.at(position, Self::remove);
@@ -108,7 +110,7 @@ fn common(before: &[Value], after: &[Value]) -> Vec<(usize, usize)> {
         return Vec::new();
     }
     let same: Vec<bool> = before.iter().flat_map(|old| after.iter().map(move |new| old == new)).collect();
-    // `longest[row][column]`: the length of a longest common subsequence of what begins there.
+    // `longest[row][column]` is the length of a longest common subsequence of `before[row..]` and `after[column..]`.
     let width = columns + 1;
     let mut longest = vec![0u8; (rows + 1) * width];
     for row in (0..rows).rev() {
@@ -141,7 +143,7 @@ mod tests {
 
     use super::*;
 
-    /// Generates anything a checkpoint may hold, with keys that have to be escaped in a path.
+    /// Generates any value that a checkpoint may hold, with keys that need escaping in a path.
     fn anything() -> impl Strategy<Value = Value> {
         let leaf = prop_oneof![Just(Value::Null), any::<bool>().prop_map(Value::from), (0..4i64).prop_map(Value::from)];
         leaf.prop_recursive(4, 48, 6, |inner| {
@@ -155,23 +157,23 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_turns_the_one_into_the_other(before in anything(), after in anything()) {
+        fn a_patch_turns_one_value_into_the_other(before in anything(), after in anything()) {
             let mut value = before.clone();
             json_patch::patch(&mut value, &between(&before, &after)).unwrap();
             prop_assert_eq!(value, after);
         }
 
         #[test]
-        fn nothing_changed_is_nothing_written(value in anything()) {
+        fn equal_values_have_an_empty_patch(value in anything()) {
             prop_assert!(between(&value, &value).0.is_empty());
         }
     }
 
     #[test]
-    fn a_full_list_that_moves_on_is_not_written_anew() {
+    fn a_full_list_that_drops_its_oldest_element_is_not_rewritten() {
         let list: Vec<Value> = (0..40).map(|n| json!({ "n": n, "undo": n >= 35 })).collect();
         let mut after = list[1..].to_vec();
-        after[34]["undo"] = json!(false); // what is no longer among the newest
+        after[34]["undo"] = json!(false); // it is no longer among the newest
         after.push(json!({ "n": 40, "undo": true }));
         let delta = between(&json!({ "log": list }), &json!({ "log": after }));
         insta::assert_snapshot!(serde_json::to_string(&delta).unwrap(), @r#"[{"op":"remove","path":"/log/0"},{"op":"replace","path":"/log/34/undo","value":false},{"op":"add","path":"/log/39","value":{"n":40,"undo":true}}]"#);

@@ -1,14 +1,16 @@
-//! The fingerprint of a change, which ensures that the change made is the change shown.
+//! The digest of a change, which ensures that the change made is the change shown.
 //!
-//! SHA-256, for changes HMAC-SHA-256 with a key that is not in the store ([`super::keyring`]), over the values in one
-//! of two forms. In both, two different changes are never written alike, and the same change is always written alike,
-//! whatever the order of its keys:
+//! It is SHA-256 or, for changes, HMAC-SHA-256 with a key that is not in the store
+//! ([`super::keyring`]), over the values in one of two forms. In both forms, two different changes
+//! are never written the same way, and the same change is always written the same way, regardless
+//! of the order of its keys:
 //!
-//! - [`Form::Canonical`]: the values as a JSON array in the canonical form of RFC 8785, which others can make as well.
-//!   Used for changes and seals since version 3. `1` and `1.0` are one number there, and integers beyond 2⁵³ are not
-//!   allowed: values with such integers stay in the other form;
-//! - [`Form::Tagged`]: every value with its kind and its length, one after the other. Used for changes and seals of
-//!   version 2, and for everything without a key.
+//! - [`Form::Canonical`]: the values as a JSON array in the canonical form of RFC 8785, which other
+//!   programs can produce as well. It is used for changes and seals since version 3. In this form,
+//!   `1` and `1.0` are the same number, and integers beyond 2⁵³ are not allowed: values with such
+//!   integers use the other form;
+//! - [`Form::Tagged`]: the values one after another, each with its kind and length. It is used for
+//!   changes and seals of version 2, and for all data without a key.
 
 use std::fmt;
 
@@ -20,9 +22,9 @@ use sha2::{Digest as _, Sha256};
 /// The form in which values are written before they are hashed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// Each with its kind and its length.
+    /// Each value with its kind and its length.
     Tagged,
-    /// As a JSON array in the canonical form of RFC 8785.
+    /// The values as a JSON array in the canonical form of RFC 8785.
     Canonical,
 }
 
@@ -33,7 +35,7 @@ impl Form {
     }
 }
 
-/// SHA-256 of a change, in hexadecimal.
+/// A SHA-256 or HMAC-SHA-256 digest, in hexadecimal.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Digest(String);
@@ -44,9 +46,9 @@ impl Digest {
         Self(hex::encode(Sha256::digest(tagged(values))))
     }
 
-    /// Computes a digest that only the owner of the key can make.
+    /// Computes a digest that only a holder of the key can compute.
     pub fn keyed(key: &[u8], form: Form, values: &[&Value]) -> Self {
-        let mut mac = Hmac::<Sha256>::new_from_slice(key).expect("a key of any length will do");
+        let mut mac = Hmac::<Sha256>::new_from_slice(key).expect("HMAC accepts keys of any length");
         mac.update(&match form {
             Form::Tagged => tagged(values),
             Form::Canonical => canonical(values),
@@ -65,7 +67,7 @@ impl Digest {
         &self.0
     }
 
-    /// Returns the first 8 characters: enough for people to compare.
+    /// Returns the first 8 characters, which are enough for people to compare.
     pub fn short(&self) -> &str {
         self.0.get(..8).unwrap_or(&self.0)
     }
@@ -81,14 +83,17 @@ fn canonical(values: &[&Value]) -> Vec<u8> {
     serde_json_canonicalizer::to_vec(&values).expect("a JSON value has names for keys and finite numbers")
 }
 
-/// Returns true if all programs read every integer alike: RFC 8785 treats numbers as doubles.
+/// Returns true if all programs read every integer in the same way: RFC 8785 treats numbers as
+/// doubles.
 fn is_interoperable(value: &Value) -> bool {
-    const MOST: u64 = (1 << 53) - 1;
+    const MAX_INTEGER: u64 = (1 << 53) - 1;
     match value {
         Value::Null | Value::Bool(_) | Value::String(_) => true,
         Value::Number(number) => match (number.as_u64(), number.as_i64()) {
             (None, None) => true,
-            (positive, negative) => positive.or(negative.map(i64::unsigned_abs)).is_some_and(|size| size <= MOST),
+            (positive, negative) => {
+                positive.or(negative.map(i64::unsigned_abs)).is_some_and(|size| size <= MAX_INTEGER)
+            }
         },
         Value::Array(items) => items.iter().all(is_interoperable),
         Value::Object(members) => members.values().all(is_interoperable),
@@ -103,7 +108,8 @@ fn tagged(values: &[&Value]) -> Vec<u8> {
     bytes
 }
 
-/// Writes kind, length and content; containers count their members.
+/// Writes the kind, the length and the content of a value. Containers write the number of their
+/// members.
 fn encode(value: &Value, out: &mut Vec<u8>) {
     let mut tagged = |tag: u8, bytes: &[u8]| {
         out.push(tag);
@@ -179,12 +185,12 @@ mod tests {
     }
 
     #[test]
-    fn the_examples_of_the_rfc_come_out_as_they_stand_there() {
+    fn the_canonical_form_matches_the_examples_of_the_rfc() {
         // RFC 8785, 3.2.2 and 3.2.3.
         let serialized = r#"{"numbers":[333333333.33333329,1E30,4.50,2e-3,0.000000000000000000000000001],"string":"\u20ac$\u000F\u000aA'\u0042\u0022\u005c\\\"\/","literals":[null,true,false]}"#;
         let canonical = r#"{"literals":[null,true,false],"numbers":[333333333.3333333,1e+30,4.5,0.002,1e-27],"string":"€$\u000f\nA'B\"\\\\\"/"}"#;
         assert_eq!(written(serialized), canonical);
-        let sorted = r#"{"\u20ac":"Euro Sign","\r":"Carriage Return","\ufb33":"Hebrew QueuedMessage Dalet With Dagesh","1":"One","\ud83d\ude00":"Emoji: Grinning Face","\u0080":"Control","\u00f6":"Latin Small QueuedMessage O With Diaeresis"}"#;
+        let sorted = r#"{"\u20ac":"Euro Sign","\r":"Carriage Return","\ufb33":"Hebrew Letter Dalet With Dagesh","1":"One","\ud83d\ude00":"Emoji: Grinning Face","\u0080":"Control","\u00f6":"Latin Small Letter O With Diaeresis"}"#;
         let names = ["Carriage Return", "One", "Control", "Latin", "Euro Sign", "Emoji", "Hebrew"];
         let written = written(sorted);
         let places: Vec<_> = names.iter().map(|name| written.find(name).unwrap()).collect();
@@ -226,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn integers_that_not_every_program_reads_are_left_to_the_other_form() {
+    fn the_canonical_form_refuses_integers_that_doubles_cannot_hold() {
         let (most, over) = (json!({ "n": [(1_u64 << 53) - 1] }), json!({ "n": [1_u64 << 53] }));
         assert!(Form::Canonical.holds(&[&most, &json!(-3), &json!(1e300)]));
         assert!(!Form::Canonical.holds(&[&most, &over]) && Form::Tagged.holds(&[&over]));
@@ -234,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn where_one_value_ends_matters() {
+    fn the_boundaries_between_values_matter() {
         assert_ne!(Digest::of(&[&json!("ab"), &json!("c")]), Digest::of(&[&json!("a"), &json!("bc")]));
         assert_ne!(Digest::of(&[&json!(["a"]), &json!("b")]), Digest::of(&[&json!(["a", "b"])]));
         assert_ne!(Digest::of(&[&json!(1)]), Digest::of(&[&json!("1")]));

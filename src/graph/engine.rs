@@ -1,11 +1,12 @@
 //! Drives one leased thread through its graph until it waits or ends.
 //!
-//! Start reading at [`Engine::advance`]. It takes messages from the mailbox, runs nodes (`step.rs`), carries out
-//! approved actions (`perform.rs`), and saves after each. The work in progress is a `Session` (`session.rs`); work that
-//! is not in the store yet is not done.
+//! Start reading at [`Engine::advance`]. It takes messages from the mailbox, runs nodes
+//! (`step.rs`), carries out approved actions (`perform.rs`), and saves after each. The work in
+//! progress is a `Session` (`session.rs`); work that is not saved in the store does not count as
+//! done.
 //!
-//! Every output of a step goes through the store's outbox, in the same atomic write as the step itself: a reply is
-//! never lost and never belongs to a step that was not saved.
+//! Every output of a step goes through the store's outbox, in the same atomic write as the step
+//! itself. A reply is therefore never lost, and never belongs to a step that was not saved.
 
 use std::{collections::BTreeMap, fmt, sync::Arc, time::Duration};
 
@@ -30,7 +31,7 @@ use super::{
     store::{Acquired, AuditDraft, AuditKind, Changes, Error, Outbound, QueuedMessage, Store, Then, ThreadMessage},
 };
 
-/// A function that returns the policy of a change, as configured now.
+/// A function that returns the policy of a change, as currently configured.
 pub type PolicyFor = Arc<dyn Fn(&PolicyInput<'_>) -> Policy + Send + Sync>;
 
 /// The properties of a change that decide its policy.
@@ -38,9 +39,9 @@ pub type PolicyFor = Arc<dyn Fn(&PolicyInput<'_>) -> Policy + Send + Sync>;
 pub struct PolicyInput<'a> {
     /// The [`ActionKind::name`].
     pub action: &'a str,
-    /// True if this very change cannot be undone.
+    /// True if this particular change cannot be undone.
     pub irreversible: bool,
-    /// The things that it is about.
+    /// The things that the change concerns.
     pub scope: &'a Scope,
 }
 
@@ -56,34 +57,35 @@ impl<'a> PolicyInput<'a> {
 pub struct Settings {
     /// The time for which a card is open.
     pub approval_ttl: Duration,
-    /// The time before its end at which people are reminded of it; zero: never.
+    /// The time before a card's end at which people are reminded of it; zero for no reminder.
     pub remind_before: Duration,
-    /// The longest duration of a step; after that it counts as failed.
+    /// The time-out of a step, after which it counts as failed.
     pub step_timeout: Duration,
-    /// The time after which a request without an answer that is not found counts as not having arrived.
+    /// The time after which a request without an answer, of which no effect was found, counts as
+    /// not having arrived.
     pub settle_within: Duration,
-    /// The time for which the bot may be silent before a status line appears.
+    /// The time after which a status line appears if the bot has not answered.
     pub status_after: Duration,
-    /// The shortest time between changes of a status line.
+    /// The minimum time between changes of a status line.
     pub status_every: Duration,
     /// The time after which the same status line is shown again.
     pub status_again: Duration,
-    /// The attempts at a step that fails for a passing reason.
+    /// The retry policy for a step that fails for a temporary reason.
     pub retry: RetryPolicy,
-    /// Divides an answer that is too long for one message into several, in order.
+    /// Splits an answer that is too long for one message into several, in order.
     pub chunks: fn(Reply) -> Vec<Reply>,
 }
 
-/// The time for which a thread that this program cannot continue is left to others.
+/// The time for which a thread that this program cannot continue is left to other programs.
 const OTHER_PROGRAM_DELAY: Duration = Duration::from_secs(60);
 
-/// The wait before messages are looked at again whose admission could not be decided.
+/// The wait before another attempt if the admission of a message could not be decided.
 const ADMISSION_DELAY: Duration = Duration::from_secs(2);
 
-/// The name of a step in the trace: people talked among themselves.
+/// The name of the trace step for a message between people.
 const OVERHEARD: &str = "overheard";
 
-/// The name of a step in the trace: a person who may not ask was turned away.
+/// The name of the trace step for a request of a person who may not ask.
 const TURNED_AWAY: &str = "turned_away";
 
 impl Default for Settings {
@@ -126,7 +128,7 @@ impl<S: State> fmt::Debug for Engine<S> {
 pub struct EngineDeps<S: State> {
     /// The graph.
     pub graph: Graph<S>,
-    /// The kinds of action it may propose.
+    /// The kinds of action that the graph may propose.
     pub actions: BTreeMap<&'static str, Arc<dyn ActionKind>>,
     /// The store of threads.
     pub store: Arc<dyn Store>,
@@ -136,13 +138,13 @@ pub struct EngineDeps<S: State> {
     pub policy_for: PolicyFor,
     /// The standing approvals, which let changes run without waiting for a person.
     pub standing: Arc<dyn StandingApprovals>,
-    /// The keys that digests are made with.
+    /// The keys for digests.
     pub keys: Arc<Keyring>,
     /// The admission of people.
     pub admission: Arc<dyn Admission>,
     /// The other settings.
     pub settings: Settings,
-    /// Cancelled when the process is to end: long work is handed over.
+    /// The signal that the process is shutting down: long work is then handed over.
     pub stopping: CancellationToken,
 }
 
@@ -163,9 +165,10 @@ impl<S: State> Engine<S> {
     ///
     /// # Errors
     ///
-    /// [`Error::Newer`] if a newer program saved the thread, [`Error::OtherGraph`] if it belongs to another graph:
-    /// nothing was done, and it waits. [`Error::Fenced`] if another worker took over; any other error leaves the lease
-    /// to run out, after which another worker continues from the last saved step.
+    /// [`Error::Newer`] if a newer program saved the thread, [`Error::OtherGraph`] if it belongs to
+    /// another graph: in both cases nothing was done, and the thread was released for another
+    /// program. [`Error::Fenced`] if another worker has taken over. After any other error the lease
+    /// expires, and another worker continues from the last saved step.
     ///
     /// # Cancel safety
     ///
@@ -181,7 +184,7 @@ impl<S: State> Engine<S> {
         }
         let mut session = Session::open(acquired);
         if session.begins_anew() {
-            self.report_new_beginning(&mut session).await?;
+            self.report_lost_memory(&mut session).await?;
         }
         loop {
             let lease = match session.checkpoint.cursor.clone() {
@@ -201,8 +204,9 @@ impl<S: State> Engine<S> {
         }
     }
 
-    /// Converts a message to the position at which the thread continues. Nothing is saved yet: the message is
-    /// acknowledged in the same write as the first step that it leads to.
+    /// Sets the position at which the thread continues after a message. If a run begins or
+    /// continues, nothing is saved yet: the message is acknowledged in the same write as the first
+    /// step that it leads to.
     async fn take_message(&self, session: &mut Session<S>, message: QueuedMessage) -> Result<LeaseState, Error> {
         session.acks.push(message.seq);
         if let Some(ts) = message.message.said_at() {
@@ -254,7 +258,8 @@ impl<S: State> Engine<S> {
         }
     }
 
-    /// Releases the thread with its messages for a moment, because the admission of the next one cannot be decided.
+    /// Releases the thread and its messages for a short time, because the admission of the next
+    /// message cannot be decided.
     async fn leave_for_later(&self, session: &mut Session<S>) -> Result<LeaseState, Error> {
         let again = self.clock.now() + ADMISSION_DELAY;
         let nothing = Changes::new(CommitId::fresh(), session.lease.thread.clone());
@@ -262,14 +267,14 @@ impl<S: State> Engine<S> {
         Ok(LeaseState::Released)
     }
 
-    /// Returns true if words that do not address the bot by name are meant for it all the same. No node runs for
-    /// others.
+    /// Returns true if a text that does not mention the bot is meant for it nevertheless. No node
+    /// runs for other texts.
     async fn is_meant(&self, session: &Session<S>, by: &UserId, text: &str) -> Result<bool, Error> {
         let open = self.open_in(session).await?;
         Ok(self.graph.listener().is_meant(&session.checkpoint.state, by, text, &open))
     }
 
-    /// Records that a person was turned away who may not ask, without their words.
+    /// Records that a person who may not ask was turned away. The text is not recorded.
     async fn turn_away(&self, session: &mut Session<S>, by: UserId, why: &str) -> Result<LeaseState, Error> {
         let now = self.clock.now();
         session.note(AuditDraft::new(
@@ -282,7 +287,7 @@ impl<S: State> Engine<S> {
         self.save_empty_step(session, TURNED_AWAY).await
     }
 
-    /// Records that people talked among themselves, and says nothing.
+    /// Records that people talked to each other, without an answer.
     async fn note_overheard(
         &self,
         session: &mut Session<S>,
@@ -307,14 +312,14 @@ impl<S: State> Engine<S> {
         self.save_step(session, info, extra, None).await
     }
 
-    /// Restores the turn that asked, and continues at the node that receives the answer.
+    /// Restores the turn that asked, and continues it at the node that receives the answer.
     async fn resume(&self, session: &mut Session<S>, action: &ActionId) -> Result<(), Error> {
         let Some(record) = self.decided(session, action).await? else {
             return Err(Error::Corrupt { what: format!("action {action} was decided but is not stored") });
         };
         let asks = |suspended: &Suspended| suspended.waits_for.is_none();
         let Some(suspended) = session.checkpoint.suspended.get(record.question()).filter(|it| asks(it)).cloned() else {
-            return self.save(session, session.changes(), Then::Keep).await; // its answer was dealt with before
+            return self.save(session, session.changes(), Then::Keep).await; // the answer was already handled
         };
         let checkpoint = &mut session.checkpoint;
         checkpoint.suspended.remove(record.question());
@@ -332,8 +337,8 @@ impl<S: State> Engine<S> {
         Ok(())
     }
 
-    /// Tells the thread that its memory could not be read and begins anew.
-    async fn report_new_beginning(&self, session: &mut Session<S>) -> Result<(), Error> {
+    /// Posts in the thread that its memory could not be read and that the bot starts over.
+    async fn report_lost_memory(&self, session: &mut Session<S>) -> Result<(), Error> {
         let mut changes = session.changes();
         let reply = Reply::text("I can't read my notes of this thread anymore, so I'm starting over here.").hint(
             "Buttons on older cards here do nothing. What a card says was done, was done; ask again for the rest.",
@@ -343,7 +348,7 @@ impl<S: State> Engine<S> {
         self.save(session, changes, Then::Keep).await
     }
 
-    /// Releases a thread that has nothing to do.
+    /// Releases a thread that has no more work.
     async fn release(&self, session: &mut Session<S>) -> Result<(), Error> {
         if session.released {
             return Ok(());
@@ -352,12 +357,12 @@ impl<S: State> Engine<S> {
     }
 }
 
-/// Releases a thread that this program cannot continue, with its messages, for a program that can: it was saved by a
-/// newer program, or its graph is not one of ours.
+/// Releases a thread that this program cannot continue, with its messages, for a program that can.
+/// The thread was saved by a newer program, or this program does not have its graph.
 ///
 /// # Errors
 ///
-/// `why`, or the error of releasing the thread.
+/// `why`, or the error that occurred while releasing the thread.
 pub async fn release_to_another(
     store: &dyn Store,
     clock: &dyn Clock,
@@ -380,8 +385,8 @@ impl<S: State> Checkpoint<S> {
 /// The state of the lease after a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LeaseState {
-    /// The worker keeps the thread.
+    /// The worker still holds the lease.
     Held,
-    /// The worker released it.
+    /// The worker has released the thread.
     Released,
 }

@@ -1,4 +1,5 @@
-//! Events from outside of Slack: the event that an action waits for, or an input for the graph.
+//! External events, from systems other than Slack: the event that an action waits for, or an input
+//! for the graph.
 
 use std::time::Duration;
 
@@ -11,7 +12,7 @@ use serde_json::json;
 
 use super::{
     action::{ActionRecord, Awaited, Progress, Status, Wait, WaitEnd},
-    batches::{NOTHING_ON_ITS_WAY, so_far},
+    batches::{NOTHING_IN_FLIGHT, so_far},
     checkpoint::{Checkpoint, Cursor, ReplySlots, Suspended},
     digest::Digest,
     engine::{Engine, LeaseState},
@@ -21,17 +22,17 @@ use super::{
     store::{ActionChange, AuditDraft, AuditKind, Error, External, Outbound, QueuedMessage, TimerChange},
 };
 
-/// The name of a step in the trace: an event arrived.
+/// The name of the trace step for an event that arrived.
 const EXTERNAL: &str = "external";
 
-/// The name of a step in the trace: a wait ended without its event.
+/// The name of the trace step for a wait that ended without its event.
 const OVERDUE: &str = "overdue";
 
-/// The name of a step in the trace: an action is carried out.
+/// The name of the trace step for carrying out an action.
 const EXECUTE: &str = "execute";
 
 impl<S: State> Checkpoint<S> {
-    /// Returns the action that waits for this event.
+    /// Returns the action that waits for this event, if there is one.
     fn waiting_for(&self, arrived: &External) -> Option<ActionId> {
         let waits = |suspended: &&Suspended| {
             suspended.waits_for.as_ref().is_some_and(|(source, key)| source == arrived.source() && key == arrived.key())
@@ -39,7 +40,7 @@ impl<S: State> Checkpoint<S> {
         self.suspended.values().find(waits).map(|suspended| suspended.action.clone())
     }
 
-    /// Returns an action that waits for an event, if one does.
+    /// Returns an action that waits for an event, if there is one.
     pub(super) fn waiting(&self) -> Option<ActionId> {
         let mut waiting = self.suspended.values().filter(|suspended| suspended.waits_for.is_some());
         waiting.next().map(|suspended| suspended.action.clone())
@@ -47,8 +48,8 @@ impl<S: State> Checkpoint<S> {
 }
 
 impl<S: State> Engine<S> {
-    /// Takes up an event: the action that waits for it continues, or else the graph gets it. If neither takes it, it
-    /// leaves a line in the trace.
+    /// Handles an event: the action that waits for it continues, or else the graph receives it. If
+    /// neither accepts it, only a step in the trace is saved.
     pub(super) async fn take_external(&self, session: &mut Session<S>, arrived: External) -> Result<LeaseState, Error> {
         let now = self.clock.now();
         let (source, key) = (arrived.source().to_owned(), arrived.key().to_owned());
@@ -59,7 +60,7 @@ impl<S: State> Engine<S> {
             return self.end_wait(session, &action, Some(end), EXTERNAL).await;
         }
         if arrived.is_of_nobody() || !session.checkpoint.state.begin_with(&arrived, now) {
-            tracing::info!(thread.id = %session.lease.thread, source, "Nothing here waits for what arrived");
+            tracing::info!(thread.id = %session.lease.thread, source, "An external event arrived that nothing waits for");
             return self.save_empty_step(session, EXTERNAL).await;
         }
         session.note(arrival(&arrived, now));
@@ -67,7 +68,7 @@ impl<S: State> Engine<S> {
         Ok(LeaseState::Held)
     }
 
-    /// Ends the wait of an action whose time is over.
+    /// Ends the wait of an action whose deadline has passed.
     pub(super) async fn take_overdue(
         &self,
         session: &mut Session<S>,
@@ -77,12 +78,12 @@ impl<S: State> Engine<S> {
         let record = self.decided(session, action).await?;
         session.input = Some(json!({ "kind": OVERDUE, "action": action }));
         if record.and_then(|record| record.waits).is_some_and(|wait| wait.until != until) {
-            return self.save_empty_step(session, OVERDUE).await; // of an earlier wait
+            return self.save_empty_step(session, OVERDUE).await; // the deadline of an earlier wait
         }
         self.end_wait(session, action, Some(WaitEnd::Overdue), OVERDUE).await
     }
 
-    /// Wakes a waiting action after “stop”: it continues and finds the message.
+    /// Wakes a waiting action after “stop”. The action continues and finds the message.
     pub(super) async fn wake_to_stop(
         &self,
         session: &mut Session<S>,
@@ -93,7 +94,7 @@ impl<S: State> Engine<S> {
         self.end_wait(session, action, None, EXTERNAL).await
     }
 
-    /// Begins a run at the start of the graph.
+    /// Begins a run at the start node of the graph.
     pub(super) fn begin_run(&self, session: &mut Session<S>) {
         let checkpoint = &mut session.checkpoint;
         checkpoint.turns += 1;
@@ -103,8 +104,8 @@ impl<S: State> Engine<S> {
         session.status_due = None;
     }
 
-    /// Saves an action as waiting and releases everything it holds: the turn that asked is kept as it is, and the
-    /// thread continues with other messages.
+    /// Saves an action as waiting and releases everything it holds. The turn that asked is saved
+    /// unchanged, and the thread continues with other messages.
     pub(super) async fn wait_for(
         &self,
         session: &mut Session<S>,
@@ -118,7 +119,7 @@ impl<S: State> Engine<S> {
         let mut waiting = record.moved(Status::Intent).map_err(illegal)?;
         waiting.progress = Some(progress);
         waiting.progress_at = Some(now);
-        waiting.interrupted_at = Some(NOTHING_ON_ITS_WAY);
+        waiting.interrupted_at = Some(NOTHING_IN_FLIGHT);
         waiting.waits = Some(Wait { source: source.clone(), key: key.clone(), until, end: None, asks: asks.clone() });
         tracing::info!(action.id = %record.id, source, %until, "An action waits for an event");
 
@@ -137,7 +138,7 @@ impl<S: State> Engine<S> {
         let card = Outbound::Card { card: waiting.card.clone(), state: waiting.card_state() };
         changes.outbox.push(outgoing(waiting.slot.clone(), now, card));
         if let Some(asked) = asks {
-            // An edited card notifies nobody.
+            // An edited card causes no notification, so the question is posted as well.
             let text = Text::new().person(waiting.requested_by.clone()).plain(" ").join(asked.text);
             let reply = Reply::text(text).hint("Answer it with the buttons on the card above.");
             let slot = Slot::new(format!("asks:{}:{key}", waiting.id));
@@ -166,8 +167,8 @@ impl<S: State> Engine<S> {
         self.save_step(session, info, changes, None).await
     }
 
-    /// Continues an action that waits; does nothing if it no longer does. `end` is saved with it in the same write that
-    /// acknowledges the message.
+    /// Continues an action that waits, or does nothing if it no longer waits. `end` is saved in the
+    /// same write that acknowledges the message.
     async fn end_wait(
         &self,
         session: &mut Session<S>,
@@ -194,14 +195,14 @@ impl<S: State> Engine<S> {
         changes.timers.push(TimerChange::Clear { key: woken.waiting_timer() });
         changes.actions.push(ActionChange { expected: Some(record.revision), record: woken });
         session.checkpoint.suspended.remove(record.question());
-        self.put_back_turn(session, suspended)?;
+        self.restore_turn(session, suspended)?;
         let info =
             StepInfo { node, next: EXECUTE, began: now, took: Duration::ZERO, usage: None, error: None, pause: false };
         self.save_step(session, info, changes, None).await
     }
 
-    /// Restores the turn that asked for a waiting action, to continue with it.
-    fn put_back_turn(&self, session: &mut Session<S>, suspended: Suspended) -> Result<(), Error> {
+    /// Restores the turn that asked for a waiting action, to continue with the action.
+    fn restore_turn(&self, session: &mut Session<S>, suspended: Suspended) -> Result<(), Error> {
         let Suspended { action, run, node, turn, waits_for: _ } = suspended;
         let checkpoint = &mut session.checkpoint;
         checkpoint.state.resume(turn).map_err(|error| Error::Corrupt {
@@ -215,7 +216,7 @@ impl<S: State> Engine<S> {
     }
 }
 
-/// Creates the record's entry for an event; its hash binds the body.
+/// Creates the audit entry for an event; the digest in it covers the body.
 fn arrival(arrived: &External, now: Timestamp) -> AuditDraft {
     let detail = json!({
         "source": arrived.source(), "key": arrived.key(), "digest": Digest::of(&[arrived.body()]),

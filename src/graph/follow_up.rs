@@ -1,4 +1,5 @@
-//! Follow-ups to an action after its decision: a reason is given, an unknown outcome is looked up again or settled.
+//! Follow-ups to an action after its decision: a person gives a reason, or has an unknown outcome
+//! looked up again or settled.
 
 use countersign_core::{
     clock::Timestamp,
@@ -17,11 +18,12 @@ use super::{
     store::{ActionChange, ActionFollowUp, AuditKind, Changes, Error, Then},
 };
 
-/// The name of a step in the trace: a follow-up.
+/// The name of the trace step for a follow-up.
 const FOLLOW_UP: &str = "news";
 
 impl<S: State> Engine<S> {
-    /// Takes up a follow-up and reports it. A thread in the middle of a run continues with that afterwards.
+    /// Handles a follow-up and reports it. A thread in the middle of a run then continues with the
+    /// run.
     pub(super) async fn take_follow_up(
         &self,
         session: &mut Session<S>,
@@ -34,34 +36,34 @@ impl<S: State> Engine<S> {
             return self.save(session, session.changes(), Then::Keep).await;
         };
         let mut changes = session.changes();
-        let taken = match follow_up {
+        let handled = match follow_up {
             ActionFollowUp::CheckAgain | ActionFollowUp::SaidDone if record.status == Status::Unknown => {
                 self.read_back(&mut changes, record, by, follow_up).await?
             }
-            ActionFollowUp::CheckAgain => None, // settled meanwhile: the card says so
+            ActionFollowUp::CheckAgain => None, // already settled, as the card shows
             ActionFollowUp::SaidDone => Some((record, ActionFollowUp::CameLate)),
             ActionFollowUp::Explained | ActionFollowUp::Settled | ActionFollowUp::CameLate => Some((record, follow_up)),
         };
-        let Some((record, follow_up)) = taken else {
+        let Some((record, follow_up)) = handled else {
             return self.save(session, session.changes(), Then::Keep).await;
         };
         let before = session.checkpoint.clone();
-        self.tell_follow_up(session, &mut changes, &record, by, follow_up, began).await?;
-        let lost = match self.save(session, changes, Then::Keep).await {
+        self.report_follow_up(session, &mut changes, &record, by, follow_up, began).await?;
+        let conflicting = match self.save(session, changes, Then::Keep).await {
             Err(Error::ActionMoved { current, .. }) => current,
             saved => return saved,
         };
-        // Somebody settled it in between: what was to be told is not so, and the agent has not heard of it.
+        // The action was settled in the meantime, so the report no longer applies, and the state must not contain it.
         session.checkpoint = before;
         let mut changes = session.changes();
-        if let Some(current) = lost.filter(|_| follow_up == ActionFollowUp::SaidDone) {
-            self.tell_follow_up(session, &mut changes, &current, by, ActionFollowUp::CameLate, began).await?;
+        if let Some(current) = conflicting.filter(|_| follow_up == ActionFollowUp::SaidDone) {
+            self.report_follow_up(session, &mut changes, &current, by, ActionFollowUp::CameLate, began).await?;
         }
         self.save(session, changes, Then::Keep).await
     }
 
-    /// Lets the assistant report a follow-up, as a step of its own.
-    async fn tell_follow_up(
+    /// Has the graph's listener report a follow-up, as a step of its own.
+    async fn report_follow_up(
         &self,
         session: &mut Session<S>,
         changes: &mut Changes,
@@ -93,9 +95,10 @@ impl<S: State> Engine<S> {
         Ok(())
     }
 
-    /// Reads back again whether the change happened, and keeps the result: the state read or, if that does not show the
-    /// change, the person who says that it happened. Returns the record as it is then and the follow-up to report;
-    /// `None` if there is none.
+    /// Reads back again whether the change happened, and stores the result: the state that was read
+    /// or, if that does not show the change, the statement of the person who says that it happened.
+    /// Returns the updated record and the follow-up to report; `None` if there is nothing to
+    /// report.
     async fn read_back(
         &self,
         changes: &mut Changes,
@@ -104,14 +107,14 @@ impl<S: State> Engine<S> {
         follow_up: ActionFollowUp,
     ) -> Result<Option<(ActionRecord, ActionFollowUp)>, Error> {
         let probed = self.probed(&record).await;
-        // Reading takes its time, and a press that gives it up takes none.
+        // Reading takes time, and a person may have given the action up in the meantime.
         let record = self.store.action(&record.thread, &record.id).await?.unwrap_or(record);
         if record.status != Status::Unknown {
             return Ok((follow_up == ActionFollowUp::SaidDone).then_some((record, ActionFollowUp::CameLate)));
         }
         let (outcome, follow_up) = match (probed, follow_up) {
             (Probed::Happened(outcome), _) => (outcome, ActionFollowUp::CheckAgain),
-            (probed, ActionFollowUp::SaidDone) => (Outcome::Settled { summary: by_word(by, probed) }, follow_up),
+            (probed, ActionFollowUp::SaidDone) => (Outcome::Settled { summary: stated_by(by, probed) }, follow_up),
             (Probed::DidNotHappen, _) if self.may_arrive(&record) => {
                 let summary = Text::from("Nothing has changed so far, but the request may still arrive.");
                 (Outcome::Unknown { summary }, follow_up)
@@ -135,7 +138,7 @@ impl<S: State> Engine<S> {
         };
         changes.audit.push(record.event(kind, now, Some(by.clone()), detail));
         if outcome.status() == Status::Unknown {
-            return Ok(Some((ActionRecord { outcome: Some(outcome), ..record }, follow_up))); // only told
+            return Ok(Some((ActionRecord { outcome: Some(outcome), ..record }, follow_up))); // reported, but not stored
         }
         let mut settled = record.moved(outcome.status()).map_err(illegal)?;
         settled.outcome = Some(outcome);
@@ -145,12 +148,12 @@ impl<S: State> Engine<S> {
         Ok(Some((settled, follow_up)))
     }
 
-    /// Returns true if a request that was sent for it may still arrive.
+    /// Returns true if a request that was sent for the action may still arrive.
     fn may_arrive(&self, record: &ActionRecord) -> bool {
         record.intent_at.is_some_and(|left| self.clock.now() < left + self.settings.settle_within)
     }
 
-    /// Reads the change back, in bounded time. A change that may be repeated without harm cannot be read back.
+    /// Reads the change back, with a time-out. An idempotent change cannot be read back.
     async fn probed(&self, record: &ActionRecord) -> Probed {
         let Some(kind) = self.actions.get(record.name.as_str()) else {
             let evidence = Text::from("This kind of change is no longer offered, so I cannot look it up.");
@@ -164,8 +167,8 @@ impl<S: State> Engine<S> {
     }
 }
 
-/// States that a person says that it happened, and that reading back does not show it.
-fn by_word(by: &UserId, probed: Probed) -> Text {
+/// Describes that a person says the change happened although reading back does not show it.
+fn stated_by(by: &UserId, probed: Probed) -> Text {
     let says = Text::new().person(by.clone()).plain(" says that it was done");
     match probed {
         Probed::CannotTell { evidence } => says.plain(". ").join(evidence),

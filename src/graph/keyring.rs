@@ -1,18 +1,21 @@
-//! The keys for digests and seals, which are kept outside of the store.
+//! The keys for digests and seals, which are stored outside the store.
 //!
-//! A person who can write into the store but has no key can make neither a digest for other parameters nor a record of
-//! a false decision: both are HMAC-SHA-256 over the values in a given form ([`super::digest`]). The first key of a
-//! [`Keyring`] signs, all of them verify; so a new key is put first, and cards that were made with the previous one
-//! stay valid for as long as it stays in the list.
+//! A person with write access to the store but without a key can forge neither a digest for other
+//! parameters nor a record of a false decision: both are HMAC-SHA-256 over the values in a
+//! canonical or tagged form ([`super::digest`]). The first key of a [`Keyring`] signs, and all of
+//! them verify. To rotate keys, a new key is put first; cards made with the previous key stay valid
+//! as long as it stays in the list.
 //!
-//! Three things are bound:
+//! Three kinds of data are protected:
 //!
-//! - the *digest* of a change: its action, thread, requester, parameters, preconditions and policy. It is on the card;
-//! - the *seal* of a record: every field of it, so also its status, its decisions and the card itself. It is made anew
-//!   with each write (`countersign_store::sealed`);
-//! - other data that leads to a change: clicks that wait to be handled, and standing approvals.
+//! - a change, by its *digest*, which is shown on the card: its action, thread, requester,
+//!   parameters, preconditions and policy;
+//! - a record, by its *seal*: every field, including its status, its decisions and the card. The
+//!   seal is recomputed with each write (`countersign_store::sealed`);
+//! - other data that can lead to a change, also by a seal: clicks that wait to be handled, and
+//!   standing approvals.
 //!
-//! Such a person can still delete records, and restore a whole earlier state of the store.
+//! Such a person can still delete records, and restore an earlier state of the entire store.
 
 use std::fmt;
 
@@ -25,19 +28,20 @@ use super::{
     digest::{Digest, Form},
 };
 
-/// The versions of digests and seals that are made, the preferred one first. They differ in the form only.
+/// The versions of digests and seals, the preferred one first. They differ only in the form of the
+/// values.
 const VERSIONS: [(u32, Form); 2] = [(3, Form::Canonical), (2, Form::Tagged)];
 
-/// The shortest key, in bytes: as long as a digest.
+/// The minimum length of a key, in bytes: the length of a digest.
 pub const MIN_KEY_BYTES: usize = 32;
 
-/// The name of a key: the first 8 hexadecimal digits of a hash of it. No secret.
+/// The name of a key: the first 8 hexadecimal digits of its hash. It is not secret.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct KeyId(String);
 
 impl KeyId {
-    /// Returns the text of the name.
+    /// Returns the name as a string.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -49,16 +53,16 @@ impl fmt::Display for KeyId {
     }
 }
 
-/// The key and the version of a digest or a seal.
+/// The key and the version that a digest or a seal was made with.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Keyed {
-    /// The version of what is covered.
+    /// The version, which determines the form of the values.
     pub version: u32,
     /// The key.
     pub key: KeyId,
 }
 
-/// A seal, which shows that its value was not changed without the key.
+/// A seal, which proves that its value was not changed by anyone without the key.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RowSeal {
     /// The key and the version.
@@ -68,13 +72,13 @@ pub struct RowSeal {
     pub mac: Digest,
 }
 
-/// The result of checking a record's origin. It is no part of the record: it is never stored, and equality of records
-/// ignores it.
+/// The result of checking a record's origin. It is not part of the record: it is never stored, and
+/// it is ignored in comparisons of records.
 #[derive(Clone, Debug, Default, Eq)]
 pub enum Proof {
-    /// Made by this process, or read with a seal and a digest that hold.
+    /// Made by this process, or read with a valid seal and a valid digest.
     Ours,
-    /// Sealed, and changed since.
+    /// Sealed, and changed afterwards.
     Altered,
     /// Sealed with a key that this process does not have.
     KeyMissing(KeyId),
@@ -120,7 +124,7 @@ struct Key {
     secret: Vec<u8>,
 }
 
-/// Keys, of which the first signs and all verify.
+/// A list of keys. The first one signs, and all of them verify.
 #[derive(Clone)]
 pub struct Keyring(Vec<Key>);
 
@@ -130,7 +134,7 @@ impl fmt::Debug for Keyring {
     }
 }
 
-/// The reason why a keyring cannot be made.
+/// The reason why a keyring cannot be created.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum KeyringError {
     /// There is no key.
@@ -139,7 +143,7 @@ pub enum KeyringError {
     /// A key is too short.
     #[error("digest key {nth} has {bytes} bytes; right would be at least {MIN_KEY_BYTES}")]
     Short {
-        /// The number of the key, counted from 1.
+        /// The position of the key in the list, starting at 1.
         nth: usize,
         /// The length in bytes.
         bytes: usize,
@@ -147,11 +151,11 @@ pub enum KeyringError {
 }
 
 impl Keyring {
-    /// Creates a keyring of these secrets; the first one signs.
+    /// Creates a keyring from secrets; the first one signs.
     ///
     /// # Errors
     ///
-    /// If there are none, or one is shorter than [`MIN_KEY_BYTES`].
+    /// If there are no secrets, or one is shorter than [`MIN_KEY_BYTES`].
     pub fn new(secrets: Vec<Vec<u8>>) -> Result<Self, KeyringError> {
         if secrets.is_empty() {
             return Err(KeyringError::Empty);
@@ -176,7 +180,7 @@ impl Keyring {
         self.0.iter().skip(1).map(|key| &key.id)
     }
 
-    /// Returns true if it has this key.
+    /// Returns true if the keyring has this key.
     pub fn has(&self, id: &KeyId) -> bool {
         self.find(id).is_some()
     }
@@ -189,30 +193,30 @@ impl Keyring {
         self.0.iter().find(|key| key.id == *id)
     }
 
-    /// Gives a change its digest.
+    /// Computes the digest of a change and stores it in the record.
     pub fn sign(&self, record: &mut ActionRecord) {
         let key = self.signing();
-        let (version, digest) = newest(|version| digest(key, version, record));
+        let (version, digest) = preferred(|version| digest(key, version, record));
         record.digest = digest;
         record.keyed = Some(Keyed { version, key: key.id.clone() });
     }
 
-    /// Returns true if the digest of a record matches its contents. A record of an earlier version has one without a
-    /// key.
+    /// Returns true if the digest of a record matches its contents. Records of the first version
+    /// have a digest without a key.
     pub fn digest_holds(&self, record: &ActionRecord) -> bool {
         match &record.keyed {
             None => record.computed_digest() == record.digest,
             Some(Keyed { version, key }) => {
-                let right = self.find(key).and_then(|key| digest(key, *version, record));
-                right.is_some_and(|right| right.is(&record.digest))
+                let expected = self.find(key).and_then(|key| digest(key, *version, record));
+                expected.is_some_and(|expected| expected.is(&record.digest))
             }
         }
     }
 
-    /// Seals a value for a purpose; the seal is not valid for another purpose.
+    /// Seals a value for a purpose; the seal is invalid for any other purpose.
     pub fn seal(&self, purpose: &str, value: &Value) -> RowSeal {
         let key = self.signing();
-        let (version, mac) = newest(|version| mac(key, version, purpose, value));
+        let (version, mac) = preferred(|version| mac(key, version, purpose, value));
         RowSeal { by: Keyed { version, key: key.id.clone() }, mac }
     }
 
@@ -227,14 +231,16 @@ impl Keyring {
     }
 }
 
-/// Makes a digest in the first version that can hold the values; returns both.
-fn newest(make: impl Fn(u32) -> Option<Digest>) -> (u32, Digest) {
-    let made = VERSIONS.iter().find_map(|(version, _)| Some((*version, make(*version)?)));
-    made.expect("the last form holds everything")
+/// Computes a digest in the first version that can represent the values. Returns the version and
+/// the digest.
+fn preferred(make: impl Fn(u32) -> Option<Digest>) -> (u32, Digest) {
+    let first = VERSIONS.iter().find_map(|(version, _)| Some((*version, make(*version)?)));
+    first.expect("the last form can represent all values")
 }
 
-/// Makes a digest of a version; `None` if there is no such version, or its form cannot hold the values.
-fn made(key: &Key, version: u32, values: &[&Value]) -> Option<Digest> {
+/// Computes a digest in this version; `None` if there is no such version, or its form cannot
+/// represent the values.
+fn digest_in_version(key: &Key, version: u32, values: &[&Value]) -> Option<Digest> {
     let (_, form) = VERSIONS.iter().find(|(known, _)| *known == version)?;
     form.holds(values).then(|| Digest::keyed(&key.secret, *form, values))
 }
@@ -246,11 +252,11 @@ fn digest(key: &Key, version: u32, record: &ActionRecord) -> Option<Digest> {
     let (name, action_version) = (json!(name), json!(action_version));
     let purpose = json!(["digest", version]);
     let values = [&purpose, &id, &thread, &by, &name, &action_version, parameters, preconditions, &policy];
-    made(key, version, &values)
+    digest_in_version(key, version, &values)
 }
 
 fn mac(key: &Key, version: u32, purpose: &str, value: &Value) -> Option<Digest> {
-    made(key, version, &[&json!(["seal", version, purpose]), value])
+    digest_in_version(key, version, &[&json!(["seal", version, purpose]), value])
 }
 
 #[cfg(test)]
@@ -262,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn a_seal_holds_for_what_it_was_made_for_and_nothing_else() {
+    fn a_seal_is_valid_only_for_its_own_purpose_and_value() {
         let keys = ring(&[1]);
         let (value, other) = (json!({ "a": 1 }), json!({ "a": 2 }));
         let seal = keys.seal("action", &value);
@@ -278,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn a_seal_says_of_which_version_it_is() {
+    fn a_seal_is_bound_to_its_version() {
         let keys = ring(&[1]);
         let (plain, large) = (json!({ "a": 1 }), json!({ "a": (1_u64 << 53) + 1 }));
         for (value, version) in [(&plain, 3), (&large, 2)] {
@@ -293,11 +299,14 @@ mod tests {
         }
         let seal = keys.seal("action", &json!({ "a": (1_u64 << 53) as f64 }));
         let neighbor = json!({ "a": (1_u64 << 53) + 1 });
-        assert!(!keys.proof("action", &neighbor, Some(&seal)).holds(), "written alike, and not the same");
+        assert!(
+            !keys.proof("action", &neighbor, Some(&seal)).holds(),
+            "a different number with the same canonical form"
+        );
     }
 
     #[test]
-    fn a_keyring_tells_its_keys_by_name_only() {
+    fn the_debug_output_of_a_keyring_shows_only_the_names_of_keys() {
         let keys = ring(&[1, 2]);
         assert_eq!(keys.older().count(), 1);
         let shown = format!("{keys:?}");

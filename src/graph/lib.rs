@@ -1,16 +1,19 @@
-//! The durable engine: graphs whose every step is saved, paused for a person, and resumed where they paused.
+//! The durable engine. It saves every step of a graph, pauses for a person's decision, and resumes
+//! where it paused.
 //!
-//! It does not depend on Slack, on language models or on any platform. Start reading at [`engine`], which drives one
-//! thread through its graph; [`node`] is the unit of work in a graph; [`action`] is a change in the outside world and
-//! its legal moves; [`store`] is the trait of the store that the engine needs. There may be several graphs, each with
-//! an engine; a thread belongs to one of them. [`conversing`] reads a thread without running its graph.
+//! It does not depend on Slack, on language models or on any platform. Start reading at [`engine`],
+//! which drives one thread through its graph. [`node`] is the unit of work in a graph; [`action`]
+//! is a change in the outside world, with its legal status transitions; [`store`] is the trait of
+//! the store that the engine needs. There may be several graphs, each with its own engine; a thread
+//! belongs to one of them. [`conversing`] reads a thread's memory without running its graph.
 //!
-//! *Architecture Invariant:* a node never runs again from its top. An interrupt is a value a node returns
-//! ([`node::Next::Ask`]), and the answer leads to the node named in it. *Architecture Invariant:* the only way to
-//! change the outside world is an [`action::ActionRecord`] that a person approved; [`node::Node`] has no other.
+//! *Architecture Invariant:* a node is never re-entered after a pause. An interrupt is a value that
+//! a node returns ([`node::Next::Ask`]), and the answer leads to the node named in it.
+//! *Architecture Invariant:* the only way to change the outside world is an
+//! [`action::ActionRecord`] that a person approved; a [`node::Node`] has no other means.
 //!
-//! The design we did not take: nodes that suspend in the middle and are re-run up to that point on resume, as graph
-//! engines commonly do. Everything such a node did before it paused happens twice.
+//! Nodes that suspend in the middle and run again from the top on resume, as in many graph engines,
+//! were rejected as a design: everything that such a node did before it paused would happen twice.
 
 pub mod action;
 pub mod admission;

@@ -1,26 +1,28 @@
-//! The times at which to look whether a change without an answer happened: often at first, then less and less.
+//! The times at which to check whether a change without an answer happened: frequent at first, then
+//! less and less.
 //!
-//! The times follow from the time at which the request left. Nothing has to be stored, and a process that takes over
-//! continues with the same ones.
+//! All times are derived from the time at which the request was sent. Nothing has to be stored, and
+//! a process that takes over continues with the same times.
 
 use std::time::Duration;
 
 use countersign_core::clock::Timestamp;
 
-/// The distance from the first look to the second; each further distance is twice the one before.
-const DISTANCE: Duration = Duration::from_secs(2);
+/// The interval between the first look and the second; each later interval is twice the one before.
+const INTERVAL: Duration = Duration::from_secs(2);
 
-/// Returns the next look after `now`, for a request that left at `left`: the first when it must have arrived, the last
-/// when it is `within` old. `None` if that was the last.
+/// Returns the time of the next look after `now`, for a request that was sent at `left`. The first
+/// look is when the request must have arrived, `arrived` after `left`; the last one is `within`
+/// after `left`, but never before the first. `None` if the last look is over.
 pub(super) fn next(left: Timestamp, now: Timestamp, arrived: Duration, within: Duration) -> Option<Timestamp> {
     let last = left + within.max(arrived);
-    let (mut look, mut distance) = (left + arrived, DISTANCE);
+    let (mut look, mut interval) = (left + arrived, INTERVAL);
     while look <= now {
         if look >= last {
             return None;
         }
-        look = last.min(look + distance);
-        distance *= 2;
+        look = last.min(look + interval);
+        interval *= 2;
     }
     Some(look)
 }
@@ -29,7 +31,7 @@ pub(super) fn next(left: Timestamp, now: Timestamp, arrived: Duration, within: D
 mod tests {
     use super::*;
 
-    /// Returns the looks at a request that left at 0, in seconds.
+    /// Returns the times of all looks, in seconds, for a request sent at 0.
     fn looks(arrived: u64, within: u64) -> Vec<i64> {
         let (mut now, mut all) = (Timestamp(0), Vec::new());
         while let Some(look) = next(Timestamp(0), now, Duration::from_secs(arrived), Duration::from_secs(within)) {
@@ -46,13 +48,13 @@ mod tests {
     }
 
     #[test]
-    fn there_is_always_one_when_it_must_have_arrived() {
+    fn there_is_always_a_look_when_the_request_must_have_arrived() {
         assert_eq!(looks(24, 10), [24]);
         assert_eq!(looks(24, 0), [24]);
     }
 
     #[test]
-    fn who_takes_over_late_looks_once_and_knows_that_it_was_the_last() {
+    fn no_look_remains_for_a_process_that_takes_over_late() {
         let arrived = Duration::from_secs(4);
         assert_eq!(next(Timestamp(0), Timestamp(3_600_000), arrived, Duration::from_secs(60)), None);
     }

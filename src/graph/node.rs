@@ -1,7 +1,8 @@
-//! The nodes of a graph, and their decisions.
+//! The nodes of a graph, and the steps they return.
 //!
-//! A node gets the state and returns a [`Step`]: the new state, the next node, the replies. It may read the outside
-//! world; it has no way to change it. Time and randomness come with the [`Context`].
+//! A node receives the state and returns a [`Step`]: the new state, the next node and the replies.
+//! It may read the outside world but has no means to change it. The time is passed in with the
+//! [`Context`].
 
 use std::time::Duration;
 
@@ -19,49 +20,53 @@ use super::{
     store::{ActionFollowUp, External, Usage},
 };
 
-/// The memory of a thread in a graph: one struct with named fields.
+/// The memory of a thread in a graph, as one struct with named fields.
 pub trait State: Clone + Default + PartialEq + Serialize + DeserializeOwned + Send + Sync + 'static {
-    /// Begins a turn with a message: everything that belongs to a single turn begins anew, the rest stays.
+    /// Begins a turn with a message: data that belongs to a single turn is reset, the rest is kept.
     fn begin_turn(&mut self, said: &Said);
 
-    /// Notes that a person said something in the thread; `to_another`: to another person, by name.
+    /// Records that a person said something in the thread. `to_another` is true if it was addressed
+    /// to another person by name.
     fn present(&mut self, _by: &UserId, _to_another: bool) {}
 
-    /// Takes up an event from outside of Slack that no action waits for. `true`: a run begins with it, and it is in the
-    /// state for the nodes to read; everything that belongs to a single turn begins anew. `false`: it is of no concern.
+    /// Handles an external event that no action waits for. Returns true if a run begins with it:
+    /// the event is then in the state for the nodes to read, and data that belongs to a single turn
+    /// is reset. Returns false if the event is irrelevant.
     fn begin_with(&mut self, _arrived: &External, _now: Timestamp) -> bool {
         false
     }
 
-    /// Drops the rest of a run that a person stopped. Returns the part of it that was done and the part that was not, in
-    /// words, if there were several.
+    /// Drops the rest of a run that a person stopped. If the run had several parts, returns a
+    /// description of those that were done and those that were not.
     fn stopped(&mut self) -> Option<String> {
         None
     }
 
-    /// Returns the part of the state that belongs to the turn alone, to be kept while a question is open.
+    /// Returns the part of the state that belongs to the current turn only, to be stored while a
+    /// question is open.
     fn suspend(&self) -> Value;
 
-    /// Restores the value that [`Self::suspend`] returned, exactly.
+    /// Restores exactly the value that [`Self::suspend`] returned.
     ///
     /// # Errors
     ///
-    /// If an older version wrote something that cannot be read.
+    /// If the value was written by an older version and cannot be read.
     fn resume(&mut self, turn: Value) -> Result<(), serde_json::Error>;
 
-    /// Notes that a newer request replaced this one: the turn that asked for it never continues.
+    /// Records that a newer request replaced this one, so the turn that asked for it never
+    /// continues.
     fn superseded(&mut self, older: &ActionRecord, now: Timestamp);
 }
 
 /// The reaction of a graph to events for which no node runs.
 pub trait Listener<S: State>: Send + Sync {
-    /// Returns true if words that do not address the bot by name are meant for it, such as an answer to its question.
-    /// `open` are the actions of the thread that wait for a person.
+    /// Returns true if a text that does not mention the bot is meant for it, such as an answer to
+    /// its question. `open` are the actions of the thread that wait for a person.
     fn is_meant(&self, _state: &S, _by: &UserId, _text: &str, _open: &[ActionRecord]) -> bool {
         true
     }
 
-    /// Takes up a follow-up of an action by the person `by`. Returns the reply.
+    /// Handles a follow-up to an action by the person `by`. Returns the reply.
     fn heard(
         &self,
         state: &mut S,
@@ -79,13 +84,13 @@ pub struct Said {
     pub by: UserId,
     /// The text.
     pub text: String,
-    /// The time at which it is taken up.
+    /// The time at which the engine began to handle it.
     pub at: Timestamp,
-    /// The request, if no words have to be understood.
+    /// The request, if it comes from a button or a form and the text need not be interpreted.
     pub request: Option<ActionRequest>,
 }
 
-/// The input of a node apart from the state.
+/// The input of a node other than the state.
 #[derive(Debug)]
 pub struct Context {
     /// The thread.
@@ -94,15 +99,16 @@ pub struct Context {
     pub run: RunId,
     /// The time at which the step began.
     pub now: Timestamp,
-    /// The number of times that this node failed before in this run.
+    /// The number of times that this node has already failed in this run.
     pub attempt: u32,
-    /// The action whose end led here: done, failed, unknown, rejected, expired …
+    /// The action whose end led to this node, whether it was done, failed, unknown, rejected,
+    /// expired or something else.
     pub ended: Option<ActionRecord>,
     /// The actions of this thread that wait for a person.
     pub open: Vec<ActionRecord>,
 }
 
-/// The decision of a node.
+/// The result of running a node.
 #[derive(Debug)]
 pub struct Step<S> {
     /// The new state.
@@ -111,8 +117,8 @@ pub struct Step<S> {
     pub next: Next,
     /// The replies in the thread. The last reply of a turn replaces its status line.
     pub says: Vec<Reply>,
-    /// The messages sent by other ways than Slack: the name of the way, and the body in its format. These are words
-    /// only; a change is an action.
+    /// The messages sent through channels other than Slack: the name of the channel, and the body
+    /// in its format. They only carry text; a change is an action.
     pub posts: Vec<(String, Value)>,
     /// The usage of model tokens.
     pub usage: Option<Usage>,
@@ -124,7 +130,7 @@ impl<S> Step<S> {
         Self { state, next: Next::Go(node), says: Vec::new(), posts: Vec::new(), usage: None }
     }
 
-    /// Continues at another node after a wait, in which the thread is free for others.
+    /// Continues at another node after a wait, during which the thread is not leased.
     pub fn later(state: S, node: &'static str, wait: Duration) -> Self {
         Self { next: Next::Later(node, wait), ..Self::end(state) }
     }
@@ -134,7 +140,7 @@ impl<S> Step<S> {
         Self { state, next: Next::End, says: Vec::new(), posts: Vec::new(), usage: None }
     }
 
-    /// Asks a person; `then` receives the end of the action.
+    /// Asks a person. The node [`Ask::then`] receives the end of the action.
     pub fn ask(state: S, ask: Ask) -> Self {
         Self { state, next: Next::Ask(Box::new(ask)), says: Vec::new(), posts: Vec::new(), usage: None }
     }
@@ -145,7 +151,7 @@ impl<S> Step<S> {
         self
     }
 
-    /// Adds a message by another way than Slack.
+    /// Adds a message through a channel other than Slack.
     pub fn post(mut self, channel: impl Into<String>, body: Value) -> Self {
         self.posts.push((channel.into(), body));
         self
@@ -161,17 +167,17 @@ impl<S> Step<S> {
 /// The continuation of a run.
 #[derive(Debug)]
 pub enum Next {
-    /// At this node.
+    /// At this node, at once.
     Go(&'static str),
     /// At this node, after a wait.
     Later(&'static str, Duration),
     /// After a person has answered.
     Ask(Box<Ask>),
-    /// Nowhere: the run is over.
+    /// The run is over.
     End,
 }
 
-/// A question to a person: whether a change may be made.
+/// A question to a person that asks for approval of a change.
 #[derive(Debug)]
 pub struct Ask {
     /// The [`super::action::ActionKind::name`].
@@ -180,19 +186,20 @@ pub struct Ask {
     pub proposal: Proposal,
     /// The person who asked for it.
     pub requested_by: UserId,
-    /// The open action of this thread that it replaces, even if that is about something else.
+    /// The open action of this thread that it replaces, even if that one concerns something else.
     pub replaces: Option<ActionId>,
-    /// The node that receives the end of the action, whatever it is.
+    /// The node that receives the end of the action, however it ends.
     pub then: &'static str,
 }
 
 /// The cause of an error, for the operator's log.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
-/// The reason why a node has no step.
+/// The reason why a node failed.
 #[derive(Debug)]
 pub enum NodeError {
-    /// Trying again may help: the engine waits and retries a few times; then it says `reply`.
+    /// Another attempt may succeed. The engine waits and retries a few times, and then says
+    /// `reply`.
     Transient {
         /// The reply if no attempt succeeds.
         reply: Reply,
@@ -208,24 +215,25 @@ pub enum NodeError {
     },
 }
 
-/// One unit of work.
+/// A node of a graph: one unit of work.
 #[async_trait]
 pub trait Node<S: State>: Send + Sync {
     /// Returns the name, unique in its graph.
     fn name(&self) -> &'static str;
 
-    /// Returns the status line while it runs; `None` for nodes that take no time.
+    /// Returns the status line while the node runs; `None` for nodes that finish immediately.
     fn status(&self) -> Option<&'static str> {
         None
     }
 
-    /// Returns the nodes it may go to. The builder checks that they exist and that every node can be reached.
+    /// Returns the nodes at which a run may continue after this one. The builder checks that they
+    /// exist and that every node can be reached.
     fn targets(&self) -> &'static [&'static str];
 
     /// Runs the node.
     ///
     /// # Errors
     ///
-    /// [`NodeError`] says whether to try again.
+    /// [`NodeError`], which states whether another attempt may help.
     async fn run(&self, state: S, context: &Context) -> Result<Step<S>, NodeError>;
 }

@@ -1,11 +1,13 @@
-//! The carrying out of an approved action, once.
+//! Carries out an approved action, once.
 //!
-//! The order is everything: check that it is what was shown and that the target is as it was shown; write `Intent`;
-//! send; write the outcome. After a crash behind `Intent`, the next worker finds the record there and settles it by the
-//! action's [`Recovery`], never by sending blindly.
+//! The order is essential: check that the action is the one that was shown and that its target is
+//! unchanged; write `Intent`; send; write the outcome. After a crash between `Intent` and the
+//! outcome, the next worker finds the record in `Intent` and settles it by the action's
+//! [`Recovery`], never by sending blindly.
 //!
-//! A process that stands still and wakes is the harder case: its successor may have looked and sent. So each request
-//! carries a [`Permit`] that began before the intent was written and ends before any successor may look
+//! The harder case is a process that was suspended and then resumes, since another worker may have
+//! looked the change up and sent it in the meantime. Each request therefore carries a [`Permit`]
+//! that begins before the intent is written and ends before any other worker may look
 //! ([`send_window`]).
 
 use std::time::Duration;
@@ -33,16 +35,17 @@ use super::{
     unwind::{Panicked, caught},
 };
 
-/// The name of a step in the trace: an action is carried out.
+/// The name of the trace step for carrying out an action.
 const EXECUTE: &str = "execute";
 
-/// The number of times that a request is sent in all, each time with evidence that the one before did not happen.
+/// The maximum number of times that a request is sent, each time with evidence that the previous
+/// one had no effect.
 const MAX_SENDS: u32 = 3;
 
-/// The time after its intent in which requests may leave, for an action that is never looked up.
+/// The time after the intent in which requests may be sent, for an action that is never looked up.
 const SEND_WINDOW: Duration = Duration::from_secs(30);
 
-/// The number of differences that are named when the target has changed.
+/// The maximum number of differences that are listed when the target has changed.
 const MAX_DIFFERENCES: usize = 6;
 
 impl<S: State> Engine<S> {
@@ -61,7 +64,8 @@ impl<S: State> Engine<S> {
             let summary = Text::from("This kind of change is no longer offered, so nothing was done.");
             return self.close(session, &record, Attempt { node, began }, failed(ErrorKind::Execution, summary)).await;
         };
-        // Also what was sent before: what it says now is not what somebody approved, so it is not looked up by that either.
+        // This also applies to an action in `Intent`: its record is no longer what a person approved, so it must not be
+        // used to look the action up.
         if let (Some(objection), Status::Approved | Status::Intent) = (record.proof.objection(), record.status) {
             match &record.proof {
                 Proof::KeyMissing(key) => {
@@ -96,18 +100,19 @@ impl<S: State> Engine<S> {
         }
     }
 
-    /// Returns an outcome if an approved action must not be carried out after all.
+    /// Returns an outcome if an approved action must not be carried out.
     async fn refusal(&self, kind: &dyn ActionKind, record: &ActionRecord) -> Option<Outcome> {
         if record.action_version != kind.version() {
             let summary = Text::from("I was updated since this card was made, so nothing was done. Please ask again.");
             return Some(failed(ErrorKind::Execution, summary));
         }
         let read = tokio::time::timeout(self.settings.step_timeout, caught(kind.preconditions(record))).await;
-        match read.map(|read| read.unwrap_or_else(|Panicked| Err(broken_off()))) {
+        match read.map(|read| read.unwrap_or_else(|Panicked| Err(panicked_before_sending()))) {
             Ok(Ok(found)) if found == record.preconditions => None,
-            Ok(Ok(found)) => {
-                Some(failed(ErrorKind::Execution, both_states(&kind.differences(&record.preconditions, &found))))
-            }
+            Ok(Ok(found)) => Some(failed(
+                ErrorKind::Execution,
+                describe_differences(&kind.differences(&record.preconditions, &found)),
+            )),
             Ok(Err(outcome)) => Some(outcome),
             Err(_) => Some(failed(
                 ErrorKind::Network,
@@ -116,7 +121,7 @@ impl<S: State> Engine<S> {
         }
     }
 
-    /// Writes the intent, sends, and records the answer.
+    /// Writes the intent, sends the request, and records the answer.
     async fn send(
         &self,
         session: &mut Session<S>,
@@ -124,7 +129,7 @@ impl<S: State> Engine<S> {
         record: ActionRecord,
         attempt: Attempt<'_>,
     ) -> Result<LeaseState, Error> {
-        // Its time begins before the intent is written, as that of whoever looks begins with the intent.
+        // The permit begins before the intent is written, because other workers count from the time of the intent.
         let permit = Permit::new(self.clock.clone(), send_window(kind.recovery()));
         let now = self.clock.now();
         let mut intent = record.moved(Status::Intent).map_err(illegal)?;
@@ -147,7 +152,7 @@ impl<S: State> Engine<S> {
         }
         let began = self.clock.now();
         if permit.check().is_err() && kind.recovery() != Recovery::Ask {
-            // This process stood still, and somebody else may have looked already and sent. Not sent blindly, then.
+            // This process was suspended, and another worker may already have looked the change up and sent it again.
             return Box::pin(self.settle(session, kind, intent, Attempt { began, ..attempt })).await;
         }
         let http_log = HttpLog::default();
@@ -167,7 +172,8 @@ impl<S: State> Engine<S> {
         }
     }
 
-    /// Settles an action that was sent, or was about to be, without a known answer; never guesses.
+    /// Settles an action that was sent, or was about to be sent, without a known answer. It never
+    /// guesses.
     async fn settle(
         &self,
         session: &mut Session<S>,
@@ -178,7 +184,7 @@ impl<S: State> Engine<S> {
         match kind.recovery() {
             Recovery::Idempotent => self.send_again(session, kind, record, attempt).await,
             Recovery::Ask => {
-                let evidence = sent(&record).plain(" This cannot be looked up.");
+                let evidence = describe_sends(&record).plain(" This cannot be looked up.");
                 self.close(session, &record, attempt, unknown(evidence)).await
             }
             Recovery::Probe { in_flight, repeatable } => {
@@ -196,10 +202,11 @@ impl<S: State> Engine<S> {
                 let probed = http_log.during(probe).await;
                 note_requests(session, &record, &http_log, self.clock.now());
                 let probed = probed.unwrap_or(Probed::CannotTell { evidence: "The platform does not answer.".into() });
-                // Quiet so far is no evidence: a request can be held up on its way for longer than its sender waits.
-                let quiet = !matches!(probed, Probed::Happened(_) | Probed::Otherwise { .. });
+                // No effect so far is no evidence: a request can be delayed in transit for longer than its sender
+                // waits.
+                let inconclusive = !matches!(probed, Probed::Happened(_) | Probed::Otherwise { .. });
                 let next = looks::next(left, now, in_flight, self.settings.settle_within);
-                if let (true, Some(next)) = (quiet, next) {
+                if let (true, Some(next)) = (inconclusive, next) {
                     return self.wait(session, &record, attempt, next).await;
                 }
                 let evidence = match probed {
@@ -207,16 +214,16 @@ impl<S: State> Engine<S> {
                     Probed::DidNotHappen if repeatable && record.sends < MAX_SENDS => {
                         return self.send_again(session, kind, record, attempt).await;
                     }
-                    // What is there is not sent again; the rest can be gone on with.
+                    // The part that happened is not sent again; the rest can be continued.
                     Probed::Unfinished { .. } if record.sends < MAX_SENDS => {
                         return self.send_again(session, kind, record, attempt).await;
                     }
-                    Probed::DidNotHappen => sent(&record).plain(" When I read it back, nothing had changed."),
+                    Probed::DidNotHappen => describe_sends(&record).plain(" When I read it back, nothing had changed."),
                     Probed::Unfinished { evidence }
                     | Probed::Otherwise { evidence }
                     | Probed::CannotTell { evidence } => match record.answers.is_empty() {
                         true => evidence,
-                        false => sent(&record).plain(" ").join(evidence),
+                        false => describe_sends(&record).plain(" ").join(evidence),
                     },
                 };
                 self.close(session, &record, attempt, unknown(evidence)).await
@@ -224,7 +231,7 @@ impl<S: State> Engine<S> {
         }
     }
 
-    /// Sends once more: it did not happen, or a repeat changes nothing.
+    /// Sends the request again, because the change did not happen or a repeat has no effect.
     async fn send_again(
         &self,
         session: &mut Session<S>,
@@ -233,12 +240,12 @@ impl<S: State> Engine<S> {
         attempt: Attempt<'_>,
     ) -> Result<LeaseState, Error> {
         if record.sends >= MAX_SENDS {
-            return self.close(session, &record, attempt, unknown(sent(&record))).await;
+            return self.close(session, &record, attempt, unknown(describe_sends(&record))).await;
         }
         Box::pin(self.send(session, kind, record, attempt)).await
     }
 
-    /// Releases the thread until it is time for the next look.
+    /// Releases the thread until the next look.
     async fn wait(
         &self,
         session: &mut Session<S>,
@@ -251,15 +258,15 @@ impl<S: State> Engine<S> {
         let status = Outbound::Status { text: "No answer yet. I am checking whether it happened…".to_owned() };
         changes.outbox.push(outgoing(session.checkpoint.reply_slots.slot(), now, status));
         session.status_due = Some(now + self.settings.status_every);
-        tracing::info!(action.id = %record.id, "Waiting before looking whether it happened");
+        tracing::info!(action.id = %record.id, "Waiting before checking whether an action happened");
         let info = info(EXECUTE, "probe", attempt.began, now);
-        // What was answered so far is told in the end, whichever process gets there.
+        // The answers so far are saved, so that whichever process ends the action can report them.
         let waits = record.moved(Status::Intent).map_err(illegal)?;
         changes.actions.push(ActionChange { expected: Some(record.revision), record: waits });
         self.save_step(session, info, changes, Some(until)).await
     }
 
-    /// Records the outcome and continues at the node that waits for it.
+    /// Records the outcome and continues at the node that receives it.
     pub(super) async fn close(
         &self,
         session: &mut Session<S>,
@@ -287,11 +294,12 @@ impl<S: State> Engine<S> {
     }
 }
 
-/// Returns the time after its intent in which requests of an action may leave.
+/// Returns the time after the intent in which requests of an action may be sent.
 ///
-/// A process that finds the intent looks after the time in flight. Half of that is for leaving; a request that left at
-/// the last moment has the other half to arrive and to be seen. Without such a look, requests leave while a lease
-/// usually lasts.
+/// A process that finds the intent looks the change up after the time in flight. Half of that time
+/// is for sending; a request sent at the last moment has the other half to arrive and to take
+/// effect. For an action that is not looked up, requests may be sent for about the usual duration
+/// of a lease.
 fn send_window(recovery: Recovery) -> Duration {
     match recovery {
         Recovery::Probe { in_flight, .. } => in_flight / 2,
@@ -299,14 +307,14 @@ fn send_window(recovery: Recovery) -> Duration {
     }
 }
 
-/// One attempt at an action: the node that receives its end, and the time it began.
+/// One attempt at an action: the node that receives its end, and the time at which it began.
 #[derive(Clone, Copy)]
 pub(super) struct Attempt<'a> {
     pub(super) node: &'a str,
     pub(super) began: Timestamp,
 }
 
-/// Notes for the record the requests sent for an action, and their answers.
+/// Adds the requests sent for an action, and their answers, to the audit trail.
 pub(super) fn note_requests<S: State>(
     session: &mut Session<S>,
     record: &ActionRecord,
@@ -324,8 +332,9 @@ fn info<'a>(node: &'a str, next: &'a str, began: Timestamp, now: Timestamp) -> S
     StepInfo { node, next, began, took, usage: None, error: None, pause: false }
 }
 
-/// Describes the sends and their results: no answer, or one that does not say whether it happened.
-fn sent(record: &ActionRecord) -> Text {
+/// Describes how often the request was sent and with what result: no answer, or an answer that does
+/// not show whether the change happened.
+fn describe_sends(record: &ActionRecord) -> Text {
     let clause = |answer: &String| match answer.as_str() {
         "no answer in time" => "no answer came in time".to_owned(),
         answer => answer.to_owned(),
@@ -342,8 +351,8 @@ fn sent(record: &ActionRecord) -> Text {
     })
 }
 
-/// Describes the state on the card and the present one.
-fn both_states(differences: &[Fact]) -> Text {
+/// Describes the differences between the state on the card and the current one.
+fn describe_differences(differences: &[Fact]) -> Text {
     let text = Text::from("It was changed since this card was shown, so nothing was done.");
     let shown = differences.iter().take(MAX_DIFFERENCES);
     let text = shown.enumerate().fold(text, |text, (n, fact)| {
@@ -364,7 +373,7 @@ pub(super) fn failed(error: ErrorKind, summary: Text) -> Outcome {
 }
 
 /// Returns the outcome of an action that panicked before anything was sent.
-fn broken_off() -> Outcome {
+fn panicked_before_sending() -> Outcome {
     failed(ErrorKind::Execution, Text::from("Something went wrong on my side, so nothing was done. Please ask again."))
 }
 

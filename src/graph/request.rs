@@ -1,4 +1,4 @@
-//! A request for a decision: the writes that put its card out, and that replace it.
+//! Requests for a decision: the changes that publish a card, and those that replace it.
 
 use std::time::Duration;
 
@@ -18,19 +18,20 @@ use super::{
     store::{ActionChange, AuditKind, Changes, Outbound, Outgoing, TimerChange},
 };
 
-/// The times of a card: until its end, and of the reminder.
+/// The times of a card: how long it is open, and when people are reminded.
 #[derive(Clone, Copy, Debug)]
 pub struct Times {
-    /// The time for which it is open.
+    /// The time for which the card is open.
     pub open_for: Duration,
-    /// The time before the end at which people are reminded; zero: never. At most half of the time it is open.
+    /// The time before its end at which people are reminded; zero for no reminder. At most half of
+    /// `open_for` is used.
     pub remind_before: Duration,
 }
 
-/// The contents of a new record, apart from fresh keys.
+/// The contents of a new record, except for its newly created keys.
 #[expect(missing_debug_implementations, reason = "a kind of action has none")]
 pub struct Request<'a> {
-    /// The thread it was asked for in.
+    /// The thread in which the change was requested.
     pub thread: &'a ThreadId,
     /// The run.
     pub run: RunId,
@@ -44,16 +45,16 @@ pub struct Request<'a> {
     pub at: Timestamp,
     /// The people who may decide.
     pub policy: Policy,
-    /// The message its card will be on.
+    /// The message that will show its card.
     pub slot: Slot,
     /// The times of its card.
     pub times: Times,
-    /// The keys that its digest is made with.
+    /// The keys for its digest.
     pub keys: &'a Keyring,
 }
 
 impl Request<'_> {
-    /// Creates the record, waiting for a decision under a fresh key.
+    /// Creates the record, which waits for a decision under a new key.
     pub fn into_record(self) -> ActionRecord {
         let Self { thread, run, kind, proposal, requested_by, at, policy, slot, times, keys } = self;
         let Proposal { parameters, preconditions, mut card, undo, scope } = proposal;
@@ -112,7 +113,7 @@ impl Request<'_> {
 }
 
 impl ActionRecord {
-    /// Puts the card out: the record, its timers, the audit entries, the message.
+    /// Adds the card to `changes`: the record, its timers, the audit entries and the message.
     pub fn publish(self, changes: &mut Changes, times: &Times) {
         let (asked_by, at) = match self.edits.last() {
             Some(Edit { by, at, .. }) => (by.clone(), *at),
@@ -151,11 +152,11 @@ impl ActionRecord {
         changes.actions.push(ActionChange { expected: None, record: self });
     }
 
-    /// Withdraws the card, since another one replaces it. Returns the record as it is then.
+    /// Withdraws the card because another one replaces it. Returns the updated record.
     ///
     /// # Errors
     ///
-    /// [`IllegalMove`] if it is no longer open.
+    /// [`IllegalMove`] if the card is no longer open.
     pub fn supersede_with(
         &self,
         changes: &mut Changes,
@@ -180,7 +181,8 @@ impl ActionRecord {
         Ok(older)
     }
 
-    /// Returns the messages to those who were notified directly, each saying how the request stands now.
+    /// Returns the messages to the people who were notified directly, with the current state of the
+    /// request.
     pub fn notices(&self, at: Timestamp) -> Vec<Outgoing> {
         let text = if self.status.is_open() {
             Text::new()
@@ -202,8 +204,8 @@ impl ActionRecord {
         self.notified.iter().map(notice).collect()
     }
 
-    /// Returns an order to redraw the card from its record at the time of sending, for a caller that may know an older
-    /// state than others do.
+    /// Returns a message that redraws the card from the record as it is at the time of sending, for
+    /// a caller whose copy of the record may be outdated.
     pub fn redraw_order(&self, at: Timestamp) -> Outgoing {
         Outgoing {
             slot: Some(self.slot.clone()),
@@ -214,7 +216,7 @@ impl ActionRecord {
         }
     }
 
-    /// Returns the present card, to replace its message.
+    /// Returns the card in its current state, to replace the posted message.
     pub fn card_message(&self, at: Timestamp) -> Outgoing {
         Outgoing {
             slot: Some(self.slot.clone()),
@@ -226,7 +228,7 @@ impl ActionRecord {
     }
 }
 
-/// Creates a reply in the thread of a request, in a message of its own.
+/// Creates a reply in the thread of a request, as a separate message.
 pub fn reply_in_thread(slot: impl Into<String>, at: Timestamp, reply: Reply) -> Outgoing {
     Outgoing {
         slot: Some(Slot::new(slot)),

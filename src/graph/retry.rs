@@ -1,22 +1,22 @@
-//! The number of attempts at something, and the growing waits between them.
+//! The maximum number of attempts at something, and the increasing waits between them.
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// The attempts at something, the first one included, and the waits between them.
+/// The maximum number of attempts, including the first, and the waits between them.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RetryPolicy {
-    /// The largest number of attempts.
+    /// The maximum number of attempts.
     pub attempts: u32,
     /// The wait before the second attempt.
     pub delay: Duration,
-    /// The factor by which each later wait is longer than the one before it.
+    /// The factor by which each later wait is multiplied.
     pub factor: f64,
 }
 
 impl RetryPolicy {
-    /// The policy of a capability: three attempts, after 0.5 s and 0.75 s.
+    /// The default policy for capabilities: three attempts, with waits of 0.5 s and 0.75 s.
     pub const OF_CAPABILITY: Self = Self { attempts: 3, delay: Duration::from_millis(500), factor: 1.5 };
 
     /// Returns true if another attempt is allowed after this number of failures.
@@ -24,7 +24,8 @@ impl RetryPolicy {
         failures < self.attempts
     }
 
-    /// Returns the wait before the next attempt after this number of failures; none before the first attempt.
+    /// Returns the wait before the next attempt after this number of failures; zero before the
+    /// first attempt.
     pub fn wait(&self, failures: u32) -> Duration {
         match failures.checked_sub(1) {
             None => Duration::ZERO,

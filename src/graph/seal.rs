@@ -1,19 +1,23 @@
-//! Hiding of parts of an entry of the record, without breaking its chain.
+//! Hides parts of an audit entry without breaking the hash chain.
 //!
-//! An entry's hash does not cover its values, but *commitments* to them: every value that has no parts (a word, a
-//! number, an empty list) is a *leaf*, and its commitment is SHA-256 over a salt and the value. Each entry has a random
-//! salt of 16 bytes; a leaf's own salt is SHA-256 over the entry's salt and the leaf's place. So
+//! An entry's hash does not cover its values directly, but *commitments* to them. A value without
+//! parts (a string, a number, an empty list) is a *leaf*, and its commitment is SHA-256 over a salt
+//! and the value. Each entry has a random salt of 16 bytes; a leaf's own salt is SHA-256 over the
+//! entry's salt and the leaf's place. Consequently,
 //!
-//! - the holder of the whole entry has its salt, and can compute every commitment and with them the hash;
-//! - a reader who may not see a leaf gets its commitment in the leaf's place, and the own salts of all other leaves
-//!   instead of the entry's salt. The hash still comes out, the other leaves are still proven, and the hidden one
-//!   cannot be guessed by trying likely values, since its salt is not there;
-//! - a holder of a copy of a hidden value with its salt can prove later that it was this one.
+//! - the holder of a complete entry has its salt, and can compute every commitment and, from them,
+//!   the hash;
+//! - a reader who may not see a leaf gets its commitment in the leaf's place, and the individual
+//!   salts of all other leaves instead of the entry's salt. The hash can still be computed, the
+//!   other leaves are still proven, and the hidden one cannot be guessed by trying likely values,
+//!   since its salt is missing;
+//! - the holder of a copy of a hidden value and its salt can later prove that this was the value.
 //!
-//! The place of a leaf (its JSON Pointer) and the number of leaves are not hidden. Time and kind of an event never are.
+//! The place of a leaf (its JSON Pointer) and the number of leaves are not hidden. The time and the
+//! kind of an event are never hidden.
 //!
-//! The designs we did not take: hashing the redacted text (then nobody could redact afterwards), and a hash of the bare
-//! value (a status or a name is soon guessed).
+//! Two other designs were rejected: hashing the redacted text, since then nothing could be redacted
+//! later, and hashing the bare value, since a status or a name is easily guessed.
 
 use std::collections::BTreeMap;
 
@@ -22,18 +26,18 @@ use serde_json::{Value, json};
 
 use super::digest::Digest;
 
-/// A salt, which makes a commitment impossible to guess.
+/// A salt, which prevents guessing the value of a commitment.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Salt(String);
 
 impl Salt {
-    /// Creates 16 random bytes.
+    /// Creates a salt of 16 random bytes.
     pub fn fresh() -> Self {
         Self(hex::encode(rand::random::<[u8; 16]>()))
     }
 
-    /// Returns true if there is none, as in entries of earlier versions and in sealed ones.
+    /// Returns true if there is no salt, as in entries of earlier versions and in sealed ones.
     pub fn is_none(&self) -> bool {
         self.0.is_empty()
     }
@@ -52,13 +56,14 @@ impl Salt {
 /// The hidden parts of an entry, and the proof of the rest.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sealed {
-    /// Place of a hidden leaf → its commitment. The text in its place is only for show.
+    /// The commitments to the hidden leaves, by place. The text shown in such a place is only a
+    /// placeholder.
     pub hidden: BTreeMap<String, String>,
-    /// Place of every other leaf → its own salt.
+    /// The individual salts of all other leaves, by place.
     pub salts: BTreeMap<String, Salt>,
 }
 
-/// Returns the values without parts, each with its place.
+/// Returns the leaves of a value, each with its place.
 pub fn leaves(value: &Value) -> Vec<(String, &Value)> {
     let mut found = Vec::new();
     collect(value, &mut String::new(), &mut found);
@@ -82,8 +87,9 @@ fn collect<'a>(value: &'a Value, place: &mut String, found: &mut Vec<(String, &'
     }
 }
 
-/// Returns the commitments to all leaves, by place: under the entry's salt, or as far as `sealed` allows. `None`: a
-/// leaf has neither a commitment nor a salt, or both.
+/// Returns the commitments to all leaves, by place. They are computed with the entry's salt or, if
+/// `sealed` is given, taken or computed from it. `None` if a leaf has neither a commitment nor a
+/// salt, or both.
 pub fn commitments(value: &Value, salt: &Salt, sealed: Option<&Sealed>) -> Option<Value> {
     let leaves = leaves(value);
     if sealed.is_some_and(|sealed| sealed.hidden.len() + sealed.salts.len() != leaves.len()) {
@@ -103,26 +109,28 @@ pub fn commitments(value: &Value, salt: &Salt, sealed: Option<&Sealed>) -> Optio
     Some(Value::Object(all.collect::<Option<_>>()?))
 }
 
-/// Hides the leaves for which `instead` returns a replacement. `None`: nothing is to be hidden.
+/// Hides the leaves for which `instead` returns a replacement; it is called with the place, the
+/// leaf and its commitment. `earlier` holds the leaves that are already hidden. Returns `None` if
+/// nothing is hidden.
 pub fn hide(
     value: &mut Value,
     salt: &Salt,
     earlier: Option<Sealed>,
     instead: impl Fn(&str, &Value, &str) -> Option<Value>,
 ) -> Option<Sealed> {
-    let mut shown = Vec::new();
+    let mut replaced = Vec::new();
     let mut sealed = Sealed::default();
     for (place, leaf) in leaves(value) {
         if let Some(commitment) = earlier.as_ref().and_then(|earlier| earlier.hidden.get(&place)) {
             sealed.hidden.insert(place, commitment.clone());
             continue;
         }
-        let known = earlier.as_ref().and_then(|earlier| earlier.salts.get(&place).cloned());
-        let own = known.unwrap_or_else(|| salt.of_leaf(&place));
+        let earlier_salt = earlier.as_ref().and_then(|earlier| earlier.salts.get(&place).cloned());
+        let own = earlier_salt.unwrap_or_else(|| salt.of_leaf(&place));
         let commitment = own.commit(leaf);
         match instead(&place, leaf, &commitment) {
-            Some(words) => {
-                shown.push((place.clone(), words));
+            Some(replacement) => {
+                replaced.push((place.clone(), replacement));
                 sealed.hidden.insert(place, commitment);
             }
             None => {
@@ -130,12 +138,12 @@ pub fn hide(
             }
         }
     }
-    if shown.is_empty() {
+    if replaced.is_empty() {
         return earlier;
     }
-    for (place, words) in shown {
+    for (place, replacement) in replaced {
         if let Some(leaf) = value.pointer_mut(&place) {
-            *leaf = words;
+            *leaf = replacement;
         }
     }
     Some(sealed)
@@ -170,7 +178,7 @@ mod tests {
 
         let more = hide(&mut hidden, &Salt::default(), sealed, |place, _, _| (place == "/kind").then(|| json!("…")));
         assert_eq!(more.as_ref().unwrap().hidden.len(), 2);
-        assert_eq!(commitments(&hidden, &Salt::default(), more.as_ref()), Some(whole), "also what was hidden before");
+        assert_eq!(commitments(&hidden, &Salt::default(), more.as_ref()), Some(whole), "also with two hidden values");
     }
 
     #[test]

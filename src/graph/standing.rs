@@ -1,11 +1,14 @@
-//! Changes that need not wait, since a person approved a bounded number of their kind beforehand.
+//! Standing approvals: changes that run without a question, because a person approved a limited
+//! number of their kind beforehand.
 //!
-//! The engine asks [`StandingApprovals`] when a change is proposed. If one covers it, its allowance is spent first and
-//! the record is stored approved, with the decision of those who granted it; the rest is as after a click. After a
-//! crash in between, the step runs again and finds the allowance spent for it.
+//! The engine asks [`StandingApprovals`] when a change is proposed. If a standing approval covers
+//! it, the allowance is spent first, and then the record is stored as approved, with the decisions
+//! of the people who granted it. The rest is the same as after a click. After a crash between the
+//! two writes, the step runs again and finds the allowance already spent for it.
 //!
-//! A grant approves changes that nobody knows yet. So it counts only as far as the people who granted it may approve
-//! the change itself, under the policy of the day that it is asked for ([`Entitled`]).
+//! A grant approves changes that are not known yet. It therefore counts only if the people who
+//! granted it may approve the change itself, under the policy that is in effect when the change is
+//! proposed ([`Entitled`]).
 
 use std::fmt;
 
@@ -20,7 +23,7 @@ use super::{
     store::{ActionChange, AuditKind, Changes},
 };
 
-/// The standing approval that a record was approved under.
+/// The standing approval under which a record was approved.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Under {
     /// The name.
@@ -29,47 +32,50 @@ pub struct Under {
     pub allows: String,
     /// The people who granted it.
     pub granted_by: Vec<UserId>,
-    /// The part of it that is used, this change included.
+    /// The part of the allowance that is used, including this change.
     pub used: u64,
     /// The whole allowance.
     pub limit: u64,
 }
 
-/// The answer of standing approvals to a change.
+/// The result of applying standing approvals to a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Spent {
     /// A standing approval covers the change, and the allowance is spent.
     Under(Under),
     /// No standing approval covers the change, so a person decides.
     Nothing {
-        /// The reason why one about such changes does not cover it, if there is one: for the card.
+        /// The reason why a standing approval for changes of this kind does not cover it, for the
+        /// card; `None` if there is no such standing approval.
         why: Option<Text>,
     },
 }
 
-/// A keeper of standing approvals.
+/// The standing approvals of a workspace.
 #[async_trait]
 pub trait StandingApprovals: Send + Sync + fmt::Debug {
-    /// Spends the allowance for a change from a standing approval that covers it; nothing if none does. Asked again
-    /// about the same run and message it answers as before, and spends nothing more.
+    /// Spends the allowance for a change from a standing approval that covers it, if there is one.
+    /// A repeated call for the same run and message returns the same answer and spends nothing
+    /// more.
     async fn spend(&self, record: &ActionRecord) -> Spent;
 }
 
-/// Decides whose approval counts.
+/// Decides which people's approval counts.
 #[async_trait]
 pub trait Entitled: Send + Sync {
-    /// Returns those of `people` who may approve this change under its policy, as far as that is known. They are
-    /// assumed to be in its channel.
+    /// Returns the members of `people` who may approve this change under its policy, as far as is
+    /// known. They are assumed to be members of its channel.
     async fn who_may_approve(&self, record: &ActionRecord, people: &[UserId]) -> Vec<UserId>;
 }
 
 impl ActionRecord {
-    /// Puts the card out as approved: the record, the audit entries, the message. Returns the record.
+    /// Adds an approved card to `changes`: the record, the audit entries and the message. Returns
+    /// the record.
     pub fn publish_approved(self, under: Under, changes: &mut Changes, times: &Times, at: Timestamp) -> Self {
         let approved = self.approved_under(&under, at);
         let timers = changes.timers.len();
         self.publish(changes, times);
-        // Nobody is waited for: no timers, and the card is drawn and stored as it stands now.
+        // No decision is pending, so there are no timers, and the card is drawn and stored in its approved state.
         changes.timers.truncate(timers);
         changes.outbox.pop();
         changes.actions.pop();

@@ -1,4 +1,4 @@
-//! Running and saving of one node.
+//! Runs a node and saves its step.
 
 use std::pin::pin;
 
@@ -23,7 +23,7 @@ use super::{
 };
 
 impl<S: State> Engine<S> {
-    /// Runs the node at the cursor and saves its decision.
+    /// Runs the node at the cursor and saves its step.
     pub(super) async fn run_node(
         &self,
         session: &mut Session<S>,
@@ -43,7 +43,7 @@ impl<S: State> Engine<S> {
         let shows = node.status().is_some();
         let (mut line, run) = status_line::during(node.status().unwrap_or_default(), run);
         let mut run = pin!(run);
-        line.mark_changed(); // the first words are to be shown, too
+        line.mark_changed(); // the initial text is to be shown as well
         let result = loop {
             let (lease, heard) = (session.lease.clone(), session.newest_seq());
             tokio::select! {
@@ -85,24 +85,25 @@ impl<S: State> Engine<S> {
         }
     }
 
-    /// Waits until the status line has new words and may show them, or has to be shown again: Slack's own line vanishes
-    /// after a while.
+    /// Waits until the status line has a new text and may be updated, or has to be shown again,
+    /// since Slack's own line disappears after a while.
     async fn show_progress(&self, session: &mut Session<S>, line: &mut status_line::Line) {
         let now = self.clock.now();
         let due = *session.status_due.get_or_insert(now + self.settings.status_after);
         match tokio::time::timeout(self.settings.status_again, line.changed()).await {
-            Ok(Err(_)) => std::future::pending().await, // the work is over
+            Ok(Err(_)) => std::future::pending().await, // the node has finished
             Ok(Ok(())) => tokio::time::sleep(due.since(self.clock.now())).await,
             Err(_) => {}
         }
     }
 
-    /// Shows the progress of the node at the cursor. Written only once it has taken long: most steps never need it.
+    /// Shows the progress of the node at the cursor. It is written only if the node takes long, so
+    /// most steps have no status line.
     async fn show_status(&self, session: &mut Session<S>, text: &str) -> Result<(), Error> {
         let now = self.clock.now();
         session.status_due = Some(now + self.settings.status_every);
         let mut changes = session.changes();
-        changes.acks.clear(); // the message is dealt with when its first step is saved
+        changes.acks.clear(); // the message is acknowledged when its first step is saved
         let status = Outbound::Status { text: text.to_owned() };
         changes.outbox.push(outgoing(session.checkpoint.reply_slots.slot(), now, status));
         let acks = std::mem::take(&mut session.acks);
@@ -131,7 +132,7 @@ impl<S: State> Engine<S> {
         self.store.actions(&ActionFilter { thread, statuses: vec![Status::Pending], limit: 20 }).await
     }
 
-    /// Saves a step.
+    /// Saves the step that a node returned.
     async fn save_decision(
         &self,
         session: &mut Session<S>,
@@ -154,7 +155,7 @@ impl<S: State> Engine<S> {
             extra.outbox.push(Outgoing { slot: None, ..post });
         }
         let mut wait = None;
-        let word = match next {
+        let next = match next {
             Next::Later(target, after) => {
                 session.checkpoint.cursor = Cursor::At { node: target.to_owned(), attempt: 0, ended: None };
                 wait = Some(now + after);
@@ -175,11 +176,12 @@ impl<S: State> Engine<S> {
                 "end"
             }
         };
-        let info = StepInfo { node, next: word, began, took: now.since(began), usage, error: None, pause: false };
+        let info = StepInfo { node, next, began, took: now.since(began), usage, error: None, pause: false };
         self.save_step(session, info, extra, wait).await
     }
 
-    /// Joins a step with its other changes, and writes both. `wait` releases the thread until then.
+    /// Adds a step to its other changes and writes them together. If `wait` is given, the thread is
+    /// released until then.
     pub(super) async fn save_step(
         &self,
         session: &mut Session<S>,
@@ -202,7 +204,8 @@ impl<S: State> Engine<S> {
         Ok(if then == Then::Keep { LeaseState::Held } else { LeaseState::Released })
     }
 
-    /// Says a reply in the next message of the run, or in several if it is long; its files follow it.
+    /// Adds a reply to `changes`, in the next message of the run, or in several if it is long. Its
+    /// files follow it.
     pub(super) async fn say(
         &self,
         session: &mut Session<S>,
@@ -211,9 +214,9 @@ impl<S: State> Engine<S> {
     ) -> Result<(), Error> {
         let now = self.clock.now();
         let files = std::mem::take(&mut reply.files);
-        let mut words = AuditDraft::text_detail(&reply.words());
-        words["run"] = json!(session.checkpoint.run);
-        changes.audit.push(AuditDraft::new(AuditKind::Answered, now, None, words));
+        let mut detail = AuditDraft::text_detail(&reply.words());
+        detail["run"] = json!(session.checkpoint.run);
+        changes.audit.push(AuditDraft::new(AuditKind::Answered, now, None, detail));
         for reply in (self.settings.chunks)(reply) {
             let slot = session.checkpoint.reply_slots.slot();
             session.checkpoint.reply_slots.said += 1;
@@ -229,7 +232,7 @@ impl<S: State> Engine<S> {
         Ok(())
     }
 
-    /// Waits and tries the node again, or gives up.
+    /// Schedules another attempt at the node after a wait, or gives up.
     async fn try_again(
         &self,
         session: &mut Session<S>,
@@ -244,7 +247,7 @@ impl<S: State> Engine<S> {
         let Failure { node, began, reply: _, cause } = failure;
         let now = self.clock.now();
         let wait = self.settings.retry.wait(failures);
-        tracing::warn!(thread.id = %session.lease.thread, node.name = node, attempt, cause, "Node failed, trying again");
+        tracing::warn!(thread.id = %session.lease.thread, node.name = node, attempt, cause, "Node failed; retrying");
         session.checkpoint.cursor = Cursor::At { node: node.to_owned(), attempt: failures, ended };
         let info =
             StepInfo { node, next: node, began, took: now.since(began), usage: None, error: Some(cause), pause: false };
@@ -252,7 +255,7 @@ impl<S: State> Engine<S> {
         self.save_step(session, info, extra, Some(now + wait)).await
     }
 
-    /// Ends the run and gives the reason.
+    /// Ends the run and posts the reply of the failure.
     async fn give_up(&self, session: &mut Session<S>, failure: Failure<'_>) -> Result<LeaseState, Error> {
         let Failure { node, began, reply, cause } = failure;
         let now = self.clock.now();
@@ -273,7 +276,7 @@ impl<S: State> Engine<S> {
     }
 }
 
-/// Creates the record's entry for the usage of a step.
+/// Creates the audit entry for the usage of a step.
 fn usage_event<S: State>(session: &Session<S>, node: &str, usage: &Usage, now: Timestamp) -> AuditDraft {
     let mut detail = serde_json::to_value(usage).expect("usage is plain data");
     detail["run"] = json!(session.checkpoint.run);
@@ -281,7 +284,7 @@ fn usage_event<S: State>(session: &Session<S>, node: &str, usage: &Usage, now: T
     AuditDraft::new(AuditKind::Ran, now, None, detail)
 }
 
-/// The reason why a node's run ends, with the reply about it.
+/// A failure of a node, with the reply about it.
 struct Failure<'a> {
     node: &'a str,
     began: Timestamp,

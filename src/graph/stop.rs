@@ -1,9 +1,11 @@
-//! “Stop”: ends a run within one step, also while a model is being asked.
+//! “Stop”: ends a run within one step, even while a model is being called.
 //!
-//! Between two nodes the mailbox is checked at most every [`LISTEN_EVERY`]; while a node runs it is checked all the
-//! time, and the node is dropped when a person says stop: its results are lost, and it has changed nothing. An action
-//! that is being carried out is not dropped, since its request may have left; one that is made in batches listens
-//! between them (`batches.rs`). The outcome of an action is always reported, stop or not.
+//! Between two nodes, the mailbox is checked at most once every [`LISTEN_EVERY`]. While a node
+//! runs, it is checked continuously at that interval, and the node is dropped when a person says
+//! stop: its results are lost, but it has changed nothing. An action that is being carried out is
+//! not dropped, since its request may already have been sent; an action made in batches checks for
+//! a stop between batches (`batches.rs`). The outcome of an action is always reported, even after a
+//! stop.
 
 use std::time::Duration;
 
@@ -22,15 +24,15 @@ use super::{
     store::{AuditDraft, AuditKind, Error, Lease, QueuedMessage, Seq, Then, ThreadMessage},
 };
 
-/// The time between checks of the mailbox during a run.
+/// The interval between checks of the mailbox during a run.
 const LISTEN_EVERY: Duration = Duration::from_millis(250);
 
-/// The name of a step in the trace: a run was stopped.
+/// The name of the trace step for a stopped run.
 const STOP: &str = "stop";
 
 impl<S: State> Engine<S> {
-    /// Returns the person who said stop before the next node of a run; `None` if the node is to report how an action
-    /// `ended`.
+    /// Returns the person who said stop before the next node of a run. `None` if nobody did, or if
+    /// the node is to report how the action `ended`.
     pub(super) async fn stop_between(
         &self,
         session: &mut Session<S>,
@@ -40,15 +42,15 @@ impl<S: State> Engine<S> {
             return Ok(None);
         }
         let now = self.clock.now();
-        let fresh = session.listened_at.get_or_insert(now);
-        if now.since(*fresh) >= LISTEN_EVERY {
-            *fresh = now;
+        let listened_at = session.listened_at.get_or_insert(now);
+        if now.since(*listened_at) >= LISTEN_EVERY {
+            *listened_at = now;
             session.add_messages(self.store.messages(&session.lease, session.newest_seq()).await?);
         }
         Ok(session.stop())
     }
 
-    /// Waits for a “stop”. Returns every message that arrived after `heard`.
+    /// Waits for a “stop”. Returns all messages after the position `heard`.
     pub(super) async fn messages_with_stop(&self, lease: Lease, heard: Seq) -> Vec<QueuedMessage> {
         loop {
             tokio::time::sleep(LISTEN_EVERY).await;
@@ -60,13 +62,13 @@ impl<S: State> Engine<S> {
                 }
                 Ok(_) => {}
                 Err(error) => {
-                    tracing::debug!(thread.id = %lease.thread, error = countersign_core::cause::chain(&error), "Cannot listen for a stop")
+                    tracing::debug!(thread.id = %lease.thread, error = countersign_core::cause::chain(&error), "Cannot check the mailbox for a stop")
                 }
             }
         }
     }
 
-    /// Ends the run at the node where it is.
+    /// Ends the run at its current node.
     pub(super) async fn end_stopped(
         &self,
         session: &mut Session<S>,
@@ -89,7 +91,8 @@ impl<S: State> Engine<S> {
         self.save_step(session, info, extra, None).await
     }
 
-    /// Handles a “stop” while no run is in progress. Messages just before it, of anyone, are not begun.
+    /// Handles a “stop” while no run is in progress. Earlier messages that no run has begun are
+    /// dropped, whoever wrote them.
     pub(super) async fn nothing_to_stop(
         &self,
         session: &mut Session<S>,
