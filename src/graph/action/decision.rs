@@ -3,44 +3,45 @@
 use countersign_core::{clock::Timestamp, ids::UserId};
 use serde::{Deserialize, Serialize};
 
-/// The people who may decide about an action. Part of its digest.
+/// The rules on who may decide about an action. They are part of its digest.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Policy {
-    /// The people of whom any may decide. Empty: nobody may.
+    /// The people any of whom may decide. If the list is empty, nobody may.
     pub approvers: Vec<Approver>,
-    /// Further lists that every decider has to be in as well: a change in several contexts is decided by people whom
-    /// all of them name.
+    /// Further lists, each of which must contain the person who decides as well. A change in
+    /// several contexts is decided by people who are in the lists of all of them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub also: Vec<Vec<Approver>>,
     /// True if the person who asked may approve.
     pub own_request: bool,
-    /// The number of different people who must approve.
+    /// The number of people who must approve.
     pub needed: u32,
-    /// True if a typed “yes” counts; irreversible actions need the button.
+    /// True if a typed “yes” counts as an approval; irreversible actions need the button.
     pub typed: bool,
-    /// The additional people who may decide if nobody has for a while.
+    /// The escalation if nobody has decided for a while.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub escalation: Option<Escalation>,
     /// The reason why the policy is stricter than usual, if it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub because: Option<String>,
-    /// Set if nobody may decide because the required lists have nobody in common: the contexts of those lists, as far
-    /// as different contexts are the cause.
+    /// The contexts of the required lists, if nobody may decide because these lists have nobody in
+    /// common. Empty if different contexts are not the cause.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub apart: Option<Vec<String>>,
 }
 
-/// The additional people who may decide once a card has been open for some time.
+/// An escalation: the additional people who may decide once a card has been open for some time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Escalation {
-    /// The people of whom any may decide.
+    /// The people any of whom may decide.
     pub approvers: Vec<Approver>,
-    /// The time after the request, in milliseconds.
+    /// The time from the request to the escalation, in milliseconds.
     pub after_ms: u64,
 }
 
 impl Policy {
-    /// Returns true if it names a person or a user group: they may be elsewhere and not know that a card waits.
+    /// Returns true if the policy names a person or a user group. These may not be in the channel
+    /// and not know that a card is waiting.
     pub fn names_anybody(&self) -> bool {
         self.approvers.iter().any(|approver| matches!(approver, Approver::User(_) | Approver::Group(_)))
     }
@@ -60,13 +61,13 @@ pub enum Approver {
     Group(String),
 }
 
-/// The decision of a person, or of the clock, about a pending action.
+/// The verdict on a pending action, by a person or by expiry.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// The action is to be done.
+    /// The action may be carried out.
     Approved,
-    /// The action is not to be done.
+    /// The action must not be carried out.
     Rejected {
         /// The reason, in the person's words.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -86,7 +87,7 @@ pub struct Decision {
     /// The person who decided; `None` for an expiry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<UserId>,
-    /// The time at which it arrived.
+    /// The time at which the decision arrived.
     pub at: Timestamp,
     /// The verdict.
     pub verdict: Verdict,

@@ -1,12 +1,13 @@
 //! The differences between two readings of a target.
 //!
-//! An execution that is refused because its target changed has to name the change. An action that knows its fields
-//! words it itself ([`super::ActionKind::differences`]); this is the default for any two readings.
+//! When an execution is refused because its target changed, the refusal must name the change. An
+//! action that knows its fields describes it itself ([`super::ActionKind::differences`]); the
+//! default here works for any two readings.
 
 use countersign_core::reply::{Fact, Text};
 use serde_json::{Map, Value};
 
-/// The longest value that is shown, in characters.
+/// The maximum length of a value that is shown in full, in characters.
 const MAX_VALUE_CHARS: usize = 300;
 
 /// Returns one fact for each value that differs, with the value shown and the value found.
@@ -43,7 +44,8 @@ fn walk(path: &mut Vec<String>, shown: &Value, found: &Value, facts: &mut Vec<Fa
     }
 }
 
-/// Returns the keys of both objects, in their order.
+/// Returns the keys of both objects: those of the first one, then those that only the second one
+/// has.
 fn keys(one: &Map<String, Value>, other: &Map<String, Value>) -> Vec<String> {
     let added = other.keys().filter(|key| !one.contains_key(*key));
     one.keys().chain(added).cloned().collect()
@@ -53,7 +55,8 @@ fn is_nested(value: &Value) -> bool {
     value.is_object() || value.is_array()
 }
 
-/// Words a path for people: `updated_at` becomes “Updated at”, a value inside another “Conditions 2 weight”.
+/// Converts a path to words for people: `updated_at` becomes “Updated at”, and a nested value
+/// becomes, for example, “Conditions 2 weight”.
 fn label(path: &[String]) -> String {
     let words = path.join(" ").replace('_', " ");
     let mut letters = words.chars();
@@ -99,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn every_value_that_differs_is_told_once() {
+    fn every_value_that_differs_is_listed_once() {
         let shown = json!({
             "status": "inactive", "updated_at": "Monday", "tags": ["a", "b"], "open": true, "same": { "x": 1 },
             "conditions": [{ "code": "control", "weight": 50 }, { "code": "variant", "weight": 50 }], "gone": "was here",
@@ -121,14 +124,14 @@ mod tests {
     }
 
     #[test]
-    fn two_readings_alike_differ_in_nothing() {
+    fn equal_readings_have_no_differences() {
         let reading = json!({ "status": "inactive", "points": [["a"], ["b"]] });
         assert!(differences(&reading, &reading).is_empty());
         assert_snapshot!(described(&json!(1), &json!("1")), @"All of it: 1 → 1");
     }
 
     #[test]
-    fn a_very_long_value_says_how_long_it_is() {
+    fn a_long_value_is_cut_and_its_length_shown() {
         let long = "ä".repeat(1000);
         assert!(described(&json!({ "text": long }), &json!({})).contains("… (1000 characters) → nothing"));
     }

@@ -1,13 +1,14 @@
-//! A form in which a person gives an action's parameters, or changes them.
+//! A form in which a person enters or edits an action's parameters.
 //!
-//! A field stands for one place in the parameters, by its JSON pointer (RFC 6901). Values that are not on the form, or
-//! that were left alone, stay exactly as they are; so a form never loses a value that it cannot show.
+//! A field represents one place in the parameters, given as a JSON pointer (RFC 6901). Values that
+//! are not in the form, or that were not edited, stay exactly as they are, so a form never loses a
+//! value that it cannot show.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Number, Value};
 
-/// The entries, by the place of the field; each field has one text, or several.
+/// The entries by the place of their field. An entry consists of one or more texts.
 pub type Entered = BTreeMap<String, Vec<String>>;
 
 /// A form: fields in the order in which they are shown.
@@ -37,7 +38,7 @@ pub struct Field {
 pub enum Input {
     /// A single line.
     Line(String),
-    /// Several lines; each becomes a text of a list.
+    /// Several lines, each of which becomes an element of a list.
     Lines(Vec<String>),
     /// Free text over several lines.
     Prose(String),
@@ -81,7 +82,8 @@ impl Pick {
 }
 
 impl Form {
-    /// Returns the parameters with the entries: only values that differ from the initial ones are changed.
+    /// Returns the parameters with the entries applied. Only values that differ from the initial
+    /// ones are changed.
     ///
     /// # Errors
     ///
@@ -91,7 +93,7 @@ impl Form {
             Value::Object(map) => map.clone(),
             _ => Map::new(),
         };
-        let mut wrong = BTreeMap::new();
+        let mut errors = BTreeMap::new();
         for field in &self.fields {
             let given = entered.get(&field.place).map_or(&[][..], Vec::as_slice);
             if given == field.input.as_entered() {
@@ -100,37 +102,38 @@ impl Form {
             match field.read(given) {
                 Ok(value) => put(&mut filled, &field.place, value),
                 Err(what) => {
-                    wrong.insert(field.place.clone(), what);
+                    errors.insert(field.place.clone(), what);
                 }
             }
         }
-        if wrong.is_empty() { Ok(Value::Object(filled)) } else { Err(wrong) }
+        if errors.is_empty() { Ok(Value::Object(filled)) } else { Err(errors) }
     }
 
-    /// Returns everything that was entered, also where it is the initial value.
+    /// Returns all entries, including those equal to the initial value.
     ///
     /// # Errors
     ///
     /// The faults of fields, by their places.
     pub fn fill_all(&self, entered: &Entered) -> Result<Value, BTreeMap<String, String>> {
         let mut filled = Map::new();
-        let mut wrong = BTreeMap::new();
+        let mut errors = BTreeMap::new();
         for field in &self.fields {
             let given = entered.get(&field.place).map_or(&[][..], Vec::as_slice);
             match field.read(given) {
                 Ok(value) => put(&mut filled, &field.place, value),
                 Err(what) => {
-                    wrong.insert(field.place.clone(), what);
+                    errors.insert(field.place.clone(), what);
                 }
             }
         }
-        if wrong.is_empty() { Ok(Value::Object(filled)) } else { Err(wrong) }
+        if errors.is_empty() { Ok(Value::Object(filled)) } else { Err(errors) }
     }
 
     /// Returns the places whose entry differs from the initial one, in the order of the fields.
     pub fn changed<'a>(&'a self, entered: &'a Entered) -> impl Iterator<Item = &'a str> {
-        let was = |field: &Field| entered.get(&field.place).map_or(&[][..], Vec::as_slice) == field.input.as_entered();
-        self.fields.iter().filter(move |field| !was(field)).map(|field| field.place.as_str())
+        let unchanged =
+            |field: &Field| entered.get(&field.place).map_or(&[][..], Vec::as_slice) == field.input.as_entered();
+        self.fields.iter().filter(move |field| !unchanged(field)).map(|field| field.place.as_str())
     }
 }
 
@@ -180,7 +183,7 @@ impl Field {
                     }
                     _ => {}
                 }
-                #[expect(clippy::cast_possible_truncation, reason = "it is whole, and larger ones are not entered")]
+                #[expect(clippy::cast_possible_truncation, reason = "it is whole and less than 1e15")]
                 let whole = (number.fract() == 0.0 && number.abs() < 1e15).then_some(number as i64);
                 whole.map_or_else(|| Number::from_f64(number).map_or(Value::Null, Value::Number), Value::from)
             }
@@ -189,7 +192,7 @@ impl Field {
 }
 
 impl Input {
-    /// Returns the initial value in the form in which it comes back if it is not changed.
+    /// Returns the initial value in the form in which it is submitted if it is not edited.
     pub fn as_entered(&self) -> Vec<String> {
         let text = |text: &str| if text.trim().is_empty() { Vec::new() } else { vec![text.to_owned()] };
         match self {
@@ -214,8 +217,8 @@ fn put(into: &mut Map<String, Value>, place: &str, value: Option<Value>) {
         return;
     }
     let rest = place.trim_start_matches('/').get(first.len()..).unwrap_or_default();
-    if let Some(there) = into.get_mut(first).and_then(|inner| inner.pointer_mut(rest)) {
-        *there = value.unwrap_or(Value::Null);
+    if let Some(target) = into.get_mut(first).and_then(|inner| inner.pointer_mut(rest)) {
+        *target = value.unwrap_or(Value::Null);
     }
 }
 
@@ -246,13 +249,13 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_touched_stays_as_it_is() {
+    fn values_that_are_not_edited_stay_as_they_are() {
         assert_eq!(form().fill(&parameters(), &entered(&[])), Ok(parameters()));
         assert_eq!(form().changed(&entered(&[])).count(), 0);
     }
 
     #[test]
-    fn only_what_was_touched_changes() {
+    fn only_edited_values_change() {
         let entered = entered(&[("/conditions/0/weight", "60,5"), ("/tags", "pilot\n\n second ")]);
         let filled = form().fill(&parameters(), &entered).unwrap();
         assert_eq!(filled["conditions"], json!([{ "code": "control", "weight": 60.5, "id": 1 }]));
@@ -261,14 +264,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said_at_its_field() {
+    fn an_error_is_reported_at_its_field() {
         for (place, text, what) in [
             ("/name", " ", "Please fill this in."),
             ("/conditions/0/weight", "lots", "Please enter a number; “lots” is not one."),
             ("/conditions/0/weight", "101", "Please enter a number from 0 to 100; 101 is not."),
         ] {
-            let wrong = form().fill(&parameters(), &entered(&[(place, text)])).unwrap_err();
-            assert_eq!(wrong, [(place.to_owned(), what.to_owned())].into());
+            let errors = form().fill(&parameters(), &entered(&[(place, text)])).unwrap_err();
+            assert_eq!(errors, [(place.to_owned(), what.to_owned())].into());
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A kind of action: parameters, card, request, and the recovery from a lost answer.
+//! A kind of action: its parameters, its card, its request, and the recovery from a lost answer.
 
 use std::time::Duration;
 
@@ -14,13 +14,13 @@ use super::{ActionRecord, Batches, ErrorKind, Form, Outcome, Reader, Scope, Undo
 pub struct Proposal {
     /// The exact change.
     pub parameters: Value,
-    /// The present state of the target.
+    /// The current state of the target.
     pub preconditions: Value,
     /// The card that people see.
     pub card: Card,
     /// The action that would undo the change.
     pub undo: Option<Undo>,
-    /// The things that the change is about.
+    /// The things that the change concerns.
     #[serde(default, skip_serializing_if = "Scope::is_empty")]
     pub scope: Scope,
 }
@@ -28,13 +28,14 @@ pub struct Proposal {
 /// The reason why a change cannot be proposed.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Refusal {
-    /// Parameters are missing: ask for the first, keep the rest.
+    /// Parameters are missing. The first one is asked for, and the given ones are kept.
     Missing(Vec<MissingParameter>),
-    /// The change is refused: already made, not allowed, unknown name.
+    /// The change is refused, for example because it is already made, not allowed, or names
+    /// something unknown.
     Refused {
         /// The kind of error.
         error: ErrorKind,
-        /// The reply, with a way on.
+        /// The reply, with what people can do next.
         reply: Reply,
     },
 }
@@ -44,9 +45,9 @@ pub enum Refusal {
 pub struct MissingParameter {
     /// The name in the action's schema.
     pub name: String,
-    /// The question that asks for it.
+    /// The question to the person.
     pub question: String,
-    /// The possible answers, where they are known; drawn as buttons.
+    /// The possible answers if they are known, which are shown as buttons.
     #[serde(default)]
     pub options: Vec<String>,
 }
@@ -56,7 +57,7 @@ pub struct MissingParameter {
 pub enum Performed {
     /// The attempt ended, with success or failure.
     Ended(Outcome),
-    /// The request left and no answer came.
+    /// The request was sent, and no answer came.
     NoAnswer {
         /// The known details, for the operator's log.
         detail: String,
@@ -68,11 +69,12 @@ pub enum Performed {
 pub enum Probed {
     /// The change happened.
     Happened(Outcome),
-    /// Everything reads as before: it has not happened so far.
+    /// The state is unchanged: the change has not happened so far.
     DidNotHappen,
-    /// A part of it happened, and the rest reads as before: it can be continued.
+    /// A part of the change happened, and the rest of the state is unchanged. The change can be
+    /// continued.
     Unfinished {
-        /// The parts that are there, and those that are not.
+        /// The parts that happened, and those that did not.
         evidence: Text,
     },
     /// The state is neither the old one nor the intended one.
@@ -92,13 +94,14 @@ pub enum Probed {
 pub enum Recovery {
     /// Send it again with the same key: the target recognises a repeat, or repeating changes nothing.
     Idempotent,
-    /// Read back, several times if need be: first when a request must have arrived, then at growing distances for as
-    /// long as the engine's `settle_within`.
+    /// Read the state back, several times if necessary: first when the request must have arrived,
+    /// then at increasing intervals until the engine's `settle_within` is over.
     Probe {
-        /// The time for which a request may still arrive after it left, by the clocks of this side.
+        /// The time during which a request may still arrive after it was sent, by the clocks of
+        /// this side.
         in_flight: Duration,
-        /// True if doing it twice has the same effect as once. If false, it is never sent again without an answer: a
-        /// person is asked.
+        /// True if making the change twice has the same effect as making it once. If false, it is
+        /// never sent again without an answer; a person has to decide.
         repeatable: bool,
     },
     /// A person has to look.
@@ -111,48 +114,54 @@ pub trait ActionKind: Send + Sync {
     /// Returns the name, such as `archive_document`.
     fn name(&self) -> &'static str;
 
-    /// Returns the version, which counts up when parameters or request change their meaning.
+    /// Returns the version, which must be increased when the parameters or the request change their
+    /// meaning.
     fn version(&self) -> u32 {
         1
     }
 
-    /// Describes in one sentence for the language model when to use it.
+    /// Returns one sentence that tells a language model when to use the action.
     fn description(&self) -> &'static str;
 
     /// Returns the JSON schema of the parameters that a person or model gives.
     fn schema(&self) -> Value;
 
-    /// Returns true if it cannot be undone.
+    /// Returns true if changes of this kind cannot be undone.
     fn irreversible(&self) -> bool {
         false
     }
 
-    /// Returns true if it concerns nobody but the person who asks, who then decides alone, whatever the settings say.
+    /// Returns true if the change concerns only the person who asks, who then decides alone,
+    /// whatever the settings say.
     fn is_personal(&self) -> bool {
         false
     }
 
-    /// Returns the form in which a person changes these parameters, or gives them from nothing (`{}`). It may read the
-    /// choices from the system. `None`: there is nothing that a form could change.
+    /// Returns the form in which a person edits these parameters, or enters them from scratch
+    /// (`{}`). The choices may be read from the system. `None` if there is nothing that a form
+    /// could edit.
     async fn form(&self, parameters: &Value) -> Option<Form> {
         let _ = parameters;
         None
     }
 
-    /// Returns true if [`Self::form`] has fields for these parameters; asked each time a card is made.
+    /// Returns true if [`Self::form`] has fields for these parameters. Called each time a card is
+    /// created.
     fn is_editable(&self, parameters: &Value) -> bool {
         let _ = parameters;
         false
     }
 
-    /// Checks the parameters against the live system and works out the exact change. Reads only.
+    /// Checks the parameters against the live system and determines the exact change. It only
+    /// reads.
     ///
     /// # Errors
     ///
-    /// [`PrepareError`] says whether a person, or time, can help.
+    /// [`PrepareError`], which states whether a person or a later attempt can help.
     async fn prepare(&self, parameters: &Value) -> Result<Proposal, PrepareError>;
 
-    /// Does the same for a person in a conversation. The reader matters only for data that not everyone may see.
+    /// Like [`Self::prepare`], for a person in a conversation. The reader matters only for data
+    /// that not everyone may see.
     ///
     /// # Errors
     ///
@@ -162,21 +171,23 @@ pub trait ActionKind: Send + Sync {
         self.prepare(parameters).await
     }
 
-    /// Reads the state again that [`Proposal::preconditions`] holds. A difference refuses the execution.
+    /// Reads the state in [`Proposal::preconditions`] again. If it differs, the execution is
+    /// refused.
     ///
     /// # Errors
     ///
     /// If the system cannot be read; nothing has been sent.
     async fn preconditions(&self, record: &ActionRecord) -> Result<Value, Outcome>;
 
-    /// Returns the changes between the card and now, as lines of a card: the state that [`Self::preconditions`] read
-    /// then, and the state it reads now.
+    /// Returns the changes since the card was shown, as lines of a card. `shown` and `found` are
+    /// the results of [`Self::preconditions`] then and now.
     fn differences(&self, shown: &Value, found: &Value) -> Vec<Fact> {
         differences(shown, found)
     }
 
-    /// Returns the batches of the change if it is too large for one request. [`Self::perform`], [`Self::recovery`] and
-    /// [`Self::probe`] are for one request, and are not used then.
+    /// Returns the batches of the change if it is too large for one request. In that case,
+    /// [`Self::perform`], [`Self::recovery`] and [`Self::probe`] are not used, since they apply to
+    /// a single request.
     fn batches(&self) -> Option<&dyn Batches> {
         None
     }
@@ -197,19 +208,19 @@ pub trait ActionKind: Send + Sync {
         Recovery::Ask
     }
 
-    /// Reads back whether the change happened.
+    /// Reads the state back to find out whether the change happened.
     async fn probe(&self, record: &ActionRecord) -> Probed {
         let _ = record;
         Probed::CannotTell { evidence: Text::from("This cannot be looked up.") }
     }
 }
 
-/// The reason why [`ActionKind::prepare`] has no proposal.
+/// The reason why [`ActionKind::prepare`] returned no proposal.
 #[derive(Clone, Debug, PartialEq)]
 pub enum PrepareError {
-    /// A person can help.
+    /// The change is refused, or a person has to give more parameters.
     Refusal(Refusal),
-    /// The system cannot be asked at the moment.
+    /// The system cannot be reached at the moment.
     Unavailable {
         /// The kind of error.
         error: ErrorKind,

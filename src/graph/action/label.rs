@@ -1,4 +1,4 @@
-//! The people and places by which an action can be found, apart from its own names.
+//! The labels by which an action can be found: people, places and things.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use countersign_core::ids::{ChannelId, TeamId, UserId};
 
 use super::{ActionRecord, Approver};
 
-/// A person, a place or a thing that an action has to do with.
+/// A person, a place or a thing that an action is related to.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Label {
     /// The person who asked for the action.

@@ -1,11 +1,13 @@
 //! A change in the outside world, from the proposal to its outcome.
 //!
-//! An [`ActionRecord`] is the only way to change anything. It moves one way, each move is a compare-and-set in the
-//! store, and the legal moves are one table, [`Status::may_become`]. `Intent` is written before the request leaves, so
-//! a record that is found there after a crash says: *the request may or may not have arrived*. The action's own
-//! [`Recovery`] decides how it is settled.
+//! An [`ActionRecord`] is the only way to change anything. Its status only moves forward; each
+//! transition is a compare-and-set in the store, and the legal transitions are one table,
+//! [`Status::may_become`]. `Intent` is written before the request is sent, so a record that is
+//! found in `Intent` after a crash means that *the request may or may not have arrived*. The
+//! action's own [`Recovery`] decides how it is settled.
 //!
-//! The parts of an action (parameters, card, request) are an [`ActionKind`], written by a capability.
+//! The parts of an action (parameters, card, request) are defined by an [`ActionKind`], which a
+//! capability implements.
 
 mod batches;
 mod decision;

@@ -12,16 +12,16 @@ use super::Status;
 pub enum Outcome {
     /// The change happened; `result` is the system's answer or the state read back.
     Done {
-        /// The data for the log and for later steps: names and ids, no echoes.
+        /// The data for the log and for later steps: names and ids, but no repetition of the input.
         result: Value,
         /// One sentence for people.
         summary: Text,
     },
     /// The change did not happen.
     Failed {
-        /// The kind of error, which decides the way on.
+        /// The kind of error, which determines what people can do next.
         error: ErrorKind,
-        /// One sentence for people, with a way on.
+        /// One sentence for people, with what they can do next.
         summary: Text,
     },
     /// The change may have happened, and a person says that it did.
@@ -31,7 +31,7 @@ pub enum Outcome {
     },
     /// The change may have happened.
     Unknown {
-        /// The request sent, the state read back, and the way on.
+        /// The request sent, the state read back, and what people can do next.
         summary: Text,
     },
 }
@@ -47,7 +47,7 @@ impl Outcome {
         }
     }
 
-    /// Returns the status that an action has after it.
+    /// Returns the status of an action with this outcome.
     pub fn status(&self) -> Status {
         match self {
             Self::Done { .. } => Status::Done,
@@ -58,7 +58,7 @@ impl Outcome {
     }
 }
 
-/// The kinds of error, by the remedy.
+/// The kinds of error, which differ in their remedy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ErrorKind {

@@ -2,7 +2,8 @@
 
 use countersign_core::ids::{ChannelId, TeamId, ThreadId, UserId};
 
-/// A person who reads data, and the conversation: data of one conversation does not belong in another.
+/// A person who reads data, and the conversation in which they read it. Data of one conversation
+/// must not appear in another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reader {
     /// The person, if known.
@@ -11,12 +12,12 @@ pub struct Reader {
     pub team: TeamId,
     /// The conversation.
     pub channel: ChannelId,
-    /// True if there is no other reader.
+    /// True if nobody else reads the conversation.
     pub alone: bool,
 }
 
 impl Reader {
-    /// Creates the reader for a person in a thread, which everyone in the conversation reads.
+    /// Creates the reader for a person in a thread, which everyone in its conversation can read.
     pub fn in_thread(by: Option<UserId>, thread: &ThreadId) -> Self {
         let (team, channel) = (thread.team.clone(), thread.channel.clone());
         Self { by, alone: channel.is_direct(), team, channel }

@@ -21,11 +21,11 @@ use crate::{
 pub struct ActionRecord {
     /// The version of this shape.
     pub format: u32,
-    /// The action's name.
+    /// The action's id.
     pub id: ActionId,
-    /// The one-shot key in its buttons.
+    /// The single-use key in its buttons.
     pub approval: ApprovalId,
-    /// The thread it was asked for in.
+    /// The thread in which the change was requested.
     pub thread: ThreadId,
     /// The run that proposed it.
     pub run: RunId,
@@ -33,19 +33,19 @@ pub struct ActionRecord {
     pub name: String,
     /// The [`super::ActionKind::version`].
     pub action_version: u32,
-    /// The exact change; validated, with defaults filled in.
+    /// The exact change: validated parameters with defaults filled in.
     pub parameters: Value,
-    /// The state of the target when the card was shown; read again before execution.
+    /// The state of the target when the card was shown. It is read again before execution.
     pub preconditions: Value,
     /// The people who may decide.
     pub policy: Policy,
-    /// The fingerprint of the change: of name, version, parameters, preconditions and policy, and since version 2 also
-    /// of this action, its thread and the person who asked.
+    /// The digest of the change. It covers the name, version, parameters, preconditions and policy,
+    /// and since version 2 also the action's id, its thread and the person who asked.
     pub digest: Digest,
-    /// The key that the digest was made with; `None` in records of the first version.
+    /// The key and version of the digest; `None` in records of the first version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keyed: Option<Keyed>,
-    /// The seal of the whole record, made anew with each write.
+    /// The seal of the whole record, recomputed with each write.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seal: Option<RowSeal>,
     /// The result of checking the seal and the digest.
@@ -53,11 +53,11 @@ pub struct ActionRecord {
     pub proof: Proof,
     /// The status.
     pub status: Status,
-    /// The number of moves; each move names the one before it.
+    /// The number of status transitions. A write names the revision that it expects.
     pub revision: u64,
     /// The card that people see.
     pub card: Card,
-    /// The message the card is on.
+    /// The message that shows the card.
     pub slot: Slot,
     /// The person who asked.
     pub requested_by: UserId,
@@ -68,28 +68,30 @@ pub struct ActionRecord {
     /// The decisions, in order.
     #[serde(default)]
     pub decisions: Vec<Decision>,
-    /// The time at which the request was about to leave.
+    /// The time at which the request was about to be sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub intent_at: Option<Timestamp>,
-    /// The number of times that the request was about to leave.
+    /// The number of times that the request was about to be sent.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub sends: u32,
-    /// The results of the sends whose answer, if any, did not say whether the change happened.
+    /// The results of those attempts whose answer, if any, did not show whether the change
+    /// happened.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub answers: Vec<String>,
     /// The progress, if the change is made in batches.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub progress: Option<Progress>,
-    /// The time of that progress.
+    /// The time at which the progress was saved.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub progress_at: Option<Timestamp>,
-    /// True if it was stopped before everything was done.
+    /// True if the change was stopped before it was complete.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cut_short: bool,
-    /// The time at which a batch was found interrupted; kept until its requests must have arrived.
+    /// The time at which a batch was found interrupted. It is kept until the batch's requests must
+    /// have arrived.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interrupted_at: Option<Timestamp>,
-    /// The event that it waits for, or that it waited for before the present batch.
+    /// The wait for an event, either the current one or the one before the current batch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waits: Option<Wait>,
     /// The outcome.
@@ -98,34 +100,35 @@ pub struct ActionRecord {
     /// The person who settled an unknown outcome.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub settled: Option<Settlement>,
-    /// The action that would undo the change, as name and parameters; worked out before execution.
+    /// The action that would undo the change, determined before execution.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub undo: Option<Undo>,
-    /// The people who were notified directly that it waits for them.
+    /// The people who were notified directly that the action waits for their decision.
     #[serde(rename = "told", default, skip_serializing_if = "Vec::is_empty")]
     pub notified: Vec<UserId>,
-    /// The things that the change is about.
+    /// The things that the change concerns.
     #[serde(default, skip_serializing_if = "Scope::is_empty")]
     pub scope: Scope,
-    /// The people who changed it on its way here, in order. Each change made a new record with a new key; this is the
-    /// last of them.
+    /// The edits of the request, in order. Each edit created a new record with a new key; this
+    /// record is the latest of them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub edits: Vec<Edit>,
-    /// The key that the thread waits for, if it is not this record's: that of the version before the first edit.
+    /// The approval key that the thread waits for, if it is not this record's: the key of the
+    /// version before the first edit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<ApprovalId>,
-    /// The time at which more people were brought in because nobody had decided.
+    /// The time at which the escalation added more people because nobody had decided.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub escalated_at: Option<Timestamp>,
     /// The record that replaced this one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replaced_by: Option<Replacement>,
-    /// The standing approval that it was approved under, if no person was asked.
+    /// The standing approval under which the action was approved, if no person was asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub under: Option<Under>,
 }
 
-/// Returns true for a count of zero, which is not stored.
+/// Returns true if the count is zero; zero is not stored.
 fn is_zero(sends: &u32) -> bool {
     *sends == 0
 }
@@ -135,30 +138,32 @@ fn is_zero(sends: &u32) -> bool {
 pub struct Replacement {
     /// The new record.
     pub action: ActionId,
-    /// The message its card is on.
+    /// The message that shows its card.
     pub slot: Slot,
-    /// True if it is the same request, changed in its form; false if it is a newer request for the same thing.
+    /// True if it is the same request, edited in its form; false if it is a newer request for the
+    /// same thing.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub edited: bool,
 }
 
-/// A change of a request by a person, before it was decided.
+/// An edit of a request by a person, before it was decided.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Edit {
     /// The person.
     pub by: UserId,
     /// The time.
     pub at: Timestamp,
-    /// The version before.
+    /// The record before the edit.
     pub from: ActionId,
     /// The differences on the card.
     pub changed: Vec<Fact>,
-    /// The window it was entered in, by Slack's name: the same window sent again changes nothing more.
+    /// Slack's id of the window in which the edit was entered. The same window submitted again
+    /// changes nothing more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub window: Option<String>,
 }
 
-/// The person whose press settled an unknown outcome.
+/// The settlement of an unknown outcome by a person.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Settlement {
     /// The person.
@@ -182,16 +187,16 @@ impl ActionRecord {
     /// The version of the stored shape.
     pub const FORMAT: u32 = 1;
 
-    /// Returns the digest of the first version, without a key, of the record as it is now.
+    /// Computes the digest of the first version, which has no key, from the record as it is now.
     pub fn computed_digest(&self) -> Digest {
         digest_of(&self.name, self.action_version, &self.parameters, &self.preconditions, &self.policy)
     }
 
-    /// Returns the record after a move, with the revision counted up.
+    /// Returns the record with a new status and an increased revision.
     ///
     /// # Errors
     ///
-    /// [`IllegalMove`] if the table has no such move.
+    /// [`IllegalMove`] if the transition is not legal.
     pub fn moved(&self, to: Status) -> Result<Self, IllegalMove> {
         if !self.status.may_become(to) {
             return Err(IllegalMove { from: self.status, to });
@@ -199,7 +204,7 @@ impl ActionRecord {
         Ok(Self { status: to, revision: self.revision + 1, ..self.clone() })
     }
 
-    /// Returns the key of the timer that lets the card expire.
+    /// Returns the key of the timer for the card's expiry.
     pub fn expiry_timer(&self) -> String {
         format!("expire:{}", self.id)
     }
@@ -214,12 +219,12 @@ impl ActionRecord {
         format!("tell:{}", self.id)
     }
 
-    /// Returns the key of the timer that reminds of the card.
+    /// Returns the key of the timer for the reminder.
     pub fn reminder_timer(&self) -> String {
         format!("remind:{}", self.id)
     }
 
-    /// Returns the key of the timer that brings more people in.
+    /// Returns the key of the timer for the escalation.
     pub fn escalation_timer(&self) -> String {
         format!("escalate:{}", self.id)
     }
@@ -229,38 +234,41 @@ impl ActionRecord {
         [self.expiry_timer(), self.reminder_timer(), self.escalation_timer(), self.notification_timer()]
     }
 
-    /// Returns the key under which the thread waits for the decision: that of the first version.
+    /// Returns the approval key under which the thread waits for the decision: the key of the first
+    /// version of the request.
     pub fn question(&self) -> &ApprovalId {
         self.origin.as_ref().unwrap_or(&self.approval)
     }
 
-    /// Returns the people who may decide: those of the policy, and those who were brought in.
+    /// Returns the people who may decide: the approvers of the policy and those added by the
+    /// escalation.
     pub fn approvers(&self) -> impl Iterator<Item = &Approver> {
         self.policy.approvers.iter().chain(self.brought_in())
     }
 
-    /// Returns the people who were brought in.
+    /// Returns the people whom the escalation has added; none if it has not taken place.
     pub fn brought_in(&self) -> &[Approver] {
         let escalation = self.escalated_at.and(self.policy.escalation.as_ref());
         escalation.map_or(&[], |escalation| &escalation.approvers)
     }
 
-    /// Counts the versions of the request, from 1.
+    /// Returns the version number of the request, starting at 1.
     pub fn edition(&self) -> usize {
         self.edits.len() + 1
     }
 
-    /// Returns true if this person asked for the change or edited the request: it is their request.
+    /// Returns true if this person asked for the change or edited the request, which makes it their
+    /// request.
     pub fn is_request_of(&self, person: &UserId) -> bool {
         self.requested_by == *person || self.edits.iter().any(|edit| edit.by == *person)
     }
 
-    /// Creates an event about this action, for the record.
+    /// Creates an event about this action, for the audit trail.
     pub fn event(&self, kind: AuditKind, at: Timestamp, by: Option<UserId>, detail: Value) -> AuditDraft {
         AuditDraft { action: Some(self.id.clone()), ..AuditDraft::new(kind, at, by, detail) }
     }
 
-    /// Creates the event that its card was shown, exactly as it was; for the record.
+    /// Creates the audit event for showing the card, with the exact contents of the card.
     pub fn shown(&self, at: Timestamp) -> AuditDraft {
         let Card { title, facts, warnings, notes, approve, reject, irreversible, .. } = &self.card;
         let words = |texts: &[Text]| texts.iter().map(Text::words).collect::<Vec<_>>();
@@ -279,12 +287,13 @@ impl ActionRecord {
         self.event(AuditKind::Shown, at, None, detail)
     }
 
-    /// Returns true if a new version replaced it because a person changed the request in its form.
+    /// Returns true if a new version replaced this record because a person edited the request in
+    /// its form.
     pub fn was_edited(&self) -> bool {
         self.replaced_by.as_ref().is_some_and(|newer| newer.edited)
     }
 
-    /// Describes a change that ended before everything was done: “stopped after 32 of 400”.
+    /// Describes a change that was stopped before it was complete: “stopped after 32 of 400”.
     pub fn stopped_after(&self) -> Option<String> {
         let stopped = self.cut_short && self.status == Status::Done;
         stopped.then(|| match &self.progress {
@@ -307,7 +316,7 @@ impl ActionRecord {
     }
 }
 
-/// Returns the digest of the first version: of a change and its policy, without a key.
+/// Computes the digest of the first version, without a key, of a change and its policy.
 pub fn digest_of(name: &str, version: u32, parameters: &Value, preconditions: &Value, policy: &Policy) -> Digest {
     let policy = serde_json::to_value(policy).expect("a policy is plain data");
     Digest::of(&[&json!(1), &json!(name), &json!(version), parameters, preconditions, &policy])

@@ -1,27 +1,29 @@
-//! The scope of a change: for policies, for limits, and to let a newer request replace an older one.
+//! The scope of a change, for policies, for limits, and for deciding whether a newer request
+//! replaces an older one.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// The measure of a change that only the person who asks for it decides.
+/// The measure that marks a change which only the person who asks for it decides.
 const PERSONAL: &str = "personal";
 
-/// The things a change is about. Worked out with the change from its parameters and the live system, so it is no part
-/// of the digest; the policy that follows from it is.
+/// The things that a change concerns. They are determined together with the change, from its
+/// parameters and the live system. They are therefore not part of the digest; the policy that
+/// follows from them is.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Scope {
-    /// The things that change, such as `<kind>:<id>`. A newer request for one of them replaces an older one in the same
-    /// thread. Empty: requests for the change cannot conflict.
+    /// The things that change, such as `<kind>:<id>`. A newer request for one of them replaces an
+    /// older one in the same thread. If empty, the request conflicts with no other.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub targets: Vec<String>,
-    /// The contexts they belong to.
+    /// The contexts that these things belong to.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub contexts: Vec<String>,
-    /// The things that it is about, by the names that people know. Stored under the older name because records are
-    /// sealed as they are written.
+    /// The things that the change concerns, by the names that people know. The serialized field
+    /// keeps its original name, because records are sealed in their serialized form.
     #[serde(rename = "experiments", skip_serializing_if = "Vec::is_empty")]
     pub subjects: Vec<String>,
     /// The values that limits are compared with, by measure: statuses, weights, users, dates.
@@ -53,7 +55,7 @@ impl Scope {
         self
     }
 
-    /// Marks the change as a matter of the person who asks for it, which nobody else decides.
+    /// Marks the change as personal: only the person who asks for it decides.
     pub fn personal(self) -> Self {
         self.measure(PERSONAL, true)
     }
@@ -63,12 +65,12 @@ impl Scope {
         self.measures.contains_key(PERSONAL)
     }
 
-    /// Returns true if nothing is known.
+    /// Returns true if the scope is empty.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Returns true if both are about the same thing.
+    /// Returns true if both scopes have a target in common.
     pub fn shares_target_with(&self, other: &Self) -> bool {
         self.targets.iter().any(|target| other.targets.contains(target))
     }

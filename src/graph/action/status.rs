@@ -1,4 +1,4 @@
-//! The status of an action, and the one table of legal moves.
+//! The status of an action, and the table of its legal transitions.
 
 use std::fmt;
 
@@ -8,13 +8,13 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
-    /// Worked out, not yet shown.
+    /// Prepared, but not yet shown.
     Proposed,
     /// On a card, waiting for people.
     Pending,
-    /// Approved by everyone who is needed; not yet begun.
+    /// Approved by enough people; not yet begun.
     Approved,
-    /// The request is about to leave, or has left.
+    /// The request is about to be sent, or has been sent.
     Intent,
     /// The change happened.
     Done,
@@ -35,12 +35,12 @@ pub enum Status {
 }
 
 impl Status {
-    /// Returns true if it was tried and has an outcome to report.
+    /// Returns true if the action was tried and has an outcome to report.
     pub fn has_outcome(self) -> bool {
         matches!(self, Self::Done | Self::Failed | Self::Unknown | Self::Settled)
     }
 
-    /// Every status, in the order of a life.
+    /// All statuses, in the order of an action's life cycle.
     pub const ALL: [Self; 12] = [
         Self::Proposed,
         Self::Pending,
@@ -56,7 +56,7 @@ impl Status {
         Self::Cancelled,
     ];
 
-    /// Returns true if the move is legal: a move without an arm cannot happen.
+    /// Returns true if the transition is legal. A transition without a match arm is not.
     pub fn may_become(self, next: Self) -> bool {
         use Status::*;
         match (self, next) {
@@ -67,18 +67,18 @@ impl Status {
             (Approved, Failed | Cancelled) => true, // refused at execution: changed target, digest, stop
             (Intent, Intent) => true,               // sent again, with evidence that it had not happened
             (Intent, Done | Failed | Unknown) => true,
-            (Unknown, Done | Failed | Settled) => true, // a person, or a later look, settled it
+            (Unknown, Done | Failed | Settled) => true, // settled by a person or a later look
             (Rejected, Rejected) => true,               // the reason was added
             _ => false,
         }
     }
 
-    /// Returns true if the record is waiting for a person.
+    /// Returns true if the action is waiting for a person's decision.
     pub fn is_open(self) -> bool {
         self == Self::Pending
     }
 
-    /// Returns the word for it, as stored.
+    /// Returns the name of the status, as stored.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Proposed => "proposed",
@@ -103,7 +103,7 @@ impl fmt::Display for Status {
     }
 }
 
-/// A move that the table does not have.
+/// The error for an illegal transition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("an action that is {from} cannot become {to}")]
 pub struct IllegalMove {

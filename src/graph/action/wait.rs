@@ -1,4 +1,4 @@
-//! The wait of a change for an event, such as the end of a job, without holding anything meanwhile.
+//! The wait of a change for an event, such as the end of a job. Nothing is held during the wait.
 
 use std::time::Duration;
 
@@ -11,9 +11,9 @@ use serde_json::Value;
 pub struct Awaited {
     /// The name of the system that reports it.
     pub source: String,
-    /// The event's key there ([`crate::store::External::key`]).
+    /// The event's key in that system ([`crate::store::External::key`]).
     pub key: String,
-    /// The longest wait; [`super::Batches::longest`] limits it further.
+    /// The maximum duration of the wait; [`super::Batches::longest`] limits it further.
     pub within: Duration,
 }
 
@@ -22,14 +22,14 @@ pub struct Awaited {
 pub struct Wait {
     /// The name of the system that reports the event.
     pub source: String,
-    /// The event's key there.
+    /// The event's key in that system.
     pub key: String,
     /// The time at which the wait ends without the event.
     pub until: Timestamp,
-    /// The end of the wait; `None` while it lasts, or if the action was woken to be stopped.
+    /// The end of the wait. `None` while it lasts, or if the action was woken to be stopped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end: Option<WaitEnd>,
-    /// The question to a person whose answer is the event, if it is one.
+    /// The question to a person, if the event is a person's answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asks: Option<Asked>,
 }
@@ -40,12 +40,12 @@ pub struct Wait {
 pub enum WaitEnd {
     /// The event arrived, with this body.
     Arrived(Value),
-    /// The time is over.
+    /// The deadline passed without the event.
     Overdue,
 }
 
 impl Wait {
-    /// Returns the question that is open.
+    /// Returns the question, if it is still open.
     pub fn open_question(&self) -> Option<&Asked> {
         self.asks.as_ref().filter(|_| self.end.is_none())
     }

@@ -10,12 +10,13 @@ use serde_json::Value;
 use super::{AuditDraft, Outgoing, Seq, ThreadMessage};
 use crate::action::ActionRecord;
 
-/// One step of a run, as saved: the difference it made, and its line in a trace.
+/// One step of a run, as saved: the change that it made to the checkpoint, and the facts for the
+/// trace.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StepRecord {
     /// The version of this shape.
     pub format: u32,
-    /// The run it belongs to; the trace id.
+    /// The run that it belongs to, which is also the trace id.
     pub run: RunId,
     /// The node that ran.
     pub node: String,
@@ -24,16 +25,16 @@ pub struct StepRecord {
     pub input: Option<Value>,
     /// The change of the checkpoint, as a JSON Patch.
     pub delta: Value,
-    /// The continuation, in a word: a node, `await`, `end`.
+    /// The continuation: the name of a node, `await` or `end`.
     pub next: String,
-    /// The time at which it began.
+    /// The time at which the step began.
     pub at: Timestamp,
     /// The duration in milliseconds.
     pub duration_ms: u64,
-    /// The usage of model tokens, if it asked a model.
+    /// The usage of model tokens, if the step called a model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
-    /// The cause, if it failed and is tried again.
+    /// The cause of the failure, if the step failed and is retried.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }
@@ -50,38 +51,39 @@ pub struct Usage {
     pub model: String,
     /// The number of calls.
     pub calls: u32,
-    /// Tokens sent and not read from the cache.
+    /// The number of tokens sent that were not read from the cache.
     pub input_tokens: u64,
-    /// Tokens sent and read from the cache.
+    /// The number of tokens sent that were read from the cache.
     pub cached_tokens: u64,
-    /// Tokens received.
+    /// The number of tokens received.
     pub output_tokens: u64,
 }
 
-/// The contents of one atomic write, all in one thread.
+/// The contents of one atomic write, which concerns a single thread.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Changes {
-    /// The name of the write: a repeat of it answers as the first did and changes nothing.
+    /// The id of the write. A repeated write with the same id returns the same answer as the first
+    /// and changes nothing.
     pub commit: CommitId,
     /// The thread.
     pub thread: ThreadId,
-    /// The step, if one was taken. Only under a lease.
+    /// The step, if one was run; allowed only with a lease.
     pub step: Option<StepRecord>,
-    /// The whole checkpoint after the step, from time to time.
+    /// The full checkpoint after the step, which is included from time to time.
     pub snapshot: Option<Value>,
-    /// The mailbox entries that are dealt with.
+    /// The positions of mailbox entries to acknowledge.
     pub acks: Vec<Seq>,
-    /// The interactions of the same partition that are dealt with.
+    /// The positions of interactions of the same partition to acknowledge.
     pub inbox_acks: Vec<Seq>,
-    /// New mailbox entries; they wake the thread.
+    /// The new mailbox entries, which wake the thread.
     pub messages: Vec<ThreadMessage>,
     /// The messages to send.
     pub outbox: Vec<Outgoing>,
     /// The timers to set or clear.
     pub timers: Vec<TimerChange>,
-    /// The actions that are new or that move.
+    /// The new actions, and those that change.
     pub actions: Vec<ActionChange>,
-    /// The entries for the record.
+    /// The events for the audit trail.
     pub audit: Vec<AuditDraft>,
 }
 
@@ -104,28 +106,28 @@ impl Changes {
     }
 }
 
-/// A new action, or a move of one.
+/// A new action, or a change of an existing one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ActionChange {
-    /// The revision the record must have now; `None`: there must be no such record.
+    /// The revision that the stored record must have; `None` if there must be no such record.
     pub expected: Option<u64>,
-    /// The new record. Its status must be a legal move from the one that is stored.
+    /// The new record. The transition from the stored status to its status must be legal.
     pub record: ActionRecord,
 }
 
 /// A timer to set or to clear, by its key within the thread.
 #[derive(Clone, Debug, PartialEq)]
 pub enum TimerChange {
-    /// Sets it, or moves it.
+    /// Sets the timer, or changes an existing one.
     Set {
         /// The key within the thread.
         key: String,
         /// The time at which it is due.
         due: Timestamp,
-        /// The entry that is put in the inbox then.
+        /// The entry that is then put into the inbox.
         entry: Value,
     },
-    /// Clears it.
+    /// Clears the timer.
     Clear {
         /// The key.
         key: String,

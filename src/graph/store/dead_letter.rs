@@ -10,18 +10,19 @@ use serde_json::Value;
 
 use super::Outgoing;
 
-/// A message that was refused for good or tried too often, or an interaction that failed each time.
+/// A message that was permanently refused or tried too often, or an interaction whose handling
+/// failed each time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DeadLetter {
-    /// The name for [`super::Store::send_again`]. Only the store reads it.
+    /// The id for [`super::Store::send_again`], which only the store interprets.
     pub id: String,
-    /// The thread of a message; an interaction has none.
+    /// The thread of the message; `None` for an interaction.
     pub thread: Option<ThreadId>,
-    /// The time at which it was given up.
+    /// The time of the last attempt, after which it was given up.
     pub at: Timestamp,
     /// The number of attempts.
     pub attempts: u32,
-    /// The reason, in a word.
+    /// The reason, in one word.
     pub reason: String,
     /// The contents.
     pub what: Undelivered,
@@ -37,15 +38,15 @@ pub enum Undelivered {
 }
 
 impl DeadLetter {
-    /// The time for which it is kept.
+    /// The time for which a dead letter is kept.
     pub const KEPT_FOR: Duration = Duration::from_secs(30 * 24 * 3600);
 
-    /// Returns true if it is the message of a slot of a thread.
+    /// Returns true if it is a message for this slot of this thread.
     pub fn fills(&self, thread: &ThreadId, slot: &Slot) -> bool {
-        let of = match &self.what {
+        let own_slot = match &self.what {
             Undelivered::Message(outgoing) => outgoing.slot.as_ref(),
             Undelivered::Inbox(_) => None,
         };
-        self.thread.as_ref() == Some(thread) && of == Some(slot)
+        self.thread.as_ref() == Some(thread) && own_slot == Some(slot)
     }
 }

@@ -1,4 +1,4 @@
-//! Arrivals: for a thread's mailbox, or for the inbox.
+//! Deliveries to a thread's mailbox or to the inbox.
 
 use std::time::Duration;
 
@@ -12,13 +12,13 @@ use serde_json::{Value, json};
 use super::Seq;
 use crate::action::{ActionRequest, Decision};
 
-/// An arrival, to be stored before it is acknowledged.
+/// Something that arrived, to be stored before it is acknowledged.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Delivery {
     /// The destination.
     pub to: Destination,
-    /// The keys of the delivery. If any of them is known already, it is a repeat and is dropped. All of them are
-    /// remembered for at least a day.
+    /// The deduplication keys. If any of them is already known, the delivery is a repeat and is
+    /// dropped. All of them are kept for at least a day.
     pub dedup: Vec<DedupKey>,
     /// The time at which it arrived.
     pub at: Timestamp,
@@ -28,42 +28,44 @@ pub struct Delivery {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Destination {
-    /// Into the mailbox of a thread.
+    /// The mailbox of a thread.
     Mailbox {
         /// The thread.
         thread: ThreadId,
-        /// True if the bot is addressed. If not, and the thread is not one of ours, the entry is *parked*: it is seen
-        /// only if a person addresses the bot there before [`super::Store::sweep`] drops it.
+        /// True if the bot is addressed. If not, and the thread is not one of the bot's, the
+        /// message is *parked*: it is read only if a person addresses the bot in the thread before
+        /// [`super::Store::sweep`] deletes it.
         addressed: bool,
-        /// The message. Serialized under its first name.
+        /// The message. The serialized field keeps its original name.
         #[serde(rename = "mail")]
         message: ThreadMessage,
-        /// The graph of the thread, if it becomes one of ours with this message.
+        /// The graph of the thread, if the thread is created by this message.
         #[serde(default, skip_serializing_if = "GraphName::is_default")]
         graph: GraphName,
     },
-    /// In the inbox of a partition.
+    /// The inbox of a partition.
     #[serde(rename = "desk")]
     Inbox {
         /// The partition.
         partition: Partition,
-        /// The entry, in the format of `conversation`, which alone reads it.
+        /// The entry, in the format of `conversation`, which is opaque to the store.
         entry: Value,
-        /// The worker that has claimed it from the start, and for how long, so that it can be handled without another
-        /// call.
+        /// The worker that claims the entry at once, and the duration of the claim, so that no
+        /// further call is needed to handle it.
         claim: Option<(WorkerId, Duration)>,
     },
 }
 
 impl Destination {
-    /// Creates a destination in a thread's mailbox; a new thread belongs to the graph that [`graph_of_new`] returns.
+    /// Creates the destination of a message in a thread's mailbox. A new thread belongs to the
+    /// graph that [`graph_of_new`] returns.
     pub fn mailbox(thread: ThreadId, addressed: bool, message: ThreadMessage) -> Self {
         let graph = graph_of_new(&message);
         Self::Mailbox { thread, addressed, message, graph }
     }
 }
 
-/// Returns the graph of a thread that begins with this message: at present always the chat graph.
+/// Returns the graph of a thread that begins with this message: currently always the chat graph.
 pub fn graph_of_new(_first: &ThreadMessage) -> GraphName {
     GraphName::default()
 }
@@ -78,30 +80,32 @@ pub enum ThreadMessage {
         by: UserId,
         /// The text, without the mention of the bot.
         text: String,
-        /// The time by Slack; orders messages that arrive in another order.
+        /// Slack's time stamp, which orders messages that arrive out of order.
         ts: MessageTs,
-        /// True if it addresses the bot: by a mention, in a direct message, with a button.
+        /// True if the message addresses the bot by a mention, in a direct message or with a
+        /// button.
         #[serde(default = "addressed", skip_serializing_if = "bool::clone")]
         addressed: bool,
-        /// The request, if no words have to be understood.
+        /// The request, if it comes from a button or a form and the text need not be interpreted.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         #[serde(rename = "wish")]
         request: Option<ActionRequest>,
     },
-    /// A person said something to another person. The text is not kept: it is not for us.
+    /// A person said something to another person. The text is not stored, since it is not meant for
+    /// the bot.
     Overheard {
         /// The author.
         by: UserId,
-        /// The time by Slack.
+        /// Slack's time stamp.
         ts: MessageTs,
     },
     /// An action of this thread was decided.
     Decided {
         /// The action.
         action: ActionId,
-        /// The question it answers.
+        /// The approval key of the question.
         approval: ApprovalId,
-        /// The deciding decision.
+        /// The decision that decided the action.
         decision: Decision,
     },
     /// A follow-up to an action after its decision.
@@ -109,7 +113,7 @@ pub enum ThreadMessage {
     FollowUp {
         /// The action.
         action: ActionId,
-        /// The person who did it.
+        /// The person who caused the follow-up.
         by: UserId,
         /// The follow-up.
         #[serde(rename = "news")]
@@ -119,22 +123,23 @@ pub enum ThreadMessage {
     Stop {
         /// The person.
         by: UserId,
-        /// True if they want an answer even if there is nothing to end: they typed it, and nothing else answers them.
+        /// True if the person expects an answer even if there is nothing to stop, because they
+        /// typed it and nothing else answers them.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         asks: bool,
     },
-    /// An event from outside of Slack.
+    /// An external event, from a system other than Slack.
     External(External),
-    /// The time until which an action waits for an event is over.
+    /// The deadline of an action that waits for an event has passed.
     Overdue {
         /// The action.
         action: ActionId,
-        /// The time, which may be of an earlier wait.
+        /// The deadline, which may be the one of an earlier wait.
         until: Timestamp,
     },
 }
 
-/// An event of another system: a job ended, an e-mail came.
+/// An event of another system, such as the end of a job or the arrival of an e-mail.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct External {
     source: String,
@@ -142,7 +147,7 @@ pub struct External {
     body: Value,
 }
 
-/// The error of an event too long to be kept in a mailbox.
+/// The error for an event whose body is too long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("it has {bytes} bytes, and at most {} are taken", External::MAX_BODY_BYTES)]
 pub struct TooLong {
@@ -151,10 +156,12 @@ pub struct TooLong {
 }
 
 impl External {
-    /// The longest body, in bytes of JSON. Larger data belongs among the blobs, and its hash into the body.
+    /// The maximum length of a body, in bytes of JSON. Larger data is stored as a blob, with its
+    /// hash in the body.
     pub const MAX_BODY_BYTES: usize = 64 << 10;
 
-    /// Creates an event of the system `source`, by its key there: the same key twice is the same event.
+    /// Creates an event of the system `source`. `key` identifies the event in that system; two
+    /// events with the same key are the same event.
     ///
     /// # Errors
     ///
@@ -172,7 +179,7 @@ impl External {
         &self.source
     }
 
-    /// Returns the event's key there.
+    /// Returns the event's key in that system.
     pub fn key(&self) -> &str {
         &self.key
     }
@@ -182,7 +189,7 @@ impl External {
         &self.body
     }
 
-    /// Returns the body alone.
+    /// Converts the event into its body.
     pub fn into_body(self) -> Value {
         self.body
     }
@@ -192,22 +199,23 @@ impl External {
         Self { body, ..self.clone() }
     }
 
-    /// Returns a placeholder for an event of unknown origin: nothing waits for it, and it has no body.
+    /// Returns a placeholder without a body for an event of unverified origin. No action waits for
+    /// it.
     pub fn of_nobody(&self) -> Self {
         Self { source: String::new(), key: self.key.clone(), body: Value::Null }
     }
 
-    /// Returns true if it is the placeholder of an event of unknown origin.
+    /// Returns true if this is a placeholder for an event of unverified origin.
     pub fn is_of_nobody(&self) -> bool {
         self.source.is_empty()
     }
 
-    /// Returns the key by which a repeat is recognised in a thread: an event may concern several threads.
+    /// Returns the deduplication key for a thread. An event may be delivered to several threads.
     pub fn dedup(&self, thread: &ThreadId) -> DedupKey {
         DedupKey::new(format!("external:{thread}:{}:{}", json!(self.source), self.key))
     }
 
-    /// Creates the delivery to a thread, which it wakes.
+    /// Creates a delivery to a thread, which wakes the thread.
     pub fn deliver_to(self, thread: ThreadId, at: Timestamp) -> Delivery {
         let dedup = vec![self.dedup(&thread)];
         Delivery { to: Destination::mailbox(thread, true, ThreadMessage::External(self)), dedup, at }
@@ -218,20 +226,21 @@ impl External {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ActionFollowUp {
-    /// The person who rejected it gave a reason; the record has it.
+    /// The person who rejected the action gave a reason, which is in the record.
     Explained,
-    /// A person wants the outcome to be looked up again.
+    /// A person asked to look up the outcome again.
     CheckAgain,
-    /// A person says that it happened: it is looked up again, and the statement is kept.
+    /// A person says that the change happened. The outcome is looked up again, and the statement is
+    /// stored.
     SaidDone,
-    /// A person gave it up; the record has it.
+    /// A person gave the action up, which is in the record.
     Settled,
-    /// A person said that it happened, but another had settled it before.
+    /// A person said that the change happened, but another person had already settled it.
     CameLate,
 }
 
 impl ThreadMessage {
-    /// Returns the time by Slack at which a person said it; `None` for other messages.
+    /// Returns Slack's time stamp of a message by a person; `None` for other messages.
     pub fn said_at(&self) -> Option<&MessageTs> {
         match self {
             Self::Said { ts, .. } | Self::Overheard { ts, .. } => Some(ts),
@@ -247,7 +256,7 @@ impl ThreadMessage {
 /// A mailbox entry with its position.
 #[derive(Clone, Debug, PartialEq)]
 pub struct QueuedMessage {
-    /// The position; goes into [`super::Changes::acks`].
+    /// The position, to be acknowledged in [`super::Changes::acks`].
     pub seq: Seq,
     /// The message.
     pub message: ThreadMessage,
@@ -256,28 +265,30 @@ pub struct QueuedMessage {
 /// The result of storing a delivery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ingested {
-    /// Stored, at this position.
+    /// The delivery was stored at this position.
     New(Seq),
-    /// One of the keys was known: nothing was stored.
+    /// One of the keys was already known; nothing was stored.
     Duplicate,
-    /// Stored, but the thread is not one of ours and was not woken.
+    /// The delivery was stored at this position, but the thread is not one of the bot's and was not
+    /// woken.
     Parked(Seq),
 }
 
-/// An interaction that this worker is to handle.
+/// An interaction that this worker has claimed to handle.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ClaimedInteraction {
-    /// The partition it is in.
+    /// The partition that it is in.
     pub partition: Partition,
-    /// The position; goes into [`super::Changes::inbox_acks`] or [`super::Store::finish_interaction`].
+    /// The position, to be acknowledged in [`super::Changes::inbox_acks`] or with
+    /// [`super::Store::finish_interaction`].
     pub seq: Seq,
-    /// The number of times that it was claimed before and not finished.
+    /// The number of earlier claims that were not finished.
     pub attempts: u32,
     /// The entry, in the format of `conversation`.
     pub entry: Value,
 }
 
-/// Returns the value for messages stored before the field existed.
+/// Returns the default of `addressed`, for messages stored before the field existed.
 fn addressed() -> bool {
     true
 }

@@ -1,4 +1,4 @@
-//! The parts of a thread that are dropped when its time is over.
+//! The parts of a thread that are deleted when its retention period ends.
 
 use countersign_core::{clock::Timestamp, ids::ThreadId};
 use serde_json::Value;
@@ -6,25 +6,27 @@ use serde_json::Value;
 use super::{AuditEntry, Version};
 use crate::action::Status;
 
-/// The statuses of an action that keep its thread from being finished: a person may still have to deal with it.
+/// The statuses of an action that keep its thread from being finished, since a person may still
+/// have to deal with the action.
 pub const UNFINISHED: [Status; 5] =
     [Status::Proposed, Status::Pending, Status::Approved, Status::Intent, Status::Unknown];
 
-/// The parts of a finished thread to drop, if it still is finished.
+/// The parts of a finished thread to delete, provided that it is still finished.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Forget {
     /// The thread.
     pub thread: ThreadId,
-    /// The version it must have.
+    /// The version that the thread must have.
     pub version: Version,
-    /// The time since which nothing may have happened in it.
+    /// The time since which nothing may have happened in the thread.
     pub before: Timestamp,
-    /// The checkpoint that remains when its steps are dropped. `None`: the whole thread goes, with its actions and its
-    /// record.
+    /// The checkpoint that remains when the steps are deleted. `None` if the whole thread is
+    /// deleted, with its actions and its audit trail.
     pub checkpoint: Option<Value>,
-    /// True if its files go as well, those that no other thread shows. With the whole thread they always do.
+    /// True if its files are deleted as well, except those that another thread shows. If the whole
+    /// thread is deleted, its files always are.
     pub files: bool,
-    /// The entries of its record that replace those with the same position and hash.
+    /// The audit entries that replace those with the same position and hash.
     pub record: Vec<AuditEntry>,
 }
 

@@ -10,21 +10,23 @@ use serde_json::Value;
 
 use super::Seq;
 
-/// The number of tries without success after which a message holds up no other: later messages of its thread, except
-/// those of its own slot, go before it, and the people concerned learn that it is missing. With waits of 1, 2, 4, … s
-/// that is a minute after the first try: a short outage leaves the order of a thread as it is.
+/// The number of failed attempts after which a message holds up no other: later messages of its
+/// thread, except those of its own slot, are sent before it, and the people concerned are notified
+/// that it is missing. With waits of 1, 2, 4, … s this number is reached a minute after the first
+/// attempt, so a short outage does not change the order of a thread's messages.
 pub const TRIED_OFTEN: u32 = 7;
 
-/// A message to be sent, in order within its thread (see [`TRIED_OFTEN`]).
+/// A message to be sent. The messages of a thread are sent in order (see [`TRIED_OFTEN`]).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Outgoing {
-    /// The slot, for a message that is posted once and edited afterwards.
+    /// The slot, for a message that is posted once and edited later.
     pub slot: Option<Slot>,
-    /// The key that finds the post in Slack after its answer was lost.
+    /// The key that identifies the message in Slack if the answer to the post was lost.
     pub nonce: Nonce,
-    /// True if it only reports progress: it may be dropped for something newer, and all other messages overtake it.
+    /// True if the message only reports progress: a newer message may replace it, and all other
+    /// messages are sent before it.
     pub progress: bool,
-    /// The time before which it is not to be sent.
+    /// The time before which the message must not be sent.
     pub not_before: Timestamp,
     /// The contents.
     pub body: Outbound,
@@ -52,8 +54,8 @@ pub enum Outbound {
         /// The state of the card.
         state: CardState,
     },
-    /// The card of an action as its record has it when it is sent, to replace the message: for a sender that may know
-    /// an older state than others do.
+    /// The card of an action, drawn from its record at the time of sending, for a sender whose copy
+    /// of the record may be outdated.
     Redraw {
         /// The action.
         action: ActionId,
@@ -67,61 +69,62 @@ pub enum Outbound {
         /// The hash of the contents ([`super::Store::put_blob`]).
         hash: String,
     },
-    /// A message to one person, in their direct messages and not in the thread, with a link to a card.
+    /// A direct message to one person, with a link to a card.
     Direct {
         /// The recipient.
         to: UserId,
-        /// The message the card is on.
+        /// The message that shows the card.
         card: Slot,
         /// The reply.
         reply: Reply,
     },
-    /// The removal of the slot's message, if there is one.
+    /// The deletion of the slot's message, if it was posted.
     Remove,
-    /// A message by another way than Slack.
+    /// A message through a channel other than Slack.
     Elsewhere {
-        /// The name of the other way.
+        /// The name of the channel.
         channel: String,
-        /// The contents, in the format of that way.
+        /// The contents, in the channel's format.
         body: Value,
     },
 }
 
-/// An outgoing message that this worker is to send.
+/// An outgoing message that this worker has claimed to send.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Claimed {
     /// The thread whose outbox it is in.
     pub thread: ThreadId,
     /// The position in the outbox.
     pub seq: Seq,
-    /// The number of tries before: if there were any, and the slot is not posted yet, look before posting.
+    /// The number of earlier attempts. If there were any and the slot is not posted yet, the
+    /// message must be looked up before it is posted.
     pub attempts: u32,
-    /// The slot's message, if it is posted.
+    /// The posted message of the slot, if there is one.
     pub posted: Option<Posted>,
     /// The message.
     pub outgoing: Outgoing,
 }
 
-/// The place of a message of ours.
+/// The place of a posted message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Posted {
     /// The channel.
     pub channel: ChannelId,
     /// The message.
     pub ts: MessageTs,
-    /// The open card that it shows, if it shows one. Not known for messages of earlier versions.
+    /// The open card that the message shows, if any. Unknown for messages of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub card: Option<ShownCard>,
 }
 
-/// An open card, as it can be read in Slack.
+/// An open card, as people see it in Slack.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ShownCard {
-    /// The question it asks.
+    /// The approval key of its question.
     pub approval: ApprovalId,
     /// The digest on the card.
     pub digest: String,
-    /// The time since when it shows the card, by Slack's clock.
+    /// The time since which the message shows the card, by Slack's clock.
     pub since: MessageTs,
 }
 
@@ -132,21 +135,22 @@ impl Posted {
     }
 }
 
-/// A message that was to be sent some time ago and is still in the outbox.
+/// A message that was due some time ago and is still in the outbox.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Waiting {
     /// The thread whose outbox it is in.
     pub thread: ThreadId,
-    /// The message that it fills or changes.
+    /// The slot that it fills or changes.
     pub slot: Option<Slot>,
-    /// The time from which on it was to be sent.
+    /// The time at which it was due.
     pub since: Timestamp,
-    /// The number of tries.
+    /// The number of attempts so far.
     pub attempts: u32,
 }
 
 impl Waiting {
-    /// Returns the time before which an unsent message must have been due to be reported as late: three minutes ago.
+    /// Returns the due time before which an unsent message is reported as late: three minutes
+    /// before `now`.
     pub fn late_before(now: Timestamp) -> Timestamp {
         Timestamp(now.millis() - 180_000)
     }
@@ -155,25 +159,26 @@ impl Waiting {
 /// The result of an attempt to send.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Sent {
-    /// The message is delivered; with its place, if it fills a slot.
+    /// The message was delivered. Contains its place if it fills a slot.
     Delivered(Option<Posted>),
-    /// The message is to be tried again at this time; the attempt counts.
+    /// The message is to be retried at this time; the attempt counts.
     Retry(Timestamp),
-    /// It was not tried: Slack was not asked, or did nothing. It is not to be sent before this time, and the attempt
-    /// does not count, so that progress can still give way to something newer, or does at once if that is there
-    /// already.
+    /// The message was not sent: Slack was not called, or did nothing. It must not be sent before
+    /// this time, and the attempt does not count. A progress message can therefore still be
+    /// replaced by a newer message, and is replaced at once if there already is one.
     Deferred(Timestamp),
-    /// Slack did nothing and asks for a long wait, or for one after the other. It is not to be sent before this time,
-    /// and it counts as tried [`TRIED_OFTEN`] times, so that nothing else of the thread waits for it.
+    /// Slack did nothing and asked for a long wait, or for several waits in a row. The message must
+    /// not be sent before this time, and it counts as tried [`TRIED_OFTEN`] times, so that no other
+    /// message of the thread waits for it.
     Postponed(Timestamp),
-    /// The message is not to be sent, and is of no use to anyone.
+    /// The message is obsolete and is not sent.
     Dropped,
-    /// It was refused for good, or tried too often: it is kept as a [`super::DeadLetter`], unless something newer for
-    /// its slot waits already.
+    /// The message was permanently refused or tried too often. It is kept as a
+    /// [`super::DeadLetter`], unless a newer message for its slot is already waiting.
     Failed {
-        /// The reason, in a word: Slack's code.
+        /// The reason in one word: Slack's error code.
         reason: String,
-        /// The time at which it was given up.
+        /// The time of the last attempt, after which it was given up.
         at: Timestamp,
     },
 }

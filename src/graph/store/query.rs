@@ -15,7 +15,7 @@ pub struct ActionFilter {
     pub thread: Option<ThreadId>,
     /// The statuses; empty for all.
     pub statuses: Vec<Status>,
-    /// The most actions to return.
+    /// The maximum number of actions to return.
     pub limit: usize,
 }
 
@@ -26,27 +26,29 @@ pub struct ThreadSummary {
     pub thread: ThreadId,
     /// The graph that it belongs to.
     pub graph: GraphName,
-    /// The number of steps it has saved.
+    /// The number of steps that the thread has saved.
     pub version: Version,
     /// The time of the last change.
     pub updated_at: Timestamp,
-    /// True if a worker holds it or it is ready for one.
+    /// True if a worker holds its lease or it is ready for one.
     pub busy: bool,
 }
 
-/// The durability of acknowledged writes.
+/// The guarantee that the store gives for acknowledged writes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Durability {
-    /// The name of the store: `SQLite 3.50 (countersign.sqlite)`, `Redis 7.2 (127.0.0.1:6379)`.
+    /// The name of the store, such as `SQLite 3.50 (countersign.sqlite)` or `Redis 7.2
+    /// (127.0.0.1:6379)`.
     pub name: String,
-    /// The faults of its settings, one line each, with the right setting. Empty: nothing is lost.
+    /// The problems of its settings, each in one line with the right setting. If empty, no
+    /// acknowledged write is lost.
     pub problems: Vec<String>,
 }
 
 /// The amount of pending work.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Backlog {
-    /// The number of threads that are ready, leased, or waiting before a retry.
+    /// The number of threads that are ready, leased, or waiting for a retry.
     pub threads: u64,
     /// The number of entries in the inbox.
     pub inbox: u64,

@@ -1,4 +1,4 @@
-//! Stored data that cannot be read, by this program or by any.
+//! Stored data that cannot be read by this program, or by any.
 
 use countersign_core::clock::Timestamp;
 use serde::{Deserialize, de::DeserializeOwned};
@@ -6,18 +6,18 @@ use serde_json::error::Category;
 
 use super::Error;
 
-/// A stored entry that could not be read. It is kept.
+/// A stored entry that could not be read. The entry itself is kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unreadable {
-    /// The kind and place: the thread or the partition, and the position or name.
+    /// The place of the entry: the thread or the partition, and its position or name.
     pub place: String,
     /// The reason, without any of the contents.
     pub why: String,
-    /// The time at which that was found.
+    /// The time at which the entry was found to be unreadable.
     pub since: Timestamp,
 }
 
-/// Describes a fault without any of the contents, which may be words of people.
+/// Describes a parse error without any of the contents, which may be words of people.
 pub fn why_unreadable(error: &serde_json::Error) -> String {
     let at = format!("at line {}, column {}", error.line(), error.column());
     match error.classify() {
@@ -28,11 +28,12 @@ pub fn why_unreadable(error: &serde_json::Error) -> String {
     }
 }
 
-/// Reads a stored record that names the version of its shape, of which `known` is the newest that can be read.
+/// Reads a stored record that contains the version of its format; `known` is the newest version
+/// that can be read.
 ///
 /// # Errors
 ///
-/// [`Error::Newer`] if it is of a later version, [`Error::Corrupt`] if it cannot be read.
+/// [`Error::Newer`] if the record is of a later version, [`Error::Corrupt`] if it cannot be read.
 pub fn read_versioned<T: DeserializeOwned>(what: &str, stored: &[u8], known: u32) -> Result<T, Error> {
     #[derive(Deserialize)]
     struct Versioned {
@@ -53,7 +54,7 @@ mod tests {
     use crate::store::ThreadMessage;
 
     #[test]
-    fn nothing_of_what_it_says_is_told() {
+    fn the_reason_contains_nothing_of_the_contents() {
         for text in [r#"{"kind":"said","by":["secret"]}"#, r#"{"kind":"secret"}"#, "secret", r#"{"kind":"secret"#] {
             let error = serde_json::from_str::<ThreadMessage>(text).unwrap_err();
             assert!(!why_unreadable(&error).contains("secret"), "{text}: {}", why_unreadable(&error));
@@ -61,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn a_newer_shape_is_named_even_if_it_could_be_read() {
+    fn a_newer_format_is_refused_even_if_it_could_be_read() {
         let newer = read_versioned::<serde_json::Value>("a step", br#"{"format":7}"#, 1).unwrap_err();
         assert!(matches!(newer, Error::Newer { found: 7, known: 1, .. }), "{newer}");
         assert!(read_versioned::<serde_json::Value>("a step", br#"{"format":1}"#, 1).is_ok());
