@@ -296,7 +296,7 @@ fn approvers_text(
 ) -> Text {
     let ApproverLists { approvers, also, apart } = usual;
     if approvers.is_empty() && more.is_empty() {
-        return nobody(apart);
+        return nobody_may_decide(apart);
     }
     let eligible = |named: Vec<&Approver>| {
         let mut eligible: Vec<Approver> = Vec::new();
@@ -331,7 +331,7 @@ fn approvers_text(
 }
 
 /// Describes that nobody may decide, with the reason.
-fn nobody(apart: Option<&[String]>) -> Text {
+fn nobody_may_decide(apart: Option<&[String]>) -> Text {
     match apart {
         None => Text::from("nobody (no approvers are configured)"),
         Some([]) => Text::from("nobody (the lists of approvers that apply have nobody in common)"),

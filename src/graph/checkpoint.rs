@@ -197,7 +197,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_newer_checkpoint_is_refused_wherever_it_says_so() {
+    fn a_newer_checkpoint_is_refused() {
         let thread = ThreadId { team: "T1".into(), channel: "C1".into(), root: "1.1".into() };
         let check =
             |snapshot: Option<Value>, deltas: Vec<Value>| Saved { version: 1, snapshot, deltas }.check_format(&thread);

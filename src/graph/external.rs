@@ -59,7 +59,7 @@ impl<S: State> Engine<S> {
             let end = WaitEnd::Arrived(arrived.into_body());
             return self.end_wait(session, &action, Some(end), EXTERNAL).await;
         }
-        if arrived.is_of_nobody() || !session.checkpoint.state.begin_with(&arrived, now) {
+        if arrived.is_of_unknown_origin() || !session.checkpoint.state.begin_with(&arrived, now) {
             tracing::info!(thread.id = %session.lease.thread, source, "An external event arrived that nothing waits for");
             return self.save_empty_step(session, EXTERNAL).await;
         }

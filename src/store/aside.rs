@@ -1,21 +1,22 @@
-//! The places of unreadable entries, and those that this process has found. Each store keeps the entries in its own
-//! way.
+//! The places of unreadable entries, and a record of the entries that this process could not read.
+//! Each store keeps such entries in its own way.
 
 use std::{collections::HashSet, fmt, str::FromStr, sync::Mutex};
 
 use countersign_core::ids::{Partition, ThreadId};
 use countersign_graph::store::{Error, Outbound, Seq, ThreadMessage, why_unreadable};
 
-/// The place of an entry that can be unreadable. Its text is shown to operators and names the entry in the stores.
+/// The place of an entry that cannot be read. Its text is shown to operators and identifies the
+/// entry in the stores.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum StoredPlace {
-    /// A message in a thread's mailbox; can be set aside.
+    /// A message in a thread's mailbox, which can be set aside.
     Mailbox(ThreadId, Seq),
-    /// A message to be sent; can be set aside.
+    /// An outgoing message, which can be set aside.
     Message(ThreadId, Seq),
-    /// An interaction; can be set aside.
+    /// An interaction, which can be set aside.
     Inbox(Partition, Seq),
-    /// Anything else. It stays where it is: its kind, and the thread and name.
+    /// Any other entry, which stays where it is: its kind, and its thread and name.
     Other(&'static str, String),
 }
 
@@ -30,12 +31,13 @@ impl StoredPlace {
         }
     }
 
-    /// Creates the place of a thread's entry that stays where it is.
+    /// Creates the place of an entry of a thread that stays where it is.
     pub(super) fn of_thread(kind: &'static str, thread: &ThreadId, which: impl fmt::Display) -> Self {
         Self::Other(kind, format!("{thread} {which}"))
     }
 
-    /// Returns true if this program can read these bytes in this place, as far as a store knows their format.
+    /// Returns true if this program can read these bytes in this place, as far as a store knows the
+    /// format.
     pub(super) fn can_hold(&self, stored: &[u8]) -> bool {
         match self {
             Self::Mailbox(..) => serde_json::from_slice::<ThreadMessage>(stored).is_ok(),
@@ -60,7 +62,7 @@ impl fmt::Display for StoredPlace {
 impl FromStr for StoredPlace {
     type Err = ();
 
-    /// Parses a place from which an entry can be set aside.
+    /// Parses a place; only places whose entries can be set aside are accepted.
     fn from_str(text: &str) -> Result<Self, ()> {
         let mut parts = text.splitn(3, ' ');
         let (Some(kind), Some(owner), Some(seq)) = (parts.next(), parts.next(), parts.next()) else { return Err(()) };
@@ -84,17 +86,18 @@ impl FromStr for StoredPlace {
 pub(super) struct UnreadableEntries(Mutex<HashSet<StoredPlace>>);
 
 impl UnreadableEntries {
-    /// Notes an unreadable entry, for logs and metrics; returns true the first time.
+    /// Records an unreadable entry, and logs and counts it the first time. Returns true the first
+    /// time.
     pub(super) fn note(&self, place: &StoredPlace, why: &str) -> bool {
         let new = self.0.lock().is_ok_and(|mut found| found.insert(place.clone()));
         if new {
             metrics::counter!("countersign_store_unreadable_total", "kind" => place.kind()).increment(1);
-            tracing::error!(place = %place, why, "Something stored cannot be read here and is kept; `countersign check` lists it");
+            tracing::error!(place = %place, why, "A stored entry cannot be read by this process and is kept; `countersign check` lists it");
         }
         new
     }
 
-    /// Returns true if this process could not read it.
+    /// Returns true if this process could not read the entry.
     pub(super) fn has(&self, place: &StoredPlace) -> bool {
         self.0.lock().is_ok_and(|found| found.contains(place))
     }
@@ -119,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_place_is_read_back_from_its_name() {
+    fn a_place_is_parsed_from_its_name() {
         let thread = ThreadId { team: "T1".into(), channel: "C1".into(), root: "1.1".into() };
         for place in [
             StoredPlace::Mailbox(thread.clone(), 5),

@@ -171,7 +171,7 @@ impl SealedStore {
                 Some(mut content) => arrived.with_body(content["body"].take()),
                 None => {
                     tracing::error!(thread.id = %thread, message.seq, "An external event has no valid seal; its origin is unknown");
-                    arrived.of_nobody()
+                    arrived.of_unknown_origin()
                 }
             });
         }

@@ -201,12 +201,12 @@ impl External {
 
     /// Returns a placeholder without a body for an event of unverified origin. No action waits for
     /// it.
-    pub fn of_nobody(&self) -> Self {
+    pub fn of_unknown_origin(&self) -> Self {
         Self { source: String::new(), key: self.key.clone(), body: Value::Null }
     }
 
     /// Returns true if this is a placeholder for an event of unverified origin.
-    pub fn is_of_nobody(&self) -> bool {
+    pub fn is_of_unknown_origin(&self) -> bool {
         self.source.is_empty()
     }
 

@@ -1,4 +1,4 @@
-//! Unreadable entries, kept out of the way of everything else.
+//! Unreadable entries, which are set aside so that they hold up nothing else.
 
 use countersign_core::{
     clock::{Clock as _, SystemClock, Timestamp},
@@ -11,7 +11,8 @@ use serde::{Deserialize, Serialize};
 use super::{RedisStore, json, keys::PartitionKey, scripts::Call};
 use crate::aside::StoredPlace;
 
-/// The note on an unreadable entry, stored beside it.
+/// The reason why an entry cannot be read, and the time at which this was found; stored next to the
+/// entry.
 #[derive(Serialize, Deserialize)]
 struct Note {
     why: String,
@@ -40,13 +41,13 @@ pub(super) async fn set(store: &RedisStore, place: &StoredPlace, why: &str) -> R
     store.link.script::<i64>(&call).await.map(drop)
 }
 
-/// Notes an unreadable entry that stays where it is. An error is only logged.
+/// Records an unreadable entry that stays where it is. An error is only logged.
 pub(super) async fn note(store: &RedisStore, thread: &ThreadId, place: &StoredPlace, why: &str) {
     if store.unreadable.note(place, why) {
         let notes = PartitionKey::SetAsideNotes.of(thread.partition());
         let noted = cmd("HSETNX").arg(notes).arg(place.to_string()).arg(Note::written(why)).to_owned();
         if let Err(error) = store.link.command::<i64>(&noted).await {
-            tracing::debug!(%error, "What could not be read is not noted");
+            tracing::debug!(%error, "Cannot record an unreadable entry");
         }
     }
 }
@@ -86,7 +87,7 @@ pub(super) async fn put_back(store: &RedisStore) -> Result<(), Error> {
             }
             let get = cmd("HGET").arg(PartitionKey::SetAside.of(partition)).arg(&name).to_owned();
             let content: Option<Vec<u8>> = store.link.command(&get).await?;
-            if content.is_some_and(|content| place.can_hold(said_in(&place, &content))) {
+            if content.is_some_and(|content| place.can_hold(contents_of(&place, &content))) {
                 restore(store, &place, &name).await?;
             }
         }
@@ -94,11 +95,11 @@ pub(super) async fn put_back(store: &RedisStore) -> Result<(), Error> {
     Ok(())
 }
 
-/// Returns the contents of an entry: in the inbox the arrival stands before them.
-pub(super) fn said_in<'a>(place: &StoredPlace, content: &'a [u8]) -> &'a [u8] {
+/// Returns the contents of an entry. In the inbox, they follow the time of arrival and a space.
+pub(super) fn contents_of<'a>(place: &StoredPlace, content: &'a [u8]) -> &'a [u8] {
     match place {
         StoredPlace::Inbox(..) => {
-            content.iter().position(|byte| *byte == b' ').map_or(content, |blank| &content[blank + 1..])
+            content.iter().position(|byte| *byte == b' ').map_or(content, |space| &content[space + 1..])
         }
         _ => content,
     }
@@ -119,6 +120,6 @@ async fn restore(store: &RedisStore, place: &StoredPlace, name: &str) -> Result<
         StoredPlace::Other(..) => return Ok(()),
     };
     store.link.script::<i64>(&call).await?;
-    tracing::info!(place = %place, "What could not be read before can be read now and is put back");
+    tracing::info!(place = %place, "An entry that was unreadable before can be read now and is put back");
     Ok(())
 }

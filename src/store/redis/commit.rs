@@ -1,12 +1,13 @@
-//! Writes: all changes of one step or one decision.
+//! Writes all changes of one step or one decision.
 //!
-//! The script gets a *plan*: the values to compare and index, as JSON, and in it the records as strings, which it
-//! stores as they are. The legal moves of an action are defined by [`Status::may_become`], so the plan names the
-//! statuses from which each may come.
+//! The script receives a *plan* in JSON: the values to compare and to index, and the records as
+//! strings, which it stores unchanged. The legal transitions of an action are defined by
+//! [`Status::may_become`], so the plan lists the statuses from which each new status may be
+//! reached.
 //!
-//! The audit chain needs SHA-256, which Lua does not have. So the entries are chained here, behind the last known head
-//! of the chain; if the chain moved, the script writes nothing and returns the new head, and the entries are chained
-//! again.
+//! The audit chain needs SHA-256, which Lua does not have. The entries are therefore chained here,
+//! after the last known head of the chain. If the head has changed in the meantime, the script
+//! writes nothing and returns the new head, and the entries are chained again.
 
 use std::collections::HashMap;
 
@@ -22,17 +23,18 @@ use serde::Serialize;
 
 use super::{RedisStore, json, keys, scripts::Call};
 
-/// The time for which the answer to a write is remembered, in seconds.
+/// The time for which the answer to a write is kept, in seconds.
 const REMEMBER_S: u64 = 24 * 60 * 60;
-/// The number of attempts at chaining when the chain moves meanwhile.
+/// The maximum number of attempts at chaining, if the head of the chain keeps changing.
 const CHAINING_ATTEMPTS: usize = 16;
-/// The number of chain heads kept in memory.
+/// The maximum number of chain heads kept in memory.
 const MAX_HEADS: usize = 4096;
 
 /// The last audit entry of a thread: its position and hash.
 type Head = (u64, String);
 
-/// The latest audit entry of each thread that this process has seen. A stale one only costs another round trip.
+/// The latest audit entry of each thread that this process has seen. A stale one only costs another
+/// round trip.
 #[derive(Debug, Default)]
 pub(super) struct AuditHeads(std::sync::Mutex<HashMap<ThreadId, Head>>);
 
@@ -59,7 +61,7 @@ pub(super) async fn commit(
     changes: &Changes,
     then: Then,
 ) -> Result<Version, Error> {
-    debug_assert_eq!(lease.thread, changes.thread, "a lease is good for its own thread only");
+    debug_assert_eq!(lease.thread, changes.thread, "a lease is only valid for its own thread");
     let (release, wait_until) = match then {
         Then::Keep => (false, None),
         Then::Release => (true, None),
@@ -138,7 +140,7 @@ impl CommitAnswer {
 #[derive(Serialize)]
 struct Plan<'a> {
     thread: String,
-    /// The text that [`keys::parked`] puts behind the position.
+    /// The text that follows the position in [`keys::parked`].
     parked: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     lease: Option<LeasePlan<'a>>,

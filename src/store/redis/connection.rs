@@ -1,11 +1,13 @@
-//! One connection, shared by all calls; made anew after a failure.
+//! A connection that all calls share, and that is replaced after a failure.
 //!
-//! Every call is bounded: by the answer's own limit, and by one limit over waiting, connecting and answering together.
-//! A connection that failed or did not answer in time is thrown away, and the next call makes a new one. The failed
-//! call is not repeated here: whether it happened is not known, and the caller repeats it with its commit id.
+//! Every call has a time limit for the answer, and one for waiting, connecting and answering
+//! together. A connection that failed or did not answer in time is dropped, and the next call opens
+//! a new one. The failed call is not repeated here: it is not known whether it took effect, and the
+//! caller repeats it with its commit id.
 //!
-//! The design we did not take: the crate's `ConnectionManager`. It keeps a connection that stopped answering without
-//! being closed, and its waits before a reconnect hold up callers that need an error at once.
+//! The crate's `ConnectionManager` was rejected as a design. It keeps a connection that has stopped
+//! answering without being closed, and its waits before a reconnect delay callers that need an
+//! error at once.
 
 use std::{
     fmt,
@@ -25,49 +27,50 @@ use tokio::{sync::Mutex, time::timeout};
 
 use crate::redis::scripts::Call;
 
-/// The time limit for making a connection.
+/// The time limit for opening a connection.
 const CONNECT_LIMIT: Duration = Duration::from_secs(2);
-/// The time limit for one answer; a disk that has to write everything down may be slow.
+/// The time limit for one answer, with some allowance for a slow disk.
 const ANSWER_LIMIT: Duration = Duration::from_secs(3);
 /// The time limit for a whole call.
 const CALL_LIMIT: Duration = Duration::from_secs(5);
-/// The most commands that may wait to be written to the connection.
+/// The maximum number of commands that wait to be written to the connection.
 const WAITING_COMMANDS: usize = 1024;
 
 /// The link to the server.
 pub(super) struct Link {
     client: Client,
     current: Mutex<Option<Arc<MultiplexedConnection>>>,
-    /// The number of connections made.
+    /// The number of connections opened so far.
     made: AtomicU64,
 }
 
 impl Link {
-    /// Creates a link to the server at `url`; connects with the first call.
+    /// Creates a link to the server at `url`. It connects with the first call.
     ///
     /// # Errors
     ///
-    /// The fault of the URL, without its password.
+    /// If the URL is invalid; the error does not contain its password.
     pub(super) fn new(url: &str) -> RedisResult<Self> {
         Ok(Self { client: Client::open(url)?, current: Mutex::new(None), made: AtomicU64::new(0) })
     }
 
-    /// Returns the number of connections made so far: if it changes, another server may be at the other end.
+    /// Returns the number of connections opened so far. If it changes, the server at the other end
+    /// may be a different one.
     pub(super) fn connections_made(&self) -> u64 {
         self.made.load(Ordering::SeqCst)
     }
 
-    /// Returns host and port.
+    /// Returns the host and port.
     pub(super) fn address(&self) -> String {
         self.client.get_connection_info().addr().to_string()
     }
 
-    /// Runs a script; loads it first if the server does not have it.
+    /// Runs a script, and loads it first if the server does not have it.
     pub(super) async fn script<T: FromRedisValue>(&self, call: &Call<'_>) -> Result<T, Error> {
         self.bounded(async {
             let connection = self.connection().await?;
             let answer = call.invoke(&mut MultiplexedConnection::clone(&connection)).await;
-            self.judge(&connection, answer).await
+            self.drop_if_failed(&connection, answer).await
         })
         .await
     }
@@ -77,7 +80,7 @@ impl Link {
         self.bounded(async {
             let connection = self.connection().await?;
             let answer = command.query_async(&mut MultiplexedConnection::clone(&connection)).await;
-            self.judge(&connection, answer).await
+            self.drop_if_failed(&connection, answer).await
         })
         .await
     }
@@ -87,7 +90,7 @@ impl Link {
         self.bounded(async {
             let connection = self.connection().await?;
             let answer = pipeline.query_async(&mut MultiplexedConnection::clone(&connection)).await;
-            self.judge(&connection, answer).await
+            self.drop_if_failed(&connection, answer).await
         })
         .await
     }
@@ -114,8 +117,8 @@ impl Link {
         Ok(connection)
     }
 
-    /// Throws the connection away if the answer shows that it has failed.
-    async fn judge<T>(&self, used: &Arc<MultiplexedConnection>, answer: RedisResult<T>) -> RedisResult<T> {
+    /// Drops the connection if the answer shows that it has failed.
+    async fn drop_if_failed<T>(&self, used: &Arc<MultiplexedConnection>, answer: RedisResult<T>) -> RedisResult<T> {
         if let Err(error) = &answer
             && (error.is_io_error() || error.is_unrecoverable_error())
         {
@@ -134,7 +137,8 @@ impl fmt::Debug for Link {
     }
 }
 
-/// Converts an error: data of another shape than ours will not be better next time; anything else may be.
+/// Converts an error. Data of an unexpected shape is permanently corrupt; any other error may be
+/// temporary.
 fn error_of(error: RedisError) -> Error {
     let in_script = error.detail().is_some_and(|detail| detail.contains("user_script"));
     let wrong_type = error.code() == Some("WRONGTYPE") || error.kind() == ErrorKind::UnexpectedReturnType;

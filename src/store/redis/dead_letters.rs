@@ -1,7 +1,8 @@
-//! Messages and interactions that could not be delivered or handled: kept beside the partition, listed, put back.
+//! Dead letters: messages and interactions that could not be delivered or handled, kept in their
+//! partition.
 //!
-//! There are few of them, so a list reads them all. The message of a slot has the slot in its name: a newer message for
-//! the slot removes it without a search.
+//! There are few of them, so a list reads them all. The name of a message's dead letter contains
+//! its slot, so a newer message for the slot removes it without a search.
 
 use std::collections::BTreeMap;
 
@@ -15,15 +16,16 @@ use serde::Deserialize;
 
 use super::{RedisStore, json, keys::PartitionKey, scripts::Call};
 
-/// A dead letter as the scripts write it.
+/// A dead letter, as the scripts write it.
 #[derive(Deserialize)]
 struct Stored {
     at: i64,
     attempts: u32,
     reason: String,
-    /// The entry of an interaction.
+    /// The entry of an interaction; `None` for a message.
     entry: Option<String>,
-    /// The body of a message. The fields that follow also belong to messages.
+    /// The body of a message; `None` for an interaction. The fields that follow also belong to
+    /// messages.
     body: Option<String>,
     slot: Option<String>,
     #[serde(default)]
@@ -54,7 +56,7 @@ pub(super) async fn send_again(store: &RedisStore, id: &str, now: Timestamp) -> 
         return Ok(false);
     };
     let call = match thread_of(name) {
-        // A name that leads to another partition is none of ours.
+        // A name with a thread of another partition is invalid.
         Some(thread) if thread.partition() != partition => return Ok(false),
         Some(thread) => {
             Call::on_thread(&store.scripts.send_again, &thread).arg(name).arg(now.millis()).arg(thread.to_string())
@@ -64,7 +66,7 @@ pub(super) async fn send_again(store: &RedisStore, id: &str, now: Timestamp) -> 
     store.link.script(&call).await
 }
 
-/// Drops those whose time is over.
+/// Deletes the dead letters older than [`DeadLetter::KEPT_FOR`].
 pub(super) async fn drop_old(store: &RedisStore, now: Timestamp) -> Result<(), Error> {
     let kept = i64::try_from(DeadLetter::KEPT_FOR.as_millis()).unwrap_or(i64::MAX);
     for (partition, stored) in all(store).await? {

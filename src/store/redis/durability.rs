@@ -1,10 +1,11 @@
-//! Checks by its settings that the server keeps the writes it acknowledged.
+//! Checks the server's settings to determine whether it preserves acknowledged writes.
 //!
-//! An answer means that the effect survives. Redis gives that only if it writes every command to its file before it
-//! answers (`appendonly yes`, `appendfsync always`), also while it rewrites the file, and never throws a key away.
+//! An answer of the store promises that the effect survives a crash. Redis guarantees this only if
+//! it writes every command to its file before it answers (`appendonly yes`, `appendfsync always`),
+//! even while it rewrites the file, and never evicts keys.
 //!
-//! The design we did not take: `appendfsync everysec` with `WAITAOF` after each write. Each answer then waits for up to
-//! a second for the next flush, and so does everything behind it on the connection.
+//! `appendfsync everysec` with `WAITAOF` after each write was rejected as a design: each answer
+//! would wait up to a second for the next flush, and so would all later commands on the connection.
 
 use std::{collections::HashMap, fmt};
 
@@ -16,13 +17,13 @@ use super::connection::Link;
 /// The reason why a store cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// The URL cannot be read. It is not repeated here, since it may hold a password.
+    /// The URL is invalid. It is not included here, since it may contain a password.
     #[error("the Redis URL is no good: {0}; one looks like redis://user:password@host:6379/0")]
     Url(String),
-    /// The server does not answer, or does not let us in.
+    /// The server does not answer, or refuses the login.
     #[error("cannot talk to Redis at {address}")]
     Unavailable {
-        /// Host and port.
+        /// The host and port.
         address: String,
         /// The error.
         #[source]
@@ -33,7 +34,7 @@ pub enum OpenError {
         "the store in Redis at {address} has layout {found}, and this program knows only {known}; run the newer program"
     )]
     Newer {
-        /// Host and port.
+        /// The host and port.
         address: String,
         /// The layout of the store.
         found: u32,
@@ -75,7 +76,8 @@ pub(super) async fn durability(link: &Link) -> Result<Durability, Error> {
     Ok(Durability { name: name_of(&info, &link.address()), problems: problems(&info, &settings) })
 }
 
-/// Returns the faults of the settings, one line each; a setting that cannot be read is one, too.
+/// Returns the problems of the settings, one line each. A setting that cannot be read is also a
+/// problem.
 fn problems(info: &HashMap<&str, &str>, settings: &HashMap<String, String>) -> Vec<String> {
     let mut problems = Vec::new();
     let mut wants = |name: &str, right: &str, otherwise: &str| match settings.get(name).map(String::as_str) {
@@ -141,13 +143,13 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_writes_everything_down_has_no_problems() {
+    fn a_server_with_safe_settings_has_no_problems() {
         assert!(problems(&info(), &settings(&[])).is_empty());
         assert_eq!(name_of(&info(), "127.0.0.1:6379"), "Redis 7.0.15 (127.0.0.1:6379)");
     }
 
     #[test]
-    fn a_lossy_server_is_told_what_would_be_right() {
+    fn the_error_for_a_lossy_server_names_the_right_settings() {
         let settings = settings(&[("appendfsync", "everysec"), ("maxmemory-policy", "allkeys-lru")]);
         let error = OpenError::Lossy(Durability {
             name: "Redis 7.0.15 (127.0.0.1:6379)".into(),
@@ -162,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_hides_its_settings_is_not_trusted() {
+    fn settings_that_cannot_be_read_are_problems() {
         assert_snapshot!(problems(&info(), &HashMap::new()).join("\n"), @r"
         appendonly cannot be read (the server does not allow CONFIG GET): make sure it is `yes`
         appendfsync cannot be read (the server does not allow CONFIG GET): make sure it is `always`

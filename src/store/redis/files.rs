@@ -1,8 +1,9 @@
 //! Files, and the threads that show them.
 //!
-//! A thread and a file may be in two partitions, which no script touches together. So a forgotten thread first writes
-//! down, in its own partition, the files that it releases; then each file is updated, and is dropped with its last
-//! thread. The next process finishes work that another left over.
+//! A thread and a file may be in different partitions, which no script can access together. A
+//! thread whose files are deleted therefore first records, in its own partition, the files that it
+//! releases. Then each file is updated, and deleted if no thread shows it any more. Work that one
+//! process leaves unfinished is completed by the next one.
 
 use countersign_core::ids::{Partition, ThreadId};
 use countersign_graph::store::Error;
@@ -31,7 +32,7 @@ pub(super) async fn put_file(store: &RedisStore, thread: &ThreadId, bytes: &[u8]
     Ok(hash)
 }
 
-/// Removes threads of a partition from the files that they released.
+/// Removes the threads of a partition from the files that they have released.
 pub(super) async fn let_go(store: &RedisStore, partition: Partition) -> Result<(), Error> {
     let list = PartitionKey::LetGo.of(partition);
     let members: Vec<String> = store.link.command(cmd("SMEMBERS").arg(&list)).await?;

@@ -1,11 +1,12 @@
-//! The choice of the next thread to lease, when any will do.
+//! Chooses the next thread to lease, if the caller wants any thread.
 //!
-//! All partitions are asked for their first few ready threads in one round trip, and the result is shared by all
-//! workers of the process: each takes the next one, the longest ready first. The script decides whether it is still
-//! ready; another process may have been faster.
+//! All partitions are asked for their first few ready threads in one round trip, and the result is
+//! shared by all workers of the process: each takes the next thread, the one that has been ready
+//! longest first. The script for leasing then decides whether the thread is still ready, since
+//! another process may have been faster.
 //!
-//! The design we did not take: every worker looks for itself. They all find the same threads and race for them: with 64
-//! workers most calls then lose, again and again.
+//! A search by each worker on its own was rejected as a design: all workers find the same threads
+//! and compete for them, and with 64 workers most calls lose again and again.
 
 use std::{
     cmp::Reverse,
@@ -24,16 +25,17 @@ use tokio::{sync::Mutex, time::Instant};
 
 use super::{connection::Link, json, keys::PartitionKey};
 
-/// The number of ready threads of each partition that are looked at.
+/// The maximum number of ready threads of each partition that a search returns.
 const MAX_PER_PARTITION: isize = 4;
-/// The time for which a result is good: then others may have been ready for longer.
+/// The time for which a result is used. After that, other threads may have been ready for longer.
 const MAX_AGE: Duration = Duration::from_millis(50);
 
-/// The threads that were found and not taken yet.
+/// The threads that were found and have not been taken yet.
 #[derive(Debug, Default)]
 pub(super) struct Finder {
     found: Mutex<ReadyThreads>,
-    /// The number of looks; a look that began after a call did is good enough for that call.
+    /// The number of searches so far. A search that began after a call did is recent enough for
+    /// that call.
     searches: AtomicU64,
 }
 
@@ -41,11 +43,11 @@ pub(super) struct Finder {
 struct ReadyThreads {
     threads: VecDeque<ThreadId>,
     at: Option<Instant>,
-    /// True if the last look found nothing at all.
+    /// True if the last search found no thread.
     nothing: bool,
 }
 
-/// The number of looks that a call started from.
+/// The state of one call: the number of searches when it last began one.
 #[derive(Debug)]
 pub(super) struct Search {
     searches_before: u64,
@@ -57,8 +59,8 @@ impl Finder {
         Search { searches_before: self.searches.load(Ordering::SeqCst) }
     }
 
-    /// Returns a thread that was ready a moment ago and that no other worker of this process got; `None` if a look that
-    /// began after the search did found nothing.
+    /// Returns a thread that was ready a moment ago and that no other worker of this process was
+    /// given. `None` if a search that began after this call found nothing.
     pub(super) async fn next(
         &self,
         search: &mut Search,
@@ -80,7 +82,7 @@ impl Finder {
     }
 }
 
-/// Returns threads that are ready in any partition, the one that has been so for longest first.
+/// Returns the ready threads of all partitions, the one that has been ready longest first.
 async fn ready_threads(link: &Link, now: Timestamp) -> Result<VecDeque<ThreadId>, Error> {
     let mut pipeline = redis::pipe();
     pipeline.cmd("TIME");
@@ -92,7 +94,7 @@ async fn ready_threads(link: &Link, now: Timestamp) -> Result<VecDeque<ThreadId>
     let mut answers = link.pipeline::<Vec<Value>>(&pipeline).await?.into_iter();
     let server_now = json::server_time(answers.next())?;
 
-    // For how long, in microseconds; a thread that is on both shelves counts with the longer.
+    // How long each thread has been ready, in microseconds. For a thread that is in both sets, the longer time counts.
     let mut ready_for: BTreeMap<String, i64> = BTreeMap::new();
     for (n, answer) in answers.enumerate() {
         for (thread, from) in json::answer::<Vec<(String, f64)>>(answer)? {

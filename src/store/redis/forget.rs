@@ -1,4 +1,4 @@
-//! Drops the data of finished threads.
+//! Deletes the data of finished threads.
 
 use countersign_core::{
     clock::Timestamp,
@@ -17,14 +17,14 @@ use super::{
     scripts::Call,
 };
 
-/// The number of the oldest threads of a partition that are looked at in one round.
+/// The maximum number of threads of a partition that one search checks, the oldest first.
 const MAX_CANDIDATES: usize = 500;
 
 #[derive(Serialize)]
 struct Plan {
     thread: String,
     version: Version,
-    /// The time in microseconds, as the server counts.
+    /// The time in microseconds, the unit of the server.
     before: i64,
     unfinished: Vec<&'static str>,
     only_ask: bool,
@@ -59,7 +59,7 @@ impl Plan {
 pub(super) async fn finished(store: &RedisStore, before: Timestamp, limit: usize) -> Result<Vec<ThreadId>, Error> {
     let mut found = Vec::new();
     for partition in Partition::all() {
-        files::let_go(store, partition).await?; // what a process that ended left over
+        files::let_go(store, partition).await?; // work that an earlier process left unfinished
         let mut oldest = cmd("ZRANGEBYSCORE");
         oldest.arg(PartitionKey::Recent.of(partition)).arg("-inf").arg(format!("({}", micros(before)));
         oldest.arg("LIMIT").arg(0).arg(MAX_CANDIDATES);
@@ -85,7 +85,7 @@ pub(super) async fn forget(store: &RedisStore, forget: &Forget) -> Result<bool, 
     plan.record = entries.map(|e| EntryPlan { seq: e.seq, hash: e.hash.clone(), entry: json::write(e) }).collect();
     let checkpoint = forget.checkpoint.as_ref().map(json::write).unwrap_or_default();
     if forget.checkpoint.is_none() {
-        // Only a finished thread is dropped, so no action is added between this and the script.
+        // Only a finished thread is deleted, so no action is added between this read and the script.
         let texts: Vec<Vec<u8>> = store.link.command(cmd("HVALS").arg(ThreadKey::Actions.of(&forget.thread))).await?;
         let read = texts.iter().filter_map(|stored| json::read::<ActionRecord>("an action", stored).ok());
         plan.approvals.extend(read.map(|record| record.approval.to_string()));

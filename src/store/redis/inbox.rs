@@ -1,7 +1,7 @@
-//! The inbox, the timers that end in it, and the sweep.
+//! The inbox, the timers that put entries into it, and the sweep.
 //!
-//! An interaction is claimed by moving the time from which it may be claimed behind the end of the claim: an unfinished
-//! claim becomes void. The worker is not noted, as it is never needed.
+//! An interaction is claimed by moving the time from which it may be claimed to the end of the
+//! claim, so an unfinished claim expires. The worker is not stored, since it is not needed.
 
 use std::time::Duration;
 
@@ -23,9 +23,9 @@ use crate::aside::{StoredPlace, reason_of};
 const KEEP_DEDUP: Duration = Duration::from_secs(24 * 60 * 60);
 /// The time for which parked messages are kept.
 const KEEP_PARKED: Duration = Duration::from_secs(2 * 60);
-/// The most timers that one script fires, so that it does not hold up the server.
+/// The maximum number of timers that one script fires, so that it does not hold up the server.
 const MAX_TIMERS: usize = 100;
-/// The most parked messages of one partition that one sweep drops.
+/// The maximum number of parked messages of one partition that one sweep deletes.
 const MAX_PARKED: isize = 1000;
 
 /// [`countersign_graph::store::Store::claim_interaction`].
@@ -39,7 +39,7 @@ pub(super) async fn claim(store: &RedisStore, ttl: Duration, limit: usize) -> Re
         let call = Call::on_partition(&store.scripts.claim_interaction, partition).arg(json::micros(ttl)).arg(wanted);
         let entries: Vec<(Seq, u32, Option<Vec<u8>>)> = match store.link.script(&call).await {
             Ok(entries) => entries,
-            // What is claimed already is handed out: nobody else gets it before its claim is void.
+            // The interactions claimed so far are returned: no other worker gets them before their claims expire.
             Err(_) if !claimed.is_empty() => break,
             Err(error) => return Err(error),
         };
@@ -103,7 +103,7 @@ pub(super) async fn fire_timers(store: &RedisStore, now: Timestamp) -> Result<us
 pub(super) async fn sweep(store: &RedisStore, now: Timestamp) -> Result<(), Error> {
     let before = |kept: Duration| {
         let moment = now.millis().saturating_sub(i64::try_from(kept.as_millis()).unwrap_or(i64::MAX));
-        format!("({moment}") // the moment itself not included
+        format!("({moment}") // exclusive
     };
     let mut pipeline = redis::pipe();
     for partition in Partition::all() {
@@ -126,14 +126,14 @@ pub(super) async fn sweep(store: &RedisStore, now: Timestamp) -> Result<(), Erro
     aside::put_back(store).await
 }
 
-/// Reads the arrival time and the contents of an entry.
+/// Parses the time of arrival and the contents of an entry.
 fn read(place: &StoredPlace, stored: &[u8]) -> Result<(i64, serde_json::Value), Error> {
-    let entry = json::read("an interaction", aside::said_in(place, stored))?;
+    let entry = json::read("an interaction", aside::contents_of(place, stored))?;
     let arrived = std::str::from_utf8(stored).ok().and_then(|stored| stored.split_once(' ')?.0.parse().ok());
     Ok((arrived.unwrap_or_default(), entry))
 }
 
-/// Returns partitions whose inbox has something to claim, the one that has waited longest first.
+/// Returns the partitions whose inbox has an entry to claim, the one that has waited longest first.
 async fn due_inboxes(store: &RedisStore) -> Result<Vec<Partition>, Error> {
     let mut pipeline = redis::pipe();
     pipeline.cmd("TIME");

@@ -1,4 +1,5 @@
-//! Arrivals: remembered by their keys, stored, and their thread woken, in one script.
+//! Stores deliveries: one script checks the deduplication keys, stores the delivery and wakes its
+//! thread.
 
 use countersign_core::ids::{DedupKey, GraphName};
 use countersign_graph::store::{Delivery, Destination, Error, Ingested, Seq};
@@ -14,7 +15,7 @@ struct MailboxPlan<'a> {
     addressed: bool,
     message: String,
     graph: &'a GraphName,
-    /// The text that [`keys::parked`] puts behind the position.
+    /// The text that follows the position in [`keys::parked`].
     parked: String,
 }
 

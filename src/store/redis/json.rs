@@ -1,6 +1,6 @@
-//! Records as stored strings, and answers as typed values.
+//! Conversion of records to stored strings, and of answers to typed values.
 //!
-//! Records are written and read here and nowhere else; the server only keeps them.
+//! Records are serialized and parsed only here; the server stores them unchanged.
 
 use std::time::Duration;
 
@@ -15,27 +15,28 @@ use crate::aside;
 
 /// Returns the string to store.
 pub(super) fn write<T: Serialize>(value: &T) -> String {
-    serde_json::to_string(value).expect("what we store is plain data with text for keys")
+    serde_json::to_string(value).expect("stored values are plain data with text keys")
 }
 
-/// Reads a stored value; `what` names it in an error.
+/// Parses a stored value; `what` names it in an error.
 pub(super) fn read<T: DeserializeOwned>(what: &str, stored: &(impl AsRef<[u8]> + ?Sized)) -> Result<T, Error> {
     aside::parse(what, stored.as_ref())
 }
 
-/// Reads a stored action.
+/// Parses a stored action.
 pub(super) fn read_record(stored: &[u8]) -> Result<ActionRecord, Error> {
     read_versioned("an action", stored, ActionRecord::FORMAT)
 }
 
-/// Creates the error for an answer that makes no sense.
+/// Creates the error for an answer or a stored value of an unexpected form.
 pub(super) fn corrupt(what: impl Into<String>) -> Error {
     Error::Corrupt { what: what.into() }
 }
 
 /// Converts a duration to microseconds, the unit of the scripts.
 pub(super) fn micros(duration: Duration) -> u64 {
-    // Lua counts exactly up to 2⁵³; half of that is 142 years, and leaves room for the time it is added to.
+    // Lua represents integers exactly up to 2⁵³. Half of that is 142 years, and leaves room for the time to which it is
+    // added.
     u64::try_from(duration.as_micros()).unwrap_or(u64::MAX).min(1 << 52)
 }
 

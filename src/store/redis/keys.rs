@@ -1,18 +1,18 @@
-//! The form of the keys, which no other module knows.
+//! The names of all keys. No other module builds key names.
 //!
 //! Every key begins with `countersign:{pNN}:`. The braces are a hash tag: all keys of a partition share one slot, so a
 //! script that touches one partition is atomic on Redis Cluster too. A script is given all keys of its partition, and
 //! of its thread where it has one, in the order of [`PartitionKey::ALL`] and [`ThreadKey::ALL`]; [`lua_names`] gives
 //! them the names that the scripts use.
 //!
-//! Clocks: scores written “server” are microseconds of the server's own `TIME`; scores written “people” are the
-//! milliseconds that callers pass as `now`.
+//! Clocks: scores marked “server” are microseconds of the server's own `TIME`; scores marked
+//! “people” are the milliseconds that callers pass as `now`.
 
 use std::fmt::Write as _;
 
 use countersign_core::ids::{ActionId, CommitId, Partition, ThreadId};
 
-/// Declares the keys that exist once in each partition, or in each thread.
+/// Declares an enum of keys that exist once in each partition, or once in each thread.
 macro_rules! places {
     ($(#[$doc:meta])* $name:ident { $($(#[$place_doc:meta])* $place:ident = $text:literal,)* }) => {
         $(#[$doc])*
@@ -22,7 +22,7 @@ macro_rules! places {
         }
 
         impl $name {
-            /// All of them, in the order in which scripts get them.
+            /// All keys, in the order in which scripts receive them.
             pub(super) const ALL: &[Self] = &[$(Self::$place),*];
 
             fn as_str(self) -> &'static str {
@@ -43,8 +43,8 @@ macro_rules! places {
 places! {
     /// A key that each partition has once.
     PartitionKey {
-        /// Sorted set: thread → time from which it may be leased, server. A leased thread is here with the end of its
-        /// lease.
+        /// Sorted set: thread → time from which it may be leased, server. For a leased thread, this
+        /// is the end of its lease.
         Ready = "ready",
         /// Sorted set: thread → end of its wait before a retry, people.
         Waiting = "waiting",
@@ -54,37 +54,41 @@ places! {
         Parked = "parked",
         /// Sorted set: position of an interaction → time from which it may be claimed, server.
         Inbox = "desk",
-        /// Hash: position of an interaction → arrival, server, a blank, and the entry.
+        /// Hash: position of an interaction → time of arrival (server), a space, and the entry.
         InboxEntries = "desk_entries",
         /// Counter: the last position in the inbox.
         InboxSeq = "desk_seq",
-        /// Sorted set: thread with messages to send and nothing in flight → not before, people.
+        /// Sorted set: thread with messages to send and none in flight → time from which the next
+        /// one may be sent, people.
         Outbox = "outbox",
         /// Sorted set: thread with a message in flight → end of its claim, server.
         Sending = "sending",
         /// Sorted set: [`timer`] → time at which it is due, people.
         Timers = "timers",
-        /// Hash: [`timer`] → entry that is put in the inbox then.
+        /// Hash: [`timer`] → entry that is put into the inbox when it is due.
         TimerEntries = "timer_entries",
-        /// Sorted set without scores: status, a blank, [`action`]; so actions of a status are sorted by age.
+        /// Sorted set without scores: status, a space, [`action`]. Actions of the same status are
+        /// therefore sorted by age.
         ActionIndex = "action_index",
         /// Hash: approval → [`action`].
         Approvals = "approvals",
-        /// Sorted set: thread of ours → time of its last change, server.
+        /// Sorted set: thread of the bot → time of its last change, server.
         Recent = "recent",
-        /// Sorted set without scores: label, a blank, status, a blank, [`action`].
+        /// Sorted set without scores: label, a space, status, a space, [`action`].
         ActionLabels = "action_labels",
-        /// Set: [`let_go`] of a file that a thread no longer shows, until the file is updated.
+        /// Set: [`let_go`] of each file that a thread no longer shows, until the file is updated.
         LetGo = "let_go",
         /// Hash: position of an interaction → number of claims.
         InboxAttempts = "desk_attempts",
-        /// Hash: `desk`, a blank and a position, or a thread, a blank and `slot:…` or `seq:…` → the dead letter.
+        /// Hash: `desk`, a space and a position, or a thread, a space and `slot:…` or `seq:…` → the
+        /// dead letter.
         DeadLetters = "dead_letters",
         /// Hash: name of an unreadable entry → the entry as it was stored.
         SetAside = "set_aside",
         /// Hash: name of a message that was set aside → its [`ThreadKey::OutboxMeta`].
         SetAsideMeta = "set_aside_meta",
-        /// Hash: name of an unreadable entry → reason and time. Also of those that stay where they are.
+        /// Hash: name of an unreadable entry → reason and time. Includes entries that stay where
+        /// they are.
         SetAsideNotes = "set_aside_notes",
     }
 }
@@ -92,8 +96,8 @@ places! {
 places! {
     /// A key that each thread has once.
     ThreadKey {
-        /// Hash of small things: `ours`, `graph`, `worker`, `fence`, `version`, `snapshot_version`, `mail_seq`,
-        /// `outbox_seq`, `in_flight`, `audit_seq`, `audit_hash`.
+        /// Hash of single values: `ours`, `graph`, `worker`, `fence`, `version`,
+        /// `snapshot_version`, `mail_seq`, `outbox_seq`, `in_flight`, `audit_seq`, `audit_hash`.
         Meta = "meta",
         /// Hash: position → message.
         Mailbox = "mailbox",
@@ -101,7 +105,7 @@ places! {
         Aside = "aside",
         /// List of steps; the step of version 1 is the first.
         Steps = "steps",
-        /// The last whole checkpoint.
+        /// The last full checkpoint.
         Snapshot = "snapshot",
         /// List of audit entries.
         Audit = "audit",
@@ -115,7 +119,7 @@ places! {
         OutboxBodies = "outbox_bodies",
         /// Hash: slot → place of its message.
         Posted = "posted",
-        /// Set: the hashes of the files that it shows.
+        /// Set: the hashes of the files that the thread shows.
         Files = "files",
     }
 }
@@ -134,39 +138,40 @@ impl ThreadKey {
     }
 }
 
-/// Returns all keys of a partition, as scripts get them.
+/// Returns all keys of a partition, in the order in which scripts receive them.
 pub(super) fn of_partition(partition: Partition) -> Vec<String> {
     PartitionKey::ALL.iter().map(|index| index.of(partition)).collect()
 }
 
-/// Returns all keys of a thread and of its partition, as scripts get them.
+/// Returns all keys of a thread and its partition, in the order in which scripts receive them.
 pub(super) fn of_thread(thread: &ThreadId) -> Vec<String> {
     let mut keys = of_partition(thread.partition());
     keys.extend(ThreadKey::ALL.iter().map(|key| key.of(thread)));
     keys
 }
 
-/// Returns the key of the answer to a write.
+/// Returns the key of the stored answer to a write.
 pub(super) fn commit(thread: &ThreadId, commit: &CommitId) -> String {
     format!("{}commit:{thread}:{commit}", prefix(thread.partition()))
 }
 
-/// Returns the key that marks a partition whose actions are all in [`PartitionKey::ActionLabels`], older ones included.
+/// Returns the key that marks a partition all of whose actions are in
+/// [`PartitionKey::ActionLabels`], including older ones.
 pub(super) fn labelled(partition: Partition) -> String {
     format!("{}labelled", prefix(partition))
 }
 
-/// Returns the key of the layout's version: one for the whole store.
+/// Returns the key of the layout version, which exists once in the store.
 pub(super) fn layout() -> String {
     format!("{}layout", prefix(Partition::of("layout")))
 }
 
-/// Returns the key that is written to test that writing works.
+/// Returns the key for test writes.
 pub(super) fn probe() -> String {
     format!("{}probe", prefix(Partition::of("probe")))
 }
 
-/// Returns the key of bytes.
+/// Returns the key of a blob.
 pub(super) fn blob(hash: &str) -> String {
     format!("{}blob:{hash}", prefix(Partition::of(hash)))
 }
@@ -181,38 +186,39 @@ pub(super) fn shown_in(hash: &str) -> String {
     format!("{}file:{hash}:threads", prefix(Partition::of(hash)))
 }
 
-/// Returns a file that a thread no longer shows, as a member of [`PartitionKey::LetGo`].
+/// Returns the member of [`PartitionKey::LetGo`] for a file that a thread no longer shows.
 pub(super) fn let_go(hash: &str, thread: &ThreadId) -> String {
     format!("{hash} {thread}")
 }
 
-/// Returns the hash and the thread of a [`let_go`] entry.
+/// Returns the hash and the thread of a [`let_go`] member.
 pub(super) fn read_let_go(member: &str) -> Option<(&str, &str)> {
     member.split_once(' ')
 }
 
-/// Returns the key of a register: a hash of `revision` and `value`.
+/// Returns the key of a register, which is a hash of `revision` and `value`.
 pub(super) fn register(key: &str) -> String {
     format!("{}register:{key}", prefix(Partition::of(key)))
 }
 
-/// Returns a parked mailbox entry, as a member of [`PartitionKey::Parked`].
+/// Returns the member of [`PartitionKey::Parked`] for a parked message.
 pub(super) fn parked(seq: &str, thread: &ThreadId) -> String {
     format!("{seq} {thread}")
 }
 
-/// Returns the position and the thread of a [`parked`] entry.
+/// Returns the position and the thread of a [`parked`] member.
 pub(super) fn read_parked(member: &str) -> Option<(u64, ThreadId)> {
     let (seq, thread) = member.split_once(' ')?;
     Some((seq.parse().ok()?, thread.parse().ok()?))
 }
 
-/// Returns a timer, as a member of [`PartitionKey::Timers`].
+/// Returns the member of [`PartitionKey::Timers`] for a timer.
 pub(super) fn timer(thread: &ThreadId, key: &str) -> String {
     format!("{thread} {key}")
 }
 
-/// Returns an action, as it stands in [`PartitionKey::Approvals`]; sorts by age.
+/// Returns the name of an action, as it is stored in [`PartitionKey::Approvals`]. Names sort by
+/// age.
 pub(super) fn action(requested_at: i64, thread: &ThreadId, id: &ActionId) -> String {
     format!("{:016} {thread} {id}", requested_at.max(0))
 }
@@ -223,27 +229,28 @@ pub(super) fn read_action(text: &str) -> Option<(ThreadId, ActionId)> {
     Some((parts.next()?.parse().ok()?, ActionId::from(parts.next()?)))
 }
 
-/// Returns Lua that names the keys a script gets: `READY`, `MAILBOX`, …, and `COMMIT` for the one behind them.
+/// Returns Lua code that names the keys of a script: `READY`, `MAILBOX`, …, and `COMMIT` for the
+/// key after them.
 pub(super) fn lua_names() -> String {
     let mut lua = String::new();
     let names =
         PartitionKey::ALL.iter().map(|s| s.name()).chain(ThreadKey::ALL.iter().map(|d| d.name())).chain(["Commit"]);
     for (n, name) in names.enumerate() {
-        writeln!(lua, "local {} = KEYS[{}]", shouted(name), n + 1).expect("writing to a string cannot fail");
+        writeln!(lua, "local {} = KEYS[{}]", lua_name(name), n + 1).expect("writing to a string cannot fail");
     }
     lua
 }
 
 /// Converts `DeadLetters` to `DEAD_LETTERS`.
-fn shouted(name: &str) -> String {
-    let mut shouted = String::new();
-    for message in name.chars() {
-        if message.is_uppercase() && !shouted.is_empty() {
-            shouted.push('_');
+fn lua_name(name: &str) -> String {
+    let mut upper = String::new();
+    for letter in name.chars() {
+        if letter.is_uppercase() && !upper.is_empty() {
+            upper.push('_');
         }
-        shouted.push(message.to_ascii_uppercase());
+        upper.push(letter.to_ascii_uppercase());
     }
-    shouted
+    upper
 }
 
 fn prefix(partition: Partition) -> String {
@@ -271,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn members_read_back_what_they_say() {
+    fn members_are_parsed_as_they_were_written() {
         assert_eq!(read_parked(&parked("7", &thread())), Some((7, thread())));
         let id = ActionId::from("an action");
         assert_eq!(read_action(&action(1_700_000_000_000, &thread(), &id)), Some((thread(), id)));

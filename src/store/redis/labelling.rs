@@ -1,8 +1,8 @@
-//! Labels the actions of a store from before there were labels, once.
+//! Adds labels to the actions of a store from before labels existed. This is done once.
 //!
-//! Adding is harmless however often it happens. An action that moves meanwhile may leave a label with the status it
-//! had; readers check the record as well and pass over it. A record that cannot be read has no labels: one damaged
-//! record does not prevent the start.
+//! Adding a label again is harmless. An action that changes in the meantime may keep a label with
+//! its former status; readers check the record as well and ignore it. A record that cannot be read
+//! gets no labels, so one damaged record does not prevent the start.
 
 use countersign_core::ids::{ActionId, Partition, ThreadId};
 use countersign_graph::store::Error;
@@ -17,7 +17,7 @@ use super::{
 /// The number of actions that are read at a time.
 const BATCH: usize = 200;
 
-/// Labels the actions that are not labelled yet.
+/// Adds labels to the actions of all partitions that are not labelled yet.
 pub(super) async fn bring_up_to_date(link: &Link) -> Result<(), Error> {
     let mut pipeline = redis::pipe();
     for partition in Partition::all() {
@@ -39,8 +39,8 @@ async fn label(link: &Link, partition: Partition) -> Result<(), Error> {
     for names in names.chunks(BATCH) {
         let mut pipeline = redis::pipe();
         for name in names {
-            // What names no action is asked for as well, so that names and answers go together.
-            let (thread, id) = keys::read_action(name).unwrap_or_else(nobody);
+            // Names that cannot be parsed are queried as well, so that the answers match the names.
+            let (thread, id) = keys::read_action(name).unwrap_or_else(no_action);
             pipeline.hget(ThreadKey::Actions.of(&thread), id.as_str());
         }
         let records: Vec<Option<Vec<u8>>> = link.pipeline(&pipeline).await?;
@@ -53,7 +53,7 @@ async fn label(link: &Link, partition: Partition) -> Result<(), Error> {
                     tracing::error!(
                         error = countersign_core::cause::chain(&error),
                         action = name,
-                        "A stored action cannot be read and is passed over"
+                        "A stored action cannot be read and is not labelled"
                     );
                     continue;
                 }
@@ -70,12 +70,12 @@ async fn label(link: &Link, partition: Partition) -> Result<(), Error> {
         link.pipeline::<()>(&pipeline).await?;
     }
     if names.is_empty() {
-        return Ok(()); // what comes later comes with its labels
+        return Ok(()); // later actions are written with their labels
     }
     link.command::<()>(cmd("SET").arg(keys::labelled(partition)).arg(1)).await
 }
 
-/// Returns names that belong to no action.
-fn nobody() -> (ThreadId, ActionId) {
+/// Returns a thread and an id that belong to no action.
+fn no_action() -> (ThreadId, ActionId) {
     (ThreadId { team: "".into(), channel: "".into(), root: "".into() }, ActionId::from(""))
 }

@@ -1,6 +1,6 @@
 //! Leases: the right to advance a thread.
 //!
-//! A script leases a thread if it is ready, and returns everything that is needed to continue it.
+//! A script leases a thread if it is ready, and returns all data that is needed to continue it.
 
 use std::time::Duration;
 
@@ -13,10 +13,11 @@ use countersign_graph::store::{Acquired, Error, Lease, QueuedMessage, Saved, Seq
 use super::{RedisStore, aside, json, scripts::Call};
 use crate::aside::{StoredPlace, reason_of};
 
-/// The scripts' answer about a thread's checkpoint: version, whole checkpoint, steps after it.
+/// The answer of a script with a checkpoint: its version, the last full checkpoint, and the steps
+/// after it.
 type SavedAnswer = (Version, Option<Vec<u8>>, Vec<Vec<u8>>);
 
-/// Messages as they are stored.
+/// Messages with their positions, still serialized.
 type StoredMessages = Vec<(Seq, Vec<u8>)>;
 
 /// [`countersign_graph::store::Store::acquire`].
@@ -62,7 +63,7 @@ pub(super) async fn messages(store: &RedisStore, lease: &Lease, after: Seq) -> R
 /// [`countersign_graph::store::Store::unread`].
 pub(super) async fn unread(store: &RedisStore, thread: &ThreadId) -> Result<Vec<QueuedMessage>, Error> {
     let stored: StoredMessages = store.link.script(&Call::on_thread(&store.scripts.unread, thread)).await?;
-    // Whoever leases the thread tells of those that cannot be read.
+    // Unreadable messages are reported when the thread is leased.
     Ok(stored
         .into_iter()
         .filter_map(|(seq, message)| Some(QueuedMessage { seq, message: json::read("mail", &message).ok()? }))
@@ -101,9 +102,11 @@ async fn acquire_one(
     }))
 }
 
-/// Reads a checkpoint. Unreadable data is noted, and makes restoring the checkpoint fail.
+/// Parses a checkpoint. Unreadable data is recorded, and the returned value then cannot be
+/// restored.
 async fn read_saved(store: &RedisStore, thread: &ThreadId, (version, snapshot, steps): SavedAnswer) -> Saved {
-    /// The part of a step that makes the next checkpoint; a newer program may have added other fields.
+    /// The part of a step that leads to the next checkpoint. A newer program may have added other
+    /// fields to the step.
     #[derive(serde::Deserialize)]
     struct Difference {
         delta: serde_json::Value,
@@ -123,7 +126,7 @@ async fn read_saved(store: &RedisStore, thread: &ThreadId, (version, snapshot, s
     }
 }
 
-/// Reads messages; those that cannot be read are set aside.
+/// Parses messages, and sets aside those that cannot be read.
 async fn read_messages(
     store: &RedisStore,
     thread: &ThreadId,

@@ -16,7 +16,7 @@
 //! **After a lost answer** the write may or may not have happened. The caller repeats it with the same commit id; the
 //! store keeps the answer to each commit id for a day.
 //!
-//! **Server settings that lose data** are rejected on opening and watched for afterwards ([`watch`]).
+//! **Server settings that lose data** are rejected on opening and watched afterwards ([`watch`]).
 //!
 //! **Growth.** The sweep deletes deduplication keys after a day. Answers to writes have a TTL of one day, and temporary
 //! blobs have a TTL of their own. Nothing else expires; in particular, no audit entry, no pending action and no
@@ -25,9 +25,9 @@
 //! *Architecture Invariant:* scripts never re-encode a record. *Architecture Invariant:* no key is touched outside the
 //! partition of the operation, so the layout works on Redis Cluster (the client here talks to one server).
 //!
-//! The design we did not take: streams with consumer groups for work. When a consumer dies, another one has to find and
-//! claim its entries (`XAUTOCLAIM`), in addition to the lease, which is needed anyway. A sorted set of times needs no
-//! such second recovery mechanism.
+//! Streams with consumer groups were rejected as a design for distributing work. When a consumer
+//! dies, another one has to find and claim its entries (`XAUTOCLAIM`), in addition to the lease,
+//! which is needed anyway. A sorted set of times needs no such second recovery mechanism.
 
 mod aside;
 mod commit;
@@ -83,7 +83,8 @@ pub struct RedisStore {
     unreadable: UnreadableEntries,
 }
 
-/// The version of the key layout. A newer layout is one that this program could misread.
+/// The version of the key layout. A store with a newer layout is not opened, since this program
+/// could misread it.
 const LAYOUT_VERSION: u32 = 1;
 
 impl RedisStore {

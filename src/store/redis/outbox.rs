@@ -1,8 +1,9 @@
-//! The outbox: claimed by one sender at a time, in order within each thread.
+//! The outbox. The messages of a thread are sent in order, and claimed by one sender at a time.
 //!
-//! A thread with messages to send stands in one of two sorted sets of its partition: with nothing in flight by the time
-//! before which it must not be sent (the people's clock), with a message in flight by the end of its claim (the
-//! server's). The rules of the order are in `common.lua`.
+//! A thread with messages to send is in one of two sorted sets of its partition. With no message in
+//! flight, its score is the time from which the next one may be sent (people's clock); with a
+//! message in flight, it is the end of the claim (server's clock). The rules for the order are in
+//! `common.lua`.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -39,7 +40,7 @@ pub(super) async fn claim(
     };
     let mut claimed = Vec::new();
     let mut failed = None;
-    // All at once on one connection, which makes one round trip of them.
+    // The calls share one connection, so together they take one round trip.
     for answer in join_all(threads.iter().take(limit).map(|thread| claim_one(store, ttl, now, thread))).await {
         match answer {
             Ok(message) => claimed.extend(message),
@@ -47,7 +48,7 @@ pub(super) async fn claim(
         }
     }
     match failed {
-        // What is claimed already is handed out: nobody else gets it before its claim is void.
+        // The messages claimed so far are returned: no other sender gets them before their claims expire.
         Some(error) if claimed.is_empty() => Err(error),
         _ => Ok(claimed),
     }
@@ -100,12 +101,12 @@ async fn claim_one(
         not_before: Timestamp(not_before),
         body,
     };
-    // Where it is, if that can be read; else it is looked for, as after a lost answer.
+    // If the place cannot be read, the message is looked up in Slack, as after a lost answer.
     let posted = posted.and_then(|text| json::read("where a message is", &text).ok());
     Ok(Some(Claimed { thread: thread.clone(), seq, attempts, posted, outgoing }))
 }
 
-/// Returns threads that have something to send now, the longest due first.
+/// Returns the threads that have a message to send now, the one that has been due longest first.
 async fn due_threads(store: &RedisStore, now: Timestamp, limit: usize) -> Result<Vec<ThreadId>, Error> {
     let limit = isize::try_from(limit).unwrap_or(isize::MAX);
     let mut pipeline = redis::pipe();
@@ -117,7 +118,7 @@ async fn due_threads(store: &RedisStore, now: Timestamp, limit: usize) -> Result
     let mut answers = store.link.pipeline::<Vec<Value>>(&pipeline).await?.into_iter();
     let server_now = json::server_time(answers.next())?;
 
-    // For how long, in microseconds.
+    // How long each thread has been due, in microseconds.
     let mut due_for: BTreeMap<String, i64> = BTreeMap::new();
     for (n, answer) in answers.enumerate() {
         for (thread, from) in json::answer::<Vec<(String, f64)>>(answer)? {
@@ -135,14 +136,14 @@ async fn due_threads(store: &RedisStore, now: Timestamp, limit: usize) -> Result
     Ok(threads.into_iter().filter_map(|(thread, _)| thread.parse().ok()).collect())
 }
 
-/// The fields of a waiting message that are read.
+/// The fields of a waiting message that are needed here.
 #[derive(Deserialize)]
 struct StoredWaiting {
     slot: Option<String>,
     progress: bool,
     not_before: i64,
     attempts: u32,
-    /// Not known for messages of an earlier version.
+    /// `None` for messages of an earlier version.
     since: Option<i64>,
 }
 

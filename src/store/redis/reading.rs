@@ -1,4 +1,4 @@
-//! Reads that change nothing: actions, steps, audit, lists; and bytes kept under their hash.
+//! Reads of actions, steps, audit trails and lists; also blobs and registers.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ use super::{
 };
 use crate::aside::{StoredPlace, reason_of};
 
-/// The hash in place of that of an unreadable entry of the record if the next one cannot be read either.
+/// The placeholder for the hash of an unreadable audit entry whose successor cannot be read either.
 const UNKNOWN: &str = "unknown";
 
 /// [`countersign_graph::store::Store::action_by_approval`].
@@ -35,7 +35,7 @@ pub(super) async fn action_by_approval(
     let named: Option<String> = store.link.command(cmd("HGET").arg(approvals).arg(approval.as_str())).await?;
     let Some(named) = named else { return Ok(None) };
     let (thread, id) = read_action(&named)?;
-    // A record that got a new key answers to that one only.
+    // A record that got a new approval key is found only by that key.
     Ok(action(store, &thread, &id).await?.filter(|record| record.approval == *approval))
 }
 
@@ -94,7 +94,7 @@ pub(super) async fn actions_under(
     named.dedup();
     named.truncate(limit);
     let mut records = records_of(store, &named).await?;
-    // One may have moved between the two looks.
+    // An action may have changed between the two reads.
     records.retain(|record| wanted.contains(&record.status) && record.is_under(labels));
     Ok(records)
 }
@@ -112,7 +112,7 @@ pub(super) async fn steps(
     let last = after.saturating_add(limit as u64 - 1).min(i64::MAX as u64);
     let command = cmd("LRANGE").arg(ThreadKey::Steps.of(thread)).arg(after).arg(last).to_owned();
     let stored: Vec<Vec<u8>> = store.link.command(&command).await?;
-    let kept = (after + 1..).zip(stored).filter(|(_, step)| !step.is_empty()); // dropped steps leave their place
+    let kept = (after + 1..).zip(stored).filter(|(_, step)| !step.is_empty()); // deleted steps leave an empty entry
     let mut steps = Vec::new();
     for (version, step) in kept {
         match read_versioned("a step", &step, StepRecord::FORMAT) {
@@ -142,7 +142,7 @@ pub(super) async fn audit(store: &RedisStore, thread: &ThreadId) -> Result<Vec<A
         };
         let seq = n as u64 + 1;
         aside::note(store, thread, &StoredPlace::of_thread("record", thread, seq), &reason_of(&error)).await;
-        // Its hash stands in the entry after it, or beside the record if it is the last.
+        // The hash is in the next entry or, for the last entry, in the thread's metadata.
         let after = stored.get(n + 1).map(|next| json::read::<AuditEntry>("an entry", next).map(|next| next.previous));
         let hash =
             after.map_or_else(|| head.clone().unwrap_or_default(), |hash| hash.unwrap_or_else(|_| UNKNOWN.into()));
@@ -234,7 +234,7 @@ pub(super) async fn put_blob(store: &RedisStore, bytes: &[u8], keep: Option<Dura
     let mut set = redis::pipe();
     set.atomic();
     match keep {
-        // The longer time counts, and what is kept for good already stays so.
+        // The later expiry wins, and a permanent blob stays permanent.
         Some(keep) => {
             let keep = u64::try_from(keep.as_millis()).unwrap_or(u64::MAX).clamp(1, i64::MAX as u64 / 2);
             set.cmd("SET").arg(&key).arg(bytes).arg("NX").arg("PX").arg(keep).ignore();
@@ -271,11 +271,11 @@ pub(super) async fn set_register(store: &RedisStore, key: &str, expected: u64, v
     store.link.script(&call.key(keys::register(key)).arg(expected).arg(value.to_string())).await
 }
 
-/// Returns the actions of one thread. Open ones are few in any conversation, and are found there by their status, so
-/// older actions of the thread cost nothing.
+/// Returns the actions of one thread. Any conversation has few open actions, which are found by
+/// their status, so older actions of the thread cost nothing.
 async fn actions_of(store: &RedisStore, thread: &ThreadId, filter: &ActionFilter) -> Result<Vec<ActionRecord>, Error> {
-    let under_way = |status: &Status| matches!(status, Status::Pending | Status::Approved | Status::Intent);
-    let named = if !filter.statuses.is_empty() && filter.statuses.iter().all(under_way) {
+    let is_in_progress = |status: &Status| matches!(status, Status::Pending | Status::Approved | Status::Intent);
+    let named = if !filter.statuses.is_empty() && filter.statuses.iter().all(is_in_progress) {
         let label = Label::Within(thread.team.clone(), thread.channel.clone());
         let mut pipeline = redis::pipe();
         for status in &filter.statuses {
@@ -289,13 +289,13 @@ async fn actions_of(store: &RedisStore, thread: &ThreadId, filter: &ActionFilter
         });
         named.filter(|name| keys::read_action(name).is_some_and(|(of, _)| of == *thread)).collect()
     } else {
-        newest_of(store, thread, filter).await?
+        names_of(store, thread, filter).await?
     };
     newest_first(store, filter, named).await
 }
 
-/// Returns the actions of a thread with the wanted statuses, by their names from [`keys::action`].
-async fn newest_of(store: &RedisStore, thread: &ThreadId, filter: &ActionFilter) -> Result<Vec<String>, Error> {
+/// Returns the names ([`keys::action`]) of a thread's actions that have the wanted statuses.
+async fn names_of(store: &RedisStore, thread: &ThreadId, filter: &ActionFilter) -> Result<Vec<String>, Error> {
     #[derive(serde::Deserialize)]
     struct Meta {
         status: String,
@@ -317,12 +317,12 @@ async fn newest_first(
     named.sort_unstable_by(|a, b| b.cmp(a));
     named.truncate(filter.limit);
     let mut records = records_of(store, &named).await?;
-    // One may have moved between the two looks.
+    // An action may have changed between the two reads.
     records.retain(|record| matches_filter(filter, record));
     Ok(records)
 }
 
-/// Returns the newest actions of each partition and status, by their names from [`keys::action`].
+/// Returns the names ([`keys::action`]) of the newest actions of each partition and status.
 async fn newest_actions(store: &RedisStore, filter: &ActionFilter) -> Result<Vec<String>, Error> {
     let statuses = if filter.statuses.is_empty() { Status::ALL.as_slice() } else { filter.statuses.as_slice() };
     let mut pipeline = redis::pipe();
@@ -336,15 +336,16 @@ async fn newest_actions(store: &RedisStore, filter: &ActionFilter) -> Result<Vec
     Ok(names.filter_map(|member| member.split_once(' ').map(|(_, name)| name.to_owned())).collect())
 }
 
-/// Asks for the last members of a sorted set that begin with `words` and a blank.
+/// Adds a command for the last members of a sorted set that begin with `words` and a space.
 fn newest_with(pipeline: &mut redis::Pipeline, key: String, words: &str, limit: usize) {
-    // From the last member that begins so, back to the first; `!` follows the blank.
+    // From the last member with this prefix back to the first; `!` is the character after the space.
     let (from, to) = (format!("({words}!"), format!("[{words} "));
     let limit = limit.min(i64::MAX as usize);
     pipeline.cmd("ZREVRANGEBYLEX").arg(key).arg(from).arg(to).arg("LIMIT").arg(0).arg(limit);
 }
 
-/// Returns the records of actions by their names from [`keys::action`], in that order. Unreadable ones are left out.
+/// Returns the records of actions, given their names ([`keys::action`]), in the same order.
+/// Unreadable ones are left out.
 async fn records_of(store: &RedisStore, named: &[String]) -> Result<Vec<ActionRecord>, Error> {
     let named: Vec<_> = named.iter().filter_map(|name| keys::read_action(name)).collect();
     if named.is_empty() {

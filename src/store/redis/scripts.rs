@@ -1,7 +1,8 @@
-//! The scripts: one for each operation, atomic on one partition.
+//! The Lua scripts: one for each operation, each atomic within one partition.
 //!
-//! A script is the names of its keys (from [`keys`]), its constants, `common.lua`, and its own file. It is called by
-//! its hash; a server that does not know it (new, or started again) is sent the text, once.
+//! A script consists of the names of its keys (from [`keys`]), its constants, `common.lua`, and its
+//! own file. It is called by its hash. A server that does not have it, because it is new or was
+//! restarted, is sent the text once.
 
 use countersign_core::ids::{Partition, ThreadId};
 use countersign_graph::store::TRIED_OFTEN;
@@ -19,7 +20,7 @@ macro_rules! scripts {
         }
 
         impl Scripts {
-            /// Puts the scripts together.
+            /// Assembles the scripts.
             pub(super) fn new() -> Self {
                 let often = format!("local TRIED_OFTEN = {TRIED_OFTEN}\n");
                 let head = keys::lua_names() + &often + include_str!("scripts/common.lua");
@@ -37,39 +38,39 @@ scripts! {
     ingest_interaction,
     /// Leases a thread.
     acquire,
-    /// Lengthens a lease.
+    /// Extends a lease.
     renew,
-    /// Reads the mailbox under a lease.
+    /// Reads the mailbox with a lease.
     messages,
     /// Reads the mailbox without a lease.
     unread,
     /// Reads the checkpoint without a lease.
     load,
-    /// Writes changes, under a lease or without.
+    /// Writes changes, with or without a lease.
     commit,
     /// Claims interactions.
     claim_interaction,
-    /// Takes an interaction away.
+    /// Removes an interaction.
     finish_interaction,
-    /// Leaves an interaction alone for a while.
+    /// Postpones an interaction.
     retry_interaction,
-    /// Keeps an interaction as a dead letter.
+    /// Moves an interaction to the dead letters.
     fail_interaction,
-    /// Claims the next message that a thread sends.
+    /// Claims the next message of a thread.
     claim_outbox,
-    /// Records the result of sending it.
+    /// Records the result of sending a message.
     finish_outbox,
-    /// Checks that a claim of an outgoing message still holds.
+    /// Checks that the claim of an outgoing message is still valid.
     holds_outbox,
     /// Puts a dead letter back.
     send_again,
-    /// Puts due timers in the inbox.
+    /// Moves due timers to the inbox.
     fire_timers,
-    /// Drops the data of a finished thread.
+    /// Deletes the data of a finished thread.
     forget,
     /// Releases a file that a thread no longer shows.
     drop_file,
-    /// Drops a parked message.
+    /// Deletes a parked message.
     drop_parked,
     /// Sets a register.
     set_register,
@@ -83,14 +84,14 @@ scripts! {
 pub(super) struct Call<'a>(ScriptInvocation<'a>);
 
 impl<'a> Call<'a> {
-    /// Calls `script` about a partition.
+    /// Prepares a call of `script` with the keys of a partition.
     pub(super) fn on_partition(script: &'a Script, partition: Partition) -> Self {
         let mut invocation = script.prepare_invoke();
         invocation.key(keys::of_partition(partition));
         Self(invocation)
     }
 
-    /// Calls `script` about a thread.
+    /// Prepares a call of `script` with the keys of a thread and its partition.
     pub(super) fn on_thread(script: &'a Script, thread: &ThreadId) -> Self {
         let mut invocation = script.prepare_invoke();
         invocation.key(keys::of_thread(thread));
@@ -109,7 +110,7 @@ impl<'a> Call<'a> {
         self
     }
 
-    /// Sends it, by its hash or as a whole.
+    /// Calls the script by its hash, and sends its text if the server does not have it.
     pub(super) async fn invoke<T: FromRedisValue>(&self, connection: &mut impl ConnectionLike) -> RedisResult<T> {
         self.0.invoke_async(connection).await
     }

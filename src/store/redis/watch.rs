@@ -1,8 +1,9 @@
-//! Checks that the server still keeps acknowledged writes. Its settings can be changed while it runs, and another
-//! server may answer at its address.
+//! Checks that the server still preserves acknowledged writes. Its settings can be changed while it
+//! runs, and a different server may answer at its address.
 //!
-//! The settings are checked from time to time, and after every new connection before its answers are relied upon. While
-//! they are wrong, nothing is stored and no work is given out: an event that is not acknowledged is delivered again.
+//! The settings are checked at intervals, and after every new connection before its answers are
+//! relied upon. While they are wrong, nothing is stored and no work is handed out: an event that is
+//! not acknowledged is delivered again.
 
 use std::{sync::Mutex, time::Duration};
 
@@ -11,43 +12,43 @@ use tokio::time::Instant;
 
 use super::{connection::Link, durability};
 
-/// The time after which the settings are checked again.
+/// The interval between checks of the settings.
 const CHECK_EVERY: Duration = Duration::from_secs(15);
 
-/// The time after which they are checked again while they are wrong.
+/// The interval between checks while the settings are wrong.
 const CHECK_EVERY_WHILE_LOSSY: Duration = Duration::from_secs(1);
 
-/// The result of the last check.
+/// A watch on the server's settings, with the result of the last check.
 #[derive(Debug)]
 pub(super) struct DurabilityWatch {
-    /// True if the settings do not matter.
+    /// True if unsafe settings are accepted.
     allow_lossy: bool,
     seen: Mutex<LastCheck>,
 }
 
 #[derive(Debug, Default)]
 struct LastCheck {
-    /// The time at which the last check began; `None`: another one is due.
+    /// The time of the last check, or `None` if another check is due.
     at: Option<Instant>,
-    /// The number of the connection it went over.
+    /// The number of the connection that the check used.
     connection: u64,
-    /// The faults that it found.
+    /// The problems that the check found.
     problems: Vec<String>,
 }
 
-/// The server may lose acknowledged writes.
+/// The error for a server that may lose acknowledged writes.
 #[derive(Debug, thiserror::Error)]
 #[error("Redis may lose what it acknowledges: {}", .0.join("; "))]
 struct LossyServer(Vec<String>);
 
 impl DurabilityWatch {
-    /// Creates a watch after the check when the store was opened.
+    /// Creates a watch. The settings have just been checked on opening the store.
     pub(super) fn new(allow_lossy: bool, link: &Link) -> Self {
         let seen = LastCheck { at: Some(Instant::now()), connection: link.connections_made(), problems: Vec::new() };
         Self { allow_lossy, seen: Mutex::new(seen) }
     }
 
-    /// Checks, before an operation, that the server can be relied upon, as far as is known.
+    /// Checks, before an operation, that the server is known to preserve acknowledged writes.
     pub(super) async fn check_before(&self, link: &Link) -> Result<(), Error> {
         if self.allow_lossy {
             return Ok(());
@@ -58,7 +59,7 @@ impl DurabilityWatch {
         self.outcome()
     }
 
-    /// Checks, after an operation, that the server that answered can be relied upon.
+    /// Checks, after an operation, that the server that answered preserves acknowledged writes.
     pub(super) async fn check_after(&self, link: &Link) -> Result<(), Error> {
         if self.allow_lossy || self.seen.lock().is_ok_and(|seen| seen.connection == link.connections_made()) {
             return Ok(());
@@ -91,11 +92,11 @@ impl DurabilityWatch {
         checked
     }
 
-    /// Returns true if a check is due, and only to one of several concurrent callers.
+    /// Returns true if a check is due. Of several concurrent callers, only one gets this answer.
     fn is_due(&self, link: &Link) -> bool {
         let Ok(mut seen) = self.seen.lock() else { return true };
-        let patience = if seen.problems.is_empty() { CHECK_EVERY } else { CHECK_EVERY_WHILE_LOSSY };
-        let due = seen.connection != link.connections_made() || seen.at.is_none_or(|at| at.elapsed() >= patience);
+        let interval = if seen.problems.is_empty() { CHECK_EVERY } else { CHECK_EVERY_WHILE_LOSSY };
+        let due = seen.connection != link.connections_made() || seen.at.is_none_or(|at| at.elapsed() >= interval);
         if due && seen.connection == link.connections_made() && seen.at.is_some() {
             seen.at = Some(Instant::now());
         }
@@ -114,9 +115,9 @@ impl DurabilityWatch {
 
 fn log_change(found: &Durability) {
     if found.problems.is_empty() {
-        tracing::info!("{} keeps again what it acknowledges, and what arrives is stored again", found.name);
+        tracing::info!("{} preserves acknowledged writes again; deliveries are stored again", found.name);
     } else {
         let problems = found.problems.join("; ");
-        tracing::error!("Nothing is stored or acknowledged: {} may lose it: {problems}", found.name);
+        tracing::error!("Nothing is stored or acknowledged: {} may lose acknowledged writes: {problems}", found.name);
     }
 }

@@ -1,4 +1,4 @@
-//! Actions: the compare-and-set by which they move one way.
+//! Actions, which change only by compare-and-set.
 
 use countersign_core::ids::{ActionId, ApprovalId, ThreadId};
 use countersign_graph::{
@@ -41,11 +41,11 @@ impl From<&ActionChange> for StoredAction {
     }
 }
 
-/// Makes or moves an action, if it is in the state that the change assumes.
+/// Inserts or updates an action, if it is in the state that the change assumes.
 pub(super) fn change(connection: &Connection, row: &ThreadRow, change: &StoredAction) -> Result<(), Failure> {
-    const STANDS: &str = "SELECT id, status, revision FROM actions WHERE thread = ?1 AND action = ?2";
+    const STORED: &str = "SELECT id, status, revision FROM actions WHERE thread = ?1 AND action = ?2";
     let stored: Option<(i64, String, i64)> = connection
-        .prepare_cached(STANDS)?
+        .prepare_cached(STORED)?
         .query_row(params![row.id, change.id.as_str()], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
         .optional()?;
     match (change.expected, stored) {
@@ -88,7 +88,7 @@ pub(super) fn change(connection: &Connection, row: &ThreadRow, change: &StoredAc
     }
 }
 
-/// Adds an action's labels. Labels that it no longer has stay, and are passed over by readers.
+/// Adds an action's labels. Outdated labels remain, and are ignored by readers.
 fn label(connection: &Connection, id: i64, change: &StoredAction) -> Result<(), Failure> {
     const SQL: &str = "INSERT OR IGNORE INTO action_labels (label, requested_at, action) VALUES (?1, ?2, ?3)";
     let mut insert = connection.prepare_cached(SQL)?;
@@ -106,16 +106,16 @@ pub(super) fn find(connection: &Connection, thread: &ThreadId, id: &ActionId) ->
     Ok(select.query_row(params![row.id, id.as_str()], |row| bytes(row, 0)).optional()?)
 }
 
-/// Returns the action that a button's key names, still serialized.
+/// Returns the action with this approval key, still serialized.
 pub(super) fn find_by_approval(connection: &Connection, approval: &ApprovalId) -> Result<Option<Vec<u8>>, Failure> {
     let mut select = connection.prepare_cached("SELECT record FROM actions WHERE approval = ?1")?;
     Ok(select.query_row([approval.as_str()], |row| bytes(row, 0)).optional()?)
 }
 
-/// An action of a list, still serialized: its place and its record.
+/// An action in a list: its place and its serialized record.
 pub(super) type StoredRecord = (String, Vec<u8>);
 
-/// Returns actions that pass a filter, newest first, still serialized.
+/// Returns the actions selected by a filter, newest first, still serialized.
 pub(super) fn list(connection: &Connection, filter: &ActionFilter) -> Result<Vec<StoredRecord>, Failure> {
     let mut values: Vec<Box<dyn ToSql>> = Vec::new();
     if let Some(thread) = &filter.thread {
@@ -135,10 +135,11 @@ pub(super) fn list(connection: &Connection, filter: &ActionFilter) -> Result<Vec
 const FROM_ACTIONS: &str = "SELECT (SELECT team || '/' || channel || '/' || root FROM threads WHERE id = thread), \
                             action, record FROM actions";
 
-/// Returns the statement for a filter: its values are the thread, the statuses and the limit, as far as given.
+/// Returns the statement for a filter. Its parameters are the thread, the statuses and the limit,
+/// as far as the filter has them.
 fn list_sql(filter: &ActionFilter) -> String {
     let mut sql = FROM_ACTIONS.to_owned();
-    // Of those with other statuses, however many there are, nothing is read.
+    // The index avoids reading actions with other statuses, however many there are.
     sql += if filter.thread.is_some() { " INDEXED BY actions_of_thread WHERE actions.thread = ?" } else { " WHERE 1" };
     if !filter.statuses.is_empty() {
         sql += " AND status IN (SELECT value FROM json_each(?))";
@@ -146,15 +147,15 @@ fn list_sql(filter: &ActionFilter) -> String {
     sql + " ORDER BY requested_at DESC, id DESC LIMIT ?"
 }
 
-/// Returns the place of an action, from the name of its thread and its own.
+/// Returns the place of an action, from the columns with its thread and its id.
 fn place(row: &Row<'_>, first: usize) -> rusqlite::Result<String> {
     let thread: Option<String> = row.get(first).unwrap_or_default();
     Ok(format!("{} {}", thread.unwrap_or_default(), name(row, first + 1)?))
 }
 
-/// Returns actions under any of the labels, newest first, each once, still serialized.
+/// Returns the actions with any of the labels, newest first, each once, still serialized.
 ///
-/// Open actions are few, so these are found by their status; others are found by their labels.
+/// There are few open actions, so they are found by their status; others are found by their labels.
 pub(super) fn list_under(
     connection: &Connection,
     labels: &[String],
@@ -172,14 +173,14 @@ pub(super) fn list_under(
                             CROSS JOIN actions AS a ON a.id = l.action \
                             WHERE l.label = ?1 AND a.status IN (SELECT value FROM json_each(?2)) \
                             ORDER BY l.requested_at DESC, l.action DESC LIMIT ?3";
-    let under_way = |status: &Status| matches!(status, Status::Pending | Status::Approved | Status::Intent);
-    let sql = if !statuses.is_empty() && statuses.iter().all(under_way) { BY_STATUS } else { BY_LABEL };
+    let is_in_progress = |status: &Status| matches!(status, Status::Pending | Status::Approved | Status::Intent);
+    let sql = if !statuses.is_empty() && statuses.iter().all(is_in_progress) { BY_STATUS } else { BY_LABEL };
     let statuses = json(&if statuses.is_empty() { Status::ALL.as_slice() } else { statuses });
-    let most = i64::try_from(limit).unwrap_or(i64::MAX);
+    let limit_per_label = i64::try_from(limit).unwrap_or(i64::MAX);
     let mut select = connection.prepare_cached(sql)?;
     let mut found: Vec<(i64, i64, StoredRecord)> = Vec::new();
     for label in labels {
-        let rows = select.query_map(params![label, statuses, most], |row| {
+        let rows = select.query_map(params![label, statuses, limit_per_label], |row| {
             Ok((row.get(0)?, row.get(1)?, (place(row, 3)?, bytes(row, 2)?)))
         })?;
         for row in rows {
@@ -219,7 +220,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_words_of_the_column_are_those_of_the_record() {
+    fn the_column_and_the_record_name_a_status_alike() {
         for status in Status::ALL {
             assert_eq!(json(&status), format!("\"{status}\""));
             assert_eq!(read_status(status.as_str()).unwrap(), status);
@@ -228,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_with_many_old_actions_costs_no_more() {
+    fn old_actions_of_a_thread_do_not_slow_down_a_query() {
         let mut connection = Connection::open_in_memory().unwrap();
         crate::sqlite::schema::migrate(&mut connection).unwrap().unwrap();
         let insert = |n: i64, status: Status| {
@@ -247,6 +248,6 @@ mod tests {
         insert(0, Status::Pending);
         let alone = cost();
         (1..=500).for_each(|n| insert(n, Status::Rejected));
-        assert_eq!(cost(), alone, "steps of the machine that reads");
+        assert_eq!(cost(), alone, "steps of SQLite's virtual machine");
     }
 }

@@ -1,4 +1,4 @@
-//! Unreadable entries, kept out of the way of everything else.
+//! Unreadable entries, which are set aside so that they hold up nothing else.
 
 use countersign_core::clock::Timestamp;
 use countersign_graph::store::Unreadable;
@@ -13,10 +13,10 @@ use super::{
 };
 use crate::aside::{StoredPlace, UnreadableEntries};
 
-/// The number of set-aside entries that one operation looks at.
+/// The maximum number of entries that one operation tries to put back.
 const MAX_ROWS: i64 = 500;
 
-/// Sets an unreadable entry aside; one that stays where it is, is only noted.
+/// Sets an unreadable entry aside. An entry that stays where it is, is only recorded.
 pub(super) fn set(connection: &Connection, place: &StoredPlace, why: &str, clock: Timestamp) -> Result<(), Failure> {
     const MAILBOX: &str = "INSERT OR REPLACE INTO set_aside (place, at, why, columns, content) \
         SELECT ?2, ?3, ?4, json_object('at', at), CAST(mail AS BLOB) FROM mailbox WHERE id = ?1";
@@ -52,7 +52,7 @@ pub(super) fn set(connection: &Connection, place: &StoredPlace, why: &str, clock
     Ok(())
 }
 
-/// Returns the entries that were set aside or noted, oldest first.
+/// Returns the entries that were set aside or recorded, oldest first.
 pub(super) fn list(connection: &Connection, limit: usize) -> Result<Vec<Unreadable>, Failure> {
     let mut select = connection.prepare_cached("SELECT place, why, at FROM set_aside ORDER BY at, place LIMIT ?1")?;
     let rows = select.query_map([i64::try_from(limit).unwrap_or(i64::MAX)], |row| {
@@ -85,28 +85,28 @@ fn restore(connection: &Connection, place: &StoredPlace, clock: Timestamp) -> Re
     const INBOX: &str = "INSERT OR IGNORE INTO desk (seq, partition, claimed_until, entry) \
         SELECT ?1, columns ->> '$.partition', 0, CAST(content AS TEXT) FROM set_aside WHERE place = ?2";
     let text = place.to_string();
-    let back = |sql: &str, id: i64| -> Result<(), Failure> {
+    let reinsert = |sql: &str, id: i64| -> Result<(), Failure> {
         connection.prepare_cached(sql)?.execute(params![id, text])?;
         Ok(())
     };
     match place {
         StoredPlace::Mailbox(thread, seq) => {
             let mut row = ThreadRow::find_or_insert(connection, thread, clock)?;
-            back(MAILBOX, key(row.id, *seq))?;
+            reinsert(MAILBOX, key(row.id, *seq))?;
             row.wake(clock);
             row.save(connection, clock)?;
         }
         StoredPlace::Message(thread, seq) => {
             let mut row = ThreadRow::find_or_insert(connection, thread, clock)?;
-            back(MESSAGE, key(row.id, *seq))?;
+            reinsert(MESSAGE, key(row.id, *seq))?;
             outbox::schedule(connection, &mut row)?;
             row.save(connection, clock)?;
         }
-        StoredPlace::Inbox(_, seq) => back(INBOX, int(*seq))?,
+        StoredPlace::Inbox(_, seq) => reinsert(INBOX, int(*seq))?,
         StoredPlace::Other(..) => return Ok(()),
     }
     connection.prepare_cached("DELETE FROM set_aside WHERE place = ?1")?.execute([text])?;
-    tracing::info!(place = %place, "What could not be read before can be read now and is put back");
+    tracing::info!(place = %place, "An entry that was unreadable before can be read now and is put back");
     Ok(())
 }
 

@@ -18,7 +18,7 @@ use super::{
     thread_row::ThreadRow,
 };
 
-/// [`Changes`] in serialized form, made by the caller, so that the writing thread has less to do.
+/// [`Changes`] in serialized form. The caller serializes them to relieve the writing thread.
 #[derive(Debug)]
 pub(super) struct StoredChanges {
     commit: CommitId,
@@ -34,7 +34,7 @@ pub(super) struct StoredChanges {
     audit: Vec<AuditDraft>,
 }
 
-/// A step; the difference apart, because it is read without the rest when a thread is loaded.
+/// A step. Its difference is separate because it is read alone when a thread is loaded.
 #[derive(Debug)]
 struct StoredStep {
     delta: String,
@@ -80,7 +80,7 @@ impl From<&StepRecord> for StoredStep {
     }
 }
 
-/// Writes under a lease; [`countersign_graph::store::Store::commit`].
+/// Writes with a lease; see [`countersign_graph::store::Store::commit`].
 pub(super) fn commit(
     connection: &Connection,
     lease: &Lease,
@@ -91,7 +91,7 @@ pub(super) fn commit(
 ) -> Result<Version, Failure> {
     let fenced = || Error::Fenced(lease.thread.clone());
     let mut row = ThreadRow::find(connection, &lease.thread)?.ok_or_else(fenced)?;
-    if let Some(version) = recall(connection, &row, &changes.commit)? {
+    if let Some(version) = find_commit(connection, &row, &changes.commit)? {
         return Ok(version);
     }
     row.check(lease)?;
@@ -117,18 +117,19 @@ pub(super) fn commit(
     Ok(row.version)
 }
 
-/// Writes without a lease; [`countersign_graph::store::Store::apply`].
+/// Writes without a lease; see [`countersign_graph::store::Store::apply`].
 pub(super) fn apply(connection: &Connection, changes: &StoredChanges, clock: Timestamp) -> Result<(), Failure> {
     debug_assert!(changes.step.is_none() && changes.snapshot.is_none(), "a step needs a lease");
     let mut row = ThreadRow::find_or_insert(connection, &changes.thread, clock)?;
-    if recall(connection, &row, &changes.commit)?.is_some() {
+    if find_commit(connection, &row, &changes.commit)?.is_some() {
         return Ok(());
     }
     write(connection, &mut row, changes, clock)?;
     row.save(connection, clock)
 }
 
-/// Does the common part of both. Actions first: they may refuse.
+/// Writes the changes that [`commit`] and [`apply`] have in common. Actions come first, since they
+/// may be refused.
 fn write(
     connection: &Connection,
     row: &mut ThreadRow,
@@ -156,8 +157,8 @@ fn write(
     Ok(())
 }
 
-/// Returns the answer to an earlier write of this name, if there was one.
-fn recall(connection: &Connection, row: &ThreadRow, commit: &CommitId) -> Result<Option<Version>, Failure> {
+/// Returns the answer to an earlier write with the same commit id, if there was one.
+fn find_commit(connection: &Connection, row: &ThreadRow, commit: &CommitId) -> Result<Option<Version>, Failure> {
     const SQL: &str = "SELECT version FROM commits WHERE thread = ?1 AND commit_id = ?2";
     let mut select = connection.prepare_cached(SQL)?;
     Ok(select.query_row(params![row.id, commit.as_str()], |row| Ok(uint(row.get(0)?))).optional()?)

@@ -1,4 +1,4 @@
-//! Messages and interactions that could not be delivered or handled: kept, listed, put back.
+//! Dead letters: messages and interactions that could not be delivered or handled.
 
 use countersign_core::{
     clock::Timestamp,
@@ -15,7 +15,7 @@ use super::{
     thread_row::ThreadRow,
 };
 
-/// A dead letter, its contents still serialized.
+/// A dead letter, with its contents still serialized.
 #[derive(Debug)]
 pub(super) struct StoredDeadLetter {
     id: i64,
@@ -59,7 +59,7 @@ impl StoredDeadLetter {
 
 const COLUMNS: &str = "id, partition, thread, at, attempts, reason, entry";
 
-/// Keeps the message of the outbox with this id.
+/// Copies the outgoing message with this id to the dead letters.
 pub(super) fn keep_message(
     connection: &Connection,
     thread: &ThreadId,
@@ -84,7 +84,7 @@ pub(super) fn keep_message(
     Ok(())
 }
 
-/// Keeps an entry of the inbox.
+/// Copies an entry of the inbox to the dead letters.
 pub(super) fn keep_interaction(
     connection: &Connection,
     partition: Partition,
@@ -98,25 +98,25 @@ pub(super) fn keep_interaction(
     Ok(())
 }
 
-/// Drops the dead letters of a slot that a newer message fills.
-pub(super) fn give_way(connection: &Connection, thread: &ThreadId, slot: &Slot) -> Result<(), Failure> {
+/// Deletes the dead letters of a slot for which there is a newer message.
+pub(super) fn drop_for_slot(connection: &Connection, thread: &ThreadId, slot: &Slot) -> Result<(), Failure> {
     const SQL: &str = "DELETE FROM dead_letters WHERE thread = ?1 AND slot = ?2";
     connection.prepare_cached(SQL)?.execute(params![thread.to_string(), slot.as_str()])?;
     Ok(())
 }
 
-/// Drops the dead letters of a forgotten thread.
+/// Deletes the dead letters of a thread whose steps are deleted.
 pub(super) fn forget(connection: &Connection, thread: &ThreadId) -> Result<(), Failure> {
     connection.prepare_cached("DELETE FROM dead_letters WHERE thread = ?1")?.execute([thread.to_string()])?;
     Ok(())
 }
 
-/// Drops those that were given up before this moment. Returns their number.
+/// Deletes the dead letters that were given up before this time. Returns their number.
 pub(super) fn drop_before(connection: &Connection, before: Timestamp) -> Result<usize, Failure> {
     Ok(connection.prepare_cached("DELETE FROM dead_letters WHERE at < ?1")?.execute([before.0])?)
 }
 
-/// Returns the oldest.
+/// Returns the oldest dead letters.
 pub(super) fn list(connection: &Connection, limit: usize) -> Result<Vec<StoredDeadLetter>, Failure> {
     let sql = format!("SELECT {COLUMNS} FROM dead_letters ORDER BY id LIMIT ?1");
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
@@ -148,7 +148,7 @@ pub(super) fn send_again(connection: &Connection, id: i64, now: Timestamp, clock
     Ok(true)
 }
 
-/// Returns the key in an id.
+/// Parses the row id in the id of a dead letter.
 pub(super) fn read_id(id: &str) -> Option<i64> {
     id.parse::<u64>().ok().map(int).filter(|id| uint(*id) > 0)
 }

@@ -1,9 +1,9 @@
-//! The error of work on a connection.
+//! The error type of database operations.
 
 use countersign_graph::store::Error;
 use rusqlite::types::Type;
 
-/// An error of the store, or of SQLite, which `?` turns into one.
+/// An error of the store. The `?` operator converts errors of SQLite to it.
 #[derive(Debug)]
 pub(super) struct Failure(Error);
 

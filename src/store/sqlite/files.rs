@@ -1,8 +1,9 @@
-//! The files of a store, watched by identity and not by name.
+//! The files of a store, which are watched by their identity rather than their name.
 //!
-//! A file that was deleted, moved or replaced is written on without an error, and the next start finds another one or
-//! none. So before anything is answered, each name must still lead to the file that was opened. The index beside the
-//! log is watched too: it carries the locks by which other programs know of this one.
+//! If an open file is deleted, moved or replaced, writes to it still succeed, but after a restart a
+//! different file or none is found. So before anything is answered, each name must still lead to
+//! the file that was opened. The index next to the log is watched as well, since it carries the
+//! locks by which other programs notice this one.
 
 use std::{
     fs::{self, File, Permissions},
@@ -12,36 +13,37 @@ use std::{
     sync::atomic::{AtomicBool, Ordering},
 };
 
-/// The mode of a file for its owner alone.
+/// The mode of a file that only its owner may access.
 const PRIVATE_MODE: u32 = 0o600;
 
-/// The identity of a file: its device and its number there.
+/// The identity of a file: its device and its inode.
 type Identity = (u64, u64);
 
-/// The files that were opened.
+/// The files of an open store.
 #[derive(Debug)]
 pub(super) struct Files {
     watched: Vec<(PathBuf, Identity)>,
-    /// True if the loss of a file was logged.
-    told: AtomicBool,
+    /// True if the loss of a file has been logged.
+    reported: AtomicBool,
 }
 
-/// The error that a name no longer leads to the file that was opened.
+/// The error for a name that no longer leads to the file that was opened.
 #[derive(Debug, thiserror::Error)]
-#[error("{} was {how} while Countersign uses it; {right}", path.display())]
+#[error("{} was {how} while Countersign uses it; {remedy}", path.display())]
 pub(super) struct FileLost {
     path: PathBuf,
     how: &'static str,
-    /// The remedy, and the loss without it.
-    right: &'static str,
+    /// The remedy, and the consequence of restarting without it.
+    remedy: &'static str,
 }
 
 impl Files {
-    /// Watches the files of the open store at `path`, which people call `called`.
-    pub(super) fn of(called: &Path, path: &Path) -> io::Result<Self> {
+    /// Watches the files of the open store at `path`. `given_path` is the path as configured, which
+    /// may contain links.
+    pub(super) fn of(given_path: &Path, path: &Path) -> io::Result<Self> {
         let mut watched = Vec::new();
         for (name, must_exist) in [
-            (std::path::absolute(called)?, true),
+            (std::path::absolute(given_path)?, true),
             (path.to_owned(), true),
             (companion_file(path, "-wal"), false),
             (companion_file(path, "-shm"), false),
@@ -53,10 +55,10 @@ impl Files {
             }
         }
         watched.dedup();
-        Ok(Self { watched, told: AtomicBool::new(false) })
+        Ok(Self { watched, reported: AtomicBool::new(false) })
     }
 
-    /// Checks that the next start would find the data that is written now.
+    /// Checks that the data written now would be found after a restart.
     pub(super) fn check(&self) -> Result<(), FileLost> {
         let lost = self.watched.iter().find_map(|(path, identity)| {
             let how = match fs::metadata(path) {
@@ -65,18 +67,18 @@ impl Files {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => "deleted or moved",
                 Err(_) => "made unreachable",
             };
-            Some(FileLost { path: path.clone(), how, right: remedy(path, how) })
+            Some(FileLost { path: path.clone(), how, remedy: remedy(path, how) })
         });
         match lost {
             Some(lost) => {
-                if !self.told.swap(true, Ordering::Relaxed) {
+                if !self.reported.swap(true, Ordering::Relaxed) {
                     tracing::error!("Nothing is stored or acknowledged: {lost}");
                 }
                 Err(lost)
             }
             None => {
-                if self.told.swap(false, Ordering::Relaxed) {
-                    tracing::info!("The files of the store are back, and what arrives is stored again");
+                if self.reported.swap(false, Ordering::Relaxed) {
+                    tracing::info!("The files of the store are back; deliveries are stored again");
                 }
                 Ok(())
             }
@@ -84,7 +86,7 @@ impl Files {
     }
 }
 
-/// Returns the remedy once a file is gone, and the effect of a new start.
+/// Returns the remedy for a lost file, and the effect of a restart without it.
 fn remedy(path: &Path, how: &str) -> &'static str {
     let is = |ending: &str| path.to_string_lossy().ends_with(ending);
     if is("-shm") {
@@ -100,19 +102,21 @@ fn remedy(path: &Path, how: &str) -> &'static str {
     }
 }
 
-/// Returns the name of a file that belongs to the one at `path`.
+/// Returns the path of a companion file of the one at `path`, which has the same name with `ending`
+/// appended.
 pub(super) fn companion_file(path: &Path, ending: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(ending);
     PathBuf::from(name)
 }
 
-/// Returns the one name of a file, whether it exists or not: without links and detours.
+/// Returns the canonical path of a file, without links and relative parts, whether or not the file
+/// exists.
 pub(super) fn canonical_path(path: &Path) -> io::Result<PathBuf> {
     if let Ok(name) = fs::canonicalize(path) {
         return Ok(name);
     }
-    // A link to a file that does not exist yet.
+    // A link may lead to a file that does not exist yet.
     if let Ok(to) = fs::read_link(path) {
         let folder = path.parent().unwrap_or(Path::new(""));
         return canonical_path(&folder.join(to));
@@ -124,15 +128,16 @@ pub(super) fn canonical_path(path: &Path) -> io::Result<PathBuf> {
     }
 }
 
-/// Opens a file for its owner alone, and makes it if there is none. An existing file is closed to others.
+/// Opens a file with access for its owner only, and creates it if there is none. An existing file
+/// is made private.
 pub(super) fn open_private(path: &Path) -> io::Result<File> {
     let file = File::options().create(true).truncate(false).read(true).write(true).mode(PRIVATE_MODE).open(path)?;
     make_private(path)?;
     Ok(file)
 }
 
-/// Closes a file to all but its owner, and logs that. A missing file is fine, and so is one of another owner, which is
-/// only logged.
+/// Removes access for everyone but the owner, and logs the change. A missing file is not an error,
+/// and neither is a file of another owner, which is only logged.
 pub(super) fn make_private(path: &Path) -> io::Result<()> {
     let mode = match fs::metadata(path) {
         Ok(file) => file.permissions().mode() & 0o777,
@@ -143,8 +148,11 @@ pub(super) fn make_private(path: &Path) -> io::Result<()> {
         return Ok(());
     }
     match fs::set_permissions(path, Permissions::from_mode(PRIVATE_MODE)) {
-        Ok(()) => tracing::warn!("{} was open to others (mode {mode:03o}) and is now closed to them", path.display()),
-        Err(error) => tracing::warn!("{} is open to others (mode {mode:03o}): {error}", path.display()),
+        Ok(()) => tracing::warn!("{} was accessible to others (mode {mode:03o}) and is now private", path.display()),
+        Err(error) => tracing::warn!(
+            "{} is accessible to others (mode {mode:03o}) and cannot be made private: {error}",
+            path.display()
+        ),
     }
     Ok(())
 }

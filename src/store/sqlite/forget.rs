@@ -1,4 +1,4 @@
-//! Drops the data of finished threads.
+//! Deletes the data of finished threads.
 
 use countersign_core::{clock::Timestamp, ids::ThreadId};
 use countersign_graph::store::{Forget, UNFINISHED};
@@ -11,15 +11,15 @@ use super::{
     thread_row::ThreadRow,
 };
 
-/// The condition for a finished thread: ?1 is the time since when nothing may have happened, ?2 the clock, ?3 the
-/// statuses of unfinished actions.
+/// The condition for a finished thread. ?1 is the time since which nothing may have happened, ?2
+/// the clock, ?3 the statuses of unfinished actions.
 const FINISHED: &str = "known = 1 AND updated_at < ?1 AND lease_until <= ?2 AND ready_at IS NULL AND send_at IS NULL \
     AND EXISTS (SELECT 1 FROM steps WHERE id BETWEEN t.id << 32 AND (t.id << 32) + 4294967295) \
     AND NOT EXISTS (SELECT 1 FROM mailbox WHERE id BETWEEN t.id << 32 AND (t.id << 32) + 4294967295) \
     AND NOT EXISTS (SELECT 1 FROM outbox WHERE id BETWEEN t.id << 32 AND (t.id << 32) + 4294967295) \
     AND NOT EXISTS (SELECT 1 FROM actions WHERE thread = t.id AND status IN (SELECT value FROM json_each(?3)))";
 
-/// [`countersign_graph::store::Store::finished`].
+/// See [`countersign_graph::store::Store::finished`].
 pub(super) fn finished(
     connection: &Connection,
     before: Timestamp,
@@ -41,7 +41,7 @@ pub(super) fn finished(
     Ok(finished)
 }
 
-/// [`countersign_graph::store::Store::forget`].
+/// See [`countersign_graph::store::Store::forget`].
 pub(super) fn forget(connection: &Connection, forget: &Forget, clock: Timestamp) -> Result<bool, Failure> {
     let Some(row) = ThreadRow::find(connection, &forget.thread)? else { return Ok(false) };
     let sql = format!("SELECT EXISTS (SELECT 1 FROM threads AS t WHERE id = ?4 AND {FINISHED})");
@@ -51,7 +51,7 @@ pub(super) fn forget(connection: &Connection, forget: &Forget, clock: Timestamp)
         return Ok(false);
     }
     if aside::any_of(connection, &row)? {
-        return Ok(false); // it waits for a program that can read it
+        return Ok(false); // an unreadable entry is kept for a program that can read it
     }
     connection.prepare_cached("DELETE FROM steps WHERE id BETWEEN ?1 AND ?2")?.execute(row.keys())?;
     dead_letters::forget(connection, &forget.thread)?;
@@ -86,7 +86,7 @@ pub(super) fn forget(connection: &Connection, forget: &Forget, clock: Timestamp)
     Ok(true)
 }
 
-/// Drops the files that no other thread shows.
+/// Deletes the thread's files, except those that another thread shows.
 fn drop_files(connection: &Connection, thread: &ThreadId) -> Result<(), Failure> {
     const FILES: &str = "DELETE FROM files WHERE hash IN (SELECT hash FROM shown_files WHERE thread = ?1) \
             AND NOT EXISTS (SELECT 1 FROM shown_files WHERE hash = files.hash AND thread <> ?1)";

@@ -1,4 +1,4 @@
-//! The inbox, and the timers that put entries in it.
+//! The inbox, and the timers that put entries into it.
 
 use countersign_core::{
     clock::Timestamp,
@@ -15,10 +15,10 @@ use super::{
     thread_row::ThreadRow,
 };
 
-/// An interaction, still serialized.
+/// An interaction, still serialized: its partition, position, number of earlier claims, and entry.
 pub(super) type StoredInteraction = (u8, Seq, u32, Vec<u8>);
 
-/// Puts an entry in the inbox, once.
+/// Puts an entry into the inbox, unless it is a repeat.
 pub(super) fn ingest(
     connection: &Connection,
     partition: Partition,
@@ -27,14 +27,14 @@ pub(super) fn ingest(
     dedup: &[DedupKey],
     at: Timestamp,
 ) -> Result<Ingested, Failure> {
-    if !mailbox::remember(connection, dedup, at)? {
+    if !mailbox::add_keys(connection, dedup, at)? {
         return Ok(Ingested::Duplicate);
     }
     put(connection, partition, entry, claimed_until)?;
     Ok(Ingested::New(uint(connection.last_insert_rowid())))
 }
 
-/// Puts an entry in the inbox, claimed until a moment or not at all.
+/// Puts an entry into the inbox. It is claimed until `claimed_until`, or unclaimed if that is zero.
 pub(super) fn put(
     connection: &Connection,
     partition: Partition,
@@ -85,7 +85,7 @@ pub(super) fn read(
     read
 }
 
-/// Takes an entry away.
+/// Removes an entry.
 pub(super) fn finish(connection: &Connection, partition: Partition, seq: Seq) -> Result<(), Failure> {
     connection
         .prepare_cached("DELETE FROM desk WHERE seq = ?1 AND partition = ?2")?
@@ -93,14 +93,14 @@ pub(super) fn finish(connection: &Connection, partition: Partition, seq: Seq) ->
     Ok(())
 }
 
-/// Leaves a claimed entry alone until a moment.
+/// Postpones a claimed entry until a given time.
 pub(super) fn retry(connection: &Connection, seq: Seq, attempts: u32, until: Timestamp) -> Result<(), Failure> {
     const SQL: &str = "UPDATE desk SET claimed_until = ?3 WHERE seq = ?1 AND attempts = ?2";
     connection.prepare_cached(SQL)?.execute(params![int(seq), attempts + 1, until.0])?;
     Ok(())
 }
 
-/// Keeps a claimed entry as a dead letter.
+/// Moves a claimed entry to the dead letters.
 pub(super) fn fail(
     connection: &Connection,
     (partition, seq, attempts): (Partition, Seq, u32),
@@ -115,7 +115,7 @@ pub(super) fn fail(
     Ok(())
 }
 
-/// Sets, moves and clears timers.
+/// Sets and clears timers.
 pub(super) fn set_timers(connection: &Connection, row: &ThreadRow, timers: &[TimerChange]) -> Result<(), Failure> {
     for timer in timers {
         match timer {
@@ -130,7 +130,7 @@ pub(super) fn set_timers(connection: &Connection, row: &ThreadRow, timers: &[Tim
     Ok(())
 }
 
-/// Puts the entries of due timers in the inbox, in the order of time.
+/// Puts the entries of due timers into the inbox, the earliest first.
 pub(super) fn fire_timers(connection: &Connection, now: Timestamp) -> Result<usize, Failure> {
     const SQL: &str = "SELECT thread, key FROM timers WHERE due <= ?1 ORDER BY due, thread, key";
     const PUT: &str = "INSERT INTO desk (partition, claimed_until, entry) \
@@ -139,7 +139,7 @@ pub(super) fn fire_timers(connection: &Connection, now: Timestamp) -> Result<usi
     let due: Vec<(i64, String)> =
         select.query_map([now.0], |row| Ok((row.get(0)?, name(row, 1)?)))?.collect::<Result<_, _>>()?;
     for (thread, key) in &due {
-        let Some(row) = ThreadRow::try_get(connection, *thread)? else { continue }; // of a thread that is gone
+        let Some(row) = ThreadRow::try_get(connection, *thread)? else { continue }; // a timer of a deleted thread
         connection.prepare_cached(PUT)?.execute(params![row.thread.partition().number(), thread, key])?;
     }
     if !due.is_empty() {

@@ -9,7 +9,7 @@ use rusqlite::{Connection, OptionalExtension as _};
 
 use super::{failure::Failure, lists, lists::StoredSaved, mailbox, thread_row::ThreadRow};
 
-/// A leased thread, its contents still serialized.
+/// A leased thread, with its contents still serialized.
 #[derive(Debug)]
 pub(super) struct StoredAcquired {
     pub(super) lease: Lease,
@@ -17,8 +17,8 @@ pub(super) struct StoredAcquired {
     pub(super) messages: Vec<mailbox::StoredMessage>,
 }
 
-/// Leases the thread that has been ready longest, or `only` that one. `now` is the caller's time, `clock` the store's;
-/// a wait is over when either says so.
+/// Leases the thread that has been ready longest, or the thread `only`. `now` is the caller's time,
+/// `clock` the store's; a wait is over when either of them has reached its end.
 pub(super) fn acquire(
     connection: &Connection,
     worker: &WorkerId,
@@ -51,7 +51,7 @@ fn longest_ready(connection: &Connection, now: Timestamp, clock: Timestamp) -> R
     id.map(|id| ThreadRow::get(connection, id)).transpose()
 }
 
-/// Lengthens a lease.
+/// Extends a lease.
 pub(super) fn renew(connection: &Connection, lease: &Lease, until: Timestamp) -> Result<(), Failure> {
     let row = leased_row(connection, lease)?;
     connection.prepare_cached("UPDATE threads SET lease_until = ?2 WHERE id = ?1")?.execute([row.id, until.0])?;

@@ -1,4 +1,4 @@
-//! Reads without a lease: checkpoints, steps, threads, large data.
+//! Reads that need no lease: checkpoints, steps, threads, blobs and files.
 
 use countersign_core::{
     clock::Timestamp,
@@ -23,7 +23,8 @@ pub(super) struct StoredSaved {
 }
 
 impl StoredSaved {
-    /// Parses the contents. Unreadable data is reported, and makes restoring the checkpoint fail.
+    /// Parses the contents. Unreadable data is reported, and the returned value then cannot be
+    /// restored as a checkpoint.
     pub(super) fn read(self, unreadable: impl FnOnce(Error)) -> Saved {
         let Self { version, snapshot, deltas } = self;
         let read = || -> Result<Saved, Error> {
@@ -38,32 +39,32 @@ impl StoredSaved {
     }
 }
 
-/// Returns the last whole checkpoint of a thread and the differences since.
+/// Returns the last full checkpoint of a thread and the differences since.
 pub(super) fn saved(connection: &Connection, row: &ThreadRow) -> Result<StoredSaved, Failure> {
     let snapshot = connection
         .prepare_cached("SELECT version, snapshot FROM snapshots WHERE thread = ?1")?
         .query_row([row.id], |row| Ok((uint(row.get(0)?), bytes(row, 1)?)))
         .optional()?;
-    let (whole, snapshot) = snapshot.map_or((0, None), |(version, snapshot)| (version, Some(snapshot)));
+    let (snapshot_version, snapshot) = snapshot.map_or((0, None), |(version, snapshot)| (version, Some(snapshot)));
     let mut deltas = Vec::new();
-    if row.version > whole {
+    if row.version > snapshot_version {
         let mut select = connection.prepare_cached("SELECT delta FROM steps WHERE id > ?1 AND id <= ?2 ORDER BY id")?;
-        let rows = select.query_map([key(row.id, whole), key(row.id, row.version)], |row| bytes(row, 0))?;
+        let rows = select.query_map([key(row.id, snapshot_version), key(row.id, row.version)], |row| bytes(row, 0))?;
         deltas = rows.collect::<Result<_, _>>()?;
     }
     Ok(StoredSaved { version: row.version, snapshot, deltas })
 }
 
-/// Returns the saved checkpoint of a thread, if it is one of ours.
+/// Returns the saved checkpoint of a thread; `None` if the bot has no such thread.
 pub(super) fn load(connection: &Connection, thread: &ThreadId) -> Result<Option<StoredSaved>, Failure> {
     let row = ThreadRow::find(connection, thread)?.filter(|row| row.known);
     row.map(|row| saved(connection, &row)).transpose()
 }
 
-/// A step, its difference and the rest still serialized.
+/// A step: its version, its difference and the rest of its record, both still serialized.
 pub(super) type StoredStep = (Version, Vec<u8>, Vec<u8>);
 
-/// Returns steps after a version.
+/// Returns the steps after a version.
 pub(super) fn steps(
     connection: &Connection,
     thread: &ThreadId,
@@ -107,7 +108,7 @@ pub(super) fn backlog(connection: &Connection) -> Result<Backlog, Failure> {
     })?)
 }
 
-/// Returns threads of ours, the one with the newest change first.
+/// Returns the bot's threads, the most recently changed first.
 pub(super) fn threads(connection: &Connection, limit: usize, clock: Timestamp) -> Result<Vec<ThreadSummary>, Failure> {
     const SQL: &str = "SELECT team, channel, root, version, updated_at, \
                        lease_until > ?1 OR coalesce(ready_at <= ?1, FALSE), graph \
@@ -123,21 +124,21 @@ pub(super) fn threads(connection: &Connection, limit: usize, clock: Timestamp) -
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-/// Keeps bytes under their hash, until a time or for good.
+/// Stores bytes under their hash, until a given time or permanently.
 pub(super) fn put_blob(
     connection: &Connection,
     hash: &str,
     bytes: &[u8],
     until: Option<Timestamp>,
 ) -> Result<(), Failure> {
-    // The longer time wins; `max` of anything and NULL, for good, is NULL.
+    // The later time wins: `max` of any value and NULL, which means permanently, is NULL.
     const SQL: &str = "INSERT INTO blobs (hash, bytes, until) VALUES (?1, ?2, ?3) \
             ON CONFLICT (hash) DO UPDATE SET until = max(until, excluded.until)";
     connection.prepare_cached(SQL)?.execute(params![hash, bytes, until.map(Timestamp::millis)])?;
     Ok(())
 }
 
-/// Keeps a file that a thread shows.
+/// Stores a file that a thread shows.
 pub(super) fn put_file(connection: &Connection, thread: &ThreadId, hash: &str, bytes: &[u8]) -> Result<(), Failure> {
     connection
         .prepare_cached("INSERT OR IGNORE INTO files (hash, bytes) VALUES (?1, ?2)")?
@@ -148,7 +149,7 @@ pub(super) fn put_file(connection: &Connection, thread: &ThreadId, hash: &str, b
     Ok(())
 }
 
-/// Returns the bytes kept under a hash, of any kind.
+/// Returns the blob or file stored under a hash.
 pub(super) fn get_blob(connection: &Connection, hash: &str) -> Result<Option<Vec<u8>>, Failure> {
     const SQL: &str =
         "SELECT bytes FROM blobs WHERE hash = ?1 UNION ALL SELECT bytes FROM files WHERE hash = ?1 LIMIT 1";

@@ -1,4 +1,4 @@
-//! The mailbox of a thread, and the keys by which repeats are recognised.
+//! The mailbox of a thread, and the deduplication keys.
 
 use countersign_core::{
     clock::Timestamp,
@@ -13,7 +13,7 @@ use super::{
     thread_row::ThreadRow,
 };
 
-/// A delivery for a mailbox, its message already serialized.
+/// A delivery to a mailbox, with its message already serialized.
 #[derive(Debug)]
 pub(super) struct MailboxDelivery {
     pub(super) thread: ThreadId,
@@ -24,12 +24,12 @@ pub(super) struct MailboxDelivery {
     pub(super) at: Timestamp,
 }
 
-/// A message, still serialized.
+/// A message with its position, still serialized.
 pub(super) type StoredMessage = (Seq, Vec<u8>);
 
-/// Stores a delivery once and wakes its thread.
+/// Stores a delivery, unless it is a repeat, and wakes its thread.
 pub(super) fn ingest(connection: &Connection, delivery: &MailboxDelivery, now: Timestamp) -> Result<Ingested, Failure> {
-    if !remember(connection, &delivery.dedup, delivery.at)? {
+    if !add_keys(connection, &delivery.dedup, delivery.at)? {
         return Ok(Ingested::Duplicate);
     }
     let mut row = ThreadRow::find_or_insert(connection, &delivery.thread, now)?;
@@ -65,7 +65,7 @@ pub(super) fn acknowledge(connection: &Connection, row: &ThreadRow, messages: &[
     Ok(())
 }
 
-/// Returns true if there are no messages.
+/// Returns true if the mailbox is empty.
 pub(super) fn is_empty(connection: &Connection, row: &ThreadRow) -> Result<bool, Failure> {
     let mut select = connection.prepare_cached("SELECT 1 FROM mailbox WHERE id BETWEEN ?1 AND ?2")?;
     Ok(!select.exists(row.keys())?)
@@ -91,19 +91,19 @@ pub(super) fn read(messages: Vec<StoredMessage>, mut unreadable: impl FnMut(Seq,
     messages.into_iter().filter_map(read).collect()
 }
 
-/// Remembers keys; returns false, and remembers nothing, if one of them was known.
-pub(super) fn remember(connection: &Connection, keys: &[DedupKey], at: Timestamp) -> Result<bool, Failure> {
+/// Stores deduplication keys. Returns false, and stores none, if one of them is already known.
+pub(super) fn add_keys(connection: &Connection, keys: &[DedupKey], at: Timestamp) -> Result<bool, Failure> {
     let mut insert = connection.prepare_cached("INSERT OR IGNORE INTO dedup (key, at) VALUES (?1, ?2)")?;
-    let mut remembered = Vec::new();
+    let mut added = Vec::new();
     for (n, key) in keys.iter().enumerate() {
         if keys[..n].contains(key) {
             continue;
         }
         if insert.execute(params![key.as_str(), at.0])? == 1 {
-            remembered.push(connection.last_insert_rowid());
+            added.push(connection.last_insert_rowid());
             continue;
         }
-        for id in remembered {
+        for id in added {
             connection.prepare_cached("DELETE FROM dedup WHERE id = ?1")?.execute([id])?;
         }
         return Ok(false);

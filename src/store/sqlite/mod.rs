@@ -1,20 +1,22 @@
-//! The store in one file: SQLite, embedded, for one process.
+//! A store in one SQLite file, for one process.
 //!
-//! One thread writes ([`writer`]). It runs all waiting operations in one transaction, in which each fails alone, and
-//! answers all after one commit, so that many threads share one `fsync`. Reads have connections of their own
-//! ([`readers`]) and wait for no writer.
+//! A single thread writes ([`writer`]). It runs all waiting operations in one transaction, in which
+//! each can fail separately, and answers all of them after one commit, so that many operations
+//! share one `fsync`. Reads use their own connections ([`readers`]) and do not wait for the writer.
 //!
-//! The file is in WAL mode and may be read by any tool while the bot runs. Writing it is for one process only: the
-//! store holds a lock on `<path>.lock` and on the file itself for as long as it lives, and a second one is refused,
-//! whatever name it uses. A trace opens it to read only. Its files are for their owner alone, and are watched while it
-//! is open ([`files`]): a write that the next start would not find is not acknowledged.
+//! The file is in WAL mode, and any tool may read it while the bot runs. Only one process may write
+//! it: the store holds a lock on `<path>.lock` and on the file itself as long as it exists, and a
+//! second store is refused, whatever name it uses for the file. A trace opens the file read-only.
+//! The files are accessible only to their owner, and are watched while the store is open
+//! ([`files`]): a write that would be missing after a restart is not acknowledged.
 //!
-//! Nothing in here depends on Slack or a graph: values are stored as the JSON they serialise to, beside the few columns
-//! that are searched. `(thread, position)` is one integer key, see [`keys`]. Start reading in `operations.rs`, which
-//! lists the operations, then `changes.rs`, the one that matters; `schema.rs` has the tables.
+//! Nothing here depends on Slack or a graph: values are stored as serialized JSON, next to the few
+//! columns that are searched. The pair of thread and position is one integer key, see [`keys`].
+//! Start reading in `operations.rs`, which lists the operations, then in `changes.rs`, the central
+//! one; `schema.rs` has the tables.
 //!
-//! The design we did not take: a connection pool that lets every task write. SQLite has one writer at a time anyway,
-//! and each would pay for its own `fsync`.
+//! A connection pool with which every task writes was rejected as a design: SQLite allows only one
+//! writer at a time anyway, and each write would need its own `fsync`.
 
 use std::sync::Arc;
 
@@ -47,14 +49,15 @@ mod writer;
 
 pub use open::{OpenError, file_beside, lock, lock_of};
 
-/// A [`countersign_graph::store::Store`] in a SQLite file. Made by [`SqliteStore::open`], or by
-/// [`SqliteStore::open_to_read`] beside the process that has it.
+/// A [`countersign_graph::store::Store`] in a SQLite file. Created by [`SqliteStore::open`], or by
+/// [`SqliteStore::open_to_read`] while another process has it open.
 ///
-/// Dropping it waits for the operations that were sent, closes the file and gives up the lock.
+/// Dropping it waits for the operations in progress, closes the file and releases the locks.
 ///
 /// # Cancel safety
 ///
-/// Dropping the future of an operation does not stop it: it may or may not have happened.
+/// Dropping the future of an operation does not cancel the operation, which may or may not take
+/// effect.
 #[derive(Debug)]
 pub struct SqliteStore {
     writer: writer::Writer,
@@ -63,7 +66,7 @@ pub struct SqliteStore {
     name: String,
     /// The entries that this process could not read.
     found: Arc<UnreadableEntries>,
-    /// The locks, held and never read; `None` if the store is only read. Last, so that they are released after the
-    /// connections are closed.
+    /// The locks, which are only held; `None` if the store is read-only. This is the last field, so
+    /// that the locks are released after the connections are closed.
     _locks: Option<[std::fs::File; 2]>,
 }

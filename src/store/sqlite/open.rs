@@ -1,4 +1,4 @@
-//! Opens the file: lock, settings, migrations, connections.
+//! Opens the file: takes the locks, applies settings and migrations, and opens the connections.
 
 use std::{
     cmp::Ordering,
@@ -21,16 +21,17 @@ use super::{
     writer::Writer,
 };
 
-/// The time for which a connection waits for a tool that holds the file.
+/// The time for which a connection waits while another tool locks the file.
 const BUSY: Duration = Duration::from_secs(5);
 
-/// The flags with which the process that writes opens the file to read: it may create the index of the log.
+/// The flags for read connections of the writing process. They include write access because the
+/// connection may have to create the index of the log.
 const READS: OpenFlags = OpenFlags::SQLITE_OPEN_READ_WRITE;
 
 /// The reason why a store cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// Another process has the store.
+    /// Another process uses the store.
     #[error("{} is the store of another process (it holds {}); stop that one, or give this one a file of its own", path.display(), lock.display())]
     InUse {
         /// The store.
@@ -38,7 +39,7 @@ pub enum OpenError {
         /// The file that is locked.
         lock: PathBuf,
     },
-    /// The file has several names in the file system.
+    /// The file has several names (hard links) in the file system.
     #[error("{} has {names} names (hard links). SQLite keeps its log under the name of the file, so under another name the newest changes would be missed: remove the other names", path.display())]
     Linked {
         /// The store.
@@ -52,7 +53,7 @@ pub enum OpenError {
         /// The path that was tried.
         path: PathBuf,
     },
-    /// The store is to be read, and was written by an earlier version of this program.
+    /// The store was opened read-only and was written by an earlier version of this program.
     #[error("{} has schema {found}, and this program reads {known}; `countersign serve` brings it up to date", path.display())]
     Older {
         /// The store.
@@ -72,7 +73,7 @@ pub enum OpenError {
         /// The newest schema that this program knows.
         known: u32,
     },
-    /// The files cannot be made or locked.
+    /// The files cannot be created or locked.
     #[error("cannot open {}", path.display())]
     Io {
         /// The file.
@@ -81,7 +82,7 @@ pub enum OpenError {
         #[source]
         source: io::Error,
     },
-    /// SQLite refused.
+    /// SQLite cannot open the file.
     #[error("cannot open {} as a database", path.display())]
     Sqlite {
         /// The file.
@@ -93,18 +94,19 @@ pub enum OpenError {
 }
 
 impl SqliteStore {
-    /// Opens the store in the file at `path` and makes it if there is none. Leases and claims run by `clock`.
+    /// Opens the store in the file at `path`, and creates it if there is none. Leases and claims
+    /// use `clock`.
     ///
     /// # Errors
     ///
     /// [`OpenError`], which names the remedy.
     pub fn open(path: impl AsRef<Path>, clock: Arc<dyn Clock>) -> Result<Self, OpenError> {
-        let called = path.as_ref();
-        let failed = |source| OpenError::Io { path: called.to_owned(), source };
-        let lock = lock(called)?;
-        let path = &*files::canonical_path(called).map_err(failed)?;
+        let given_path = path.as_ref();
+        let failed = |source| OpenError::Io { path: given_path.to_owned(), source };
+        let lock = lock(given_path)?;
+        let path = &*files::canonical_path(given_path).map_err(failed)?;
         let refused = |source| OpenError::Sqlite { path: path.to_owned(), source };
-        let held = hold(path, called)?;
+        let held = lock_database(path, given_path)?;
 
         let mut connection = Connection::open(path).map_err(refused)?;
         set_up_writer(&connection).map_err(refused)?;
@@ -117,12 +119,12 @@ impl SqliteStore {
         for ending in ["-wal", "-shm"] {
             files::make_private(&companion_file(path, ending)).map_err(failed)?;
         }
-        let files = Files::of(called, path).map_err(failed)?;
+        let files = Files::of(given_path, path).map_err(failed)?;
         Self::start(path, connection, reading, clock, Some((files, [lock, held])))
     }
 
-    /// Opens the store in the file at `path` to be read, also while another process has it. Makes no store, and every
-    /// write fails.
+    /// Opens the store in the file at `path` read-only, even while another process uses it. It does
+    /// not create a store, and every write fails.
     ///
     /// # Errors
     ///
@@ -136,7 +138,7 @@ impl SqliteStore {
         let refused = |source| OpenError::Sqlite { path: path.to_owned(), source };
 
         let connection = open().map_err(refused)?;
-        let (found, known) = (schema::seen(&connection).map_err(refused)?, schema::known());
+        let (found, known) = (schema::applied(&connection).map_err(refused)?, schema::known());
         match found.cmp(&known) {
             Ordering::Less => return Err(OpenError::Older { path: path.to_owned(), found, known }),
             Ordering::Greater => return Err(OpenError::Newer { path: path.to_owned(), found, known }),
@@ -167,33 +169,37 @@ impl SqliteStore {
     }
 }
 
-/// Takes the lock that keeps a second process out of the store at `path`, until the file is dropped. The system
-/// releases it when this process ends, however it ends. Links that lead to the same file lead to the same lock.
+/// Takes the lock that prevents a second process from using the store at `path`, and holds it until
+/// the returned file is dropped. The system releases it when this process ends, however it ends.
+/// Links that lead to the same file lead to the same lock.
 ///
 /// # Errors
 ///
-/// [`OpenError::InUse`] if another process has the store, [`OpenError::Io`] if there can be no lock.
+/// [`OpenError::InUse`] if another process uses the store, [`OpenError::Io`] if the lock cannot be
+/// created.
 pub fn lock(path: &Path) -> Result<File, OpenError> {
     let name = lock_of(path);
     let file = files::open_private(&name).map_err(|source| OpenError::Io { path: name.clone(), source })?;
-    take(file, path, &name)
+    try_lock(file, path, &name)
 }
 
-/// Locks the database file itself, by identity and not by name, so that no second process has it through a mount or
-/// another name. This lock (`flock`) and those of SQLite (`fcntl`) are independent of each other on a local disk.
+/// Locks the database file itself. This lock belongs to the file and not to its name, so a second
+/// process cannot open the file through a mount or under another name either. This lock (`flock`)
+/// and those of SQLite (`fcntl`) are independent of each other on a local disk.
 ///
-/// Closing any handle of the file gives up SQLite's own locks in this process, so this one is opened after [`lock`], by
-/// the only store of the process on this file, and closed after its connections.
-fn hold(path: &Path, called: &Path) -> Result<File, OpenError> {
+/// Closing any handle of the file releases SQLite's own locks in this process. This handle is
+/// therefore opened after [`lock`], by the only store of the process on this file, and closed after
+/// the connections of that store.
+fn lock_database(path: &Path, given_path: &Path) -> Result<File, OpenError> {
     let file = files::open_private(path).map_err(|source| OpenError::Io { path: path.to_owned(), source })?;
     let names = file.metadata().map_err(|source| OpenError::Io { path: path.to_owned(), source })?.nlink();
     if names > 1 {
-        return Err(OpenError::Linked { path: called.to_owned(), names });
+        return Err(OpenError::Linked { path: given_path.to_owned(), names });
     }
-    take(file, called, path)
+    try_lock(file, given_path, path)
 }
 
-fn take(file: File, path: &Path, name: &Path) -> Result<File, OpenError> {
+fn try_lock(file: File, path: &Path, name: &Path) -> Result<File, OpenError> {
     match file.try_lock() {
         Ok(()) => Ok(file),
         Err(TryLockError::WouldBlock) => Err(OpenError::InUse { path: path.to_owned(), lock: name.to_owned() }),
@@ -201,17 +207,19 @@ fn take(file: File, path: &Path, name: &Path) -> Result<File, OpenError> {
     }
 }
 
-/// Returns the file whose lock is that of the store at `path`.
+/// Returns the path of the lock file of the store at `path`.
 pub fn lock_of(path: &Path) -> PathBuf {
     file_beside(path, ".lock")
 }
 
-/// Returns the file of the store at `path` that has this ending: `-wal` is its log, `-shm` the index of the log.
+/// Returns the path of a companion file of the store at `path`: `-wal` is its log, `-shm` the index
+/// of the log.
 pub fn file_beside(path: &Path, ending: &str) -> PathBuf {
     companion_file(&files::canonical_path(path).unwrap_or_else(|_| path.to_owned()), ending)
 }
 
-/// Sets up the connection that writes. `synchronous=FULL`: in WAL mode only this syncs before a commit is answered.
+/// Sets up the write connection. `synchronous=FULL` is needed because, in WAL mode, only this
+/// setting syncs before a commit returns.
 fn set_up_writer(connection: &Connection) -> rusqlite::Result<()> {
     connection.busy_timeout(BUSY)?;
     connection.set_prepared_statement_cache_capacity(128);
@@ -242,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn a_second_store_on_the_same_file_is_told_why_not() {
+    fn a_second_store_on_the_same_file_is_refused() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("countersign.sqlite");
         let first = open(&path).unwrap();
@@ -260,7 +268,7 @@ mod tests {
         let path = dir.path().join("countersign.sqlite");
         let to_read = || SqliteStore::open_to_read(&path, Arc::new(SystemClock));
         assert!(matches!(to_read(), Err(OpenError::Missing { .. })));
-        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0, "nothing was made");
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0, "nothing was created");
 
         let writing = open(&path).unwrap();
         let hash = writing.put_blob(b"large", None).await.unwrap();
@@ -268,12 +276,12 @@ mod tests {
         assert_eq!(reading.get_blob(&hash).await.unwrap().as_deref(), Some(&b"large"[..]));
         assert!(reading.put_blob(b"more", None).await.is_err(), "it only reads");
         drop((reading, writing));
-        assert!(to_read().unwrap().get_blob(&hash).await.unwrap().is_some(), "nobody has it");
+        assert!(to_read().unwrap().get_blob(&hash).await.unwrap().is_some(), "no process uses it");
         open(&path).unwrap();
     }
 
     #[test]
-    fn a_file_from_the_future_is_left_alone() {
+    fn a_file_of_a_newer_version_is_not_changed() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("countersign.sqlite");
         Connection::open(&path).unwrap().pragma_update(None, "user_version", 99).unwrap();
@@ -283,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_no_database_is_left_alone() {
+    fn a_file_that_is_not_a_database_is_not_changed() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("notes.txt");
         std::fs::write(&path, "not a database, but long enough to be looked at by one".repeat(40)).unwrap();
@@ -292,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn another_tool_may_read_meanwhile() {
+    fn another_tool_can_read_the_open_file() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("countersign.sqlite");
         let _store = open(&path).unwrap();

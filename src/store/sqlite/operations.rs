@@ -1,4 +1,5 @@
-//! The operations, each a line or two: serialize, run in the right thread, parse.
+//! The operations of the store. Each one serializes its arguments, runs in the writing or a reading
+//! thread, and parses the result.
 
 use std::time::Duration;
 
@@ -31,7 +32,7 @@ use super::{
 use crate::aside::{StoredPlace, reason_of};
 
 impl SqliteStore {
-    /// Reads messages; those that cannot be read are set aside.
+    /// Parses messages, and sets aside those that cannot be read.
     async fn read_messages(
         &self,
         thread: &ThreadId,
@@ -78,12 +79,12 @@ impl SqliteStore {
         self.writer.run(set).await
     }
 
-    /// Notes unreadable entries that stay where they are. An error is only logged: a store that is only read notes
-    /// nothing.
+    /// Records unreadable entries that stay where they are. An error is only logged, since a
+    /// read-only store cannot record anything.
     async fn note(&self, mut unreadable: Vec<(StoredPlace, String)>) {
         unreadable.retain(|(place, why)| self.found.note(place, why));
         if let Err(error) = self.set_aside(unreadable).await {
-            tracing::debug!(%error, "What could not be read is not noted");
+            tracing::debug!(%error, "Cannot record unreadable entries");
         }
     }
 }
@@ -145,11 +146,11 @@ impl Store for SqliteStore {
             Some(row) => mailbox::messages(connection, &row, 0),
             None => Ok(Vec::new()),
         });
-        Ok(mailbox::read(messages.await?, |_, _| ())) // whoever leases the thread tells of them
+        Ok(mailbox::read(messages.await?, |_, _| ())) // unreadable ones are reported when the thread is leased
     }
 
     async fn commit(&self, lease: &Lease, expected: Version, changes: &Changes, then: Then) -> Result<Version, Error> {
-        debug_assert_eq!(lease.thread, changes.thread, "a lease is good for its own thread");
+        debug_assert_eq!(lease.thread, changes.thread, "a lease is only valid for its own thread");
         let (lease, changes, clock) = (lease.clone(), StoredChanges::from(changes), self.clock.now());
         self.writer.run(move |connection| changes::commit(connection, &lease, expected, &changes, then, clock)).await
     }
@@ -283,8 +284,10 @@ impl Store for SqliteStore {
         statuses: &[Status],
         limit: usize,
     ) -> Result<Vec<ActionRecord>, Error> {
-        let (words, wanted): (Vec<_>, Vec<_>) = (labels.iter().map(Label::to_string).collect(), statuses.to_vec());
-        let found = move |connection: &rusqlite::Connection| actions::list_under(connection, &words, &wanted, limit);
+        let (label_texts, wanted): (Vec<_>, Vec<_>) =
+            (labels.iter().map(Label::to_string).collect(), statuses.to_vec());
+        let found =
+            move |connection: &rusqlite::Connection| actions::list_under(connection, &label_texts, &wanted, limit);
         let records = self.readers.run(found).await?;
         let mut records = self.read_actions(records).await;
         records.retain(|record| record.is_under(labels));
@@ -292,8 +295,8 @@ impl Store for SqliteStore {
     }
 
     async fn load(&self, thread: &ThreadId) -> Result<Option<Saved>, Error> {
-        let of = thread.clone();
-        match self.readers.run(move |connection| lists::load(connection, &of)).await? {
+        let id = thread.clone();
+        match self.readers.run(move |connection| lists::load(connection, &id)).await? {
             Some(saved) => Ok(Some(self.read_saved(thread, saved).await)),
             None => Ok(None),
         }
@@ -305,8 +308,8 @@ impl Store for SqliteStore {
         after: Version,
         limit: usize,
     ) -> Result<Vec<(Version, StepRecord)>, Error> {
-        let of = thread.clone();
-        let steps = self.readers.run(move |connection| lists::steps(connection, &of, after, limit)).await?;
+        let id = thread.clone();
+        let steps = self.readers.run(move |connection| lists::steps(connection, &id, after, limit)).await?;
         let mut unreadable = Vec::new();
         let steps = lists::read_steps(steps, |version, error| {
             unreadable.push((StoredPlace::of_thread("step", thread, version), reason_of(&error)));
@@ -316,8 +319,8 @@ impl Store for SqliteStore {
     }
 
     async fn audit(&self, thread: &ThreadId) -> Result<Vec<AuditEntry>, Error> {
-        let of = thread.clone();
-        let entries = self.readers.run(move |connection| record::entries(connection, &of)).await?;
+        let id = thread.clone();
+        let entries = self.readers.run(move |connection| record::entries(connection, &id)).await?;
         let mut unreadable = Vec::new();
         let record = record::read(entries, |seq, error| {
             unreadable.push((StoredPlace::of_thread("record", thread, seq), reason_of(&error)));

@@ -1,8 +1,9 @@
-//! The outbox: in order within a thread, one message in flight, progress last. A message that was tried often without
-//! success holds up its own slot only.
+//! The outbox. The messages of a thread are sent in order, one at a time, progress messages last. A
+//! message with many failed attempts holds up only its own slot.
 //!
-//! An entry is *tried* as soon as it is claimed: from then on its message may exist in Slack, so it keeps its text and
-//! its nonce. Until then its text can be replaced, or it can be dropped.
+//! An entry counts as *tried* as soon as it is claimed: from then on its message may exist in
+//! Slack, so it keeps its text and its nonce. Before that, its text can be replaced, or the entry
+//! can be dropped.
 
 use std::collections::HashSet;
 
@@ -20,7 +21,7 @@ use super::{
     thread_row::ThreadRow,
 };
 
-/// A message, its body serialized.
+/// A message with a serialized body.
 #[derive(Debug)]
 pub(super) struct StoredOutgoing<B = String> {
     slot: Option<Slot>,
@@ -58,7 +59,7 @@ impl From<&Claimed> for Claim {
     }
 }
 
-/// A claimed message, its body still serialized.
+/// A claimed message, with its body still serialized.
 #[derive(Debug)]
 pub(super) struct StoredClaimed {
     pub(super) thread: ThreadId,
@@ -83,14 +84,14 @@ impl StoredClaimed {
     }
 }
 
-/// Puts messages into a thread's outbox; drops those that they make pointless.
+/// Adds messages to a thread's outbox, and drops those that they make obsolete.
 pub(super) fn put(connection: &Connection, row: &mut ThreadRow, messages: &[StoredOutgoing]) -> Result<(), Failure> {
     if messages.is_empty() {
         return Ok(());
     }
     for message in messages {
         if let Some(slot) = &message.slot
-            && give_way(connection, row, message, slot)?
+            && replace_obsolete(connection, row, message, slot)?
         {
             continue;
         }
@@ -106,15 +107,21 @@ pub(super) fn put(connection: &Connection, row: &mut ThreadRow, messages: &[Stor
             message.not_before.0,
             message.body,
         ])?;
-        row.send_at.get_or_insert(message.not_before); // so that the next one knows that there is one
+        row.send_at.get_or_insert(message.not_before); // for the next iteration: the outbox is not empty
     }
     schedule(connection, row)
 }
 
-/// Makes room for a message that fills a slot. Returns true if nothing is left to insert.
-fn give_way(connection: &Connection, row: &ThreadRow, message: &StoredOutgoing, slot: &Slot) -> Result<bool, Failure> {
+/// Replaces or drops the entries that a message for this slot makes obsolete. Returns true if the
+/// message itself need not be inserted.
+fn replace_obsolete(
+    connection: &Connection,
+    row: &ThreadRow,
+    message: &StoredOutgoing,
+    slot: &Slot,
+) -> Result<bool, Failure> {
     let [first, last] = row.keys();
-    dead_letters::give_way(connection, &row.thread, slot)?;
+    dead_letters::drop_for_slot(connection, &row.thread, slot)?;
     if row.send_at.is_some() {
         const PROGRESS: &str = "DELETE FROM outbox WHERE id BETWEEN ?1 AND ?2 AND progress AND attempts = 0";
         connection.prepare_cached(PROGRESS)?.execute([first, last])?;
@@ -140,7 +147,7 @@ fn give_way(connection: &Connection, row: &ThreadRow, message: &StoredOutgoing, 
         message.removes
     ])?;
     if replaced > 1 {
-        // One was put back while the other was written: they say the same now, and the first is enough.
+        // One was put back while the other was written. Both now have the same text, so the first is enough.
         const OTHERS: &str = "DELETE FROM outbox WHERE id BETWEEN ?1 AND ?2 AND slot = ?3 AND attempts = 0 \
                               AND id > (SELECT min(id) FROM outbox WHERE id BETWEEN ?1 AND ?2 AND slot = ?3 AND attempts = 0)";
         connection.prepare_cached(OTHERS)?.execute(params![first, last, slot.as_str()])?;
@@ -148,7 +155,7 @@ fn give_way(connection: &Connection, row: &ThreadRow, message: &StoredOutgoing, 
     Ok(replaced > 0)
 }
 
-/// Claims the next message of each thread that may speak.
+/// Claims the next message of each thread that has one to send now.
 pub(super) fn claim(
     connection: &Connection,
     until: Timestamp,
@@ -219,7 +226,7 @@ fn claim_next(
     Ok(Some(StoredClaimed { thread: row.thread, seq: seq(id), attempts, posted, outgoing }))
 }
 
-/// Returns true if the message was not claimed again since, and the claim is not over.
+/// Returns true if the claim has not expired and the message has not been claimed again.
 pub(super) fn holds(connection: &Connection, claimed: &Claim, clock: Timestamp) -> Result<bool, Failure> {
     let Some(row) = ThreadRow::find(connection, &claimed.thread)? else { return Ok(false) };
     const SQL: &str = "SELECT 1 FROM outbox WHERE id = ?1 AND attempts = ?2";
@@ -227,7 +234,7 @@ pub(super) fn holds(connection: &Connection, claimed: &Claim, clock: Timestamp) 
     Ok(is_ours && row.sending == claimed.seq && row.sending_until > clock)
 }
 
-/// Removes a message, whoever has claimed it.
+/// Removes a message, even if it is claimed.
 pub(super) fn remove(connection: &Connection, thread: &ThreadId, seq: Seq, clock: Timestamp) -> Result<(), Failure> {
     let Some(row) = ThreadRow::find(connection, thread)? else { return Ok(()) };
     let attempts: Option<u32> = connection
@@ -239,8 +246,8 @@ pub(super) fn remove(connection: &Connection, thread: &ThreadId, seq: Seq, clock
     finish(connection, &claim, &Sent::Dropped, clock).map(drop)
 }
 
-/// Records the result of sending a message. A second report about the same one changes nothing. Returns false if the
-/// claim is no longer ours.
+/// Records the result of sending a message. A second report about the same message changes nothing.
+/// Returns false if the claim is no longer valid.
 pub(super) fn finish(connection: &Connection, claimed: &Claim, sent: &Sent, clock: Timestamp) -> Result<bool, Failure> {
     let Some(mut row) = ThreadRow::find(connection, &claimed.thread)? else { return Ok(false) };
     let id = key(row.id, claimed.seq);
@@ -304,7 +311,7 @@ pub(super) fn finish(connection: &Connection, claimed: &Claim, sent: &Sent, cloc
     Ok(is_ours)
 }
 
-/// Returns the place of a slot's message.
+/// Returns the place of the message that was posted for a slot.
 pub(super) fn posted(connection: &Connection, thread: i64, slot: &Slot) -> Result<Option<Posted>, Failure> {
     let mut select =
         connection.prepare_cached("SELECT channel, ts, card FROM slots WHERE thread = ?1 AND slot = ?2")?;
@@ -317,32 +324,35 @@ pub(super) fn posted(connection: &Connection, thread: i64, slot: &Slot) -> Resul
     Ok(Some(Posted { card, ..at }))
 }
 
-/// Sets the time at which the thread sends next.
+/// Sets the time at which the thread's next message may be sent.
 pub(super) fn schedule(connection: &Connection, row: &mut ThreadRow) -> Result<(), Failure> {
     row.send_at = candidates(connection, row)?.into_iter().map(|next| next.not_before).min();
     Ok(())
 }
 
-/// A message that may be the next one to go.
+/// A message that may be sent next.
 #[derive(Clone, Copy, Debug)]
 struct Next {
     id: i64,
     not_before: Timestamp,
 }
 
-/// Returns the messages that may go next, in order of preference: one of those that go in order, then those that were
-/// tried often, the one that waits longest first. Nothing goes before an often tried message of the same slot.
+/// Returns the messages that may be sent next, in order of preference: the next regular message,
+/// then those with many failed attempts, the one that has waited longest first. No message is sent
+/// before one with many failed attempts for the same slot.
 ///
-/// In order goes the oldest that is not progress, or else the oldest progress. But progress that was tried goes before
-/// other messages of the same slot: if its post arrived, it would stand there for ever.
+/// The next regular message is the oldest one that is not a progress message, or else the oldest
+/// progress message. However, a progress message that was already tried is sent before other
+/// messages of the same slot: if its post arrived unnoticed, it would otherwise remain visible
+/// forever.
 fn candidates(connection: &Connection, row: &ThreadRow) -> Result<Vec<Next>, Failure> {
-    // Chosen here: SQLite would compile the choice anew for every thread.
+    // The choice is made here because SQLite would recompile the query for every thread.
     const SQL: &str =
         "SELECT id, not_before, progress, attempts, slot FROM outbox WHERE id BETWEEN ?1 AND ?2 ORDER BY id";
     let mut select = connection.prepare_cached(SQL)?;
     let mut entries = select.query(row.keys())?;
     let mut progress: Vec<(Next, bool, Option<String>)> = Vec::new();
-    let (mut first, mut often, mut held_up) = (None, Vec::new(), HashSet::new());
+    let (mut first, mut tried_often, mut held_up) = (None, Vec::new(), HashSet::new());
     while let Some(entry) = entries.next()? {
         let next = Next { id: entry.get(0)?, not_before: Timestamp(entry.get(1)?) };
         let (attempts, slot) = (entry.get::<_, u32>(3)?, entry.get::<_, Option<String>>(4)?);
@@ -350,7 +360,7 @@ fn candidates(connection: &Connection, row: &ThreadRow) -> Result<Vec<Next>, Fai
             continue;
         }
         if attempts >= TRIED_OFTEN {
-            often.push(next);
+            tried_often.push(next);
             held_up.extend(slot);
         } else if entry.get(2)? {
             progress.push((next, attempts > 0, slot));
@@ -359,11 +369,12 @@ fn candidates(connection: &Connection, row: &ThreadRow) -> Result<Vec<Next>, Fai
             first = Some(before.map_or(next, |(before, ..)| *before));
         }
     }
-    often.sort_by_key(|next| (next.not_before, next.id));
-    Ok(first.or(progress.first().map(|(next, ..)| *next)).into_iter().chain(often).collect())
+    tried_often.sort_by_key(|next| (next.not_before, next.id));
+    Ok(first.or(progress.first().map(|(next, ..)| *next)).into_iter().chain(tried_often).collect())
 }
 
-/// Returns messages that were due before a moment and still wait.
+/// Returns the messages, except progress messages, that were due before a given time and are still
+/// waiting.
 pub(super) fn waiting(connection: &Connection, before: Timestamp, limit: usize) -> Result<Vec<Waiting>, Failure> {
     const SQL: &str = "SELECT team, channel, root, slot, since, attempts \
                        FROM outbox JOIN threads ON threads.id = outbox.id >> 32 \

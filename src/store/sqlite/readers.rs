@@ -1,4 +1,4 @@
-//! The threads that only read. They see what was committed, and wait for no writer.
+//! The reading threads. They see the committed data and do not wait for the writer.
 
 use std::{
     fmt, io,
@@ -36,7 +36,7 @@ impl Readers {
             let waiting = Arc::clone(&waiting);
             let serve = move || {
                 loop {
-                    let next = waiting.lock().expect("nothing panics while it waits").recv();
+                    let next = waiting.lock().expect("no thread panics while it holds the lock").recv();
                     let Ok(job) = next else { return };
                     job(&connection);
                 }
@@ -46,18 +46,18 @@ impl Readers {
         Ok(Self { jobs: Some(jobs), threads })
     }
 
-    /// Runs a read; all that `work` sees is from the same moment.
+    /// Runs a read. Everything that `work` reads is from the same snapshot of the database.
     pub(super) async fn run<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Connection) -> Result<T, Failure> + Send + 'static,
     ) -> Result<T, Error> {
         let (reply, answer) = oneshot::channel();
         let job: Job = Box::new(move |connection| {
-            let _ = reply.send(in_transaction(connection, work).map_err(Error::from)); // nobody waits: the caller was dropped
+            let _ = reply.send(in_transaction(connection, work).map_err(Error::from)); // fails if the caller was dropped
         });
         let jobs = self.jobs.as_ref().expect("taken only when the store is dropped");
-        jobs.send(job).map_err(|_| gone())?;
-        answer.await.map_err(|_| gone())?
+        jobs.send(job).map_err(|_| stopped())?;
+        answer.await.map_err(|_| stopped())?
     }
 }
 
@@ -70,7 +70,7 @@ impl Drop for Readers {
     }
 }
 
-fn gone() -> Error {
+fn stopped() -> Error {
     Error::Unavailable("the reading threads are gone".into())
 }
 

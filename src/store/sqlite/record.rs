@@ -1,4 +1,4 @@
-//! The record of a thread: only appended to, each entry chained to the one before.
+//! The audit trail of a thread: append-only, each entry chained to the previous one.
 
 use countersign_core::{clock::Timestamp, ids::ThreadId};
 use countersign_graph::store::{AuditDraft, AuditEntry, Error};
@@ -10,7 +10,7 @@ use super::{
     thread_row::ThreadRow,
 };
 
-/// Appends events.
+/// Appends events to the audit trail.
 pub(super) fn append(connection: &Connection, row: &ThreadRow, events: &[AuditDraft]) -> Result<(), Failure> {
     if events.is_empty() {
         return Ok(());
@@ -31,10 +31,10 @@ pub(super) fn append(connection: &Connection, row: &ThreadRow, events: &[AuditDr
     Ok(())
 }
 
-/// An entry of the record, still serialized: its position, its hash and itself.
+/// An audit entry: its position, its hash and its serialized content.
 pub(super) type StoredAuditEntry = (u64, String, Vec<u8>);
 
-/// Returns the record of a thread, still serialized.
+/// Returns the audit trail of a thread, still serialized.
 pub(super) fn entries(connection: &Connection, thread: &ThreadId) -> Result<Vec<StoredAuditEntry>, Failure> {
     let Some(row) = ThreadRow::find(connection, thread)? else { return Ok(Vec::new()) };
     const SQL: &str = "SELECT id, hash, entry FROM audit WHERE id BETWEEN ?1 AND ?2 ORDER BY id";
@@ -43,7 +43,8 @@ pub(super) fn entries(connection: &Connection, thread: &ThreadId) -> Result<Vec<
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-/// Parses entries, and reports those that cannot be read: their places are kept.
+/// Parses entries. Those that cannot be read are reported, and placeholders are returned in their
+/// places.
 pub(super) fn read(entries: Vec<StoredAuditEntry>, mut unreadable: impl FnMut(u64, Error)) -> Vec<AuditEntry> {
     let mut record: Vec<AuditEntry> = Vec::with_capacity(entries.len());
     for (seq, hash, entry) in entries {

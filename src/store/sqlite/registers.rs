@@ -1,4 +1,4 @@
-//! Registers: small data that belongs to no thread, set by compare-and-set.
+//! Registers: small values that belong to no thread, set by compare-and-set.
 
 use countersign_graph::store::{Error, Register};
 use rusqlite::{Connection, OptionalExtension as _, params};
@@ -8,7 +8,7 @@ use super::{
     keys::{int, parse, uint},
 };
 
-/// The number of times that a register was set and its value, still serialized.
+/// The revision of a register and its value, still serialized.
 pub(super) type StoredRegister = Option<(u64, String)>;
 
 /// Returns a register.
@@ -17,7 +17,7 @@ pub(super) fn get(connection: &Connection, key: &str) -> Result<StoredRegister, 
     Ok(select.query_row([key], |row| Ok((uint(row.get(0)?), row.get(1)?))).optional()?)
 }
 
-/// Sets a register, if it was set `expected` times so far.
+/// Sets a register, if it has been set exactly `expected` times.
 pub(super) fn set(connection: &Connection, key: &str, expected: u64, value: &str) -> Result<bool, Failure> {
     const FIRST: &str = "INSERT INTO registers (key, revision, value) VALUES (?1, 1, ?2) ON CONFLICT (key) DO NOTHING";
     const NEXT: &str = "UPDATE registers SET revision = revision + 1, value = ?2 WHERE key = ?1 AND revision = ?3";

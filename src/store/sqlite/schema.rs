@@ -1,26 +1,27 @@
 //! The tables, and the migrations of older files.
 //!
-//! `PRAGMA user_version` counts the migrations that a file has seen. A migration that was released is never edited; a
-//! change of the schema is one more entry.
+//! `PRAGMA user_version` counts the migrations that were applied to a file. A released migration is
+//! never edited; each change of the schema is a new entry.
 
 use rusqlite::Connection;
 
-/// Every migration, oldest first.
+/// All migrations, oldest first.
 const MIGRATIONS: &[&str] = &[
     FIRST,
-    BYTES_FOR_A_TIME,
+    BLOB_EXPIRY,
     REGISTERS,
-    LABELS_OF_ACTIONS,
-    FILES_OF_THREADS,
-    WHAT_IS_SHOWN,
+    ACTION_LABELS,
+    THREAD_FILES,
+    SHOWN_CARDS,
     DEAD_LETTERS,
     SET_ASIDE,
-    SINCE_WHEN,
+    DUE_SINCE,
     GRAPHS,
 ];
 
-/// Times are milliseconds. Columns that are searched or counted are columns, everything else is JSON. `id` in
-/// `mailbox`, `steps`, `outbox` and `audit` is the thread and a position in it, see [`super::keys`].
+/// Times are in milliseconds. Values that are searched or counted have columns; everything else is
+/// JSON. In `mailbox`, `steps`, `outbox` and `audit`, `id` is the thread and a position in it, see
+/// [`super::keys`].
 const FIRST: &str = "
 -- A thread: who holds it, and since when there is something to do (`ready_at`) or to say (`send_at`).
 CREATE TABLE threads (
@@ -116,19 +117,20 @@ CREATE TABLE dedup (id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, at INTEGER
 CREATE TABLE blobs (id INTEGER PRIMARY KEY, hash TEXT NOT NULL UNIQUE, bytes BLOB NOT NULL) STRICT;
 ";
 
-/// Bytes that may be kept for a time only; `until` is NULL for those that are kept for good.
-const BYTES_FOR_A_TIME: &str = "
+/// Blobs that expire; `until` is NULL for permanent ones.
+const BLOB_EXPIRY: &str = "
 ALTER TABLE blobs ADD COLUMN until INTEGER;
 CREATE INDEX blobs_until ON blobs (until) WHERE until IS NOT NULL;
 ";
 
-/// Small data that belongs to no thread; `revision` is the number of times it was set.
+/// Small values that belong to no thread; `revision` is the number of times that they were set.
 const REGISTERS: &str = "
 CREATE TABLE registers (key TEXT PRIMARY KEY, revision INTEGER NOT NULL, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
 ";
 
-/// The labels of actions ([`countersign_graph::action::Label`]): filled for existing actions.
-const LABELS_OF_ACTIONS: &str = "
+/// The labels of actions ([`countersign_graph::action::Label`]), including those of existing
+/// actions.
+const ACTION_LABELS: &str = "
 CREATE TABLE action_labels (
     label        TEXT NOT NULL,
     requested_at INTEGER NOT NULL,
@@ -154,8 +156,8 @@ INSERT OR IGNORE INTO action_labels
     WHERE decision.value ->> '$.by' IS NOT NULL;
 ";
 
-/// Files, and the threads that show them: earlier ones lay among the bytes that are kept for good.
-const FILES_OF_THREADS: &str = "
+/// Files, and the threads that show them. Earlier versions stored files as permanent blobs.
+const THREAD_FILES: &str = "
 CREATE TABLE files (id INTEGER PRIMARY KEY, hash TEXT NOT NULL UNIQUE, bytes BLOB NOT NULL) STRICT;
 CREATE TABLE shown_files (
     thread TEXT NOT NULL,
@@ -172,8 +174,9 @@ INSERT INTO files (hash, bytes)
 DELETE FROM blobs WHERE until IS NULL AND hash IN (SELECT hash FROM files);
 ";
 
-/// The open card that a message shows, as JSON; NULL if it shows none, or was posted before this was noted.
-const WHAT_IS_SHOWN: &str = "
+/// The open card that a message shows, as JSON. NULL if it shows none, or was posted before this
+/// column existed.
+const SHOWN_CARDS: &str = "
 ALTER TABLE slots ADD COLUMN card TEXT;
 ";
 
@@ -194,8 +197,9 @@ CREATE TABLE dead_letters (
 CREATE INDEX dead_letters_of_thread ON dead_letters (thread) WHERE thread IS NOT NULL;
 ";
 
-/// Unreadable entries: `content` is an entry that was set aside, with the other columns of its row, NULL if it stays in
-/// its place. A probe is written to test that writing works. Actions of a thread are found by their status.
+/// Unreadable entries. `content` is the entry that was set aside, with the other columns of its row
+/// in `columns`; it is NULL if the entry stays in its place. `probe` is for test writes. The index
+/// finds the actions of a thread by their status.
 const SET_ASIDE: &str = "
 CREATE TABLE set_aside (
     place   TEXT PRIMARY KEY,
@@ -208,35 +212,36 @@ CREATE TABLE probe (id INTEGER PRIMARY KEY, at INTEGER NOT NULL) STRICT;
 CREATE INDEX actions_of_thread ON actions (thread, status, requested_at);
 ";
 
-/// The time from which on a message was to be sent: `not_before` moves on with each try.
-const SINCE_WHEN: &str = "
+/// The time at which a message was due. Unlike `not_before`, it does not change with each attempt.
+const DUE_SINCE: &str = "
 ALTER TABLE outbox ADD COLUMN since INTEGER NOT NULL DEFAULT 0;
 UPDATE outbox SET since = not_before;
 ";
 
-/// The graph that a thread belongs to: existing threads belong to the chat.
+/// The graph that a thread belongs to. Existing threads belong to the chat graph.
 const GRAPHS: &str = "
 ALTER TABLE threads ADD COLUMN graph TEXT NOT NULL DEFAULT 'chat';
 ";
 
-/// Returns the newest schema that this program knows.
+/// Returns the newest schema version that this program knows.
 pub(super) fn known() -> u32 {
-    u32::try_from(MIGRATIONS.len()).expect("there are a few")
+    u32::try_from(MIGRATIONS.len()).expect("the number of migrations is small")
 }
 
-/// Returns the schema of a file.
-pub(super) fn seen(connection: &Connection) -> rusqlite::Result<u32> {
+/// Returns the schema version of a file.
+pub(super) fn applied(connection: &Connection) -> rusqlite::Result<u32> {
     connection.pragma_query_value(None, "user_version", |row| row.get(0))
 }
 
-/// Brings the file up to date. The inner error is the schema of a file that is newer than this program.
+/// Applies the missing migrations. The inner error is the schema version of a file that is newer
+/// than this program.
 pub(super) fn migrate(connection: &mut Connection) -> rusqlite::Result<Result<(), u32>> {
     let transaction = connection.transaction()?;
-    let seen = seen(&transaction)?;
-    if seen > known() {
-        return Ok(Err(seen));
+    let applied = applied(&transaction)?;
+    if applied > known() {
+        return Ok(Err(applied));
     }
-    for migration in MIGRATIONS.iter().skip(seen as usize) {
+    for migration in MIGRATIONS.iter().skip(applied as usize) {
         transaction.execute_batch(migration)?;
     }
     transaction.pragma_update(None, "user_version", known())?;

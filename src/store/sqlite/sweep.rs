@@ -1,4 +1,4 @@
-//! Drops data that is kept for a time only, a little at a time, so that no operation waits long behind it.
+//! Deletes expired data, in small portions, so that no operation has to wait long.
 
 use std::time::Duration;
 
@@ -8,20 +8,20 @@ use rusqlite::Connection;
 
 use super::{dead_letters, failure::Failure};
 
-/// The time for which keys and commit ids are remembered.
+/// The time for which deduplication keys and commit ids are kept.
 const KEYS_KEPT_FOR: Duration = Duration::from_secs(24 * 3600);
 
-/// The time for which overheard messages are kept.
+/// The time for which parked messages are kept.
 const OVERHEARD_KEPT_FOR: Duration = Duration::from_secs(120);
 
-/// The number of rows that one operation looks at.
+/// The maximum number of rows of each kind that one operation deletes.
 const MAX_ROWS: i64 = 500;
 
-/// Drops some rows; returns true if there may be more.
+/// Deletes some rows. Returns true if there may be more.
 pub(super) fn drop_some(connection: &Connection, now: Timestamp) -> Result<bool, Failure> {
     let before = |age: Duration| now.0 - i64::try_from(age.as_millis()).unwrap_or(i64::MAX);
     let day_ago = before(KEYS_KEPT_FOR);
-    // Both tables grow at one end, so the oldest are the first rows.
+    // Both tables are append-only, so the oldest rows come first.
     let keys = connection
         .prepare_cached("DELETE FROM dedup WHERE at < ?1 AND id IN (SELECT id FROM dedup ORDER BY id LIMIT ?2)")?
         .execute([day_ago, MAX_ROWS])?;
@@ -36,7 +36,8 @@ pub(super) fn drop_some(connection: &Connection, now: Timestamp) -> Result<bool,
     Ok(keys > 0 || commits > 0 || bytes > 0 || messages > 0 || overheard > 0)
 }
 
-/// Drops old messages of threads that are not ours, and such threads when nothing is left of them.
+/// Deletes old parked messages of threads that are not the bot's, and such threads if no data of
+/// them is left.
 fn overheard(connection: &Connection, before: i64) -> Result<usize, Failure> {
     const MESSAGES: &str = "DELETE FROM mailbox WHERE id IN (\
             SELECT mailbox.id FROM threads CROSS JOIN mailbox \

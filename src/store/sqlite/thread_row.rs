@@ -1,4 +1,5 @@
-//! The row of a thread: read at the start of an operation, changed in memory, written once at its end.
+//! The row of a thread: read at the start of an operation, changed in memory, and written once at
+//! its end.
 
 use countersign_core::{
     clock::Timestamp,
@@ -48,7 +49,7 @@ impl ThreadRow {
         Ok(select.query_row(name, Self::read).optional()?)
     }
 
-    /// Returns the row with this id, which exists.
+    /// Returns the row with this id, which must exist.
     pub(super) fn get(connection: &Connection, id: i64) -> Result<Self, Failure> {
         Ok(connection.prepare_cached(select_where!("id = ?1"))?.query_row([id], Self::read)?)
     }
@@ -58,7 +59,8 @@ impl ThreadRow {
         Ok(connection.prepare_cached(select_where!("id = ?1"))?.query_row([id], Self::read).optional()?)
     }
 
-    /// Returns the row of a thread, and makes it if there is none; such a thread is not one of ours yet.
+    /// Returns the row of a thread, and inserts it if there is none. A new row does not make the
+    /// thread one of the bot's yet.
     pub(super) fn find_or_insert(connection: &Connection, thread: &ThreadId, now: Timestamp) -> Result<Self, Failure> {
         if let Some(row) = Self::find(connection, thread)? {
             return Ok(row);
@@ -69,7 +71,7 @@ impl ThreadRow {
         Self::get(connection, connection.last_insert_rowid())
     }
 
-    /// Writes the changes.
+    /// Writes the row.
     pub(super) fn save(&self, connection: &Connection, now: Timestamp) -> Result<(), Failure> {
         const SQL: &str = "UPDATE threads SET known = ?2, version = ?3, last_seq = ?4, fence = ?5, lease_worker = ?6, \
                            lease_until = ?7, ready_at = ?8, send_at = ?9, sending = ?10, sending_until = ?11, \
@@ -98,7 +100,7 @@ impl ThreadRow {
         self.last_seq
     }
 
-    /// Makes the thread ready, from `now` or earlier.
+    /// Makes the thread ready from `now` on, unless it is ready earlier.
     pub(super) fn wake(&mut self, now: Timestamp) {
         self.ready_at = Some(self.ready_at.map_or(now, |since| since.min(now)));
     }
@@ -108,7 +110,8 @@ impl ThreadRow {
         self.lease_until > now
     }
 
-    /// Refuses a lease that was taken over or given back. One that only ran out is still good.
+    /// Refuses a lease that was taken over or released. A lease that has merely expired is still
+    /// accepted.
     pub(super) fn check(&self, lease: &Lease) -> Result<(), Error> {
         if self.fence == lease.fence && self.worker.as_deref() == Some(lease.worker.as_str()) {
             Ok(())

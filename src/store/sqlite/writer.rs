@@ -1,14 +1,16 @@
-//! The one thread that writes.
+//! The thread that does all writes.
 //!
-//! It takes the waiting operations, in order, up to [`MAX_BATCH`] of them, and makes one transaction of them: one `fsync`
-//! for all. An operation that fails takes only itself back. No caller is answered before the commit. If nothing was
-//! changed, SQLite's commit costs nothing, so looking for work that is not there is free.
+//! It takes up to [`MAX_BATCH`] waiting operations, in order, and runs them in one transaction,
+//! with a single `fsync`. An operation that fails rolls back only its own changes. No caller is
+//! answered before the commit. If nothing was changed, SQLite's commit costs nothing, so polling
+//! for work is free.
 //!
-//! Before a batch is run, and again before its callers are answered, the files must still be where the next start looks
-//! for them ([`super::files`]).
+//! Before a batch is run, and again before its callers are answered, the files are checked to be
+//! still where a restarted process would look for them ([`super::files`]).
 //!
-//! Hardly any operation fails, and a savepoint for each costs a copy of every page that it changes. So a batch runs
-//! without savepoints at first; if something in it fails, it is rolled back and run again with them.
+//! Operations rarely fail, and a savepoint for each of them costs a copy of every page that it
+//! changes. A batch therefore runs without savepoints at first. If an operation in it fails, the
+//! batch is rolled back and run again with savepoints.
 
 use std::{fmt, io, sync::Arc, thread::JoinHandle};
 
@@ -18,10 +20,10 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::{failure::Failure, files::Files};
 
-/// The most operations that share a commit.
+/// The maximum number of operations that share a commit.
 const MAX_BATCH: usize = 256;
 
-/// The number of operations that may wait before callers have to.
+/// The maximum number of queued operations; beyond it, callers wait to enqueue theirs.
 const MAX_WAITING: usize = 1024;
 
 /// The channel to the writing thread.
@@ -37,7 +39,7 @@ impl fmt::Debug for Writer {
 }
 
 impl Writer {
-    /// Starts the thread. `files` are watched; `None` if the store is only read.
+    /// Starts the thread. `files` are watched; `None` if the store is read-only.
     pub(super) fn start(connection: Connection, files: Option<Files>) -> io::Result<Self> {
         let (jobs, waiting) = mpsc::channel(MAX_WAITING);
         let thread = std::thread::Builder::new().name("sqlite-writer".to_owned()).spawn(move || {
@@ -46,8 +48,8 @@ impl Writer {
         Ok(Self { jobs: Some(jobs), thread: Some(thread) })
     }
 
-    /// Runs an operation; when this returns, all its writes are on the disk, or none of them. It may be run more than
-    /// once; the writes of the earlier runs were taken back.
+    /// Runs an operation. When this returns, either all of its writes are on disk or none of them.
+    /// The operation may be run more than once; the writes of earlier runs are rolled back.
     pub(super) async fn run<T: Send + 'static>(
         &self,
         work: impl Fn(&Connection) -> Result<T, Failure> + Send + 'static,
@@ -55,8 +57,8 @@ impl Writer {
         let (reply, answer) = oneshot::channel();
         let job = Box::new(Task { work, result: None, reply });
         let jobs = self.jobs.as_ref().expect("taken only when the store is dropped");
-        jobs.send(job).await.map_err(|_| gone())?;
-        answer.await.map_err(|_| gone())?
+        jobs.send(job).await.map_err(|_| stopped())?;
+        answer.await.map_err(|_| stopped())?
     }
 }
 
@@ -69,16 +71,16 @@ impl Drop for Writer {
     }
 }
 
-fn gone() -> Error {
+fn stopped() -> Error {
     Error::Unavailable("the writing thread is gone".into())
 }
 
-/// The result of a batch: on the disk, or the error.
+/// The result of a batch: committed to disk, or the error.
 type Committed = Result<(), Arc<dyn std::error::Error + Send + Sync>>;
 
-/// An operation on its way.
+/// A queued operation.
 trait Job: Send {
-    /// Runs it; returns false if its writes are to be taken back.
+    /// Runs the operation. Returns false if its writes must be rolled back.
     fn run(&mut self, connection: &Connection) -> bool;
 
     /// Answers the caller, after the commit.
@@ -102,10 +104,10 @@ where
 
     fn answer(self: Box<Self>, committed: &Committed) {
         let result = match committed {
-            Ok(()) => self.result.map_or_else(|| Err(gone()), |result| result.map_err(Error::from)),
+            Ok(()) => self.result.map_or_else(|| Err(stopped()), |result| result.map_err(Error::from)),
             Err(error) => Err(Error::Unavailable(Box::new(Arc::clone(error)))),
         };
-        let _ = self.reply.send(result); // nobody waits: the caller was dropped
+        let _ = self.reply.send(result); // fails if the caller was dropped
     }
 }
 
@@ -131,7 +133,7 @@ fn commit(connection: &Connection, batch: &mut [Box<dyn Job>]) -> Committed {
             countersign_core::cause::chain(&error)
         );
         if !connection.is_autocommit() {
-            let _ = connection.execute_batch("ROLLBACK"); // what failed may have rolled back already
+            let _ = connection.execute_batch("ROLLBACK"); // fails if SQLite has already rolled back
         }
         Arc::new(error) as _
     })
@@ -144,7 +146,7 @@ fn transact(connection: &Connection, batch: &mut [Box<dyn Job>]) -> rusqlite::Re
     }
     run(connection, "ROLLBACK")?;
     match batch {
-        [_] => Ok(()), // it alone was taken back
+        [_] => Ok(()), // the single operation was rolled back
         several => transact_each(connection, several),
     }
 }
@@ -180,7 +182,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_operation_that_fails_takes_only_itself_back() {
+    async fn an_operation_that_fails_rolls_back_only_its_own_changes() {
         let connection = Connection::open_in_memory().unwrap();
         connection.execute_batch("CREATE TABLE t (n INTEGER PRIMARY KEY)").unwrap();
         let writer = Writer::start(connection, None).unwrap();
@@ -192,7 +194,7 @@ mod tests {
         );
         assert!(one.is_ok() && three.is_ok());
         assert!(matches!(two, Err(Error::Corrupt { .. })));
-        assert!(matches!(again, Err(Error::Unavailable(_))), "it is there already");
+        assert!(matches!(again, Err(Error::Unavailable(_))), "the row exists already");
         let sum: i64 = writer.run(|c| Ok(c.query_row("SELECT sum(n) FROM t", [], |row| row.get(0))?)).await.unwrap();
         assert_eq!(sum, 4);
     }

@@ -1,5 +1,5 @@
 -- Leases a thread if it is ready. ARGV: thread, worker, ttl in microseconds, now in milliseconds (people).
--- A wait before a retry ends by the people's clock, everything else goes by the server's.
+-- A wait before a retry ends by the people's clock; everything else uses the server's clock.
 local thread, worker, ttl, now = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 local server_now = server_time()
 local ready = redis.call('ZSCORE', READY, thread)

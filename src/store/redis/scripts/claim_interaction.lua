@@ -1,4 +1,4 @@
--- Claims interactions, oldest first. ARGV: ttl in microseconds, at most so many.
+-- Claims interactions, oldest first. ARGV: ttl in microseconds, maximum number.
 local now = server_time()
 local due = redis.call('ZRANGEBYSCORE', INBOX, '-inf', now)
 for i, seq in ipairs(due) do

@@ -1,4 +1,4 @@
--- Claims what the thread says next. ARGV: thread, ttl in microseconds, now in milliseconds (people).
+-- Claims the next message of a thread. ARGV: thread, ttl in microseconds, now in milliseconds (people).
 local thread, ttl, now = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 local server_now = server_time()
 local claim_ends = redis.call('ZSCORE', SENDING, thread)
@@ -6,7 +6,7 @@ if claim_ends and tonumber(claim_ends) > server_now then
   return false
 end
 
-if claim_ends then -- it is void: nobody knows whether the message arrived
+if claim_ends then -- the claim has expired, and it is unknown whether the message arrived
   redis.call('ZREM', SENDING, thread)
   redis.call('HDEL', META, 'in_flight')
 end

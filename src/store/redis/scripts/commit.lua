@@ -1,5 +1,5 @@
--- Writes changes, under a lease or without. ARGV: plan, step or '', whole checkpoint or ''.
--- First everything that can refuse, then everything that writes.
+-- Writes changes, with or without a lease. ARGV: plan, step or '', full checkpoint or ''.
+-- All checks that can refuse the write come first, then everything that writes.
 local plan, step, snapshot = cjson.decode(ARGV[1]), ARGV[2], ARGV[3]
 local thread = plan.thread
 
@@ -42,8 +42,8 @@ if plan.audit then
   end
 end
 
--- From here on nothing may fail: what a script has written stays written. (A full memory or disk is noticed by the
--- server at the first write, never later.)
+-- From here on nothing may fail, since the writes of a script are not rolled back. (The server detects a full memory or
+-- disk at the first write, never later.)
 local server_now = server_time()
 
 if step ~= '' then

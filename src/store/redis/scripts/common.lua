@@ -1,15 +1,15 @@
--- What all scripts share. The keys got their names in front of this (keys.rs).
--- Records are strings made elsewhere and go in and out as they are: cjson would turn an empty list into an object.
--- It reads plans, and it reads and writes the small tables of this file.
+-- The part that all scripts have in common. The names of the keys are defined before it (keys.rs).
+-- Records are strings serialized by the caller and are stored unchanged: cjson would turn an empty list into an object.
+-- cjson is used only to read plans, and to read and write the small tables of this file.
 
--- The server's clock, in microseconds.
+-- Returns the server's clock, in microseconds.
 local function server_time()
   local time = redis.call('TIME')
   return time[1] * 1000000 + time[2]
 end
 
--- Returns true if a delivery with one of the plan's keys came before; if none did, its keys are remembered.
-local function came_before(plan)
+-- Returns true if a delivery with one of the plan's keys was stored before. Otherwise stores the plan's keys.
+local function is_repeat(plan)
   for _, key in ipairs(plan.dedup) do
     if redis.call('ZSCORE', DEDUP, key) then
       return true
@@ -21,13 +21,13 @@ local function came_before(plan)
   return false
 end
 
--- Makes the thread ready, unless it is; a leased thread is there already, with the end of its lease.
+-- Makes the thread ready, unless it already is. A leased thread is in the set already, with the end of its lease.
 local function wake(thread, at)
   redis.call('ZADD', READY, 'NX', at, thread)
 end
 
--- Makes the thread one of ours, and its parked message unread mail; `parked` stands behind a position in PARKED.
--- A new one belongs to `graph`; where none is named, to the chat.
+-- Makes the thread one of the bot's, and moves its parked messages to its mailbox. `parked` is the text after the
+-- position in PARKED. A new thread belongs to `graph` or, if there is none, to the chat graph.
 local function make_ours(parked, graph)
   if redis.call('HSETNX', META, 'ours', 1) == 0 then
     return
@@ -43,13 +43,13 @@ local function make_ours(parked, graph)
   redis.call('DEL', ASIDE)
 end
 
--- Whether the lease is that of the thread.
+-- Returns true if the lease is the current one of the thread.
 local function holds(worker, fence)
   local stored = redis.call('HMGET', META, 'worker', 'fence')
   return stored[1] == worker and stored[2] == fence
 end
 
--- The messages after a position, in order: a list of {position, message}.
+-- Returns the messages after a position, in order, as a list of {position, message}.
 local function messages_after(after)
   local found = {}
   local raw = redis.call('HGETALL', MAILBOX)
@@ -63,19 +63,20 @@ local function messages_after(after)
   return found
 end
 
--- The saved checkpoint: version, whole checkpoint or false, steps after it.
+-- Returns the saved checkpoint: its version, the last full checkpoint or false, and the steps after that one.
 local function saved()
   local meta = redis.call('HMGET', META, 'version', 'snapshot_version')
-  local version, whole = tonumber(meta[1] or 0), tonumber(meta[2] or 0)
+  local version, snapshot_version = tonumber(meta[1] or 0), tonumber(meta[2] or 0)
   local snapshot = meta[2] and redis.call('GET', SNAPSHOT)
   local steps = {}
-  if version > whole then
-    steps = redis.call('LRANGE', STEPS, whole, -1)
+  if version > snapshot_version then
+    steps = redis.call('LRANGE', STEPS, snapshot_version, -1)
   end
   return version, snapshot, steps
 end
 
--- Puts an entry in the inbox, claimable from a moment on; claimed until then if that is later. Returns its position.
+-- Puts an entry into the inbox. It may be claimed from `claimable` on; if that is later than `arrived`, it counts as
+-- claimed until then. Returns its position.
 local function put_in_inbox(entry, arrived, claimable)
   local seq = redis.call('INCR', INBOX_SEQ)
   if claimable > arrived then
@@ -92,7 +93,8 @@ local function take_from_inbox(seq)
   redis.call('HDEL', INBOX_ATTEMPTS, seq)
 end
 
--- The outbox of the thread, in order. What was ever claimed counts as tried: its message may be there.
+-- Returns the outbox of the thread, in order. A message that was ever claimed counts as tried, since it may exist in
+-- Slack.
 local function read_outbox()
   local entries = {}
   local raw = redis.call('HGETALL', OUTBOX_META)
@@ -117,17 +119,19 @@ local function remove_outgoing(seq)
   redis.call('HDEL', OUTBOX_BODIES, seq)
 end
 
--- What may be said next, in order of preference: one of those that go in order, then those that were tried often, whoever
--- waits longest first. Nothing goes before what was tried often for the same slot.
--- In order goes the oldest that is not progress, or else the oldest progress. Older progress of the same slot goes in
--- front: it was tried, may be there, and must not be put over what comes after it.
+-- Returns the messages that may be sent next, in order of preference: the next regular message, then those with many
+-- failed attempts, the one that has waited longest first. No message is sent before one with many failed attempts for
+-- the same slot.
+-- The next regular message is the oldest one that is not a progress message, or else the oldest progress message.
+-- However, an older progress message of the same slot is sent first: it was tried, may exist in Slack, and must not
+-- overwrite the message that follows it.
 local function to_send(entries)
   local first, first_progress
   local progress, often, held_up = {}, {}, {}
   for _, entry in ipairs(entries) do
     local slot = entry.slot or ''
     if held_up[slot] then
-      -- It waits for the one before it.
+      -- It waits for the message with many failed attempts.
     elseif entry.attempts >= TRIED_OFTEN then
       often[#often + 1] = entry
       held_up[slot] = slot ~= ''
@@ -151,7 +155,8 @@ local function to_send(entries)
   return often
 end
 
--- The rules of the outbox; `Remove` is the message that takes a slot away.
+-- Adds a message to the outbox, and drops or replaces those that it makes obsolete. A message with `remove` deletes its
+-- slot's message.
 local function put_in_outbox(thread, outgoing)
   local entries = read_outbox()
   local slot, body = outgoing.slot, outgoing.body
@@ -177,7 +182,7 @@ local function put_in_outbox(thread, outgoing)
       end
       return
     end
-    if waits then -- it keeps its place, its time and its nonce
+    if waits then -- the waiting entry keeps its position, its time and its nonce
       waits.remove = outgoing.remove
       outgoing = waits
     end
@@ -189,7 +194,7 @@ local function put_in_outbox(thread, outgoing)
   redis.call('HSET', OUTBOX_BODIES, outgoing.seq, body)
 end
 
--- Enters the thread where claimers look, unless something is in flight.
+-- Updates the thread's entry in OUTBOX: the time of its next message, or none if it has no message or one is in flight.
 local function index_outbox(thread)
   local at
   for _, entry in ipairs(to_send(read_outbox())) do

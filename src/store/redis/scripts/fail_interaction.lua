@@ -1,9 +1,9 @@
--- Keeps a claimed interaction as a dead letter. ARGV: its position, how often it was claimed before, why, when
--- (milliseconds, people).
+-- Moves a claimed interaction to the dead letters. ARGV: its position, number of earlier claims, reason, time in
+-- milliseconds (people).
 local seq, attempts = ARGV[1], tonumber(ARGV[2]) + 1
 local stored = redis.call('HGET', INBOX_ENTRIES, seq)
 if not stored or redis.call('HGET', INBOX_ATTEMPTS, seq) ~= tostring(attempts) then
-  return 0 -- it is gone, or somebody else has it
+  return 0 -- it was removed, or claimed again
 end
 local entry = string.sub(stored, string.find(stored, ' ', 1, true) + 1)
 redis.call('HSET', DEAD_LETTERS, 'desk ' .. seq, cjson.encode(

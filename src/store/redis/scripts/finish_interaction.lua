@@ -1,3 +1,3 @@
--- Takes an interaction away. ARGV: its position.
+-- Removes an interaction. ARGV: its position.
 take_from_inbox(ARGV[1])
 return 1

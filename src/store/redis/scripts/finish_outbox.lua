@@ -1,9 +1,10 @@
--- Records what became of a message. ARGV: thread, position, how often it was claimed before, what ('delivered', 'retry',
--- 'deferred', 'postponed', 'dropped', 'failed'), where it is ('' if that is not known) or when to try again or when it was given up,
--- why it was given up. Answers 0 if somebody claimed it since, or it is gone.
+-- Records the result of sending a message. ARGV: thread, position, number of earlier claims, result ('delivered',
+-- 'retry', 'deferred', 'postponed', 'dropped', 'failed'), detail, reason of a failure. The detail is the place of a
+-- delivered message ('' if unknown), the time of the next attempt, or the time of the failure. Returns 0 if the message
+-- was claimed again in the meantime or was removed.
 local thread, seq, before, what, detail, reason = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4], ARGV[5], ARGV[6]
 local raw = redis.call('HGET', OUTBOX_META, seq)
-if not raw then -- recorded before, by whoever had the claim after us
+if not raw then -- the holder of a later claim has removed it
   return 0
 end
 local entry = cjson.decode(raw)
@@ -12,7 +13,7 @@ if not is_ours and what ~= 'delivered' then
   return 0
 end
 
--- Whether something newer was said that fills a slot: this one, or any.
+-- Returns true if a later message fills this slot, or any slot if none is given.
 local function filled_after(slot)
   for _, later in ipairs(read_outbox()) do
     if later.seq > tonumber(seq) and later.slot and (not slot or later.slot == slot) then

@@ -1,4 +1,4 @@
--- Puts due timers in the inbox, the longest due first. ARGV: now in milliseconds (people), at most so many.
+-- Moves due timers to the inbox, the longest due first. ARGV: now in milliseconds (people), maximum number.
 local due = redis.call('ZRANGEBYSCORE', TIMERS, '-inf', ARGV[1], 'LIMIT', 0, ARGV[2])
 local now = server_time()
 for _, timer in ipairs(due) do

@@ -1,5 +1,5 @@
--- Drops what is kept of a finished thread. ARGV: plan, what stays in place of the checkpoint or ''.
--- Answers 1 if the thread is finished, and then it is done, unless the plan only asks.
+-- Deletes the data of a finished thread. ARGV: plan, the checkpoint that remains or ''. Returns 1 if the thread is
+-- finished; its data is then deleted, unless the plan only asks.
 local plan, checkpoint = cjson.decode(ARGV[1]), ARGV[2]
 local thread = plan.thread
 
@@ -15,7 +15,7 @@ if busy or (not plan.only_ask and version ~= plan.version) then
 end
 
 for _, name in ipairs(redis.call('HKEYS', SET_ASIDE)) do
-  if string.find(name, ' ' .. thread .. ' ', 1, true) then -- it waits for a program that can read it
+  if string.find(name, ' ' .. thread .. ' ', 1, true) then -- it is kept for a program that can read it
     return 0
   end
 end
@@ -46,7 +46,7 @@ if plan.files then
 end
 
 if checkpoint ~= '' then
-  for i = 0, redis.call('LLEN', STEPS) - 1 do -- the step of version 1 stays the first
+  for i = 0, redis.call('LLEN', STEPS) - 1 do -- the step of version 1 must remain the first entry
     redis.call('LSET', STEPS, i, '')
   end
   redis.call('SET', SNAPSHOT, checkpoint)

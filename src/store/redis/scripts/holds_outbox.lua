@@ -1,4 +1,4 @@
--- Whether a claim still holds. ARGV: thread, position, how often the message was claimed before.
+-- Returns 1 if a claim is still valid. ARGV: thread, position, number of earlier claims.
 local raw = redis.call('HGET', OUTBOX_META, ARGV[2])
 local ends = redis.call('ZSCORE', SENDING, ARGV[1])
 if not raw or not ends or tonumber(ends) <= server_time() or redis.call('HGET', META, 'in_flight') ~= ARGV[2] then

@@ -1,6 +1,6 @@
--- Something for the inbox. ARGV: plan {dedup, at, entry, claim_us}.
+-- Stores an entry for the inbox. ARGV: plan {dedup, at, entry, claim_us}.
 local plan = cjson.decode(ARGV[1])
-if came_before(plan) then
+if is_repeat(plan) then
   return {'duplicate', 0}
 end
 local now = server_time()

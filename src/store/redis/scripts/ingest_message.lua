@@ -1,6 +1,6 @@
--- A message for a thread. ARGV: plan {thread, dedup, at, addressed, message, parked, graph}.
+-- Stores a message for a thread. ARGV: plan {thread, dedup, at, addressed, message, parked, graph}.
 local plan = cjson.decode(ARGV[1])
-if came_before(plan) then
+if is_repeat(plan) then
   return {'duplicate', 0}
 end
 

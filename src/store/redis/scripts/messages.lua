@@ -1,4 +1,4 @@
--- Reads the mailbox under a lease. ARGV: worker, fence, position after which to read.
+-- Reads the mailbox with a lease. ARGV: worker, fence, position after which to read.
 if not holds(ARGV[1], ARGV[2]) then
   return false
 end

@@ -1,5 +1,5 @@
--- Puts something that was set aside back where it was. ARGV: kind, position, its name, and for what belongs to a thread
--- the thread.
+-- Puts an entry that was set aside back into its place. ARGV: kind, position, name, and the thread if the entry belongs
+-- to one.
 local kind, seq, name, thread = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local content = redis.call('HGET', SET_ASIDE, name)
 if not content then

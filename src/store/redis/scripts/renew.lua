@@ -1,4 +1,4 @@
--- Lengthens a lease. ARGV: thread, worker, fence, ttl in microseconds.
+-- Extends a lease. ARGV: thread, worker, fence, ttl in microseconds.
 if not holds(ARGV[2], ARGV[3]) then
   return 0
 end

@@ -1,6 +1,6 @@
--- Leaves a claimed interaction alone for a while. ARGV: its position, how often it was claimed before, microseconds.
+-- Postpones a claimed interaction. ARGV: its position, number of earlier claims, wait in microseconds.
 if redis.call('HGET', INBOX_ATTEMPTS, ARGV[1]) ~= tostring(tonumber(ARGV[2]) + 1) then
-  return 0 -- it is gone, or somebody else has it
+  return 0 -- it was removed, or claimed again
 end
 redis.call('ZADD', INBOX, 'XX', server_time() + tonumber(ARGV[3]), ARGV[1])
 return 1

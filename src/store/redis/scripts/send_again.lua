@@ -1,4 +1,4 @@
--- Puts a dead letter back. ARGV: its name, now (milliseconds, people), and its thread if it is a message.
+-- Puts a dead letter back. ARGV: its name, now in milliseconds (people), and its thread if it is a message.
 local raw = redis.call('HGET', DEAD_LETTERS, ARGV[1])
 if not raw then
   return 0
@@ -10,7 +10,7 @@ if letter.entry then
   put_in_inbox(letter.entry, now, now)
   return 1
 end
--- It counts as tried: it may be there, and is looked for first.
+-- The message counts as tried: it may exist in Slack, so it is looked up first.
 put_in_outbox(thread, {
   slot = letter.slot, nonce = letter.nonce, progress = letter.progress, remove = letter.remove,
   not_before = tonumber(ARGV[2]), attempts = 1, body = letter.body,

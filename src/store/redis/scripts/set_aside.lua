@@ -1,5 +1,5 @@
--- Takes something that cannot be read out of the way and keeps it. ARGV: kind, position, its name, why and since when,
--- and for what belongs to a thread the thread. Answers 0 if it is gone.
+-- Sets an unreadable entry aside. ARGV: kind, position, name, note with the reason and the time, and the thread if the
+-- entry belongs to one. Returns 0 if the entry no longer exists.
 local kind, seq, name, note, thread = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 local content
 if kind == 'letter' then

@@ -1,4 +1,5 @@
--- Sets a register, if it was set so often. ARGV: how often, what it is to hold. Its key is the last one.
+-- Sets a register, if it has been set exactly so many times. ARGV: that number, the new value. The last key is the
+-- register.
 local register = KEYS[#KEYS]
 local revision = tonumber(redis.call('HGET', register, 'revision') or 0)
 if revision ~= tonumber(ARGV[1]) then
