@@ -99,7 +99,8 @@ impl Proof {
         matches!(self, Self::Ours)
     }
 
-    /// States the fault and its meaning in two sentences for people; `None` if there is none.
+    /// Describes the fault and its consequence for people, in two sentences; `None` if there is no
+    /// fault.
     pub fn objection(&self) -> Option<String> {
         match self {
             Self::Ours => None,

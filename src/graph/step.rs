@@ -40,7 +40,7 @@ impl<S: State> Engine<S> {
         let context = self.context(session, attempt, ended.clone()).await?;
         let run = caught(node.run(session.checkpoint.state.clone(), &context));
         let run = tokio::time::timeout(self.settings.step_timeout, run);
-        let shows = node.status().is_some();
+        let has_status_line = node.status().is_some();
         let (mut line, run) = status_line::during(node.status().unwrap_or_default(), run);
         let mut run = pin!(run);
         line.mark_changed(); // the initial text is to be shown as well
@@ -55,7 +55,7 @@ impl<S: State> Engine<S> {
                         return self.end_stopped(session, name, began, by).await;
                     }
                 }
-                () = self.show_progress(session, &mut line), if shows => {
+                () = self.show_progress(session, &mut line), if has_status_line => {
                     let text = line.borrow_and_update().clone();
                     self.show_status(session, &text).await?;
                 }

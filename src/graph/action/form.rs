@@ -87,7 +87,7 @@ impl Form {
     ///
     /// # Errors
     ///
-    /// The faults of fields, by their places.
+    /// The errors of invalid entries, by the places of their fields.
     pub fn fill(&self, parameters: &Value, entered: &Entered) -> Result<Value, BTreeMap<String, String>> {
         let mut filled = match parameters {
             Value::Object(map) => map.clone(),
@@ -113,7 +113,7 @@ impl Form {
     ///
     /// # Errors
     ///
-    /// The faults of fields, by their places.
+    /// The errors of invalid entries, by the places of their fields.
     pub fn fill_all(&self, entered: &Entered) -> Result<Value, BTreeMap<String, String>> {
         let mut filled = Map::new();
         let mut errors = BTreeMap::new();

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 pub enum Status {
     /// Prepared, but not yet shown.
     Proposed,
-    /// On a card, waiting for people.
+    /// Shown on a card, waiting for a decision.
     Pending,
     /// Approved by enough people; not yet begun.
     Approved,

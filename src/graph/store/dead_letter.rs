@@ -18,7 +18,7 @@ pub struct DeadLetter {
     pub id: String,
     /// The thread of the message; `None` for an interaction.
     pub thread: Option<ThreadId>,
-    /// The time of the last attempt, after which it was given up.
+    /// The time at which it was given up.
     pub at: Timestamp,
     /// The number of attempts.
     pub attempts: u32,

@@ -178,7 +178,7 @@ pub enum Sent {
     Failed {
         /// The reason in one word: Slack's error code.
         reason: String,
-        /// The time of the last attempt, after which it was given up.
+        /// The time at which it was given up.
         at: Timestamp,
     },
 }

@@ -52,7 +52,7 @@ pub(super) async fn note(store: &RedisStore, thread: &ThreadId, place: &StoredPl
     }
 }
 
-/// [`countersign_graph::store::Store::unreadable`].
+/// Implements [`countersign_graph::store::Store::unreadable`].
 pub(super) async fn list(store: &RedisStore, limit: usize) -> Result<Vec<Unreadable>, Error> {
     let mut pipeline = redis::pipe();
     for partition in Partition::all() {

@@ -53,7 +53,7 @@ impl AuditHeads {
     }
 }
 
-/// [`countersign_graph::store::Store::commit`].
+/// Implements [`countersign_graph::store::Store::commit`].
 pub(super) async fn commit(
     store: &RedisStore,
     lease: &Lease,
@@ -72,7 +72,7 @@ pub(super) async fn commit(
     write(store, changes, Some(lease)).await
 }
 
-/// [`countersign_graph::store::Store::apply`].
+/// Implements [`countersign_graph::store::Store::apply`].
 pub(super) async fn apply(store: &RedisStore, changes: &Changes) -> Result<(), Error> {
     debug_assert!(changes.step.is_none() && changes.snapshot.is_none(), "a step needs a lease");
     write(store, changes, None).await.map(|_| ())

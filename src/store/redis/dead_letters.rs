@@ -36,7 +36,7 @@ struct Stored {
     not_before: i64,
 }
 
-/// [`countersign_graph::store::Store::dead_letters`].
+/// Implements [`countersign_graph::store::Store::dead_letters`].
 pub(super) async fn list(store: &RedisStore, limit: usize) -> Result<Vec<DeadLetter>, Error> {
     let mut letters = Vec::new();
     for (partition, stored) in all(store).await? {
@@ -49,7 +49,7 @@ pub(super) async fn list(store: &RedisStore, limit: usize) -> Result<Vec<DeadLet
     Ok(letters)
 }
 
-/// [`countersign_graph::store::Store::send_again`].
+/// Implements [`countersign_graph::store::Store::send_again`].
 pub(super) async fn send_again(store: &RedisStore, id: &str, now: Timestamp) -> Result<bool, Error> {
     let Some((number, name)) = id.split_once(' ') else { return Ok(false) };
     let Some(partition) = Partition::all().find(|partition| partition.number().to_string() == number) else {

@@ -61,7 +61,7 @@ impl fmt::Display for Lossy<'_> {
     }
 }
 
-/// [`countersign_graph::store::Store::durability`].
+/// Implements [`countersign_graph::store::Store::durability`].
 pub(super) async fn durability(link: &Link) -> Result<Durability, Error> {
     let info: String = link.command(&cmd("INFO")).await?;
     let info = parse_info(&info);

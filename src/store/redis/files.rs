@@ -16,7 +16,7 @@ use super::{
     scripts::Call,
 };
 
-/// [`countersign_graph::store::Store::put_file`].
+/// Implements [`countersign_graph::store::Store::put_file`].
 pub(super) async fn put_file(store: &RedisStore, thread: &ThreadId, bytes: &[u8]) -> Result<String, Error> {
     let hash = hex::encode(Sha256::digest(bytes));
     let mut of_thread = redis::pipe();

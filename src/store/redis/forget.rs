@@ -55,7 +55,7 @@ impl Plan {
     }
 }
 
-/// [`countersign_graph::store::Store::finished`].
+/// Implements [`countersign_graph::store::Store::finished`].
 pub(super) async fn finished(store: &RedisStore, before: Timestamp, limit: usize) -> Result<Vec<ThreadId>, Error> {
     let mut found = Vec::new();
     for partition in Partition::all() {
@@ -77,7 +77,7 @@ pub(super) async fn finished(store: &RedisStore, before: Timestamp, limit: usize
     Ok(found)
 }
 
-/// [`countersign_graph::store::Store::forget`].
+/// Implements [`countersign_graph::store::Store::forget`].
 pub(super) async fn forget(store: &RedisStore, forget: &Forget) -> Result<bool, Error> {
     let mut plan = Plan::new(&forget.thread, forget.before);
     (plan.only_ask, plan.version, plan.files) = (false, forget.version, forget.drops_files());

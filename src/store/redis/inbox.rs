@@ -28,7 +28,7 @@ const MAX_TIMERS: usize = 100;
 /// The maximum number of parked messages of one partition that one sweep deletes.
 const MAX_PARKED: isize = 1000;
 
-/// [`countersign_graph::store::Store::claim_interaction`].
+/// Implements [`countersign_graph::store::Store::claim_interaction`].
 pub(super) async fn claim(store: &RedisStore, ttl: Duration, limit: usize) -> Result<Vec<ClaimedInteraction>, Error> {
     let mut claimed: Vec<(i64, ClaimedInteraction)> = Vec::new();
     for partition in due_inboxes(store).await? {
@@ -56,18 +56,18 @@ pub(super) async fn claim(store: &RedisStore, ttl: Duration, limit: usize) -> Re
     Ok(claimed.into_iter().map(|(_, entry)| entry).collect())
 }
 
-/// [`countersign_graph::store::Store::finish_interaction`].
+/// Implements [`countersign_graph::store::Store::finish_interaction`].
 pub(super) async fn finish(store: &RedisStore, partition: Partition, seq: Seq) -> Result<(), Error> {
     store.link.script(&Call::on_partition(&store.scripts.finish_interaction, partition).arg(seq)).await
 }
 
-/// [`countersign_graph::store::Store::retry_interaction`].
+/// Implements [`countersign_graph::store::Store::retry_interaction`].
 pub(super) async fn retry(store: &RedisStore, entry: &ClaimedInteraction, wait: Duration) -> Result<(), Error> {
     let call = Call::on_partition(&store.scripts.retry_interaction, entry.partition);
     store.link.script(&call.arg(entry.seq).arg(entry.attempts).arg(json::micros(wait))).await
 }
 
-/// [`countersign_graph::store::Store::fail_interaction`].
+/// Implements [`countersign_graph::store::Store::fail_interaction`].
 pub(super) async fn fail(
     store: &RedisStore,
     entry: &ClaimedInteraction,
@@ -78,7 +78,7 @@ pub(super) async fn fail(
     store.link.script(&call.arg(entry.seq).arg(entry.attempts).arg(reason).arg(at.millis())).await
 }
 
-/// [`countersign_graph::store::Store::fire_timers`].
+/// Implements [`countersign_graph::store::Store::fire_timers`].
 pub(super) async fn fire_timers(store: &RedisStore, now: Timestamp) -> Result<usize, Error> {
     let mut pipeline = redis::pipe();
     for partition in Partition::all() {
@@ -99,7 +99,7 @@ pub(super) async fn fire_timers(store: &RedisStore, now: Timestamp) -> Result<us
     Ok(fired)
 }
 
-/// [`countersign_graph::store::Store::sweep`].
+/// Implements [`countersign_graph::store::Store::sweep`].
 pub(super) async fn sweep(store: &RedisStore, now: Timestamp) -> Result<(), Error> {
     let before = |kept: Duration| {
         let moment = now.millis().saturating_sub(i64::try_from(kept.as_millis()).unwrap_or(i64::MAX));

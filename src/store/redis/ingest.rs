@@ -27,7 +27,7 @@ struct InboxPlan<'a> {
     claim_us: u64,
 }
 
-/// [`countersign_graph::store::Store::ingest`].
+/// Implements [`countersign_graph::store::Store::ingest`].
 pub(super) async fn ingest(store: &RedisStore, delivery: &Delivery) -> Result<Ingested, Error> {
     let (dedup, at) = (delivery.dedup.as_slice(), delivery.at.millis());
     let call = match &delivery.to {

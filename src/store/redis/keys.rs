@@ -1,9 +1,10 @@
 //! The names of all keys. No other module builds key names.
 //!
-//! Every key begins with `countersign:{pNN}:`. The braces are a hash tag: all keys of a partition share one slot, so a
-//! script that touches one partition is atomic on Redis Cluster too. A script is given all keys of its partition, and
-//! of its thread where it has one, in the order of [`PartitionKey::ALL`] and [`ThreadKey::ALL`]; [`lua_names`] gives
-//! them the names that the scripts use.
+//! Every key begins with `countersign:{pNN}:`. The braces are a hash tag: all keys of a partition
+//! share one slot, so a script that accesses one partition is atomic on Redis Cluster too. A script
+//! receives all keys of its partition and, if it concerns a thread, all keys of the thread, in the
+//! order of [`PartitionKey::ALL`] and [`ThreadKey::ALL`]. [`lua_names`] gives them the names that
+//! the scripts use.
 //!
 //! Clocks: scores marked “server” are microseconds of the server's own `TIME`; scores marked
 //! “people” are the milliseconds that callers pass as `now`.

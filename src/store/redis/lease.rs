@@ -20,7 +20,7 @@ type SavedAnswer = (Version, Option<Vec<u8>>, Vec<Vec<u8>>);
 /// Messages with their positions, still serialized.
 type StoredMessages = Vec<(Seq, Vec<u8>)>;
 
-/// [`countersign_graph::store::Store::acquire`].
+/// Implements [`countersign_graph::store::Store::acquire`].
 pub(super) async fn acquire(
     store: &RedisStore,
     worker: &WorkerId,
@@ -40,7 +40,7 @@ pub(super) async fn acquire(
     Ok(None)
 }
 
-/// [`countersign_graph::store::Store::renew`].
+/// Implements [`countersign_graph::store::Store::renew`].
 pub(super) async fn renew(store: &RedisStore, lease: &Lease, ttl: Duration) -> Result<(), Error> {
     let call = Call::on_thread(&store.scripts.renew, &lease.thread)
         .arg(lease.thread.to_string())
@@ -51,7 +51,7 @@ pub(super) async fn renew(store: &RedisStore, lease: &Lease, ttl: Duration) -> R
     if held { Ok(()) } else { Err(Error::Fenced(lease.thread.clone())) }
 }
 
-/// [`countersign_graph::store::Store::messages`].
+/// Implements [`countersign_graph::store::Store::messages`].
 pub(super) async fn messages(store: &RedisStore, lease: &Lease, after: Seq) -> Result<Vec<QueuedMessage>, Error> {
     let call =
         Call::on_thread(&store.scripts.messages, &lease.thread).arg(lease.worker.as_str()).arg(lease.fence).arg(after);
@@ -60,7 +60,7 @@ pub(super) async fn messages(store: &RedisStore, lease: &Lease, after: Seq) -> R
     read_messages(store, &lease.thread, stored).await
 }
 
-/// [`countersign_graph::store::Store::unread`].
+/// Implements [`countersign_graph::store::Store::unread`].
 pub(super) async fn unread(store: &RedisStore, thread: &ThreadId) -> Result<Vec<QueuedMessage>, Error> {
     let stored: StoredMessages = store.link.script(&Call::on_thread(&store.scripts.unread, thread)).await?;
     // Unreadable messages are reported when the thread is leased.
@@ -70,7 +70,7 @@ pub(super) async fn unread(store: &RedisStore, thread: &ThreadId) -> Result<Vec<
         .collect())
 }
 
-/// [`countersign_graph::store::Store::load`].
+/// Implements [`countersign_graph::store::Store::load`].
 pub(super) async fn load(store: &RedisStore, thread: &ThreadId) -> Result<Option<Saved>, Error> {
     let answer: Option<SavedAnswer> = store.link.script(&Call::on_thread(&store.scripts.load, thread)).await?;
     match answer {
@@ -103,7 +103,7 @@ async fn acquire_one(
 }
 
 /// Parses a checkpoint. Unreadable data is recorded, and the returned value then cannot be
-/// restored.
+/// restored as a checkpoint.
 async fn read_saved(store: &RedisStore, thread: &ThreadId, (version, snapshot, steps): SavedAnswer) -> Saved {
     /// The part of a step that leads to the next checkpoint. A newer program may have added other
     /// fields to the step.

@@ -26,7 +26,7 @@ use crate::aside::{StoredPlace, reason_of};
 /// The number of threads whose outboxes are read in one round trip.
 const MAX_READ: usize = 500;
 
-/// [`countersign_graph::store::Store::claim_outbox`].
+/// Implements [`countersign_graph::store::Store::claim_outbox`].
 pub(super) async fn claim(
     store: &RedisStore,
     ttl: Duration,
@@ -54,13 +54,13 @@ pub(super) async fn claim(
     }
 }
 
-/// [`countersign_graph::store::Store::holds_outbox`].
+/// Implements [`countersign_graph::store::Store::holds_outbox`].
 pub(super) async fn holds(store: &RedisStore, claimed: &Claimed) -> Result<bool, Error> {
     let call = Call::on_thread(&store.scripts.holds_outbox, &claimed.thread);
     store.link.script(&call.arg(claimed.thread.to_string()).arg(claimed.seq).arg(claimed.attempts)).await
 }
 
-/// [`countersign_graph::store::Store::finish_outbox`].
+/// Implements [`countersign_graph::store::Store::finish_outbox`].
 pub(super) async fn finish(store: &RedisStore, claimed: &Claimed, sent: &Sent) -> Result<bool, Error> {
     let (what, detail, reason) = match sent {
         Sent::Delivered(posted) => ("delivered", posted.as_ref().map(json::write).unwrap_or_default(), ""),
@@ -147,7 +147,7 @@ struct StoredWaiting {
     since: Option<i64>,
 }
 
-/// [`countersign_graph::store::Store::waiting`].
+/// Implements [`countersign_graph::store::Store::waiting`].
 pub(super) async fn waiting(store: &RedisStore, before: Timestamp, limit: usize) -> Result<Vec<Waiting>, Error> {
     let mut pipeline = redis::pipe();
     for partition in Partition::all() {

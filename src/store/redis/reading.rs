@@ -26,7 +26,7 @@ use crate::aside::{StoredPlace, reason_of};
 /// The placeholder for the hash of an unreadable audit entry whose successor cannot be read either.
 const UNKNOWN: &str = "unknown";
 
-/// [`countersign_graph::store::Store::action_by_approval`].
+/// Implements [`countersign_graph::store::Store::action_by_approval`].
 pub(super) async fn action_by_approval(
     store: &RedisStore,
     approval: &ApprovalId,
@@ -39,7 +39,7 @@ pub(super) async fn action_by_approval(
     Ok(action(store, &thread, &id).await?.filter(|record| record.approval == *approval))
 }
 
-/// [`countersign_graph::store::Store::action`].
+/// Implements [`countersign_graph::store::Store::action`].
 pub(super) async fn action(
     store: &RedisStore,
     thread: &ThreadId,
@@ -50,7 +50,7 @@ pub(super) async fn action(
     stored.map(|stored| json::read_record(&stored)).transpose()
 }
 
-/// [`countersign_graph::store::Store::actions`].
+/// Implements [`countersign_graph::store::Store::actions`].
 pub(super) async fn actions(store: &RedisStore, filter: &ActionFilter) -> Result<Vec<ActionRecord>, Error> {
     if let Some(thread) = &filter.thread {
         return actions_of(store, thread, filter).await;
@@ -59,7 +59,7 @@ pub(super) async fn actions(store: &RedisStore, filter: &ActionFilter) -> Result
     newest_first(store, filter, named).await
 }
 
-/// [`countersign_graph::store::Store::actions_under`].
+/// Implements [`countersign_graph::store::Store::actions_under`].
 pub(super) async fn actions_under(
     store: &RedisStore,
     labels: &[Label],
@@ -99,7 +99,7 @@ pub(super) async fn actions_under(
     Ok(records)
 }
 
-/// [`countersign_graph::store::Store::steps`].
+/// Implements [`countersign_graph::store::Store::steps`].
 pub(super) async fn steps(
     store: &RedisStore,
     thread: &ThreadId,
@@ -126,7 +126,7 @@ pub(super) async fn steps(
     Ok(steps)
 }
 
-/// [`countersign_graph::store::Store::audit`].
+/// Implements [`countersign_graph::store::Store::audit`].
 pub(super) async fn audit(store: &RedisStore, thread: &ThreadId) -> Result<Vec<AuditEntry>, Error> {
     let mut look = redis::pipe();
     look.atomic().lrange(ThreadKey::Audit.of(thread), 0, -1).hget(ThreadKey::Meta.of(thread), "audit_hash");
@@ -152,14 +152,14 @@ pub(super) async fn audit(store: &RedisStore, thread: &ThreadId) -> Result<Vec<A
     Ok(record)
 }
 
-/// [`countersign_graph::store::Store::posted`].
+/// Implements [`countersign_graph::store::Store::posted`].
 pub(super) async fn posted(store: &RedisStore, thread: &ThreadId, slot: &Slot) -> Result<Option<Posted>, Error> {
     let text: Option<String> =
         store.link.command(cmd("HGET").arg(ThreadKey::Posted.of(thread)).arg(slot.as_str())).await?;
     text.map(|text| json::read("where a message is", &text)).transpose()
 }
 
-/// [`countersign_graph::store::Store::backlog`].
+/// Implements [`countersign_graph::store::Store::backlog`].
 pub(super) async fn backlog(store: &RedisStore) -> Result<Backlog, Error> {
     const COUNTED: [PartitionKey; 5] =
         [PartitionKey::Ready, PartitionKey::Waiting, PartitionKey::Inbox, PartitionKey::Outbox, PartitionKey::Sending];
@@ -181,7 +181,7 @@ pub(super) async fn backlog(store: &RedisStore) -> Result<Backlog, Error> {
     Ok(backlog)
 }
 
-/// [`countersign_graph::store::Store::threads`].
+/// Implements [`countersign_graph::store::Store::threads`].
 pub(super) async fn threads(store: &RedisStore, limit: usize) -> Result<Vec<ThreadSummary>, Error> {
     if limit == 0 {
         return Ok(Vec::new());
@@ -227,7 +227,7 @@ pub(super) async fn threads(store: &RedisStore, limit: usize) -> Result<Vec<Thre
     Ok(summary.collect())
 }
 
-/// [`countersign_graph::store::Store::put_blob`].
+/// Implements [`countersign_graph::store::Store::put_blob`].
 pub(super) async fn put_blob(store: &RedisStore, bytes: &[u8], keep: Option<Duration>) -> Result<String, Error> {
     let hash = hex::encode(Sha256::digest(bytes));
     let key = keys::blob(&hash);
@@ -248,14 +248,14 @@ pub(super) async fn put_blob(store: &RedisStore, bytes: &[u8], keep: Option<Dura
     Ok(hash)
 }
 
-/// [`countersign_graph::store::Store::get_blob`].
+/// Implements [`countersign_graph::store::Store::get_blob`].
 pub(super) async fn get_blob(store: &RedisStore, hash: &str) -> Result<Option<Vec<u8>>, Error> {
     let get = cmd("MGET").arg(keys::blob(hash)).arg(keys::file(hash)).to_owned();
     let found: Vec<Option<Vec<u8>>> = store.link.command(&get).await?;
     Ok(found.into_iter().flatten().next())
 }
 
-/// [`countersign_graph::store::Store::register`].
+/// Implements [`countersign_graph::store::Store::register`].
 pub(super) async fn register(store: &RedisStore, key: &str) -> Result<Register, Error> {
     let get = cmd("HMGET").arg(keys::register(key)).arg("revision").arg("value").to_owned();
     let (revision, value): (Option<u64>, Option<String>) = store.link.command(&get).await?;
@@ -265,7 +265,7 @@ pub(super) async fn register(store: &RedisStore, key: &str) -> Result<Register, 
     }
 }
 
-/// [`countersign_graph::store::Store::set_register`].
+/// Implements [`countersign_graph::store::Store::set_register`].
 pub(super) async fn set_register(store: &RedisStore, key: &str, expected: u64, value: &Value) -> Result<bool, Error> {
     let call = Call::on_partition(&store.scripts.set_register, Partition::of(key));
     store.link.script(&call.key(keys::register(key)).arg(expected).arg(value.to_string())).await

@@ -23,7 +23,7 @@ const CHECK_EVERY_WHILE_LOSSY: Duration = Duration::from_secs(1);
 pub(super) struct DurabilityWatch {
     /// True if unsafe settings are accepted.
     allow_lossy: bool,
-    seen: Mutex<LastCheck>,
+    last: Mutex<LastCheck>,
 }
 
 #[derive(Debug, Default)]
@@ -44,8 +44,8 @@ struct LossyServer(Vec<String>);
 impl DurabilityWatch {
     /// Creates a watch. The settings have just been checked on opening the store.
     pub(super) fn new(allow_lossy: bool, link: &Link) -> Self {
-        let seen = LastCheck { at: Some(Instant::now()), connection: link.connections_made(), problems: Vec::new() };
-        Self { allow_lossy, seen: Mutex::new(seen) }
+        let last = LastCheck { at: Some(Instant::now()), connection: link.connections_made(), problems: Vec::new() };
+        Self { allow_lossy, last: Mutex::new(last) }
     }
 
     /// Checks, before an operation, that the server is known to preserve acknowledged writes.
@@ -61,7 +61,7 @@ impl DurabilityWatch {
 
     /// Checks, after an operation, that the server that answered preserves acknowledged writes.
     pub(super) async fn check_after(&self, link: &Link) -> Result<(), Error> {
-        if self.allow_lossy || self.seen.lock().is_ok_and(|seen| seen.connection == link.connections_made()) {
+        if self.allow_lossy || self.last.lock().is_ok_and(|last| last.connection == link.connections_made()) {
             return Ok(());
         }
         self.check_now(link).await?;
@@ -75,38 +75,38 @@ impl DurabilityWatch {
     /// [`Error::Unavailable`] if it does not answer.
     pub(super) async fn check_now(&self, link: &Link) -> Result<Durability, Error> {
         let checked = durability::durability(link).await;
-        let Ok(mut seen) = self.seen.lock() else { return checked };
+        let Ok(mut last) = self.last.lock() else { return checked };
         match &checked {
             Ok(found) => {
-                if found.problems.is_empty() != seen.problems.is_empty() && !self.allow_lossy {
+                if found.problems.is_empty() != last.problems.is_empty() && !self.allow_lossy {
                     log_change(found);
                 }
-                *seen = LastCheck {
+                *last = LastCheck {
                     at: Some(Instant::now()),
                     connection: link.connections_made(),
                     problems: found.problems.clone(),
                 };
             }
-            Err(_) => seen.at = None,
+            Err(_) => last.at = None,
         }
         checked
     }
 
     /// Returns true if a check is due. Of several concurrent callers, only one gets this answer.
     fn is_due(&self, link: &Link) -> bool {
-        let Ok(mut seen) = self.seen.lock() else { return true };
-        let interval = if seen.problems.is_empty() { CHECK_EVERY } else { CHECK_EVERY_WHILE_LOSSY };
-        let due = seen.connection != link.connections_made() || seen.at.is_none_or(|at| at.elapsed() >= interval);
-        if due && seen.connection == link.connections_made() && seen.at.is_some() {
-            seen.at = Some(Instant::now());
+        let Ok(mut last) = self.last.lock() else { return true };
+        let interval = if last.problems.is_empty() { CHECK_EVERY } else { CHECK_EVERY_WHILE_LOSSY };
+        let due = last.connection != link.connections_made() || last.at.is_none_or(|at| at.elapsed() >= interval);
+        if due && last.connection == link.connections_made() && last.at.is_some() {
+            last.at = Some(Instant::now());
         }
         due
     }
 
     fn outcome(&self) -> Result<(), Error> {
-        match self.seen.lock() {
-            Ok(seen) if !seen.problems.is_empty() => {
-                Err(Error::Unavailable(Box::new(LossyServer(seen.problems.clone()))))
+        match self.last.lock() {
+            Ok(last) if !last.problems.is_empty() => {
+                Err(Error::Unavailable(Box::new(LossyServer(last.problems.clone()))))
             }
             _ => Ok(()),
         }

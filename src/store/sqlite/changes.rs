@@ -80,7 +80,7 @@ impl From<&StepRecord> for StoredStep {
     }
 }
 
-/// Writes with a lease; see [`countersign_graph::store::Store::commit`].
+/// Writes with a lease; implements [`countersign_graph::store::Store::commit`].
 pub(super) fn commit(
     connection: &Connection,
     lease: &Lease,
@@ -117,7 +117,7 @@ pub(super) fn commit(
     Ok(row.version)
 }
 
-/// Writes without a lease; see [`countersign_graph::store::Store::apply`].
+/// Writes without a lease; implements [`countersign_graph::store::Store::apply`].
 pub(super) fn apply(connection: &Connection, changes: &StoredChanges, clock: Timestamp) -> Result<(), Failure> {
     debug_assert!(changes.step.is_none() && changes.snapshot.is_none(), "a step needs a lease");
     let mut row = ThreadRow::find_or_insert(connection, &changes.thread, clock)?;

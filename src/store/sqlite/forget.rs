@@ -19,7 +19,7 @@ const FINISHED: &str = "known = 1 AND updated_at < ?1 AND lease_until <= ?2 AND 
     AND NOT EXISTS (SELECT 1 FROM outbox WHERE id BETWEEN t.id << 32 AND (t.id << 32) + 4294967295) \
     AND NOT EXISTS (SELECT 1 FROM actions WHERE thread = t.id AND status IN (SELECT value FROM json_each(?3)))";
 
-/// See [`countersign_graph::store::Store::finished`].
+/// Implements [`countersign_graph::store::Store::finished`].
 pub(super) fn finished(
     connection: &Connection,
     before: Timestamp,
@@ -41,7 +41,7 @@ pub(super) fn finished(
     Ok(finished)
 }
 
-/// See [`countersign_graph::store::Store::forget`].
+/// Implements [`countersign_graph::store::Store::forget`].
 pub(super) fn forget(connection: &Connection, forget: &Forget, clock: Timestamp) -> Result<bool, Failure> {
     let Some(row) = ThreadRow::find(connection, &forget.thread)? else { return Ok(false) };
     let sql = format!("SELECT EXISTS (SELECT 1 FROM threads AS t WHERE id = ?4 AND {FINISHED})");

@@ -392,7 +392,7 @@ impl Store for SqliteStore {
             Ok(())
         };
         self.writer.run(write).await?;
-        // Read back by another connection: a file that was cut short in place can still be written to.
+        // Read back through another connection, since a file that was truncated in place can still be written to.
         let read = |connection: &rusqlite::Connection| {
             connection.prepare_cached("SELECT at FROM probe WHERE id = 1")?.query_row([], |row| row.get::<_, i64>(0))
         };
