@@ -85,7 +85,7 @@
 //! | what a card shows or warns of | the action's file in the capability's `actions/`, or `testing/`, whose `prepare` makes the card; warnings that several share in its `replies/cautions.rs`, those of the engine in `graph/ask.rs`; a change of several things at once has a card of its own, such as `actions/several.rs` |
 //! | what is said of an answer or an outcome | the capability's `replies/` |
 //! | what an action reads again before it runs | its `preconditions`: [`graph::action::ActionKind`] |
-//! | whether and how often a change is sent again | after no answer, the action's `recovery` says whether and `SENDS` in `graph/perform.rs` how often; it is looked up in `graph/looks.rs`, for as long as the longest `settle_within` of the platforms; a refusal ends it; batches are in `graph/batches.rs` |
+//! | whether and how often a change is sent again | after no answer, the action's `recovery` says whether and `MAX_SENDS` in `graph/perform.rs` how often; it is looked up in `graph/looks.rs`, for as long as the longest `settle_within` of the platforms; a refusal ends it; batches are in `graph/batches.rs` |
 //! | how often a read is tried, and until when a change may leave | [`services::http`] for reads, [`services::changes`] and [`permit`] for changes |
 //! | how often a message to Slack is tried | [`conversation::runtime::outbox`] |
 //! | a slash word | a capability's in its `commands.rs` (the table and `answer`), the bot's own in [`conversation::commands::grammar`], answered in `conversation/commands/mod.rs`; a word typed in a thread in `conversation/commands/in_thread.rs`; and the usage hint in `deploy/slack-manifest.*.json` and `sandbox/slack/mod.rs` |
