@@ -1,9 +1,10 @@
 //! The interpretation of UpGrade's answers.
 //!
-//! The status comes from HTTP, never from the body: bodies differ between versions. 6.3 and later send one shape with
-//! an echo of the request; 6.2 sends whatever exception it had, `{}` for a fault of its code, and SQL for a fault of
-//! its database. A proxy, or a wrong prefix, sends web pages. Only short texts that are meant for people are passed
-//! on.
+//! The status is taken from HTTP, never from the body, since bodies differ between versions. Versions
+//! from 6.3 on send errors in one format, which echoes the request. Version 6.2 sends the exception
+//! as it is: `{}` for an error in its code, and SQL for an error of its database. A proxy, or an
+//! address with a wrong prefix, answers with a web page. Only short texts that are meant for people
+//! are passed on.
 
 use countersign_services::http::{Answer, Lost};
 use reqwest::StatusCode;
@@ -15,19 +16,19 @@ use super::{
     problems::{in_words, rule_broken},
 };
 
-/// The reason if a server answers that it is called too often.
+/// The reason in the error if the server answers that it is called too often.
 const TOO_MANY: &str = "too many requests";
 
 /// The kind of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// A read: it may be repeated freely.
+    /// A read. It may be repeated freely.
     Read,
-    /// A change: it is sent once; without an answer its outcome is not known.
+    /// A change. It is sent once; without an answer its outcome is not known.
     Write,
 }
 
-/// Turns the answer to a call of `kind` into the body of a success, read once and as its real type, or into the
+/// Parses the answer to a call of `kind`: returns the body of a success as its final type, or the
 /// error.
 ///
 /// # Errors
@@ -47,7 +48,7 @@ pub fn understand<T: DeserializeOwned>(kind: Kind, answer: Answer) -> Result<T, 
         upgrade.request_id = request_id.as_deref().unwrap_or("-"),
         "UpGrade answered with an error"
     );
-    // A gateway may have lost the answer of a server that did its work.
+    // The server may have made the change although the gateway did not get its answer.
     let gateway = || match kind {
         Kind::Read => Error::Unavailable { reason: format!("status {}", status.as_u16()) },
         Kind::Write => Error::NoAnswer { reason: format!("it answered {}", status.as_u16()) },
@@ -87,12 +88,13 @@ pub fn unanswered(kind: Kind, lost: Lost) -> Error {
         (_, Lost::NotSent { reason }) | (Kind::Read, Lost::NoAnswer { reason, .. }) => Error::Unavailable { reason },
         (Kind::Write, Lost::NoAnswer { reason, .. } | Lost::TooLong { reason }) => Error::NoAnswer { reason },
         (Kind::Read, Lost::TooLong { reason }) => Error::Decode { reason },
-        // Not sent by us, and not to be sent by us any more: whoever goes on has to look first, as after a crash.
+        // This process did not send the change and must not send it any more. The process that
+        // continues has to look it up first, as after a crash.
         (_, Lost::RunOut) => Error::NoAnswer { reason: "it did not leave in time".to_owned() },
     }
 }
 
-/// Returns the error of a success that cannot be read. A change has to be read back then.
+/// Returns the error for a success whose body cannot be read. A change then has to be read back.
 pub fn unreadable(kind: Kind, why: &str) -> Error {
     match kind {
         Kind::Read => Error::Decode { reason: why.to_owned() },
@@ -100,7 +102,7 @@ pub fn unreadable(kind: Kind, why: &str) -> Error {
     }
 }
 
-/// Returns true if the server only said that something is wrong, without details.
+/// Returns true if the server only reported that the request is invalid, without details.
 pub fn says_nothing(problems: &[String]) -> bool {
     problems.iter().all(|problem| problem.contains("check 'errors' property"))
 }
@@ -145,7 +147,7 @@ fn collect(errors: &Value, prefix: &str, found: &mut Vec<String>) {
     }
 }
 
-/// Returns the words of an error body that are fit for reading: never the request, never SQL.
+/// Returns the part of an error body that is meant for people: never the request, never SQL.
 fn reason(body: &Value) -> String {
     if body.get("query").is_some() || body["name"] == "QueryFailedError" {
         return "a database error".to_owned();
@@ -199,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fault_of_the_code_is_neither_a_refusal_nor_silence() {
+    fn an_error_in_the_servers_code_is_a_fault() {
         let fault = |reason: &str| Err(Error::Faulted { reason: reason.into() });
         assert_eq!(meaning(Kind::Write, "6.5/310-state-unknown-id"), fault("an internal error"));
         assert_eq!(meaning(Kind::Write, "6.2/035-state-unknown-id"), fault("an internal error"));
@@ -232,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn the_new_server_has_to_be_asked_what_is_wrong() {
+    fn the_new_server_explains_problems_only_on_request() {
         let Err(Error::Invalid { problems }) = meaning(Kind::Write, "6.5/053-create-empty-body") else {
             panic!("it was refused")
         };
@@ -245,15 +247,15 @@ mod tests {
     }
 
     #[test]
-    fn a_web_page_is_no_missing_experiment() {
+    fn a_web_page_does_not_mean_that_the_experiment_is_missing() {
         let Err(Error::Refused { reason }) = meaning(Kind::Read, "6.5/006-unknown-route") else {
-            panic!("a page is no answer")
+            panic!("a web page is not a valid answer")
         };
         assert!(reason.contains("check the address"));
     }
 
     #[test]
-    fn a_gateway_error_after_a_change_leaves_it_open() {
+    fn the_outcome_of_a_change_is_unknown_after_a_gateway_error() {
         let gateway = |kind, body: &[u8]| {
             let answer = Answer { status: StatusCode::BAD_GATEWAY, body: body.to_vec(), request_id: None };
             understand::<Value>(kind, answer)
@@ -264,16 +266,16 @@ mod tests {
     }
 
     #[test]
-    fn an_unreadable_success_of_a_change_leaves_it_open() {
+    fn the_outcome_of_a_change_is_unclear_after_an_unreadable_success() {
         let answered = |kind, body: &[u8]| {
             understand::<String>(kind, Answer { status: StatusCode::OK, body: body.to_vec(), request_id: None })
         };
         for body in [&b"<html>"[..], b"", b"null", b"{}", b"[]"] {
             assert!(matches!(answered(Kind::Write, body), Err(Error::Unclear { .. })));
         }
-        let Err(Error::Decode { reason }) = answered(Kind::Read, b"<html>") else { panic!("that is a page") };
+        let Err(Error::Decode { reason }) = answered(Kind::Read, b"<html>") else { panic!("a web page") };
         assert_eq!(reason, "not JSON");
-        let Err(Error::Decode { reason }) = answered(Kind::Read, b"[1]") else { panic!("that is no text") };
+        let Err(Error::Decode { reason }) = answered(Kind::Read, b"[1]") else { panic!("not a string") };
         assert!(reason.contains("expected a string"), "{reason}");
     }
 }

@@ -1,4 +1,4 @@
-//! The calls: signed in, repeated if they only read, and interpreted.
+//! The calls to the server: sign-in, retries of reads, and interpretation of the answers.
 
 use std::sync::Arc;
 
@@ -20,19 +20,20 @@ use super::{
     error::Error,
 };
 
-/// The identity with which a call is made.
+/// The identity that makes a call.
 #[derive(Clone, Copy)]
 pub(super) enum As<'a> {
     /// No credentials.
     Anyone,
-    /// The bot's own credentials, for the calls that run experiments.
+    /// The bot's own credentials, for the calls that manage experiments.
     Admin,
     /// A participant.
     User(&'a str),
 }
 
 impl UpgradeClient {
-    /// Makes a read, and repeats it if the platform cannot be reached or fails; the status line says so.
+    /// Makes a read, and retries it if the platform cannot be reached or fails. The status line
+    /// reports retries.
     pub(super) async fn read<T: DeserializeOwned>(
         &self,
         method: Method,
@@ -41,10 +42,11 @@ impl UpgradeClient {
         body: Option<&Value>,
     ) -> Result<T, Error> {
         let attempt = || self.send(Kind::Read, method.clone(), path, who, body);
-        let mut asked = 1;
+        let mut attempts = 1;
         let answer = attempt.retry(http::waits()).when(may_pass).notify(|_, _| {
-            asked += 1;
-            status_line::say(format!("UpGrade does not answer. Asking again ({asked} of {})…", http::MAX_RETRIES + 1));
+            attempts += 1;
+            let of = http::MAX_RETRIES + 1;
+            status_line::say(format!("UpGrade does not answer. Asking again ({attempts} of {of})…"));
         });
         answer.await
     }
@@ -58,7 +60,7 @@ impl UpgradeClient {
         body: Option<&Value>,
     ) -> Result<Value, Error> {
         let answer = self.send(Kind::Write, method, path, who, body).await;
-        self.changes_made.fetch_add(1, std::sync::atomic::Ordering::Relaxed); // also where nobody knows whether it was made
+        self.changes_made.fetch_add(1, std::sync::atomic::Ordering::Relaxed); // even if the outcome is not known
         answer
     }
 
@@ -78,11 +80,12 @@ impl UpgradeClient {
         let signed = async {
             let token = self.sign_in.token().await?;
             match call(token.clone()).await {
-                // The next call has the new token. This one is not sent again: a refusal is no evidence that nothing
-                // happened, and the read before it was signed with the same token.
+                // The next call uses the new token. This one is not sent again, since a refusal does
+                // not prove that nothing happened. It is rare: the read before a change uses the same
+                // token, and replaces it if it is refused.
                 Err(Error::Auth) if kind == Kind::Write => {
                     if let Err(error) = self.sign_in.replacement_for(token.as_ref()).await {
-                        tracing::warn!(%error, "Cannot replace a token that was refused");
+                        tracing::warn!(%error, "Cannot replace a refused token");
                     }
                     Err(Error::Auth)
                 }
@@ -94,8 +97,9 @@ impl UpgradeClient {
             }
         };
         let late = |_| Err(unanswered(kind, Lost::NoAnswer { reason: "no answer in time".into(), timed_out: true }));
-        let whole = self.timeout() + std::time::Duration::from_millis(100); // a call that is late says so itself
-        tokio::time::timeout(whole, signed).await.unwrap_or_else(late)
+        // Slightly longer than the time-out of the call itself, whose error is more precise.
+        let limit = self.timeout() + std::time::Duration::from_millis(100);
+        tokio::time::timeout(limit, signed).await.unwrap_or_else(late)
     }
 
     /// Makes one request.
@@ -121,7 +125,7 @@ impl UpgradeClient {
         let answer = match kind {
             Kind::Read => http::send(request, self.longest).await,
             Kind::Write => {
-                // Outside of an action nobody takes over, and the permit is good for one call.
+                // Outside of an action no other process takes over, so the permit is for this call.
                 let for_one_call = || Permit::new(Arc::new(SystemClock), self.timeout());
                 self.changes.send(request, &permit::current().unwrap_or_else(for_one_call)).await
             }
@@ -137,7 +141,7 @@ impl UpgradeClient {
     }
 }
 
-/// Returns true if a read that failed with this error may succeed a moment later.
+/// Returns true if a read that failed with this error may succeed when it is repeated.
 fn may_pass(error: &Error) -> bool {
     matches!(error, Error::Unavailable { .. } | Error::Faulted { .. })
 }

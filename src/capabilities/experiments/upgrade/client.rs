@@ -1,10 +1,12 @@
-//! The client: one method for each call the bot makes.
+//! The client: one method for each call that the bot makes.
 //!
-//! Reads are repeated a few times when the platform cannot be reached; changes are sent once, whatever happens, each
-//! on a connection of its own and under the permit of the work it is part of ([`countersign_core::permit`]). The
-//! platform knows no conditional requests and no idempotency keys: the id that a creation chooses comes closest, and
-//! sending it twice doubles what it holds. The answer to a change counts only if it describes that change: an answer
-//! about something else, or an unreadable one, is [`Error::Unclear`], and the change is read back.
+//! Reads are retried a few times if the platform cannot be reached. A change is sent only once, on
+//! its own connection and under the permit of the action that it belongs to
+//! ([`countersign_core::permit`]). The platform has neither conditional requests nor idempotency keys.
+//! The nearest equivalent is the id that the client chooses for a new experiment, but sending it
+//! twice duplicates the contents of the experiment. The answer to a change counts only if it
+//! describes that change. An answer about something else, or one that cannot be read, is
+//! [`Error::Unclear`], and the change is read back.
 
 use std::sync::{
     Arc, Mutex,
@@ -44,7 +46,7 @@ pub struct UpgradeClient {
     all: SharedRead<Result<Arc<[View]>, Error>>,
 }
 
-/// The server's report of itself.
+/// The name and version that the server reports.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Health {
     /// The server's name.
@@ -54,11 +56,11 @@ pub struct Health {
 }
 
 impl UpgradeClient {
-    /// Creates a client for the server of `config`. Makes no call yet.
+    /// Creates a client for the server in `config`. Makes no call yet.
     ///
     /// # Errors
     ///
-    /// Returns [`Error::Unavailable`] if this machine has no TLS.
+    /// Returns [`Error::Unavailable`] if TLS is not available on this machine.
     pub fn new(config: UpgradeConfig) -> Result<Self, Error> {
         let UpgradeConfig { base_url, sign_in, timeout } = config;
         let client = http::client(&base_url, timeout)
@@ -99,7 +101,7 @@ impl UpgradeClient {
         self.changes_made.load(Ordering::Relaxed)
     }
 
-    /// Returns the way it signs in.
+    /// Returns the method of signing in.
     pub fn sign_in(&self) -> &SignIn {
         &self.sign_in
     }
@@ -113,20 +115,21 @@ impl UpgradeClient {
         self.read::<Value>(Method::GET, "/version", As::Admin, None).await.map(|_| ())
     }
 
-    /// Reads the server's name and version; needs no credentials.
+    /// Reads the server's name and version. Needs no credentials.
     ///
     /// # Errors
     ///
-    /// Returns [`Error`], as every read.
+    /// Returns [`Error`], like every read.
     pub async fn health(&self) -> Result<Health, Error> {
         self.read(Method::GET, "", As::Anyone, None).await
     }
 
-    /// Returns the server's version: read once, and again after the server was away, as it may have been replaced.
+    /// Returns the server's version. It is read once, and again after the server was not available,
+    /// since it may have been replaced.
     ///
     /// # Errors
     ///
-    /// Returns [`Error`], as every read.
+    /// Returns [`Error`], like every read.
     pub async fn version(&self) -> Result<Version, Error> {
         let known = self.version.lock().expect("nothing panics while it is held").clone();
         if let Some(version) = known {
@@ -141,7 +144,7 @@ impl UpgradeClient {
     ///
     /// # Errors
     ///
-    /// Returns [`Error`], as every read.
+    /// Returns [`Error`], like every read.
     pub async fn context_metadata(&self) -> Result<Contexts, Error> {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
@@ -156,19 +159,19 @@ impl UpgradeClient {
     ///
     /// # Errors
     ///
-    /// Returns [`Error`], as every read.
+    /// Returns [`Error`], like every read.
     pub async fn names(&self) -> Result<Vec<ExperimentName>, Error> {
         let mut names: Vec<ExperimentName> = self.read(Method::GET, "/experiments/names", As::Admin, None).await?;
         names.sort_by(|a, b| (&a.name, a.id).cmp(&(&b.name, b.id)));
         Ok(names)
     }
 
-    /// Reads all experiments, sorted by name. There may be hundreds, each with its whole history, so simultaneous
-    /// callers share the answer.
+    /// Reads all experiments, sorted by name. There may be hundreds, each with its whole history, so
+    /// concurrent callers share one answer.
     ///
     /// # Errors
     ///
-    /// Returns [`Error`], as every read.
+    /// Returns [`Error`], like every read.
     pub async fn all(&self) -> Result<Arc<[View]>, Error> {
         let read = async || {
             let all: Vec<View> = self.read(Method::GET, "/experiments", As::Admin, None).await?;
@@ -205,10 +208,11 @@ impl UpgradeClient {
         Ok(conditions)
     }
 
-    /// Creates an experiment. The answer has no inclusion and exclusion lists.
+    /// Creates an experiment. The answer lacks the inclusion and exclusion lists.
     ///
-    /// The body should choose its `id`, so that the experiment can be looked for if no answer comes. Sending an
-    /// existing id does not fail: it overwrites the experiment and doubles its conditions.
+    /// The body should have an `id`, so that the experiment can be looked up if no answer arrives.
+    /// Sending an existing id does not fail: it overwrites the experiment and duplicates its
+    /// conditions.
     ///
     /// # Errors
     ///
@@ -220,7 +224,7 @@ impl UpgradeClient {
         Ok(created)
     }
 
-    /// Replaces an experiment by `body`, which must be whole: read, edited, sent back.
+    /// Replaces an experiment with `body`, which must be complete: read, edited and sent back.
     ///
     /// # Errors
     ///
@@ -233,7 +237,7 @@ impl UpgradeClient {
         Ok(updated)
     }
 
-    /// Adds an inclusion or exclusion list. From 6.3 on; the server does not check `list`.
+    /// Adds an inclusion or exclusion list. Only from 6.3 on. The server does not check `list`.
     ///
     /// # Errors
     ///
@@ -244,7 +248,7 @@ impl UpgradeClient {
         self.or_missing(id, answer).await.map(|_| ())
     }
 
-    /// Replaces a list by `list`, whose `id` must be its segment's. From 6.3 on.
+    /// Replaces a list with `list`, whose `id` must be `segment`. Only from 6.3 on.
     ///
     /// # Errors
     ///
@@ -255,7 +259,7 @@ impl UpgradeClient {
         self.or_missing(id, answer).await.map(|_| ())
     }
 
-    /// Removes a list. From 6.3 on.
+    /// Removes a list. Only from 6.3 on.
     ///
     /// # Errors
     ///
@@ -265,7 +269,8 @@ impl UpgradeClient {
         self.or_missing(id, answer).await.map(|_| ())
     }
 
-    /// Moves an experiment to another status, `scheduled` with the moment of its start. The server allows every move.
+    /// Changes the status of an experiment; `start_on` is the start of a scheduled one. The server
+    /// accepts every change.
     ///
     /// # Errors
     ///
@@ -281,11 +286,11 @@ impl UpgradeClient {
             body["scheduleDate"] = json!(date);
         }
         let answer = self.write(Method::POST, "/experiments/state", As::Admin, Some(&body)).await;
-        let moved = experiment(Kind::Write, self.or_missing(id, answer).await?)?;
-        confirm(moved.view.id == id, ANOTHER)?;
-        confirm(moved.view.state == state, "it answered with another status")?;
-        confirm(start_on.is_none() || moved.view.start_on.as_deref() == start_on, "it answered with another start")?;
-        Ok(moved)
+        let changed = experiment(Kind::Write, self.or_missing(id, answer).await?)?;
+        confirm(changed.view.id == id, ANOTHER)?;
+        confirm(changed.view.state == state, "it answered with another status")?;
+        confirm(start_on.is_none() || changed.view.start_on.as_deref() == start_on, "it answered with another start")?;
+        Ok(changed)
     }
 
     /// Deletes an experiment with all its enrolments.
@@ -303,7 +308,7 @@ impl UpgradeClient {
     ///
     /// # Errors
     ///
-    /// Returns [`Error`], as every read.
+    /// Returns [`Error`], like every read.
     pub async fn enrollment(&self, ids: &[ExperimentId]) -> Result<Vec<Enrollment>, Error> {
         let body = json!({ "experimentIds": ids });
         self.read(Method::POST, "/stats/enrollment", As::Admin, Some(&body)).await
@@ -320,11 +325,11 @@ impl UpgradeClient {
         self.or_missing(id, answer).await
     }
 
-    /// Introduces a participant, or changes the stored groups of one.
+    /// Registers a participant, or changes the stored groups of an existing one.
     ///
     /// # Errors
     ///
-    /// Returns [`Error`], as every change.
+    /// Returns [`Error`], like every change.
     pub async fn init_user(&self, user: &str, introduction: &Introduction) -> Result<(), Error> {
         let body = json!(introduction);
         let answer = self.write(Method::POST, "/v6/init", As::User(user), Some(&body)).await?;
@@ -333,7 +338,8 @@ impl UpgradeClient {
         confirm(introduction.is_part_of(&stored), "it answered with other groups")
     }
 
-    /// Reads the condition that each decision point of a context gives a participant. Reading does not enrol.
+    /// Reads the condition of a participant at each decision point of a context. Reading does not
+    /// enrol the participant.
     ///
     /// # Errors
     ///
@@ -342,34 +348,35 @@ impl UpgradeClient {
         self.read(Method::POST, "/v6/assign", As::User(user), Some(&json!({ "context": context }))).await
     }
 
-    /// Records that a participant was at a decision point, and enrols.
+    /// Records that a participant visited a decision point, which enrols them.
     ///
     /// # Errors
     ///
-    /// Returns [`Error::NotFound`] if the participant is not known, or the experiment does not own the point.
+    /// Returns [`Error::NotFound`] if the participant is not known, or the experiment does not have the
+    /// point.
     pub async fn mark(&self, user: &str, mark: &Mark) -> Result<Marked, Error> {
         let answer = self.write(Method::POST, "/v6/mark", As::User(user), Some(&json!(mark))).await?;
         let marked: Marked = decode(Kind::Write, answer)?;
-        confirm(marked.is_of(user, mark), "it answered about another visit")?;
+        confirm(marked.describes(user, mark), "it answered about another visit")?;
         Ok(marked)
     }
 
-    /// Reads the enrolled users of an experiment with their conditions. Reads every enrolment on the platform: for
-    /// rare use.
+    /// Reads the enrolled users of an experiment with their conditions. This is expensive, since it
+    /// reads every enrolment on the platform.
     ///
     /// # Errors
     ///
-    /// Returns [`Error`], as every read.
+    /// Returns [`Error`], like every read.
     pub async fn enrolled(&self, id: ExperimentId) -> Result<Vec<Enrolled>, Error> {
         let all: Vec<Enrolled> = self.read(Method::GET, "/check/individualAssignment", As::Admin, None).await?;
         Ok(all.into_iter().filter(|enrolled| enrolled.experiment_id == id).collect())
     }
 
-    /// Reads the problems of the body of an experiment; empty if there are none.
+    /// Has the server check the body of an experiment, and returns the problems that it finds.
     ///
     /// # Errors
     ///
-    /// Returns [`Error`], as every read.
+    /// Returns [`Error`], like every read.
     pub async fn validation(&self, body: &Value) -> Result<Vec<String>, Error> {
         #[derive(Deserialize)]
         struct File {
@@ -380,7 +387,8 @@ impl UpgradeClient {
         Ok(files.into_iter().filter_map(|file| file.error).flat_map(|text| validation_problems(&text)).collect())
     }
 
-    /// Replaces a 400 without details, as sent from 6.3 on, by the problems that the validation call lists.
+    /// Replaces a 400 without details, as sent from 6.3 on, with the problems that the validation call
+    /// lists.
     async fn explained(&self, answer: Result<Value, Error>, body: &Value) -> Result<Value, Error> {
         match answer {
             Err(Error::Invalid { problems }) if says_nothing(&problems) => match self.validation(body).await {
@@ -391,8 +399,8 @@ impl UpgradeClient {
         }
     }
 
-    /// Replaces a fault by [`Error::NotFound`] if the experiment does not exist: some calls then fail on `null`, in
-    /// words that differ by version.
+    /// Replaces [`Error::Faulted`] with [`Error::NotFound`] if the experiment does not exist. Some calls
+    /// then fail on `null`, with a message that differs between versions.
     async fn or_missing<T>(&self, id: ExperimentId, answer: Result<T, Error>) -> Result<T, Error> {
         match answer {
             Err(Error::Faulted { reason }) => match self.single(id).await {
@@ -404,12 +412,12 @@ impl UpgradeClient {
     }
 }
 
-/// The reason if an answer is about another experiment.
+/// The reason in the error if an answer is about another experiment.
 const ANOTHER: &str = "it answered about another experiment";
 
-/// Returns an error unless the answer describes the requested change.
-fn confirm(so: bool, instead: &str) -> Result<(), Error> {
-    if so { Ok(()) } else { Err(Error::Unclear { reason: instead.to_owned() }) }
+/// Returns [`Error::Unclear`] unless the answer describes the requested change.
+fn confirm(matches: bool, reason: &str) -> Result<(), Error> {
+    if matches { Ok(()) } else { Err(Error::Unclear { reason: reason.to_owned() }) }
 }
 
 fn experiment(kind: Kind, body: Value) -> Result<Experiment, Error> {

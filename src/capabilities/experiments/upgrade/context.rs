@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 /// All contexts by name.
 pub type Contexts = BTreeMap<String, ContextMetadata>;
 
-/// The vocabulary of one context. The server enforces only the context itself.
+/// The vocabulary of one context. The server only checks that the context exists, not that its
+/// vocabulary is used.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ContextMetadata {
     /// Suggested condition codes.
@@ -16,7 +17,7 @@ pub struct ContextMetadata {
     /// Kinds of groups, such as `classId`.
     #[serde(rename = "GROUP_TYPES", default)]
     pub group_types: Vec<String>,
-    /// Sites. The server calls them experiment points, easily confused with the next field.
+    /// Sites. The server calls them experiment points, which is easily confused with the next field.
     #[serde(rename = "EXP_POINTS", default)]
     pub sites: Vec<String>,
     /// Targets.

@@ -1,19 +1,21 @@
-//! The errors of a call, distinguished by what the caller does next.
+//! The errors of a call, distinguished by the caller's next step.
 
 use countersign_services::google;
 
-/// The reason why a call to UpGrade did not simply succeed.
+/// An error of a call to UpGrade.
 ///
-/// An answer may be wrong: a refusal can come from a proxy in front of the server, after the change was made. Only
-/// [`Error::SignIn`] and [`Error::Unavailable`] are known to have changed nothing.
+/// An error answer does not prove that nothing changed: a refusal can come from a proxy in front of
+/// the server, after the change was made. Only [`Error::SignIn`] and [`Error::Unavailable`] mean that
+/// nothing changed.
 ///
-/// No variant carries the request: the server echoes requests in its errors, and they name participants.
+/// No variant contains the request. The server echoes requests in its errors, and they name
+/// participants.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// The server answers that the named thing does not exist.
     #[error("not found: {reason}")]
     NotFound {
-        /// The server's words, shortened.
+        /// The server's message, shortened.
         reason: String,
     },
     /// The server does not accept our token, or requires one.
@@ -28,25 +30,25 @@ pub enum Error {
         /// The problems, one by one.
         problems: Vec<String>,
     },
-    /// The server refuses.
+    /// The server refuses the request.
     #[error("UpGrade refused: {reason}")]
     Refused {
-        /// The server's words, shortened.
+        /// The server's message, shortened.
         reason: String,
     },
-    /// The server's code or its database failed on the request (500 with an error as JSON).
+    /// The server's code or its database failed on the request (status 500 with an error as JSON).
     ///
-    /// Changes are made in transactions, so most likely nothing changed; but not every call is one transaction, so
-    /// read back before saying so. Nothing is in flight any more.
+    /// Changes are made in transactions, so probably nothing changed. But not every call is a single
+    /// transaction, so read back before reporting that. Nothing is in flight any more.
     #[error("UpGrade failed while it worked on this: {reason}")]
     Faulted {
-        /// The server's words, shortened.
+        /// The server's message, shortened.
         reason: String,
     },
     /// The server is not available, and nothing changed: no connection was made, or the call was a read.
     #[error("UpGrade does not answer: {reason}")]
     Unavailable {
-        /// The error seen.
+        /// The observed error.
         reason: String,
     },
     /// The server confirms a change, but its answer is unreadable or about something else.
@@ -60,7 +62,7 @@ pub enum Error {
     /// A change was sent and its outcome is not known. It may still be in flight.
     #[error("no answer from UpGrade ({reason}); the change may or may not have happened")]
     NoAnswer {
-        /// The error seen.
+        /// The observed error.
         reason: String,
     },
     /// The answer has an unexpected form. Only for reads.

@@ -1,7 +1,8 @@
-//! An experiment as the server sends it, and as it is sent back.
+//! An experiment as it is received from the server and sent back.
 //!
-//! There is no partial update: an experiment is read, edited and put back whole. So [`Experiment`] keeps the raw
-//! object beside the typed view, and fields unknown to this version of the bot survive the round trip.
+//! There is no partial update: an experiment is read, edited and sent back as a whole. [`Experiment`]
+//! therefore keeps the raw object along with the typed view, so that fields unknown to this version
+//! of the bot survive the round trip.
 
 use std::{fmt, str::FromStr};
 
@@ -14,7 +15,7 @@ use super::{
     status::Status,
 };
 
-/// The id of an experiment. Always a UUID: a malformed one is never sent.
+/// The id of an experiment. Always a UUID, so that a malformed id is never sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct ExperimentId(pub Uuid);
@@ -74,7 +75,7 @@ pub struct View {
     /// The description.
     #[serde(default, deserialize_with = "or_default")]
     pub description: String,
-    /// The contexts; only the first counts.
+    /// The contexts. Only the first one is used.
     #[serde(default, deserialize_with = "or_default")]
     pub context: Vec<String>,
     /// The status.
@@ -85,10 +86,11 @@ pub struct View {
     /// The type of group, with unit `group`.
     #[serde(default)]
     pub group: Option<String>,
-    /// The consistency rule, whose past decides: `individual`, `group`, `experiment`; none within subjects.
+    /// The consistency rule, which decides whose past assignment is kept: `individual`, `group` or
+    /// `experiment`; none within subjects.
     #[serde(default)]
     pub consistency_rule: Option<String>,
-    /// The way of drawing conditions.
+    /// The algorithm that draws conditions.
     #[serde(default)]
     pub assignment_algorithm: Option<String>,
     /// The rule after enrolment is complete: `continue` or `assign`.
@@ -115,7 +117,7 @@ pub struct View {
     /// The decision points, in order.
     #[serde(default, rename = "partitions", deserialize_with = "or_default")]
     pub decision_points: Vec<DecisionPoint>,
-    /// The order in which people meet the conditions; within subjects only.
+    /// The order in which people get the conditions; within subjects only.
     #[serde(default)]
     pub condition_order: Option<String>,
     /// The numbers of participants that end enrolment automatically.
@@ -139,7 +141,7 @@ pub struct View {
     /// The factor of a stratified draw.
     #[serde(default, deserialize_with = "readable")]
     pub stratification_factor: Option<StratificationFactor>,
-    /// Every change of status, in no order.
+    /// All changes of status, in no particular order.
     #[serde(default, deserialize_with = "each_readable")]
     pub state_time_logs: Vec<StatusChange>,
     /// The time of creation.
@@ -154,7 +156,7 @@ pub struct View {
 }
 
 impl View {
-    /// Sorts conditions, points and factors: the server sends them in any order.
+    /// Sorts conditions, points and factors, which the server sends in no particular order.
     pub fn in_order(mut self) -> Self {
         self.conditions.sort_by_key(|condition| condition.order);
         self.decision_points.sort_by_key(|point| point.order);
@@ -163,12 +165,12 @@ impl View {
         self
     }
 
-    /// Returns the context that counts.
+    /// Returns the context that is used, which is the first.
     pub fn context(&self) -> &str {
         self.context.first().map_or("", String::as_str)
     }
 
-    /// Returns true if the conditions are combinations of the levels of factors.
+    /// Returns true if the conditions are combinations of factor levels.
     pub fn is_factorial(&self) -> bool {
         self.kind == "Factorial"
     }
@@ -181,7 +183,7 @@ impl View {
         }
     }
 
-    /// Returns the condition of that id.
+    /// Returns the condition with that id.
     pub fn condition(&self, id: &str) -> Option<&Condition> {
         self.conditions.iter().find(|condition| condition.id == id)
     }
@@ -193,11 +195,11 @@ impl View {
 pub struct Condition {
     /// The id.
     pub id: String,
-    /// The word the application acts on.
+    /// The code that the application receives.
     pub condition_code: String,
-    /// The share in percent; stored in single precision.
+    /// The share in percent. The server stores it in single precision.
     pub assignment_weight: f64,
-    /// The place in the draw.
+    /// The position in the draw.
     #[serde(default)]
     pub order: i64,
 }
@@ -207,7 +209,7 @@ pub struct Condition {
 pub struct Factor {
     /// The name.
     pub name: String,
-    /// The place in the list.
+    /// The position in the list.
     #[serde(default)]
     pub order: i64,
     /// The levels, in order.
@@ -220,7 +222,7 @@ pub struct Factor {
 pub struct Level {
     /// The name.
     pub name: String,
-    /// The place in the list.
+    /// The position in the list.
     #[serde(default)]
     pub order: i64,
     /// The content that the application receives with it.
@@ -239,10 +241,10 @@ pub struct DecisionPoint {
     /// The thing within the site; may be missing in a design.
     #[serde(default)]
     pub target: Option<String>,
-    /// The place in the list.
+    /// The position in the list.
     #[serde(default)]
     pub order: i64,
-    /// True if people who were here before the start stay out.
+    /// True to exclude people who reached the point before the start.
     #[serde(default)]
     pub exclude_if_reached: bool,
 }
@@ -309,7 +311,7 @@ pub struct StatusChange {
     pub time_log: String,
 }
 
-/// Reads `null` as absent.
+/// Reads `null` as the default.
 fn or_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where
     D: serde::Deserializer<'de>,
@@ -318,7 +320,8 @@ where
     Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }
 
-/// Reads an unreadable value as absent: the experiment matters more than this part of it.
+/// Reads a value that cannot be parsed as the default, so that the rest of the experiment can still
+/// be read.
 fn readable<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where
     D: serde::Deserializer<'de>,
@@ -327,7 +330,7 @@ where
     Ok(serde_json::from_value(Value::deserialize(deserializer)?).unwrap_or_default())
 }
 
-/// Reads the entries of a list that can be read.
+/// Reads the entries of a list that can be parsed, and leaves the others out.
 fn each_readable<'de, D, T>(deserializer: D) -> Result<Vec<T>, D::Error>
 where
     D: serde::Deserializer<'de>,

@@ -1,7 +1,7 @@
 //! The inclusion and exclusion lists of an experiment, in the formats of both versions.
 //!
-//! From 6.3 on there may be several of each, with endpoints of their own; before, there is one of each, and it is part
-//! of the experiment. Reading makes both a vector.
+//! From 6.3 on an experiment can have several of each, with their own endpoints. Before, it has one of
+//! each, as a part of the experiment. Both formats are read as a vector.
 
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
@@ -11,7 +11,7 @@ use serde_json::Value;
 pub enum Side {
     /// People who take part.
     Inclusion,
-    /// People who stay out.
+    /// People who are excluded.
     Exclusion,
 }
 
@@ -71,7 +71,7 @@ impl MemberList {
     }
 }
 
-/// Reads an array of lists, one list, or none.
+/// Reads an array of lists, a single list, or no list.
 pub(super) fn lists<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<MemberList>, D::Error> {
     Ok(match Value::deserialize(deserializer)? {
         Value::Array(links) => links.iter().filter_map(read).collect(),

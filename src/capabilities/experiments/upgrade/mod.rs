@@ -1,11 +1,11 @@
 //! UpGrade, the platform that runs the experiments: a client for versions 6.2 to 6.5.
 //!
-//! [`client`] has a method for each call the bot makes; [`error`] distinguishes how a call can fail; [`experiment`],
-//! [`status`], [`lists`], [`participants`] and [`context`] are the data. The module knows nothing of people, cards or
-//! sentences.
+//! [`client`] has a method for each call that the bot makes; [`error`] distinguishes the ways in which
+//! a call can fail; [`experiment`], [`status`], [`lists`], [`participants`] and [`context`] are the
+//! data. Nothing here deals with cards or replies.
 //!
-//! The server guards little: it accepts every change of status and does not check weights. Rules about what *should* be
-//! done are therefore not here but with the actions that ask a person.
+//! The server checks little: it accepts every change of status and does not check weights. The rules
+//! for changes that *should* be made are not here but with the actions, which ask a person.
 
 pub mod answer;
 mod calls;
@@ -26,14 +26,14 @@ use url::Url;
 
 use self::sign_in::SignIn;
 
-/// The address of UpGrade and the way to call it.
+/// The settings of a client for UpGrade.
 #[derive(Clone, Debug)]
 pub struct UpgradeConfig {
     /// The address with its prefix, such as `http://host/api`.
     pub base_url: Url,
-    /// The way to sign in.
+    /// The method of signing in.
     pub sign_in: SignIn,
-    /// The time limit of a call; [`UpgradeConfig::TIMEOUT`] is a good value.
+    /// The time limit of a call. The usual value is [`UpgradeConfig::TIMEOUT`].
     pub timeout: Duration,
 }
 

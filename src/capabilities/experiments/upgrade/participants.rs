@@ -1,4 +1,4 @@
-//! Participants: their groups, their conditions, their visits, and their numbers.
+//! Participants: their groups, conditions, visits, and numbers.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,20 +6,21 @@ use serde::{Deserialize, Serialize};
 
 use super::experiment::ExperimentId;
 
-/// The introduction of a user. An absent field keeps its stored value; a given one replaces the whole map.
+/// The registration of a user. An absent field keeps its stored value; a given one replaces the whole
+/// map.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Introduction {
     /// All memberships by type.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<BTreeMap<String, Vec<String>>>,
-    /// For each type the group the user acts in now.
+    /// The group of each type in which the user currently acts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub working_group: Option<BTreeMap<String, String>>,
 }
 
 impl Introduction {
-    /// Returns true if everything given equals `stored`; groups of a type may come in another order.
+    /// Returns true if all given fields equal those of `stored`, regardless of the order of groups.
     pub fn is_part_of(&self, stored: &Self) -> bool {
         let sets = |groups: &BTreeMap<String, Vec<String>>| -> BTreeMap<String, BTreeSet<String>> {
             groups.iter().map(|(kind, ids)| (kind.clone(), ids.iter().cloned().collect())).collect()
@@ -29,7 +30,8 @@ impl Introduction {
     }
 }
 
-/// The condition that one decision point gives a user. No entry at all: the application shows its default.
+/// The condition that a user gets at one decision point. If there is no entry for the point, the
+/// application shows its default.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Assignment {
@@ -38,7 +40,7 @@ pub struct Assignment {
     /// The target of the decision point.
     #[serde(default)]
     pub target: Option<String>,
-    /// The condition; several only within subjects, where it is a queue.
+    /// The condition; within subjects, the queue of conditions.
     #[serde(default)]
     pub assigned_condition: Vec<AssignedCondition>,
     /// In a factorial design, the level of each factor; one entry for each condition.
@@ -47,8 +49,8 @@ pub struct Assignment {
 }
 
 impl Assignment {
-    /// Returns the contents that the levels of a factorial design add to the condition's code: `hints text (“Read
-    /// this.”)`.
+    /// Returns the levels and contents of a factorial design that the condition's code does not show,
+    /// such as `hints text (“Read this.”)`.
     pub fn levels(&self) -> Option<String> {
         let factors = self.assigned_factor.as_ref()?.first()?;
         let code = self.assigned_condition.first().map_or("", |condition| &condition.condition_code);
@@ -68,7 +70,7 @@ impl Assignment {
 pub struct AssignedLevel {
     /// The name of the level.
     pub level: String,
-    /// The content that comes with it.
+    /// The content of the level.
     #[serde(default)]
     pub payload: Option<Payload>,
 }
@@ -77,12 +79,12 @@ pub struct AssignedLevel {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AssignedCondition {
-    /// The word the application acts on.
+    /// The code that the application receives.
     pub condition_code: String,
     /// The content for this condition at this point.
     #[serde(default)]
     pub payload: Option<Payload>,
-    /// The experiment that gives it.
+    /// The experiment that assigned it.
     #[serde(default)]
     pub experiment_id: Option<ExperimentId>,
 }
@@ -97,7 +99,7 @@ pub struct Payload {
     pub value: String,
 }
 
-/// A report that a user was at a decision point, which is what enrols.
+/// A report that a user visited a decision point, which enrols the user.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Mark {
     /// The place and the condition.
@@ -119,14 +121,14 @@ pub struct MarkData {
     pub assigned_condition: Option<MarkedCondition>,
 }
 
-/// A condition that a user got.
+/// The condition that a user got, as it is reported.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct MarkedCondition {
-    /// The condition's code; only checked to exist, the server enrols by its own draw.
+    /// The condition's code. The server only checks that it exists, and enrols by its own draw.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub condition_code: Option<String>,
-    /// The experiment that gave it; needed if several share the point.
+    /// The experiment that assigned it; needed if several share the point.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub experiment_id: Option<ExperimentId>,
 }
@@ -135,10 +137,10 @@ pub struct MarkedCondition {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Marked {
-    /// The condition first marked for this user here.
+    /// The condition that was first marked for this user at this point.
     #[serde(default)]
     pub condition: Option<String>,
-    /// The experiment that owns the point, if any does.
+    /// The experiment that the point belongs to, if any.
     #[serde(default)]
     pub experiment_id: Option<ExperimentId>,
     /// The user.
@@ -153,8 +155,9 @@ pub struct Marked {
 }
 
 impl Marked {
-    /// Returns true if the answer describes this visit. That no experiment took it up is also an answer.
-    pub fn is_of(&self, user: &str, mark: &Mark) -> bool {
+    /// Returns true if the answer describes this visit. It does so even if the visit belongs to no
+    /// experiment.
+    pub fn describes(&self, user: &str, mark: &Mark) -> bool {
         let named = mark.data.assigned_condition.as_ref().and_then(|given| given.experiment_id);
         self.user_id.as_deref() == Some(user)
             && self.site.as_deref() == Some(&mark.data.site)
@@ -163,7 +166,7 @@ impl Marked {
     }
 }
 
-/// An enrolled user, as the platform's own check lists it.
+/// An enrolled user, as the platform's check endpoint lists it.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Enrolled {
@@ -198,9 +201,9 @@ pub struct EnrollmentDetail {
     pub users: u64,
     /// Enrolled groups.
     pub groups: u64,
-    /// Users who came but may not take part.
+    /// Users who visited but may not take part.
     pub users_excluded: u64,
-    /// Groups that came but may not take part.
+    /// Groups that visited but may not take part.
     pub groups_excluded: u64,
     /// The numbers by condition.
     pub conditions: Vec<ConditionEnrollment>,
@@ -209,7 +212,7 @@ pub struct EnrollmentDetail {
 /// The number of participants with one condition.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConditionEnrollment {
-    /// The condition's id; its code is not sent here.
+    /// The condition's id. Its code is not sent here.
     pub id: String,
     /// Enrolled users.
     pub users: u64,
@@ -223,7 +226,7 @@ pub struct ConditionEnrollment {
 /// The number of participants with one condition at one decision point.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PointEnrollment {
-    /// The point's id; its site and target are not sent here.
+    /// The point's id. Its site and target are not sent here.
     pub id: String,
     /// Enrolled users.
     pub users: u64,

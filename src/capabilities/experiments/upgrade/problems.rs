@@ -1,11 +1,12 @@
-//! The server's error messages, in words that a researcher can act on.
+//! Translates the server's error messages into words that a researcher can act on.
 //!
-//! The server's validator names properties of the JSON body and rules of its library, its code throws other
-//! exceptions, and its database sends SQL. [`rule_broken`] words the first, [`in_words`] the rest: known sentences
-//! are put plainly, and a message for developers becomes “an internal error”.
+//! The server's validator reports properties of the JSON body and rules of its library; its code
+//! throws other exceptions; its database reports SQL. [`rule_broken`] translates the first,
+//! [`in_words`] the others: known messages are put in plain words, and a message for developers
+//! becomes “an internal error”.
 
-/// Puts into words a property that breaks rules of the validator, such as `conditions[0].assignmentWeight` and
-/// `isNumber`.
+/// Describes a property that breaks rules of the validator, such as `conditions[0].assignmentWeight`
+/// and `isNumber`.
 pub(super) fn rule_broken(path: &str, rules: &[&str]) -> String {
     let has = |rule: &str| rules.contains(&rule);
     let what = if has("isNotEmpty") || has("isDefined") {
@@ -28,8 +29,8 @@ pub(super) fn rule_broken(path: &str, rules: &[&str]) -> String {
     format!("{} {what}", property(path))
 }
 
-/// Puts a property into words: `conditions[0].assignmentWeight`, or `conditions.0.assignmentWeight`, is “weight of
-/// condition 1”.
+/// Returns the name of a property for people: `conditions[0].assignmentWeight`, or
+/// `conditions.0.assignmentWeight`, is “weight of condition 1”.
 fn property(path: &str) -> String {
     let path = path.replace('[', ".").replace(']', "");
     let parts: Vec<&str> = path.split('.').filter(|part| !part.is_empty()).collect();
@@ -81,7 +82,7 @@ fn word(property: &str) -> String {
     known.to_owned()
 }
 
-/// Returns a message of the server, put plainly.
+/// Returns a message of the server in plain words.
 pub(super) fn in_words(message: &str) -> String {
     let between = |before: &str, after: &str| {
         let rest = message.split_once(before)?.1;
@@ -135,7 +136,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn properties_are_named_as_people_name_them() {
+    fn properties_are_named_for_people() {
         assert_eq!(rule_broken("name", &["isNotEmpty", "isString"]), "name is missing");
         assert_eq!(
             rule_broken("conditions[0].assignmentWeight", &["isNumber"]),
@@ -147,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_for_developers_stay_with_them() {
+    fn messages_for_developers_are_not_shown() {
         assert_eq!(in_words("invalid input syntax for type uuid: \"exp-1\""), "an internal error");
         assert_eq!(in_words("Users with ids [\n  {\n \"id\": \"student-1\""), "an internal error");
         assert_eq!(

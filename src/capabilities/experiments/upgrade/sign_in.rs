@@ -1,4 +1,4 @@
-//! The credentials of the client for the parts of the platform that run experiments.
+//! The credentials of the client for the calls that manage experiments.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ impl SignIn {
     ///
     /// # Errors
     ///
-    /// Returns [`Error::SignIn`] if there is none; nothing was sent to the platform then.
+    /// Returns [`Error::SignIn`] if there is none. In this case nothing was sent to the platform.
     pub async fn token(&self) -> Result<Option<SecretString>, Error> {
         match self {
             Self::Nobody => Ok(None),
@@ -32,11 +32,11 @@ impl SignIn {
         }
     }
 
-    /// Returns a new token in place of one that the platform refused; `None` if there is none.
+    /// Returns a new token to replace one that the platform refused; `None` if there is no other.
     ///
     /// # Errors
     ///
-    /// As [`Self::token`].
+    /// The same as [`Self::token`].
     pub async fn replacement_for(&self, refused: Option<&SecretString>) -> Result<Option<SecretString>, Error> {
         match (self, refused) {
             (Self::ServiceAccount(account), Some(refused)) => {

@@ -1,7 +1,8 @@
 //! The statuses of an experiment, under both sets of names.
 //!
-//! Since 6.3 three of them have a stored and a displayed name, and the call decides which one an answer uses. Both
-//! become one [`Status`] here; requests use the stored name, which every version accepts.
+//! Since 6.3 three of them have both a stored and a displayed name, and it depends on the call which
+//! one an answer uses. Both are read as the same [`Status`]. Requests use the stored name, which
+//! every version accepts.
 
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -14,7 +15,7 @@ pub enum Status {
     Inactive,
     /// Assigned only to registered preview users.
     Preview,
-    /// Waits for its start.
+    /// Waiting for its scheduled start.
     Scheduled,
     /// Assigns and enrols. Shown as `running`.
     Enrolling,
@@ -22,9 +23,9 @@ pub enum Status {
     EnrollmentComplete,
     /// Assigns nothing. Shown as `completed`.
     Cancelled,
-    /// Put away; its results are kept.
+    /// Archived; its results are kept.
     Archived,
-    /// An unknown word.
+    /// An unknown status.
     Other,
 }
 
@@ -41,7 +42,7 @@ impl Status {
         Self::Archived,
     ];
 
-    /// Returns the status of that name, from either set.
+    /// Returns the status with that name, from either set.
     pub fn parse(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|status| status.stored() == name || status.web_name() == name)
     }
@@ -71,7 +72,7 @@ impl Status {
         }
     }
 
-    /// Returns words for people who know either set: `enrolling (running)`.
+    /// Returns the status for people who know either set of names: `enrolling (running)`.
     pub fn display(self) -> String {
         if self.stored() == self.web_name() {
             self.stored().to_owned()
@@ -110,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn a_status_reads_back_what_it_writes() {
+    fn every_status_survives_a_round_trip() {
         for status in Status::ALL {
             let written = serde_json::to_value(status).unwrap();
             assert_eq!(serde_json::from_value::<Status>(written).unwrap(), status);
@@ -119,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn people_see_both_words() {
+    fn people_see_both_names() {
         assert_eq!(Status::EnrollmentComplete.display(), "enrollmentComplete (paused)");
         assert_eq!(Status::Inactive.display(), "inactive");
     }
