@@ -47,8 +47,8 @@ pub(super) fn correction(words: &[Word], situation: &Situation) -> Option<Interp
     }
     let found = clauses(rest);
     let mut params = found.params;
-    let left = text(&found.rest);
-    if !left.is_empty() {
+    let unparsed = text(&found.rest);
+    if !unparsed.is_empty() {
         // “Call it Bar and put it in mathstream” contains more than a name.
         let more = found.rest.iter().any(|word| word.any(&["and", ",", "not", "put", "but"]));
         if renames && more {
@@ -166,7 +166,7 @@ fn card_correction(words: &[Word], situation: &Situation, is_question: bool) -> 
         .then(|| UserRequest::Update(parts.params).into())
 }
 
-/// Returns the parameter that an answer gives: the one asked for, unless it is clearly another.
+/// Returns the parameter that an answer gives: the requested one, unless it is clearly another.
 fn answered_parameter<'a>(asked: &'a str, words: &[Word]) -> &'a str {
     let slash = words.iter().any(|word| word.text.contains('/'));
     match (asked, words) {
@@ -176,6 +176,7 @@ fn answered_parameter<'a>(asked: &'a str, words: &[Word]) -> &'a str {
     }
 }
 
+/// Parses a name up to the first comma, and the parts of a description after it.
 fn plain_name(words: &[Word]) -> clauses::Clauses {
     match words.iter().position(|word| word.is(",")) {
         Some(comma) => {
@@ -207,9 +208,9 @@ fn draft_correction(words: &[Word], draft: &Draft, is_question: bool) -> Option<
     }
     let before = draft.params.get("experiment")?.as_str()?;
     let now = text(skip(words, "the|i meant|i mean"));
-    let near = strsim::normalized_damerau_levenshtein(&before.to_lowercase(), &now.to_lowercase()) > 0.6
+    let similar = strsim::normalized_damerau_levenshtein(&before.to_lowercase(), &now.to_lowercase()) > 0.6
         || (now.len() > 3 && before.to_lowercase().contains(&now.to_lowercase()));
-    (near && !is_question).then(|| update([("experiment".to_owned(), now.into())]))
+    (similar && !is_question).then(|| update([("experiment".to_owned(), now.into())]))
 }
 
 fn update<const N: usize>(params: [(String, Value); N]) -> Interpretation {

@@ -1,4 +1,4 @@
-//! Phrases about several experiments at once: all of a kind, or some by name.
+//! Phrases about several experiments at once: all that match a filter, or some by name.
 
 use serde_json::{Map, Value, json};
 
@@ -10,25 +10,26 @@ use super::{
     words::{Word, after, skip},
 };
 
-/// Reads `“A”, “B” and “C”`, and nothing else.
+/// Parses `“A”, “B” and “C”`, and nothing else.
 pub(super) fn several(words: &[Word]) -> Option<Vec<String>> {
     let names: Vec<_> = words.iter().filter(|word| word.quoted).map(|word| word.text.clone()).collect();
     let joins = |word: &Word| word.quoted || word.among(", and & both of the all experiments experiment studies");
     (names.len() > 1 && words.iter().all(joins)).then_some(names)
 }
 
-/// Asks which one, for `delete all archived experiments`: experiments are deleted one by one.
+/// Parses `delete all archived experiments`. Since experiments are only deleted one by one, the result
+/// is the question which one is meant.
 pub(super) fn deletion(all: &[Word], situation: &Situation) -> Option<Interpretation> {
     let words = after(all, "delete|remove|erase|destroy|get rid of")?;
     const THINGS: [&str; 5] = ["experiments", "studies", "ones", "tests", "everything"];
-    let opened = skip(words, "all of|all|every|each|both|the|our|my|of the");
-    let counts = after(words, "all|every|each|both|everything|experiments").is_some();
-    let of_a_kind = opened.first().is_some_and(|first| lists::is_status(first) || first.any(&THINGS));
+    let rest = skip(words, "all of|all|every|each|both|the|our|my|of the");
+    let has_quantifier = after(words, "all|every|each|both|everything|experiments").is_some();
+    let has_filter = rest.first().is_some_and(|first| lists::is_status(first) || first.any(&THINGS));
     let is_several =
         words.iter().any(|word| word.any(&THINGS)) || after(words, "every|each").is_some() || words.len() == 1;
     let options = match words.iter().filter(|word| word.quoted).count() {
-        0 if (counts || of_a_kind) && is_several => {
-            let status = opened.first().filter(|first| lists::is_status(first));
+        0 if (has_quantifier || has_filter) && is_several => {
+            let status = rest.first().filter(|first| lists::is_status(first));
             vec![status.map_or("list experiments".to_owned(), |status| format!("list {} experiments", status.lower))]
         }
         0 | 1 => return None,
@@ -40,7 +41,8 @@ pub(super) fn deletion(all: &[Word], situation: &Situation) -> Option<Interpreta
     Some(Interpretation::unclear("I delete one experiment at a time. Which one?", options))
 }
 
-/// Reads `all completed experiments from May in mathstream` as an object with `status`, `month`, `tag` and `context`.
+/// Parses `all completed experiments from May in mathstream` into an object with `status`, `month`,
+/// `tag` and `context`.
 pub(super) fn every(words: &[Word]) -> Option<Value> {
     let mut rest = skip(after(words, "all of|all|every|each")?, "the|our|my|of the");
     let mut which = Map::new();

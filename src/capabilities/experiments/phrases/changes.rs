@@ -1,4 +1,4 @@
-//! Changes: a verb, the experiment it is about, and its new values.
+//! Changes: a verb, the experiment that is changed, and its new values.
 
 use countersign_understanding::{
     lines::{longest_name, thing},
@@ -22,7 +22,7 @@ pub(super) const UPDATE: &str = "update_experiment";
 pub(super) const STATUS: &str = "update_experiment_status";
 pub(super) const DELETE: &str = "delete_experiment";
 
-/// Reads a change by position. `words` are without politeness.
+/// Parses a change by the order of its words, from which polite phrases have been removed.
 pub(super) fn change(words: &[Word], situation: &Situation) -> Option<Interpretation> {
     create(words, situation)
         .or_else(|| set(words, situation))
@@ -32,7 +32,8 @@ pub(super) fn change(words: &[Word], situation: &Situation) -> Option<Interpreta
         .or_else(|| either(words, situation))
 }
 
-/// Returns the change of the experiment that `about` names, or a question if words are left over.
+/// Returns the update of the experiment that `about` names, or a question if `about` or `over` has words
+/// that are not used.
 fn update_of(
     words: &[Word],
     about: &[Word],
@@ -46,51 +47,55 @@ fn update_of(
         .unwrap_or_else(|| checked(UPDATE, params.into_iter().chain(named).collect(), words))
 }
 
-/// Returns the reply to a request with words left over, beside the name in `about` or in `over`; `None` if there are
-/// none.
+/// Returns the reply to a request with unused words: those in `about` that are not part of the name, and
+/// those in `over`. Returns `None` if there are none.
 pub(super) fn left_over(
     words: &[Word],
     about: &[Word],
     over: &[Word],
     situation: &Situation,
 ) -> Option<Interpretation> {
-    let around = |word: &Word| word.among("the our my an a called named experiment study ,");
-    let beside: Vec<&Word> = match about.iter().position(|word| word.quoted) {
-        Some(name) => (0..about.len()).filter(|at| *at != name && !around(&about[*at])).map(|at| &about[at]).collect(),
+    let is_small = |word: &Word| word.among("the our my an a called named experiment study ,");
+    let outside_name: Vec<&Word> = match about.iter().position(|word| word.quoted) {
+        Some(name) => {
+            (0..about.len()).filter(|at| *at != name && !is_small(&about[*at])).map(|at| &about[at]).collect()
+        }
         None => about[longest_name(about, &situation.today)..].iter().collect(),
     };
-    let left: Vec<Word> = beside.into_iter().chain(over).cloned().collect();
+    let left: Vec<Word> = outside_name.into_iter().chain(over).cloned().collect();
     let used = words.iter().position(|word| word.quoted).map_or(&[][..], |name| &words[..=name]);
     let follows = !used.contains(left.first()?);
     Some(declined(&as_typed(&left), &as_typed(used), follows))
 }
 
-/// Returns the change, or a question if a name or condition without quotes holds words that say something else, such as
-/// “unless”.
+/// Returns the change, or a question if a name or condition without quotes contains words that probably
+/// do not belong to it, such as “unless”.
 fn checked(action: &str, params: Map<String, Value>, words: &[Word]) -> Interpretation {
-    const ELSE: [&str; 14] = [
+    const RESTRICTIONS: [&str; 14] = [
         "that", "which", "but", "only", "if", "until", "unless", "except", "without", "ends", "starting", "not",
         "once", "keep",
     ];
-    let free = ["name", "new_name", "conditions", "tags"].into_iter().filter_map(|key| params.get(key));
-    let texts = free.flat_map(|value| value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice));
+    let free_texts = ["name", "new_name", "conditions", "tags"].into_iter().filter_map(|key| params.get(key));
+    let texts = free_texts.flat_map(|value| value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice));
     for text in
         texts.filter_map(Value::as_str).filter(|text| !words.iter().any(|word| word.quoted && word.text == **text))
     {
         let written: Vec<&str> = text.split(' ').collect();
         let several =
             written.len() > 1 && written.last().is_some_and(|last| ExperimentPhrases.things()[1..].contains(last));
-        let says = written.iter().position(|word| ELSE.contains(word)).filter(|at| *at > 0 || written.len() > 1);
-        if let Some(at) = says.or_else(|| several.then_some(0)) {
+        let restriction =
+            written.iter().position(|word| RESTRICTIONS.contains(word)).filter(|at| *at > 0 || written.len() > 1);
+        if let Some(at) = restriction.or_else(|| several.then_some(0)) {
             return declined(&written[at..].join(" "), "", false); // also `create two experiments`
         }
     }
     UserRequest::change(action, params).into()
 }
 
+/// Parses `create experiment Foo in assign-prog with conditions a, b at Site/target`.
 fn create(words: &[Word], situation: &Situation) -> Option<Interpretation> {
     if after(words, "make the|make it|make this|make that").is_some() {
-        return None; // it is there already
+        return None; // it already exists
     }
     let rest = after(words, "create|make|set up|build|add|new|design|draft")?;
     let rest = skip(skip(rest, "me|us"), "a new|an|a|the|another|new");
@@ -101,13 +106,13 @@ fn create(words: &[Word], situation: &Situation) -> Option<Interpretation> {
     let factorial = after(rest, "factorial").is_some();
     const KINDS: &str = "group experiment|individual experiment|factorial experiment|factorial design|factorial study|\
         factorial test|experiment|a/b test|ab test|study|test";
-    let (rest, said_so) = match after(rest, KINDS) {
+    let (rest, names_kind) = match after(rest, KINDS) {
         Some(rest) => (rest, true),
         None => (rest, false),
     };
     let found = clauses(rest);
     let mut params = found.params.clone();
-    if !said_so
+    if !names_kind
         && !(words[0].is("create") && (params.contains_key("context") || rest.first().is_some_and(|w| w.quoted)))
     {
         return None;
@@ -120,22 +125,24 @@ fn create(words: &[Word], situation: &Situation) -> Option<Interpretation> {
         front = std::mem::take(&mut beyond);
     }
     let name = text(&front);
-    if let Some(draft) = situation.draft.as_ref().filter(|draft| !said_so && draft.action == CREATE) {
-        // `create Foo in mathstream` is what the button says after an unknown context: the rest of the draft holds.
+    if let Some(draft) = situation.draft.as_ref().filter(|draft| !names_kind && draft.action == CREATE) {
+        // `create Foo in mathstream` is the request of a button after an unknown context: it corrects
+        // the draft.
         let known = draft.params.get("name").and_then(Value::as_str);
         if matches!(name.as_str(), "it" | "an experiment") || known == Some(name.as_str()) {
             return Some(UserRequest::Update(params).into());
         }
     }
-    // Words that open a part and were not understood do not belong to a name either.
-    const OPENS: &[&str] =
+    // Words that begin a part of the description do not belong to a name, even if the part was not
+    // understood.
+    const PART_OPENINGS: &[&str] =
         &["starting", "ending", "until", "include", "exclude", "including", "excluding", "grouped", "excludeall"];
-    const TELLS: &str =
+    const CLAUSE_OPENINGS: &str =
         "that|which|where|to compare|comparing|to test|testing|with the same|like|similar to|where|whose|about";
-    if front.first().is_some_and(|first| first.text == first.lower) && after(&front, TELLS).is_some() {
+    if front.first().is_some_and(|first| first.text == first.lower) && after(&front, CLAUSE_OPENINGS).is_some() {
         return Some(Interpretation::partly_unclear(&text(&front)));
     }
-    if let Some(place) = (1..front.len()).find(|&i| front[i].any(OPENS) && front[i].text == front[i].lower) {
+    if let Some(place) = (1..front.len()).find(|&i| front[i].any(PART_OPENINGS) && front[i].text == front[i].lower) {
         beyond = front[place..].to_vec();
     }
     if !beyond.is_empty() {
@@ -151,7 +158,7 @@ fn create(words: &[Word], situation: &Situation) -> Option<Interpretation> {
         params.entry("unit").or_insert_with(|| "group".into());
     }
     if factorial {
-        params.entry("factors").or_insert_with(|| Value::Array(Vec::new())); // asked for
+        params.entry("factors").or_insert_with(|| Value::Array(Vec::new())); // leads to a question
     }
     Some(checked(CREATE, params, words))
 }
@@ -175,14 +182,13 @@ const FIELDS: &[(&str, &str)] = &[
     ("context", "context"),
 ];
 
-/// Returns the parameter that is named at the beginning, and the words that follow.
+/// Parses the name of a parameter at the beginning. Returns the parameter and the words that follow.
 pub(super) fn named_field(words: &[Word]) -> Option<(&'static str, &[Word])> {
     let words = skip(words, "the");
     FIELDS.iter().find_map(|(phrases, key)| Some((*key, after(words, phrases)?)))
 }
 
-/// Reads `set the weights of X to 70/30`, `change the status of X to paused`, `set X to running`, `set X back to
-/// inactive`.
+/// Parses `set the weights of X to 70/30` and `change X's description to …`.
 fn set(words: &[Word], situation: &Situation) -> Option<Interpretation> {
     let rest = after(words, "set|change|update|edit|modify|put|switch|make|adjust|move")?;
     let (about, to) = first_split(rest)?;
@@ -192,7 +198,7 @@ fn set(words: &[Word], situation: &Situation) -> Option<Interpretation> {
         && (whose.is_some() || of.is_empty())
     {
         if whose.is_none() && situation.in_hand().is_some() {
-            return None; // a correction of what is being worked out
+            return None; // a correction of the present draft or card
         }
         let over = values(&mut params, key, to);
         return Some(update_of(words, whose.unwrap_or(of), params, &over, situation));
@@ -207,8 +213,8 @@ fn set(words: &[Word], situation: &Situation) -> Option<Interpretation> {
     None
 }
 
-/// Reads a value, and others after it: `foo and tags to x, y`. From the second on, “to” may be left out. Returns the
-/// words that are in no value.
+/// Parses a value and further parameters after it: `foo and tags to x, y`. From the second one on, “to”
+/// may be left out. Returns the words that are not part of any value.
 fn values(params: &mut Map<String, Value>, key: &str, words: &[Word]) -> Vec<Word> {
     let (mut key, mut words, mut first) = (key, words, true);
     let mut over = Vec::new();
@@ -219,23 +225,23 @@ fn values(params: &mut Map<String, Value>, key: &str, words: &[Word]) -> Vec<Wor
             Some((i, key, value))
         });
         let end = following.map_or(words.len(), |(i, ..)| i);
-        let said = &words[..end];
-        params.insert(key.to_owned(), field(key, said));
+        let value = &words[..end];
+        params.insert(key.to_owned(), field(key, value));
         let share =
             |word: &Word| word.among(", and to percent") || word.text.trim_end_matches('%').parse::<f64>().is_ok();
         over.extend_from_slice(match key {
-            "conditions" | "tags" | "inclusion" | "exclusion" => clauses::list(said).1,
-            "end_on" => design::date(said).map_or(&[], |(_, rest)| rest),
-            "weights" if said.len() > 1 && !said.iter().all(share) => &said[1..],
-            _ if said.first().is_some_and(|first| first.quoted) => &said[1..],
+            "conditions" | "tags" | "inclusion" | "exclusion" => clauses::list(value).1,
+            "end_on" => design::date(value).map_or(&[], |(_, rest)| rest),
+            "weights" if value.len() > 1 && !value.iter().all(share) => &value[1..],
+            _ if value.first().is_some_and(|first| first.quoted) => &value[1..],
             _ => &[],
         });
-        let Some((_, also, value)) = following else { return over };
-        (key, words, first) = (also, value, false);
+        let Some((_, next_key, next_words)) = following else { return over };
+        (key, words, first) = (next_key, next_words, false);
     }
 }
 
-/// Returns the words before a phrase at the end, without a possessive `'s`.
+/// Returns the words before a phrase, without a possessive `'s`, if the words end with the phrase.
 fn before(words: &[Word], phrase: &str) -> Option<Vec<Word>> {
     let length = phrase.split(' ').count();
     let (whose, field) = words.split_at_checked(words.len().checked_sub(length)?)?;
@@ -260,7 +266,7 @@ fn first_split(words: &[Word]) -> Option<(&[Word], &[Word])> {
     (!before.is_empty() && !after.is_empty()).then_some((before, after))
 }
 
-/// Returns the value of a parameter, in its JSON form.
+/// Parses the value of a parameter into its JSON form.
 pub(super) fn field(key: &str, words: &[Word]) -> Value {
     let items = || clauses::list(words).0;
     match key {
@@ -293,7 +299,7 @@ pub(super) fn field(key: &str, words: &[Word]) -> Value {
     }
 }
 
-/// Reads `update X with weights 70/30`.
+/// Parses `update X with weights 70/30`.
 fn update(words: &[Word], situation: &Situation) -> Option<Interpretation> {
     let rest = after(words, "update|edit|modify|change|adjust")?;
     let rest = skip(rest, "the experiment|experiment");
@@ -304,7 +310,7 @@ fn update(words: &[Word], situation: &Situation) -> Option<Interpretation> {
     if about.is_empty() {
         return None;
     }
-    // `change the weights of Math Hints`: to what is asked then.
+    // `change the weights of Math Hints`: the empty weights lead to a question.
     let weights = after(about, "the weights|weights|the weighting|weighting|the split|split");
     if let Some(whose) = weights.and_then(|of| after(of, "of|for|in")).filter(|_| parts.is_empty()) {
         let params = Map::from_iter([("weights".to_owned(), "".into())]);
@@ -315,7 +321,7 @@ fn update(words: &[Word], situation: &Situation) -> Option<Interpretation> {
     Some(update_of(words, about, found.params, &over, situation))
 }
 
-/// Asks which is meant, for “end” and “finish”, which could be either of two changes.
+/// Parses “end” and “finish”, which may mean one of two changes, into the question which is meant.
 fn ending(words: &[Word], situation: &Situation) -> Option<Interpretation> {
     let rest = after(words, "end|finish|conclude|close|terminate|complete|wrap up")?;
     let name = thing(rest, situation, &ExperimentPhrases).name()?;
@@ -328,7 +334,7 @@ fn ending(words: &[Word], situation: &Situation) -> Option<Interpretation> {
     ))
 }
 
-/// Asks which is meant, for `start and stop Math Hints`.
+/// Parses `start and stop Math Hints` into the question which is meant.
 fn either(words: &[Word], situation: &Situation) -> Option<Interpretation> {
     const VERBS: &str = "start|begin|launch|run|resume|restart|stop|halt|pause|suspend|cancel|archive";
     let second = after(after(words, VERBS)?, "and|or").filter(|_| words[1].text == words[1].lower)?;
@@ -341,7 +347,7 @@ fn either(words: &[Word], situation: &Situation) -> Option<Interpretation> {
     Some(Interpretation::unclear("Which of the two should I do?", options))
 }
 
-/// Returns members as they are given: `u1`, `class 5B`.
+/// Returns the members in a list, as given: `u1`, `class 5B`.
 pub(super) fn who_of(items: &[Vec<Word>]) -> Value {
     let each = items.iter().map(|item| text(skip(item, "the|user|student|users|students|people")));
     let each: Vec<_> = each.filter(|item| !item.is_empty()).collect();

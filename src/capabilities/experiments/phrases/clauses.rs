@@ -14,42 +14,44 @@ use super::{
 
 use countersign_understanding::{lines::Lines, phrases::Utterance};
 
-/// The parameters found, and the words that belong to none of them.
+/// The parsed parameters, and the words that belong to none of them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Clauses {
     /// The values, by parameter.
     pub(super) params: Map<String, Value>,
     /// The words that belong to no parameter, in order.
     pub(super) rest: Vec<Word>,
-    /// The number of words of the rest that stand before the first part.
+    /// The number of words in `rest` that come before the first part.
     pub(super) before: usize,
 }
 
 impl Clauses {
-    /// Returns the words before the first part: in a description of something new, its name.
+    /// Returns the words before the first part. In the description of a new experiment, this is its
+    /// name.
     pub(super) fn front(&self) -> &[Word] {
         without_last(&self.rest[..self.before.min(self.rest.len())], &[",", "with", "and", "at", "in", "on"])
     }
 
-    /// Returns the words after the first part that are not understood.
+    /// Returns the words after the beginning of the first part that are not understood.
     pub(super) fn beyond(&self) -> Vec<Word> {
         const POLITE: &[&str] = &["please", "thanks", "thank", "you", "too", "also", "oh", "me", "us", "it"];
-        let says = |word: &&Word| !word.any(SMALL) && !word.any(POLITE);
+        let has_meaning = |word: &&Word| !word.any(SMALL) && !word.any(POLITE);
         let beyond = &self.rest[self.before.min(self.rest.len())..];
-        let Some(first) = beyond.iter().position(|word| says(&word)) else { return Vec::new() };
-        let last = beyond.iter().rposition(|word| says(&word)).unwrap_or(first);
+        let Some(first) = beyond.iter().position(|word| has_meaning(&word)) else { return Vec::new() };
+        let last = beyond.iter().rposition(|word| has_meaning(&word)).unwrap_or(first);
         beyond[first..=last].to_vec()
     }
 }
 
 const CONDITIONS: &str = "the following conditions|the conditions|conditions|condition|the arms|arms|variants";
 const POINTS: &str = "the decision points|decision points|the decision point|decision point|points|point";
+/// Connectives, which have no meaning of their own.
 const SMALL: &[&str] = &[
     "with", "and", "at", "on", "in", "a", "an", "the", "using", "use", "of", "weights", "weight", "to", ",",
     "weighted", "split", "as", "for",
 ];
 
-/// Reads the parts of a description, in any order.
+/// Parses the parts of a description, in any order.
 pub(super) fn clauses(words: &[Word]) -> Clauses {
     let mut found = Clauses::default();
     let mut parts = false;
@@ -79,7 +81,7 @@ pub(super) fn clauses(words: &[Word]) -> Clauses {
             }
         }
     }
-    // Connectives around what was taken say nothing by themselves.
+    // Trailing connectives have no meaning of their own.
     while found.rest.last().is_some_and(|word| word.any(SMALL)) {
         found.rest.pop();
     }
@@ -93,13 +95,15 @@ pub(super) fn clauses(words: &[Word]) -> Clauses {
     found
 }
 
+/// A parsed part: its parameters, and the words that follow.
 pub(super) type Taken<'a> = Option<(Vec<(String, Value)>, &'a [Word])>;
 
+/// Returns a part with one parameter.
 pub(super) fn one<'a>(key: &str, value: impl Into<Value>, rest: &'a [Word]) -> Taken<'a> {
     Some((vec![(key.to_owned(), value.into())], rest))
 }
 
-/// Reads `description …`: the text in quotes, or everything to the end.
+/// Parses `description …`: a text in quotes, or else everything up to the end.
 fn description(words: &[Word]) -> Taken<'_> {
     let after = after(words, "the description|a description|description|described as")?;
     let after = skip(skip(after, "of|to|as|is|saying"), ",");
@@ -109,7 +113,7 @@ fn description(words: &[Word]) -> Taken<'_> {
     }
 }
 
-/// Reads `conditions a, b and c`, each perhaps with its weight.
+/// Parses `conditions a, b and c`, optionally with weights.
 fn conditions(words: &[Word]) -> Taken<'_> {
     let after = skip(after(words, CONDITIONS)?, "are|is|to|of|called|named|should be");
     let (items, rest) = list(after);
@@ -117,7 +121,7 @@ fn conditions(words: &[Word]) -> Taken<'_> {
     (!codes.is_empty()).then(|| (vec![("conditions".to_owned(), Value::Array(codes))], rest))
 }
 
-/// Returns conditions as given in a list: `control`, `control 70`, `control/hints`.
+/// Returns the conditions in the items of a list: `control`, `control 70`, `control/hints`.
 pub(super) fn conditions_of(items: &[Vec<Word>]) -> Vec<Value> {
     let mut codes = Vec::new();
     for item in items {
@@ -134,8 +138,8 @@ pub(super) fn conditions_of(items: &[Vec<Word>]) -> Vec<Value> {
     codes
 }
 
-/// Reads the items of a list, and returns them with the words that follow. Items are separated by commas and “and”; a
-/// preposition ends the list.
+/// Parses a list, and returns its items and the words that follow. Items are separated by commas, “and”
+/// and the like. A preposition or another part ends the list.
 pub(super) fn list(words: &[Word]) -> (Vec<Vec<Word>>, &[Word]) {
     let mut items: Vec<Vec<Word>> = vec![Vec::new()];
     let mut rest = words;
@@ -156,7 +160,7 @@ pub(super) fn list(words: &[Word]) -> (Vec<Vec<Word>>, &[Word]) {
     (items, rest)
 }
 
-/// Returns true if the next part begins here.
+/// Returns true if another part begins here.
 pub(super) fn starts_clause(words: &[Word]) -> bool {
     let Some(first) = words.first() else { return false };
     first.any(&[
@@ -186,7 +190,7 @@ pub(super) fn starts_clause(words: &[Word]) -> bool {
         || (!first.quoted && first.text.contains('/') && ratio(&first.text).is_none() && point(&first.text).is_some())
 }
 
-/// Reads `70/30`, `weights 70, 30`, `equal weights`.
+/// Parses `70/30`, `weights 70, 30`, `equal weights`.
 fn weights(words: &[Word]) -> Taken<'_> {
     if let Some(rest) =
         after(words, "equal weights|equal weight|equally weighted|equally|an even split|even split|evenly")
@@ -226,7 +230,7 @@ fn number(word: &Word) -> Option<f64> {
     }
 }
 
-/// Reads one or several of `at Site/target` or `site X target Y`.
+/// Parses one or several of `at Site/target` or `site X target Y`.
 fn points(words: &[Word]) -> Taken<'_> {
     if let Some(after_site) = after(words, "the site|site")
         && let [site, rest @ ..] = after_site
@@ -247,7 +251,7 @@ fn points(words: &[Word]) -> Taken<'_> {
     (!points.is_empty()).then(|| (vec![("decision_points".to_owned(), points.into())], rest))
 }
 
-/// Reads `in assign-prog`, `for the mathstream context`.
+/// Parses `in assign-prog`, `for the mathstream context`.
 fn context(words: &[Word]) -> Taken<'_> {
     let named = after(
         words,
@@ -267,7 +271,7 @@ fn context(words: &[Word]) -> Taken<'_> {
     one("context", first.text.clone(), followed)
 }
 
-/// Reads a part of `clauses.txt`, if one begins here.
+/// Parses one of the parts in `clauses.txt`.
 fn fixed(words: &[Word]) -> Taken<'_> {
     static PARTS: LazyLock<Lines> =
         LazyLock::new(|| Lines::read(include_str!("clauses.txt")).expect("the parts can be read"));
@@ -280,7 +284,7 @@ fn fixed(words: &[Word]) -> Taken<'_> {
     Some((given.into_iter().collect(), &words[taken..]))
 }
 
-/// Returns the mode as the platform writes it.
+/// Returns the filter mode as the platform spells it.
 pub(super) fn filter_mode(word: &Word) -> &str {
     match word.lower.as_str() {
         "excludeall" | "exclude" => "excludeAll",
@@ -295,7 +299,7 @@ fn tags(words: &[Word]) -> Taken<'_> {
     (!tags.is_empty()).then(|| (vec![("tags".to_owned(), tags.into())], rest))
 }
 
-/// Reads `called Hint Timing`, up to the next part.
+/// Parses `called Hint Timing`, up to the next part.
 fn name(words: &[Word]) -> Taken<'_> {
     let after = after(words, "called|named|the name|name it|call it|name|titled")?;
     let after = skip(after, "to|is|should be|as");

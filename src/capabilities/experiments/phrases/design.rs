@@ -1,4 +1,4 @@
-//! The rarer parts of a description: payloads, factors, ending conditions, lists of members, dates.
+//! The rarer parts of a description: payloads, factors, ending criteria, lists of members, dates.
 
 use countersign_understanding::dates::moment;
 use serde_json::{Map, Value};
@@ -12,7 +12,7 @@ use super::{
 
 const PAYLOADS: &str = "the payloads|payloads|payload";
 
-/// Reads one of the rarer parts, if one begins here.
+/// Parses one of the rarer parts.
 pub(super) fn rare(words: &[Word]) -> Taken<'_> {
     payloads(words)
         .or_else(|| factors(words))
@@ -21,8 +21,8 @@ pub(super) fn rare(words: &[Word]) -> Taken<'_> {
         .or_else(|| dates(words))
 }
 
-/// Returns true if one of the rarer parts begins here. Lists are recognised by their first words only, since reading a
-/// list looks ahead for the next part.
+/// Returns true if one of the rarer parts begins here. Lists are recognised only by their first words,
+/// since parsing a list looks ahead for the next part.
 pub(super) fn begins(words: &[Word]) -> bool {
     let more = |rest: Option<&[Word]>| rest.is_some_and(|rest| !rest.is_empty());
     more(after(words, PAYLOADS))
@@ -32,7 +32,8 @@ pub(super) fn begins(words: &[Word]) -> bool {
         || dates(words).is_some()
 }
 
-/// Reads `payloads control=short, variant=long`; also `control short`, and `short for control`.
+/// Parses `payloads control=short, variant=long`, also with items such as `control short` or
+/// `short for control`.
 fn payloads(words: &[Word]) -> Taken<'_> {
     let after = after(words, PAYLOADS)?;
     let (items, rest) = items(skip(after, "are|is|of|:|,"));
@@ -52,8 +53,8 @@ fn payloads(words: &[Word]) -> Taken<'_> {
     (!by_code.is_empty()).then(|| (vec![("payloads".to_owned(), Value::Object(by_code))], rest))
 }
 
-/// Reads the items of a list that may contain prepositions: only “with”, “at” and “in” end it, or another part after a
-/// comma.
+/// Parses a list whose items may contain prepositions: only “with”, “at” and “in” end it, or another part
+/// after a comma or “and”. Returns its items and the words that follow.
 fn items(words: &[Word]) -> (Vec<Vec<Word>>, &[Word]) {
     let next_part = |i: usize| words[i].any(&[",", "and"]) && starts_clause(skip(&words[i..], ", and|,|and"));
     let end = (0..words.len()).find(|&i| words[i].any(&["with", "at", "in"]) || next_part(i)).unwrap_or(words.len());
@@ -61,7 +62,7 @@ fn items(words: &[Word]) -> (Vec<Vec<Word>>, &[Word]) {
     (items.filter(|item| !item.is_empty()).collect(), &words[end..])
 }
 
-/// Reads `ending after 100 users or 10 groups`.
+/// Parses `ending after 100 users or 10 groups`.
 fn ending(words: &[Word]) -> Taken<'_> {
     const ENDS: &str =
         "enrollment ends after|enrolment ends after|ending after|ends after|end after|stop after|stopping after";
@@ -80,7 +81,7 @@ fn ending(words: &[Word]) -> Taken<'_> {
     (!params.is_empty()).then_some((params, rest))
 }
 
-/// Reads `inclusion list u1, u2`, `excluding class 5B`.
+/// Parses `inclusion list u1, u2`, `excluding class 5B`.
 fn members(words: &[Word]) -> Taken<'_> {
     let (key, start) = listed(words)?;
     let (items, rest) = list(skip(start, "is|to|of|are|:|,"));
@@ -89,16 +90,16 @@ fn members(words: &[Word]) -> Taken<'_> {
     }
     let mut params = vec![(key.to_owned(), who_of(&items))];
     if after(words, "only for|only with").is_some() {
-        params.push(("filter_mode".to_owned(), "excludeAll".into())); // those on the list, and nobody else
+        params.push(("filter_mode".to_owned(), "excludeAll".into())); // nobody except those on the list
     }
     Some((params, rest))
 }
 
-/// Returns the parameter of the list that is named at the beginning, and the words that follow.
+/// Parses the name of a list at the beginning. Returns its parameter and the words that follow.
 fn listed(words: &[Word]) -> Option<(&'static str, &[Word])> {
     const IN: &str = "the inclusion list|inclusion list|including|only for";
     const OUT: &str = "the exclusion list|exclusion list|excluding";
-    // With a capital it is rather part of a name.
+    // With a capital letter the verb is probably part of a name.
     let verb = |verb| after(words, verb).filter(|_| words[0].text == words[0].lower);
     match after(words, IN).or_else(|| verb("include")) {
         Some(start) => Some(("inclusion", start)),
@@ -106,7 +107,7 @@ fn listed(words: &[Word]) -> Option<(&'static str, &[Word])> {
     }
 }
 
-/// Reads `starting 2027-01-15 09:00`, `until 2027-02-01`.
+/// Parses `starting 2027-01-15 09:00`, `until 2027-02-01`.
 fn dates(words: &[Word]) -> Taken<'_> {
     const START: &str = "starting on|starting at|starting|starts on|start on|starting from|scheduled for";
     const END: &str = "ending on|ends on|end on|until|ending";
@@ -118,7 +119,8 @@ fn dates(words: &[Word]) -> Taken<'_> {
     one(key, moment, rest)
 }
 
-/// Reads `2027-01-15`, `Friday` or `in 3 days`, perhaps with a time, and returns it with the words that follow.
+/// Parses `2027-01-15`, `Friday` or `in 3 days`, optionally with a time. Returns the date and the words
+/// that follow.
 pub(super) fn date(words: &[Word]) -> Option<(String, &[Word])> {
     let (when, _, rest) = moment(words, "")?;
     Some((when, rest))

@@ -1,4 +1,4 @@
-//! Tests of sentences that sound like a change and are none.
+//! Tests of sentences that sound like a request for a change but are not.
 
 use serde_json::json;
 
@@ -9,7 +9,7 @@ use super::{
 };
 
 #[test]
-fn agreeing_decides_nothing_about_a_card() {
+fn agreement_does_not_decide_a_card() {
     let waiting = Situation { open_cards: vec![open_card("Start “Math Hints”?")], ..Situation::default() };
     let agreements = ["ok", "Okay!", "👍🏽", ":+1:", "ok, go ahead", "sure", "<@U0BOT> yes", "don’t"];
     check(&waiting, &agreements.map(|said| (said, "talk cardwaits")));
@@ -17,9 +17,9 @@ fn agreeing_decides_nothing_about_a_card() {
 }
 
 #[test]
-fn nothing_to_let_go_but_a_card() {
+fn dropping_a_request_does_not_decide_a_card() {
     let waiting = Situation { open_cards: vec![open_card("Start “Math Hints”?")], ..Situation::default() };
-    let lets_go = [
+    let withdrawals = [
         "never mind",
         "Forget it.",
         "cancel",
@@ -28,7 +28,7 @@ fn nothing_to_let_go_but_a_card() {
         "wait, stop that",
         "please withdraw my request",
     ];
-    check(&waiting, &lets_go.map(|said| (said, "talk cardwaits")));
+    check(&waiting, &withdrawals.map(|said| (said, "talk cardwaits")));
     check(&Situation::default(), &[("never mind", "drop"), ("hang on, forget it", "drop")]);
     let draft = Draft { action: "create_experiment".into(), params: params(json!({})), asked: None };
     let drafting = Situation { draft: Some(draft), ..Situation::default() };
@@ -37,7 +37,7 @@ fn nothing_to_let_go_but_a_card() {
 }
 
 #[test]
-fn what_is_not_wished_is_no_change() {
+fn negated_requests_and_doubts_are_not_changes() {
     let talked = Situation { last_subject: Some("Math Hints".into()), ..Situation::default() };
     let shown = r#"read get_experiment_details {"experiment_id":"Math Hints"}"#;
     check(

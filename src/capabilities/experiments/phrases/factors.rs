@@ -9,18 +9,18 @@ use super::{
 
 pub(super) const FACTORS: &str = "the following factors|the factors|factors|factor";
 
-/// Reads the factors, if they begin here.
+/// Parses factors after the word `factors`.
 pub(super) fn factors(words: &[Word]) -> Taken<'_> {
     let (all, rest) = read(skip(after(words, FACTORS)?, "are|is|to|of|:|,"));
     if all.is_empty() { None } else { one("factors", all, rest) }
 }
 
-/// Reads factors alone, as in the answer to a question.
+/// Parses factors as the answer to a question, where the word `factors` may be left out.
 pub(super) fn bare(words: &[Word]) -> Value {
     read(skip(words, FACTORS)).0.into()
 }
 
-/// Reads factors, and returns them with the words that follow.
+/// Parses factors. Returns them and the words that follow.
 fn read(words: &[Word]) -> (Vec<Value>, &[Word]) {
     let mut all = Vec::new();
     let mut rest = words;
@@ -31,7 +31,7 @@ fn read(words: &[Word]) -> (Vec<Value>, &[Word]) {
     (all, rest)
 }
 
-/// Reads `hints=none/text` in one word.
+/// Parses `hints=none/text`, a factor in one word.
 fn together(words: &[Word]) -> Option<(Value, &[Word])> {
     let (word, rest) = skip(words, ", and|,|and").split_first()?;
     let (name, levels) = word.text.split_once(['=', ':']).filter(|_| !word.quoted)?;
@@ -39,7 +39,7 @@ fn together(words: &[Word]) -> Option<(Value, &[Word])> {
     (!name.is_empty() && levels.len() > 1).then(|| (json!({ "name": name, "levels": levels }), rest))
 }
 
-/// Reads `hints: none, text`, up to a semicolon, the next factor, or another part of the description.
+/// Parses `hints: none, text`, up to a semicolon, the next factor, or another part of the description.
 fn named(words: &[Word]) -> Option<(Value, &[Word])> {
     let (name, mut rest) = name(skip(words, ", and|,|and|;"))?;
     let mut levels = vec![Vec::new()];
@@ -66,7 +66,7 @@ fn name_begins(words: &[Word]) -> bool {
     name(skip(words, "and")).is_some() || together(words).is_some()
 }
 
-/// Reads the name of a factor: up to three words, the last with a colon.
+/// Parses the name of a factor: up to three words, the last of them with a colon.
 fn name(words: &[Word]) -> Option<(String, &[Word])> {
     let end = words.iter().take(3).position(|word| word.tail.contains([':', ';']) || word.any(&[",", "and"]))?;
     let (name, rest) = words.split_at(end + 1);

@@ -66,7 +66,7 @@ fn consistency_rules_and_names_of_users() {
 }
 
 #[test]
-fn parts_of_what_was_talked_about() {
+fn questions_about_the_last_subject() {
     let talked = Situation { last_subject: Some("Math Hints".into()), ..Situation::default() };
     let shown = |form: &str| format!(r#"read get_experiment_details {{"experiment_id":"Math Hints"{form}}}"#);
     let (usual, full, raw) = (shown(""), shown(r#","form":"full""#), shown(r#","form":"raw""#));
@@ -189,7 +189,7 @@ fn questions() {
 }
 
 #[test]
-fn words_and_what_changes_take() {
+fn terms_and_parameters_of_changes() {
     let explain = |arguments: &str| format!("read explain_upgrade_concept {arguments}");
     let both = explain(r#"{"concept":"weight","with":"consistency rule"}"#);
     let status = explain(r#"{"concept":"status"}"#);

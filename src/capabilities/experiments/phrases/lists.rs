@@ -1,8 +1,8 @@
-//! Requests for lists of experiments, with their limits, order and page.
+//! Requests for lists of experiments, with their filters, order and page.
 //!
-//! A list is asked for by the word for its items (“experiments”) or by a status (“what is running?”); it is limited by
-//! clauses that may stand anywhere and in any order. Small words are ignored; any other word that belongs to no clause
-//! leads to a question, since a list that ignores it would be another list.
+//! A list is requested by the word for its items (“experiments”) or by a status (“what is running?”).
+//! Its clauses may come in any place and order. Small words are ignored. Any other word that belongs to
+//! no clause leads to a question, since ignoring it could give the wrong list.
 
 use serde_json::{Map, Value, json};
 
@@ -16,7 +16,7 @@ const ASKING: &str = "what are|what is|which are|what|which|are there|how many|d
 const LIST: &str = "get_all_experiments";
 const NAMES: &str = "get_experiment_names";
 
-/// Words for statuses, and the status that the tool filters by.
+/// Words for statuses, and the statuses by which the tool filters.
 const STATUSES: &[(&str, &str)] = &[
     ("running", "enrolling"),
     ("enrolling", "enrolling"),
@@ -45,7 +45,7 @@ const THINGS: [&str; 8] =
 const NO_CONTEXT: &str = "total upgrade all there status detail details short json raw full this last general them me us mine ours my \
     our now order ascending descending reverse system platform server database these those which progress between \
     today yesterday";
-/// Words that limit nothing.
+/// Words that have no meaning in a request for a list.
 const SMALL: &str = "all any every each the a an my our me us you your please pls now currently right just of them these those \
     that which who are is was were be been have has had got there exist exists existing do does did we i in on at for from \
     with and or nor , also only still moment present here so far ever experiment name names list show see view display tell \
@@ -54,7 +54,7 @@ const SMALL: &str = "all any every each the a an my our me us you your please pl
     to know want need if by sorted sort ordered order status state their its set up created create made make context app \
     but quickly kindly hello hi list overview over word first either just rn lying around up pull more mean means sort order \
     trial trials most title having them's thanks ty cheers it's team all";
-/// Small words that belong to the words after them.
+/// Small words that are quoted together with an unknown word after them.
 const OPENING: &str = "with by that which are is was have has status state in on of for from the created made create but and or at \
     who sorted ordered";
 const NOT: &str = "haven't been|have not been|hasn't been|has not been|not been|never been|never|haven't|not|except for|except|excluding|without|other than|apart from|aren't|isn't|nor";
@@ -81,10 +81,10 @@ pub(super) fn all() -> UserRequest {
     UserRequest::read(LIST, [])
 }
 
-/// Reads a request for a list of experiments, or of their names.
+/// Parses a request for a list of experiments, or of their names.
 pub(super) fn list(words: &[Word]) -> Option<Interpretation> {
     if words.iter().any(|word| word.quoted && word.kind.is_some()) {
-        return None; // one of them is asked about
+        return None; // about a single thing
     }
     let plain = lower(words);
     let is_question = after(words, SHOWING).is_some()
@@ -136,10 +136,10 @@ fn asks_by_status(words: &[Word]) -> bool {
     let asked = asked.or_else(|| after(words, "show me all|show all|show me|show"));
     let Some(rest) = asked else { return false };
     let Some((first, rest)) = skip(skip(rest, "currently|still"), "not").split_first() else { return false };
-    let goes_on = |word: &Word| {
+    let may_follow = |word: &Word| {
         word.any(&["in", "for", "at", "right", "now", "currently", "tagged", "with", "page", "or", "and", ","])
     };
-    is_status(first) && rest.first().is_none_or(goes_on)
+    is_status(first) && rest.first().is_none_or(may_follow)
 }
 
 /// Returns true for a question by context: `what do we have in livehint-ai?`
@@ -159,23 +159,27 @@ fn asks_by_time(words: &[Word]) -> bool {
     when.is_some_and(|when| period(when).is_some())
 }
 
-/// The use of a word in a list's clauses: `Known` if it is used, `Small` if it limits nothing, else `Odd`.
+/// The use of a word in a request for a list.
 #[derive(Clone, Copy, PartialEq)]
 enum WordUse {
-    Known,
+    /// It belongs to a clause.
+    Used,
+    /// It has no meaning of its own.
     Small,
-    Odd,
+    /// It is not understood.
+    Unknown,
 }
 
-/// Reads the arguments of the list, its limits and order; `Err` is a question about words that are not understood.
+/// Parses the arguments of a list: its filters and order. `Err` is the question about words that are not
+/// understood.
 fn clauses(words: &[Word], things: Option<usize>) -> Result<Map<String, Value>, Interpretation> {
     let mut found = Map::new();
-    let mut places: Vec<WordUse> =
-        words.iter().map(|word| if is_small(word) { WordUse::Small } else { WordUse::Odd }).collect();
+    let mut uses: Vec<WordUse> =
+        words.iter().map(|word| if is_small(word) { WordUse::Small } else { WordUse::Unknown }).collect();
     let (mut with, mut without) = (Vec::new(), Vec::new());
     let mut negated = false;
     let mut at = words.len() - skip(skip(words, SHOWING), ASKING).len();
-    places[..at].fill(WordUse::Known);
+    uses[..at].fill(WordUse::Used);
     // `the assign-prog experiments`
     let before = things.and_then(|things| things.checked_sub(1)).filter(|before| *before >= at);
     let is_context = |word: &Word| {
@@ -184,17 +188,18 @@ fn clauses(words: &[Word], things: Option<usize>) -> Result<Map<String, Value>, 
     };
     if let Some(before) = before.filter(|before| is_context(&words[*before])) {
         found.insert("context".to_owned(), json!(words[before].text));
-        places[before] = WordUse::Known;
+        uses[before] = WordUse::Used;
     }
     while at < words.len() {
         let rest = &words[at..];
         let mut length = 1;
-        if places[at] == WordUse::Known || rest[0].any(&THINGS) && !rest[0].is("drafts") {
-            places[at] = WordUse::Known;
+        if uses[at] == WordUse::Used || rest[0].any(&THINGS) && !rest[0].is("drafts") {
+            uses[at] = WordUse::Used;
         } else if let Some((key, value, taken)) = clause(rest) {
             length = taken;
-            let place = if found.get(key).is_none_or(|other| *other == value) { WordUse::Known } else { WordUse::Odd };
-            places[at..at + length].fill(place);
+            let word_use =
+                if found.get(key).is_none_or(|other| *other == value) { WordUse::Used } else { WordUse::Unknown };
+            uses[at..at + length].fill(word_use);
             found.entry(key).or_insert(value);
         } else if after(rest, SORTED).is_some() {
             return Err(Interpretation::unclear(
@@ -207,14 +212,14 @@ fn clauses(words: &[Word], things: Option<usize>) -> Result<Map<String, Value>, 
             length = taken;
             negated = not || negated;
             if negated { &mut without } else { &mut with }.push(status);
-            places[at..at + length].fill(WordUse::Known);
+            uses[at..at + length].fill(WordUse::Used);
         }
         negated &= words.get(at + length).is_some_and(|next| next.any(&["or", "nor", "and", ","]) || is_status(next));
         at += length;
     }
-    if let Some(odd) = unknown_words(words, &places) {
+    if let Some(unknown) = unknown_words(words, &uses) {
         return Err(Interpretation::unclear(
-            format!("I do not understand “{odd}” in this."),
+            format!("I do not understand “{unknown}” in this."),
             vec!["list experiments".to_owned(), "list running experiments".to_owned()],
         ));
     }
@@ -230,26 +235,27 @@ fn is_small(word: &Word) -> bool {
     !word.quoted && SMALL.split_whitespace().any(|small| word.lower == small)
 }
 
-/// Returns the first words that belong to no clause, with the small words that lead to them.
-fn unknown_words(words: &[Word], places: &[WordUse]) -> Option<String> {
-    let first = places.iter().position(|place| *place == WordUse::Odd)?;
+/// Returns the first words that are not understood, with the small words that belong to them.
+fn unknown_words(words: &[Word], uses: &[WordUse]) -> Option<String> {
+    let first = uses.iter().position(|word_use| *word_use == WordUse::Unknown)?;
     let mut end =
-        first + places[first..].iter().position(|place| *place == WordUse::Known).unwrap_or(places.len() - first);
+        first + uses[first..].iter().position(|word_use| *word_use == WordUse::Used).unwrap_or(uses.len() - first);
     if after(&words[first..], NOT).is_some() {
-        end = words.len(); // what is not wanted belongs to it
+        end = words.len(); // including the excluded things
     }
-    while end > first + 1 && places[end - 1] == WordUse::Small {
+    while end > first + 1 && uses[end - 1] == WordUse::Small {
         end -= 1;
     }
-    let leads = |at: &usize| places[*at] == WordUse::Small && words[*at].among(OPENING);
-    let start = (0..first).rev().take_while(leads).last().unwrap_or(first);
+    let belongs = |at: &usize| uses[*at] == WordUse::Small && words[*at].among(OPENING);
+    let start = (0..first).rev().take_while(belongs).last().unwrap_or(first);
     Some(text(skip(&words[start..end], "the|and|or")))
 }
 
-/// Reads a status at the beginning. Returns true if it is excluded, the status, and the number of words it takes.
+/// Parses a status at the beginning. Returns true if it is excluded, the status, and its number of
+/// words.
 fn status_clause(words: &[Word]) -> Option<(bool, &'static str, usize)> {
-    let denied = after(words, NOT);
-    let rest = match denied {
+    let negation = after(words, NOT);
+    let rest = match negation {
         Some(rest) => skip(skip(rest, "the|those that are|those which are|currently|yet"), "ones"),
         None => words,
     };
@@ -258,18 +264,18 @@ fn status_clause(words: &[Word]) -> Option<(bool, &'static str, usize)> {
         "with the status|with status|in the status|in status|in state|with state|whose status is|status is|status",
     );
     if let Some(rest) = after(rest, "in progress") {
-        return Some((denied.is_some(), "enrolling", words.len() - rest.len()));
+        return Some((negation.is_some(), "enrolling", words.len() - rest.len()));
     }
     let (first, rest) = rest.split_first()?;
-    if denied.is_some() && first.is("started") {
+    if negation.is_some() && first.is("started") {
         return Some((false, "inactive", words.len() - rest.len()));
     }
-    Some((denied.is_some(), status(first)?, words.len() - rest.len()))
+    Some((negation.is_some(), status(first)?, words.len() - rest.len()))
 }
 
 const SORTED: &str = "sorted by|sort by|sort them by|ordered by|order by|order them by|arranged by";
 
-/// Reads an order at the beginning, and returns it with the words that follow.
+/// Parses an order at the beginning. Returns it and the words that follow.
 fn order(words: &[Word]) -> Option<(&'static str, &[Word])> {
     const FIXED: [(&str, &str); 4] = [
         ("newest first|most recent first|newest|latest|most recent|recently created", "newest"),
@@ -292,10 +298,11 @@ fn order(words: &[Word]) -> Option<(&'static str, &[Word])> {
         return Some(found);
     }
     let (sort, rest) = first_of(skip(after(words, SORTED).or_else(|| after(words, "by"))?, "the|their"), &BY)?;
-    let turned = skip(rest, ",|in");
-    let rising = after(turned, "ascending order|ascending|asc|oldest first").map(|rest| (true, skip(rest, "order")));
-    let falling = after(turned, "descending order|descending|desc|newest first").map(|rest| (false, rest));
-    match (sort, rising.or(falling)) {
+    let direction = skip(rest, ",|in");
+    let ascending =
+        after(direction, "ascending order|ascending|asc|oldest first").map(|rest| (true, skip(rest, "order")));
+    let descending = after(direction, "descending order|descending|desc|newest first").map(|rest| (false, rest));
+    match (sort, ascending.or(descending)) {
         (sort, None) => Some((sort, rest)),
         ("newest", Some((true, rest))) => Some(("oldest", rest)),
         ("newest" | "changed", Some((false, rest))) => Some((sort, rest)),
@@ -304,7 +311,8 @@ fn order(words: &[Word]) -> Option<(&'static str, &[Word])> {
     }
 }
 
-/// Reads a clause at the beginning. Returns the argument that it sets, its value, and the number of words it takes.
+/// Parses a clause at the beginning. Returns the argument that it sets, its value, and its number of
+/// words.
 fn clause(words: &[Word]) -> Option<(&'static str, Value, usize)> {
     let length = |rest: &[Word]| words.len() - rest.len();
     const IN_NAME: &str =
@@ -361,7 +369,7 @@ fn clause(words: &[Word]) -> Option<(&'static str, Value, usize)> {
     is_context.then(|| ("context", json!(first.text), length(skip(rest, "context"))))
 }
 
-/// Reads a period, and returns it in the words that the tool reads, with the words that follow.
+/// Parses a period. Returns it in the format of the tool, and the words that follow.
 fn period(words: &[Word]) -> Option<(String, &[Word])> {
     if let Some(found) = fixed_period(words) {
         return Some(found);
@@ -378,8 +386,8 @@ fn period(words: &[Word]) -> Option<(String, &[Word])> {
     // `between 1 May and 31 May`, `from Monday to Friday`
     let range =
         after(words, "between").map(|rest| (rest, "and")).or(after(words, "from").map(|rest| (rest, "to|until|till")));
-    if let Some((rest, and)) = range
-        && let Some(middle) = (1..rest.len().min(5)).find(|at| after(&rest[*at..], and).is_some())
+    if let Some((rest, separators)) = range
+        && let Some(middle) = (1..rest.len().min(5)).find(|at| after(&rest[*at..], separators).is_some())
         && let more @ 1.. = most(&rest[middle + 1..])
     {
         return Some(upto(words.len() - rest.len() + middle + 1 + more));
@@ -389,7 +397,7 @@ fn period(words: &[Word]) -> Option<(String, &[Word])> {
     (more > 0).then(|| upto(words.len() - rest.len() + more))
 }
 
-/// Reads a period that needs no “since” or the like, and returns it with the words that follow.
+/// Parses a period that needs no “since” or the like. Returns it and the words that follow.
 fn fixed_period(words: &[Word]) -> Option<(String, &[Word])> {
     const MONTHS: &str = "january february march april may june july august september october november december";
     let named = after(words, "today|yesterday|recently|this week|last week|this month|last month|this year|last year");
@@ -417,7 +425,7 @@ fn fixed_period(words: &[Word]) -> Option<(String, &[Word])> {
     Some((plain_period(&words[..words.len() - rest.len()]), rest))
 }
 
-/// Returns the period in plain words: `last 3 days` for `in the last 3 days`.
+/// Returns the period without its preposition and article: `last 3 days` for `in the last 3 days`.
 fn plain_period(words: &[Word]) -> String {
     let words = skip(words, "in the|in|within the|during the|during|the");
     text(match words.first() {
@@ -435,7 +443,7 @@ mod tests {
     };
 
     #[test]
-    fn a_list_is_limited_ordered_and_paged() {
+    fn lists_have_filters_orders_and_pages() {
         let list = |arguments: &str| format!("read get_all_experiments {arguments}");
         let rows = [
             ("what experiments were created today?", r#"{"created":"today"}"#),
@@ -501,7 +509,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_of_it_is_ignored() {
+    fn unknown_words_are_not_ignored() {
         for (said, question) in [
             ("list experiments with status bogus", "I do not understand “with status bogus” in this."),
             ("list experiments created tomorrow", "I do not understand “created tomorrow” in this."),

@@ -1,9 +1,10 @@
 //! The phrases about experiments.
 //!
-//! `lines.txt` holds phrases with or without an order, and `clauses.txt` parts of descriptions; [`values`] reads the
-//! values in a line. Functions read everything that is too free for that: descriptions of experiments ([`clauses`],
-//! [`design`], [`factors`]), [`changes`] made with them, lists and their limits ([`lists`]), several experiments at
-//! once ([`bulk`]), answers and corrections ([`answers`], [`moments`]), and questions by the things they mention
+//! `lines.txt` has phrases, with their parts in a fixed or in any order, and `clauses.txt` parts of
+//! descriptions; [`values`] parses the values in a line. Phrases that are too free for that are parsed
+//! by functions: descriptions of experiments ([`clauses`], [`design`], [`factors`]), the [`changes`] that
+//! contain them, lists and their filters ([`lists`]), several experiments at once ([`bulk`]), answers and
+//! corrections ([`answers`], [`moments`]), and questions that are recognised by the things they mention
 //! ([`reads`]).
 
 mod answers;
@@ -41,11 +42,13 @@ use serde_json::{Map, Value};
 
 use super::glossary;
 
-/// The tool that shows one experiment; [`EXPLAIN`] explains words.
+/// The tool that shows one experiment.
 const DETAILS: &str = "get_experiment_details";
+/// The tool that explains terms.
 const EXPLAIN: &str = "explain_upgrade_concept";
 
-/// Returns the request for the meaning of a word: a call of the tool if the platform has an example to show.
+/// Returns the request for the meaning of a term. It calls the tool only if the platform may have an
+/// example.
 fn explain(term: &'static glossary::Term) -> UserRequest {
     match term.example {
         Some(_) => UserRequest::read(EXPLAIN, [("concept", Some(term.name().to_owned()))]),
@@ -53,7 +56,7 @@ fn explain(term: &'static glossary::Term) -> UserRequest {
     }
 }
 
-/// The capability of these phrases.
+/// The name of the capability that these phrases belong to.
 const OWNER: &str = super::NAME;
 
 /// The phrases about experiments.
@@ -97,7 +100,7 @@ impl Phrases for ExperimentPhrases {
                 let term = arguments.get("concept").and_then(Value::as_str).and_then(glossary::exactly);
                 term.map_or(UserRequest::Read { tool, arguments }, explain)
             }
-            // “Show it”, and nothing was talked about.
+            // “Show it” without a last subject.
             UserRequest::Read { tool, arguments } if tool == DETAILS && !arguments.contains_key("experiment_id") => {
                 lists::all()
             }
@@ -210,12 +213,12 @@ impl Phrases for ExperimentPhrases {
     }
 }
 
-/// Returns a book of these phrases, with the families of their tools and actions.
+/// Returns a book with these phrases and the families of their tools and actions.
 #[cfg(test)]
 pub(crate) fn book() -> countersign_understanding::book::Book {
     let mut book = countersign_understanding::book::Book::default()
         .with("experiments", &ExperimentPhrases)
-        .expect("they can be read");
+        .expect("the lines can be parsed");
     for family in super::families::all() {
         book.note_family(family.within, &family.tools, &family.actions);
     }
@@ -223,7 +226,7 @@ pub(crate) fn book() -> countersign_understanding::book::Book {
     book
 }
 
-/// The reply to “help”: the questions and changes that are possible.
+/// The part of the reply to “help” about experiments.
 const HELP: &str = "*Look up*\n\
     • “list experiments”, “what is running?”, “find experiments in assign-prog created this week”\n\
     • “show Math Hints”, “show it in detail”, “show it as JSON”\n\

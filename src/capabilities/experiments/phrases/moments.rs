@@ -1,4 +1,5 @@
-//! Corrections of the moment of a change in hand: `no, at 9:00`, `Tuesday 9:00 instead`, `make it 10:00`, `Saturday`.
+//! Corrections of the time in the present draft or card: `no, at 9:00`, `Tuesday 9:00 instead`,
+//! `make it 10:00`, `Saturday`.
 
 use countersign_understanding::dates::time;
 use serde_json::Map;
@@ -11,17 +12,17 @@ use super::{
     words::{self, Word, after, without_last},
 };
 
-/// The parameters that are moments.
+/// The parameters that are times.
 const MOMENTS: [&str; 3] = ["start_on", "end_on", "until"];
 
-/// Reads a day, a time or both, said about a change with a moment. A time alone keeps the day, a day alone keeps the
-/// time.
+/// Parses a day, a time of day, or both, as a correction of a change with a time. A time of day alone
+/// keeps the day; a day alone keeps the time of day.
 pub(super) fn correction(words: &[Word], situation: &Situation) -> Option<Interpretation> {
-    const SAID_SO: &[&str] =
+    const MARKERS: &[&str] =
         &["no", "nope", "actually", "instead", "rather", "make", "change", "move", "wait", "sorry"];
     let draft = situation.in_hand().filter(|draft| draft.asked.is_none())?;
-    let said_so = words.iter().any(|word| word.any(SAID_SO));
-    let (key, before) = moment_of(draft, said_so)?;
+    let is_marked = words.iter().any(|word| word.any(MARKERS));
+    let (key, before) = moment_of(draft, is_marked)?;
     let mut params = Map::new();
     if before.is_none() {
         params.insert("status".to_owned(), "scheduled".into());
@@ -30,21 +31,22 @@ pub(super) fn correction(words: &[Word], situation: &Situation) -> Option<Interp
     Some(UserRequest::Update(params).into())
 }
 
-/// Returns the parameter of the one moment of a change, and its value so far; `None` as the value for an immediate
-/// start, which becomes a scheduled one only if `said_so`.
-fn moment_of(draft: &Draft, said_so: bool) -> Option<(&'static str, Option<&str>)> {
+/// Returns the parameter of a change that is a time, and its present value, if there is exactly one. For
+/// an immediate start, the value is `None`; it becomes a scheduled one only if `is_marked`, which means
+/// that the message is marked as a correction.
+fn moment_of(draft: &Draft, is_marked: bool) -> Option<(&'static str, Option<&str>)> {
     let mut given = MOMENTS.iter().filter_map(|key| Some((*key, draft.params.get(*key)?.as_str()?)));
     match (given.next(), given.next()) {
         (Some((key, before)), None) => Some((key, Some(before))),
         (None, _) => {
             let starts = draft.action == STATUS && draft.params.get("status").is_some_and(|status| status == "start");
-            (starts && said_so).then_some(("start_on", None))
+            (starts && is_marked).then_some(("start_on", None))
         }
         _ => None,
     }
 }
 
-/// Returns the moment that is said, completed from `before`, if nothing else is said.
+/// Parses a time, completed from `before`; `None` if there are other words.
 fn moment(words: &[Word], before: Option<&str>) -> Option<String> {
     const OPENINGS: &str = "no|nope|wait|actually|sorry|oh|oops|,|–|-|make it|make that|use|change it to|change that to|\
         move it to|rather|i meant|i mean|better|let us say|let us make it|it should be|it should start|should be|then|\
@@ -55,7 +57,7 @@ fn moment(words: &[Word], before: Option<&str>) -> Option<String> {
         rest = left;
     }
     let rest = without_last(rest, ENDINGS);
-    let said = match date(rest) {
+    let parsed = match date(rest) {
         Some((moment, [])) => moment,
         Some(_) => return None,
         None => {
@@ -64,13 +66,13 @@ fn moment(words: &[Word], before: Option<&str>) -> Option<String> {
         }
     };
     let time_before = before.and_then(|before| day_and_time(before).1);
-    match (day_and_time(&said), time_before) {
+    match (day_and_time(&parsed), time_before) {
         ((day, None), Some(time)) => Some(format!("{day} {time}")),
-        _ => Some(said),
+        _ => Some(parsed),
     }
 }
 
-/// Returns the day and the time of a moment that is given in words or as `2026-11-23T09:00:00.000Z`.
+/// Returns the day and the time of day of a moment in words or in the format `2026-11-23T09:00:00.000Z`.
 fn day_and_time(moment: &str) -> (String, Option<String>) {
     if let Some((day, time)) = moment.split_once('T').filter(|(day, _)| day.len() == 10) {
         return (day.to_owned(), Some(time.chars().take(5).collect()));
@@ -102,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn another_moment_is_a_correction() {
+    fn another_time_is_a_correction() {
         let scheduled =
             json!({ "experiment": "Math Hints", "status": "scheduled", "start_on": "2026-11-23T00:00:00.000Z" });
         let nine = r#"update {"start_on":"2026-11-23 9:00"}"#;
@@ -129,14 +131,14 @@ mod tests {
     }
 
     #[test]
-    fn a_start_at_once_can_become_one_at_a_moment() {
+    fn an_immediate_start_can_become_a_scheduled_one() {
         let start = json!({ "experiment": "Math Hints", "status": "start" });
         let scheduled = r#"update {"start_on":"tomorrow 9:00","status":"scheduled"}"#;
         check(&on_card(start), &[("no, tomorrow at 9:00", scheduled), ("tomorrow 9:00 instead", scheduled)]);
     }
 
     #[test]
-    fn what_is_left_of_a_date_is_not_dropped() {
+    fn unparsed_parts_of_a_date_are_not_ignored() {
         check(
             &Situation::default(),
             &[

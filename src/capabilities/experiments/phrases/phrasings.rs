@@ -1,4 +1,4 @@
-//! Tests of the documented phrases as people really type them: politely, in other words, with typing mistakes.
+//! Tests of the documented phrases as people type them: politely, in other words, and with typing errors.
 
 use serde_json::json;
 
@@ -8,7 +8,7 @@ use super::{
 };
 
 #[test]
-fn politeness_other_words_and_slips() {
+fn politeness_other_words_and_typing_errors() {
     let shown = r#"read get_experiment_details {"experiment_id":"Math Hints"}"#;
     let start = r#"update_experiment_status {"experiment":"Math Hints","status":"start"}"#;
     let weights = r#"update_experiment {"experiment":"Math Hints","weights":"70/30"}"#;
@@ -72,7 +72,7 @@ fn politeness_other_words_and_slips() {
 }
 
 #[test]
-fn what_answers_another_question_is_taken() {
+fn an_answer_may_give_another_parameter() {
     let asked = |parameter: &str| Situation {
         draft: Some(Draft {
             action: "create_experiment".into(),
@@ -112,7 +112,7 @@ fn what_answers_another_question_is_taken() {
 }
 
 #[test]
-fn what_is_left_over_is_no_name() {
+fn unparsed_words_are_not_part_of_a_name() {
     let gamma = |group: &str| {
         format!(
             r#"create_experiment {{"context":"mathstream","decision_points":["lesson-quiz / question-hint"],"group":"{group}","name":"Gamma","unit":"group"}}"#

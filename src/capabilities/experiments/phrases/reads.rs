@@ -1,5 +1,6 @@
-//! Questions by the things they mention: if no pattern fits, one named experiment and a word that asks are enough to
-//! show it, and one word of the glossary is enough to explain it. These never change anything.
+//! Questions that are recognised by the things they mention. If no pattern matches, a named experiment
+//! and a question word are enough to show the experiment, and a term of the glossary is enough to
+//! explain it. These requests never change anything.
 
 use countersign_understanding::phrases::Utterance;
 
@@ -12,15 +13,15 @@ use super::{
 };
 use crate::glossary;
 
-/// Words that ask, or point at a part of something.
+/// Words that ask a question or name a part of an experiment.
 const ASKING: &str = "what which who why when where how is are was were has have did does do show tell list see view give \
     description details detail status state setup conditions weights tags points users summary overview info \
     numbers progress look check display explain describe find open get";
 
-/// Words that point at the thing that was talked about.
+/// Words that refer to the last subject.
 const POINTING: &[&str] = &["it", "its", "that", "this", "them", "they"];
 
-/// Reads a question by the one thing that it mentions.
+/// Parses a question by the only thing that it mentions.
 pub(super) fn read(words: &[Word], situation: &Situation, is_question: bool) -> Option<UserRequest> {
     let parts =
         sentence_parts(Utterance { words, situation, is_question: false }, &super::ExperimentPhrases, super::OWNER);
@@ -48,7 +49,7 @@ fn details(name: &str) -> Option<UserRequest> {
     Some(UserRequest::read(DETAILS, [("experiment_id", Some(name.to_owned()))]))
 }
 
-/// Reads a context and a part of its vocabulary: `which decision points livehint-ai has`.
+/// Parses a question about a part of a context's vocabulary: `which decision points livehint-ai has`.
 fn of_context(words: &[Word]) -> Option<UserRequest> {
     let context = words.iter().find(|word| word.kind.as_deref() == Some("context"))?;
     let has = |things: &[&str]| words.iter().any(|word| word.any(things));
@@ -64,7 +65,7 @@ fn of_context(words: &[Word]) -> Option<UserRequest> {
     Some(UserRequest::read(tool, [("context", Some(context.text.clone()))]))
 }
 
-/// Reads a question with one word of the glossary, or two that go together.
+/// Parses a question about one or two terms of the glossary.
 fn term(words: &[Word]) -> Option<UserRequest> {
     let mut found: Vec<&'static glossary::Term> = Vec::new();
     let mut at = 0;

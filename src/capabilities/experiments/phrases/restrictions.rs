@@ -1,5 +1,5 @@
-//! Tests with random restrictions that nothing said is dropped: each restriction is in the proposed change, or in the
-//! reply to the person.
+//! Property tests that no restriction in a request is ignored: each one is in the proposed change or in
+//! the reply to the person.
 
 use proptest::prelude::*;
 
@@ -26,13 +26,13 @@ fn name(name: &str) -> Name {
     }
 }
 
-/// Returns the situation of these words, with the names that they mention.
+/// Returns the situation of a message, with the names that it mentions.
 fn situation(said: &str) -> Situation {
     let found: Vec<Mention> = names().find(said);
     Situation { said: said.to_owned(), names: found, today: "2026-11-22".to_owned(), ..Situation::default() }
 }
 
-/// Draws a restriction with its marks: of each list of alternatives, the change or the reply must hold one.
+/// Generates a restriction with its marks. The change or the reply must contain one mark of each list.
 fn restriction() -> impl Strategy<Value = (String, Vec<Vec<&'static str>>)> {
     let fixed: Vec<(&'static str, Vec<Vec<&'static str>>)> = vec![
         ("on Friday", vec![vec!["friday"]]),
@@ -105,7 +105,7 @@ fn verb() -> impl Strategy<Value = &'static str> {
 
 proptest! {
     #[test]
-    fn a_restriction_is_in_the_change_or_told(
+    fn a_restriction_is_in_the_change_or_the_reply(
         verb in verb(),
         name in proptest::sample::select(NAMES.to_vec()),
         quotes in any::<bool>(),
@@ -121,12 +121,12 @@ proptest! {
             false => format!("{verb} {name}{comma} {said}{ending}"),
         };
         let situation = situation(&words);
-        let told = match (understand(&situation).user_request, book().steps(&situation)) {
-            (_, steps) if steps.len() > 1 => steps.join(" "), // each of them is a request of its own
+        let result = match (understand(&situation).user_request, book().steps(&situation)) {
+            (_, steps) if steps.len() > 1 => steps.join(" "), // each step is a separate request
             (UserRequest::Change { params, .. }, _) => serde_json::Value::Object(params).to_string(),
             (UserRequest::Unclear { question, options }, _) if question.is_empty() && options.is_empty() => return Ok(()),
             (UserRequest::Unclear { question, options }, _) => {
-                // A button holds it as well, or there is none.
+                // The buttons, if any, contain it as well.
                 for option in &options {
                     let option = option.to_lowercase();
                     prop_assert!(marks.iter().flatten().any(|mark| option.contains(mark)), "{words}: the button {option}");
@@ -136,10 +136,10 @@ proptest! {
             (UserRequest::Read { .. } | UserRequest::Term { .. } | UserRequest::Talk(_) | UserRequest::Unsupported | UserRequest::Drop, _) => return Ok(()),
             (UserRequest::Update(params), _) => serde_json::Value::Object(params).to_string(),
         };
-        let (plain, folded) = (told.to_lowercase(), fold(&told));
+        let (plain, folded) = (result.to_lowercase(), fold(&result));
         for any in &marks {
             let kept = any.iter().any(|mark| plain.contains(mark) || folded.contains(&fold(mark)));
-            prop_assert!(kept, "{words}: {told}");
+            prop_assert!(kept, "{words}: {result}");
         }
     }
 }
@@ -166,8 +166,8 @@ fn requests_without_a_restriction_are_understood() {
     }
 }
 
-/// Returns the reply to a request that is not carried out.
-fn told(said: &str) -> String {
+/// Returns the reply to a request that is refused.
+fn reply_to(said: &str) -> String {
     match understand(&situation(said)).user_request {
         UserRequest::Unclear { question, options } if options.is_empty() => question,
         other => format!("{other:?}"),
@@ -175,22 +175,22 @@ fn told(said: &str) -> String {
 }
 
 #[test]
-fn a_restriction_that_cannot_be_kept_is_told_in_the_words_of_who_said_it() {
+fn an_unsupported_restriction_is_quoted_in_the_reply() {
     let rest = "Nothing was changed. Ask again without it, or put it another way.";
     assert_eq!(
-        told("start Math Hints but only with 200 users"),
+        reply_to("start Math Hints but only with 200 users"),
         format!("I can start Math Hints, but not “only with 200 users”. {rest}")
     );
     assert_eq!(
-        told("please pause Geometry B for class 5B"),
+        reply_to("please pause Geometry B for class 5B"),
         format!("I can pause Geometry B, but not “for class 5B”. {rest}")
     );
     assert_eq!(
-        told("cancel Running Test next week"),
+        reply_to("cancel Running Test next week"),
         format!("I can cancel Running Test, but not “next week”. {rest}")
     );
     assert_eq!(
-        told("stop everything in mathstream apart from Geometry B"),
+        reply_to("stop everything in mathstream apart from Geometry B"),
         "I couldn't make sense of “everything in mathstream apart from Geometry B” in that. Nothing was changed. Please put it another way."
     );
 }
@@ -205,5 +205,5 @@ fn a_name_is_found_among_thousands() {
     let names = many.find(said);
     assert_eq!(names.iter().map(|name| name.name.as_str()).collect::<Vec<_>>(), ["Math Hints 4320"]);
     let situation = Situation { said: said.to_owned(), names, today: "2026-11-22".to_owned(), ..Situation::default() };
-    understand(&situation); // how long that takes is in the bench
+    understand(&situation); // the benchmark measures the time
 }

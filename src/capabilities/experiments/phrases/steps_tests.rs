@@ -18,7 +18,7 @@ fn check(said: &str, expected: &[&str]) {
 }
 
 #[test]
-fn several_requests_are_divided() {
+fn several_requests_are_separated() {
     check(
         "Create Foo in assign-prog with weights 70/30 and start it",
         &["Create Foo in assign-prog with weights 70/30", "start it"],
@@ -63,7 +63,7 @@ fn a_request_keeps_its_condition() {
 }
 
 #[test]
-fn an_answer_may_bring_what_follows() {
+fn an_answer_may_be_followed_by_a_request() {
     let draft = Draft { action: "create_experiment".into(), params: Default::default(), asked: None };
     let of_card = Situation {
         said: "weights to 70/30 and start it".to_owned(),
@@ -81,15 +81,15 @@ fn an_answer_may_bring_what_follows() {
 }
 
 #[test]
-fn a_message_of_openings_costs_no_more_than_another() {
+fn a_message_full_of_openings_is_parsed_quickly() {
     let said =
         format!("create experiment Foo {}", "exclude include tags conditions a, payloads x factors y and ".repeat(60));
     let situation = Situation { said, ..Situation::default() };
-    assert!(steps(&situation).is_empty(), "and it comes to an end");
+    assert!(steps(&situation).is_empty(), "parsing ends");
 }
 
 #[test]
-fn one_request_stays_whole() {
+fn a_single_request_is_not_separated() {
     for said in [
         "create experiment Foo in assign-prog with conditions control and treatment",
         "create experiment Foo with conditions control, hints and video",

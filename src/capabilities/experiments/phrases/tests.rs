@@ -1,4 +1,5 @@
-//! Tests of the documented phrases: each sentence and its meaning. Add a row to teach the grammar a phrase.
+//! Tests of the documented phrases: each sentence with its meaning. A new phrase of the grammar gets a
+//! row here.
 
 use serde_json::{Value, json};
 
@@ -10,7 +11,7 @@ use super::{
 
 use countersign_understanding::checking;
 
-/// Returns the request of a message, by the phrases about experiments.
+/// Returns the interpretation of a message by the phrases about experiments.
 pub(super) fn understand(situation: &Situation) -> Interpretation {
     book().understand(situation)
 }
@@ -184,7 +185,7 @@ fn changes() {
 }
 
 #[test]
-fn it_is_the_last_subject() {
+fn pronouns_refer_to_the_last_subject() {
     let situation = Situation { last_subject: Some("Math Hints".into()), ..Situation::default() };
     check(
         &situation,
@@ -301,7 +302,7 @@ fn answers_to_an_open_question() {
 }
 
 #[test]
-fn what_was_refused_can_be_said_again() {
+fn a_refused_request_can_be_corrected() {
     let refused = |action: &str, given: Value| Situation {
         draft: Some(Draft { action: action.into(), params: params(given), asked: None }),
         ..Situation::default()
@@ -376,7 +377,7 @@ fn corrections() {
 }
 
 #[test]
-fn undo_finds_the_change_it_names() {
+fn undo_finds_the_named_change() {
     let change = |what: &str, status: &str| RecentChange {
         what: what.into(),
         undo: Some(Draft {
@@ -415,7 +416,7 @@ fn undo_finds_the_change_it_names() {
 
 proptest::proptest! {
     #[test]
-    fn nothing_that_is_said_breaks_it(said in ".{0,200}", asked in "[a-z_]{0,12}") {
+    fn no_message_causes_a_panic(said in ".{0,200}", asked in "[a-z_]{0,12}") {
         let draft = Draft { asked: Some(DraftQuestion { parameter: asked, ..DraftQuestion::default() }), ..Draft::default() };
         for draft in [None, Some(draft)] {
             let interpretation = understand(&Situation { said: said.clone(), draft, ..Situation::default() });
@@ -424,7 +425,7 @@ proptest::proptest! {
     }
 
     #[test]
-    fn words_in_any_order_do_not_break_it(
+    fn no_order_of_words_causes_a_panic(
         said in proptest::collection::vec(proptest::sample::select(&[
             "create", "experiment", "in", "assign-prog", "with", "conditions", "a", ",", "and", "at", "S/t", "70/30", "weights", "the",
             "“x y”", "to", "set", "of", "is", "what", "mark", "for", "u1", "no", "use", "site", "target", "called", "user", "group", "working",

@@ -1,4 +1,4 @@
-//! The values in the lines about experiments: contexts, users, groups, points, words of the glossary.
+//! The values in the lines about experiments: contexts, users, groups, points, terms of the glossary.
 
 use countersign_understanding::{
     dates::number_word,
@@ -16,17 +16,18 @@ use super::{
 };
 use crate::glossary;
 
-/// The longest list, in words.
+/// The maximum length of a list, in words.
 const MAX_LIST_WORDS: usize = 60;
 
-/// Returns true if a list of this length can end there: at the end, or before a word that leads to something else.
+/// Returns true if a list can have this length: the message ends there, or the next word may begin
+/// another part.
 fn may_end(words: &[Word], length: usize) -> bool {
     const NEXT: &[&str] =
         &["to", "on", "onto", "from", "off", "in", "into", "with", "and", "working", "visiting", "at", ",", "for"];
     words.get(length).is_none_or(|next| next.any(NEXT))
 }
 
-/// Returns the values of a kind at the beginning of these words.
+/// Returns the possible values of a kind at the beginning of the words.
 pub(super) fn of(kind: &str, utterance: Utterance<'_>) -> Vec<Candidate> {
     let words = utterance.words;
     let each = |most: usize, value: &dyn Fn(&[Word]) -> Option<Value>, known: bool| {
@@ -111,14 +112,14 @@ pub(super) fn of(kind: &str, utterance: Utterance<'_>) -> Vec<Candidate> {
     }
 }
 
-/// Reads ids of groups by their type, if nothing else is said.
+/// Parses ids of groups by type; `None` if there are other words.
 fn ids(words: &[Word], one_each: bool) -> Option<Value> {
-    let said = words.iter().any(|word| word.any(&["groups", "group", "working", "visiting", "in"]));
+    let has_other = words.iter().any(|word| word.any(&["groups", "group", "working", "visiting", "in"]));
     let ids = groups(words, one_each);
-    (!said && !ids.is_empty()).then_some(Value::Object(ids))
+    (!has_other && !ids.is_empty()).then_some(Value::Object(ids))
 }
 
-/// Returns true for a context: a known one, or one word in lower case that has no other meaning here.
+/// Returns true for a context: a known one, or a single lower-case word that has no other meaning here.
 fn is_context(words: &[Word]) -> bool {
     let [one] = words else { return false };
     let known = one.kind.as_deref() == Some("context");
@@ -130,7 +131,7 @@ fn is_context(words: &[Word]) -> bool {
             && !points_back(words, &ExperimentPhrases)
 }
 
-/// Reads a context, or an experiment by its whole name.
+/// Parses a context, or the full name of an experiment.
 fn place_name(words: &[Word]) -> Option<Value> {
     let plain = skip(words, "the");
     (!plain.is_empty() && !plain.iter().any(|word| word.any(&["with", ",", "who", "at", "on", "right"])))
@@ -148,7 +149,7 @@ fn is_grouping(word: &Word) -> bool {
     !word.quoted && (word.lower.ends_with("id") || word.among("class school teacher district"))
 }
 
-/// Reads a post rule: `continue`, `assign control`.
+/// Parses a post-experiment rule: `continue`, `assign control`.
 fn post_rule(words: &[Word]) -> Option<Value> {
     match words {
         [one] => Some(one.lower.clone().into()),
@@ -157,7 +158,7 @@ fn post_rule(words: &[Word]) -> Option<Value> {
     }
 }
 
-/// Reads a status that an experiment can be set to.
+/// Parses a status that an experiment can be set to.
 fn status(word: &Word) -> Option<Value> {
     const KNOWN: &str = "running enrolling paused stopped inactive cancelled canceled completed archived \
         enrollmentcomplete preview scheduled";
@@ -167,7 +168,8 @@ fn status(word: &Word) -> Option<Value> {
     }
 }
 
-/// Reads a word of the glossary, and returns its usual name. A status alone asks for a list, unless “means” follows.
+/// Parses a term of the glossary, and returns its usual name. A status alone is a request for a list,
+/// unless “means” follows.
 fn term(words: &[Word], all: &[Word]) -> Option<Value> {
     let is_status = matches!(words, [one] if lists::is_status(one));
     let means = all.get(1).is_some_and(|next| next.any(&["mean", "means"]));
@@ -175,7 +177,8 @@ fn term(words: &[Word], all: &[Word]) -> Option<Value> {
     found.filter(|_| !is_status || means).map(|term| term.name().into())
 }
 
-/// Returns true for words that are no name: in lower case, and about nothing on the platform.
+/// Returns true for words that are not a name: they are in lower case and refer to nothing on the
+/// platform.
 fn is_plain(words: &[Word], utterance: Utterance<'_>) -> bool {
     const THEIRS: &str = "of in experiment study setup details detail context it its this that briefly";
     let plain = |word: &Word| !word.quoted && word.text.chars().all(|c| c.is_lowercase() || c == '-' || c == '\'');
@@ -184,13 +187,13 @@ fn is_plain(words: &[Word], utterance: Utterance<'_>) -> bool {
     words.iter().all(plain) && !words.iter().any(|word| word.among(THEIRS)) && !known && !is_context
 }
 
-/// Returns true for several words with capitals, or words in quotes.
+/// Returns true for several capitalised words, or words in quotes.
 fn is_name(words: &[Word]) -> bool {
     words.iter().any(|word| word.quoted)
         || words.len() > 1 && words.iter().all(|word| word.text.starts_with(char::is_uppercase))
 }
 
-/// Reads `Site/target`, or both as two words.
+/// Parses `Site/target`, or the two as separate words.
 fn site_and_target(words: &[Word]) -> Option<Candidate> {
     let as_point =
         |word: &Word| !word.quoted && (word.text.contains('_') || word.text.contains('-') && word.text == word.lower);
@@ -207,7 +210,7 @@ fn site_and_target(words: &[Word]) -> Option<Candidate> {
     }
 }
 
-/// Reads a context or an experiment after a preposition: `in assign-prog`, `of Math Hints`.
+/// Parses a context or an experiment after a preposition: `in assign-prog`, `of Math Hints`.
 fn within(words: &[Word]) -> Option<Value> {
     let (first, rest) = words.split_first().filter(|(first, _)| first.any(&["in", "of"]))?;
     let named = skip(rest, "the context|context|the experiment|experiment|the");
@@ -220,7 +223,7 @@ fn within(words: &[Word]) -> Option<Value> {
     Some(json!({ key: text(plain) }))
 }
 
-/// Reads `with groups`, `with classId groups`.
+/// Parses `with groups`, `with classId groups`.
 fn group_kind(words: &[Word]) -> Option<Value> {
     match words {
         [one] if one.any(&["groups", "group", "memberships"]) => Some(json!({ "with_groups": true })),
@@ -234,18 +237,18 @@ fn group_kind(words: &[Word]) -> Option<Value> {
     }
 }
 
-/// Reads the members of a list: `u1, class 5B and u2`.
+/// Parses the members of a list: `u1, class 5B and u2`.
 fn members(words: &[Word]) -> Option<Value> {
     Some(who_of(&items(words, 2)?))
 }
 
-/// Reads tags that are added (`mark` `+`) or removed (`-`).
+/// Parses tags. `mark` is `+` to add them or `-` to remove them.
 fn tags(words: &[Word], mark: char) -> Option<Value> {
     let tags: Vec<String> = items(words, 4)?.iter().map(|tag| format!("{mark}{}", text(tag))).collect();
     Some(tags.into())
 }
 
-/// Reads the items of a list that holds nothing else, each of at most `most` words.
+/// Parses a list up to the last word. Each item has at most `most` words.
 fn items(words: &[Word], most: usize) -> Option<Vec<Vec<Word>>> {
     let (items, rest) = clauses::list(words);
     let is_item = |item: &Vec<Word>| {
@@ -257,19 +260,19 @@ fn items(words: &[Word], most: usize) -> Option<Vec<Vec<Word>>> {
     (ends && rest.is_empty() && !items.is_empty() && items.iter().all(is_item)).then_some(items)
 }
 
-/// Reads a new name, up to the end; `None` if another request follows it.
+/// Parses a new name up to the last word; `None` if another request follows it.
 fn new_name(words: &[Word]) -> Option<Value> {
-    const GOES_ON: &[&str] = &[",", "and", "but", "once", "if", "then", "unless", "when"];
+    const CONNECTIVES: &[&str] = &[",", "and", "but", "once", "if", "then", "unless", "when"];
     let more = |at: usize| {
-        words[at].any(GOES_ON)
-            && words[at + 1..].iter().any(|word| word.any(GOES_ON) || word.any(&["start", "stop", "it"]))
+        words[at].any(CONNECTIVES)
+            && words[at + 1..].iter().any(|word| word.any(CONNECTIVES) || word.any(&["start", "stop", "it"]))
     };
     let name = super::words::without_last(words, &["instead", "rather"]);
     (!(1..words.len()).any(more)).then(|| text(name).into())
 }
 
-/// Reads ids of groups by type: `class 5B and 5C, school North`. With `one_each`, as for working groups, each type has
-/// one id.
+/// Parses ids of groups by type: `class 5B and 5C, school North`. With `one_each`, which is for working
+/// groups, each type has only one id.
 fn groups(words: &[Word], one_each: bool) -> Map<String, Value> {
     let mut groups: Map<String, Value> = Map::new();
     let (items, _) = clauses::list(words);
