@@ -1,7 +1,8 @@
 //! `test_condition_balance`: enrols simulated participants and compares their conditions with the weights.
 //!
-//! Participants come in batches of [`BATCH_SIZE`]; the count saved after the previous batch decides which ones. The
-//! effects of an interrupted batch are read back from the platform's list of enrolments, so nobody is enrolled twice.
+//! Participants are sent in batches of [`BATCH_SIZE`]; the number saved after the previous batch
+//! decides which ones are next. The effects of an interrupted batch are read back from the platform's
+//! list of enrolments, so nobody is enrolled twice.
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
@@ -25,15 +26,15 @@ use crate::{
     upgrade::{client::UpgradeClient, error::Error, experiment::View, status::Status},
 };
 
-/// The most participants of one test.
+/// The maximum number of participants in one test.
 pub const MAX_USERS: u32 = 1_000;
-/// The number of participants if none is given.
+/// The default number of participants.
 const DEFAULT_USERS: u32 = 100;
 /// The number of participants between two saves.
 const BATCH_SIZE: u32 = 16;
-/// The number of participants that are sent at a time.
+/// The number of participants that are sent concurrently.
 const CONCURRENCY: usize = 8;
-/// The longest duration of a test; it ends automatically after that.
+/// The maximum duration of a test, after which it ends automatically.
 pub const MAX_DURATION: Duration = Duration::from_secs(15 * 60);
 
 /// The name of the action.
@@ -54,7 +55,7 @@ struct TestBalanceParameters {
     users: Option<i64>,
 }
 
-/// The stored parameters: they decide which participant is sent where.
+/// The stored parameters, which determine each participant and their visit.
 #[derive(Serialize, Deserialize)]
 pub struct Test {
     /// The name of the experiment, for people.
@@ -63,7 +64,7 @@ pub struct Test {
     pub place: VisitTarget,
     /// The number of participants.
     pub users: u32,
-    /// The beginning of the participants' names.
+    /// The common prefix of the participants' names.
     pub run: String,
     /// The conditions that participants may get.
     pub conditions: Vec<Share>,
@@ -88,13 +89,13 @@ pub struct Tally {
     pub next: u32,
     /// Draws by condition: one for each participant, or for each group if groups draw.
     pub draws: Vec<(String, u64)>,
-    /// Participants enrolled.
+    /// The number of enrolled participants.
     pub enrolled: u64,
-    /// Participants that got no condition.
+    /// The number of participants that got no condition.
     pub nothing_given: u64,
-    /// Participants that may or may not be enrolled.
+    /// The number of participants that may or may not be enrolled.
     pub silent: u64,
-    /// Participants that failed.
+    /// The number of participants whose visit failed.
     pub failed: u64,
 }
 
@@ -104,7 +105,7 @@ impl Tally {
             VisitOutcome::Enrolled(Received { code, .. }) => {
                 self.enrolled += 1;
                 if of_groups && !number.is_multiple_of(GROUP_SIZE) {
-                    return; // the group has drawn already
+                    return; // the group has already drawn
                 }
                 match self.draws.iter_mut().find(|(known, _)| known == code) {
                     Some((_, count)) => *count += 1,
@@ -149,8 +150,8 @@ impl ActionKind for TestBalance {
         let users = asked.users.unwrap_or(DEFAULT_USERS.into());
         let users = u32::try_from(users).ok().filter(|users| (1..=MAX_USERS).contains(users));
         let users = users.ok_or_else(|| access::refused(ErrorKind::Validation, words::not_so_many()))?;
-        let says = |name: &str| format!("test the balance of {name} with {users} users");
-        let view = access::experiment(&self.0, name, says).await?.view;
+        let request_with = |name: &str| format!("test the balance of {name} with {users} users");
+        let view = access::experiment(&self.0, name, request_with).await?.view;
         let place = place(&view, users)?;
         let enrolled = self.0.enrollment(&[view.id]).await.ok().and_then(|all| all.first().map(|e| e.users));
         let conditions = view.conditions.iter().map(|c| Share {
@@ -206,7 +207,7 @@ impl Batches for TestBalance {
             true => match self.enrolled(&test).await {
                 Ok(already) => already,
                 Err(error) => {
-                    tracing::warn!(error = countersign_core::cause::chain(&error), "Cannot read back who is enrolled");
+                    tracing::warn!(error = countersign_core::cause::chain(&error), "Cannot read back the enrolments");
                     let late = record.intent_at.is_some_and(|began| self.1.now() > began + MAX_DURATION);
                     return match late {
                         true => Batch::Ended(Outcome::Unknown { summary: words::not_read_back(&test, &tally) }),
@@ -273,7 +274,7 @@ impl Batches for TestBalance {
 }
 
 impl TestBalance {
-    /// Returns the enrolled participants of this run by name, with the code of the condition.
+    /// Returns the codes of the conditions of this run's enrolled participants, by participant name.
     async fn enrolled(&self, test: &Test) -> Result<HashMap<String, String>, Error> {
         let code = |id: &str| test.conditions.iter().find(|share| share.id == id).map(|share| share.code.clone());
         let all = self.0.enrolled(test.place.experiment).await?;
@@ -287,7 +288,8 @@ fn tally_of(record: &ActionRecord) -> Tally {
     progress.and_then(|progress| serde_json::from_value(progress.data.clone()).ok()).unwrap_or_default()
 }
 
-/// Returns the place for the participants of a test: a running experiment's first decision point.
+/// Returns the place that the participants of a test visit: the first decision point of the
+/// experiment, which has to be running.
 fn place(view: &View, users: u32) -> Result<VisitTarget, PrepareError> {
     let refused = |reply| Err(access::refused(ErrorKind::Execution, reply));
     if view.state != Status::Enrolling {
@@ -302,7 +304,7 @@ fn place(view: &View, users: u32) -> Result<VisitTarget, PrepareError> {
     }
 }
 
-/// Returns the values that must not differ from the card: status, conditions, weights.
+/// Returns the values that must still be as shown on the card: status, conditions, weights.
 fn state_of(view: &View) -> Value {
     let conditions: Vec<_> =
         view.conditions.iter().map(|c| json!([c.id, c.condition_code, c.assignment_weight])).collect();

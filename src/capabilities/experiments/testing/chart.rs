@@ -1,4 +1,4 @@
-//! A bar chart of counts beside their expected values, as PNG.
+//! A bar chart of counts and their expected values, as PNG.
 
 use countersign_capabilities::picture::{self, Area, Drawn, INK, write};
 use plotters::{prelude::*, style::text_anchor::HPos};
@@ -9,7 +9,7 @@ const TOP: u32 = 84;
 const BOTTOM: u32 = 60;
 const LEFT: i32 = 210;
 const RIGHT: i32 = 100;
-/// The longest name that fits left of a bar, in characters.
+/// The maximum length of a name that fits left of a bar, in characters.
 const MAX_NAME_LENGTH: usize = 18;
 
 const MUTED: RGBColor = RGBColor(108, 110, 125);
@@ -31,7 +31,8 @@ pub struct Row {
 ///
 /// # Errors
 ///
-/// Fails if the picture cannot be drawn: nothing in the data can cause that, and the figures are shown without it.
+/// Fails if the picture cannot be drawn. The data cannot cause that, and the figures are shown without
+/// the picture.
 pub fn draw(title: &str, rows: &[Row]) -> anyhow::Result<Vec<u8>> {
     let height = TOP + ROW * u32::try_from(rows.len())? + BOTTOM;
     picture::draw((WIDTH, height), |area| paint(area, title, rows))

@@ -3,13 +3,14 @@
 use countersign_planner::condition::Verdict;
 use serde_json::Value;
 
-/// The probability below which a balance does not count as even.
+/// The p-value below which a balance does not count as even.
 pub(crate) const UNUSUAL: f64 = 0.05;
 
-/// The phrases that say that a balance fits the weights.
+/// The phrases that mean that a balance fits the weights.
 const EVEN: &[&str] = &["even", "balanced", "in balance", "fits", "fits the weights", "as expected", "fair"];
 
-/// Evaluates a condition about a balance; `None` if the words are about something else, or the result is of no test.
+/// Evaluates a condition about a balance; `None` if the words are about something else, or the result
+/// is not that of a test.
 pub(crate) fn verdict(condition: &str, result: &Value) -> Option<Verdict> {
     let words = condition.to_lowercase();
     let words = words.trim_end_matches(['.', '?', '!']).trim();
@@ -48,7 +49,7 @@ mod tests {
     }
 
     #[test]
-    fn other_words_and_results_are_left_to_others() {
+    fn other_words_and_results_are_not_evaluated() {
         assert_eq!(verdict("it is uneven", &json!({ "tally": {}, "p_value": 0.5 })), None);
         assert_eq!(verdict("it is even", &json!({ "name": "Math Hints" })), None);
         assert!(matches!(verdict("it is even", &json!({ "tally": {} })), Some(Verdict::CannotTell(_))));

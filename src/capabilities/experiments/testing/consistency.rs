@@ -1,10 +1,10 @@
-//! `test_consistency_rules`: sends a few simulated participants through every phase of an experiment, changing its
-//! status on the way, and compares their conditions with those that its rules require.
+//! `test_consistency_rules`: sends a few simulated participants through every phase of an experiment,
+//! changing its status in between, and compares their conditions with those that its rules require.
 //!
-//! One batch is one [`Step`]. In each phase all visitors first ask and are then marked: asking can be repeated with
-//! the same answer, and the answers are saved before the marks that may change them. The status is changed only after
-//! reading it, so an interrupted change is not made twice; of interrupted marks, those that enrolled a visitor are
-//! not repeated.
+//! One batch is one [`Step`]. In each phase all visitors first ask for their condition and are then
+//! marked. Asking can be repeated with the same answer, and the answers are saved before the marks,
+//! which may change them. The status is read before it is changed, so an interrupted change is not
+//! made twice. After an interruption, visitors that are already enrolled are not marked again.
 
 use std::{collections::HashSet, sync::Arc, time::Duration};
 
@@ -42,7 +42,7 @@ use crate::{
     },
 };
 
-/// The longest duration of a test; it ends automatically after that.
+/// The maximum duration of a test, after which it ends automatically.
 pub const MAX_DURATION: Duration = Duration::from_secs(10 * 60);
 
 /// The action `test_consistency_rules`.
@@ -62,11 +62,11 @@ struct TestConsistencyParameters {
 pub struct Test {
     /// The name of the experiment, for people.
     pub experiment_name: String,
-    /// The place that visitors visit.
+    /// The place that is visited.
     pub place: VisitTarget,
-    /// The beginning of the visitors' names.
+    /// The common prefix of the visitors' names.
     pub run: String,
-    /// The phase that the test starts in.
+    /// The phase in which the test starts.
     pub first: Phase,
     /// The rules that decide who gets which condition.
     pub rules: Rules,
@@ -81,7 +81,7 @@ pub enum Step {
     Enter(Phase),
     /// All visitors who have arrived by this phase ask for their condition.
     Ask(Phase),
-    /// The same visitors are marked as having been there.
+    /// The visits of the same visitors are marked.
     Mark(Phase),
 }
 
@@ -89,7 +89,7 @@ pub enum Step {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TestProgress {
-    /// The step to make next.
+    /// The index of the next step.
     pub next: usize,
     /// The conditions observed, in order.
     #[serde(rename = "sights")]
@@ -107,19 +107,20 @@ impl Test {
         phases.flat_map(of_phase).collect()
     }
 
-    /// Returns the visitors of a phase, each with their index in the list.
+    /// Returns the visitors of a phase, with their indexes in the list.
     pub fn visitors_in(&self, phase: Phase) -> impl Iterator<Item = (usize, &Visitor)> {
         self.visitors.iter().enumerate().filter(move |(_, visitor)| visitor.arrives <= phase)
     }
 
-    /// Returns the phase of the experiment after this number of steps.
+    /// Returns the phase of the experiment after the first `steps` steps.
     pub fn phase_after(&self, steps: usize) -> Phase {
         let changes = self.steps().into_iter().take(steps).rev();
         let last = changes.filter_map(|step| if let Step::Enter(phase) = step { Some(phase) } else { None }).next();
         last.unwrap_or(self.first)
     }
 
-    /// Returns the number of the card's lines for this number of steps: asking and marking share a line.
+    /// Returns the number of lines on the card for the first `steps` steps. Asking and marking share a
+    /// line.
     pub fn lines(&self, steps: usize) -> usize {
         self.steps().into_iter().take(steps).filter(|step| !matches!(step, Step::Ask(_))).count()
     }
@@ -132,11 +133,11 @@ impl Test {
     }
 }
 
-/// The reason why a step was not made.
+/// The reason why a step did not succeed.
 enum StepError {
     /// A request was sent, and its outcome has to be read back later.
     NoAnswer,
-    /// The platform refuses or does not answer.
+    /// The platform refused the step or did not answer.
     Failed(Error),
     /// Another person changed the status.
     StatusChanged,
@@ -169,8 +170,8 @@ impl ActionKind for TestConsistency {
         let Some(name) = non_blank(asked.experiment.as_ref()) else {
             return Err(Refusal::Missing(vec![access::which_experiment(&self.0).await]).into());
         };
-        let says = |name: &str| format!("test the consistency rules of {name}");
-        let view = access::experiment(&self.0, name, says).await?.view;
+        let request_with = |name: &str| format!("test the consistency rules of {name}");
+        let view = access::experiment(&self.0, name, request_with).await?.view;
         let test = plan_test(&view).map_err(|reply| access::refused(ErrorKind::Execution, reply))?;
         let others = self.0.all().await.map_err(access::unavailable)?;
         if let Some(other) = others.iter().find(|other| shares_users(&view, other)) {
@@ -261,20 +262,21 @@ impl Batches for TestConsistency {
 }
 
 impl TestConsistency {
-    /// Brings the experiment into a phase from the one before, by the call that applies *exclude if reached*.
+    /// Moves the experiment from the previous phase to this one, with the call that applies *exclude if
+    /// reached*.
     async fn enter(&self, test: &Test, phase: Phase) -> Result<(), StepError> {
         let (id, to) = (test.place.experiment, phase.status());
         let before = Phase::ALL.into_iter().rfind(|before| *before < phase);
         match self.status(id).await? {
-            there if there == to => return Ok(()),
-            there if before.is_some_and(|before| before.status() == there) => {}
+            present if present == to => return Ok(()),
+            present if before.is_some_and(|before| before.status() == present) => {}
             _ => return Err(StepError::StatusChanged),
         }
         let not_sent = |error: &Error| matches!(error, Error::Unavailable { .. });
-        match simulated::again(not_sent, || self.0.set_state(id, to, None)).await {
+        match simulated::with_retries(not_sent, || self.0.set_state(id, to, None)).await {
             Ok(_) => Ok(()),
             Err(Error::NoAnswer { .. }) => Err(StepError::NoAnswer),
-            // Whatever was answered, it may be there.
+            // The change may have been made despite the error.
             Err(_) if self.status(id).await? == to => Ok(()),
             Err(Error::Unclear { .. }) => Err(StepError::NoAnswer),
             Err(error) => Err(error.into()),
@@ -297,7 +299,7 @@ impl TestConsistency {
         Ok(Observation { phase, visitor, got: got.map(|received| received.code) })
     }
 
-    /// Marks the visitors one after the other, since the first of a group draws for the rest.
+    /// Marks the visitors one after the other, since the first one of a group draws for the others.
     async fn mark(
         &self,
         test: &Test,
@@ -328,8 +330,8 @@ impl TestConsistency {
         Ok(self.0.single(id).await?.view.state)
     }
 
-    /// Ends the batch after a step that was not made: either it is to be read back later, or the test ends with the
-    /// present status of the experiment.
+    /// Ends the batch after a step that did not succeed: either it is read back later, or the test ends
+    /// and reports the present status of the experiment.
     async fn end_after_error(
         &self,
         record: &ActionRecord,
@@ -343,17 +345,17 @@ impl TestConsistency {
             StepError::NoAnswer if !late => return Batch::NotNow,
             StepError::NoAnswer => (ErrorKind::Network, words::no_answer()),
             StepError::Failed(error) => {
-                let away = matches!(error, Error::Unavailable { .. } | Error::NoAnswer { .. });
-                if interrupted && away && !late {
+                let unavailable = matches!(error, Error::Unavailable { .. } | Error::NoAnswer { .. });
+                if interrupted && unavailable && !late {
                     return Batch::NotNow;
                 }
                 (access::kind(&error), testing::trouble(&error))
             }
             StepError::StatusChanged => (ErrorKind::Execution, words::changed_meanwhile()),
         };
-        tracing::warn!(action.id = %record.id, "A test of consistency rules is broken off");
-        let stands = self.status(test.place.experiment).await.ok();
-        Batch::Ended(failed(kind, words::broken_off(test, progress, why, stands)))
+        tracing::warn!(action.id = %record.id, "A test of consistency rules is aborted");
+        let status = self.status(test.place.experiment).await.ok();
+        Batch::Ended(failed(kind, words::broken_off(test, progress, why, status)))
     }
 }
 
@@ -389,8 +391,8 @@ fn plan_test(view: &View) -> Result<Test, Reply> {
     Ok(Test { experiment_name: view.name.clone(), place, run, first, rules, visitors })
 }
 
-/// Returns true if the other experiment is live at one of this one's points: each user takes part in only one of the
-/// two.
+/// Returns true if the other experiment is live and shares a point with this one, so that each user
+/// takes part in only one of the two.
 fn shares_users(view: &View, other: &View) -> bool {
     let live = matches!(other.state, Status::Enrolling | Status::EnrollmentComplete);
     let same_point = || {
@@ -400,7 +402,8 @@ fn shares_users(view: &View, other: &View) -> bool {
     other.id != view.id && live && same_point()
 }
 
-/// Returns the values that must not differ from the card: status, and everything that decides the conditions.
+/// Returns the values that must still be as shown on the card: the status, and everything that decides
+/// the conditions.
 fn state_of(view: &View) -> Value {
     let conditions: Vec<_> =
         view.conditions.iter().map(|c| json!([c.id, c.condition_code, c.assignment_weight])).collect();

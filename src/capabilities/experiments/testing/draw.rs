@@ -1,21 +1,23 @@
-//! The platform's draw, computed here: the number that a user or a group gets in an experiment, and the condition it
-//! falls on.
+//! A reimplementation of the platform's draw: the random number of a user or group in an experiment,
+//! and the condition that it selects.
 //!
-//! The server seeds the generator `seedrandom` with the experiment's id and the user's (or working group's), takes
-//! one number from 0 to 100 and walks the conditions, adding weights until the number is reached. That generator is
-//! RC4: its key is the seed, smeared over at most 256 bytes; the first 256 outputs are discarded; the number is made
-//! of the next ones. The numbers here equal the server's own: its recorded draws are reproduced, user by user.
+//! The server seeds the generator `seedrandom` with the id of the experiment and that of the user (or
+//! working group), takes one number from 0 to 100, and adds up the weights of the conditions until
+//! they reach the number. The generator is RC4: its key is the seed, mixed into at most 256 bytes; the
+//! first 256 outputs are discarded, and the next ones make up the number. The results equal those of
+//! the server: the tests reproduce its recorded draws for each user.
 
-/// The number of states of the generator, and of the outputs it discards.
+/// The size of the generator's state, and the number of outputs that it discards.
 const WIDTH: usize = 256;
 
-/// Returns the number from 0 to 100 for a draw in an experiment: `by` is the user's id, or the group's if groups
-/// draw.
+/// Returns the random number, from 0 to 100, for a draw in an experiment. `by` is the id of the user, or
+/// that of the group if groups draw.
 pub fn number(experiment: &str, by: &str) -> f64 {
     Generator::seeded(&format!("{experiment}_{by}")).next() * 100.0
 }
 
-/// Returns the index of the condition that a number falls on; the first one, if it falls on none.
+/// Returns the index of the condition that a number selects; the first one if the number is larger
+/// than all weights together.
 pub fn condition_index(weights: &[f64], number: f64) -> usize {
     let mut sum = 0.0;
     let reached = weights.iter().position(|weight| {
@@ -25,19 +27,20 @@ pub fn condition_index(weights: &[f64], number: f64) -> usize {
     reached.unwrap_or_default()
 }
 
-/// Returns the lot, from 0 to below 1, that assigns a user to one of several experiments at a point.
+/// Returns the random number, from 0 to below 1, that assigns a user to one of several experiments at a
+/// point.
 pub fn pool_number(user: &str) -> f64 {
     Generator::seeded(user).next()
 }
 
-/// Returns the index of the experiment that a lot falls on, of `size` at one point.
-pub fn pool_member(size: usize, lot: f64) -> usize {
+/// Returns the index of the experiment that a pool number selects, out of `size` at one point.
+pub fn pool_member(size: usize, number: f64) -> usize {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "from 0 to below the size")]
-    let place = (lot * size as f64) as usize;
-    place.min(size.saturating_sub(1))
+    let index = (number * size as f64) as usize;
+    index.min(size.saturating_sub(1))
 }
 
-/// RC4, as `seedrandom` uses it.
+/// The RC4 generator, as `seedrandom` uses it.
 struct Generator {
     states: [u8; WIDTH],
     i: u8,
@@ -69,7 +72,7 @@ impl Generator {
         self.states[usize::from(at)]
     }
 
-    /// Returns a number from 0 to below 1, with all 52 bits that such a number can have.
+    /// Returns a number from 0 to below 1 that uses all 52 bits of its fraction.
     fn next(&mut self) -> f64 {
         const DIGITS: u64 = 1 << 52;
         let mut numerator = (0..6).fold(0_u64, |sum, _| sum << 8 | u64::from(self.byte()));
@@ -89,7 +92,8 @@ impl Generator {
     }
 }
 
-/// Returns the key: the seed's characters (UTF-16, as in the server's language), smeared over at most 256 bytes.
+/// Returns the key: the UTF-16 code units of the seed (as in the server's language), mixed into at most
+/// 256 bytes as `seedrandom` does.
 fn key(seed: &str) -> Vec<u8> {
     let mut key: Vec<u8> = Vec::with_capacity(WIDTH);
     let mut smear: u32 = 0;
@@ -116,14 +120,15 @@ mod tests {
     }
 
     #[test]
-    fn it_draws_what_the_server_was_seen_to_draw() {
+    fn it_reproduces_recorded_draws_of_the_server() {
         let file = include_str!(concat!(
             env!("CARGO_MANIFEST_DIR"),
             "/../../../tests/fixtures/upgrade/behaviour/02-draw-is-deterministic.json"
         ));
         let recorded: Value = serde_json::from_str(file).unwrap();
         let experiment = recorded["fixed_experiment_id"].as_str().unwrap();
-        // The recording leaves the names of its forty users out. With other names about half of them would agree.
+        // The recording does not contain the names of its forty users. With wrong names only about half
+        // of the draws would agree.
         let ours: Vec<_> = (0..40).map(|nth| drawn(experiment, &format!("d-{nth:02}"))).collect();
         let theirs: Vec<_> = recorded["fixed_id_first"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
         assert_eq!(ours, theirs);
@@ -145,8 +150,8 @@ mod tests {
     }
 
     #[test]
-    fn its_numbers_are_those_of_the_library() {
-        // What seedrandom 3.0.5 answers for these seeds.
+    fn its_numbers_equal_those_of_the_library() {
+        // The results of seedrandom 3.0.5 for these seeds.
         for (seed, expected) in NUMBERS {
             let ours = Generator::seeded(seed).next();
             assert!((ours - expected).abs() < f64::EPSILON, "{seed}: {ours} instead of {expected}");
@@ -154,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_beyond_all_weights_falls_on_the_first() {
+    fn a_number_beyond_all_weights_selects_the_first_condition() {
         assert_eq!(condition_index(&[10.0, 10.0], 55.0), 0);
         assert_eq!(condition_index(&[0.0, 100.0], 0.5), 1);
         assert_eq!(condition_index(&[50.0, 50.0], 50.0), 0);
@@ -162,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pool_sends_everybody_somewhere_and_not_all_to_the_same() {
+    fn a_pool_spreads_users_over_its_experiments() {
         let counts = (0..300).fold([0; 3], |mut counts, nth| {
             counts[pool_member(3, pool_number(&format!("user-{nth}")))] += 1;
             counts

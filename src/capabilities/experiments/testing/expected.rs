@@ -1,7 +1,9 @@
-//! The condition that each visitor should get in each phase, by the consistency rule, *exclude if reached* and the
-//! post-experiment rule, as the platform was observed to apply them. Pure.
+//! The condition that each visitor should get in each phase, by the consistency rule, *exclude if
+//! reached* and the post-experiment rule, as the platform was observed to apply them. Nothing here
+//! makes calls.
 //!
-//! Which condition is drawn is not predicted, only that one is drawn, and who has to get the same one later.
+//! The drawn condition itself is not predicted, only that one is drawn, and which visitors have to get
+//! the same one later.
 
 use serde::{Deserialize, Serialize};
 
@@ -32,13 +34,14 @@ impl Phase {
         }
     }
 
-    /// Returns the phase of an experiment that can go through this one and the later ones.
+    /// Returns the phase of an experiment with this status; `None` if it cannot go through the phases
+    /// from there.
     pub fn of(status: Status) -> Option<Self> {
         Self::ALL.into_iter().find(|phase| phase.status() == status)
     }
 }
 
-/// The past assignment that decides.
+/// The consistency rule: whose past assignment decides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Consistency {
@@ -46,11 +49,11 @@ pub enum Consistency {
     Individual,
     /// The group's.
     Group,
-    /// Only the experiment's: early visitors stay in.
+    /// Only the experiment's: nobody is excluded for an early visit.
     Experiment,
 }
 
-/// The rule once the experiment is paused.
+/// The post-experiment rule, which applies once the experiment is paused.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Afterwards {
@@ -65,18 +68,18 @@ pub enum Afterwards {
 /// The rules that decide who gets which condition.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rules {
-    /// True if groups draw, false if persons do.
+    /// True if groups draw, false if individuals do.
     pub by_group: bool,
-    /// The past assignment that decides.
+    /// The consistency rule.
     pub consistency: Consistency,
-    /// The rule once the experiment is paused.
+    /// The post-experiment rule.
     pub afterwards: Afterwards,
-    /// True if people who came before the start stay out (*exclude if reached*).
+    /// True if people who visited before the start are excluded (*exclude if reached*).
     pub early_stay_out: bool,
 }
 
 impl Rules {
-    /// Returns the rules of an experiment at a point; `None` if their effect is not known in advance.
+    /// Returns the rules of an experiment at a point; `None` if their effect cannot be predicted.
     pub fn of(view: &View, early_stay_out: bool) -> Option<Self> {
         let by_group = match view.assignment_unit.as_str() {
             "group" => true,
@@ -99,7 +102,7 @@ impl Rules {
     }
 }
 
-/// A simulated user who comes in every phase from `arrives` on.
+/// A simulated user who visits in every phase from `arrives` on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Visitor {
     /// The name on the platform.
@@ -111,8 +114,8 @@ pub struct Visitor {
     pub group: Option<char>,
 }
 
-/// Returns visitors that show a difference between the rules, from `first` on. `name` makes the name of the nth, from
-/// 0.
+/// Returns visitors that reveal the differences between the rules in the phases from `first` on. `name`
+/// returns the name of the visitor with an index.
 pub fn visitors(by_group: bool, first: Phase, name: impl Fn(u32) -> String) -> Vec<Visitor> {
     use Phase::{Before, Paused, Running};
     let all: &[(Phase, Option<char>)] = match by_group {
@@ -126,9 +129,9 @@ pub fn visitors(by_group: bool, first: Phase, name: impl Fn(u32) -> String) -> V
             (Paused, Some('C')),
         ],
     };
-    // One newcomer is enough for a group that nobody could join before.
-    let has_a_past = |group: Option<char>| group == Some('C') || group.is_none() || first < Paused;
-    let all = all.iter().filter(|(arrives, group)| *arrives >= first && has_a_past(*group));
+    // If the test starts paused, no group has a past, so one newcomer is enough.
+    let is_useful = |group: Option<char>| group == Some('C') || group.is_none() || first < Paused;
+    let all = all.iter().filter(|(arrives, group)| *arrives >= first && is_useful(*group));
     all.zip(0..).map(|((arrives, group), nth)| Visitor { user: name(nth), arrives: *arrives, group: *group }).collect()
 }
 
@@ -137,15 +140,15 @@ pub fn visitors(by_group: bool, first: Phase, name: impl Fn(u32) -> String) -> V
 pub enum Expected {
     /// No condition: the application shows its default.
     Nothing,
-    /// Any condition: the visitor draws.
+    /// Any condition, since the visitor draws.
     Drawn,
-    /// The condition drawn before.
+    /// The condition that was drawn before.
     Same,
     /// This condition.
     Named(String),
 }
 
-/// One observation of a visitor. The order of the fields is the order of the report.
+/// One observation of a visitor. The report is sorted by the fields, in this order.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Observation {
     /// The phase of the visit.
@@ -156,19 +159,19 @@ pub struct Observation {
     pub got: Option<String>,
 }
 
-/// An observation beside its expectation.
+/// An observation and its expectation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CheckedObservation {
     /// The observation.
     pub observation: Observation,
     /// The expectation.
     pub expected: Expected,
-    /// With [`Expected::Same`], the condition drawn before, if it was observed.
+    /// The condition that was drawn before, with [`Expected::Same`] and if it was observed.
     pub drawn: Option<String>,
 }
 
 impl CheckedObservation {
-    /// Returns true if the two agree.
+    /// Returns true if the observation meets the expectation.
     pub fn fits(&self) -> bool {
         match (&self.expected, &self.observation.got) {
             (Expected::Nothing, None) => true,
@@ -215,15 +218,15 @@ fn expected(rules: &Rules, visitors: &[Visitor], visitor: &Visitor, phase: Phase
         (Phase::Running, _) if out => Expected::Nothing,
         (Phase::Running, _) => Expected::Drawn,
         (Phase::Paused, Afterwards::Default) => Expected::Nothing,
-        // A person who stays out still gets the named condition if their group takes part.
+        // An excluded person still gets the named condition if their group takes part.
         (Phase::Paused, Afterwards::Named(code)) if enrolled => Expected::Named(code.clone()),
         (Phase::Paused, Afterwards::Keep) if enrolled && !out => Expected::Same,
         (Phase::Paused, Afterwards::Named(_) | Afterwards::Keep) => Expected::Nothing,
     }
 }
 
-/// Returns true if *exclude if reached* keeps this visitor out: for being early, or for being in a group with an
-/// early one.
+/// Returns true if *exclude if reached* excludes this visitor, because they or a member of their group
+/// visited before the start.
 fn stays_out(rules: &Rules, visitors: &[Visitor], visitor: &Visitor) -> bool {
     let early = |v: &Visitor| v.arrives == Phase::Before;
     let excludes = rules.early_stay_out && rules.consistency != Consistency::Experiment;
@@ -255,14 +258,15 @@ mod tests {
     }
 
     /// Returns the five students of a recorded run, and their observed conditions.
-    fn recorded_sights(run: &Value) -> (Vec<Visitor>, Vec<Observation>) {
+    fn recorded_observations(run: &Value) -> (Vec<Visitor>, Vec<Observation>) {
         let phases = ["inactive", "enrolling", "enrollmentComplete"];
         let (mut visitors, mut observations) = (Vec::new(), Vec::new());
         for (nth, (student, seen)) in run["seen"].as_object().unwrap().iter().enumerate() {
-            let there: Vec<_> = phases.into_iter().zip(Phase::ALL).filter(|(name, _)| seen[name].is_string()).collect();
+            let visited: Vec<_> =
+                phases.into_iter().zip(Phase::ALL).filter(|(name, _)| seen[name].is_string()).collect();
             let group = run["groups"][student].as_str().unwrap().chars().last();
-            visitors.push(Visitor { user: student.clone(), arrives: there[0].1, group });
-            observations.extend(there.into_iter().map(|(name, phase)| {
+            visitors.push(Visitor { user: student.clone(), arrives: visited[0].1, group });
+            observations.extend(visited.into_iter().map(|(name, phase)| {
                 let got = seen[name].as_str().filter(|got| !got.starts_with("default")).map(str::to_owned);
                 Observation { phase, visitor: nth, got }
             }));
@@ -286,7 +290,7 @@ mod tests {
         assert_eq!(runs.len(), 30);
         for run in &runs {
             let rules = recorded_rules(run);
-            let (visitors, observations) = recorded_sights(run);
+            let (visitors, observations) = recorded_observations(run);
             assert_eq!(observations.len(), 9);
             for judged in judge(&rules, &visitors, &observations) {
                 assert!(judged.fits(), "{rules:?}: {} {judged:?}", visitors[judged.observation.visitor].user);
@@ -297,18 +301,18 @@ mod tests {
     #[test]
     fn other_rules_would_be_noticed() {
         let runs = recorded();
-        let mut told_apart = 0;
+        let mut distinguished = 0;
         for run in &runs {
-            let (visitors, observations) = recorded_sights(run);
+            let (visitors, observations) = recorded_observations(run);
             let fits = |rules: &Rules| judge(rules, &visitors, &observations).iter().all(CheckedObservation::fits);
-            told_apart += runs.iter().filter(|other| !fits(&recorded_rules(other))).count();
+            distinguished += runs.iter().filter(|other| !fits(&recorded_rules(other))).count();
         }
-        // Alike are runs whose rules differ in nothing that five students show.
-        assert!(told_apart > 700, "{told_apart} of {}", 30 * 29);
+        // Some runs are alike, since their rules differ in nothing that five students reveal.
+        assert!(distinguished > 700, "{distinguished} of {}", 30 * 29);
     }
 
     #[test]
-    fn who_comes_depends_on_where_it_starts() {
+    fn the_visitors_depend_on_the_first_phase() {
         let count = |by_group, first| visitors(by_group, first, |nth| nth.to_string()).len();
         let counts = |by_group| Phase::ALL.map(|first| count(by_group, first));
         assert_eq!(counts(false), [3, 2, 1]);

@@ -1,20 +1,20 @@
-//! Pearson's chi-square test: the goodness of fit of counts to weights.
+//! Pearson's chi-square test for the goodness of fit of counts to weights.
 //!
-//! Source: K. Pearson, “On the criterion that a given system of deviations …”, Philosophical Magazine 50 (1900). The
-//! degrees of freedom are whole numbers, so the distribution is a finite sum: M. Abramowitz and I. Stegun, “Handbook of
-//! Mathematical Functions” (1964), 26.4.4 and 26.4.5.
+//! Source: K. Pearson, “On the criterion that a given system of deviations …”, Philosophical Magazine
+//! 50 (1900). Since the degrees of freedom are integers, the distribution is a finite sum: M.
+//! Abramowitz and I. Stegun, “Handbook of Mathematical Functions” (1964), 26.4.4 and 26.4.5.
 
 use libm::{erfc, exp, lgamma, log, sqrt};
 
-/// The smallest expected count with which the test can be relied on, by the usual rule of thumb.
+/// The smallest expected count for which the test is reliable, by the usual rule of thumb.
 pub const SMALLEST_EXPECTED: f64 = 5.0;
 
 /// The goodness of fit of counts to weights.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Fit {
-    /// The statistic: the larger, the worse the fit.
+    /// The statistic. The larger it is, the worse the fit.
     pub chi_square: f64,
-    /// Degrees of freedom: one less than the number of classes.
+    /// The degrees of freedom: one less than the number of classes.
     pub freedom: u32,
     /// The probability that chance alone gives a difference at least this large, from 0 to 1.
     pub p: f64,
@@ -22,8 +22,9 @@ pub struct Fit {
     pub reliable: bool,
 }
 
-/// Compares counts with weights, which may have any sum. Classes without weight are left out. `None` if fewer than
-/// two have weight, or the total is 0.
+/// Tests counts, given as pairs of a weight and a count, against their weights, which may have any sum.
+/// Classes without weight are ignored. Returns `None` if fewer than two classes have weight, or the
+/// total count is 0.
 pub fn test(counts: &[(f64, u64)]) -> Option<Fit> {
     let classes: Vec<_> = counts.iter().filter(|(weight, _)| *weight > 0.0).collect();
     let weights: f64 = classes.iter().map(|(weight, _)| weight).sum();
@@ -51,7 +52,7 @@ fn beyond(chi_square: f64, freedom: u32) -> f64 {
     let odd = freedom % 2 == 1;
     let (first, rest) = if odd { (0.5, erfc(sqrt(half))) } else { (0.0, 0.0) };
     let steps = (0..freedom / 2).map(|step| first + f64::from(step));
-    // In logarithms, as the powers alone can be too large for a number.
+    // In logarithms, since the powers can overflow.
     let sum: f64 = steps.map(|step| exp(step * log(half) - half - lgamma(step + 1.0))).sum();
     (rest + sum).min(1.0)
 }
@@ -61,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_tail_is_known_to_many_digits() {
+    fn the_tail_is_accurate_to_many_digits() {
         for (chi_square, freedom, p) in [
             (3.841458820694124, 1, 0.05000000000000006),
             (5.991464547107979, 2, 0.05000000000000007),
@@ -93,13 +94,13 @@ mod tests {
     }
 
     #[test]
-    fn weights_need_not_add_up() {
+    fn weights_need_not_add_up_to_100() {
         let fit = test(&[(0.7, 149), (0.3, 51)]).unwrap();
         assert!((0.1..0.2).contains(&fit.p), "149 to 51 at 70/30 is nothing unusual: {fit:?}");
     }
 
     #[test]
-    fn nothing_is_said_of_one_class_or_nobody() {
+    fn there_is_no_fit_for_one_class_or_without_counts() {
         assert_eq!(test(&[(100.0, 10)]), None);
         assert_eq!(test(&[(50.0, 0), (50.0, 0)]), None);
         assert!(!test(&[(50.0, 2), (50.0, 3)]).unwrap().reliable);

@@ -1,10 +1,14 @@
 //! Tests of an experiment with simulated participants.
 //!
-//! [`journey`] sends one through a decision point; [`balance`] enrols many and compares their conditions with the
-//! weights; [`consistency`] sends a few through every phase and compares their conditions with those that the rules
-//! require, which [`expected`] works out. [`simulated`] is one visit, [`users`] makes names for visits by hand,
-//! [`fit`] has the statistics and [`chart`] the picture. Simulated participants have recognisable names, so that they
-//! can be distinguished from real ones; the platform has no way to remove them, and the card says so.
+//! [`journey`] sends one participant through a decision point; [`balance`] enrols many and compares
+//! their conditions with the weights; [`consistency`] sends a few through every phase and compares
+//! their conditions with those that the rules require, which [`expected`] computes. [`simulated`] is
+//! one visit, [`users`] generates names for manual visits, [`fit`] has the statistics and [`chart`] the
+//! picture. [`draw`] reimplements the platform's draw, from which [`split`] computes the expected split
+//! of newcomers.
+//!
+//! Simulated participants have recognisable names, so that they can be distinguished from real ones.
+//! The platform has no way to remove them, and the card warns of that.
 
 pub mod balance;
 pub mod chart;

@@ -1,4 +1,5 @@
-//! One simulated participant: introduced, given a condition, and marked at the decision point.
+//! The visit of one simulated participant, who is registered, gets a condition, and is marked at the
+//! decision point.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -14,9 +15,9 @@ use crate::upgrade::{
 /// The number of simulated participants that share a group, if groups draw.
 pub const GROUP_SIZE: u32 = 5;
 
-/// The most tries of a request that was not sent, or that changes nothing when repeated.
+/// The maximum number of attempts at a request that was not sent, or that changes nothing when repeated.
 const MAX_TRIES: u32 = 3;
-/// The wait before the second try; twice as long before the third.
+/// The wait before the second attempt. It is twice as long before the third.
 const RETRY_DELAY: Duration = Duration::from_millis(200);
 
 /// The place that participants visit.
@@ -36,7 +37,7 @@ pub struct VisitTarget {
 }
 
 impl VisitTarget {
-    /// Creates the place from a decision point of an experiment.
+    /// Returns the place at a decision point, given as site and target, of an experiment.
     pub fn of(view: &View, (site, target): (String, String)) -> Self {
         Self {
             experiment: view.id,
@@ -51,13 +52,14 @@ impl VisitTarget {
 /// The result of a visit.
 #[derive(Clone, Debug, PartialEq)]
 pub enum VisitOutcome {
-    /// Enrolled, in this condition.
+    /// The user is enrolled in this condition.
     Enrolled(Received),
-    /// The experiment gave nothing: excluded, or the point belongs to another experiment too.
+    /// The user got no condition from the experiment: they are excluded, or another experiment shares
+    /// the point.
     NothingGiven,
     /// The visit failed.
     Failed(Error),
-    /// The last request was sent, and no answer confirms an enrolment.
+    /// The mark was sent, but no answer confirms the enrolment.
     Silent,
 }
 
@@ -70,22 +72,22 @@ pub struct Received {
     pub levels: Option<String>,
 }
 
-/// Returns the name of the `number`th participant of a run, from 0.
+/// Returns the name of the participant of a run with this number, from 0.
 pub fn name(run: &str, number: u32) -> String {
     format!("{run}-{:04}", number + 1)
 }
 
-/// Returns a new run: the beginning of its participants' names.
+/// Returns the name of a new run, which is the prefix of its participants' names.
 pub fn run() -> String {
     format!("test-{:06x}", rand::random::<u32>() & 0xff_ffff)
 }
 
-/// Returns the name of the group of the `number`th participant.
+/// Returns the name of the group of the participant with this number, from 0.
 pub fn group(run: &str, number: u32) -> String {
     format!("{run}-group-{:03}", number / GROUP_SIZE + 1)
 }
 
-/// Sends the `number`th participant of a run to a place.
+/// Sends the participant of a run with this number to a place.
 pub async fn visit(client: &UpgradeClient, place: &VisitTarget, run: &str, number: u32) -> VisitOutcome {
     let introduction = match &place.group {
         None => Introduction::default(),
@@ -94,7 +96,7 @@ pub async fn visit(client: &UpgradeClient, place: &VisitTarget, run: &str, numbe
     visit_as(client, place, &name(run, number), &introduction).await
 }
 
-/// Returns the introduction of a user who belongs to this one group and acts in it.
+/// Returns the registration of a user who belongs only to this group and acts in it.
 pub fn member(kind: &str, group: &str) -> Introduction {
     Introduction {
         group: Some(BTreeMap::from([(kind.to_owned(), vec![group.to_owned()])])),
@@ -112,7 +114,7 @@ pub async fn visit_as(
     match ask(client, place, user, introduction).await {
         Ok(Some(received)) => match mark(client, place, user, Some(&received.code)).await {
             Ok(marked) if marked.experiment_id == Some(place.experiment) => VisitOutcome::Enrolled(received),
-            Ok(_) => VisitOutcome::Silent, // it was recorded, and no experiment says that it enrolled
+            Ok(_) => VisitOutcome::Silent, // recorded, but not as an enrolment in this experiment
             Err(Error::NoAnswer { .. } | Error::Unclear { .. }) => VisitOutcome::Silent,
             Err(error) => VisitOutcome::Failed(error),
         },
@@ -121,20 +123,20 @@ pub async fn visit_as(
     }
 }
 
-/// Introduces the participant and asks for their condition. Both can be repeated.
+/// Registers the participant and asks for their condition. Both can be repeated.
 ///
 /// # Errors
 ///
-/// Fails if the platform gives no usable answer after some tries.
+/// Fails if the platform gives no usable answer after several attempts.
 pub async fn ask(
     client: &UpgradeClient,
     place: &VisitTarget,
     user: &str,
     introduction: &Introduction,
 ) -> Result<Option<Received>, Error> {
-    let passes =
+    let is_temporary =
         |error: &Error| matches!(error, Error::Unavailable { .. } | Error::NoAnswer { .. } | Error::Unclear { .. });
-    again(passes, || client.init_user(user, introduction)).await?;
+    with_retries(is_temporary, || client.init_user(user, introduction)).await?;
     let given = client.assign(user, &place.context).await?;
     let here = given.into_iter().filter(|a| a.site == place.site && a.target.as_deref() == Some(&place.target));
     let mut ours = here.filter_map(|assignment| {
@@ -146,11 +148,11 @@ pub async fn ask(
     Ok(ours.next())
 }
 
-/// Marks the visit, which enrols a user who has a condition. Repeated only if it was not sent.
+/// Marks the visit, which enrols a user who has a condition. It is repeated only if it was not sent.
 ///
 /// # Errors
 ///
-/// Fails if the mark was not made, or ([`Error::NoAnswer`], [`Error::Unclear`]) may not have been.
+/// Fails if the mark was not made, or may not have been made ([`Error::NoAnswer`], [`Error::Unclear`]).
 pub async fn mark(
     client: &UpgradeClient,
     place: &VisitTarget,
@@ -163,22 +165,23 @@ pub async fn mark(
     let status = if code.is_some() { "condition applied" } else { "no condition assigned" };
     let data = MarkData { site: place.site.clone(), target: place.target.clone(), assigned_condition };
     let mark = Mark { data, status: status.to_owned() };
-    again(|error| matches!(error, Error::Unavailable { .. }), || client.mark(user, &mark)).await
+    with_retries(|error| matches!(error, Error::Unavailable { .. }), || client.mark(user, &mark)).await
 }
 
-/// Makes a call, and repeats it while `passes` says that its error may be temporary.
+/// Makes a call, and repeats it while `is_temporary` returns true for its error, at most [`MAX_TRIES`]
+/// times.
 ///
 /// # Errors
 ///
-/// The error of the last try.
-pub async fn again<T, F: Future<Output = Result<T, Error>>>(
-    passes: impl Fn(&Error) -> bool,
+/// The error of the last attempt.
+pub async fn with_retries<T, F: Future<Output = Result<T, Error>>>(
+    is_temporary: impl Fn(&Error) -> bool,
     call: impl Fn() -> F,
 ) -> Result<T, Error> {
     let mut tried = 1;
     loop {
         match call().await {
-            Err(error) if passes(&error) && tried < MAX_TRIES => {
+            Err(error) if is_temporary(&error) && tried < MAX_TRIES => {
                 tokio::time::sleep(RETRY_DELAY * tried).await;
                 tried += 1;
             }

@@ -1,10 +1,10 @@
-//! The expected split of newcomers over the conditions of a design, computed by drawing for users who do not exist.
-//! Nothing is sent.
+//! The expected split of newcomers over the conditions of a design, computed by drawing for fictitious
+//! users. Nothing is sent.
 //!
-//! The people who will come are not known, so the draw is made for stand-ins in a few stand-in experiments, and the
-//! mean is shown. The stand-ins are always the same: the same design splits alike on every card, and two designs can
-//! be compared. If only people named on a list take part, the draw is made for them, in their experiment, and is
-//! their real one.
+//! The future participants are not known, so the draw is made for stand-ins in a few stand-in
+//! experiments, and the mean is shown. The stand-ins are always the same, so the same design has the
+//! same split on every card, and two designs can be compared. If only people named on a list take
+//! part, the draw is made for them in their own experiment, and is their real one.
 
 use std::sync::LazyLock;
 
@@ -12,18 +12,19 @@ use super::draw;
 
 /// The number of new users for which the split is shown.
 pub const USERS: u32 = 1_000;
-/// The number of new groups for which the split is shown: as many as a study may have.
+/// The number of new groups for which the split is shown, which is realistic for a study.
 pub const GROUPS: u32 = 100;
 
-/// The number of stand-in experiments. A single one may be far off, and would be so on every card.
+/// The number of stand-in experiments. The split of a single one may be far off, and would be on every
+/// card.
 const SAMPLES: u32 = 8;
 
 /// Users and groups by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NamedMembers {
-    /// User ids.
+    /// The ids of the users.
     pub users: Vec<String>,
-    /// Groups: type and id.
+    /// The groups: type and id.
     pub groups: Vec<(String, String)>,
 }
 
@@ -32,13 +33,13 @@ pub struct NamedMembers {
 pub struct Design {
     /// The experiment's id.
     pub experiment: String,
-    /// Codes and weights, in order.
+    /// The codes and weights of the conditions, in order.
     pub conditions: Vec<(String, f64)>,
     /// The unit of assignment: `individual`, `group` or `within-subjects`.
     pub unit: String,
     /// The type of group, with unit `group`.
     pub group: Option<String>,
-    /// The order in which people meet the conditions, within subjects.
+    /// The order in which people get the conditions, within subjects.
     pub order: Option<String>,
     /// The factor of a stratified draw.
     pub strata: Option<String>,
@@ -48,9 +49,9 @@ pub struct Design {
     pub included: NamedMembers,
     /// The exclusion list.
     pub excluded: NamedMembers,
-    /// True if people who were there before the start stay out.
+    /// True if people who visited before the start are excluded.
     pub early_stay_out: bool,
-    /// The number of other live experiments at its points.
+    /// The number of other live experiments at the same points.
     pub rivals: usize,
 }
 
@@ -70,13 +71,13 @@ pub enum Who {
 /// The split of newcomers.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Split {
-    /// No draw: everybody meets all conditions.
+    /// There is no draw: everybody gets all conditions.
     Everyone,
     /// Nobody takes part.
     Nobody,
-    /// An unknown number of members of the groups named on the list.
+    /// The members of the groups on the list take part, whose number is not known.
     MembersOfGroups,
-    /// A draw with these counts.
+    /// There is a draw, with these counts.
     Drawn(Drawn),
 }
 
@@ -87,11 +88,12 @@ pub struct Drawn {
     pub who: Who,
     /// The number of draws.
     pub of: u32,
-    /// The draws for each condition, in order.
+    /// The number of draws for each condition, in order.
     pub counts: Vec<u32>,
-    /// The draws that lead to another experiment at the same point.
+    /// The number of draws that lead to another experiment at the same point.
     pub elsewhere: u32,
-    /// The largest distance by chance of a count from its weight, 19 times in 20.
+    /// The distance between a count and its expected value that chance does not exceed 19 times in 20,
+    /// for the condition where it is largest.
     pub spread: u32,
 }
 
@@ -127,10 +129,12 @@ impl Split {
     }
 }
 
-/// The draws of a stand-in: the number that falls on a condition, and the lot that leads to an experiment.
+/// The random numbers of a stand-in.
 struct StandIn {
+    /// The number that selects a condition.
     number: f64,
-    lot: f64,
+    /// The number that selects one of the experiments at the point.
+    pool_number: f64,
 }
 
 /// The stand-ins of each sample. Their draws do not depend on the design, so they are computed once.
@@ -138,17 +142,20 @@ static STAND_INS: LazyLock<Vec<Vec<StandIn>>> = LazyLock::new(|| {
     let stand_in = |sample: u32, nth: u32| {
         let experiment = format!("expected-split-{sample}");
         let name = format!("newcomer-{nth:04}");
-        StandIn { number: draw::number(&experiment, &name), lot: draw::pool_number(&format!("{experiment}-{name}")) }
+        StandIn {
+            number: draw::number(&experiment, &name),
+            pool_number: draw::pool_number(&format!("{experiment}-{name}")),
+        }
     };
     (0..SAMPLES).map(|sample| (0..USERS).map(|nth| stand_in(sample, nth)).collect()).collect()
 });
 
 fn by_stand_ins(design: &Design, who: Who, of: u32) -> Drawn {
     let weights = weights(design);
-    // The last class is of those who come to another experiment.
+    // The last count is that of users who are assigned to another experiment.
     let mut counts = vec![0; weights.len() + 1];
-    for StandIn { number, lot } in STAND_INS.iter().flat_map(|sample| sample.iter().take(of as usize)) {
-        match draw::pool_member(design.rivals + 1, *lot) {
+    for StandIn { number, pool_number } in STAND_INS.iter().flat_map(|sample| sample.iter().take(of as usize)) {
+        match draw::pool_member(design.rivals + 1, *pool_number) {
             0 => count(&mut counts, &weights, *number),
             _ => counts[weights.len()] += 1,
         }
@@ -190,7 +197,8 @@ fn weights(design: &Design) -> Vec<f64> {
     design.conditions.iter().map(|(_, weight)| *weight).collect()
 }
 
-/// Returns 1.96 standard deviations of a count, by the normal approximation, for the condition where it is largest.
+/// Returns 1.96 standard deviations of a count, by the normal approximation, for the condition where
+/// this is largest.
 fn spread(weights: &[f64], of: u32) -> u32 {
     let deviation = |weight: &f64| {
         let share = (weight / 100.0).clamp(0.0, 1.0);
@@ -234,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn newcomers_split_near_the_weights_and_always_alike() {
+    fn newcomers_split_close_to_the_weights_and_always_the_same() {
         for weights in [[50.0, 50.0], [70.0, 30.0], [10.0, 90.0], [100.0, 0.0]] {
             let split = drawn(&design("individual", &weights));
             assert_eq!(split, drawn(&design("individual", &weights)));
@@ -265,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn those_who_are_named_draw_what_the_server_was_seen_to_give_them() {
+    fn named_users_get_the_conditions_that_the_server_gave_them() {
         let names = ["student-1", "student-2", "student-nobody", "five-1", "preview-1"].map(str::to_owned);
         let included = NamedMembers { users: names.to_vec(), ..NamedMembers::default() };
         let only = Design { only_named: true, included, ..design("individual", &[50.0, 50.0]) };
@@ -276,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_of_nobody_and_a_list_of_groups() {
+    fn an_empty_list_and_a_list_of_groups() {
         let only = Design { only_named: true, ..design("individual", &[50.0, 50.0]) };
         assert_eq!(Split::of(&only), Split::Nobody);
         let groups = vec![("classId".to_owned(), "5B".to_owned()), ("schoolId".to_owned(), "north".to_owned())];

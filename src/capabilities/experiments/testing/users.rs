@@ -1,4 +1,4 @@
-//! `generate_test_users`: makes names for simulated participants, and their groups. Nothing is sent.
+//! `generate_test_users`: generates names for simulated participants and their groups. Nothing is sent.
 
 use std::sync::Arc;
 
@@ -19,11 +19,11 @@ use crate::{
     upgrade::client::UpgradeClient,
 };
 
-/// The most names of one answer.
+/// The maximum number of names in one answer.
 pub const MAX_USERS: u32 = 1_000;
-/// The number of names if none is given.
+/// The default number of names.
 const DEFAULT_USERS: u32 = 5;
-/// The longest common beginning of names, in characters.
+/// The maximum length of the common prefix of names, in characters.
 const MAX_RUN_LENGTH: usize = 40;
 
 /// The parameters of the tool.
@@ -49,9 +49,9 @@ struct GenerateUsersArguments {
 /// The generated names.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Users {
-    /// The beginning of all names.
+    /// The common prefix of the names.
     pub run: String,
-    /// The experiment the users are for.
+    /// The experiment for which the users are meant.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub experiment: Option<String>,
     /// The type of their groups.
@@ -121,15 +121,15 @@ impl Tool for GenerateUsers {
 }
 
 impl GenerateUsers {
-    /// Returns the name of the experiment the users are for, and the type of their groups.
+    /// Returns the name of the experiment for which the users are meant, and the type of their groups.
     async fn purpose(
         &self,
         asked: &GenerateUsersArguments,
         count: u32,
     ) -> Result<(Option<String>, Option<String>), ToolError> {
-        let says = |name: &str| format!("generate {count} test users for {name}");
+        let request_with = |name: &str| format!("generate {count} test users for {name}");
         let view = match asked.experiment.as_deref().filter(|name| !name.trim().is_empty()) {
-            Some(name) => Some(access::experiment(&self.0, name, says).await.map_err(as_tool_error)?.view),
+            Some(name) => Some(access::experiment(&self.0, name, request_with).await.map_err(as_tool_error)?.view),
             None => None,
         };
         let name = view.as_ref().map(|view| view.name.clone());
