@@ -56,10 +56,10 @@ fn thing(parameters: &Value) -> Option<&str> {
     parameters["experiment"].as_str().or_else(|| parameters["place"]["experiment"].as_str())
 }
 
-/// Returns the experiment of this name, or else the context.
+/// Returns the experiment with this name, or else the context with this name.
 pub(super) async fn place(client: &UpgradeClient, name: &str) -> Result<AllowancePlace, PrepareError> {
-    let says = |known: &str| format!("allow simulated users in {known}");
-    match access::experiment(client, name, says).await {
+    let request_with = |known: &str| format!("allow simulated users in {known}");
+    match access::experiment(client, name, request_with).await {
         Ok(experiment) => {
             let view = experiment.view;
             let enrolled = client.enrollment(&[view.id]).await.ok().and_then(|all| all.into_iter().next());
@@ -77,7 +77,7 @@ pub(super) async fn place(client: &UpgradeClient, name: &str) -> Result<Allowanc
                 name: view.name.clone(),
                 context: Some(context),
                 facts: vec![Fact { label: "Enrolled".to_owned(), before: None, after: words.into() }],
-                // If the enrolment cannot be read, real users may be there.
+                // If the enrolment cannot be read, there may be real users.
                 in_use: enrolled.is_none_or(|users| users > 0),
             })
         }

@@ -7,7 +7,8 @@ use super::{
     upgrade::{client::UpgradeClient, error::Error, sign_in::SignIn},
 };
 
-/// Checks that the platform answers and accepts our sign-in; returns its version and the way of signing in.
+/// Checks that the platform responds and accepts our credentials. Returns its version and the
+/// method of signing in, in words.
 pub(super) async fn platform(client: &UpgradeClient, settings: &Upgrade) -> Result<String, String> {
     let at = |error: Error| match error {
         Error::SignIn(_) => error.to_string(),

@@ -1,4 +1,4 @@
-//! `/upgrade`: quick answers about experiments, without any model.
+//! `/upgrade`: quick answers about experiments, without a language model.
 
 use countersign_capabilities::{
     Command, Takes, Word,
@@ -85,7 +85,7 @@ async fn show(name: &str, facts: &Facts) -> Reply {
     }
 }
 
-/// Lists the choices as text if they are ids: a private answer has no buttons.
+/// Lists the choices as text if they are ids, since a private answer has no buttons.
 fn choices_as_list(mut reply: Reply) -> Reply {
     let ids = reply.choices.len() > 1 && reply.choices.iter().all(|choice| choice.label.contains(", id "));
     let labels = std::mem::take(&mut reply.choices).into_iter().map(|choice| choice.label.into()).collect();
@@ -95,7 +95,7 @@ fn choices_as_list(mut reply: Reply) -> Reply {
     }
 }
 
-/// Refuses a word that is neither a context nor a status, but close to this status.
+/// Returns the reply to a filter that is neither a context nor a status, but similar to `status`.
 fn unknown_filter(asked: &str, status: &str) -> Reply {
     let asked: String = asked.chars().take(60).collect();
     let text = Text::from("There is no context or status ").code(asked);

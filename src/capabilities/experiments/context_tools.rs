@@ -1,4 +1,4 @@
-//! Tools that read one part of a context's vocabulary each.
+//! Tools that each read one part of a context's vocabulary.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -30,14 +30,14 @@ struct ContextArguments {
 /// A decision point and the experiments that use it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PointInUse {
-    /// `site / target`.
+    /// The decision point, as `site / target`.
     pub decision_point: String,
-    /// The names of the experiments there.
+    /// The names of the experiments that use it.
     pub experiments: Vec<String>,
 }
 
-/// Returns the context that the arguments name, with its vocabulary. `part` is the part that is asked for, for the
-/// buttons.
+/// Returns the context that the arguments name, with its vocabulary. `part` names the requested
+/// part of the vocabulary in the requests that the buttons of a refusal send.
 async fn requested_context(
     client: &UpgradeClient,
     arguments: &Value,
@@ -45,8 +45,8 @@ async fn requested_context(
 ) -> Result<(String, ContextMetadata), ToolError> {
     let ContextArguments { context } = arguments_as(arguments)?;
     let contexts = client.context_metadata().await.map_err(|error| tool_error(&error))?;
-    let says = |known: &str| format!("what {part} does {known} have?");
-    let (name, known) = access::context(&contexts, &context, says).map_err(as_tool_error)?;
+    let request_with = |known: &str| format!("what {part} does {known} have?");
+    let (name, known) = access::context(&contexts, &context, request_with).map_err(as_tool_error)?;
     Ok((name.to_owned(), known.clone()))
 }
 

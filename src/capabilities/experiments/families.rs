@@ -1,11 +1,12 @@
 //! The families of this capability: its tools and actions, grouped for a language model.
 //!
-//! Their wider names are the kinds of request that the assistant distinguishes. A family is a part of such a kind if
-//! the whole would be too much to send with each request.
+//! The assistant distinguishes kinds of requests. If a kind has too many tools and actions to send
+//! all of them with each request, it is split into several families that share its name
+//! (`Family::within`).
 
 use countersign_capabilities::Family;
 
-/// The wider name for starting, stopping, designing and deleting experiments.
+/// The shared name of the families for starting, stopping, designing and deleting experiments.
 const MANAGEMENT: &str = "experiment_management";
 
 /// Returns the families, in the order in which a model sees them.

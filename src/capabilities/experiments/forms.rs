@@ -1,6 +1,7 @@
 //! The forms in which people fill in or change the parameters of an action.
 //!
-//! A parameter has a field if its value can be shown as text; every other one stays as it is ([`Form::fill`]).
+//! A parameter has a field if its value can be shown as text. All other parameters keep their values
+//! ([`Form::fill`]).
 
 use countersign_graph::action::{Field, Form, Input, Pick};
 use serde_json::Value;
@@ -8,7 +9,7 @@ use serde_json::Value;
 use super::actions::choices;
 use crate::upgrade::{client::UpgradeClient, context::Contexts, status::Status};
 
-/// Returns the form of a new experiment.
+/// Returns the form for a new experiment.
 pub(super) async fn creation(client: &UpgradeClient, given: &Value) -> Form {
     let contexts = client.context_metadata().await.unwrap_or_default();
     let mut fields = vec![
@@ -27,7 +28,7 @@ pub(super) async fn creation(client: &UpgradeClient, given: &Value) -> Form {
     Form { fields }
 }
 
-/// Returns the form of a change of a design. An empty field leaves the experiment as it is.
+/// Returns the form for a change to a design. An empty field leaves the experiment unchanged.
 pub(super) async fn update(client: &UpgradeClient, given: &Value) -> Form {
     let contexts = client.context_metadata().await.unwrap_or_default();
     let mut fields = vec![line(given, "/new_name", "New name"), prose(given, "/description", "Description")];
@@ -43,7 +44,7 @@ pub(super) async fn update(client: &UpgradeClient, given: &Value) -> Form {
     Form { fields }
 }
 
-/// Returns the form of a change of status.
+/// Returns the form for a change of status.
 pub(super) fn status(given: &Value) -> Form {
     let statuses = [
         Status::Enrolling,
@@ -65,18 +66,20 @@ pub(super) fn status(given: &Value) -> Form {
     }
 }
 
-/// Returns the form of a test with at most `most` simulated users.
+/// Returns the form for a test with at most `most` simulated users.
 pub(super) fn users(given: &Value, most: u32) -> Form {
     Form { fields: vec![number(given, "/users", "Simulated users", (1.0, f64::from(most))).required()] }
 }
 
-/// Returns the form of an action for one user: their id, and a line for each of `more`, given as place and label.
+/// Returns the form for an action on one user: the user's id, and a line for each of `more`, which
+/// are pairs of a place and a label.
 pub(super) fn user(given: &Value, more: &[(&str, &str)]) -> Form {
     let user = std::iter::once(line(given, "/user", "User id").required());
     Form { fields: user.chain(more.iter().map(|(place, label)| line(given, place, label))).collect() }
 }
 
-/// Returns the field of the decision points, one on each line; `None` if a point has more parts than fit on a line.
+/// Returns the field for the decision points, one on each line; `None` if a point has more parts
+/// than fit on a line.
 fn points(given: &Value, contexts: &Contexts) -> Option<Field> {
     let lines = match given.pointer("/decision_points") {
         None => Vec::new(),

@@ -1,8 +1,8 @@
 //! The parameters as people and models give them, in any accepted form.
 //!
-//! A decision point may be an object or `site / target`, weights a list or `70/30`. Every form is read here into one,
-//! which the card shows and the record stores. The stored form is one of the accepted ones, so that a record can be
-//! edited and prepared again.
+//! A decision point may be an object or `site / target`, weights a list or `70/30`. All forms are
+//! converted to one, which the card shows and the record stores. The stored form is itself accepted
+//! as input, so a record can be edited and prepared again.
 
 use std::collections::BTreeMap;
 
@@ -28,7 +28,7 @@ pub enum PointInput {
 }
 
 impl PointInput {
-    /// Returns whether people who were here before the start stay out; `None` if not given.
+    /// Returns true if the point excludes people who reached it before the start; `None` if not given.
     pub fn excludes(&self) -> Option<bool> {
         match self {
             Self::Words(_) => None,
@@ -58,7 +58,7 @@ pub enum OneOrMany<T> {
 }
 
 impl<T: Clone> OneOrMany<T> {
-    /// Returns all of them.
+    /// Returns all values.
     pub fn all(&self) -> Vec<T> {
         match self {
             Self::Many(many) => many.clone(),
@@ -109,7 +109,8 @@ pub enum WeightsInput {
 }
 
 impl WeightsInput {
-    /// Returns the weights for conditions of these codes, in their order; `None` if they do not fit.
+    /// Returns the weights for the conditions with these codes, in this order; `None` if they do not
+    /// match the codes.
     pub fn fit(&self, codes: &[String]) -> Option<Vec<f64>> {
         match self {
             Self::List(list) => (list.len() == codes.len()).then(|| list.clone()),
@@ -124,7 +125,8 @@ impl WeightsInput {
         }
     }
 
-    /// Returns the weights as a list without checking the conditions; `None` if they cannot be read.
+    /// Returns the weights as a list without checking them against conditions; `None` if they cannot
+    /// be parsed.
     pub fn list(&self) -> Option<Vec<f64>> {
         match self {
             Self::List(list) => Some(list.clone()),
@@ -160,7 +162,7 @@ pub enum PayloadsInput {
 }
 
 impl PayloadsInput {
-    /// Returns all of them, one by one.
+    /// Returns all payloads as a list.
     pub fn all(&self) -> Vec<PayloadInput> {
         match self {
             Self::List(list) => list.clone(),
@@ -206,7 +208,7 @@ pub enum LevelInput {
 }
 
 impl LevelInput {
-    /// Returns name, payload and the type of the payload, as far as given.
+    /// Returns the name, and the payload and its type if they are given.
     pub fn parts(&self) -> (String, Option<String>, Option<String>) {
         match self {
             Self::Words(words) => match words.split_once('=') {
@@ -279,7 +281,7 @@ mod tests {
         assert_eq!(condition(json!("control")), ("control".to_owned(), None));
         assert_eq!(condition(json!("control: 60%")), ("control".to_owned(), Some(60.0)));
         assert_eq!(condition(json!({ "code": "control", "weight": 60 })), ("control".to_owned(), Some(60.0)));
-        assert_eq!(condition(json!("Color=Blue")), ("Color=Blue".to_owned(), None), "a code may contain a sign");
+        assert_eq!(condition(json!("Color=Blue")), ("Color=Blue".to_owned(), None), "a code may contain `=`");
     }
 
     proptest! {

@@ -1,4 +1,4 @@
-//! Tools that answer without asking the platform: the glossary, and the parameters of each action.
+//! Tools that do not depend on the platform: the glossary, and the parameters of each action.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -19,7 +19,7 @@ use super::{
 };
 use crate::upgrade::client::UpgradeClient;
 
-/// The longest time an explanation waits for its example.
+/// The maximum time that an explanation waits for its example.
 const EXAMPLE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// No parameters.
@@ -36,7 +36,7 @@ struct ExplainConceptArguments {
     with: Option<String>,
 }
 
-/// `explain_upgrade_concept`: explains one word, or how two work together.
+/// `explain_upgrade_concept`: explains one term, or how two terms work together.
 #[derive(Debug)]
 pub struct ExplainConcept(pub Arc<UpgradeClient>);
 
@@ -59,7 +59,7 @@ impl Tool for ExplainConcept {
         let ExplainConceptArguments { concept, with } = arguments_as(arguments)?;
         let term = find_term(&concept)?;
         let Some(other) = with.as_deref().filter(|with| !with.trim().is_empty()).map(find_term).transpose()? else {
-            // The explanation does not depend on the platform, so its example may be missing.
+            // The example is optional, since the explanation must not depend on the platform.
             let example = match term.example {
                 Some(example) => {
                     tokio::time::timeout(EXAMPLE_TIMEOUT, examples::of(&self.0, example)).await.ok().flatten()
@@ -90,7 +90,7 @@ fn find_term(concept: &str) -> Result<&'static Term, ToolError> {
     })
 }
 
-/// A tool that lists words from the glossary.
+/// A tool that lists terms of the glossary.
 #[derive(Debug)]
 pub struct Terms {
     name: &'static str,
@@ -99,7 +99,7 @@ pub struct Terms {
     with_meaning: bool,
 }
 
-/// `list_upgrade_concepts`, `get_core_terms`, `get_assignment_terms`.
+/// The tools `list_upgrade_concepts`, `get_core_terms` and `get_assignment_terms`.
 pub const TERMS: [Terms; 3] = [
     Terms {
         name: "list_upgrade_concepts",
@@ -162,7 +162,7 @@ pub struct ActionSchema {
     action: Arc<dyn ActionKind>,
 }
 
-/// Returns the schema tool of each action that has one.
+/// Returns the tools that explain the parameters of these actions.
 pub fn schemas(actions: &[Arc<dyn ActionKind>]) -> Vec<Arc<dyn Tool>> {
     let named = |action: &Arc<dyn ActionKind>| {
         Some(match action.name() {

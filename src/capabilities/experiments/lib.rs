@@ -1,17 +1,20 @@
 //! Experiments on UpGrade: the tools that read them and the actions that change them.
 //!
-//! [`tools`] and [`context_tools`] read at any time, [`knowledge`] needs no access to the platform; each file in
-//! [`actions`] is one change that a person approves. All find experiments by name through [`lookup`] and [`access`].
-//! [`rules`] is the table of status changes, which the platform does not enforce, [`inputs`] the forms in which people
-//! give parameters, [`listing`] the filter and order of a list, [`families`] the groups that a language model is
-//! offered, [`summary`] an experiment in few words, [`setup`] the rest of it, [`testing`] tries a running one with
-//! simulated participants, and [`replies`] holds every sentence. None of it knows Slack, a language model or the
-//! engine beyond the two traits it implements.
+//! The tools in [`tools`] and [`context_tools`] read from the platform; those in [`knowledge`] need
+//! no access to it. Each file in [`actions`] is one change that a person approves. All of them find
+//! experiments by name through [`lookup`] and [`access`].
+//!
+//! [`rules`] is the table of status changes, which the platform does not enforce. [`inputs`] has the
+//! formats in which people give parameters, [`listing`] the filter and order of a list, and
+//! [`families`] the groups of tools that a language model is offered. [`summary`] is the short form
+//! of an experiment, and [`setup`] the rest of it. [`testing`] tests a running experiment with
+//! simulated participants, and [`replies`] holds all sentences. Nothing here depends on Slack, a
+//! language model, or the engine beyond the two traits that this crate implements.
 //!
 //! Start reading at [`Experiments`], then at a file in [`actions`].
 //!
-//! *Architecture Invariant:* `prepare` reads and never writes, and a card is made of the data it read and of
-//! validated parameters, never of a model's words.
+//! *Architecture Invariant:* `prepare` reads and never writes, and a card is made from the data it
+//! read and from validated parameters, never from a model's words.
 
 pub mod access;
 pub mod actions;
@@ -60,7 +63,7 @@ use countersign_capabilities::{
     Allowance, AllowancePlace, Capability, Command, Family, Nameable, Service, Shortcut, Tool, facts::Facts,
 };
 
-/// The capability of experiments, on one platform.
+/// The capability for experiments on one platform.
 #[derive(Debug)]
 pub struct Experiments {
     client: Arc<UpgradeClient>,
@@ -73,7 +76,8 @@ pub struct Experiments {
 const NAME: &str = "experiments";
 
 impl Experiments {
-    /// Creates the capability on the platform that the settings name. `clock` decides which dates are in the future.
+    /// Creates the capability for the platform in the settings. `clock` decides which dates are in
+    /// the future.
     ///
     /// # Errors
     ///
@@ -89,7 +93,7 @@ impl Experiments {
     }
 }
 
-/// The platform as a service; the settings replace its times.
+/// The platform as a service. The settings override its times.
 const SERVICE: Service = Service {
     name: "UpGrade",
     health: "check_upgrade_health",

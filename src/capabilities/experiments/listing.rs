@@ -97,16 +97,16 @@ pub enum Sort {
 /// A parsed filter.
 #[derive(Debug)]
 pub struct Filter<'a> {
-    which: &'a ListArguments,
+    arguments: &'a ListArguments,
     status: Option<Statuses>,
     created: Option<Period>,
     changed: Option<Period>,
 }
 
-/// The statuses that a list is limited to, or all others.
+/// The statuses that a list is limited to, or that it excludes if `negated`.
 #[derive(Debug)]
 struct Statuses {
-    but: bool,
+    negated: bool,
     named: Vec<Status>,
 }
 
@@ -114,28 +114,28 @@ impl Statuses {
     /// Parses statuses, such as `archived or cancelled` or `not running`.
     fn parse(words: &str) -> Option<Self> {
         let plain = words.trim().to_lowercase().replace(" or ", ",").replace(" and ", ",");
-        let (but, listed) = plain.strip_prefix("not ").map_or((false, plain.as_str()), |listed| (true, listed));
+        let (negated, listed) = plain.strip_prefix("not ").map_or((false, plain.as_str()), |listed| (true, listed));
         let listed = listed.split(',').map(str::trim).filter(|word| !word.is_empty());
         let named = listed.map(rules::parse_status).collect::<Option<Vec<_>>>()?;
-        (!named.is_empty()).then_some(Self { but, named })
+        (!named.is_empty()).then_some(Self { negated, named })
     }
 
     fn contains(&self, status: Status) -> bool {
-        self.named.contains(&status) != self.but
+        self.named.contains(&status) != self.negated
     }
 
     fn words(&self) -> String {
         let named: Vec<_> = self.named.iter().map(|status| status.web_name()).collect();
-        format!("{}{}", if self.but { "not " } else { "" }, named.join(" or "))
+        format!("{}{}", if self.negated { "not " } else { "" }, named.join(" or "))
     }
 }
 
 impl ListArguments {
-    /// Returns the filter that the words mean on this day.
+    /// Parses the filter. Periods are relative to `today`.
     ///
     /// # Errors
     ///
-    /// The reply about an unknown status or time.
+    /// The reply about an unknown status or period.
     pub fn parse_filter(&self, today: Date) -> Result<Filter<'_>, Reply> {
         let status = self.status.as_deref().map(|words| {
             let known = ["inactive", "running", "paused", "cancelled", "archived"];
@@ -146,7 +146,7 @@ impl ListArguments {
             words.map(|words| period::parse(words, today).ok_or_else(|| refusals::no_time(words))).transpose()
         };
         Ok(Filter {
-            which: self,
+            arguments: self,
             status: status.transpose()?,
             created: time(&self.created)?,
             changed: time(&self.changed)?,
@@ -211,7 +211,8 @@ impl ListArguments {
         said
     }
 
-    /// Returns the order: the requested one; newest first if limited by a time; otherwise by name.
+    /// Returns the requested order. The default is the newest first if the list is limited to a
+    /// period, otherwise by name.
     pub fn order(&self) -> Sort {
         self.sort.unwrap_or(match (&self.created, &self.changed) {
             (Some(_), _) => Sort::Newest,
@@ -222,12 +223,12 @@ impl ListArguments {
 }
 
 impl Filter<'_> {
-    /// Returns the experiments of `all` that fit, in order.
+    /// Returns the experiments of `all` that match, in order.
     pub fn of<'e>(&self, all: &'e [View]) -> Vec<&'e View> {
         let mut found: Vec<_> = all.iter().filter(|view| self.fits(view)).collect();
         let by_name = |e: &&View| (e.name.to_lowercase(), e.id);
         found.sort_by_cached_key(by_name);
-        match self.which.order() {
+        match self.arguments.order() {
             Sort::Name => {}
             Sort::Status => {
                 let place = |status| Status::ALL.iter().position(|other| *other == status);
@@ -242,17 +243,17 @@ impl Filter<'_> {
     }
 
     fn fits(&self, view: &View) -> bool {
-        let holds = |period: Option<Period>, moment: Option<&str>| {
-            period.is_none_or(|period| moment.is_some_and(|moment| period.holds(moment)))
+        let within = |period: Option<Period>, moment: Option<&str>| {
+            period.is_none_or(|period| moment.is_some_and(|moment| period.contains(moment)))
         };
         let contains = |text: &str, words: &str| text.to_lowercase().contains(&words.to_lowercase());
-        let ListArguments { context, tag, search, .. } = self.which;
+        let ListArguments { context, tag, search, .. } = self.arguments;
         self.status.as_ref().is_none_or(|statuses| statuses.contains(view.state))
             && context.as_deref().is_none_or(|context| view.context().eq_ignore_ascii_case(context))
             && tag.as_deref().is_none_or(|wanted| view.tags.iter().any(|tag| tag.eq_ignore_ascii_case(wanted)))
             && search.as_deref().is_none_or(|words| contains(&view.name, words) || contains(&view.description, words))
-            && holds(self.created, view.created_at.as_deref())
-            && holds(self.changed, view.updated_at.as_deref())
+            && within(self.created, view.created_at.as_deref())
+            && within(self.changed, view.updated_at.as_deref())
     }
 }
 
@@ -297,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_understood_is_not_ignored() {
+    fn an_unknown_period_is_refused() {
         let which = ListArguments { created: Some("soon".into()), ..ListArguments::default() };
         let refused = which.parse_filter(Date::constant(2026, 11, 20)).unwrap_err();
         assert!(refused.words().starts_with("I do not understand “soon” as a time"), "{}", refused.words());

@@ -1,7 +1,7 @@
 //! Finds the experiment that a person means.
 //!
 //! A name is accepted if exactly one experiment has it, ignoring case, surrounding quotes, accents and punctuation.
-//! Anything less leads to a question: similar names are suggested, never chosen.
+//! Otherwise the person is asked: similar names are suggested, never chosen.
 
 use countersign_understanding::lexicon::fold;
 
@@ -12,7 +12,7 @@ use super::upgrade::experiment::{ExperimentId, ExperimentName};
 pub enum LookupResult {
     /// Exactly this experiment.
     One(ExperimentName),
-    /// Several experiments of that name.
+    /// Several experiments with that name.
     Several(Vec<ExperimentName>),
     /// No experiment; these have similar names, the nearest first.
     None(Vec<ExperimentName>),
@@ -42,8 +42,8 @@ pub fn find(names: &[ExperimentName], asked: &str) -> LookupResult {
     }
 }
 
-/// Returns the one whose id begins like this, as short ids are shown: at least 8 digits, and nothing that could be a
-/// word.
+/// Returns the only experiment whose id begins with the short id `asked`: at least 8 characters, all
+/// of them hexadecimal digits or hyphens.
 fn by_short_id<'a>(names: &'a [ExperimentName], asked: &str) -> Option<&'a ExperimentName> {
     let short = asked.trim_end_matches('…');
     let short = short.strip_prefix("id ").unwrap_or(short);
@@ -52,7 +52,8 @@ fn by_short_id<'a>(names: &'a [ExperimentName], asked: &str) -> Option<&'a Exper
     found.next().filter(|_| found.next().is_none())
 }
 
-/// Returns the one of `known` that `asked` means: exactly, or uniquely if case is ignored.
+/// Returns the word of `known` that equals `asked`, or else the only one that does if case, blanks
+/// and surrounding quotes are ignored.
 pub fn pick<'a>(known: &'a [String], asked: &str) -> Option<&'a String> {
     known.iter().find(|word| *word == asked).or_else(|| {
         let mut found = known.iter().filter(|word| plain(word) == plain(asked));
@@ -66,19 +67,21 @@ fn plain(words: &str) -> String {
     words.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase()
 }
 
-/// Returns up to three names near `wanted`: those that contain it or are spelled alike.
+/// Returns up to three names similar to `wanted`: those that contain it, are contained in it, or are
+/// spelled similarly.
 fn similar(names: &[ExperimentName], wanted: &str) -> Vec<ExperimentName> {
-    let nearness = |named: &ExperimentName| {
+    let similarity = |named: &ExperimentName| {
         let name = plain(&named.name);
         let contains = wanted.chars().count() >= 3 && (name.contains(wanted) || wanted.contains(&name));
         let spelled = strsim::jaro_winkler(&name, wanted).max(strsim::normalized_damerau_levenshtein(&name, wanted));
         if contains && !name.is_empty() { spelled.max(0.9) } else { spelled }
     };
-    let mut near: Vec<_> =
-        names.iter().map(|named| (nearness(named), named)).filter(|(near, _)| *near > 0.78).collect();
-    near.sort_by(|(a, one), (b, other)| b.total_cmp(a).then_with(|| (&one.name, one.id).cmp(&(&other.name, other.id))));
-    near.dedup_by(|(_, a), (_, b)| a.name == b.name);
-    near.into_iter().take(3).map(|(_, named)| named.clone()).collect()
+    let mut found: Vec<_> =
+        names.iter().map(|named| (similarity(named), named)).filter(|(value, _)| *value > 0.78).collect();
+    found
+        .sort_by(|(a, one), (b, other)| b.total_cmp(a).then_with(|| (&one.name, one.id).cmp(&(&other.name, other.id))));
+    found.dedup_by(|(_, a), (_, b)| a.name == b.name);
+    found.into_iter().take(3).map(|(_, named)| named.clone()).collect()
 }
 
 #[cfg(test)]
@@ -121,12 +124,12 @@ mod tests {
     }
 
     #[test]
-    fn twins_are_not_chosen_between() {
+    fn none_of_several_equal_names_is_chosen() {
         assert_eq!(found(&["Minimal", "Minimal"], "minimal"), "several: Minimal, Minimal");
     }
 
     #[test]
-    fn a_short_id_names_one_if_no_other_begins_like_it() {
+    fn a_short_id_has_to_be_unique() {
         let at = |id: u128| ExperimentName { id: ExperimentId(Uuid::from_u128(id << 92)), name: "Minimal".to_owned() };
         let all = [at(0x10), at(0x21), at(0x22)];
         assert_eq!(find(&all, "00000002"), LookupResult::None(Vec::new()), "two begin like this");

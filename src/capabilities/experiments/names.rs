@@ -1,13 +1,14 @@
-//! The names that exist on the platform, kept for a short time, so that a message is read with them.
+//! A cache of the names that exist on the platform, which are needed to understand messages.
 //!
-//! A snapshot is used for [`NAMES_MAX_AGE`], the vocabulary of contexts, which an administrator sets, for longer. A change by
-//! the bot makes it old at once. One task at a time reads it, within [`READ_TIMEOUT`]; while the platform is away the
-//! last snapshot is used, and the platform is not asked again for [`RETRY_DELAY`]. Names only show what words mean: the
-//! experiment of a change is looked up anew.
+//! The names of experiments are used for [`NAMES_MAX_AGE`], or until the bot makes a change. The
+//! vocabulary of contexts, which only an administrator changes, is used for [`VOCABULARY_MAX_AGE`].
+//! One task at a time reads them, within [`READ_TIMEOUT`]. If the platform is not available, the last
+//! names are used, and the next attempt is made after [`RETRY_DELAY`]. The cache only tells which
+//! words of a message are names: the experiment of a change is always looked up again.
 //!
-//! Tags are left out: they are only in the answer that holds all experiments in full, which is too large to read this
-//! often. Sites and targets that are also ordinary words, such as `chat`, are left out, so that the word in a message
-//! is not taken for the name.
+//! Tags are left out, since only the list of all experiments with all their data contains them, and
+//! it is too large to be read this often. Sites and targets that are also ordinary words, such as
+//! `chat`, are left out, so that the word in a message is not taken for the name.
 
 use std::{
     sync::{Arc, Mutex},
@@ -26,12 +27,12 @@ const NAMES_MAX_AGE: Duration = Duration::from_secs(30);
 const VOCABULARY_MAX_AGE: Duration = Duration::from_secs(600);
 /// The pause after a failed read.
 const RETRY_DELAY: Duration = Duration::from_secs(5);
-/// The longest time a message waits for names.
+/// The maximum time that a message waits for names.
 const READ_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The kind of an experiment's name.
+/// The kind of an experiment.
 pub(crate) const EXPERIMENT: &str = "experiment";
-/// The kind of a context's name, a client application.
+/// The kind of a context, which is a client application.
 pub(crate) const CONTEXT: &str = "context";
 /// The kind of a condition that a context suggests.
 pub(crate) const CONDITION: &str = "condition";
@@ -52,11 +53,11 @@ pub(super) struct KnownNames {
     refreshing: tokio::sync::Mutex<()>,
 }
 
-/// The names read last, and the times of the reads.
+/// The names that were read last, and the times of the reads.
 #[derive(Debug, Default)]
 struct CachedNames {
     names: Arc<Names>,
-    /// The time of the read, and the number of the bot's changes up to then.
+    /// The time of the last successful read, and the number of changes that the bot had made by then.
     read: Option<(Timestamp, u64)>,
     contexts: Contexts,
     contexts_read: Option<Timestamp>,
@@ -64,17 +65,17 @@ struct CachedNames {
 }
 
 impl KnownNames {
-    /// Starts with no names.
+    /// Creates an empty cache.
     pub(super) fn new(client: Arc<UpgradeClient>, clock: Arc<dyn Clock>) -> Self {
         Self { client, clock, cache: Mutex::default(), refreshing: tokio::sync::Mutex::default() }
     }
 
-    /// Returns the names as read last.
+    /// Returns the names that were read last.
     pub(super) fn snapshot(&self) -> Arc<Names> {
         self.cache().names.clone()
     }
 
-    /// Reads the names again if they are old. A part that cannot be read stays as it is.
+    /// Reads the names again if they are out of date. A part that cannot be read keeps its last value.
     pub(super) async fn refresh(&self) {
         if self.is_fresh() {
             return;
@@ -84,7 +85,7 @@ impl KnownNames {
             return; // another task has just read them
         }
         if tokio::time::timeout(READ_TIMEOUT, self.read()).await.is_err() {
-            debug!("The platform did not tell its names in time");
+            debug!("The names were not read in time");
             self.cache().failed = Some(self.clock.now());
         }
     }
@@ -128,7 +129,7 @@ impl KnownNames {
                 (cache.read, cache.failed) = (Some((now, changes)), None);
             }
             Err(error) => {
-                debug!("The names were not read: {}", countersign_core::cause::chain(&error));
+                debug!("Cannot read the names: {}", countersign_core::cause::chain(&error));
                 cache.failed = Some(now);
             }
         }
@@ -154,7 +155,8 @@ fn vocabulary(contexts: &Contexts) -> Vec<Name> {
     all
 }
 
-/// Returns true for a name that is no ordinary word: after the first letter it has a sign, a digit or a capital.
+/// Returns true for a name that is not an ordinary word: it has a capital letter, a digit or another
+/// character that is not a lower-case letter after its first one.
 fn is_distinctive(name: &str) -> bool {
     name.chars().skip(1).any(|letter| !letter.is_lowercase())
 }
@@ -165,7 +167,7 @@ mod tests {
     use crate::upgrade::context::ContextMetadata;
 
     #[test]
-    fn sites_and_targets_are_values_and_words_are_words() {
+    fn sites_and_targets_that_are_ordinary_words_are_left_out() {
         let of = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
         let sites = of(&["SelectSection", "chat"]);
         let metadata = ContextMetadata { sites, targets: of(&["area_model"]), ..ContextMetadata::default() };

@@ -16,13 +16,13 @@ pub struct Period {
 }
 
 impl Period {
-    /// Returns true if a moment in the platform's format lies in the period.
-    pub fn holds(&self, moment: &str) -> bool {
+    /// Returns true if a moment in the platform's format is within the period.
+    pub fn contains(&self, moment: &str) -> bool {
         moment.get(..10).and_then(|day| day.parse().ok()).is_some_and(|day: Date| self.from <= day && day <= self.to)
     }
 }
 
-/// Returns the period that these words mean on this day.
+/// Parses a period, relative to `today`. A date without a year is the last one up to today.
 pub fn parse(words: &str, today: Date) -> Option<Period> {
     let plain = words.trim().to_lowercase().replace(',', " ");
     let words: Vec<&str> = plain.split_whitespace().filter(|word| !matches!(*word, "the" | "in" | "on")).collect();
@@ -98,12 +98,14 @@ pub fn parse(words: &str, today: Date) -> Option<Period> {
     }
 }
 
+/// The words between the two dates of a range.
 const TO: &[&str] = &["to", "until", "till"];
 
-/// Returns the period from the first day of one to the last day of another. A second date in the future ends the
-/// range this year.
-fn range(words: &[&str], and: &[&str], today: Date) -> Option<Period> {
-    let middle = words.iter().position(|word| and.contains(word))?;
+/// Returns the period from the first day of one period to the last day of another, with one of
+/// `separators` between them. If that would end before it starts, it ends a year later: in a range
+/// that has begun, the second date may be in the future.
+fn range(words: &[&str], separators: &[&str], today: Date) -> Option<Period> {
+    let middle = words.iter().position(|word| separators.contains(word))?;
     let (from, last) =
         (parse(&words[..middle].join(" "), today)?.from, parse(&words[middle + 1..].join(" "), today)?.to);
     let to = if last < from { last.checked_add(1.year()).ok()? } else { last };
@@ -135,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn people_say_when_in_many_ways() {
+    fn periods_are_parsed() {
         let today = Date::constant(2026, 11, 20); // a Friday
         for (words, period) in [
             ("today", "2026-11-20 2026-11-20"),
@@ -164,7 +166,7 @@ mod tests {
             let found = parse(words, today).map_or("none".to_owned(), |found| format!("{} {}", found.from, found.to));
             assert_eq!(found, period, "{words}");
         }
-        assert!(parse("today", today).unwrap().holds("2026-11-20T10:00:00.000Z"));
-        assert!(!parse("before today", today).unwrap().holds("2026-11-20T10:00:00.000Z"));
+        assert!(parse("today", today).unwrap().contains("2026-11-20T10:00:00.000Z"));
+        assert!(!parse("before today", today).unwrap().contains("2026-11-20T10:00:00.000Z"));
     }
 }

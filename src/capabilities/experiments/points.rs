@@ -1,4 +1,4 @@
-//! Finds decision points and the experiments that own them.
+//! Finds decision points and the experiments that they belong to.
 
 use countersign_graph::action::{ErrorKind, PrepareError, Refusal};
 
@@ -14,28 +14,30 @@ use crate::upgrade::{
     status::Status,
 };
 
-/// Returns the one experiment that owns the point, in this context if one is given; `None` if no experiment does.
-/// `says` turns an experiment's name into a corrected request, for the buttons.
+/// Returns the one experiment that has the point, in this context if one is given; `None` if there is
+/// none. `request_with` returns the corrected request for an experiment's name, which the buttons of
+/// a refusal send.
 ///
 /// # Errors
 ///
-/// A refusal if several experiments own the point, or only one in another context; or an error of the platform.
+/// A refusal if several experiments have the point, or only one in another context; or an error from
+/// the platform.
 pub async fn owner(
     client: &UpgradeClient,
     site: &str,
     target: &str,
     context: Option<&str>,
-    says: impl Fn(&str) -> String,
+    request_with: impl Fn(&str) -> String,
 ) -> Result<Option<View>, PrepareError> {
     let all = client.all().await.map_err(access::unavailable)?;
     let mut owners: Vec<_> = all.iter().filter(|view| find(view, site, target).is_some()).cloned().collect();
     if let Some(context) = context {
         let elsewhere = owners.first().cloned();
         owners.retain(|view| view.context() == context);
-        // The platform does not ask for the context: it would enrol in the other experiment.
+        // The platform ignores the context, so it would enrol the user in the other experiment.
         if let (Some(other), []) = (elsewhere, owners.as_slice()) {
             let point = outcomes::place(site, Some(target));
-            let reply = refusals::point_elsewhere(&point, context, &other, says);
+            let reply = refusals::point_elsewhere(&point, context, &other, request_with);
             return Err(access::refused(ErrorKind::Validation, reply));
         }
     }
@@ -50,13 +52,13 @@ pub async fn owner(
         if unique {
             return Err(Refusal::Missing(vec![missing("experiment", question, names)]).into());
         }
-        let reply = refusals::several_experiments(&format!("{site} / {target}"), &owners, says);
+        let reply = refusals::several_experiments(&format!("{site} / {target}"), &owners, request_with);
         return Err(access::refused(ErrorKind::UserInput, reply));
     }
     Ok(owners.pop())
 }
 
-/// Returns the point as the experiment writes it: site and target.
+/// Returns the point's site and target as the experiment spells them.
 ///
 /// # Errors
 ///
@@ -69,7 +71,7 @@ pub fn of(owner: &View, site: &str, target: &str) -> Result<(String, String), Pr
     })
 }
 
-/// Returns the first point that a user can visit: one with a target.
+/// Returns the first point that a user can visit, which is one with a target.
 pub fn first(owner: &View) -> Option<(String, String)> {
     owner.decision_points.iter().find_map(|point| Some((point.site.clone(), point.target.clone()?)))
 }

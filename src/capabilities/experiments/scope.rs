@@ -1,4 +1,4 @@
-//! The scope of a change of experiments, for policies and limits.
+//! The scope of a change to experiments, for policies and limits.
 //!
 //! | measure | value |
 //! | --- | --- |
@@ -26,12 +26,12 @@ pub(super) const END: &str = "end";
 /// The measure of the number of simulated users.
 pub(super) const USERS: &str = "users";
 
-/// Returns the scope of a change of this experiment.
+/// Returns the scope of a change to this experiment.
 pub(super) fn of(experiment: &View) -> Scope {
     all([experiment])
 }
 
-/// Returns the scope of a change of all of these.
+/// Returns the scope of a change to all of these experiments.
 pub(super) fn all<'a>(experiments: impl IntoIterator<Item = &'a View>) -> Scope {
     experiments.into_iter().fold(Scope::default(), |mut scope, experiment| {
         scope.targets.push(format!("experiment:{}", experiment.id));
@@ -42,7 +42,8 @@ pub(super) fn all<'a>(experiments: impl IntoIterator<Item = &'a View>) -> Scope 
     })
 }
 
-/// Returns the scope of a change of people in this experiment, which itself stays as it is.
+/// Returns the scope of a change that affects people in this experiment, but not the experiment
+/// itself.
 pub(super) fn people_in(experiment: &View) -> Scope {
     Scope { targets: Vec::new(), ..of(experiment) }
 }

@@ -25,19 +25,19 @@ pub struct Upgrade {
     pub timeout: Duration,
     /// The largest answer that is read, in megabytes.
     pub max_answer_mb: usize,
-    /// The time during which a change without an answer is looked for, such as `"1min"`.
+    /// The time for which the effect of a change that got no answer is looked for, such as `"1min"`.
     #[serde(with = "humantime_serde")]
     pub settle_within: Duration,
     /// The key file of a Google service account that signs in; also `UPGRADE_SERVICE_ACCOUNT`.
     pub service_account: Option<PathBuf>,
-    /// The address that issues its tokens, if not the one in the key file.
+    /// The address that issues the service account's tokens, if not the one in the key file.
     pub token_uri: Option<String>,
     /// `UPGRADE_AUTH_TOKEN`, a token that does not expire.
     #[serde(skip)]
     pub auth_token: Option<SecretString>,
 }
 
-/// The section, for the reader of the settings.
+/// The specification of the section, for the loader of the settings.
 pub const SECTION: SectionSpec = SectionSpec {
     name: "upgrade",
     secrets: &[("auth_token", "UPGRADE_AUTH_TOKEN")],
@@ -146,7 +146,7 @@ impl Upgrade {
         Ok(Arc::new(client.reading_at_most(self.max_answer_mb << 20)))
     }
 
-    /// Returns the way to sign in to the platform.
+    /// Returns the method of signing in to the platform.
     ///
     /// # Errors
     ///
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn every_wrong_limit_is_told() {
+    fn every_wrong_limit_is_reported() {
         let wrong = json!({
             "subjects": [" "],
             "statuses": ["running"],
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn limits_that_fit_together_are_fine() {
+    fn consistent_limits_are_accepted() {
         let fine = json!({
             "contexts": ["assign-prog"],
             "experiments": ["Math Hints"], // as in settings of earlier versions

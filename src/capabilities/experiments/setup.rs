@@ -1,4 +1,5 @@
-//! The further setup of an experiment: contents, lists of people, history; in words, without the server's ids.
+//! The parts of an experiment that [`summary`](super::summary) shows in detail only: payloads,
+//! factors, lists of people, history. They use names instead of the server's ids.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,9 +10,9 @@ use crate::upgrade::{
     status::Status,
 };
 
-/// The number of members of a list that are named.
+/// The maximum number of members of a list that are named.
 const MAX_MEMBERS: usize = 20;
-/// The longest content that is shown, in characters.
+/// The maximum length of the content that is shown, in characters.
 const MAX_PAYLOAD_LENGTH: usize = 300;
 
 /// The content that the application receives for one condition at one decision point.
@@ -19,9 +20,9 @@ const MAX_PAYLOAD_LENGTH: usize = 300;
 pub struct PayloadSummary {
     /// The condition's code.
     pub condition: String,
-    /// `site / target`.
+    /// The decision point, as `site / target`.
     pub decision_point: String,
-    /// `string`, `json` or `csv`.
+    /// The type: `string`, `json` or `csv`.
     #[serde(rename = "type")]
     pub kind: String,
     /// The content, shortened.
@@ -42,19 +43,19 @@ pub struct FactorSummary {
 pub struct LevelSummary {
     /// The name of the level.
     pub level: String,
-    /// The content, shortened, if it is more than the name.
+    /// The content, shortened, if it differs from the name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub payload: Option<String>,
 }
 
-/// The number of users of one condition at one decision point.
+/// The number of users with one condition at one decision point.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PointEnrollment {
     /// The condition's code.
     pub condition: String,
-    /// `site / target`.
+    /// The decision point, as `site / target`.
     pub decision_point: String,
-    /// Enrolled users.
+    /// The number of enrolled users.
     pub users: u64,
 }
 
@@ -64,7 +65,7 @@ pub struct MemberListSummary {
     /// The name of the list.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub name: String,
-    /// Users by id, groups as `type: id`, other segments by name; the first ones.
+    /// The first members: users by id, groups as `type: id`, other segments by name.
     pub members: Vec<String>,
     /// The number of all members.
     pub total: usize,
@@ -79,7 +80,7 @@ pub struct StatusHistoryEntry {
     pub at: String,
 }
 
-/// Returns the contents that differ from the condition's code.
+/// Returns the payloads whose content differs from the condition's code.
 pub fn contents(view: &View) -> Vec<PayloadSummary> {
     let read = |payload: &Payload| {
         let condition = view.condition(&payload.parent_condition)?;
@@ -102,18 +103,19 @@ pub fn contents(view: &View) -> Vec<PayloadSummary> {
 
 /// Returns the factors with their levels.
 pub fn factors(view: &View) -> Vec<FactorSummary> {
-    let told = |level: &Level| {
+    let summary = |level: &Level| {
         let payload = level.payload.as_ref().map(|payload| shorten(&payload.value));
         LevelSummary {
             level: level.name.clone(),
             payload: payload.filter(|value| !value.is_empty() && *value != level.name),
         }
     };
-    let varied = |f: &Factor| FactorSummary { factor: f.name.clone(), levels: f.levels.iter().map(told).collect() };
+    let varied = |f: &Factor| FactorSummary { factor: f.name.clone(), levels: f.levels.iter().map(summary).collect() };
     view.factors.iter().map(varied).collect()
 }
 
-/// Returns the enrolled users by condition and decision point; the server counts by ids.
+/// Returns the number of enrolled users by condition and decision point, which the server identifies
+/// only by their ids.
 pub fn enrolled_at(view: &View, enrolled: &EnrollmentDetail) -> Vec<PointEnrollment> {
     let pairs = view.conditions.iter().flat_map(|c| view.decision_points.iter().map(move |point| (c, point)));
     let count = |(condition, point): (&Condition, &DecisionPoint)| {
@@ -135,7 +137,7 @@ fn shorten(value: &str) -> String {
     }
 }
 
-/// Returns the lists of one side, people who may or who must not take part, that have members.
+/// Returns the lists of one side that have members.
 pub fn people(view: &View, side: Side) -> Vec<MemberListSummary> {
     view.lists(side).iter().filter(|list| !list.is_empty()).map(members).collect()
 }
@@ -149,7 +151,7 @@ fn members(list: &MemberList) -> MemberListSummary {
     MemberListSummary { name: list.name.clone(), members, total }
 }
 
-/// Returns the changes of status, the oldest first; the server keeps them in no order.
+/// Returns the changes of status, the oldest first. The server returns them in no particular order.
 pub fn history(view: &View) -> Vec<StatusHistoryEntry> {
     let read = |change: &StatusChange| StatusHistoryEntry { status: change.to_state, at: change.time_log.clone() };
     let mut history: Vec<_> = view.state_time_logs.iter().map(read).collect();
@@ -157,7 +159,7 @@ pub fn history(view: &View) -> Vec<StatusHistoryEntry> {
     history
 }
 
-/// Returns the condition of the automatic end: `with 100 people enrolled`.
+/// Returns the condition for the automatic end of enrolment: `with 100 people enrolled`.
 pub fn ends(view: &View) -> Option<String> {
     let count = |count: Option<u64>, one: &str, many: &str| match count? {
         1 => Some(format!("1 {one}")),
@@ -196,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn enrolment_is_told_by_code_and_point() {
+    fn enrolment_is_listed_by_code_and_point() {
         let recorded = std::fs::read(format!(
             "{}/../../../tests/fixtures/upgrade/6.5/454-stats-enrollment-detail.json",
             env!("CARGO_MANIFEST_DIR")

@@ -1,4 +1,5 @@
-//! The experiment that a question or a change is about: the referent of “it”, and the requests that suit next.
+//! The experiment that a question or a change is about, which “it” refers to, and the requests that
+//! are offered next.
 
 use countersign_core::reply::Choice;
 use countersign_graph::action::{ActionRecord, ErrorKind, Outcome, Status};
@@ -7,8 +8,8 @@ use serde_json::Value;
 /// The button that lists all experiments: label and request.
 pub(super) const LIST: (&str, &str) = ("List experiments", "list experiments");
 
-/// Returns the name of the experiment that a change is about. Its present name on the platform comes first: it may
-/// have been renamed.
+/// Returns the name of the experiment that a change is about. The name in the result takes
+/// precedence, since the experiment may have been renamed.
 pub(super) fn of_change(parameters: &Value, result: &Value) -> Option<String> {
     let places = [
         result.get("name"),
@@ -20,14 +21,15 @@ pub(super) fn of_change(parameters: &Value, result: &Value) -> Option<String> {
     places.into_iter().flatten().find_map(Value::as_str).filter(|name| !name.is_empty()).map(str::to_owned)
 }
 
-/// Returns the name of the experiment that was read, as the answer gives it.
+/// Returns the name of the experiment that was read: the one in the answer, or else the requested one.
 pub(super) fn of_answer(arguments: &Value, answer: &Value) -> Option<String> {
     let asked = ["experiment", "experiment_id"].into_iter().find_map(|key| arguments.get(key)?.as_str());
     let asked = asked.filter(|asked| !asked.is_empty())?;
     Some(answer["name"].as_str().unwrap_or(asked).to_owned())
 }
 
-/// Returns the requests that suit next after a change has ended. Undoing it and trying again are on its card.
+/// Returns the requests to offer after a change has ended. Undoing and retrying it are offered on its
+/// card.
 pub(super) fn next_steps(record: &ActionRecord) -> Vec<Choice> {
     let result = match &record.outcome {
         Some(Outcome::Done { result, .. }) => result,

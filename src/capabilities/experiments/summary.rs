@@ -1,6 +1,7 @@
-//! An experiment in few words, as data: tools answer with it, and replies are drawn from it.
+//! The short form of an experiment, as data. Tools return it, and replies are made from it.
 //!
-//! A whole experiment is kilobytes of ids and time stamps; a model needs its name, its status, and its conditions.
+//! The whole experiment consists of kilobytes of ids and time stamps, but a model needs only the
+//! name, the status, the conditions and the like.
 
 use serde::{Deserialize, Serialize};
 
@@ -24,9 +25,9 @@ pub struct Summary {
     pub name: String,
     /// The status, by its stored name.
     pub status: Status,
-    /// The status, in words for people.
+    /// The status, as it is shown to people.
     pub status_words: String,
-    /// The application it belongs to.
+    /// The application that it belongs to.
     pub context: String,
     /// The conditions, in order.
     pub conditions: Vec<Share>,
@@ -58,7 +59,7 @@ pub struct Share {
 /// All details of one experiment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Details {
-    /// The part that is also shown in a list.
+    /// The details that are also shown in a list.
     #[serde(flatten)]
     pub summary: Summary,
     /// The description.
@@ -69,12 +70,12 @@ pub struct Details {
     /// The type of group, with unit `group`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
-    /// The unit whose past assignment is kept, person or group.
+    /// The rule that decides whose past assignment is kept: `individual`, `group` or `experiment`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub consistency_rule: Option<String>,
     /// The rule after enrolment is complete, with the condition it names.
     pub post_experiment_rule: String,
-    /// The rule for people who are on no list: they take part, or not.
+    /// The rule for people who are on no list: `includeAll` or `excludeAll`.
     pub filter_mode: String,
     /// The number of enrolled users, if it could be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -82,7 +83,7 @@ pub struct Details {
     /// The number of enrolled groups.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub enrolled_groups: Option<u64>,
-    /// The number of users who came but may not take part.
+    /// The number of users who visited but may not take part.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub excluded_users: Option<u64>,
     /// The factors of a factorial design.
@@ -91,7 +92,7 @@ pub struct Details {
     /// The enrolled users at each decision point, if there are several.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub enrolled_at: Vec<PointEnrollment>,
-    /// The contents for each condition and decision point that differ from the code.
+    /// The payloads whose content differs from the condition's code.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub payloads: Vec<PayloadSummary>,
     /// The lists of people who may take part.
@@ -100,13 +101,13 @@ pub struct Details {
     /// The lists of people who must not take part.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub exclusion_lists: Vec<MemberListSummary>,
-    /// The decision points at which people who came before the start stay out.
+    /// The decision points that exclude people who reached them before the start.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub exclude_if_reached: Vec<String>,
-    /// The condition of the automatic end.
+    /// The condition for the automatic end of enrolment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ends: Option<String>,
-    /// The way of drawing conditions, if it is not simply random.
+    /// The algorithm that draws conditions, if it is not simply random.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub assignment_algorithm: Option<String>,
     /// The factor of a stratified draw.
@@ -121,7 +122,7 @@ pub struct Details {
     /// The changes of status, the oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub history: Vec<StatusHistoryEntry>,
-    /// The statuses that our rules allow next.
+    /// The statuses that [`rules`] allows next.
     pub next_statuses: Vec<Status>,
 }
 
@@ -149,7 +150,7 @@ impl Summary {
 }
 
 impl Details {
-    /// Returns the details of an experiment, with its numbers if they could be read.
+    /// Returns the details of an experiment, with the numbers of participants if they could be read.
     pub fn of(view: &View, enrolled: Option<&EnrollmentDetail>) -> Self {
         let mut summary = Summary::of(view);
         if let Some(enrolled) = enrolled {
@@ -199,7 +200,7 @@ pub fn post_rule(view: &View) -> String {
     format!("assign {}", named.map_or("default", |condition| &condition.condition_code))
 }
 
-/// Rounds a stored weight, which is single precision: 33.333332 becomes 33.33.
+/// Rounds a weight, which is stored in single precision, as it is shown: 33.333332 becomes 33.33.
 pub fn as_shown(weight: f64) -> f64 {
     rules::number(weight).parse().unwrap_or(weight)
 }

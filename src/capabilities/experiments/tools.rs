@@ -1,4 +1,5 @@
-//! Tools that read the platform. Every answer is small: it goes to a model and into the thread's state.
+//! Tools that read from the platform. Their answers are small, since they are sent to a model and
+//! stored in the thread's state.
 
 use std::sync::Arc;
 
@@ -19,9 +20,9 @@ use super::{
 };
 use crate::upgrade::client::UpgradeClient;
 
-/// The number of experiments in one answer.
+/// The maximum number of experiments in one answer.
 const MAX_EXPERIMENTS: usize = 200;
-/// The largest raw data of one experiment that are handed on, in bytes.
+/// The maximum size of an experiment's raw data in an answer, in bytes.
 const MAX_RAW_BYTES: usize = 80_000;
 
 /// No parameters.
@@ -91,7 +92,7 @@ impl Tool for ContextMetadata {
     }
 }
 
-/// `get_experiment_names`: names and ids.
+/// `get_experiment_names`: the names and ids of all experiments.
 #[derive(Debug)]
 pub struct ExperimentNames(pub Arc<UpgradeClient>);
 
@@ -123,7 +124,7 @@ impl Tool for ExperimentNames {
     }
 }
 
-/// `get_all_experiments`: the experiments in few words.
+/// `get_all_experiments`: the summaries of the experiments that match a filter.
 #[derive(Debug)]
 pub struct AllExperiments(pub Arc<UpgradeClient>, pub Arc<dyn Clock>);
 
@@ -155,7 +156,7 @@ impl Tool for AllExperiments {
         let all = self.0.all().await.map_err(|error| tool_error(&error))?;
         let found = filter.of(&all);
         if let (Some(context), true) = (&which.context, found.is_empty()) {
-            // Nothing there, or no such place?
+            // An empty list may mean that the context does not exist.
             let contexts = self.0.context_metadata().await.map_err(|error| tool_error(&error))?;
             let instead = |known: &str| ListArguments { context: Some(known.to_owned()), ..which.clone() }.request(1);
             access::context(&contexts, context, instead).map_err(as_tool_error)?;
@@ -184,7 +185,7 @@ struct One {
     form: Form,
 }
 
-/// `get_experiment_details`: one experiment with its numbers.
+/// `get_experiment_details`: one experiment with its numbers of participants.
 #[derive(Debug)]
 pub struct ExperimentDetails(pub Arc<UpgradeClient>);
 
@@ -205,9 +206,9 @@ impl Tool for ExperimentDetails {
 
     async fn call(&self, arguments: &Value) -> Result<Value, ToolError> {
         let One { experiment_id, form } = arguments_as(arguments)?;
-        let says = |name: &str| format!("show {name}");
-        let experiment = access::experiment(&self.0, &experiment_id, says).await.map_err(as_tool_error)?;
-        // The numbers are a help, not the answer: without them the rest is still worth having.
+        let request_with = |name: &str| format!("show {name}");
+        let experiment = access::experiment(&self.0, &experiment_id, request_with).await.map_err(as_tool_error)?;
+        // The numbers of participants are optional: without them the rest is still useful.
         let enrolled = self.0.enrollment_detail(experiment.view.id).await.ok();
         let mut answer = json!(Details::of(&experiment.view, enrolled.as_ref()));
         if form == Form::Raw {

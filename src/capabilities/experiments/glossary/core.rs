@@ -1,4 +1,4 @@
-//! The core terms: the parts of an experiment, its participants, and its life.
+//! The core terms: the parts of an experiment, its participants, and its life cycle.
 
 use super::{Example, Term};
 

@@ -1,7 +1,7 @@
-//! The glossary of the platform: for each word a fact, then common mistakes about it.
+//! The glossary of the platform: the meaning of each term, and common mistakes about it.
 //!
-//! Two users need it: the tools of the experiments capability, and the grammar, which explains without a language
-//! model. Texts are Markdown and written here; the facts are the platform's.
+//! It is used by the tools of this capability and by the grammar, which explains terms without a
+//! language model. The texts are Markdown. They describe the platform's behaviour.
 
 mod assignment;
 mod core;
@@ -18,7 +18,7 @@ pub struct Term {
     pub example: Option<Example>,
 }
 
-/// Data of the platform that can serve as an example of a term.
+/// The kind of data on the platform that can serve as an example of a term.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Example {
     /// The names of the contexts.
@@ -33,7 +33,7 @@ pub enum Example {
     GroupTypes,
     /// The units of assignment of experiments.
     Units,
-    /// The rules of experiments for afterwards.
+    /// The post-experiment rules of experiments.
     Afterwards,
     /// The number of experiments in each status.
     Statuses,
@@ -41,7 +41,7 @@ pub enum Example {
     Tags,
 }
 
-/// Returns the terms for the parts of an experiment, its participants, and its life.
+/// Returns the terms for the parts of an experiment, its participants, and its life cycle.
 pub const fn core_terms() -> &'static [Term] {
     core::TERMS
 }
@@ -66,38 +66,38 @@ impl Term {
 pub fn find(asked: &str) -> Option<&'static Term> {
     let asked = asked.trim().to_lowercase();
     let asked = ["a ", "an ", "the "].iter().find_map(|article| asked.strip_prefix(article)).unwrap_or(&asked);
-    let most = 1 + asked.len() / 12;
-    let alike = |name: &str| {
-        name.len().abs_diff(asked.len()) <= most
+    let max_distance = 1 + asked.len() / 12;
+    let is_comparable = |name: &str| {
+        name.len().abs_diff(asked.len()) <= max_distance
             && (name.as_bytes()[0] == asked.as_bytes()[0] || name.ends_with(&asked[asked.len() - 1..]))
     };
-    let near = |name: &str| alike(name) && strsim::damerau_levenshtein(name, asked) <= most;
-    all()
-        .find(|term| term.names.contains(&asked))
-        .or_else(|| all().find(|term| asked.is_ascii() && asked.len() >= 6 && term.names.iter().any(|name| near(name))))
+    let is_similar = |name: &str| is_comparable(name) && strsim::damerau_levenshtein(name, asked) <= max_distance;
+    all().find(|term| term.names.contains(&asked)).or_else(|| {
+        all().find(|term| asked.is_ascii() && asked.len() >= 6 && term.names.iter().any(|name| is_similar(name)))
+    })
 }
 
-/// Returns the term of which this is a name, in the singular or the plural.
+/// Returns the term that has exactly this name, singular or plural.
 pub fn exactly(asked: &str) -> Option<&'static Term> {
     all().find(|term| term.names.contains(&asked))
 }
 
-/// Returns up to four terms with names like these words.
+/// Returns up to four terms with names similar to these words.
 pub fn similar(asked: &str) -> Vec<&'static Term> {
     let asked = asked.trim().to_lowercase();
-    let nearness = |term: &Term| {
-        let near = |name: &&str| match asked.len() >= 4 && (name.contains(&asked) || asked.contains(*name)) {
+    let similarity = |term: &Term| {
+        let of_name = |name: &&str| match asked.len() >= 4 && (name.contains(&asked) || asked.contains(*name)) {
             true => 0.95,
             false => strsim::jaro_winkler(name, &asked),
         };
-        term.names.iter().map(near).fold(0.0, f64::max)
+        term.names.iter().map(of_name).fold(0.0, f64::max)
     };
-    let mut near: Vec<_> = all().map(|term| (nearness(term), term)).filter(|(near, _)| *near > 0.85).collect();
-    near.sort_by(|(a, _), (b, _)| b.total_cmp(a));
-    near.into_iter().take(4).map(|(_, term)| term).collect()
+    let mut found: Vec<_> = all().map(|term| (similarity(term), term)).filter(|(value, _)| *value > 0.85).collect();
+    found.sort_by(|(a, _), (b, _)| b.total_cmp(a));
+    found.into_iter().take(4).map(|(_, term)| term).collect()
 }
 
-/// Returns how two terms work together, if there is more to say than the meaning of each.
+/// Returns the text on how two terms work together, if there is one.
 pub fn together(one: &Term, other: &Term) -> Option<&'static str> {
     let pair = |(a, b): (&str, &str)| (one.name() == a && other.name() == b) || (one.name() == b && other.name() == a);
     pairs::PAIRS.iter().find(|(a, b, _)| pair((a, b))).map(|(_, _, words)| *words)
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn pairs_are_of_usual_names() {
+    fn pairs_use_the_usual_names() {
         for (one, other, words) in pairs::PAIRS {
             for name in [one, other] {
                 assert!(all().any(|term| term.name() == *name), "{name}");
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn terms_are_found_with_articles_and_slips() {
+    fn terms_are_found_despite_articles_and_typing_errors() {
         let name = |asked| find(asked).map(Term::name);
         assert_eq!(name("a desicion point"), Some("decision point"));
         assert_eq!(name("the Weights"), Some("weight"));

@@ -1,6 +1,6 @@
 //! The texts on how two terms work together.
 
-/// Two terms by their usual names, and the text on both.
+/// Pairs of terms, by their usual names, each with the text on both.
 pub(super) const PAIRS: &[(&str, &str, &str)] = &[
     (
         "weight",
