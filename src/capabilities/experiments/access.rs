@@ -50,8 +50,8 @@ pub fn read_failed(error: &Error) -> Reply {
         | Error::Refused { reason }
         | Error::Faulted { reason }
         | Error::Unclear { reason }
-        | Error::Decode { reason } => refusals::platform_odd(reason),
-        Error::Invalid { problems } => refusals::platform_odd(&problems.join("; ")),
+        | Error::Decode { reason } => refusals::platform_error(reason),
+        Error::Invalid { problems } => refusals::platform_error(&problems.join("; ")),
     }
 }
 

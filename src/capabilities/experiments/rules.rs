@@ -1,8 +1,8 @@
 //! The changes of status that the bot makes.
 //!
-//! The server accepts all of them, so this table is the only guard: a fresh experiment may start if it is complete, a
-//! running one may be stopped and resumed, a stopped one set back, anything may be cancelled, and a cancelled one may
-//! be archived. Pure.
+//! The server accepts any change, so this table is the only safeguard. A new experiment may start if
+//! it is complete; a running one may be stopped and resumed; a stopped one may be set back to
+//! inactive; any experiment may be cancelled, and a cancelled one archived. Nothing here makes calls.
 
 use crate::upgrade::{
     experiment::{Condition, View},
@@ -12,12 +12,12 @@ use crate::upgrade::{
 /// The reason why a change of status is not made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Objection {
-    /// The experiment has this status already.
+    /// The experiment already has this status.
     Already,
-    /// The experiment may start, but lacks these things.
+    /// The experiment could start, but has these shortcomings.
     NotReady(Vec<String>),
-    /// The experiment cannot get this status from its present one, only these.
-    NoWay(Vec<Status>),
+    /// The experiment cannot change from its present status to this one, only to these.
+    NotPossible(Vec<Status>),
 }
 
 /// Checks that an experiment may move to `to` now.
@@ -30,7 +30,7 @@ pub fn check(experiment: &View, to: Status) -> Result<(), Objection> {
         return Err(Objection::Already);
     }
     if !may_become(experiment.state, to) {
-        return Err(Objection::NoWay(possible(experiment.state)));
+        return Err(Objection::NotPossible(possible(experiment.state)));
     }
     match to {
         Status::Enrolling | Status::Scheduled => match shortcomings(experiment) {
@@ -41,7 +41,8 @@ pub fn check(experiment: &View, to: Status) -> Result<(), Objection> {
     }
 }
 
-/// Returns the statuses that are offered from `from`. Back from paused to inactive is possible but not offered.
+/// Returns the statuses that are offered to an experiment with status `from`. Going back from paused
+/// to inactive is possible but not offered.
 pub fn possible(from: Status) -> Vec<Status> {
     let offered = |to: &Status| may_become(from, *to) && (from, *to) != (Status::EnrollmentComplete, Status::Inactive);
     Status::ALL.into_iter().filter(offered).collect()
@@ -52,7 +53,7 @@ fn may_become(from: Status, to: Status) -> bool {
     match (from, to) {
         (Inactive, Enrolling) => true,
         (Enrolling, EnrollmentComplete) | (EnrollmentComplete, Enrolling) => true,
-        (EnrollmentComplete, Inactive) => true, // after a test; enrollments are kept
+        (EnrollmentComplete, Inactive) => true, // after a test; the enrolments are kept
         (Cancelled, Cancelled) => false,
         (_, Cancelled) => true,
         (Cancelled, Archived) => true,
@@ -62,7 +63,7 @@ fn may_become(from: Status, to: Status) -> bool {
     }
 }
 
-/// Returns the things that an experiment lacks to be started.
+/// Returns the reasons why an experiment is not complete enough to start.
 fn shortcomings(experiment: &View) -> Vec<String> {
     let mut problems = Vec::new();
     if experiment.decision_points.is_empty() {
@@ -77,15 +78,15 @@ fn shortcomings(experiment: &View) -> Vec<String> {
     problems
 }
 
-/// Returns true if weights add up to 100, within the error of single precision.
+/// Returns true if the weights add up to 100, within the rounding error of single precision.
 pub fn total_is_100(weights: impl Iterator<Item = f64> + Clone) -> bool {
     let tolerance = 0.01 * f64::from(u32::try_from(weights.clone().count()).unwrap_or(u32::MAX));
     (weights.sum::<f64>() - 100.0).abs() <= tolerance + 1e-9
 }
 
-/// Formats a weight in percent with the decimals that a person may have written: up to four as they are stored in
-/// single precision. A longer number is a fraction such as a third and gets two decimals, unless that would round it
-/// to 0 or 100.
+/// Formats a weight in percent. Up to four decimals are shown as stored in single precision, since a
+/// person may have written them. A number with more is probably a fraction such as a third and is
+/// rounded to two decimals, unless that would make it 0 or 100.
 pub fn number(value: f64) -> String {
     #[expect(clippy::cast_possible_truncation, reason = "that is how weights are stored")]
     let stored = value as f32;
@@ -105,9 +106,9 @@ pub fn weights_in_words(conditions: &[Condition]) -> String {
     words.collect::<Vec<_>>().join(", ")
 }
 
-/// Returns the status a person means: a name from either set, or a verb.
+/// Parses a status: a name from either set, or a verb.
 ///
-/// “Stop” means the reversible one; “end” and “finish” could mean either and are not understood.
+/// “Stop” means the reversible status. “End” and “finish” are ambiguous and not accepted.
 pub fn parse_status(words: &str) -> Option<Status> {
     let word: String = words.chars().filter(|c| c.is_alphanumeric()).collect::<String>().to_lowercase();
     if let Some(status) = Status::ALL.into_iter().find(|s| s.stored().to_lowercase() == word || s.web_name() == word) {
@@ -125,7 +126,7 @@ pub fn parse_status(words: &str) -> Option<Status> {
     }
 }
 
-/// Returns the status that was probably meant by a misspelled word.
+/// Returns the status that a misspelled word probably means.
 pub fn similar_status(word: &str) -> Option<&'static str> {
     const STATUSES: &[&str] =
         &["running", "enrolling", "inactive", "scheduled", "stopped", "paused", "completed", "cancelled", "archived"];
@@ -136,7 +137,7 @@ pub fn similar_status(word: &str) -> Option<&'static str> {
         .find(|status| strsim::damerau_levenshtein(status, &word) <= if word.len() > 6 { 2 } else { 1 })
 }
 
-/// Returns the verb that leads from `from` to `to`, as people say it to the bot.
+/// Returns the verb with which people ask the bot for a change from `from` to `to`.
 pub fn verb(from: Status, to: Status) -> &'static str {
     match (from, to) {
         (Status::EnrollmentComplete, Status::Enrolling) => "resume",
@@ -160,7 +161,7 @@ mod tests {
     use crate::upgrade::experiment::Experiment;
 
     #[test]
-    fn a_weight_is_shown_as_it_was_written_and_never_as_nothing_or_all_if_it_is_not() {
+    fn a_weight_is_shown_as_written_and_not_rounded_to_0_or_100() {
         for (weight, shown) in [
             (50.0, "50"),
             (99.996, "99.996"),
@@ -237,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_already_so_is_said() {
+    fn the_present_status_is_an_objection() {
         for status in Status::ALL.into_iter().filter(|status| *status != Status::Scheduled) {
             assert_eq!(check(&experiment(status, &[100.0], 1), status), Err(Objection::Already));
         }

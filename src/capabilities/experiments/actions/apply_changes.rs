@@ -1,4 +1,4 @@
-//! The whole experiment as it is sent back: as read, with the changes written in.
+//! Applies changes to the whole experiment, as it was read and is sent back.
 
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
@@ -9,7 +9,8 @@ use crate::{
     upgrade::experiment::{Ending, Experiment},
 };
 
-/// Returns the whole object with the changes written in; the rest stays as the server sent it.
+/// Returns the experiment as a whole object with the changes applied. Everything else stays as the
+/// server sent it.
 pub(super) fn apply(changes: &Changes, experiment: &Experiment) -> Value {
     let mut raw = experiment.raw.clone();
     let mut set = |key: &str, value: Value| raw[key] = value;
@@ -25,7 +26,7 @@ pub(super) fn apply(changes: &Changes, experiment: &Experiment) -> Value {
     if let Some(unit) = &changes.unit {
         set("assignmentUnit", json!(unit));
         set("group", json!(changes.group));
-        // One of the two must be there and the other must not.
+        // Exactly one of the two must be set.
         let other = if unit == "within-subjects" { "consistencyRule" } else { "conditionOrder" };
         set(other, Value::Null);
     }
@@ -65,7 +66,7 @@ pub(super) fn apply(changes: &Changes, experiment: &Experiment) -> Value {
             object.insert("target".into(), json!(point.target));
             object.insert("order".into(), json!(i + 1));
             object.insert("excludeIfReached".into(), json!(point.exclude_if_reached));
-            // A new point without this breaks the server.
+            // The server fails on a new point without a description.
             object.entry("description").or_insert(json!(""));
             Value::Object(object)
         });
@@ -89,20 +90,21 @@ fn write_payloads(raw: &mut Value, payloads: &[PayloadInput]) {
         let is_at =
             |p: &&Value| payload.decision_point == Some(format!("{} / {}", text(&p["site"]), text(&p["target"])));
         let (Some(condition), Some(point)) = (condition, list(raw, "partitions").iter().find(is_at)) else { continue };
-        let told = json!({ "type": payload.kind, "value": payload.value });
+        let content = json!({ "type": payload.kind, "value": payload.value });
         let same = |p: &&mut Value| p["parentCondition"] == condition["id"] && p["decisionPoint"] == point["id"];
         match all.iter_mut().find(same) {
-            Some(there) => there["payload"] = told,
+            Some(existing) => existing["payload"] = content,
             None => all.push(json!({
-                "id": Uuid::new_v4(), "parentCondition": condition["id"], "decisionPoint": point["id"], "payload": told,
+                "id": Uuid::new_v4(), "parentCondition": condition["id"], "decisionPoint": point["id"],
+                "payload": content,
             })),
         }
     }
     raw["conditionPayloads"] = Value::Array(all);
 }
 
-/// Removes payloads of conditions and points that no longer exist: the server answers 500 to such references. `PUT`
-/// requires the list.
+/// Removes the payloads of conditions and points that no longer exist, since the server answers 500 to
+/// such references. The list itself is always written, since `PUT` requires it.
 fn drop_orphans(raw: &mut Value) {
     let ids = |key: &str| list(raw, key).iter().map(|item| item["id"].clone()).collect::<Vec<_>>();
     let (conditions, points) = (ids("conditions"), ids("partitions"));
@@ -116,7 +118,7 @@ fn list<'a>(raw: &'a Value, key: &str) -> &'a [Value] {
     raw[key].as_array().map_or(&[], Vec::as_slice)
 }
 
-/// Returns the object of that id as it was, or an empty one.
+/// Returns the present object with that id, or an empty one.
 fn existing_object(old: &[Value], id: &str) -> Map<String, Value> {
     old.iter().find(|item| item["id"] == id).and_then(Value::as_object).cloned().unwrap_or_default()
 }

@@ -1,4 +1,5 @@
-//! `get_decision_point_assignments`: asks, as a participant's application would, for the conditions of a participant.
+//! `get_decision_point_assignments`: asks for the conditions of a participant, as their application
+//! would.
 
 use std::sync::Arc;
 
@@ -71,9 +72,9 @@ impl ActionKind for GetAssignments {
     async fn prepare(&self, parameters: &Value) -> Result<Proposal, PrepareError> {
         let asked: GetAssignmentsParameters = access::parameters(parameters)?;
         let contexts = self.0.context_metadata().await.map_err(access::unavailable)?;
-        let mut lacking = Vec::new();
+        let mut questions = Vec::new();
         if non_blank(asked.user.as_ref()).is_none() {
-            lacking.push(missing("user", "Which participant? I need the user id.", Vec::new()));
+            questions.push(missing("user", "Which participant? I need the user id.", Vec::new()));
         }
         let mut context = non_blank(asked.context.as_ref());
         if context.is_none() && contexts.len() == 1 {
@@ -81,15 +82,15 @@ impl ActionKind for GetAssignments {
         }
         let (Some(user), Some(context)) = (non_blank(asked.user.as_ref()), context) else {
             if context.is_none() {
-                lacking.push(missing("context", "In which context?", contexts.keys().cloned().collect()));
+                questions.push(missing("context", "In which context?", contexts.keys().cloned().collect()));
             }
-            return Err(Refusal::Missing(lacking).into());
+            return Err(Refusal::Missing(questions).into());
         };
         let user = access::user(user)?;
-        let says = |known: &str| format!("get the assignments of user {user} in {known}");
+        let request_with = |known: &str| format!("get the assignments of user {user} in {known}");
         let context = match self.context_of_experiment(&contexts, context).await {
             Some(context) => context,
-            None => access::context(&contexts, context, says)?.0.to_owned(),
+            None => access::context(&contexts, context, request_with)?.0.to_owned(),
         };
         let card = card(&user, &context);
         let scope = Scope::default().in_context(&*context);
@@ -108,17 +109,17 @@ impl ActionKind for GetAssignments {
 
     async fn perform(&self, record: &ActionRecord) -> Performed {
         let AssignmentQuery { user, context } = match stored_parameters(record) {
-            Ok(question) => question,
+            Ok(query) => query,
             Err(outcome) => return Performed::Ended(outcome),
         };
         match self.0.assign(&user, &context).await {
             Ok(assignments) => Performed::Ended(self.answer(&user, &context, assignments).await),
             Err(Error::NotFound { .. }) => Performed::Ended(failed(ErrorKind::NotFound, outcomes::unknown_user(&user))),
-            Err(error) => Performed::Ended(read_failed(&error)), // it only asks
+            Err(error) => Performed::Ended(read_failed(&error)), // the call only reads
         }
     }
 
-    /// Asking again changes nothing: the action only reads.
+    /// The action only reads, so it can be repeated.
     fn recovery(&self) -> Recovery {
         Recovery::Idempotent
     }
@@ -129,7 +130,7 @@ impl ActionKind for GetAssignments {
 }
 
 impl GetAssignments {
-    /// Returns the context of an experiment that was named in place of a context.
+    /// Returns the context of an experiment that was named instead of a context.
     async fn context_of_experiment(&self, contexts: &Contexts, asked: &str) -> Option<String> {
         let known: Vec<_> = contexts.keys().cloned().collect();
         if lookup::pick(&known, asked).is_some() {

@@ -1,6 +1,7 @@
-//! The differences between a card and the platform now, in the words of the card.
+//! The differences between the state on a card and the present one, in the words of the card.
 //!
-//! They are read from the preconditions of the actions here: the keys are few, and each has its words.
+//! They are found by comparing the preconditions of the actions, which have only a few keys, each with
+//! its own wording.
 
 use countersign_core::reply::Fact;
 use countersign_graph::action::{difference, differences};
@@ -9,7 +10,7 @@ use serde_json::{Map, Value, json};
 use super::{fields::Field, moment};
 use crate::upgrade::status::Status;
 
-/// Returns one line for each difference, the cause before its time.
+/// Returns one line for each difference. The status comes first, the time of the last change last.
 pub(super) fn differences_in_words(shown: &Value, found: &Value) -> Vec<Fact> {
     let (Some(one), Some(other)) = (shown.as_object(), found.as_object()) else { return differences(shown, found) };
     let mut facts = Vec::new();
@@ -26,7 +27,7 @@ pub(super) fn differences_in_words(shown: &Value, found: &Value) -> Vec<Fact> {
             "rest" => facts.extend(other_field_differences(before, now)),
             "start_on" => facts.push(difference("Starts", time(before), time(now))),
             "updated_at" => facts.push(difference("Last changed", time(before), time(now))),
-            "version_number" => {} // adds nothing to the time of the change
+            "version_number" => {} // says no more than the time of the change
             _ => {
                 rest.0.insert(key.clone(), before.clone());
                 rest.1.insert(key.clone(), now.clone());
@@ -41,7 +42,7 @@ pub(super) fn differences_in_words(shown: &Value, found: &Value) -> Vec<Fact> {
     facts
 }
 
-/// Returns the differences in the fields that a change leaves alone, given in words; the status first.
+/// Returns the differences in the fields that the action does not change, which are stored as words.
 fn other_field_differences(before: &Value, now: &Value) -> Vec<Fact> {
     let words = |all: &Value, label: &str| all[label].as_str().unwrap_or("none").to_owned();
     let labels = before.as_object().into_iter().flat_map(Map::keys);
@@ -49,7 +50,8 @@ fn other_field_differences(before: &Value, now: &Value) -> Vec<Fact> {
     differs.map(|label| difference(label.as_str(), words(before, label), words(now, label))).collect()
 }
 
-/// Returns the fields known to be unchanged, if only the time of the last change differs.
+/// Returns a line for each field that is known to be unchanged. It is used if only the time of the last
+/// change differs.
 fn unchanged_fields(shown: &Value) -> Vec<Fact> {
     let status = shown["rest"]["Status"].as_str().map(|status| difference("Status", status, "the same"));
     let fields = Field::ALL.into_iter().filter_map(|field| {
@@ -66,12 +68,12 @@ fn field_differences(before: &Value, now: &Value) -> Vec<Fact> {
     fields.map(|field| difference(field.label(), words(field, before), words(field, now))).collect()
 }
 
-/// Returns the experiments of several whose status differs, with both statuses.
+/// Returns a line for each experiment of a bulk change whose status differs.
 fn status_differences(before: &Value, now: &Value) -> Vec<Fact> {
     let all = before.as_object().into_iter().flatten();
-    let moved: Vec<_> = all.filter(|(id, before)| now[id.as_str()] != **before).collect();
+    let changed: Vec<_> = all.filter(|(id, before)| now[id.as_str()] != **before).collect();
     let label = |id: &str| format!("Status of {id}");
-    moved.into_iter().map(|(id, before)| difference(label(id), status(before), status(&now[id.as_str()]))).collect()
+    changed.into_iter().map(|(id, before)| difference(label(id), status(before), status(&now[id.as_str()]))).collect()
 }
 
 fn status(stored: &Value) -> String {
@@ -92,7 +94,7 @@ mod tests {
 
     use super::*;
 
-    fn told(shown: &Value, found: &Value) -> String {
+    fn lines(shown: &Value, found: &Value) -> String {
         let line = |fact: Fact| format!("{}: {} → {}", fact.label, fact.before.unwrap().words(), fact.after.words());
         differences_in_words(shown, found).into_iter().map(line).collect::<Vec<_>>().join("\n")
     }
@@ -108,7 +110,7 @@ mod tests {
             "updated_at": "2026-11-20T16:02:00.000Z", "version_number": 4, "status": "enrolling",
             "before": { "Conditions": conditions([70.0, 30.0]), "Tags": ["a"] },
         });
-        assert_snapshot!(told(&shown, &found), @"
+        assert_snapshot!(lines(&shown, &found), @"
         Status: inactive → enrolling (running)
         Conditions: control 50%, variant 50% → control 70%, variant 30%
         Last changed: 2026-11-20 15:51 UTC → 2026-11-20 16:02 UTC
@@ -117,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_change_leaves_alone_is_told_where_it_moved() {
+    fn differences_in_other_fields_are_shown() {
         let state = |status: &str, points: &str, updated_at: &str| {
             json!({
                 "updated_at": updated_at,
@@ -126,12 +128,12 @@ mod tests {
             })
         };
         let shown = state("running", "S / one", "2026-11-20T21:12:00.000Z");
-        assert_snapshot!(told(&shown, &state("paused", "S / one, S / two", "2026-11-20T21:13:00.000Z")), @"
+        assert_snapshot!(lines(&shown, &state("paused", "S / one, S / two", "2026-11-20T21:13:00.000Z")), @"
         Status: running → paused
         Decision points: S / one → S / one, S / two
         Last changed: 2026-11-20 21:12 UTC → 2026-11-20 21:13 UTC
         ");
-        assert_snapshot!(told(&shown, &state("running", "S / one", "2026-11-20T21:13:00.000Z")), @"
+        assert_snapshot!(lines(&shown, &state("running", "S / one", "2026-11-20T21:13:00.000Z")), @"
         Status: running → the same
         Name: Math Hints → the same
         Last changed: 2026-11-20 21:12 UTC → 2026-11-20 21:13 UTC
@@ -139,20 +141,20 @@ mod tests {
     }
 
     #[test]
-    fn one_of_several_moved_and_one_is_gone() {
+    fn one_of_several_has_changed_and_one_is_gone() {
         let shown = json!({ "statuses": { "1": "inactive", "2": "inactive", "3": "inactive" } });
         let found = json!({ "statuses": { "1": "enrolling", "2": null, "3": "inactive" } });
-        assert_snapshot!(told(&shown, &found), @"
+        assert_snapshot!(lines(&shown, &found), @"
         Status of 1: inactive → enrolling (running)
         Status of 2: inactive → gone
         ");
     }
 
     #[test]
-    fn what_has_no_words_of_its_own_is_told_all_the_same() {
+    fn differences_without_their_own_wording_are_shown() {
         let shown = json!({ "status": "inactive", "conditions": "control 50%, variant 50%", "start_on": null });
         let found = json!({ "status": "inactive", "conditions": "control 60%, variant 40%", "start_on": "2027-01-15T09:00:00.000Z" });
-        assert_snapshot!(told(&shown, &found), @"
+        assert_snapshot!(lines(&shown, &found), @"
         Starts: nothing → 2027-01-15 09:00 UTC
         Conditions: control 50%, variant 50% → control 60%, variant 40%
         ");

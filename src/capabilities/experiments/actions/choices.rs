@@ -1,4 +1,4 @@
-//! Parameters with few values: a person's word is matched, or refused with the list of values.
+//! Parameters with a few allowed values. Any other value is refused with the list of allowed ones.
 
 use countersign_graph::action::{ErrorKind, PrepareError};
 
@@ -7,10 +7,10 @@ use crate::{access, lookup, replies::refusals, upgrade::experiment::Ending};
 /// The units of assignment.
 pub(in super::super) const UNITS: [&str; 3] = ["individual", "group", "within-subjects"];
 
-/// The orders in which people meet conditions, within subjects.
+/// The orders in which people get the conditions, within subjects.
 pub(super) const ORDERS: [&str; 3] = ["random", "random round robin", "ordered round robin"];
 
-/// The rules for people who are on no list: they take part, or not.
+/// The rules for people who are on no list: they take part, or they do not.
 pub(super) const FILTER_MODES: [&str; 2] = ["includeAll", "excludeAll"];
 
 /// Returns the consistency rules that make sense with a unit; none within subjects.
@@ -22,7 +22,7 @@ pub(super) fn consistencies(unit: &str) -> &'static [&'static str] {
     }
 }
 
-/// Returns the allowed value that was given, ignoring case and the signs between its words.
+/// Returns the allowed value that equals the given one if case, blanks and punctuation are ignored.
 pub(super) fn choice(what: &str, given: Option<&str>, allowed: &[&str]) -> Result<Option<String>, PrepareError> {
     let plain = |words: &str| words.chars().filter(|c| c.is_alphanumeric()).collect::<String>().to_lowercase();
     let Some(given) = given else { return Ok(None) };
@@ -31,7 +31,7 @@ pub(super) fn choice(what: &str, given: Option<&str>, allowed: &[&str]) -> Resul
     found.map(Some).ok_or_else(refused)
 }
 
-/// Returns a consistency rule for this unit.
+/// Checks that a consistency rule makes sense with this unit, and returns it.
 pub(super) fn consistency(given: Option<&str>, unit: &str) -> Result<Option<String>, PrepareError> {
     match (given, consistencies(unit)) {
         (Some(_), []) => Err(access::refused(ErrorKind::Validation, refusals::no_consistency_within_subjects())),
@@ -42,7 +42,7 @@ pub(super) fn consistency(given: Option<&str>, unit: &str) -> Result<Option<Stri
     }
 }
 
-/// Accepts only a random draw.
+/// Checks that the algorithm is `random`.
 pub(super) fn algorithm(given: Option<&str>) -> Result<(), PrepareError> {
     match given.map(str::to_lowercase).as_deref() {
         None | Some("random") => Ok(()),
@@ -50,13 +50,14 @@ pub(super) fn algorithm(given: Option<&str>) -> Result<(), PrepareError> {
     }
 }
 
-/// Returns the automatic end of enrolment. 0 means never; a count that is not given stays as it was.
+/// Returns the automatic end of enrolment. A count of 0 removes the limit; one that is not given keeps
+/// its value.
 pub(super) fn ending(before: Ending, users: Option<u64>, groups: Option<u64>) -> Ending {
     let or = |given: Option<u64>, before: Option<u64>| given.or(before).filter(|count| *count > 0);
     Ending { user_count: or(users, before.user_count), group_count: or(groups, before.group_count) }
 }
 
-/// Returns the end in words: `after 100 people or 10 groups`.
+/// Returns the end in words: `by itself after 100 people or 10 groups`.
 pub(super) fn ending_words(ending: Ending) -> String {
     let people = ending.user_count.map(|n| if n == 1 { "1 person".to_owned() } else { format!("{n} people") });
     let groups = ending.group_count.map(|n| if n == 1 { "1 group".to_owned() } else { format!("{n} groups") });
@@ -66,7 +67,8 @@ pub(super) fn ending_words(ending: Ending) -> String {
     }
 }
 
-/// Returns `continue`, `assign <code>` or `assign default`, with a code that the experiment has.
+/// Parses a post-experiment rule. Returns `continue`, `assign <code>` with a code of the experiment, or
+/// `assign default`.
 pub(super) fn post_rule(rule: &str, name: &str, codes: &[String]) -> Result<String, PrepareError> {
     let refuse = |reply| Err(access::refused(ErrorKind::Validation, reply));
     let code = |code: &str| match lookup::pick(codes, code) {

@@ -211,7 +211,7 @@ impl ActionKind for CreateExperiment {
             Err(error) => return not_sent(record, &error),
         };
         let created = match self.0.single(plan.id).await {
-            Ok(existing) => existing, // an earlier attempt arrived after all
+            Ok(existing) => existing, // created by an earlier attempt
             Err(Error::NotFound { .. }) => match self.0.create(&plan.body(&version)).await {
                 Ok(created) => created,
                 Err(error) => return performed_with_error(self, record, error).await,

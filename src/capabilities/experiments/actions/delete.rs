@@ -1,4 +1,4 @@
-//! `delete_experiment`: removes an experiment and every enrolment in it, for good.
+//! `delete_experiment`: permanently deletes an experiment with all its enrolments.
 
 use std::sync::Arc;
 
@@ -137,8 +137,8 @@ impl ActionKind for DeleteExperiment {
 }
 
 impl DeleteExperiment {
-    /// Checks that an experiment that was not found is not listed either: one answer alone does not prove its
-    /// deletion.
+    /// Checks that an experiment that was not found is not listed either, since one answer alone does
+    /// not prove its deletion.
     async fn confirmed(&self, record: &ActionRecord, deletion: &Deletion) -> Probed {
         match self.0.names().await {
             Ok(names) if names.iter().any(|named| named.id == deletion.experiment) => {
@@ -150,7 +150,7 @@ impl DeleteExperiment {
     }
 }
 
-/// Returns the values that any later change alters; enrolments do not.
+/// Returns the values that show whether the experiment has changed. Enrolments do not count as changes.
 fn shown_state(experiment: &View) -> Value {
     json!({
         "status": experiment.state,

@@ -1,6 +1,6 @@
-//! Planned conditions and decision points: checked against the context and against each other.
+//! Planned conditions and decision points, which are checked against the context and each other.
 //!
-//! The server checks hardly any of this, so an unchecked design would run as it is.
+//! The server checks hardly any of this, so an invalid design would run unnoticed.
 
 use countersign_graph::action::{ErrorKind, MissingParameter, PrepareError};
 use serde::{Deserialize, Serialize};
@@ -17,7 +17,7 @@ use crate::{
     upgrade::{context::ContextMetadata, version::Version},
 };
 
-/// A condition with its id, new or kept.
+/// A planned condition. Its id is new, or that of an existing condition.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct PlannedCondition {
     pub(super) code: String,
@@ -25,7 +25,7 @@ pub(super) struct PlannedCondition {
     pub(super) id: Uuid,
 }
 
-/// A decision point with its id, new or kept.
+/// A planned decision point. Its id is new, or that of an existing point.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct PlannedPoint {
     pub(super) site: String,
@@ -42,26 +42,28 @@ impl PlannedPoint {
     }
 }
 
-/// Returns a point in words, with a note if people who were there before the start stay out.
+/// Returns a point in words, with a note if it excludes people who reached it before the start.
 pub(super) fn point_words(point: &str, excludes: bool) -> String {
     if excludes { format!("{point} (not for people who were there before the start)") } else { point.to_owned() }
 }
 
-/// A decision point as requested; `excludes` is `None` if the request does not mention people who were there before.
+/// A decision point as requested. `excludes` is `None` if the request does not say what happens to
+/// people who reached it before the start.
 pub(super) struct ResolvedPoint {
     pub(super) site: String,
     pub(super) target: String,
     pub(super) excludes: Option<bool>,
 }
 
-/// Returns shares in whole percent that are as equal as possible, for an example.
+/// Returns shares in whole percent that are as equal as possible, for use as an example.
 fn whole_shares(count: usize) -> Vec<f64> {
     let (each, left) = (100 / count.max(1), 100 % count.max(1));
     (0..count).map(|nth| f64::from(u32::try_from(each + usize::from(nth < left)).unwrap_or(0))).collect()
 }
 
-/// Returns the checked conditions: codes are unique and not reserved, weights add up to 100. Without any weights the
-/// shares are equal. A code of the context's vocabulary gets its spelling there.
+/// Returns the conditions as codes and weights. It checks that the codes are unique and not reserved,
+/// and that the weights add up to 100. Without any weights, the shares are equal. A code that is in the
+/// context's vocabulary is spelled as there.
 pub(super) fn conditions(
     given: &OneOrMany<ConditionInput>,
     weights: Option<&WeightsInput>,
@@ -97,21 +99,22 @@ pub(super) fn conditions(
     Ok(codes.into_iter().zip(weights).collect())
 }
 
-/// Asks again for conditions that the context does not know, if it lists any.
+/// Returns a question about the conditions that are not in the context's vocabulary, unless it is
+/// empty.
 pub(super) fn unknown_conditions(
     given: &OneOrMany<ConditionInput>,
     vocabulary: &[String],
     context: &str,
 ) -> Option<MissingParameter> {
     let codes = separate(given).into_iter().map(|condition| condition.parts().0);
-    let wrong_anyway = |code: &str| code.is_empty() || code.eq_ignore_ascii_case("default"); // said in words of its own
-    let unknown: Vec<_> =
-        codes.filter(|code| !wrong_anyway(code) && lookup::pick(vocabulary, code).is_none()).collect();
+    // `conditions` refuses these with a message of their own.
+    let is_invalid = |code: &str| code.is_empty() || code.eq_ignore_ascii_case("default");
+    let unknown: Vec<_> = codes.filter(|code| !is_invalid(code) && lookup::pick(vocabulary, code).is_none()).collect();
     let question = refusals::unknown_conditions(&unknown, context, vocabulary);
     (!vocabulary.is_empty() && !unknown.is_empty()).then(|| missing("conditions", question, Vec::new()))
 }
 
-/// Returns the sites and targets, checked against the context's vocabulary; each point once.
+/// Returns the points, each once, with sites and targets checked against the context's vocabulary.
 pub(super) fn points(
     given: &OneOrMany<PointInput>,
     context: &str,
@@ -124,7 +127,7 @@ pub(super) fn points(
                 PointInput::Words(words) => words.trim(),
                 PointInput::Parts { site, .. } => site.trim(),
             };
-            return Err(access::refused(ErrorKind::Validation, refusals::half_a_point(words)));
+            return Err(access::refused(ErrorKind::Validation, refusals::incomplete_point(words)));
         };
         let site = access::word(&known.sites, "site", &site, context)?;
         let target = access::word(&known.targets, "target", &target, context)?;
@@ -135,7 +138,8 @@ pub(super) fn points(
     Ok(points)
 }
 
-/// Returns the checked payloads for each condition at each point they are given for. `points` are `site / target`.
+/// Returns the checked payloads, one for each condition and point for which they are given. `points`
+/// are `site / target`.
 pub(super) fn payloads(
     given: &[PayloadInput],
     name: &str,
@@ -178,24 +182,25 @@ pub(super) fn payloads(
     Ok(all)
 }
 
-/// Returns `control “short”, variant “long” at chat / tone`: the point only if a condition's payloads differ by it.
+/// Returns the payloads in words: `control “short”, variant “long” at chat / tone`. The point is only
+/// given if the condition has different payloads at different points.
 pub(super) fn payload_words(payloads: &[PayloadInput]) -> String {
     let mut words = Vec::new();
     for payload in payloads {
-        let own: Vec<_> = payloads.iter().filter(|other| other.condition == payload.condition).collect();
-        let alike = own.iter().all(|other| other.value == payload.value);
-        let at = payload.decision_point.iter().filter(|_| !alike).map(|point| format!(" at {point}"));
+        let mut of_condition = payloads.iter().filter(|other| other.condition == payload.condition);
+        let same_everywhere = of_condition.all(|other| other.value == payload.value);
+        let at = payload.decision_point.iter().filter(|_| !same_everywhere).map(|point| format!(" at {point}"));
         let value: String = payload.value.chars().take(60).collect();
         let cut = if value.len() < payload.value.len() { "…" } else { "" };
-        let said = format!("{} “{value}{cut}”{}", payload.condition, at.collect::<String>());
-        if !words.contains(&said) {
-            words.push(said);
+        let entry = format!("{} “{value}{cut}”{}", payload.condition, at.collect::<String>());
+        if !words.contains(&entry) {
+            words.push(entry);
         }
     }
     words.join(", ")
 }
 
-/// Writes the rule for afterwards into a whole experiment, which names a condition by its id.
+/// Writes the post-experiment rule into a whole experiment, which refers to a condition by its id.
 pub(super) fn write_post_rule(raw: &mut Value, rule: &str) {
     let code = rule.strip_prefix("assign ");
     let mut conditions = raw["conditions"].as_array().into_iter().flatten();
@@ -205,8 +210,8 @@ pub(super) fn write_post_rule(raw: &mut Value, rule: &str) {
     raw["revertTo"] = id;
 }
 
-/// Adds empty lists, where there are none, below 6.3: there an experiment must be sent with both lists, as objects.
-/// From 6.3 on objects are refused and nothing is needed.
+/// Adds empty lists if they are missing and the server is older than 6.3, where an experiment must be
+/// sent with both lists as objects. From 6.3 on they are not needed, and objects are refused.
 pub(super) fn with_lists_for(version: &Version, mut body: Value) -> Value {
     if version.is_below_6_3() {
         for list in ["experimentSegmentInclusion", "experimentSegmentExclusion"] {

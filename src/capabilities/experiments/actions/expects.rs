@@ -1,8 +1,9 @@
-//! The state that an undo expects to find: exactly what the change that it reverts left behind.
+//! The state that an undo expects to find, which is the one that the reverted change left behind.
 //!
-//! An undo is a change like any other, with checks and a card of its own. It is prepared before the change is made,
-//! so it carries the state that will exist afterwards. If that state was changed since, restoring the old values
-//! would revert that work too, so the undo is refused with both states.
+//! An undo is a change like any other, with its own checks and card. It is prepared before the change
+//! is made, so it contains the state that will exist afterwards. If that state has changed since,
+//! restoring the old values would revert the later changes too, so the undo is refused with both
+//! states.
 
 use countersign_graph::action::{ErrorKind, PrepareError, difference};
 use serde::{Deserialize, Serialize};
@@ -15,16 +16,16 @@ use crate::{
     upgrade::{experiment::View, status::Status},
 };
 
-/// The expected state; an absent part does not matter.
+/// The expected state. Absent parts are not checked.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Expects {
     /// The status.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     status: Option<Status>,
-    /// Values of fields, by their labels on the card.
+    /// The values of fields, by their labels on the card.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     fields: Map<String, Value>,
-    /// True if no user may be enrolled.
+    /// True if nobody may be enrolled yet.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     nobody_enrolled: bool,
 }
@@ -58,8 +59,8 @@ impl Expects {
         }
         for field in Field::ALL {
             let now = field.read(experiment);
-            if let Some(left) = self.fields.get(field.label()).filter(|left| !same(left, &now)) {
-                changed.push(difference(field.label(), field.words(left), field.words(&now)));
+            if let Some(expected) = self.fields.get(field.label()).filter(|expected| !same(expected, &now)) {
+                changed.push(difference(field.label(), field.words(expected), field.words(&now)));
             }
         }
         if self.nobody_enrolled && enrolled != Some(0) {
@@ -93,14 +94,14 @@ mod tests {
         Experiment::from_value(raw).unwrap().view
     }
 
-    fn left(weights: [f64; 2]) -> Expects {
+    fn expects_weights(weights: [f64; 2]) -> Expects {
         let read = Field::Conditions.read(&view(weights, "inactive"));
         Expects::reading(Map::from_iter([(Field::Conditions.label().to_owned(), read)]))
     }
 
     #[test]
     fn an_undo_finds_what_the_change_left_behind() {
-        assert_eq!(left([70.0, 30.0]).check(&view([70.0, 30.0], "enrolling"), None), Ok(()));
+        assert_eq!(expects_weights([70.0, 30.0]).check(&view([70.0, 30.0], "enrolling"), None), Ok(()));
         assert_eq!(
             Expects::at(Status::Inactive).with_nobody_enrolled().check(&view([50.0; 2], "inactive"), Some(0)),
             Ok(())
@@ -110,9 +111,9 @@ mod tests {
     #[test]
     fn an_undo_is_refused_if_somebody_changed_it_since() {
         let Err(PrepareError::Refusal(Refusal::Refused { reply, .. })) =
-            left([70.0, 30.0]).check(&view([60.0, 40.0], "inactive"), None)
+            expects_weights([70.0, 30.0]).check(&view([60.0, 40.0], "inactive"), None)
         else {
-            panic!("it went through");
+            panic!("the undo was not refused");
         };
         assert_snapshot!(reply.words(), @"
         “Math Hints” was changed since, so I left it alone: undoing would undo that as well.
@@ -123,7 +124,7 @@ mod tests {
         let Err(PrepareError::Refusal(Refusal::Refused { reply, .. })) =
             created.check(&view([50.0; 2], "enrolling"), Some(3))
         else {
-            panic!("it went through");
+            panic!("the undo was not refused");
         };
         assert_snapshot!(reply.words(), @"
         “Math Hints” was changed since, so I left it alone: undoing would undo that as well.
@@ -131,12 +132,12 @@ mod tests {
         • Enrolled: then nobody, now 3 people
         Tell me how it should be, and I make a card for that.
         ");
-        assert!(created.check(&view([50.0; 2], "inactive"), None).is_err(), "nobody knows whether anybody is enrolled");
+        assert!(created.check(&view([50.0; 2], "inactive"), None).is_err(), "the enrolment is not known");
     }
 
     #[test]
-    fn what_is_stored_with_an_undo_reads_back() {
-        let expects = left([70.0, 30.0]).with_nobody_enrolled();
+    fn the_expected_state_survives_a_round_trip() {
+        let expects = expects_weights([70.0, 30.0]).with_nobody_enrolled();
         assert_eq!(serde_json::from_value::<Expects>(json!(expects)).unwrap(), expects);
     }
 }

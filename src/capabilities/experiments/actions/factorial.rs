@@ -1,7 +1,8 @@
-//! Factorial designs: factors with levels, and the conditions that are their combinations.
+//! Factorial designs: factors with levels, and the conditions, which are combinations of levels.
 //!
-//! A condition's code states its combination, as the platform's own interface writes it: `hints=none; feedback=now`.
-//! So the levels of a planned condition are found by its code, and people need not name sixteen conditions.
+//! A condition's code states its combination in the format of the platform's web interface:
+//! `hints=none; feedback=now`. The levels of a planned condition are therefore found by its code, and
+//! people need not name, say, sixteen conditions.
 
 use countersign_core::reply::{Fact, Text};
 use countersign_graph::action::{ErrorKind, PrepareError};
@@ -18,7 +19,7 @@ use crate::{
     rules,
 };
 
-/// The most combinations an experiment may have: more are not readable on a card.
+/// The maximum number of combinations in an experiment. A card with more would not be readable.
 const MAX_COMBINATIONS: usize = 32;
 
 /// A factor with its levels.
@@ -39,8 +40,8 @@ pub(super) struct PlannedLevel {
     pub(super) payload: String,
 }
 
-/// Returns the checked factors and levels: there are several combinations but not too many, and each has a code of
-/// its own.
+/// Returns the checked factors and levels: there are several combinations, but not too many, and each
+/// has a different code.
 pub(super) fn factors(given: &[FactorInput]) -> Result<Vec<PlannedFactor>, PrepareError> {
     let refuse = |reply| Err(access::refused(ErrorKind::Validation, reply));
     let mut factors = Vec::<PlannedFactor>::new();
@@ -90,11 +91,12 @@ fn naming_problem<'a>(name: &str, mut others: impl Iterator<Item = &'a str>) -> 
     }
 }
 
-/// Returns every combination: its code, and its levels in the order of the factors. The last factor changes first.
+/// Returns all combinations, each with its code and its levels in the order of the factors. The level of
+/// the last factor varies fastest.
 fn combinations(factors: &[PlannedFactor]) -> Vec<(String, Vec<&PlannedLevel>)> {
     let mut all = vec![(String::new(), Vec::<&PlannedLevel>::new())];
     for factor in factors {
-        let pairs = all.iter().flat_map(|begun| factor.levels.iter().map(move |level| (begun, level)));
+        let pairs = all.iter().flat_map(|partial| factor.levels.iter().map(move |level| (partial, level)));
         let longer = pairs.map(|((code, levels), level)| {
             let code = if code.is_empty() { code.clone() } else { format!("{code}; ") };
             let levels = levels.iter().copied().chain([level]).collect::<Vec<_>>();
@@ -105,7 +107,8 @@ fn combinations(factors: &[PlannedFactor]) -> Vec<(String, Vec<&PlannedLevel>)> 
     all
 }
 
-/// Returns the combinations to compare and their weights: all in equal shares, unless others are given.
+/// Returns the combinations to compare and their weights. The default is all combinations with equal
+/// weights.
 pub(super) fn conditions(
     factors: &[PlannedFactor],
     name: &str,
@@ -118,7 +121,7 @@ pub(super) fn conditions(
         Some(given) => {
             let each = given.all().into_iter().map(|condition| {
                 let (code, weight) = match &condition {
-                    // A level may be a number: the whole is looked for before a weight is looked for in it.
+                    // A level may be a number that looks like a weight, so the whole text is tried first.
                     ConditionInput::Words(words) if lookup::pick(&codes, words).is_some() => (words.clone(), None),
                     condition => condition.parts(),
                 };
@@ -136,7 +139,7 @@ pub(super) fn conditions(
     design::conditions(&OneOrMany::Many(planned), weights, &[])
 }
 
-/// Writes the factors into the request, and into each condition the levels it combines.
+/// Writes the factors into the request, and the combined levels into each condition.
 pub(super) fn write(body: &mut Value, factors: &[PlannedFactor]) {
     if factors.is_empty() {
         return;
@@ -159,7 +162,8 @@ pub(super) fn write(body: &mut Value, factors: &[PlannedFactor]) {
     }
 }
 
-/// Returns the lines of a card: one for each factor, then one for each combination.
+/// Returns the lines of a card: one for each factor, the number of combinations, then one for each
+/// combination.
 pub(super) fn facts<'a>(
     factors: &[PlannedFactor],
     conditions: impl ExactSizeIterator<Item = (&'a str, f64)>,

@@ -1,7 +1,8 @@
-//! The fields that an update can change, each with its present value and its new one. [`super::apply_changes`] writes them
-//! into the whole object.
+//! The fields that an update can change, each with its present and its new value.
+//! [`super::apply_changes`] writes them into the whole object.
 //!
-//! Fields are compared as plain values, in one form before the change, after it, and when it is read back.
+//! Fields are compared as plain JSON values, which have the same form before the change, after it, and
+//! when it is read back.
 
 use countersign_graph::action::Scope;
 use serde::{Deserialize, Serialize};
@@ -24,7 +25,7 @@ use crate::{
     },
 };
 
-/// The changes of one update, as stored: an absent field stays.
+/// The changes of one update, as stored. Absent fields are not changed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Changes {
     pub(super) experiment: ExperimentId,
@@ -56,7 +57,7 @@ pub(super) struct Changes {
     pub(super) payloads: Option<Vec<PayloadInput>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) condition_order: Option<String>,
-    /// Both counts as given, 0 for never.
+    /// The counts after which enrolment ends; 0 for no limit. Both are set if either changes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) ends_after_users: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -86,7 +87,7 @@ impl Changes {
         Field::ALL.into_iter().filter(|field| field.after(self).is_some())
     }
 
-    /// Returns the automatic end of enrolment; both counts are stored together.
+    /// Returns the new automatic end of enrolment; `None` if it does not change.
     pub(super) fn ending(&self) -> Option<Ending> {
         let count = |count: u64| Some(count).filter(|count| *count > 0);
         let (users, groups) = (self.ends_after_users?, self.ends_after_groups?);
@@ -104,8 +105,8 @@ impl Changes {
         both.into_iter().filter_map(|(side, members)| Some((side, members.as_ref()?)))
     }
 
-    /// Returns true if a change of several requests stopped halfway: the experiment itself is as intended, and its
-    /// lists are between `before` and the new members.
+    /// Returns true if the experiment looks as if the change had been interrupted between two requests:
+    /// the experiment itself is as intended, and its lists are between `before` and the new members.
     pub(super) fn is_begun(&self, view: &View, before: &Value) -> bool {
         self.lacking(view).iter().all(|field| field.side().is_some())
             && self.lists().all(|(side, after)| {
@@ -236,7 +237,7 @@ impl Field {
         }
     }
 
-    /// Returns the value after `changes`; `None` if they leave the field alone.
+    /// Returns the value after `changes`; `None` if they do not include the field.
     pub(super) fn after(self, changes: &Changes) -> Option<Value> {
         match self {
             Self::Name => changes.new_name.as_ref().map(|name| json!(name)),
@@ -330,7 +331,7 @@ impl Field {
     }
 }
 
-/// Returns unit and group as one value, as people see them: `individual`, `group classId`.
+/// Returns the unit and the type of group as one value: `individual`, `group classId`.
 pub(super) fn unit(unit: &str, group: Option<&str>) -> Value {
     match group.filter(|_| unit == "group") {
         Some(group) => json!(format!("{unit} {group}")),
@@ -342,24 +343,24 @@ pub(super) fn point(site: &str, target: &str, excludes: bool) -> Value {
     json!({ "site": site, "target": target, "exclude_if_reached": excludes })
 }
 
-/// Returns the payload of each condition at each point. Where none is set it is the condition's code, which is also
-/// the default of the platform.
+/// Returns the payload of each condition at each point. If none is set, it is the condition's code,
+/// which is also the platform's default.
 pub(super) fn payloads(view: &View) -> Vec<PayloadInput> {
     let pairs = view.conditions.iter().flat_map(|c| view.decision_points.iter().map(move |p| (c, p)));
     let each = pairs.map(|(condition, point)| {
         let mut set = view.payloads.iter();
         let set = set.find(|p| (&p.parent_condition, &p.decision_point) == (&condition.id, &point.id));
-        let mut told = own_code(&condition.condition_code, &point.words());
+        let mut payload = own_code(&condition.condition_code, &point.words());
         if let Some(set) = set {
-            told.kind = Some(set.payload.kind.clone());
-            told.value.clone_from(&set.payload.value);
+            payload.kind = Some(set.payload.kind.clone());
+            payload.value.clone_from(&set.payload.value);
         }
-        told
+        payload
     });
     each.collect()
 }
 
-/// Returns the default payload: the condition's own code.
+/// Returns the default payload, which is the condition's code.
 pub(super) fn own_code(code: &str, point: &str) -> PayloadInput {
     PayloadInput {
         condition: code.to_owned(),
@@ -369,7 +370,7 @@ pub(super) fn own_code(code: &str, point: &str) -> PayloadInput {
     }
 }
 
-/// Returns true if two values are equal up to the digits that weights lose in storage.
+/// Returns true if two values are equal, apart from digits that weights lose when they are stored.
 pub(super) fn same(one: &Value, other: &Value) -> bool {
     match (one, other) {
         (Value::Number(a), Value::Number(b)) => match (a.as_f64(), b.as_f64()) {
@@ -411,7 +412,7 @@ mod tests {
     }
 
     #[test]
-    fn new_weights_keep_the_conditions_and_all_that_hangs_on_them() {
+    fn new_weights_change_nothing_else_in_the_conditions() {
         let experiment = recorded("6.5/205-single-after-weights");
         let conditions = experiment.view.conditions.iter().zip([40.0, 60.0]);
         let conditions = conditions.map(|(c, weight)| PlannedCondition {
@@ -438,7 +439,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rule_afterwards_names_its_condition_by_id() {
+    fn the_post_experiment_rule_refers_to_its_condition_by_id() {
         let experiment = recorded("6.5/205-single-after-weights");
         let changes = Changes { post_rule: Some("assign variant".into()), ..no_changes(&experiment) };
         let body = apply(&changes, &experiment);
@@ -482,7 +483,7 @@ mod tests {
         for field in changes.fields() {
             let after = field.after(&changes).unwrap();
             assert!(same(&field.read(&read_back.view), &after), "{field:?}");
-            assert!(!same(&field.read(&experiment.view), &after), "{field:?} was like that before");
+            assert!(!same(&field.read(&experiment.view), &after), "{field:?} does not change");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! `init_experiment_user`: introduces a participant, or changes the stored groups of one.
+//! `init_experiment_user`: registers a participant, or changes the stored groups of an existing one.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -51,7 +51,8 @@ struct UserIntroduction {
     group: Option<BTreeMap<String, Vec<String>>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     working_group: Option<BTreeMap<String, String>>,
-    /// Not sent: the platform keeps users for all contexts.
+    /// The context that defines the group types. It is not sent, since the platform stores users for all
+    /// contexts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     context: Option<String>,
 }
@@ -89,8 +90,8 @@ impl ActionKind for InitUser {
         let contexts = self.0.context_metadata().await.map_err(access::unavailable)?;
         let (context, known) = match non_blank(asked.context.as_ref()) {
             Some(context) => {
-                let says = |known: &str| format!("initialise user {user} in {known}");
-                let (context, metadata) = access::context(&contexts, context, says)?;
+                let request_with = |known: &str| format!("initialise user {user} in {known}");
+                let (context, metadata) = access::context(&contexts, context, request_with)?;
                 (Some(context.to_owned()), metadata.group_types.clone())
             }
             None => {
@@ -136,19 +137,19 @@ impl ActionKind for InitUser {
 }
 
 impl InitUser {
-    /// Returns the live experiments that draw by one of the given groups: the user will get the group's condition
-    /// there.
+    /// Returns a warning about the live experiments that draw by one of the given groups, where the user
+    /// will get the condition of the group.
     async fn group_change_warning(&self, introduced: &UserIntroduction) -> Option<Text> {
         let groups = introduced.working_group.as_ref().filter(|groups| !groups.is_empty())?;
         let all = self.0.all().await.ok()?;
         let live = |view: &&View| matches!(view.state, Status::Enrolling | Status::EnrollmentComplete);
         let here = |view: &&View| introduced.context.as_deref().is_none_or(|context| view.context() == context);
-        let touched = all.iter().filter(live).filter(here).filter_map(|view| {
+        let affected = all.iter().filter(live).filter(here).filter_map(|view| {
             let kind =
                 view.group.clone().filter(|kind| view.assignment_unit == "group" && groups.contains_key(kind))?;
             Some((view, kind))
         });
-        reach::draws_by_group(&touched.collect::<Vec<_>>())
+        reach::draws_by_group(&affected.collect::<Vec<_>>())
     }
 }
 

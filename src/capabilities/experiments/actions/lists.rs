@@ -1,9 +1,9 @@
-//! The members of the inclusion and exclusion lists: as a person gives them, in words, and as requests to the
-//! platform.
+//! The members of the inclusion and exclusion lists: as given by a person, in words, and as requests
+//! to the platform.
 //!
-//! A change of a list is stored as its intended members. So it can be carried out in several requests, and after a
-//! lost answer the remaining requests are worked out again from the present members. Shared segments on a list stay
-//! as they are.
+//! A change of a list is stored as the intended members. It may take several requests; if an answer is
+//! lost, the remaining requests are derived again from the present members. Shared segments on a list
+//! are not changed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -30,10 +30,10 @@ pub(super) type Members = BTreeMap<String, BTreeSet<String>>;
 /// The kind of a list of users.
 const USERS: &str = "Individual";
 
-/// The number of members that a card names.
+/// The maximum number of members that a card names.
 const MAX_NAMED: usize = 12;
 
-/// Returns the members that a person means; `known` are the context's types of groups.
+/// Parses members; `known` are the context's types of groups.
 pub(super) fn parse(given: &MembersInput, known: &[String], context: &str) -> Result<Members, PrepareError> {
     let mut members = Members::new();
     let mut add = |kind: String, id: &str| members.entry(kind).or_default().insert(id.trim().to_owned());
@@ -98,7 +98,7 @@ pub(super) fn named_members(members: &Members) -> NamedMembers {
     named
 }
 
-/// Adds the others.
+/// Returns `members` with `more` added.
 pub(super) fn added(mut members: Members, more: Members) -> Members {
     for (kind, ids) in more {
         members.entry(kind).or_default().extend(ids);
@@ -106,18 +106,18 @@ pub(super) fn added(mut members: Members, more: Members) -> Members {
     members
 }
 
-/// Removes the others.
+/// Returns `members` with `fewer` removed.
 pub(super) fn removed(mut members: Members, fewer: &Members) -> Members {
     for (kind, ids) in fewer {
-        if let Some(there) = members.get_mut(kind) {
-            there.retain(|id| !ids.contains(id));
+        if let Some(present) = members.get_mut(kind) {
+            present.retain(|id| !ids.contains(id));
         }
     }
     members.retain(|_, ids| !ids.is_empty());
     members
 }
 
-/// Returns true if `now` lies between `before` and `after`, as an interrupted change leaves it.
+/// Returns true if `now` may be the result of an interrupted change from `before` to `after`.
 pub(super) fn is_between(now: &Members, before: &Members, after: &Members) -> bool {
     let none = BTreeSet::new();
     let kinds: BTreeSet<_> = now.keys().chain(before.keys()).chain(after.keys()).collect();
@@ -139,7 +139,7 @@ pub(super) fn words(members: &Members) -> String {
     if all.is_empty() { "nobody".to_owned() } else { all[..all.len().min(MAX_NAMED)].join(", ") + &more }
 }
 
-/// Makes these members the members of an experiment's lists, from 6.3 on.
+/// Sends the requests, from 6.3 on, after which an experiment's lists have exactly the members `to_be`.
 pub(super) async fn settle(
     client: &UpgradeClient,
     window: &SendWindow,
@@ -156,8 +156,8 @@ pub(super) async fn settle(
         wanted.push((list, after));
     }
     for (kind, ids) in lacking.into_iter().filter(|(_, ids)| !ids.is_empty()) {
-        let home = wanted.iter_mut().find(|(list, _)| list.list_type.as_deref() == Some(&kind));
-        match home {
+        let of_kind = wanted.iter_mut().find(|(list, _)| list.list_type.as_deref() == Some(&kind));
+        match of_kind {
             Some((_, after)) => add_members(after, &kind, ids),
             None => {
                 let mut list = MemberList { list_type: Some(kind.clone()), ..MemberList::default() };
@@ -179,7 +179,8 @@ pub(super) async fn settle(
     Ok(())
 }
 
-/// Writes the members into an experiment of the 6.2 line, where a list is part of it.
+/// Writes the members into an experiment for a server below 6.3, where a list is part of the
+/// experiment.
 pub(super) fn write(experiment: &mut Value, side: Side, members: &Members) {
     let segment = &mut experiment[side.field()]["segment"];
     let users = members.get(USERS).into_iter().flatten().map(|user| json!({ "userId": user }));
@@ -189,7 +190,7 @@ pub(super) fn write(experiment: &mut Value, side: Side, members: &Members) {
     segment["groupForSegment"] = groups.collect();
 }
 
-/// Returns true if a member is to stay on the list, and removes it from `lacking`.
+/// Returns true if a member should stay on the list, and removes it from `lacking`.
 fn keep_on_list(to_be: &Members, lacking: &mut Members, kind: &str, id: &str) -> bool {
     if let Some(ids) = lacking.get_mut(kind) {
         ids.remove(id);
@@ -204,7 +205,8 @@ fn add_members(list: &mut MemberList, kind: &str, ids: BTreeSet<String>) {
     }
 }
 
-/// Returns a list as the endpoints expect it. Without a `listType` the platform would hide lists of several kinds.
+/// Returns a list in the format of the endpoints. Without a `listType` the platform would hide lists with
+/// several kinds of members.
 fn list_body(list: &MemberList, context: &str) -> Value {
     let kind = match (&list.list_type, list.groups.first()) {
         (Some(kind), _) => kind.as_str(),

@@ -1,10 +1,13 @@
-//! `mark_decision_point`: records, as a participant's application would, that the participant was at a decision point.
+//! `mark_decision_point`: records that a participant visited a decision point, as their application
+//! would.
 //!
-//! A mark enrols. Sending the same mark again is harmless where one user has one enrolment: the server answers with
-//! the same record, the condition marked first stays, and no count rises. So a mark whose answer was lost is sent
-//! again. Within subjects each mark is a further visit and would count twice, so marks are refused there.
+//! A mark enrols the participant. Sending the same mark again is harmless if a user can have only one
+//! enrolment: the server answers with the same record, the condition that was marked first stays, and
+//! no count increases. A mark whose answer was lost is therefore sent again. In a within-subjects design
+//! each mark is another visit and would count twice, so marks are refused there.
 //!
-//! Reading back was rejected: the only list of raw enrolments is the whole table, without authentication.
+//! Reading back was rejected as a design, since the only list of raw enrolments is the whole table,
+//! which is served without authentication.
 
 use std::sync::Arc;
 
@@ -111,12 +114,12 @@ impl ActionKind for MarkDecisionPoint {
         if !STATUSES.contains(&status) {
             return Err(access::refused(ErrorKind::Validation, refusals::not_one_of("status", status, &STATUSES)));
         }
-        let says = |name: &str| format!("mark {site} / {target} for user {user} in {name}");
+        let request_with = |name: &str| format!("mark {site} / {target} for user {user} in {name}");
         let owner = match (non_blank(asked.experiment.as_ref()), non_blank(asked.context.as_ref())) {
-            (None, None) => points::owner(&self.0, site, target, None, says).await?,
-            (Some(name), None) | (None, Some(name)) => self.owning_experiment(name, site, target, says).await?,
+            (None, None) => points::owner(&self.0, site, target, None, request_with).await?,
+            (Some(name), None) | (None, Some(name)) => self.owning_experiment(name, site, target, request_with).await?,
             (Some(name), Some(context)) => {
-                let owner = access::experiment(&self.0, name, says).await?.view;
+                let owner = access::experiment(&self.0, name, request_with).await?.view;
                 if lookup::pick(&owner.context, context).is_none() {
                     let reply = refusals::not_in_context(&owner.name, owner.context(), context);
                     return Err(access::refused(ErrorKind::Validation, reply));
@@ -161,7 +164,7 @@ impl ActionKind for MarkDecisionPoint {
                 let summary = outcomes::marked(&user, &mark.data.site, &mark.data.target, &marked);
                 Performed::Ended(Outcome::Done { result, summary })
             }
-            // The other 404 is about the experiment.
+            // Other 404s are about the experiment.
             Err(Error::NotFound { reason }) if reason.contains("no user") || reason.contains("no such user") => {
                 Performed::Ended(failed(ErrorKind::NotFound, outcomes::unknown_user(&user)))
             }
@@ -180,18 +183,19 @@ impl ActionKind for MarkDecisionPoint {
 }
 
 impl MarkDecisionPoint {
-    /// Returns the owner of the point in `name`: a context, or else the experiment itself. People say “in” of both.
+    /// Returns the experiment that has the point. `name` is a context or the experiment itself, since
+    /// people say “in” for both.
     async fn owning_experiment(
         &self,
         name: &str,
         site: &str,
         target: &str,
-        says: impl Fn(&str) -> String,
+        request_with: impl Fn(&str) -> String,
     ) -> Result<Option<View>, PrepareError> {
         let contexts: Vec<_> = self.0.context_metadata().await.map_err(access::unavailable)?.into_keys().collect();
         match lookup::pick(&contexts, name) {
-            Some(context) => points::owner(&self.0, site, target, Some(context), says).await,
-            None => Ok(Some(access::experiment(&self.0, name, says).await?.view)),
+            Some(context) => points::owner(&self.0, site, target, Some(context), request_with).await,
+            None => Ok(Some(access::experiment(&self.0, name, request_with).await?.view)),
         }
     }
 }
@@ -203,11 +207,11 @@ fn missing_parameters(asked: &MarkDecisionPointParameters) -> Vec<MissingParamet
         (&asked.site, "site", "At which site?"),
         (&asked.target, "target", "At which target?"),
     ];
-    let lacking = questions.into_iter().filter(|(words, ..)| non_blank(words.as_ref()).is_none());
-    lacking.map(|(_, name, question)| missing(name, question, Vec::new())).collect()
+    let missing_ones = questions.into_iter().filter(|(words, ..)| non_blank(words.as_ref()).is_none());
+    missing_ones.map(|(_, name, question)| missing(name, question, Vec::new())).collect()
 }
 
-/// Returns the condition in the experiment's spelling.
+/// Returns the condition as the experiment spells it. Refuses a within-subjects experiment.
 fn condition_for(owner: &View, condition: Option<String>) -> Result<Option<String>, PrepareError> {
     if owner.assignment_unit == "within-subjects" {
         return Err(access::refused(ErrorKind::Execution, refusals::within_subjects(&owner.name)));

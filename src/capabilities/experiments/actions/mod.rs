@@ -103,17 +103,17 @@ async fn read_back(action: &dyn ActionKind, record: &ActionRecord, detail: Strin
 async fn outcome_after_refusal(action: &dyn ActionKind, record: &ActionRecord, error: &Error) -> Outcome {
     let kind = access::kind(error);
     if action.recovery() == Recovery::Idempotent {
-        return failed(kind, outcomes::not_looked_up(error)); // there is nothing to read back
+        return failed(kind, outcomes::refused_and_unverifiable(error)); // there is nothing to read back
     }
     match action.probe(record).await {
         Probed::Happened(Outcome::Done { result, summary }) => {
-            Outcome::Done { result, summary: outcomes::done_all_the_same(summary, error) }
+            Outcome::Done { result, summary: outcomes::done_despite_error(summary, error) }
         }
         Probed::Happened(outcome) => outcome,
-        Probed::DidNotHappen => failed(kind, outcomes::refused_and_looked(error)),
+        Probed::DidNotHappen => failed(kind, outcomes::refused_and_unchanged(error)),
         Probed::Unfinished { evidence } => failed(kind, outcomes::refused_in_part(error, evidence)),
         Probed::Otherwise { evidence } | Probed::CannotTell { evidence } => {
-            Outcome::Unknown { summary: outcomes::refused_and_open(error, evidence) }
+            Outcome::Unknown { summary: outcomes::refused_and_unknown(error, evidence) }
         }
     }
 }

@@ -1,4 +1,5 @@
-//! The plan of a new experiment: stored, sent, shown on the card, and compared when the experiment is read back.
+//! The plan of a new experiment, which is shown on the card, stored, sent, and compared with the
+//! experiment when it is read back.
 
 use countersign_core::reply::{Card, Text};
 use countersign_graph::action::{Scope, Undo};
@@ -83,7 +84,8 @@ fn keep() -> String {
 }
 
 impl Plan {
-    /// Returns the scope. A second experiment of the same name counts as another version of the request.
+    /// Returns the scope. A plan for another experiment with the same name counts as another version of
+    /// this request.
     pub(super) fn scope(&self) -> Scope {
         let mut scope = Scope::of(format!("new experiment:{}", self.name.trim().to_lowercase()))
             .in_context(&*self.context)
@@ -171,8 +173,8 @@ impl Plan {
         body
     }
 
-    /// Returns the update that sets the post-experiment rule, which the creating request does not set from 6.3 on;
-    /// `None` if the rule is set already.
+    /// Returns the update that sets the post-experiment rule, which the creating request does not set;
+    /// `None` if the rule is already set.
     pub(super) fn post_rule_update(&self, experiment: &Experiment) -> Option<Value> {
         let mut body = experiment.raw.clone();
         (summary::post_rule(&experiment.view) != self.post_rule).then(|| {
@@ -193,15 +195,15 @@ impl Plan {
             self.conditions.iter().map(|c| json!({ "code": c.code, "weight": summary::as_shown(c.weight) })).collect();
         let points: Vec<_> =
             self.decision_points.iter().map(|p| fields::point(&p.site, &p.target, p.exclude_if_reached)).collect();
-        let reads = |field: Field, planned: Value| fields::same(&field.read(view), &planned);
+        let equals = |field: Field, planned: Value| fields::same(&field.read(view), &planned);
         let all = [
             ("name", view.name == self.name),
             ("context", view.context().eq_ignore_ascii_case(&self.context)),
             ("status", view.state == state),
             ("start", self.start_on.is_none() || view.start_on == self.start_on),
-            ("conditions", reads(Field::Conditions, json!(conditions))),
-            ("decision points", reads(Field::DecisionPoints, json!(points))),
-            ("assignment unit", reads(Field::Unit, fields::unit(&self.unit, self.group.as_deref()))),
+            ("conditions", equals(Field::Conditions, json!(conditions))),
+            ("decision points", equals(Field::DecisionPoints, json!(points))),
+            ("assignment unit", equals(Field::Unit, fields::unit(&self.unit, self.group.as_deref()))),
             ("consistency rule", self.consistency.is_none() || view.consistency_rule == self.consistency),
             ("filter mode", view.filter_mode == self.filter_mode),
         ];
@@ -232,8 +234,8 @@ impl Plan {
         json!({ "id": self.id, "name": self.name, "status": status, "context": self.context })
     }
 
-    /// Returns the design that decides how newcomers split. `rivals` is the number of other live experiments at its
-    /// points.
+    /// Returns the design for the expected split of newcomers. `rivals` is the number of other live
+    /// experiments at its points.
     fn design(&self, rivals: usize) -> Design {
         Design {
             experiment: self.id.to_string(),
@@ -250,7 +252,7 @@ impl Plan {
         }
     }
 
-    /// Returns the undo of a creation: deleting is the only one that leaves nothing behind.
+    /// Returns the undo of a creation, which is a deletion: only that leaves nothing behind.
     pub(super) fn undo(&self) -> Undo {
         let state = if self.start_on.is_some() { Status::Scheduled } else { Status::Inactive };
         let expects = Expects::at(state).with_nobody_enrolled();

@@ -1,4 +1,4 @@
-//! The changes that an update asks for, checked against the experiment and its context.
+//! The changes that an update requests, checked against the experiment and its context.
 
 use countersign_core::clock::Timestamp;
 use countersign_graph::action::{ErrorKind, PrepareError, Refusal};
@@ -114,15 +114,15 @@ pub(super) struct UpdateExperimentParameters {
     remove_from_exclusion: Option<MembersInput>,
 }
 
-/// Returns all new tags: `+pilot` adds one to the present ones, `-pilot` removes one; tags without a mark replace
-/// them.
-fn with_marks(asked: &[String], before: &[String]) -> Vec<String> {
+/// Returns the new tags. `+pilot` adds a tag to the present ones, `-pilot` removes one; tags without a
+/// sign replace the present ones.
+fn new_tags(asked: &[String], before: &[String]) -> Vec<String> {
     let is = |tag: &str, other: &String| other.to_lowercase() == tag.to_lowercase();
-    let marked = |tag: &String| tag.len() > 1 && tag.starts_with(['+', '-']);
-    let mut tags = if asked.iter().all(marked) && !asked.is_empty() { before.to_vec() } else { Vec::new() };
+    let signed = |tag: &String| tag.len() > 1 && tag.starts_with(['+', '-']);
+    let mut tags = if asked.iter().all(signed) && !asked.is_empty() { before.to_vec() } else { Vec::new() };
     for tag in asked {
-        match (tag.strip_prefix('+'), tag.strip_prefix('-').filter(|_| marked(tag))) {
-            (_, Some(gone)) => tags.retain(|other| !is(gone.trim(), other)),
+        match (tag.strip_prefix('+'), tag.strip_prefix('-').filter(|_| signed(tag))) {
+            (_, Some(removed)) => tags.retain(|other| !is(removed.trim(), other)),
             (added, None) => {
                 let added = added.unwrap_or(tag).trim();
                 if !tags.iter().any(|other| is(added, other)) {
@@ -135,7 +135,7 @@ fn with_marks(asked: &[String], before: &[String]) -> Vec<String> {
 }
 
 impl UpdateExperimentParameters {
-    /// Returns true if other weights are asked for without saying which.
+    /// Returns true if new weights are requested but not given.
     pub(super) fn lacks_weights(&self) -> bool {
         matches!(&self.weights, Some(WeightsInput::Words(words)) if words.trim().is_empty())
     }
@@ -157,7 +157,7 @@ impl UpdateExperimentParameters {
     }
 }
 
-/// Returns the checked changes with ids; some may equal the present values.
+/// Returns the checked changes, with ids. Some of them may equal the present values.
 pub(super) async fn changes(
     client: &UpgradeClient,
     now: Timestamp,
@@ -197,7 +197,7 @@ pub(super) async fn changes(
         order.get_or_insert_with(|| choices::ORDERS[0].to_owned());
     }
     if unit.is_some() && by != "within-subjects" {
-        order = None; // it was for a unit that was chosen in between
+        order = None; // left over from a unit that was chosen earlier
     }
     let codes: Vec<_> = match &conditions {
         Some(conditions) => conditions.iter().map(|c| c.code.clone()).collect(),
@@ -215,7 +215,7 @@ pub(super) async fn changes(
         experiment_name: name.clone(),
         new_name: non_blank(asked.new_name.as_ref()).map(str::to_owned),
         description: asked.description.as_ref().map(|description| description.trim().to_owned()),
-        tags: asked.tags.as_ref().map(|tags| with_marks(tags, &experiment.tags)),
+        tags: asked.tags.as_ref().map(|tags| new_tags(tags, &experiment.tags)),
         payloads: match &asked.payloads {
             Some(given) => Some(payloads(&given.all(), experiment, &codes, &places)?),
             None => None,
@@ -249,7 +249,7 @@ pub(super) async fn changes(
     })
 }
 
-/// Returns the end: not before the start.
+/// Returns the new end, which must be after a scheduled start.
 fn end_on(
     asked: &UpdateExperimentParameters,
     experiment: &View,
@@ -307,13 +307,13 @@ fn conditions(
     Ok(Some(planned.map(|(code, weight)| PlannedCondition { id: identity(&code), code, weight }).collect()))
 }
 
-/// Returns the new points. A point keeps its rule for people who were there before unless another is given.
+/// Returns the new points. A point keeps its *exclude if reached* unless a new value is given.
 fn points(
     asked: &UpdateExperimentParameters,
     experiment: &View,
     known: &ContextMetadata,
 ) -> Result<Option<Vec<PlannedPoint>>, PrepareError> {
-    let meant: Vec<_> = match (&asked.decision_points, asked.exclude_if_reached) {
+    let resolved: Vec<_> = match (&asked.decision_points, asked.exclude_if_reached) {
         (Some(points), _) => design::points(points, experiment.context(), known)?,
         (None, Some(_)) => {
             let now = experiment.decision_points.iter().cloned();
@@ -321,7 +321,7 @@ fn points(
         }
         (None, None) => return Ok(None),
     };
-    let planned = meant.into_iter().map(|ResolvedPoint { site, target, excludes }| {
+    let planned = resolved.into_iter().map(|ResolvedPoint { site, target, excludes }| {
         let same = |p: &&crate::upgrade::experiment::DecisionPoint| {
             p.site == site && p.target.as_deref().unwrap_or_default() == target
         };

@@ -1,7 +1,8 @@
-//! One change of status for several experiments: one card that lists all, one decision, an outcome for each.
+//! One change of status for several experiments: a card that lists all of them, one decision, and an
+//! outcome for each.
 //!
-//! The requests are sent one by one. An experiment that has the new status already is skipped, so after a lost answer
-//! the next attempt does the rest.
+//! The requests are sent one by one. An experiment that already has the new status is skipped, so after
+//! a lost answer the next attempt changes the remaining ones.
 
 use std::sync::Arc;
 
@@ -31,7 +32,7 @@ use crate::{
     },
 };
 
-/// The most experiments that one card lists.
+/// The maximum number of experiments on one card.
 const MAX_EXPERIMENTS: usize = 25;
 
 /// One of several experiments, as a person or a record names it.
@@ -88,7 +89,7 @@ pub(super) async fn find_named(
     Ok(found)
 }
 
-/// Returns all experiments of a kind, by name.
+/// Returns the experiments that match a filter, by name.
 pub(super) fn matching_experiments(
     all: &[View],
     which: &ExperimentFilter,
@@ -98,8 +99,8 @@ pub(super) fn matching_experiments(
     let status = match &which.status {
         Some(words) => {
             let known: Vec<_> = Status::ALL.iter().map(|status| status.stored()).collect();
-            let meant = rules::parse_status(words);
-            Some(meant.ok_or_else(|| refuse(refusals::not_one_of("status", words, &known)))?)
+            let parsed = rules::parse_status(words);
+            Some(parsed.ok_or_else(|| refuse(refusals::not_one_of("status", words, &known)))?)
         }
         None => None,
     };
@@ -118,12 +119,14 @@ pub(super) fn matching_experiments(
     if found.is_empty() { Err(refuse(refusals::none_fits())) } else { Ok(found) }
 }
 
-/// Returns the time since which the experiment has its status: its last change of status, or of anything.
+/// Returns the time since which the experiment has had its status: that of its last change to this
+/// status, or else of its last change.
 fn in_status_since(view: &View) -> Option<&str> {
     let changes = view.state_time_logs.iter().filter(|change| change.to_state == view.state);
     changes.map(|change| change.time_log.as_str()).max().or(view.updated_at.as_deref())
 }
 
+/// A year and a month.
 type Month = (i16, i8);
 
 fn month_of(moment: &str) -> Option<Month> {
@@ -131,7 +134,7 @@ fn month_of(moment: &str) -> Option<Month> {
     Some((date.year(), date.month()))
 }
 
-/// Parses `2026-05`, `May 2026`, or `May`, which is the last one.
+/// Parses `2026-05`, `May 2026`, or `May`, which means the last May up to now.
 fn parse_month(words: &str, now: Timestamp) -> Option<Month> {
     const NAMES: [&str; 12] = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
     let (year, this) = month_of(&now.to_string())?;
@@ -144,7 +147,7 @@ fn parse_month(words: &str, now: Timestamp) -> Option<Month> {
     Some((parts.next().and_then(|year| year.parse().ok()).unwrap_or(year - i16::from(month > this)), month))
 }
 
-/// Proposes the change for all that may change; the others are named as left out.
+/// Proposes the change for all experiments that may change. The card names the others as left out.
 pub(super) async fn propose(
     client: &UpgradeClient,
     views: Vec<View>,
@@ -164,7 +167,7 @@ pub(super) async fn propose(
         left_out.push(format!("{} ({why})", view.name));
     }
     if fit.is_empty() {
-        return Err(access::refused(ErrorKind::Execution, refusals::none_may(to, &left_out)));
+        return Err(access::refused(ErrorKind::Execution, refusals::none_can_change(to, &left_out)));
     }
     if fit.len() > MAX_EXPERIMENTS {
         return Err(access::refused(ErrorKind::UserInput, refusals::too_many(fit.len(), MAX_EXPERIMENTS)));
@@ -187,7 +190,7 @@ pub(super) async fn propose(
     })
 }
 
-/// Returns the present status of each, in the form of the preconditions.
+/// Returns the present status of each experiment, in the form of the preconditions.
 pub(super) async fn current_statuses(client: &UpgradeClient, several: &BulkStatusChange) -> Result<Value, Error> {
     let all = client.all().await?;
     let of = |named: &ExperimentName| all.iter().find(|other| other.id == named.id).map(|other| other.state);
@@ -196,10 +199,10 @@ pub(super) async fn current_statuses(client: &UpgradeClient, several: &BulkStatu
     Ok(json!({ "statuses": statuses }))
 }
 
-/// Changes each experiment that has not changed yet.
+/// Changes each experiment that does not have the new status yet.
 pub(super) async fn perform(client: &UpgradeClient, record: &ActionRecord, several: &BulkStatusChange) -> Performed {
     let window = SendWindow::open(client);
-    let (mut changed, mut not, mut open) = (Vec::new(), Vec::new(), false);
+    let (mut changed, mut unchanged, mut unknown) = (Vec::new(), Vec::new(), false);
     for named in &several.experiments {
         if let Err(Error::NoAnswer { reason }) = window.ensure_open() {
             return Performed::NoAnswer { detail: reason };
@@ -211,7 +214,8 @@ pub(super) async fn perform(client: &UpgradeClient, record: &ActionRecord, sever
                 client.set_state(named.id, several.status, None).await.map(|_| ())
             }
             Ok(now) => {
-                not.push((named.name.as_str(), Text::from(format!("It is {} by now.", now.view.state.display()))));
+                let why = format!("It is {} by now.", now.view.state.display());
+                unchanged.push((named.name.as_str(), Text::from(why)));
                 continue;
             }
             Err(error) => Err(error),
@@ -219,23 +223,24 @@ pub(super) async fn perform(client: &UpgradeClient, record: &ActionRecord, sever
         match ended {
             Ok(()) => changed.push(named.name.as_str()),
             Err(Error::NoAnswer { reason }) => return Performed::NoAnswer { detail: reason },
-            // The present status counts, whatever the answer was.
+            // The present status decides, not the answer.
             Err(error) => match client.single(named.id).await {
                 Ok(now) if now.view.state == several.status => changed.push(named.name.as_str()),
                 found => match error {
                     Error::Unclear { reason } => return Performed::NoAnswer { detail: reason },
                     error => {
-                        let unchanged = found.is_ok_and(|now| json!(now.view.state) == *before);
-                        open |= !unchanged;
-                        not.push((named.name.as_str(), outcomes::one_refused(&error, unchanged)));
+                        let as_before = found.is_ok_and(|now| json!(now.view.state) == *before);
+                        unknown |= !as_before;
+                        unchanged.push((named.name.as_str(), outcomes::one_refused(&error, as_before)));
                     }
                 },
             },
         }
     }
-    Performed::Ended(match (not.is_empty(), outcomes::bulk_summary(past_participle(several.status), &changed, &not)) {
+    let summary = outcomes::bulk_summary(past_participle(several.status), &changed, &unchanged);
+    Performed::Ended(match (unchanged.is_empty(), summary) {
         (true, _) => done(record, json!({ "experiments": several.experiments, "status": several.status })),
-        (false, summary) if open => Outcome::Unknown { summary },
+        (false, summary) if unknown => Outcome::Unknown { summary },
         (false, summary) => failed(ErrorKind::Execution, summary),
     })
 }
@@ -252,18 +257,18 @@ pub(super) async fn probe(
         let id = named.id.to_string();
         now["statuses"][&id] == record.preconditions["statuses"][&id]
     };
-    let (there, rest): (Vec<_>, Vec<_>) = several.experiments.iter().partition(is);
+    let (changed, rest): (Vec<_>, Vec<_>) = several.experiments.iter().partition(is);
     let names = |some: &[&ExperimentName]| some.iter().map(|named| named.name.clone()).collect::<Vec<_>>();
     let result = json!({ "experiments": several.experiments, "status": several.status });
     Ok(match rest.is_empty() {
         true => Probed::Happened(done(record, result)),
         false if several.experiments.iter().all(|named| was(&named)) => Probed::DidNotHappen,
-        false => Probed::Unfinished { evidence: outcomes::some_of_several(&names(&there), &names(&rest)) },
+        false => Probed::Unfinished { evidence: outcomes::some_of_several(&names(&changed), &names(&rest)) },
     })
 }
 
-/// Returns a warning for each changed experiment that shares decision points with another changed one or with one
-/// that is live; those that are being started count as live.
+/// Returns a warning for each changed experiment that shares decision points with a live one. Those that
+/// are being started count as live.
 fn sharing_warnings(all: &[View], changed: &[View], to: Status) -> Vec<Text> {
     let mut all = all.to_vec();
     for other in &mut all {
@@ -280,7 +285,7 @@ fn sharing_warnings(all: &[View], changed: &[View], to: Status) -> Vec<Text> {
     changed.iter().filter_map(warning).collect()
 }
 
-/// Returns the undo for all, if all have the same status now and the new one can be undone.
+/// Returns the undo for all experiments, if they all have the same status and the change can be undone.
 fn undo(changed: &[View], to: Status) -> Option<Undo> {
     let from = changed.first()?.state;
     let (back, label) = match (from, to) {
@@ -342,7 +347,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_month_is_the_last_one_of_its_name() {
+    fn a_month_without_a_year_is_the_last_one() {
         let now = Timestamp("2026-06-20T10:00:00Z".parse::<Moment>().unwrap().as_millisecond());
         for (words, expected) in [
             ("May", Some((2026, 5))),

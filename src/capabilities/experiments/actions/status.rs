@@ -1,4 +1,5 @@
-//! `update_experiment_status`: starts, schedules, stops, resumes, cancels or archives an experiment, or several.
+//! `update_experiment_status`: starts, schedules, stops, resumes, cancels or archives one experiment or
+//! several.
 
 use std::sync::Arc;
 
@@ -74,7 +75,7 @@ struct UpdateStatusParameters {
     expects: Option<Expects>,
 }
 
-/// The stored parameters of one experiment.
+/// The stored parameters for one experiment.
 #[derive(Serialize, Deserialize)]
 struct StatusChange {
     experiment: ExperimentId,
@@ -84,7 +85,7 @@ struct StatusChange {
     start_on: Option<String>,
 }
 
-/// The stored parameters, of one experiment or several.
+/// The stored parameters, for one experiment or several.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum StoredParameters {
@@ -162,13 +163,13 @@ impl ActionKind for UpdateStatus {
             return Err(Refusal::Missing(vec![missing("status", question, options.collect())]).into());
         };
         if let Err(objection) = rules::check(&experiment, to) {
-            let (name, reply) = (&experiment.name, ErrorKind::Execution);
+            let (name, kind) = (&experiment.name, ErrorKind::Execution);
             return Err(access::refused(
-                reply,
+                kind,
                 match objection {
                     Objection::Already => refusals::already(name, to),
                     Objection::NotReady(problems) => refusals::not_ready(name, &problems),
-                    Objection::NoWay(possible) => refusals::no_way(name, experiment.state, to, &possible),
+                    Objection::NotPossible(possible) => refusals::not_possible(name, experiment.state, to, &possible),
                 },
             ));
         }
@@ -249,11 +250,12 @@ impl ActionKind for UpdateStatus {
     }
 
     fn recovery(&self) -> Recovery {
-        // The same status once more changes nothing.
+        // Setting the same status again changes nothing.
         Recovery::Probe { in_flight: SendWindow::in_flight(&self.0), repeatable: true }
     }
 
-    /// Reads back: the change happened if the experiment has the new status, as the precondition was another one.
+    /// Reads back. The change happened if the experiment has the new status, since it had another one
+    /// before.
     async fn probe(&self, record: &ActionRecord) -> Probed {
         let change = match stored_parameters(record) {
             Ok(StoredParameters::Single(change)) => change,
@@ -263,10 +265,10 @@ impl ActionKind for UpdateStatus {
             }
             Err(_) => return Probed::CannotTell { evidence: outcomes::unreadable_record() },
         };
-        let is_there =
+        let is_changed =
             |now: &View| now.state == change.status && (change.start_on.is_none() || now.start_on == change.start_on);
         match self.0.single(change.experiment).await {
-            Ok(now) if is_there(&now.view) => Probed::Happened(done(record, result(&change))),
+            Ok(now) if is_changed(&now.view) => Probed::Happened(done(record, result(&change))),
             Ok(now) if record.preconditions["status"] == json!(now.view.state) => Probed::DidNotHappen,
             Ok(now) => {
                 Probed::Otherwise { evidence: outcomes::other_status(&now.view.name, &now.view.state.display()) }
@@ -281,7 +283,7 @@ impl ActionKind for UpdateStatus {
 
 /// Returns the warnings before a start.
 fn start_warnings(experiment: &View, surroundings: &Surroundings) -> Vec<Text> {
-    // The list of all shows every inclusion list; a single experiment hides some.
+    // The list of all experiments has all inclusion lists; a single experiment lacks some.
     let lists = surroundings.own().map(|own| &own.inclusion);
     let nobody = experiment.filter_mode == "excludeAll" && lists.into_iter().flatten().all(MemberList::is_empty);
     let shared = cautions::shared_points(&surroundings.sharing_with(experiment));
@@ -309,7 +311,8 @@ fn points(experiment: &View) -> String {
     experiment.decision_points.iter().map(|point| point.words()).collect::<Vec<_>>().join(", ")
 }
 
-/// Returns the undo by our own rules; a start is undone by a stop, as no change leads back to `inactive`.
+/// Returns the undo that the rules for status changes allow. A start is undone by a stop, since a running
+/// experiment cannot become `inactive`.
 fn undo(experiment: &View, to: Status) -> Option<Undo> {
     let (back, label) = match (experiment.state, to) {
         (_, Status::Enrolling) => (Status::EnrollmentComplete, "Undo: stop it again"),

@@ -1,7 +1,8 @@
 //! Stratified random sampling: a draw by a factor of the participants.
 //!
-//! The factor has to be uploaded to the platform first, and no call lists the uploaded ones; a wrong name is an error
-//! of its database. So the factors to choose from are those that experiments draw by already.
+//! The factor has to be uploaded to the platform first. No call lists the uploaded factors, and an
+//! unknown name causes an error in the platform's database. The only factors that are offered are
+//! therefore those that existing experiments use.
 
 use countersign_graph::action::{ErrorKind, PrepareError};
 
@@ -12,10 +13,10 @@ use crate::{
     upgrade::{client::UpgradeClient, experiment::View},
 };
 
-/// The platform's name for it.
+/// The platform's name of the algorithm.
 pub(super) const STRATIFIED: &str = "stratified random sampling";
 
-/// Returns the factor that a new experiment draws by; `None` if the draw is simply random.
+/// Returns the factor by which a new experiment draws; `None` if the draw is simply random.
 pub(super) async fn factor(
     client: &UpgradeClient,
     all: &[View],
@@ -36,7 +37,7 @@ pub(super) async fn factor(
     found.cloned().map(Some).ok_or_else(refusal)
 }
 
-/// Accepts a draw for an existing experiment only if the experiment has it already.
+/// Checks that the algorithm is that of the experiment, which cannot be changed.
 pub(super) fn check_unchanged(algorithm: Option<&str>, experiment: &View) -> Result<(), PrepareError> {
     match experiment.assignment_algorithm.as_deref() {
         Some(STRATIFIED) if is_stratified(algorithm) => Ok(()),
@@ -51,7 +52,8 @@ fn is_stratified(algorithm: Option<&str>) -> bool {
     algorithm.is_some_and(|algorithm| algorithm.to_lowercase().starts_with("stratified"))
 }
 
-/// Returns the factors that experiments draw by. Only reading a single experiment shows its factor.
+/// Returns the factors by which existing experiments draw. Each of them has to be read, since the list
+/// of all experiments does not include the factors.
 async fn stratification_factors(client: &UpgradeClient, all: &[View]) -> Result<Vec<String>, PrepareError> {
     let mut known = Vec::new();
     for experiment in all.iter().filter(|one| one.assignment_algorithm.as_deref() == Some(STRATIFIED)) {

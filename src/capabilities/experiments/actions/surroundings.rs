@@ -1,4 +1,5 @@
-//! The surroundings of a change: namesakes, experiments at the same points, and the number of people it reaches.
+//! The context of a change: experiments with the same name or at the same points, and the number of
+//! people that it affects.
 
 use std::sync::Arc;
 
@@ -17,19 +18,20 @@ use crate::{
     },
 };
 
-/// All experiments, seen from the one that is changed.
+/// All experiments, and which of them is changed.
 pub(super) struct Surroundings {
     all: Arc<[View]>,
     own: Option<ExperimentId>,
 }
 
 impl Surroundings {
-    /// Takes all experiments; `own` is the changed one, `None` if it is yet to be created.
+    /// Creates the surroundings from all experiments. `own` is the changed one; `None` if it does not
+    /// exist yet.
     pub(super) fn of(all: Arc<[View]>, own: Option<ExperimentId>) -> Self {
         Self { all, own }
     }
 
-    /// Returns the changed experiment, as the list of all shows it.
+    /// Returns the changed experiment, as it is in the list of all.
     pub(super) fn own(&self) -> Option<&View> {
         self.all.iter().find(|view| Some(view.id) == self.own)
     }
@@ -38,14 +40,14 @@ impl Surroundings {
         self.all.iter().filter(|view| Some(view.id) != self.own)
     }
 
-    /// Returns a caution about others of this name, ignoring case.
+    /// Returns a warning about other experiments with this name, ignoring case.
     pub(super) fn namesakes(&self, name: &str) -> Option<Text> {
         let same = |view: &&View| view.name.trim().to_lowercase() == name.trim().to_lowercase();
         cautions::name_taken(&self.others().filter(same).collect::<Vec<_>>())
     }
 
-    /// Returns the live experiments of the context at one of these points (each site and target), with the shared
-    /// point.
+    /// Returns the other live experiments in the context that have one of these points (site and
+    /// target), with the shared point.
     pub(super) fn sharing<'a>(
         &self,
         context: &str,
@@ -61,22 +63,23 @@ impl Surroundings {
         shared.collect()
     }
 
-    /// Returns the live experiments that share a point with this experiment.
+    /// Returns the other live experiments that share a point with this experiment.
     pub(super) fn sharing_with(&self, experiment: &View) -> Vec<(&View, String)> {
         let points = experiment.decision_points.iter().map(|point| (point.site.as_str(), point.target.as_deref()));
         self.sharing(experiment.context(), points)
     }
 }
 
-/// The people whom a change of an experiment reaches: its enrolled users, and the other live experiments at its
-/// points.
+/// The people that a change to an experiment affects: its enrolled users, and the other live experiments
+/// at its points.
 pub(super) struct Reach {
     enrolled: Option<Enrollment>,
     surroundings: Result<Surroundings, Error>,
 }
 
 impl Reach {
-    /// Reads it. A part that cannot be read is marked so on the card: a change need not wait for it.
+    /// Reads the enrolment and the other experiments. If one of them cannot be read, the card says so,
+    /// and the change can still be proposed.
     pub(super) async fn read(client: &UpgradeClient, experiment: &View) -> Self {
         let ids = [experiment.id];
         let (enrolled, all) = tokio::join!(client.enrollment(&ids), client.all());
@@ -95,7 +98,7 @@ impl Reach {
     ///
     /// # Errors
     ///
-    /// An error of the platform.
+    /// An error from the platform.
     pub(super) fn surroundings(&self) -> Result<&Surroundings, PrepareError> {
         self.surroundings.as_ref().map_err(|error| access::unavailable(error.clone()))
     }

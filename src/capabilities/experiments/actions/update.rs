@@ -1,10 +1,11 @@
 //! `update_experiment`: changes the design of an experiment, field by field.
 //!
-//! The platform replaces experiments whole, so the experiment is read, edited and put back; nothing else is changed.
-//! The guard is the time of the last change: if it differs from the one on the card, nothing is sent.
+//! The platform only replaces whole experiments, so the experiment is read, edited and sent back. To
+//! avoid overwriting other changes, nothing is sent if the time of the last change differs from the one
+//! on the card.
 //!
-//! From 6.3 on the lists are changed by requests of their own, after the experiment itself. If an answer is lost
-//! between them, reading back shows what is still to be done.
+//! From 6.3 on the lists are changed by separate requests, after the experiment itself. If an answer is
+//! lost in between, reading back shows which changes are still missing.
 
 use std::sync::Arc;
 
@@ -146,12 +147,12 @@ impl ActionKind for UpdateExperiment {
             }
             Err(error) => return not_sent(record, &error),
         };
-        // The request replaces the whole experiment, so it must be an edit of exactly the state on the card.
+        // The request replaces the whole experiment, so it must be based on exactly the state on the card.
         if shown_state_of(record, &changes, &experiment.view) != record.preconditions
             && !changes.is_begun(&experiment.view, &record.preconditions["before"])
         {
             if record.sends > 1 {
-                // The change may be our own previous request.
+                // The change may be the effect of this action's previous request.
                 return read_back(self, record, "it was changed meanwhile".to_owned()).await;
             }
             let summary = outcomes::changed_meanwhile(&changes.experiment_name);
@@ -163,10 +164,10 @@ impl ActionKind for UpdateExperiment {
             Err(error) => return not_sent(record, &error),
         };
         let mut answered = None;
-        let in_one = version.is_below_6_3();
-        if changes.lacking(&experiment.view).iter().any(|field| in_one || field.side().is_none()) {
+        let includes_lists = version.is_below_6_3();
+        if changes.lacking(&experiment.view).iter().any(|field| includes_lists || field.side().is_none()) {
             let mut body = design::with_lists_for(&version, apply(&changes, &experiment));
-            for (side, members) in changes.lists().filter(|_| in_one) {
+            for (side, members) in changes.lists().filter(|_| includes_lists) {
                 lists::write(&mut body, side, members);
             }
             match self.0.update(changes.experiment, &body).await {
@@ -178,7 +179,7 @@ impl ActionKind for UpdateExperiment {
                 Err(error) => return performed_with_error(self, record, error).await,
             }
         }
-        for (side, members) in changes.lists().filter(|_| !in_one) {
+        for (side, members) in changes.lists().filter(|_| !includes_lists) {
             match lists::settle(&self.0, &window, &experiment.view, side, members).await {
                 Ok(()) => {}
                 Err(Error::NoAnswer { reason }) => return Performed::NoAnswer { detail: reason },
@@ -195,12 +196,12 @@ impl ActionKind for UpdateExperiment {
     }
 
     fn recovery(&self) -> Recovery {
-        // The request holds the complete new state, and is sent only while the experiment is as shown.
+        // The request contains the complete new state, and is sent only if the experiment is as shown.
         Recovery::Probe { in_flight: SendWindow::in_flight(&self.0), repeatable: true }
     }
 
-    /// Reads back: the change happened if every field has its new value, and did not if every field has its old
-    /// one.
+    /// Reads back. The change happened if every field has its new value, and did not happen if every
+    /// field has its old one.
     async fn probe(&self, record: &ActionRecord) -> Probed {
         let Ok(changes) = stored_parameters::<Changes>(record) else {
             return Probed::CannotTell { evidence: outcomes::unreadable_record() };
@@ -220,8 +221,8 @@ impl ActionKind for UpdateExperiment {
             return Probed::DidNotHappen;
         }
         let labels = |fields: Vec<Field>| fields.into_iter().map(Field::label).collect::<Vec<_>>();
-        let there = changes.fields().filter(|field| !lacking.contains(field)).collect();
-        let evidence = outcomes::partly(&changes.experiment_name, &labels(there), &labels(lacking));
+        let changed = changes.fields().filter(|field| !lacking.contains(field)).collect();
+        let evidence = outcomes::partly(&changes.experiment_name, &labels(changed), &labels(lacking));
         match changes.is_begun(&now, &record.preconditions["before"]) {
             true => Probed::Unfinished { evidence },
             false => Probed::Otherwise { evidence },
@@ -230,13 +231,13 @@ impl ActionKind for UpdateExperiment {
 }
 
 impl UpdateExperiment {
-    /// Returns the outcome if a later request of several was refused, as reading back shows it.
+    /// Reads back after a later one of several requests was refused, and returns the outcome.
     async fn outcome_after_partial_update(&self, record: &ActionRecord, changes: &Changes, error: &Error) -> Outcome {
         match self.0.single(changes.experiment).await {
             Ok(now) => match changes.lacking(&now.view).as_slice() {
                 [] => done(record, result(changes)),
                 _ if shown_state_of(record, changes, &now.view) == record.preconditions => {
-                    failed(access::kind(error), outcomes::refused_and_looked(error))
+                    failed(access::kind(error), outcomes::refused_and_unchanged(error))
                 }
                 lacking => {
                     let labels: Vec<_> = lacking.iter().map(|field| field.label().to_lowercase()).collect();
@@ -251,7 +252,7 @@ impl UpdateExperiment {
     }
 }
 
-/// Returns the warnings for people who decide.
+/// Returns the warnings for the card.
 fn warnings(changes: &Changes, experiment: &View, reach: &Reach) -> Result<Vec<Text>, PrepareError> {
     let mut warnings = Vec::new();
     if changes.new_name.is_some() || changes.decision_points.is_some() {
@@ -282,8 +283,8 @@ fn warnings(changes: &Changes, experiment: &View, reach: &Reach) -> Result<Vec<T
     Ok(warnings)
 }
 
-/// Returns the fields as the card showed them, the time of the last change, and the other fields in words: if those
-/// change, the reply can name their earlier values.
+/// Returns the values of the changed fields as shown on the card, the time of the last change, and the
+/// other fields in words, so that a reply can name their earlier values if they change.
 fn shown_state(changes: &Changes, experiment: &View) -> Value {
     let before: Map<_, _> = changes.fields().map(|field| (field.label().to_owned(), field.read(experiment))).collect();
     json!({
@@ -295,14 +296,15 @@ fn shown_state(changes: &Changes, experiment: &View) -> Value {
 /// The key of the other fields in [`shown_state`].
 const REST: &str = "rest";
 
-/// Returns the status and the fields that are left alone, in the words of a card.
+/// Returns the status and the fields that do not change, in the words of a card.
 fn other_fields(changes: &Changes, experiment: &View) -> Map<String, Value> {
-    let left_alone = Field::ALL.into_iter().filter(|field| field.after(changes).is_none());
-    let words = left_alone.map(|field| (field.label().to_owned(), json!(field.words(&field.read(experiment)))));
+    let unchanged = Field::ALL.into_iter().filter(|field| field.after(changes).is_none());
+    let words = unchanged.map(|field| (field.label().to_owned(), json!(field.words(&field.read(experiment)))));
     std::iter::once(("Status".to_owned(), json!(experiment.state.display()))).chain(words).collect()
 }
 
-/// Returns the same as [`shown_state`], as far as `record` has it: earlier records lack the other fields.
+/// Returns [`shown_state`], but without the other fields if `record` does not have them, as is the case
+/// for records of earlier versions.
 fn shown_state_of(record: &ActionRecord, changes: &Changes, experiment: &View) -> Value {
     let mut now = shown_state(changes, experiment);
     if let (None, Some(all)) = (record.preconditions.get(REST), now.as_object_mut()) {
@@ -317,16 +319,16 @@ fn result(changes: &Changes) -> Value {
     json!({ "id": changes.experiment, "name": name, "changed": fields.collect::<Map<_, _>>() })
 }
 
-/// Returns the undo with the earlier values. `None` if a condition or point is removed: a new one of the same name
-/// would lack its enrolments.
+/// Returns the undo, which restores the earlier values; `None` if a condition or point is removed, since
+/// a new one with the same name would lack its enrolments.
 fn undo(changes: &Changes, experiment: &View) -> Option<Undo> {
     if removes_anything(changes, experiment) {
         return None;
     }
     let mut back = Map::new();
     back.insert("experiment".into(), json!(experiment.id));
-    let left = changes.fields().filter_map(|field| Some((field.label().to_owned(), field.after(changes)?)));
-    back.insert("expects".into(), json!(Expects::reading(left.collect())));
+    let new_values = changes.fields().filter_map(|field| Some((field.label().to_owned(), field.after(changes)?)));
+    back.insert("expects".into(), json!(Expects::reading(new_values.collect())));
     for field in changes.fields() {
         let key = match field {
             Field::Name => "new_name",
@@ -371,7 +373,7 @@ fn undo(changes: &Changes, experiment: &View) -> Option<Undo> {
     Some(Undo { name, parameters: Value::Object(back), label: "Undo: put it back".to_owned() })
 }
 
-/// Returns the designs that decide how newcomers split, before and after.
+/// Returns the designs before and after the change, for the expected split of newcomers.
 fn designs_before_and_after(changes: &Changes, experiment: &View, rivals: usize) -> (Design, Design) {
     let [included, excluded] = Side::BOTH.map(|side| lists::named_members(&lists::members_of(experiment.lists(side))));
     let conditions = experiment.conditions.iter();
@@ -409,26 +411,27 @@ fn designs_before_and_after(changes: &Changes, experiment: &View, rivals: usize)
 }
 
 fn removes_anything(changes: &Changes, experiment: &View) -> bool {
-    let condition_goes = changes.conditions.as_ref().is_some_and(|after| {
+    let removes_condition = changes.conditions.as_ref().is_some_and(|after| {
         experiment.conditions.iter().any(|before| !after.iter().any(|c| c.id.to_string() == before.id))
     });
-    let point_goes = changes.decision_points.as_ref().is_some_and(|after| {
+    let removes_point = changes.decision_points.as_ref().is_some_and(|after| {
         experiment.decision_points.iter().any(|before| !after.iter().any(|p| p.id.to_string() == before.id))
     });
-    condition_goes || point_goes
+    removes_condition || removes_point
 }
 
-/// Returns the changed things in the words of the middle of a sentence. New weights alone are no new conditions.
+/// Returns the names of the changed fields for use within a sentence. If only weights change, “weights”
+/// stands for the conditions.
 fn changed_things(changes: &Changes, experiment: &View) -> Vec<&'static str> {
     let new_codes = changes.conditions.as_ref().is_some_and(|after| {
         let before = experiment.conditions.iter().map(|condition| &condition.condition_code);
         !before.eq(after.iter().map(|condition| &condition.code))
     });
-    let said = |field: Field| match field {
+    let name = |field: Field| match field {
         Field::Conditions if !new_codes => "weights",
         field => field.name_in_sentence(),
     };
-    changes.fields().map(said).collect()
+    changes.fields().map(name).collect()
 }
 
 fn card(changes: &Changes, experiment: &View, warnings: Vec<Text>) -> Card {

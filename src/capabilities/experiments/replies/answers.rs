@@ -1,4 +1,5 @@
-//! Replies with the answers of the read tools, made from their JSON, so that they state nothing that was not read.
+//! The replies with the answers of the read tools. They are made from the JSON of the answers, so that
+//! they state nothing that was not read.
 
 use countersign_core::reply::{Attachment, Part, Reply, Text};
 use serde::Deserialize as _;
@@ -10,7 +11,7 @@ use super::{
 };
 use crate::upgrade::client::Health;
 
-/// The number of experiments in a list.
+/// The maximum number of experiments in a list.
 const MAX_ROWS: usize = 30;
 
 /// Returns the names of experiments: the answer of `get_experiment_names`.
@@ -36,7 +37,8 @@ pub fn health_reply(answer: &Value) -> Reply {
     }
 }
 
-/// Says that the platform does not answer, and shows its last known answer, which is `ago` old.
+/// Says that the platform does not answer, and shows its last known answer. `ago` is the age of that
+/// answer, such as `3 min ago`.
 pub fn earlier_health_reply(answer: &Value, ago: &str) -> Reply {
     let text = Text::from("UpGrade does not answer now. ");
     Reply::text(match Health::deserialize(answer) {
@@ -60,7 +62,7 @@ pub fn json_file(reply: Reply, about: &str, title: &str, data: &Value) -> Reply 
     reply.file(Attachment { name, title: title.to_owned(), bytes })
 }
 
-/// Returns the reply to a tool's answer of an unexpected shape, which is a bug of the bot.
+/// Returns the reply to a tool's answer with an unexpected format, which is a bug in the bot.
 pub(super) fn unreadable() -> Reply {
     Reply::text("I read something from UpGrade that I do not understand, so I would rather not say anything about it.")
         .hint("Ask again, or tell whoever runs me.")
@@ -131,7 +133,7 @@ mod tests {
     use super::{super::tests::read, *};
 
     #[test]
-    fn names_alone_are_a_list() {
+    fn names_are_listed() {
         let answer =
             json!({ "experiments": [{ "id": "1", "name": "Math Hints" }, { "id": "2", "name": "Chat Tone" }] });
         assert_snapshot!(read(&names_reply(&answer)), @r"

@@ -1,13 +1,14 @@
-//! The warnings on cards: risks that the platform does not prevent and people should know before they decide.
+//! The warnings on cards: risks that the platform does not prevent, and that people should know of before
+//! they decide.
 
 use countersign_core::reply::Text;
 
 use crate::upgrade::{experiment::View, status::Status};
 
-/// The number of other experiments that a warning names.
+/// The maximum number of other experiments that a warning names.
 const MAX_NAMED: usize = 3;
 
-/// Warns of other live experiments at the same points; each of `others` comes with a shared point.
+/// Warns of other live experiments at the same points. Each of `others` comes with a shared point.
 pub fn shared_points(others: &[(&View, String)]) -> Option<Text> {
     let mut text = Text::new();
     for (i, (view, point)) in others.iter().take(MAX_NAMED).enumerate() {
@@ -20,7 +21,7 @@ pub fn shared_points(others: &[(&View, String)]) -> Option<Text> {
     (!others.is_empty()).then(|| text.plain(words))
 }
 
-/// Says that other experiments have the new name already.
+/// Says that other experiments already have the new name.
 pub fn name_taken(others: &[&View]) -> Option<Text> {
     let states = others.iter().take(MAX_NAMED).map(|view| format!("{} in {}", view.state.display(), view.context()));
     let states = states.collect::<Vec<_>>().join("; ");
@@ -35,17 +36,18 @@ pub fn name_taken(others: &[&View]) -> Option<Text> {
     }
 }
 
-/// Says that only people on the inclusion list take part, and nobody is on it.
+/// Says that only people on the inclusion list take part, and that it is empty.
 pub fn nobody_takes_part() -> Text {
     Text::from("Nobody will be enrolled: only people on its inclusion list take part, and that list is empty.")
 }
 
-/// Says that there is an inclusion list, and people on no list take part as well.
+/// Says that people on no list take part as well, although there is an inclusion list.
 pub fn everybody_takes_part() -> Text {
     Text::from("People on no list take part as well, so the inclusion list only helps people whose group is excluded.")
 }
 
-/// Returns the effect of a changed draw on participants. `enrolled` is their number, if it could be read.
+/// Describes the effect of a changed draw on participants. `enrolled` is their number, if it could be
+/// read.
 pub fn redraws(status: Status, enrolled: Option<u64>) -> Text {
     let what = match enrolled {
         Some(0) => "nobody is enrolled yet, so everybody is drawn by the new design".to_owned(),
@@ -76,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn what_else_runs_there_is_named() {
+    fn other_experiments_at_the_same_points_are_named() {
         let all: Vec<_> = ["A", "B", "C", "D", "E"].map(|name| view(name, "running")).into();
         let at = |n: usize| all.iter().take(n).map(|view| (view, "chat / tone".to_owned())).collect::<Vec<_>>();
         assert!(shared_points(&[]).is_none());

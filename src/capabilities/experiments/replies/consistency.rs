@@ -18,10 +18,10 @@ use crate::{
     },
 };
 
-/// The number of differences that a sentence names; the table marks all.
+/// The maximum number of differences that a sentence names. The table marks all of them.
 const MAX_DIFFERENCES: usize = 3;
 
-/// Returns the card of a test: all steps, in order.
+/// Returns the card of a test, with all steps in order.
 pub fn card(test: &Test, enrolled: Option<u64>) -> Card {
     let Test { experiment_name: name, place, first, rules, visitors, run: _ } = test;
     let at = super::outcomes::place(&place.site, Some(&place.target));
@@ -84,7 +84,7 @@ fn steps(test: &Test) -> Vec<Fact> {
     facts
 }
 
-/// Names the visitors of a phase: those who come again, and the new ones.
+/// Returns the visitors of a phase in words: those who visit again, and the new ones.
 fn who_visits(test: &Test, phase: Phase) -> Text {
     let (new, known): (Vec<_>, Vec<_>) = test.visitors_in(phase).partition(|(_, visitor)| visitor.arrives == phase);
     let mut text = Text::from(match (known.is_empty(), new.len()) {
@@ -139,7 +139,7 @@ fn afterwards(rules: &Rules) -> String {
     }
 }
 
-/// Returns the words for the next step, while the test runs.
+/// Returns the next step in words, while the test runs.
 pub fn under_way(next: Step) -> Text {
     Text::from(match next {
         Step::Enter(Phase::Running) => "starting it",
@@ -164,11 +164,11 @@ fn verdict(test: &Test, progress: &TestProgress) -> String {
         (0, 1) => "the 1 observation is as the rules say.".to_owned(),
         (0, all) => format!("all {all} observations are as the rules say."),
         (some, all) => {
-            let told: Vec<_> = differ.iter().take(MAX_DIFFERENCES).map(|one| difference(test, one)).collect();
+            let named: Vec<_> = differ.iter().take(MAX_DIFFERENCES).map(|one| difference(test, one)).collect();
             let more =
                 if some > MAX_DIFFERENCES { format!("; and {} more", some - MAX_DIFFERENCES) } else { String::new() };
             let verb = if some == 1 { "differs" } else { "differ" };
-            format!("{some} of {all} observations {verb} from the rules: {}{more}.", told.join("; "))
+            format!("{some} of {all} observations {verb} from the rules: {}{more}.", named.join("; "))
         }
     }
 }
@@ -179,7 +179,7 @@ fn difference(test: &Test, one: &CheckedObservation) -> String {
     format!("{phase}, the {who} got {} instead of {}", observed(one), expected(test, one))
 }
 
-/// Says that the test ended early: by a person, or after the time limit if `by` is `None`.
+/// Says that the test ended early: stopped by a person, or by the time limit if `by` is `None`.
 pub fn stopped(test: &Test, progress: &TestProgress, by: Option<&UserId>) -> Text {
     let text = match by {
         Some(by) => Text::from("Stopped by ").person(by.clone()),
@@ -194,15 +194,16 @@ pub fn stopped(test: &Test, progress: &TestProgress, by: Option<&UserId>) -> Tex
     }
 }
 
-/// Returns the steps made, as the card counts them: `3 of 5 steps`.
+/// Returns the number of finished steps, as the card counts them: `3 of 5 steps`.
 fn steps_made(test: &Test, progress: &TestProgress) -> String {
     format!("{} of {} steps", test.lines(progress.next), test.lines(test.steps().len()))
 }
 
-/// Says that the test cannot go on.
-pub fn broken_off(test: &Test, progress: &TestProgress, why: Text, stands: Option<Status>) -> Text {
+/// Says that the test cannot continue. `status` is the present status of the experiment, if it could be
+/// read.
+pub fn broken_off(test: &Test, progress: &TestProgress, why: Text, status: Option<Status>) -> Text {
     let text = Text::from(format!("Broken off after {}. ", steps_made(test, progress))).join(why);
-    match stands {
+    match status {
         Some(status) => text.plain(" “").bold(&test.experiment_name).plain(format!("” is {} now.", status.display())),
         None => {
             let likely = test.phase_after(progress.next).status().display();
@@ -211,7 +212,7 @@ pub fn broken_off(test: &Test, progress: &TestProgress, why: Text, stands: Optio
     }
 }
 
-/// Says that a request got no answer although it was repeated.
+/// Says that a repeated request got no answer.
 pub fn no_answer() -> Text {
     Text::from("The platform gives no answer.")
 }
@@ -257,7 +258,7 @@ pub fn seen_so_far(reply: Reply, test: &Test, progress: &TestProgress) -> Reply 
     reply.hint("“Nothing” means that the application shows its default.")
 }
 
-/// Returns the requests that lead back to the status before the test, if there is a way.
+/// Returns the requests that put the experiment back into its status before the test, if there are any.
 fn ways_back(test: &Test, now: Phase) -> Vec<Choice> {
     let name = format!("“{}”", test.experiment_name);
     let choice = |label: &str, says: String| Choice { label: label.to_owned(), says };
@@ -273,14 +274,14 @@ fn ways_back(test: &Test, now: Phase) -> Vec<Choice> {
 }
 
 fn visitor(visitor: &Visitor) -> String {
-    let came = match visitor.arrives {
+    let kind = match visitor.arrives {
         Phase::Before => "early visitor",
         Phase::Running => "later visitor",
         Phase::Paused => "newcomer",
     };
     match visitor.group {
-        None => came.to_owned(),
-        Some(group) => format!("{came}, group {group}"),
+        None => kind.to_owned(),
+        Some(group) => format!("{kind}, group {group}"),
     }
 }
 
@@ -304,7 +305,7 @@ fn capital(words: &str) -> String {
     letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
 }
 
-/// Says that within subjects there is no consistency rule.
+/// Says that a within-subjects design has no consistency rule.
 pub fn within_subjects(name: &str) -> Reply {
     Reply::text(
         Text::from("In “").bold(name).plain(
@@ -340,7 +341,7 @@ pub fn unknown_rules(view: &View) -> Reply {
     .choice("Make the rule individual", format!("set the consistency rule of “{}” to individual", view.name))
 }
 
-/// Says that simulated users are on no list, and only listed people take part.
+/// Says that only listed people take part, which simulated users are not.
 pub fn only_listed(name: &str) -> Reply {
     Reply::text(
         Text::from("Only people on the inclusion list take part in “")
@@ -361,15 +362,15 @@ pub fn shared(name: &str, other: &View) -> Reply {
 
 /// Says that the experiment would pause automatically before the test is over.
 pub fn ends_too_soon(view: &View, test: &Test, enrolled: Option<&Enrollment>) -> Option<Reply> {
-    let joins = test.visitors.iter().filter(|visitor| visitor.arrives <= Phase::Running).count() as u64;
-    let groups = if test.rules.by_group { joins.min(2) } else { 0 };
+    let new_users = test.visitors.iter().filter(|visitor| visitor.arrives <= Phase::Running).count() as u64;
+    let new_groups = if test.rules.by_group { new_users.min(2) } else { 0 };
     let Ending { user_count, group_count } = view.ending;
-    let reached = |limit: Option<u64>, there: Option<u64>, more: u64| {
-        limit.filter(|limit| more > 0 && *limit > 0 && there.unwrap_or(0) + more >= *limit)
+    let reached = |limit: Option<u64>, present: Option<u64>, new: u64| {
+        limit.filter(|limit| new > 0 && *limit > 0 && present.unwrap_or(0) + new >= *limit)
     };
-    let limit = match reached(user_count, enrolled.map(|e| e.users), joins) {
+    let limit = match reached(user_count, enrolled.map(|e| e.users), new_users) {
         Some(users) => format!("{users} users"),
-        None => format!("{} groups", reached(group_count, enrolled.map(|e| e.groups), groups)?),
+        None => format!("{} groups", reached(group_count, enrolled.map(|e| e.groups), new_groups)?),
     };
     let text = Text::from("“").bold(&view.name).plain(format!(
         "” ends its enrollment by itself at {limit}. The test users would take it there, and it would pause before the \

@@ -1,4 +1,4 @@
-//! The vocabularies of contexts, as a whole and part by part.
+//! The replies about the vocabularies of contexts, as a whole and part by part.
 
 use std::collections::BTreeMap;
 

@@ -101,7 +101,7 @@ fn normal(details: &Details) -> Reply {
 /// Returns the factors in a line: `hints (none, text) × feedback (now, later)`.
 fn factors(all: &[FactorSummary]) -> String {
     let words = all.iter().map(|varied| {
-        let levels: Vec<_> = varied.levels.iter().map(|told| told.level.as_str()).collect();
+        let levels: Vec<_> = varied.levels.iter().map(|summary| summary.level.as_str()).collect();
         format!("{} ({})", varied.factor, levels.join(", "))
     });
     words.collect::<Vec<_>>().join(" × ")
@@ -110,16 +110,16 @@ fn factors(all: &[FactorSummary]) -> String {
 /// Returns a factor in a line: `Factor hints: none, text (payload “T”)`.
 fn factor(varied: &FactorSummary) -> Text {
     let mut text = Text::new().plain("Factor ").bold(&varied.factor).plain(": ");
-    for (i, told) in varied.levels.iter().enumerate() {
-        text = text.plain(if i == 0 { "" } else { ", " }).code(&told.level);
-        if let Some(payload) = told.payload.as_ref().filter(|payload| **payload != told.level) {
+    for (i, summary) in varied.levels.iter().enumerate() {
+        text = text.plain(if i == 0 { "" } else { ", " }).code(&summary.level);
+        if let Some(payload) = summary.payload.as_ref().filter(|payload| **payload != summary.level) {
             text = text.plain(" (payload ").code(payload).plain(")");
         }
     }
     text
 }
 
-/// Returns the payloads, if they are few and short; otherwise their number.
+/// Returns the payloads if they are few and short, otherwise their number.
 fn payloads(all: &[PayloadSummary]) -> String {
     match all.len() <= 4 && all.iter().all(|content| content.value.chars().count() <= 40) {
         true => all.iter().map(|c| format!("{} “{}”", c.condition, c.value)).collect::<Vec<_>>().join(", "),
@@ -127,7 +127,7 @@ fn payloads(all: &[PayloadSummary]) -> String {
     }
 }
 
-/// Returns the rules and numbers: assignment, people on no list, the rule for afterwards, enrolments.
+/// Returns the rules and numbers: assignment, people on no list, the post-experiment rule, enrolments.
 fn rules_of(details: &Details) -> Vec<(String, Text)> {
     let mut facts = vec![
         ("Assigned".to_owned(), Text::from(unit_words(&details.assignment_unit, details.group.as_deref()))),
@@ -218,9 +218,9 @@ fn full(details: &Details) -> Reply {
         }
     }
     if !details.history.is_empty() {
-        let turns =
-            details.history.iter().map(|turn| moment(Some(&turn.at)).plain(format!(": {}", turn.status.display())));
-        reply = reply.and(Part::Text("History:".into())).and(Part::List(turns.collect()));
+        let entries =
+            details.history.iter().map(|entry| moment(Some(&entry.at)).plain(format!(": {}", entry.status.display())));
+        reply = reply.and(Part::Text("History:".into())).and(Part::List(entries.collect()));
     }
     reply.hint(Text::new().plain("Id ").code(summary.id.to_string()))
 }
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn details_are_facts_with_what_can_be_done_next() {
+    fn details_are_facts_with_the_next_steps() {
         let mut answer = experiment("Math Hints", "inactive");
         for (key, value) in [
             ("description", json!("Do hints help?")),

@@ -1,13 +1,13 @@
-//! The refusals of a factorial design.
+//! The refusals of factorial designs.
 
 use countersign_core::reply::{Reply, Text};
 
 use super::refusals::typed;
 
-/// An example of factors in words.
+/// An example of factors, as people write them.
 const EXAMPLE: &str = "hints: none, text; feedback: now, later";
 
-/// Returns the question for factors, if none is named.
+/// Returns the question for the factors if none are given.
 pub fn which_factors() -> String {
     format!("Which factors does it vary, and which levels has each? For example {EXAMPLE}.")
 }
@@ -29,14 +29,14 @@ pub fn too_few_levels(factor: &str) -> Reply {
         .hint(format!("Say the factors again, such as {EXAMPLE}."))
 }
 
-/// Says that a single factor makes no combinations.
+/// Says that a single factor has no combinations.
 pub fn one_factor(factor: &str) -> Reply {
     let text = Text::new().plain("A factorial design combines two factors or more; “").bold(typed(factor));
     Reply::text(text.plain("” alone is a plain comparison."))
         .hint("Name a second factor, or give its levels as conditions of an ordinary experiment.")
 }
 
-/// Says that the factors make more combinations than a card can show.
+/// Says that the factors have more combinations than a card can show.
 pub fn too_many_combinations(combinations: usize, most: usize) -> Reply {
     Reply::text(format!(
         "These factors make {combinations} combinations. I make at most {most}, so that a card shows all."
@@ -44,7 +44,7 @@ pub fn too_many_combinations(combinations: usize, most: usize) -> Reply {
     .hint("Name fewer factors or levels.")
 }
 
-/// Says that a condition of a factorial design cannot be added alone.
+/// Says that a condition cannot be added to a factorial design.
 pub fn no_new_combination(code: &str, name: &str, codes: &[String]) -> Reply {
     let text =
         Text::new().plain("“").bold(name).plain("” is factorial: its conditions are combinations of its factors, ");

@@ -1,11 +1,11 @@
-//! The replies that explain words and the parameters of actions.
+//! The replies that explain terms and the parameters of actions.
 
 use countersign_core::reply::{Part, Reply, Text};
 use serde_json::Value;
 
 use super::answers::unreadable;
 
-/// Returns an explanation of a word, or of two together: the answer of `explain_upgrade_concept`.
+/// Returns the explanation of one term or of two together: the answer of `explain_upgrade_concept`.
 pub fn explain_reply(answer: &Value) -> Reply {
     let Some(meaning) = answer["meaning"].as_str() else { return unreadable() };
     match answer["example"].as_str() {
@@ -14,7 +14,7 @@ pub fn explain_reply(answer: &Value) -> Reply {
     }
 }
 
-/// Returns the list of words: the answer of `list_upgrade_concepts`.
+/// Returns the list of terms: the answer of `list_upgrade_concepts`.
 pub fn concepts_reply(answer: &Value) -> Reply {
     let words = |part: &str| {
         let words = answer[part].as_array().into_iter().flatten().filter_map(Value::as_str);
@@ -29,7 +29,8 @@ pub fn concepts_reply(answer: &Value) -> Reply {
         .choice("Assignment terms", "explain the assignment terms")
 }
 
-/// Returns words with their meaning in one sentence: the answer of `get_core_terms` or `get_assignment_terms`.
+/// Returns terms, each with its meaning in one sentence: the answer of `get_core_terms` or
+/// `get_assignment_terms`.
 pub fn terms_reply(answer: &Value) -> Reply {
     let terms = answer.as_object().into_iter().flat_map(|parts| parts.values()).filter_map(Value::as_array).flatten();
     let lines: Vec<String> = terms.filter_map(|term| Some(format!("• {}", term["meaning"].as_str()?))).collect();
@@ -79,9 +80,9 @@ pub fn schema_reply(answer: &Value) -> Reply {
     )
 }
 
-/// Replaces the data formats named in a schema by the forms that people use.
+/// Replaces the data formats in the description of a parameter with the forms that people use.
 fn for_people(what: String) -> String {
-    const FORMS: [(&str, &str); 6] = [
+    const REPLACEMENTS: [(&str, &str); 6] = [
         ("objects with `site` and `target`, or texts `site / target`", "one or several, each as `site / target`"),
         ("objects with `code` and `weight`, or codes", "their codes, with weights if they differ"),
         ("objects with `code` and `weight`", "their codes, with weights if they differ"),
@@ -89,7 +90,7 @@ fn for_people(what: String) -> String {
         ("`{\"classId\": \"class-1\"}`", "`classId class-1`"),
         ("enrolment", "enrollment"),
     ];
-    FORMS.iter().fold(what, |what, (data, words)| what.replace(data, words))
+    REPLACEMENTS.iter().fold(what, |what, (data, words)| what.replace(data, words))
 }
 
 /// Formats the words between backticks as code.

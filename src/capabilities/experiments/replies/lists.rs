@@ -1,4 +1,4 @@
-//! Lists of experiments: a table, a few lines, or a file.
+//! The lists of experiments: a table, a few lines, or a file.
 
 use countersign_core::{
     clock::Timestamp,
@@ -15,7 +15,7 @@ use super::{
     answers::{self, json_file},
 };
 
-/// Returns a list of experiments: the answer of `get_all_experiments` to `which`.
+/// Returns a list of experiments: the answer of `get_all_experiments` to the arguments `which`.
 pub fn list_reply(answer: &Value, which: &ListArguments) -> Reply {
     let listed = answer["experiments"].as_array().map(Vec::as_slice).unwrap_or_default();
     let all: Vec<_> = listed.iter().filter_map(|value| Summary::deserialize(value).ok()).collect();
@@ -31,14 +31,14 @@ pub fn list_reply(answer: &Value, which: &ListArguments) -> Reply {
     let total = answer["total"].as_u64().and_then(|total| usize::try_from(total).ok()).unwrap_or(all.len());
     let one_or_many = if total == 1 { "experiment" } else { "experiments" };
     if which.form == Form::Raw {
-        let said = format!("The data of {} {one_or_many}{limit} is in the file below.", all.len());
-        return json_file(Reply::text(said), "experiments", "Experiments", &Value::from(listed.to_vec()));
+        let text = format!("The data of {} {one_or_many}{limit} is in the file below.", all.len());
+        return json_file(Reply::text(text), "experiments", "Experiments", &Value::from(listed.to_vec()));
     }
     let pages = all.len().div_ceil(PAGE_SIZE);
     let page = which.page.unwrap_or(1).max(1);
     if page > pages {
-        let there_are = if pages == 1 { "is 1 page".to_owned() } else { format!("are {pages} pages") };
-        return Reply::text(format!("There {there_are} of experiments{limit}, so page {page} is empty."))
+        let count = if pages == 1 { "is 1 page".to_owned() } else { format!("are {pages} pages") };
+        return Reply::text(format!("There {count} of experiments{limit}, so page {page} is empty."))
             .choice("First page", which.request(1));
     }
     let from = (page - 1) * PAGE_SIZE;
@@ -94,7 +94,7 @@ fn table(shown: &[&Summary], which: &ListArguments) -> Part {
     Part::Table { columns: columns.into_iter().map(str::to_owned).collect(), rows: rows.collect() }
 }
 
-/// Returns a moment in the platform's format, shown in the reader's time zone.
+/// Parses a time in the platform's format. It is shown in the reader's time zone.
 pub(super) fn moment(at: Option<&str>) -> Text {
     match at.and_then(|at| at.parse::<jiff::Timestamp>().ok()) {
         Some(moment) => Text::new().moment(Timestamp(moment.as_millisecond())),

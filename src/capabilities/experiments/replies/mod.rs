@@ -1,10 +1,13 @@
 //! All texts about experiments that people read.
 //!
-//! [`answers`], [`lists`], [`details`], [`contexts`], [`knowledge`] and [`users`] show the answers of the tools;
-//! [`refusals`] gives the reason of a refusal and an alternative, [`factorial`] does so for factors; [`cautions`] are
-//! the warnings on cards; [`outcomes`] reports the end of a change, [`testing`] and [`consistency`] that of a test.
-//! Names of things are marked as names, so that they are escaped when they are drawn. Words of the platform are
-//! quoted shortened and as code.
+//! [`answers`], [`lists`], [`details`], [`contexts`], [`knowledge`] and [`users`] show the answers of
+//! the tools. [`refusals`] gives the reason of a refusal and an alternative, and [`factorial`] does so
+//! for factors. [`cautions`] has the warnings on cards; [`reach`] and [`split`] have the lines about the
+//! affected people and the expected split. [`outcomes`] reports the end of a change, [`testing`] and
+//! [`consistency`] that of a test.
+//!
+//! Names are marked as names, so that they are escaped when they are rendered. Messages of the platform
+//! are quoted as code and shortened.
 
 pub mod answers;
 pub mod cautions;

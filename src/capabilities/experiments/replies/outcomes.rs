@@ -10,26 +10,26 @@ use crate::upgrade::{
     participants::{Assignment, Marked},
 };
 
-/// The number of problems that are named.
+/// The maximum number of problems that are named.
 const MAX_PROBLEMS: usize = 4;
 
-/// Says that the experiment disappeared between the question and the click.
+/// Says that the experiment was deleted between the question and the click.
 pub fn gone(name: &str) -> Text {
     Text::new().plain("“").bold(name).plain("” does not exist any more, so nothing was changed.")
 }
 
-/// Says that the experiment disappeared while the outcome of its change was unknown.
+/// Says that the experiment was deleted while the outcome of its change was unknown.
 pub fn gone_on_read_back(name: &str) -> Text {
     Text::new().plain("Reading back, “").bold(name).plain("” does not exist any more.")
 }
 
-/// Says that the experiment was read a moment before, but the platform could not find it to change it.
+/// Says that the platform did not find the experiment for the change, although it was read just before.
 pub fn not_found_for_change(name: &str) -> Text {
     let text = Text::new().plain("“").bold(name).plain("” does not exist any more: ");
     text.plain("UpGrade could not find it to change it.")
 }
 
-/// Says that the experiment was read a moment before, but the platform could not find it to delete it.
+/// Says that the platform did not find the experiment for the deletion, although it was read just before.
 pub fn not_found_for_deletion(name: &str) -> Text {
     let text =
         Text::new().plain("“").bold(name).plain("” no longer exists, but UpGrade did not find it to delete it. ");
@@ -50,38 +50,40 @@ pub fn sign_in_advice(error: &google::Error) -> &'static str {
     }
 }
 
-/// Returns the reason why nothing was changed: nothing was sent, or the call only reads.
+/// Says that nothing was changed, since nothing was sent or the call only reads.
 pub fn not_done(error: &Error) -> Text {
     answered(error).plain(" Nothing was changed. ").plain(advice(error))
 }
 
-/// Says that the change was refused, and reading back showed the earlier state.
-pub fn refused_and_looked(error: &Error) -> Text {
+/// Says that the change was refused, and that reading back showed the earlier state.
+pub fn refused_and_unchanged(error: &Error) -> Text {
     answered(error).plain(" I checked: nothing was changed. ").plain(advice(error))
 }
 
-/// Says that the change was refused, and nothing can be read back.
-pub fn not_looked_up(error: &Error) -> Text {
+/// Says that the change was refused, and that its outcome cannot be read back.
+pub fn refused_and_unverifiable(error: &Error) -> Text {
     answered(error).plain(" I can't look up whether it changed anything. ").plain(advice(error))
 }
 
-/// Says that the change was refused, and reading back left its outcome open; `evidence` is what was read.
-pub fn refused_and_open(error: &Error, evidence: Text) -> Text {
+/// Says that the change was refused, and that reading back did not show its outcome. `evidence` describes
+/// the result of reading back.
+pub fn refused_and_unknown(error: &Error, evidence: Text) -> Text {
     let text = answered(error).plain(" ").join(evidence);
     text.plain(" I can't tell whether it was done. Please look in UpGrade before asking again.")
 }
 
-/// Says that the change was refused, and reading back showed that a part of it was made; `evidence` names it.
+/// Says that the change was refused, but reading back showed that a part of it was made, which `evidence`
+/// describes.
 pub fn refused_in_part(error: &Error, evidence: Text) -> Text {
     evidence.plain(" ").join(answered(error)).plain(" Ask me again for the rest.")
 }
 
-/// Says that the change was refused, and reading back showed that it was made; `summary` describes it.
-pub fn done_all_the_same(summary: Text, error: &Error) -> Text {
+/// Says that the change was refused, but reading back showed that it was made. `summary` describes it.
+pub fn done_despite_error(summary: Text, error: &Error) -> Text {
     summary.plain(format!(" UpGrade answered with an error ({}), but I checked and it was done.", why(error)))
 }
 
-/// Returns the platform's answer, or its lack: a sentence that claims nothing else.
+/// Describes the platform's answer, or that there was none. The sentence makes no claim about the change.
 fn answered(error: &Error) -> Text {
     match error {
         Error::NotFound { reason } => {
@@ -93,11 +95,11 @@ fn answered(error: &Error) -> Text {
             Text::from("UpGrade did not accept this and does not say why.")
         }
         Error::Invalid { problems } => {
-            let mut said: Vec<String> = problems.iter().take(MAX_PROBLEMS).map(|problem| typed(problem)).collect();
+            let mut named: Vec<String> = problems.iter().take(MAX_PROBLEMS).map(|problem| typed(problem)).collect();
             if problems.len() > MAX_PROBLEMS {
-                said.push(format!("and {} more", problems.len() - MAX_PROBLEMS));
+                named.push(format!("and {} more", problems.len() - MAX_PROBLEMS));
             }
-            Text::new().plain("UpGrade did not accept this: ").plain(sentence(&said.join("; ")))
+            Text::new().plain("UpGrade did not accept this: ").plain(sentence(&named.join("; ")))
         }
         Error::Refused { reason } => Text::new().plain("UpGrade refused this: ").plain(sentence(&typed(reason))),
         Error::Faulted { reason } => {
@@ -129,7 +131,7 @@ fn advice(error: &Error) -> &'static str {
     }
 }
 
-/// Returns the platform's words as the end of a sentence.
+/// Returns the platform's message as the end of a sentence, with a full stop.
 fn sentence(words: &str) -> String {
     format!("{}.", words.trim_end_matches(['.', '!', '?', ' ']))
 }
@@ -151,9 +153,9 @@ pub fn cannot_read_back(reason: &str) -> Text {
 }
 
 /// Says that some parts of an update were made and some were not.
-pub fn partly(name: &str, there: &[&str], missing: &[&str]) -> Text {
+pub fn partly(name: &str, changed: &[&str], unchanged: &[&str]) -> Text {
     let text = Text::new().plain("Reading back “").bold(name).plain("”: ");
-    text.plain(format!("changed are {}; not changed are {}.", words(there), words(missing)))
+    text.plain(format!("changed are {}; not changed are {}.", words(changed), words(unchanged)))
 }
 
 /// Says that the experiment was created without some of its parts; `why` is the platform's reason.
@@ -170,7 +172,7 @@ pub fn updated_in_part(name: &str, lacking: &[&str], why: &Text) -> Text {
     text.plain(" Ask me again for the rest.")
 }
 
-/// Returns the reason why a later part of a change failed.
+/// Quotes the platform's reason why a part of a change failed.
 pub fn part_failed(error: &Error) -> Text {
     Text::new().plain("UpGrade said: ").code(typed(why(error).trim_end_matches('.'))).plain(".")
 }
@@ -192,7 +194,7 @@ fn why(error: &Error) -> String {
     }
 }
 
-/// Returns the state of one refused change of several: unchanged, or unknown.
+/// Describes the refusal of one of several changes, after which the state is unchanged or unknown.
 pub fn one_refused(error: &Error, unchanged: bool) -> Text {
     part_failed(error).plain(match unchanged {
         true => " I checked: it was not changed.",
@@ -200,10 +202,10 @@ pub fn one_refused(error: &Error, unchanged: bool) -> Text {
     })
 }
 
-/// Returns the outcome of each of several: `past` is the participle of the change, and `not` gives the reason for
-/// the others.
-pub fn bulk_summary(past: &str, changed: &[&str], not: &[(&str, Text)]) -> Text {
-    let all = changed.len() + not.len();
+/// Returns the outcome of each of several changes. `past` is the past participle of the change, and
+/// `unchanged` has the reasons for those that were not made.
+pub fn bulk_summary(past: &str, changed: &[&str], unchanged: &[(&str, Text)]) -> Text {
+    let all = changed.len() + unchanged.len();
     let mut text = match changed.len() {
         0 => Text::from(format!("None of {all} is known to be {}.", past.to_lowercase())),
         some => Text::from(format!("{some} of {all}: {}", past.to_lowercase())),
@@ -214,16 +216,16 @@ pub fn bulk_summary(past: &str, changed: &[&str], not: &[(&str, Text)]) -> Text 
     if !changed.is_empty() {
         text = text.plain("”.");
     }
-    for (name, why) in not {
+    for (name, why) in unchanged {
         text = text.plain(" Not “").bold(*name).plain("”: ").join(why.clone());
     }
     text
 }
 
-/// Says that some of several have the new status, and some do not.
-pub fn some_of_several(there: &[String], rest: &[String]) -> Text {
+/// Says that some of several experiments have the new status, and some do not.
+pub fn some_of_several(changed: &[String], rest: &[String]) -> Text {
     let quoted = |names: &[String]| names.iter().map(|name| format!("“{name}”")).collect::<Vec<_>>().join(", ");
-    Text::from(format!("Reading back, changed: {}; not changed: {}.", quoted(there), quoted(rest)))
+    Text::from(format!("Reading back, changed: {}; not changed: {}.", quoted(changed), quoted(rest)))
 }
 
 /// Says that the experiment exists, but its `lacking` parts are missing.
@@ -237,12 +239,12 @@ pub fn created_otherwise(name: &str, differing: &[&str]) -> Text {
     text.plain(format!("” is there, but not as it was asked for: {}.", words(differing)))
 }
 
-/// Says that the platform lists an experiment that it does not find.
+/// Says that the platform does not find an experiment but still lists it.
 pub fn listed_but_not_found(name: &str) -> Text {
     Text::new().plain("UpGrade does not find “").bold(name).plain("”, but still lists it.")
 }
 
-/// Returns the title of the card of an update, and the sentence that reports it done.
+/// Returns the title of an update's card, and the sentence that reports the finished update.
 pub fn update_words(name: &str, new_name: Option<&str>, things: &[&str]) -> (String, String) {
     let now = new_name.unwrap_or(name);
     let listed = if things.len() > 3 { format!("{} fields", things.len()) } else { things.join(", ") };
@@ -255,17 +257,17 @@ pub fn update_words(name: &str, new_name: Option<&str>, things: &[&str]) -> (Str
     }
 }
 
-/// Says that the status read back is neither the old nor the new one.
+/// Says that the present status is neither the old nor the new one.
 pub fn other_status(name: &str, now: &str) -> Text {
     Text::new().plain("Reading back, “").bold(name).plain(format!("” is {now}."))
 }
 
-/// Says that a user was introduced.
+/// Says that a user was registered.
 pub fn initialised(user: &str) -> Text {
     Text::new().plain("UpGrade knows the user ").code(user).plain(" now.")
 }
 
-/// Returns the conditions of a user, each with the name of its experiment if known.
+/// Returns the conditions of a user, each with the name of its experiment if it is known.
 pub fn assignments(user: &str, context: &str, given: &[(Assignment, Option<String>)]) -> Text {
     let mut text = Text::new().code(user);
     if given.is_empty() {
@@ -312,7 +314,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_failure_says_what_is_true_and_what_to_do() {
+    fn every_failure_states_the_facts_and_gives_advice() {
         let all = [
             gone("Math Hints"),
             gone_on_read_back("Math Hints"),
@@ -321,16 +323,16 @@ mod tests {
             unknown_user("student-9"),
             not_done(&Error::NotFound { reason: "Experiment not found!".into() }),
             not_done(&Error::Auth),
-            refused_and_looked(&Error::Invalid { problems: vec!["name: isNotEmpty".into()] }),
-            refused_and_looked(&Error::Refused { reason: "Condition not found: purple".into() }),
-            refused_and_looked(&Error::Faulted { reason: "an internal error".into() }),
-            refused_and_open(&Error::Refused { reason: "too many requests".into() }, cannot_read_back("status 503")),
+            refused_and_unchanged(&Error::Invalid { problems: vec!["name: isNotEmpty".into()] }),
+            refused_and_unchanged(&Error::Refused { reason: "Condition not found: purple".into() }),
+            refused_and_unchanged(&Error::Faulted { reason: "an internal error".into() }),
+            refused_and_unknown(&Error::Refused { reason: "too many requests".into() }, cannot_read_back("status 503")),
             refused_in_part(
                 &Error::Faulted { reason: "a database error".into() },
                 created_so_far("New", &["inclusion list"]),
             ),
-            not_looked_up(&Error::Refused { reason: "too many requests".into() }),
-            done_all_the_same("Started “Math Hints”.".into(), &Error::Refused { reason: "too many requests".into() }),
+            refused_and_unverifiable(&Error::Refused { reason: "too many requests".into() }),
+            done_despite_error("Started “Math Hints”.".into(), &Error::Refused { reason: "too many requests".into() }),
             not_done(&Error::Unavailable { reason: "Connection refused".into() }),
             not_done(&Error::Decode { reason: "not JSON".into() }),
             created_otherwise("New", &["conditions"]),
@@ -371,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_user_gets() {
+    fn assignments_are_described() {
         let assignment = |value| serde_json::from_value::<Assignment>(value).unwrap();
         let one = assignment(json!({
             "site": "SelectSection", "target": "area_model", "assignedCondition": [{ "conditionCode": "variant" }],
@@ -392,14 +394,14 @@ mod tests {
     }
 
     #[test]
-    fn what_a_mark_came_to() {
-        let came_to = |value| marked("student-1", "chat", "tone", &serde_json::from_value(value).unwrap()).words();
+    fn marks_are_described() {
+        let summary = |value| marked("student-1", "chat", "tone", &serde_json::from_value(value).unwrap()).words();
         assert_snapshot!(
-            came_to(json!({ "condition": "variant", "experimentId": "d56d271d-a23c-4e9b-a163-b5fd658c5b03" })),
+            summary(json!({ "condition": "variant", "experimentId": "d56d271d-a23c-4e9b-a163-b5fd658c5b03" })),
             @"Marked chat / tone for student-1 with variant."
         );
         assert_snapshot!(
-            came_to(json!({ "condition": null, "experimentId": null })),
+            summary(json!({ "condition": null, "experimentId": null })),
             @"Marked chat / tone for student-1. No experiment has this point, so nobody was enrolled."
         );
     }

@@ -1,4 +1,5 @@
-//! The reach of a change, on cards: the enrolled people, and the other live experiments at the same decision points.
+//! The lines on cards about the people that a change affects: the enrolled people, and the other live
+//! experiments at the same decision points.
 
 use countersign_core::reply::{Fact, Text};
 
@@ -8,10 +9,10 @@ use crate::{
     upgrade::{experiment::View, participants::Enrollment},
 };
 
-/// The number of other experiments that a card names.
+/// The maximum number of other experiments that a card names.
 const MAX_NAMED: usize = 3;
 
-/// Returns the line about the people enrolled now.
+/// Returns the line about the enrolled people.
 pub fn enrolled(enrolled: Option<&Enrollment>, in_groups: bool) -> Fact {
     let words = match enrolled {
         None => "could not be read".to_owned(),
@@ -24,8 +25,8 @@ pub fn enrolled(enrolled: Option<&Enrollment>, in_groups: bool) -> Fact {
     fact("Enrolled", words)
 }
 
-/// Returns the line about the people enrolled in several experiments together. `users` is `None` if it could not be
-/// read.
+/// Returns the line about the people who are enrolled in several experiments, as a total. `users` is
+/// `None` if it could not be read.
 pub fn enrolled_together(users: Option<u64>) -> Fact {
     let words = match users {
         None => "could not be read".to_owned(),
@@ -35,8 +36,8 @@ pub fn enrolled_together(users: Option<u64>) -> Fact {
     fact("Enrolled", words)
 }
 
-/// Returns the line about live experiments that share a decision point, each with the point. `others` is `None` if
-/// they could not be read.
+/// Returns the line about the live experiments that share a decision point, each with the point.
+/// `others` is `None` if they could not be read.
 pub fn same_points(others: Option<&[(&View, String)]>) -> Fact {
     let text = match others {
         None => Text::from("other experiments could not be read"),
@@ -56,7 +57,8 @@ pub fn same_points(others: Option<&[(&View, String)]>) -> Fact {
     fact("Same points", text)
 }
 
-/// Returns the live experiments that draw by a type of group which a user is put into.
+/// Warns of the live experiments that draw by a type of group that is set for a user. Each of `others`
+/// comes with the type.
 pub fn draws_by_group(others: &[(&View, String)]) -> Option<Text> {
     let mut text = Text::new();
     for (nth, (view, kind)) in others.iter().take(MAX_NAMED).enumerate() {

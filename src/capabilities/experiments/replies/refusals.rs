@@ -1,4 +1,4 @@
-//! The refusals: the reason why something is not done, and an alternative.
+//! The refusals, each with the reason and an alternative.
 
 use countersign_core::reply::{Fact, Part, Reply, Text};
 use countersign_services::google;
@@ -12,13 +12,13 @@ use crate::upgrade::{
     status::Status,
 };
 
-/// The number of buttons that a reply offers.
+/// The maximum number of buttons in a reply.
 const MAX_BUTTONS: usize = 5;
 
-/// The longest typed name that is repeated, in characters.
+/// The maximum length of a quoted name, in characters.
 const MAX_QUOTED: usize = 80;
 
-/// Returns the typed words, shortened to be repeated in a sentence.
+/// Returns the words that a person typed, shortened for quoting them in a sentence.
 pub(super) fn typed(asked: &str) -> String {
     match asked.char_indices().nth(MAX_QUOTED) {
         Some((end, _)) => format!("{}…", asked[..end].trim_end()),
@@ -26,7 +26,7 @@ pub(super) fn typed(asked: &str) -> String {
     }
 }
 
-/// Says that the platform does not answer. `reason` is the error seen.
+/// Says that the platform does not answer. `reason` is the observed error.
 pub fn platform_down(reason: &str) -> Reply {
     Reply::text(format!("UpGrade does not answer at the moment ({reason}), so I could not look that up."))
         .hint("Ask again in a minute, or tell whoever runs it.")
@@ -45,13 +45,13 @@ pub fn cannot_sign_in(error: &google::Error) -> Reply {
 }
 
 /// Says that the platform answered a read with an error.
-pub fn platform_odd(reason: &str) -> Reply {
+pub fn platform_error(reason: &str) -> Reply {
     Reply::text(Text::new().plain("UpGrade could not answer that: ").code(reason).plain("."))
         .hint("Ask again, or tell whoever runs it.")
 }
 
-/// Says that no experiment has this name; `says` turns a name into the corrected request.
-pub fn unknown_experiment(asked: &str, similar: &[ExperimentName], says: impl Fn(&str) -> String) -> Reply {
+/// Says that no experiment has this name; `request_with` returns the corrected request for a name.
+pub fn unknown_experiment(asked: &str, similar: &[ExperimentName], request_with: impl Fn(&str) -> String) -> Reply {
     let nothing = Text::new().plain("There is no experiment “").bold(typed(asked)).plain("”.");
     if similar.is_empty() {
         return Reply::text(nothing).choice("Show all", "list experiments");
@@ -65,28 +65,30 @@ pub fn unknown_experiment(asked: &str, similar: &[ExperimentName], says: impl Fn
         });
         question = question.plain("“").bold(&named.name).plain("”");
     }
-    similar.iter().fold(Reply::text(question.plain("?")), |reply, named| reply.choice(&named.name, says(&named.name)))
+    similar
+        .iter()
+        .fold(Reply::text(question.plain("?")), |reply, named| reply.choice(&named.name, request_with(&named.name)))
 }
 
-/// Says that several experiments have this name; `says` turns an id into the request.
-pub fn several_experiments(asked: &str, several: &[View], says: impl Fn(&str) -> String) -> Reply {
+/// Says that several experiments have this name; `request_with` returns the corrected request for an id.
+pub fn several_experiments(asked: &str, several: &[View], request_with: impl Fn(&str) -> String) -> Reply {
     let question =
         Text::new().plain("There are several experiments “").bold(typed(asked)).plain("”. Which one do you mean?");
     several.iter().take(MAX_BUTTONS).fold(Reply::text(question), |reply, view| {
         let id = view.id.to_string();
         let label = format!("{}, {}, id {}…", view.context(), view.state.display(), &id[..8]);
-        reply.choice(label, says(&id))
+        reply.choice(label, request_with(&id))
     })
 }
 
-/// Says that no context has this name; `says` turns a name into the corrected request.
-pub fn unknown_context(asked: &str, known: &[String], says: impl Fn(&str) -> String) -> Reply {
+/// Says that no context has this name; `request_with` returns the corrected request for a name.
+pub fn unknown_context(asked: &str, known: &[String], request_with: impl Fn(&str) -> String) -> Reply {
     let text = Text::new().plain("There is no context “").bold(typed(asked)).plain("”. There are: ");
     let reply = Reply::text(text.plain(known.join(", ")).plain("."));
-    known.iter().take(MAX_BUTTONS).fold(reply, |reply, context| reply.choice(context, says(context)))
+    known.iter().take(MAX_BUTTONS).fold(reply, |reply, context| reply.choice(context, request_with(context)))
 }
 
-/// Refuses a word that the context's vocabulary does not have: `what` is `site`, `target` or `group type`.
+/// Refuses a word that is not in the context's vocabulary. `what` is `site`, `target` or `group type`.
 pub fn unknown_word(what: &str, asked: &str, context: &str, known: &[String]) -> Reply {
     let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
     Reply::text(
@@ -98,7 +100,7 @@ pub fn unknown_word(what: &str, asked: &str, context: &str, known: &[String]) ->
     .hint("Say it again with one of these.")
 }
 
-/// Returns the question about conditions that the context's vocabulary does not have.
+/// Returns the question about conditions that are not in the context's vocabulary.
 pub fn unknown_conditions(asked: &[String], context: &str, known: &[String]) -> String {
     let quoted = asked.iter().map(|code| typed(code)).collect::<Vec<_>>().join("”, “");
     let (asked, conditions) = (quoted, if asked.len() == 1 { "condition" } else { "conditions" });
@@ -106,20 +108,20 @@ pub fn unknown_conditions(asked: &[String], context: &str, known: &[String]) -> 
 }
 
 /// Refuses a decision point that is not `site / target`.
-pub fn half_a_point(asked: &str) -> Reply {
+pub fn incomplete_point(asked: &str) -> Reply {
     Reply::text(
         Text::new().plain("A decision point needs a site and a target; “").bold(typed(asked)).plain("” is one word."),
     )
     .hint("Write it as site / target, such as SelectSection / area_model.")
 }
 
-/// Refuses weights that do not fit their conditions.
+/// Refuses weights that do not match the conditions.
 pub fn weights_do_not_fit(codes: &[String]) -> Reply {
     Reply::text(format!("I need one weight for each condition: {}.", codes.join(", ")))
         .hint("Write them in that order, such as 70/30, or by name.")
 }
 
-/// Refuses weights that do not add up.
+/// Refuses weights that do not add up to 100, or of which one is not between 0 and 100.
 pub fn weights_do_not_add_up(total: f64, shares: &[f64]) -> Reply {
     Reply::text(format!(
         "The weights add up to {}; they have to make 100, and each has to be between 0 and 100.",
@@ -153,7 +155,7 @@ pub fn unknown_concept(asked: &str, similar: &[&'static Term]) -> Reply {
     reply.choice("What can you explain?", "what concepts can you explain?")
 }
 
-/// Refuses words that do not name a time.
+/// Refuses words that are not a period.
 pub fn no_time(asked: &str) -> Reply {
     Reply::text(Text::new().plain("I do not understand “").bold(typed(asked)).plain("” as a time."))
         .hint("Say for example today, this week, last 3 days, or since 2026-11-01.")
@@ -164,7 +166,7 @@ pub fn bad_user() -> Reply {
     Reply::text("A user id has to be 1 to 250 letters, digits or signs, without blanks at its ends.")
 }
 
-/// Says that the experiment has this status already.
+/// Says that the experiment already has this status.
 pub fn already(name: &str, status: Status) -> Reply {
     let words = match status {
         Status::Enrolling => "is already running (enrolling)".to_owned(),
@@ -184,8 +186,9 @@ pub fn not_ready(name: &str, problems: &[String]) -> Reply {
     .hint("Ask me to update it first.")
 }
 
-/// Says that the experiment cannot change between these statuses; `possible` are the ones it can have next.
-pub fn no_way(name: &str, from: Status, to: Status, possible: &[Status]) -> Reply {
+/// Says that the experiment cannot change between these statuses. `possible` are the ones that it can
+/// have next.
+pub fn not_possible(name: &str, from: Status, to: Status, possible: &[Status]) -> Reply {
     let mut reply = Text::new().plain("“").bold(name).plain(format!(
         "” is {}, and from there it cannot become {}.",
         from.display(),
@@ -199,8 +202,8 @@ pub fn no_way(name: &str, from: Status, to: Status, possible: &[Status]) -> Repl
         }
     };
     possible.iter().fold(Reply::text(reply), |reply, next| {
-        let says = format!("{} {name}", rules::verb(from, *next));
-        reply.choice(says.clone(), says)
+        let request = format!("{} {name}", rules::verb(from, *next));
+        reply.choice(request.clone(), request)
     })
 }
 
@@ -228,11 +231,12 @@ pub fn not_its_point(name: &str, point: &str, points: &[String]) -> Reply {
     Reply::text(text.plain(format!(". It has: {}.", if points.is_empty() { "none".into() } else { points.join(", ") })))
 }
 
-/// Says that the point belongs to an experiment of another context; `says` turns its name into the request.
-pub fn point_elsewhere(point: &str, context: &str, other: &View, says: impl Fn(&str) -> String) -> Reply {
+/// Says that the point belongs to an experiment in another context; `request_with` returns the
+/// corrected request for its name.
+pub fn point_elsewhere(point: &str, context: &str, other: &View, request_with: impl Fn(&str) -> String) -> Reply {
     let text = Text::new().plain(format!("No experiment in {context} has the decision point ")).code(typed(point));
     let text = text.plain("; “").bold(&other.name).plain(format!("” in {} has it.", other.context()));
-    Reply::text(text).choice(format!("Mark it in {}", other.name), says(&other.name))
+    Reply::text(text).choice(format!("Mark it in {}", other.name), request_with(&other.name))
 }
 
 /// Says that the experiment belongs to another context.
@@ -242,7 +246,7 @@ pub fn not_in_context(name: &str, context: &str, asked: &str) -> Reply {
     )
 }
 
-/// Says that marks within subjects would count each visit.
+/// Says that in a within-subjects design each mark would count as another visit.
 pub fn within_subjects(name: &str) -> Reply {
     Reply::text(Text::new().plain("“").bold(name).plain(
         "” leads each person through several conditions, and there every mark counts as one more visit. \
@@ -250,7 +254,7 @@ pub fn within_subjects(name: &str) -> Reply {
     ))
 }
 
-/// Says that within subjects there is no consistency rule.
+/// Says that a within-subjects design has no consistency rule.
 pub fn no_consistency_within_subjects() -> Reply {
     Reply::text("Within subjects everybody meets several conditions, so there is no consistency rule.")
         .hint("Leave the rule out, or choose the unit individual or group.")
@@ -264,7 +268,7 @@ pub fn no_group_rule() -> Reply {
     .hint("Say which group draws, such as assigned by classId, or choose the rule individual or experiment.")
 }
 
-/// Refuses a way of drawing that the bot does not set.
+/// Refuses an assignment algorithm that the bot does not set.
 pub fn algorithm(asked: &str) -> Reply {
     let why = if asked.contains("strat") {
         "it draws by a factor of the participants, which is chosen when an experiment is created"
@@ -277,7 +281,7 @@ pub fn algorithm(asked: &str) -> Reply {
         .hint("Say random instead; that is also what I use if nobody says anything.")
 }
 
-/// Refuses a stratified draw by an unknown factor, or by none.
+/// Refuses a stratified draw by an unknown factor, or without one.
 pub fn no_such_factor(asked: Option<&str>, known: &[String]) -> Reply {
     let text = match asked {
         Some(asked) => Text::new().plain("I cannot draw by the factor “").bold(typed(asked)).plain("”. "),
@@ -293,7 +297,7 @@ pub fn no_such_factor(asked: Option<&str>, known: &[String]) -> Reply {
     }
 }
 
-/// Says that an experiment with a stratified draw keeps it.
+/// Says that the stratified draw of an experiment cannot be changed.
 pub fn stays_stratified(name: &str) -> Reply {
     let text =
         Text::new().plain("“").bold(name).plain("” draws by a factor of the participants, and I leave that as it is.");
@@ -305,19 +309,19 @@ pub fn ends_before_it_starts() -> Reply {
     Reply::text("It would end before it starts.").hint("Say the dates again.")
 }
 
-/// Refuses a month that cannot be read.
+/// Refuses a month that cannot be parsed.
 pub fn no_month(asked: &str) -> Reply {
     Reply::text(Text::new().plain("I cannot read “").bold(typed(asked)).plain("” as a month."))
         .hint("Write it as May, May 2026 or 2026-05.")
 }
 
-/// Says that no experiment fits the request.
+/// Says that no experiment matches the request.
 pub fn none_fits() -> Reply {
     Reply::text("No experiment is like that, so there is nothing to change.").choice("Show all", "list experiments")
 }
 
 /// Says that none of several experiments may get this status.
-pub fn none_may(to: Status, left_out: &[String]) -> Reply {
+pub fn none_can_change(to: Status, left_out: &[String]) -> Reply {
     Reply::text(format!("None of them can become {}: {}.", to.display(), left_out.join(", ")))
 }
 
@@ -332,8 +336,8 @@ pub fn bad_json(condition: &str) -> Reply {
     Reply::text(Text::new().plain("The payload of “").bold(typed(condition)).plain("” is said to be JSON, but is not."))
 }
 
-/// Refuses an undo that would revert more than its own change: each line has the value that the change left, and
-/// the present one.
+/// Refuses an undo that would also revert later changes. Each line shows the value after the change to
+/// undo, and the present one.
 pub fn changed_since(name: &str, changed: &[Fact]) -> Reply {
     let lines = changed.iter().map(|fact| {
         let text = Text::new().bold(&fact.label).plain(": then ");
@@ -359,14 +363,14 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_name_comes_with_its_neighbours() {
-        let says = |name: &str| format!("start {name}");
-        assert_snapshot!(read(&unknown_experiment("Mth Hints", &[named("Math Hints"), named("Math Hints v2")], says)), @r"
+    fn similar_names_are_suggested_for_an_unknown_one() {
+        let request_with = |name: &str| format!("start {name}");
+        assert_snapshot!(read(&unknown_experiment("Mth Hints", &[named("Math Hints"), named("Math Hints v2")], request_with)), @r"
         There is no experiment “Mth Hints”. Did you mean “Math Hints” or “Math Hints v2”?
         [Math Hints → start Math Hints]
         [Math Hints v2 → start Math Hints v2]
         ");
-        assert_snapshot!(read(&unknown_experiment("Zebra", &[], says)), @r"
+        assert_snapshot!(read(&unknown_experiment("Zebra", &[], request_with)), @r"
         There is no experiment “Zebra”.
         [Show all → list experiments]
         ");
@@ -380,13 +384,13 @@ mod tests {
     }
 
     #[test]
-    fn twins_are_told_apart() {
+    fn experiments_with_equal_names_are_distinguished() {
         let twin = |id: u128, state: &str| {
             let raw = json!({ "id": Uuid::from_u128(id << 96), "name": "Minimal", "context": ["assign-prog"], "state": state });
             Experiment::from_value(raw).unwrap().view
         };
-        let says = |id: &str| format!("stop {id}");
-        assert_snapshot!(read(&several_experiments("Minimal", &[twin(1, "inactive"), twin(2, "running")], says)), @r"
+        let request_with = |id: &str| format!("stop {id}");
+        assert_snapshot!(read(&several_experiments("Minimal", &[twin(1, "inactive"), twin(2, "running")], request_with)), @r"
         There are several experiments “Minimal”. Which one do you mean?
         [assign-prog, inactive, id 00000001… → stop 00000001-0000-0000-0000-000000000000]
         [assign-prog, enrolling (running), id 00000002… → stop 00000002-0000-0000-0000-000000000000]
@@ -405,7 +409,7 @@ mod tests {
         The context assign-prog has no site “Lobby”. It has: SelectSection.
         Say it again with one of these.
         ");
-        assert_snapshot!(read(&half_a_point("SelectSection")), @r"
+        assert_snapshot!(read(&incomplete_point("SelectSection")), @r"
         A decision point needs a site and a target; “SelectSection” is one word.
         Write it as site / target, such as SelectSection / area_model.
         ");
@@ -424,7 +428,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_so_already_needs_no_card() {
+    fn a_present_status_needs_no_change() {
         assert_snapshot!(
             read(&already("Running Test", Status::EnrollmentComplete)),
             @"“Running Test” is already stopped (enrollmentComplete), so there is nothing to change."
@@ -437,16 +441,16 @@ mod tests {
     }
 
     #[test]
-    fn a_way_that_does_not_exist_comes_with_those_that_do() {
+    fn an_impossible_status_is_refused_with_the_possible_ones() {
         let possible = rules::possible(Status::Inactive);
-        assert_snapshot!(read(&no_way("Math Hints", Status::Inactive, Status::EnrollmentComplete, &possible)), @"
+        assert_snapshot!(read(&not_possible("Math Hints", Status::Inactive, Status::EnrollmentComplete, &possible)), @"
         “Math Hints” is inactive, and from there it cannot become enrollmentComplete (paused). It can become: scheduled, enrolling (running), cancelled (completed).
         [schedule Math Hints]
         [start Math Hints]
         [cancel Math Hints]
         ");
         assert_snapshot!(
-            read(&no_way("Math Hints", Status::Cancelled, Status::Enrolling, &[])),
+            read(&not_possible("Math Hints", Status::Cancelled, Status::Enrolling, &[])),
             @"“Math Hints” is cancelled (completed), and from there it cannot become enrolling (running). It stays as it is."
         );
         assert_snapshot!(read(&not_ready("Math Hints", &["it has no decision point".into()])), @r"
@@ -456,7 +460,7 @@ mod tests {
     }
 
     #[test]
-    fn an_absent_platform_is_said_plainly() {
+    fn errors_of_the_platform_are_described() {
         assert_snapshot!(read(&platform_down("Connection refused")), @"
         UpGrade does not answer at the moment (Connection refused), so I could not look that up.
         Ask again in a minute, or tell whoever runs it.
@@ -465,7 +469,7 @@ mod tests {
         UpGrade does not accept my credentials, so I can neither read nor change anything.
         Whoever runs me has to renew the access token.
         ");
-        assert_snapshot!(read(&platform_odd("an internal error")), @"
+        assert_snapshot!(read(&platform_error("an internal error")), @"
         UpGrade could not answer that: an internal error.
         Ask again, or tell whoever runs it.
         ");

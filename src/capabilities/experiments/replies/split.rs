@@ -13,7 +13,7 @@ pub fn line(design: &Design) -> Option<Fact> {
     Some(fact(&label(design, &split), words(design, &split)?))
 }
 
-/// Returns the line about a changing split; `None` if it stays the same.
+/// Returns the line about the split before and after a change; `None` if it stays the same.
 pub fn changing(before: &Design, after: &Design) -> Option<Fact> {
     let (was, will) = (Split::of(before), Split::of(after));
     let (label_was, label_will) = (label(before, &was), label(after, &will));
@@ -27,11 +27,11 @@ pub fn changing(before: &Design, after: &Design) -> Option<Fact> {
     })
 }
 
-/// Returns the explanation of the figures: the effect of chance, and the people who are not counted.
+/// Returns the note on the figures: the effect of chance, and the people who are not counted.
 pub fn note(design: &Design) -> Option<Text> {
     let mut sentences = Vec::new();
     match Split::of(design) {
-        Split::Nobody => return None, // a warning says so
+        Split::Nobody => return None, // there is a warning
         Split::Everyone | Split::MembersOfGroups => {}
         Split::Drawn(Drawn { who, spread, .. }) => {
             match who {
@@ -58,8 +58,8 @@ pub fn note(design: &Design) -> Option<Text> {
     if design.only_named && design.unit == "individual" && !design.included.groups.is_empty() {
         sentences.push("Members of the groups on the list come on top of that and split by the weights.".to_owned());
     }
-    let out = design.excluded.users.len() + design.excluded.groups.len();
-    if out > 0 && !design.only_named {
+    let excluded = design.excluded.users.len() + design.excluded.groups.len();
+    if excluded > 0 && !design.only_named {
         sentences.push("People on the exclusion list draw nothing.".to_owned());
     }
     if design.early_stay_out {
@@ -83,7 +83,7 @@ fn label(design: &Design, split: &Split) -> String {
     }
 }
 
-/// Returns the split in words; `None` if a warning covers it.
+/// Returns the split in words; `None` if there is a warning instead.
 fn words(design: &Design, split: &Split) -> Option<String> {
     Some(match split {
         Split::Nobody => return None,
@@ -111,7 +111,7 @@ fn words(design: &Design, split: &Split) -> Option<String> {
     })
 }
 
-/// Returns the number with a comma: `1,000`.
+/// Formats a number with a thousands separator: `1,000`.
 fn thousands(number: u32) -> String {
     match number {
         0..=999 => number.to_string(),
@@ -142,7 +142,7 @@ mod tests {
         }
     }
 
-    fn told(fact: Option<Fact>, note: Option<Text>) -> String {
+    fn lines(fact: Option<Fact>, note: Option<Text>) -> String {
         let fact = fact.map(|fact| {
             let before = fact.before.map(|before| format!("{} → ", before.words())).unwrap_or_default();
             format!("{}: {before}{}", fact.label, fact.after.words())
@@ -152,7 +152,7 @@ mod tests {
     }
 
     fn card(design: &Design) -> String {
-        told(line(design), note(design))
+        lines(line(design), note(design))
     }
 
     #[test]
@@ -197,13 +197,13 @@ mod tests {
     }
 
     #[test]
-    fn a_change_stands_beside_what_was_before() {
+    fn a_change_is_shown_with_the_earlier_split() {
         let (before, after) = (design("individual", [50.0, 50.0]), design("individual", [70.0, 30.0]));
-        assert_snapshot!(told(changing(&before, &after), None), @"
+        assert_snapshot!(lines(changing(&before, &after), None), @"
         Of 1,000 new users: about 496 control, 504 variant → about 689 control, 311 variant
         –
         ");
-        assert_snapshot!(told(changing(&before, &design("group", [50.0, 50.0])), None), @"
+        assert_snapshot!(lines(changing(&before, &design("group", [50.0, 50.0])), None), @"
         Of 100 new groups (classId): about 52 control, 48 variant
         –
         ");

@@ -19,9 +19,9 @@ use crate::{
     upgrade::{error::Error, experiment::View, status::Status},
 };
 
-/// The probability below which counts do not fit the weights.
+/// The p-value below which counts do not fit the weights.
 const SIGNIFICANCE_LEVEL: f64 = 0.001;
-/// The longest reason that is quoted, in characters.
+/// The maximum length of a quoted reason, in characters.
 const MAX_REASON_LENGTH: usize = 200;
 
 /// Returns the card of a test of condition balance.
@@ -68,7 +68,7 @@ fn shares(conditions: &[Share]) -> String {
     words.join(", ")
 }
 
-/// Returns the card of one user's journey.
+/// Returns the card of a user's journey.
 pub fn journey_card(journey: &Journey, view: &View) -> Card {
     let Journey { user, experiment_name, place, group, working_group } = journey;
     let running = view.state == Status::Enrolling;
@@ -149,12 +149,12 @@ pub fn no_experiment_at_point(site: &str, target: &str) -> Reply {
     Reply::text(text.plain(", so a user would get nothing there.")).choice("List experiments", "list experiments")
 }
 
-/// Refuses a test with more users than allowed, or none.
+/// Refuses a test with too many users, or with none.
 pub fn not_so_many() -> Reply {
     Reply::text(format!("A test takes 1 to {MAX_USERS} users. How many shall it be?"))
 }
 
-/// Says that only a running experiment enrols.
+/// Says that only a running experiment enrols users.
 pub fn not_running(name: &str, status: Status, users: u32) -> Reply {
     let then = |verb: &str| format!("{verb} “{name}” and then test the balance of “{name}” with {users} users");
     let text = Text::from("“")
@@ -168,7 +168,7 @@ pub fn not_running(name: &str, status: Status, users: u32) -> Reply {
     }
 }
 
-/// Says that within subjects there is no balance to test.
+/// Says that a within-subjects design has no balance to test.
 pub fn not_within_subjects(name: &str) -> Reply {
     Reply::text(
         Text::from("In “")
@@ -182,7 +182,7 @@ pub fn no_visitable_point(name: &str) -> Reply {
     Reply::text(Text::from("“").bold(name).plain("” has no decision point with a target, so nobody can visit it."))
 }
 
-/// Returns the problems so far; empty if there are none.
+/// Returns the numbers of users with problems; empty if there are none.
 pub fn troubles(tally: &Tally) -> Text {
     let count = |count: u64, what: &str| (count > 0).then(|| format!("{count} {what}"));
     let all = [
@@ -210,7 +210,7 @@ pub fn summary(test: &Test, tally: &Tally) -> Text {
     }
 }
 
-/// Says that the test ended early.
+/// Says that the test ended early: stopped by a person, or by the time limit if `by` is `None`.
 pub fn stopped(test: &Test, tally: &Tally, by: Option<&UserId>) -> Text {
     let text = match by {
         Some(by) => Text::from("Stopped by ").person(by.clone()),
@@ -247,7 +247,7 @@ pub fn gave_up(test: &Test, tally: &Tally, error: &Error) -> Text {
     }
 }
 
-/// Returns the reason why a test that has already changed something cannot go on.
+/// Returns the reason why a test that may already have changed something cannot continue.
 pub fn trouble(error: &Error) -> Text {
     match error {
         Error::Unavailable { .. } | Error::NoAnswer { .. } => Text::from("UpGrade does not answer at the moment."),
@@ -269,7 +269,7 @@ fn shortened(reason: &str) -> String {
     reason.chars().take(MAX_REASON_LENGTH).collect()
 }
 
-/// Adds the figures, their meaning, and the chart.
+/// Adds the figures, their interpretation, and the chart.
 pub fn report(mut reply: Reply, test: &Test, tally: &Tally) -> Reply {
     let drawn: u64 = tally.draws.iter().map(|(_, count)| count).sum();
     if drawn == 0 {

@@ -1,4 +1,4 @@
-//! The replies with names for simulated participants.
+//! The replies with generated names of simulated participants.
 
 use countersign_core::reply::{Attachment, Part, Reply, Text};
 use serde::Deserialize as _;
@@ -7,9 +7,9 @@ use serde_json::Value;
 use super::answers::unreadable;
 use crate::testing::users::{MAX_USERS, User, Users};
 
-/// The number of names shown in a list.
+/// The maximum number of names in a list.
 const MAX_LISTED: usize = 10;
-/// The number of names shown in a table; the rest is in a file.
+/// The maximum number of names in a table. If there are more, all of them are in a file.
 const MAX_ROWS: usize = 50;
 
 /// Returns the names: the answer of `generate_test_users`.
@@ -74,17 +74,17 @@ fn csv(all: &Users) -> Attachment {
     }
 }
 
-/// Refuses more names than can be made, or none.
+/// Refuses too large a number of names, or zero.
 pub fn not_so_many() -> Reply {
     Reply::text(format!("I can make up 1 to {MAX_USERS} test users. How many shall it be?"))
 }
 
-/// Says that the common beginning of the names is too long.
+/// Says that the common prefix of the names is too long.
 pub fn long_run(most: usize) -> Reply {
     Reply::text(format!("The names may begin with at most {most} characters of your choice."))
 }
 
-/// Says that groups are wanted, but their type is unclear.
+/// Says that groups are requested, but that their type is unclear.
 pub fn which_groups(users: u32, experiment: Option<&str>, known: &[String]) -> Reply {
     if known.is_empty() {
         return Reply::text("There are no group types there, so test users cannot have groups.");

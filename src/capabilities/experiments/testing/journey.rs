@@ -1,8 +1,8 @@
-//! `simulate_user_journey`: introduces one user, asks for a condition, and marks the visit.
+//! `simulate_user_journey`: registers one user, asks for a condition, and marks the visit.
 //!
-//! All three may be sent again if an answer is lost: introducing and asking change nothing the second time, and
-//! neither does a mark where one user has one enrolment. Within subjects it would count a further visit, so the
-//! journey is refused there.
+//! All three calls may be sent again if an answer is lost: registering and asking change nothing the
+//! second time, and neither does a mark if a user can have only one enrolment. In a within-subjects
+//! design it would count another visit, so the journey is refused there.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -65,7 +65,7 @@ pub struct Journey {
     /// The memberships by type, if any were given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<BTreeMap<String, Vec<String>>>,
-    /// For each type the group the user acts in, if any was given.
+    /// The group of each type in which the user acts, if any was given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub working_group: Option<BTreeMap<String, String>>,
 }
@@ -101,11 +101,11 @@ impl ActionKind for SimulateJourney {
         };
         let user = access::user(user)?;
         let point = non_blank(asked.site.as_ref()).zip(non_blank(asked.target.as_ref()));
-        let says = |name: &str| format!("simulate user {user} in {name}");
+        let request_with = |name: &str| format!("simulate user {user} in {name}");
         let view = match (non_blank(asked.experiment.as_ref()), point) {
-            (Some(name), _) => access::experiment(&self.0, name, says).await?.view,
+            (Some(name), _) => access::experiment(&self.0, name, request_with).await?.view,
             (None, Some((site, target))) => {
-                let owner = points::owner(&self.0, site, target, None, says).await?;
+                let owner = points::owner(&self.0, site, target, None, request_with).await?;
                 owner
                     .ok_or_else(|| access::refused(ErrorKind::NotFound, words::no_experiment_at_point(site, target)))?
             }
@@ -151,12 +151,12 @@ impl ActionKind for SimulateJourney {
                 (Some(received.code), summary)
             }
             VisitOutcome::NothingGiven => {
-                // Why is a help, not the outcome: without the experiment the rest is still true.
+                // The experiment is read only to explain why; the summary is correct without it.
                 let view = self.0.single(journey.place.experiment).await.ok().map(|experiment| experiment.view);
                 (None, words::got_nothing(&journey, view.as_ref()))
             }
             VisitOutcome::Failed(error) => {
-                return Performed::Ended(failed(access::kind(&error), outcomes::not_looked_up(&error)));
+                return Performed::Ended(failed(access::kind(&error), outcomes::refused_and_unverifiable(&error)));
             }
             VisitOutcome::Silent => {
                 return performed_with_error(
