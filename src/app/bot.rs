@@ -1,4 +1,4 @@
-//! The bot: everything joined, running until it is stopped.
+//! The bot: creates and connects all components, and runs them until it is stopped.
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
@@ -64,10 +64,10 @@ use super::{
     supervision::Supervision,
 };
 
-/// The number of times Slack is asked who we are before the start fails, when it does not answer.
+/// The number of attempts to get the identity of the bot from Slack before the start fails.
 const IDENTITY_ATTEMPTS: u32 = 30;
 
-/// The bot, joined and listening; [`Bot::run`] makes it work.
+/// A bot that is set up and listens. [`Bot::run`] runs it.
 pub struct Bot {
     store: Arc<dyn Store>,
     registry: Registry,
@@ -83,7 +83,8 @@ pub struct Bot {
     drain: Duration,
 }
 
-/// The work in progress: steps, presses, messages on their way. The store knows what is still to be done.
+/// The work in progress: steps, button presses, and messages that are being sent. Work that has not started is only in
+/// the store.
 #[derive(Clone, Debug)]
 pub struct InHand([TaskTracker; 2]);
 
@@ -101,7 +102,7 @@ enum Ingress {
 }
 
 impl Bot {
-    /// Opens and joins everything, and listens; nothing is handled before [`Bot::run`].
+    /// Opens the store, connects all components and starts to listen. Nothing is handled before [`Bot::run`].
     ///
     /// # Errors
     ///
@@ -130,7 +131,7 @@ impl Bot {
     ///
     /// # Errors
     ///
-    /// As [`Bot::start`], and if they do not fit together.
+    /// As [`Bot::start`], and if the capabilities conflict.
     pub async fn with_capabilities(
         capabilities: Vec<Arc<dyn Capability>>,
         store: Arc<dyn Store>,
@@ -152,7 +153,7 @@ impl Bot {
         let keys = keys.ring;
         let slack = dependencies::slack(config)?;
         let names = Names::new(slack.clone(), clock.clone());
-        let account = who_are_we(&slack).await?;
+        let account = own_account(&slack).await?;
         let us = account.identity;
         learn_app(&slack, account.bot.as_deref(), &us).await;
         let people = People::new(slack.clone(), clock.clone(), us.clone(), config);
@@ -344,11 +345,11 @@ impl Bot {
         })
     }
 
-    /// Returns the address at which health, metrics and, with HTTP, Slack's requests are answered.
+    /// Returns the address of the HTTP server for health, metrics and, without Socket Mode, Slack's requests.
     ///
     /// # Errors
     ///
-    /// If the socket is gone.
+    /// If the socket has no local address any more.
     pub fn address(&self) -> std::io::Result<SocketAddr> {
         self.listener.local_addr()
     }
@@ -368,37 +369,37 @@ impl Bot {
         InHand([self.tasks.clone(), self.workers.tasks().clone()])
     }
 
-    /// Works until `stop`, then drains: nothing new is taken in, the steps in hand are saved, what was said is sent.
-    /// Work that is not done within `workers.drain` is left for the next start. Cancels `stop` itself if Slack does not
-    /// accept us, or a task ends that should not.
+    /// Runs until `stop`, then drains: no new events are accepted, the steps in progress are saved, and their messages
+    /// are sent. Work that is not done within `workers.drain` is left for the next start. Cancels `stop` itself if
+    /// Slack refuses the bot for good, or if a task ends early.
     ///
     /// # Errors
     ///
-    /// If Slack will never accept us, or a task ended before `stop`.
+    /// If Slack refuses the bot for good, or a task ended before `stop`.
     pub async fn run(self, stop: CancellationToken) -> anyhow::Result<()> {
         let in_hand = self.in_hand();
         let Self { sweeper, events, workers, tasks, ingress, listener, router, limits, running, drain, .. } = self;
         let serving = running.start("http", server::serve(listener, router, limits, stop.clone()), &stop);
         let sweeping = running.start("sweeper", sweeper.run(stop.clone()), &stop);
         let following = running.start("events", events.run(stop.clone()), &stop);
-        let taking_in = running.start("ingress", take_in(ingress, stop.clone()), &stop);
+        let receiving = running.start("ingress", receive(ingress, stop.clone()), &stop);
         stop.cancelled().await;
         let deadline = Instant::now() + drain;
         tasks.close();
         let ends = [&serving, &sweeping, &following].map(JoinHandle::abort_handle);
-        let taking = taking_in.abort_handle();
-        let taken_in = timeout_at(deadline, taking_in).await;
-        let quiet = async {
-            let _ = tokio::join!(serving, sweeping, following); // a panic was noted
+        let receiving_end = receiving.abort_handle();
+        let received = timeout_at(deadline, receiving).await;
+        let drained = async {
+            let _ = tokio::join!(serving, sweeping, following); // a panic was recorded by `running`
             workers.drain().await;
             tasks.wait().await;
         };
-        if timeout_at(deadline, quiet).await.is_err() || taken_in.is_err() {
+        if timeout_at(deadline, drained).await.is_err() || received.is_err() {
             let left = in_hand.count();
-            tracing::warn!(left, "Not everything ended in time; what was in hand goes on at the next start");
-            ends.iter().chain([&taking]).for_each(AbortHandle::abort);
+            tracing::warn!(left, "Not everything ended in time; unfinished work continues at the next start");
+            ends.iter().chain([&receiving_end]).for_each(AbortHandle::abort);
         }
-        match (taken_in, running.ended()) {
+        match (received, running.ended()) {
             (Ok(Ok(Some(Err(refusal)))), _) => Err(refusal.into()),
             (_, Some(ended)) => Err(ended.into()),
             _ => Ok(()),
@@ -406,12 +407,12 @@ impl Bot {
     }
 }
 
-/// Takes events in until `stop`, and cancels `stop` if none will ever come.
-async fn take_in(ingress: Ingress, stop: CancellationToken) -> Result<(), Refusal> {
+/// Receives events until `stop`, and cancels `stop` if Slack refuses the bot for good.
+async fn receive(ingress: Ingress, stop: CancellationToken) -> Result<(), Refusal> {
     match ingress {
         Ingress::Socket(socket) => socket.run(stop.clone()).await.inspect_err(|_| stop.cancel()),
         Ingress::Http => {
-            stop.cancelled().await; // they come by requests
+            stop.cancelled().await; // the HTTP server receives the events
             Ok(())
         }
     }
@@ -455,7 +456,8 @@ fn socket_mode(
     SocketIngress::new(settings, us, sink, clock).context("cannot set up Socket Mode")
 }
 
-/// Watches a model that costs something, so that people can ask for its health; returns its name and pulse.
+/// Wraps a remote model to record its health, and returns its name and pulse as well. A local model is returned
+/// unchanged.
 fn watched(model: Arc<dyn Model>, clock: &Arc<dyn Clock>) -> (Arc<dyn Model>, Option<(String, Pulse)>) {
     if !model.is_remote() {
         return (model, None);
@@ -465,19 +467,19 @@ fn watched(model: Arc<dyn Model>, clock: &Arc<dyn Clock>) -> (Arc<dyn Model>, Op
     (Arc::new(watched), Some((name, pulse)))
 }
 
-/// Asks Slack for the id of our app. If Slack does not answer, the socket or the first delivery brings it.
+/// Asks Slack for the id of our app. If that fails, it is learned from the socket or the first delivery.
 async fn learn_app(slack: &SlackClient, bot: Option<&str>, us: &Identity) {
     let Some(bot) = bot else { return };
     match slack.app_of(bot).await {
         Ok(app) => us.learn_app(&app),
         Err(error) => {
-            tracing::warn!(error = countersign_core::cause::chain(&error), "Slack does not say which app this is yet")
+            tracing::warn!(error = countersign_core::cause::chain(&error), "Slack has not returned the app's id yet")
         }
     }
 }
 
-/// Asks Slack who we are, with retries if it does not answer.
-async fn who_are_we(slack: &SlackClient) -> anyhow::Result<Account> {
+/// Returns the account of the bot, with retries if Slack does not answer.
+async fn own_account(slack: &SlackClient) -> anyhow::Result<Account> {
     for attempt in 1.. {
         match slack.auth_test().await {
             Ok(account) => {

@@ -1,4 +1,4 @@
-//! `countersign check`: asks every outside system once and says in one line each how it is.
+//! `countersign check`: checks every outside system once and reports each in one line.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use super::{
     check_approvers, check_messages, check_scopes, check_store, dependencies, installed, keys, stdout::describe_error,
 };
 
-/// The app as it should be made; the manifest for HTTP differs only in how events come in.
+/// The manifest of the app. The one for HTTP differs only in the delivery of events.
 const MANIFEST: &str = include_str!("../../deploy/slack-manifest.socket.json");
 
 /// One line of the report.
@@ -25,11 +25,11 @@ const MANIFEST: &str = include_str!("../../deploy/slack-manifest.socket.json");
 pub struct CheckLine {
     /// The subject of the check.
     pub what: &'static str,
-    /// Its state, or what is wrong and what would be right.
+    /// The state of the subject, or the problem and its remedy.
     pub result: Result<String, String>,
 }
 
-/// Looks at everything that the settings name.
+/// Checks everything that the settings name.
 pub async fn run(config: &Config) -> Vec<CheckLine> {
     let (store, opened) = check_store::run(config).await;
     let key = keys::check(config, opened.as_deref()).await;
@@ -57,7 +57,7 @@ pub fn settings(config: &Config) -> Vec<String> {
     let mut wrong = Vec::new();
     let mut note = |result: Result<(), anyhow::Error>| wrong.extend(result.err().map(|error| describe_error(&error)));
     note(dependencies::slack(config).map(drop));
-    note(way_in(config).map_err(anyhow::Error::msg));
+    note(check_event_secret(config).map_err(anyhow::Error::msg));
     note(dependencies::redis_url(config).map(drop));
     note(dependencies::models(config, Arc::default()).map(drop));
     note(dependencies::capabilities(config, Arc::new(SystemClock)).map(drop));
@@ -71,7 +71,7 @@ async fn slack(config: &Config) -> Result<String, String> {
     Ok(format!("{} ({}), as {}", account.team_name, account.team, account.identity.user))
 }
 
-/// Checks that the app has every scope that the manifest in `deploy/` asks for. Slack names its scopes in a header of
+/// Checks that the app has every scope in the manifest in `deploy/`. Slack returns the granted scopes in a header of
 /// every answer.
 async fn scopes(config: &Config) -> Result<String, String> {
     let token = config.slack.bot_token.as_ref().ok_or("SLACK_BOT_TOKEN is not set")?;
@@ -85,7 +85,7 @@ async fn scopes(config: &Config) -> Result<String, String> {
     if granted.is_empty() {
         return Err("Slack names none for this token".to_owned());
     }
-    let manifest: Value = serde_json::from_str(MANIFEST).expect("a test reads it too");
+    let manifest: Value = serde_json::from_str(MANIFEST).expect("a test parses the manifest, too");
     let wanted = manifest["oauth_config"]["scopes"]["bot"].as_array().into_iter().flatten().filter_map(Value::as_str);
     let missing: Vec<&str> = wanted.filter(|scope| !granted.contains(scope)).collect();
     if missing.is_empty() {
@@ -98,15 +98,15 @@ async fn scopes(config: &Config) -> Result<String, String> {
 }
 
 async fn events(config: &Config) -> Result<String, String> {
-    way_in(config)?;
+    check_event_secret(config)?;
     match (config.slack_mode(), &config.slack.app_token) {
         (SlackMode::Socket, Some(token)) => socket_mode(config, token).await,
         _ => Ok(format!("by HTTP on {}:{}", config.server.address, config.server.port)),
     }
 }
 
-/// Checks that the source of events has the secret it needs.
-fn way_in(config: &Config) -> Result<(), String> {
+/// Checks that the secret for the configured source of events is set.
+fn check_event_secret(config: &Config) -> Result<(), String> {
     match (config.slack_mode(), &config.slack.app_token, &config.slack.signing_secret) {
         (SlackMode::Socket, Some(_), _) | (SlackMode::Http, _, Some(_)) => Ok(()),
         (SlackMode::Socket, None, _) => Err("slack.mode is \"socket\", but SLACK_APP_TOKEN is not set".to_owned()),
@@ -161,7 +161,7 @@ async fn services(config: &Config) -> Vec<CheckLine> {
     lines.into_iter().flatten().map(|(what, result)| CheckLine { what, result }).collect()
 }
 
-/// Shows what the outside systems offer that have something to accept, and accepts it if `keep`.
+/// Shows what the outside systems offer that must be accepted, such as tools, and accepts it if `keep` is true.
 pub async fn accept(config: &Config, keep: bool) -> Vec<CheckLine> {
     let all = match installed::capabilities(config, Arc::new(SystemClock)) {
         Ok(all) => all,

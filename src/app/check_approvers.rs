@@ -1,4 +1,4 @@
-//! Checks, by asking Slack, that the approvers of the settings exist and are enough.
+//! Checks with Slack that the configured approvers exist and are sufficient.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -16,10 +16,10 @@ use countersign_slack::{account::UserGroup, client_error::Error};
 
 use super::{dependencies, stdout::describe_error};
 
-/// The number of pairs of contexts that are remarked on.
+/// The maximum number of pairs of contexts that are reported.
 const MAX_REMARKS: usize = 3;
 
-/// Checks the approvers of the settings. Returns a summary, or what is wrong with them.
+/// Checks the configured approvers. Returns a summary, or a description of the problems.
 pub(super) async fn run(config: &Config) -> Result<String, String> {
     let settings = &config.approvals;
     let registry = dependencies::capabilities(config, Arc::new(SystemClock)).map_err(|error| describe_error(&error))?;
@@ -56,18 +56,18 @@ pub(super) async fn run(config: &Config) -> Result<String, String> {
             Err(error) => return Err(error.to_string()),
         }
     }
-    let lets = |kind: &str| settings.outsiders.iter().any(|named| named == kind);
+    let admits = |kind: &str| settings.outsiders.iter().any(|named| named == kind);
     let us = client.auth_test().await.map_err(|error| error.to_string())?.identity;
     for user in settings.named().iter().filter(|name| name.starts_with(['U', 'W'])) {
         match client.user_info(&user.as_str().into()).await {
             Ok(person) if person.deleted => wrong.push(format!("{user} ({}) is deactivated", person.name)),
-            Ok(person) if person.is_bot && !lets("bots") => wrong.push(format!("{user} ({}) is a bot", person.name)),
-            Ok(person) if person.is_guest && !lets("guests") => wrong.push(format!(
+            Ok(person) if person.is_bot && !admits("bots") => wrong.push(format!("{user} ({}) is a bot", person.name)),
+            Ok(person) if person.is_guest && !admits("guests") => wrong.push(format!(
                 "{user} ({}) is a guest, so their decision does not count; right would be a full member, or \"guests\" in \
                  approvals.outsiders",
                 person.name
             )),
-            Ok(person) if !lets("external") && us.team.as_ref().is_some_and(|team| !person.teams.contains(team)) => {
+            Ok(person) if !admits("external") && us.team.as_ref().is_some_and(|team| !person.teams.contains(team)) => {
                 wrong.push(format!(
                     "{user} ({}) belongs to another workspace, so their decision does not count; right would be a full \
                      member, or \"external\" in approvals.outsiders",
@@ -98,7 +98,7 @@ pub(super) async fn run(config: &Config) -> Result<String, String> {
     Ok(std::iter::once(found).chain(stuck).chain(apart).collect::<Vec<_>>().join("; "))
 }
 
-/// Returns the actions that nobody may approve, in any context.
+/// Returns the actions that nobody may approve in any context.
 fn unapprovable<'a>(settings: &Approvals, actions: &[&'a str]) -> Vec<&'a str> {
     let nobody = |action: &str, scope: &Scope| {
         let policy = |irreversible| policy::policy_for(settings, &PolicyInput { action, irreversible, scope });
@@ -109,8 +109,8 @@ fn unapprovable<'a>(settings: &Approvals, actions: &[&'a str]) -> Vec<&'a str> {
     actions.iter().copied().filter(|action| scopes.iter().all(|scope| nobody(action, scope))).collect()
 }
 
-/// Remarks on contexts that have no approver in common: a change in both of them could not be approved. Such a change
-/// may never come, so that is not wrong.
+/// Reports pairs of contexts that have no approver in common, so that a change in both could not be approved. This is
+/// not an error, since there may never be such a change.
 fn disjoint_contexts(
     settings: &Approvals,
     actions: &[&str],
@@ -139,7 +139,7 @@ fn disjoint_contexts(
     apart.take(MAX_REMARKS).collect()
 }
 
-/// Returns true if nobody is in all of the lists of a policy; `groups` are the members of the user groups.
+/// Returns true if nobody is in all lists of a policy. `groups` contains the members of the user groups.
 fn have_nobody_in_common(policy: &Policy, groups: &BTreeMap<String, BTreeSet<String>>) -> bool {
     let mut common: Option<BTreeSet<String>> = None;
     for list in std::iter::once(&policy.approvers).chain(&policy.also) {
@@ -148,7 +148,7 @@ fn have_nobody_in_common(policy: &Policy, groups: &BTreeMap<String, BTreeSet<Str
             match approver {
                 Approver::User(user) => drop(people.insert(user.to_string())),
                 Approver::Group(group) => people.extend(groups.get(group).into_iter().flatten().cloned()),
-                Approver::Channel | Approver::Requester => return false, // that may be anybody
+                Approver::Channel | Approver::Requester => return false, // could be anyone
             }
         }
         common = Some(match common {
@@ -159,7 +159,7 @@ fn have_nobody_in_common(policy: &Policy, groups: &BTreeMap<String, BTreeSet<Str
     !policy.approvers.is_empty() && common.is_some_and(|common| common.is_empty())
 }
 
-/// Returns the user group that may have been meant: the one whose id or handle is most like what was found.
+/// Suggests the user group whose id or handle is most similar to the text in the settings.
 fn nearest_group(found: &str, known: &[UserGroup]) -> String {
     let names = known.iter().flat_map(|group| [group.id.as_str(), group.handle.as_str()]);
     let nearest = dependencies::nearest(found, names);
@@ -169,7 +169,8 @@ fn nearest_group(found: &str, known: &[UserGroup]) -> String {
     }
 }
 
-/// Describes a rule that wants more people than there are. One of them may be the requester, who may not count.
+/// Describes a rule that needs more people than may approve. The requester is not counted if they may not approve their
+/// own requests.
 fn too_few(
     settings: &Approvals,
     key: &str,
@@ -179,7 +180,7 @@ fn too_few(
     let approvers = rule.approvers.as_ref().unwrap_or(&settings.approvers);
     let needed = rule.needed.unwrap_or(settings.needed) as usize;
     if approvers.is_empty() || approvers.iter().any(|name| name == "channel") {
-        return None; // nobody, on purpose; or whoever is there
+        return None; // nobody, on purpose; or anyone in the channel
     }
     let mut people = BTreeSet::new();
     for name in approvers {

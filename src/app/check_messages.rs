@@ -1,4 +1,4 @@
-//! Messages and inbox entries that could not be delivered or handled, from the store.
+//! Checks the store for messages and inbox entries that could not be delivered or handled.
 
 use std::sync::Arc;
 
@@ -12,13 +12,13 @@ use countersign_graph::store::{DeadLetter, Undelivered, Waiting};
 
 use super::{dependencies, stdout::describe_error};
 
-/// The number of them that are counted.
+/// The maximum number of messages and entries that are counted.
 const MAX_COUNTED: usize = 1000;
 
-/// The number of them that are named.
+/// The maximum number of messages and entries that are named.
 const MAX_NAMED: usize = 5;
 
-/// Checks that everything was delivered and handled; if not, the error says what was not, since when and why.
+/// Checks that everything was delivered and handled. Otherwise the error says what was not, since when and why.
 pub(super) async fn run(config: &Config) -> Result<String, String> {
     if config.store_kind() == StoreKind::Sqlite && !config.store.path.exists() {
         return Ok("none yet".to_owned());
@@ -49,7 +49,8 @@ pub(super) async fn run(config: &Config) -> Result<String, String> {
     ))
 }
 
-/// `2 not delivered yet and still tried, the first since 2026-01-02 10:00 (card:… in C1/1700000000.000100, 12 tries)`
+/// Describes the messages that are late, such as `2 not delivered yet and still tried, the first since 2026-01-02 10:00
+/// (card:… in C1/1700000000.000100, 12 tries)`.
 fn late(waiting: &[Waiting]) -> Option<String> {
     let Waiting { thread, slot, since, attempts } = waiting.first()?;
     let what = slot.as_ref().map_or("a message", Slot::as_str);
@@ -61,7 +62,7 @@ fn late(waiting: &[Waiting]) -> Option<String> {
     ))
 }
 
-/// `card in C1/1700000000.000100 since 2026-01-02 10:00 (invalid_blocks)`
+/// Describes a message or entry, such as `card in C1/1700000000.000100 since 2026-01-02 10:00 (invalid_blocks)`.
 fn name(message: &DeadLetter) -> String {
     let DeadLetter { thread, at, reason, what, .. } = message;
     match (what, thread) {

@@ -1,4 +1,4 @@
-//! Checks, by asking the platforms, that the contexts and things that the settings name exist.
+//! Checks with the platforms that the contexts and things named in the settings exist.
 
 use std::sync::Arc;
 
@@ -15,19 +15,19 @@ pub(super) fn names_any(config: &Config) -> bool {
     !contexts.is_empty() || !envelopes.is_empty()
 }
 
-/// Checks the contexts and things that the settings name. A rule for a context that does not exist never applies, so
-/// that is wrong; a thing may be made later, so one that does not exist is only remarked on.
+/// Checks the contexts and things named in the settings. A missing context is an error, since its rules would never
+/// apply; a missing thing is only a remark, since it may be created later.
 pub(super) async fn run(config: &Config) -> Result<String, String> {
     let all = installed::capabilities(config, Arc::new(SystemClock)).map_err(|error| describe_error(&error))?;
     let mut nameable = Vec::new();
     for found in join_all(all.iter().map(|capability| capability.nameable())).await {
         nameable.push(found?);
     }
-    told_of(&config.approvals, &nameable)
+    compare(&config.approvals, &nameable)
 }
 
-/// Makes the check with the answers of the platforms.
-fn told_of(settings: &Approvals, nameable: &[Nameable]) -> Result<String, String> {
+/// Compares the names in the settings with those that the platforms returned.
+fn compare(settings: &Approvals, nameable: &[Nameable]) -> Result<String, String> {
     let contexts = || nameable.iter().flat_map(|there| there.contexts.iter().map(String::as_str));
     let rules = settings.contexts.keys().map(|context| (format!("approvals.contexts.{context}"), context, true));
     let envelopes = settings.envelopes.iter().flat_map(|(name, envelope)| {
@@ -36,7 +36,7 @@ fn told_of(settings: &Approvals, nameable: &[Nameable]) -> Result<String, String
     });
     let mut wrong = Vec::new();
     for (key, context, exact) in rules.chain(envelopes) {
-        // A rule is found by the exact name; an envelope by the name in whichever case.
+        // Rules match the exact name of a context, envelopes ignore its case.
         let is = |known: &str| if exact { known == context } else { same(known, context) };
         if !contexts().any(is) {
             let nearest =
@@ -62,7 +62,7 @@ fn told_of(settings: &Approvals, nameable: &[Nameable]) -> Result<String, String
     Ok(if remarks.is_empty() { "all that the settings name exist".to_owned() } else { remarks.join("; ") })
 }
 
-/// Compares names as envelopes do.
+/// Compares names as envelopes do: without regard to case and surrounding spaces.
 fn same(one: &str, other: &str) -> bool {
     one.trim().to_lowercase() == other.trim().to_lowercase()
 }
@@ -76,7 +76,7 @@ mod tests {
     fn a_context_has_to_exist_and_an_experiment_should() {
         let contexts = ["assign-prog", "mathstream"].map(str::to_owned);
         let experiments = ["Math Hints", "Running Test"].map(str::to_owned);
-        // A context with rules; a context and an experiment of an envelope.
+        // A context with rules, and the context and experiment of an envelope.
         let cases: [([&str; 3], Result<&str, &str>); 5] = [
             (["assign-prog", "Mathstream", "math hints "], Ok("all that the settings name exist")),
             (
@@ -106,7 +106,7 @@ mod tests {
             };
             settings.envelopes.insert("pilot".to_owned(), envelope);
             let there = Nameable { thing: "experiment", contexts: contexts.to_vec(), things: experiments.to_vec() };
-            let found = told_of(&settings, &[there]);
+            let found = compare(&settings, &[there]);
             assert_eq!(found.as_deref().map_err(String::as_str), expected);
         }
     }

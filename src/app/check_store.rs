@@ -1,5 +1,5 @@
-//! Checks of the store: it is there or can be made, is for its owner alone, can be read, and keeps what it
-//! acknowledges.
+//! Checks of the store: that it exists or can be created, is accessible only to its owner, can be read, and keeps what
+//! it acknowledges.
 
 use std::{
     collections::BTreeMap,
@@ -16,10 +16,10 @@ use countersign_store::sqlite::{self, OpenError};
 
 use super::{dependencies, stdout::describe_error};
 
-/// The number of unreadable things that are listed.
+/// The maximum number of unreadable entries that are listed.
 const MAX_LISTED: usize = 20;
 
-/// The number of threads that are searched for those of graphs that this program does not have.
+/// The maximum number of threads that are searched for unknown graphs.
 const MAX_THREADS: usize = 5_000;
 
 /// Returns the state of the store, and the store itself if it can be read.
@@ -28,7 +28,7 @@ pub(super) async fn run(config: &Config) -> (Result<String, String>, Option<Arc<
     if is_file && !config.store.path.exists() {
         return (traces(&config.store.path).map_or_else(|| can_be_made(&config.store.path), Err), None);
     }
-    // Opening it to write would close it to others, and what was wrong would not be told.
+    // Opening the file for writing would correct its rights, and the problem would not be reported.
     let open_to_others = if is_file { exposure(&config.store.path) } else { None };
     let opened = if open_to_others.is_none() {
         dependencies::store(config, Arc::new(SystemClock)).await
@@ -63,7 +63,7 @@ pub(super) async fn run(config: &Config) -> (Result<String, String>, Option<Arc<
     (how, Some(store))
 }
 
-/// Checks that the store works, can be read as a whole, and keeps what it acknowledges.
+/// Checks that the store works, that all of it can be read, and that it keeps what it acknowledges.
 async fn reliable(store: &dyn Store) -> Result<String, String> {
     store.probe().await.map_err(|error| describe_error(&error.into()))?;
     all_readable(store).await?;
@@ -75,7 +75,7 @@ async fn reliable(store: &dyn Store) -> Result<String, String> {
     }
 }
 
-/// Lists what could not be read, if there is anything. It is kept, and blocks nothing.
+/// Returns an error that lists the unreadable entries, if there are any. Such entries are kept and block nothing.
 async fn all_readable(store: &dyn Store) -> Result<(), String> {
     let unreadable = store.unreadable(MAX_LISTED + 1).await.map_err(|error| error.to_string())?;
     if unreadable.is_empty() {
@@ -90,7 +90,8 @@ async fn all_readable(store: &dyn Store) -> Result<(), String> {
     Err(format!("some of what is stored can't be read and is kept for a program that can: {listed}{more}"))
 }
 
-/// Reports threads whose graph this program does not have, if there are any. They wait for a program that has it.
+/// Returns an error that lists the unknown graphs of threads, if there are any. Such threads wait for a program that
+/// has their graph.
 async fn all_of_our_graphs(store: &dyn Store) -> Result<(), String> {
     let threads = store.threads(MAX_THREADS).await.map_err(|error| error.to_string())?;
     let mut others = BTreeMap::<_, usize>::new();
@@ -106,8 +107,8 @@ async fn all_of_our_graphs(store: &dyn Store) -> Result<(), String> {
     ))
 }
 
-/// Describes the rights of the store at `path` if others on this machine can read or write it. Its log and index are
-/// made with its rights.
+/// Describes the rights of the store at `path` if others on this machine can read or write it. Its log and index get
+/// the same rights when they are created.
 fn exposure(path: &Path) -> Option<String> {
     let rights = fs::metadata(path).ok()?.permissions().mode() & 0o777;
     let path = path.display();
@@ -121,7 +122,7 @@ fn log_files(path: &Path) -> [PathBuf; 2] {
     ["-wal", "-shm"].map(|ending| sqlite::file_beside(path, ending))
 }
 
-/// Describes the traces of a store that was at `path` and is gone, and what would be right.
+/// Describes the traces of a store that has disappeared from `path`, and how to correct that.
 fn traces(path: &Path) -> Option<String> {
     let gone = format!("{} is gone", std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).display());
     let lock = sqlite::lock_of(path);
@@ -144,7 +145,7 @@ fn traces(path: &Path) -> Option<String> {
     })
 }
 
-/// Checks that a store can be made at `path`, without making one.
+/// Checks that a store can be created at `path`, without creating one.
 fn can_be_made(path: &Path) -> Result<String, String> {
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let folder = path.ancestors().skip(1).find(|folder| folder.exists()).unwrap_or(Path::new("/"));

@@ -1,4 +1,4 @@
-//! Opens what the settings name: store, Slack, capabilities, model.
+//! Creates the configured components: store, Slack client, capabilities and model.
 
 use std::sync::Arc;
 
@@ -33,18 +33,18 @@ use secrecy::{ExposeSecret, SecretString};
 
 use super::installed;
 
-/// The names of the graphs that this program has.
+/// The names of the graphs in this program.
 pub const GRAPHS: &[&str] = &[CHAT];
 
-/// The actions of the capabilities without a platform, which the settings can name.
+/// The actions of the capabilities that have no platform. The settings can name them, too.
 const OWN_ACTIONS: &[&[&str]] = &[&standing::ACTIONS, &memory::ACTIONS, &plans::ACTIONS];
 
-/// Readers of the threads of each graph, which do not run them.
+/// Returns the readers of the state of each graph's threads.
 pub fn memories() -> Memories {
     Memories::default().with::<AgentState>(GraphName::default())
 }
 
-/// Opens the store that the settings name.
+/// Opens the configured store, and creates it if necessary.
 pub async fn store(config: &Config, clock: Arc<dyn Clock>) -> anyhow::Result<Arc<dyn Store>> {
     match config.store_kind() {
         StoreKind::Sqlite => {
@@ -60,7 +60,7 @@ pub async fn store(config: &Config, clock: Arc<dyn Clock>) -> anyhow::Result<Arc
     }
 }
 
-/// Opens the store for reading only, also while a bot works with it. None is made.
+/// Opens the configured store for reading only, which is possible while a bot uses it. No store is created.
 pub async fn store_to_read(config: &Config, clock: Arc<dyn Clock>) -> anyhow::Result<Arc<dyn Store>> {
     match config.store_kind() {
         StoreKind::Sqlite => Ok(Arc::new(SqliteStore::open_to_read(&config.store.path, clock)?)),
@@ -68,7 +68,7 @@ pub async fn store_to_read(config: &Config, clock: Arc<dyn Clock>) -> anyhow::Re
     }
 }
 
-/// Returns the address of Redis, if that is the store.
+/// Returns the address of Redis, if it is the configured store.
 pub fn redis_url(config: &Config) -> anyhow::Result<Option<&SecretString>> {
     match (config.store_kind(), &config.store.redis_url) {
         (StoreKind::Redis, None) => bail!("store.kind is \"redis\", but REDIS_URL is not set"),
@@ -78,12 +78,12 @@ pub fn redis_url(config: &Config) -> anyhow::Result<Option<&SecretString>> {
 }
 
 async fn redis(config: &Config) -> anyhow::Result<Arc<dyn Store>> {
-    let url = redis_url(config)?.expect("it is asked only if Redis is the store");
+    let url = redis_url(config)?.expect("called only if Redis is the store");
     let store = RedisStore::open(url.expose_secret(), config.store.allow_lossy).await;
     Ok(Arc::new(store.context("cannot open the Redis store")?))
 }
 
-/// Returns the client of the workspace that the settings name.
+/// Returns a client for the configured workspace.
 pub fn slack(config: &Config) -> anyhow::Result<SlackClient> {
     let Some(token) = &config.slack.bot_token else {
         bail!("SLACK_BOT_TOKEN is not set; it begins with xoxb- and is on the app's page under OAuth & Permissions");
@@ -93,7 +93,7 @@ pub fn slack(config: &Config) -> anyhow::Result<SlackClient> {
         .context("cannot set up the Slack client")
 }
 
-/// Returns the tools and actions of the assistant, without standing approvals.
+/// Returns the registry of the installed capabilities, without those that need a store, such as standing approvals.
 ///
 /// # Errors
 ///
@@ -102,8 +102,8 @@ pub fn capabilities(config: &Config, clock: Arc<dyn Clock>) -> anyhow::Result<Re
     registry(config, installed::capabilities(config, clock)?)
 }
 
-/// Returns the tools and actions of these capabilities and of standing approvals, which are kept in the store; and
-/// their book.
+/// Returns the registry of these capabilities and of those that need the store or the others: memory, plans and
+/// standing approvals. Also returns the register of standing approvals.
 ///
 /// # Errors
 ///
@@ -123,8 +123,8 @@ pub fn with_standing_approvals(
     Ok((registry(config, all)?, book))
 }
 
-/// Returns the registry of all of these, if they fit together and every rule in the settings is for one of their
-/// actions.
+/// Returns the registry of these capabilities. Fails if they conflict, or if a rule in the settings is for an unknown
+/// action.
 fn registry(config: &Config, all: Vec<Arc<dyn Capability>>) -> anyhow::Result<Registry> {
     let registry = Registry::build(all)?;
     let contexts = &config.approvals.contexts;
@@ -143,13 +143,13 @@ fn registry(config: &Config, all: Vec<Arc<dyn Capability>>) -> anyhow::Result<Re
     Ok(registry)
 }
 
-/// Returns the known name that is most like this one, ignoring case.
+/// Returns the known name that is most similar to this one, ignoring case.
 pub(super) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let likeness = |known: &str| strsim::normalized_damerau_levenshtein(&known.to_lowercase(), &name.to_lowercase());
-    known.max_by(|a, b| likeness(a).total_cmp(&likeness(b)))
+    let similarity = |known: &str| strsim::normalized_damerau_levenshtein(&known.to_lowercase(), &name.to_lowercase());
+    known.max_by(|a, b| similarity(a).total_cmp(&similarity(b)))
 }
 
-/// Returns the model that the settings name, and the one that is always available. Without a key they are the same.
+/// Returns the configured model, and the rule-based fallback. Without an API key they are the same.
 pub fn models(config: &Config, phrases: Arc<Phrases>) -> anyhow::Result<(Arc<dyn Model>, Arc<dyn Model>)> {
     let rules: Arc<dyn Model> = Arc::new(RulesModel(phrases));
     let step_timeout = config.workers.step_timeout;
@@ -161,7 +161,7 @@ pub fn models(config: &Config, phrases: Arc<Phrases>) -> anyhow::Result<(Arc<dyn
         base_url: config.base_url.parse().context("model.base_url is no address")?,
         api_key,
         model: config.name.clone(),
-        // All attempts take one and a half times this: a step that asks in vain must have time left for the other one.
+        // All attempts together take up to 1.5 times this. The rest of the step's time is for the fallback.
         timeout: config.timeout.min(step_timeout / 2),
         attempts: config.attempts,
     });
@@ -173,11 +173,11 @@ pub fn groups_named(config: &Config) -> Vec<String> {
     config.approvals.named().into_iter().filter(|name| name.starts_with('S')).collect()
 }
 
-/// Returns the settings as people are shown them.
+/// Returns the settings as they are shown to people.
 pub fn shown_settings(config: &Config, registry: &Registry) -> Settings {
     let within = |scope: &Scope| {
         let shown = registry.actions.iter().filter(|(_, kind)| !kind.is_personal());
-        let told = shown.map(|(name, kind)| {
+        let policies = shown.map(|(name, kind)| {
             let policy = |irreversible| {
                 policy::policy_for(&config.approvals, &PolicyInput { action: name, irreversible, scope })
             };
@@ -187,7 +187,7 @@ pub fn shown_settings(config: &Config, registry: &Registry) -> Settings {
                 irreversible: policy(true),
             }
         });
-        told.collect::<Vec<_>>()
+        policies.collect::<Vec<_>>()
     };
     let policies = within(&Scope::default());
     let contexts = config.approvals.contexts.keys().map(|context| {
@@ -216,7 +216,10 @@ impl BlobCache for StoreBlobCache {
     async fn put(&self, bytes: &[u8]) -> Option<String> {
         let put = self.0.put_blob(bytes, Some(MIN_RETENTION)).await;
         put.inspect_err(|error| {
-            tracing::warn!(error = countersign_core::cause::chain(&error), "A large answer stays in its thread's state")
+            tracing::warn!(
+                error = countersign_core::cause::chain(&error),
+                "Cannot store a large answer as a blob; it stays in its thread's state"
+            )
         })
         .ok()
     }
@@ -224,10 +227,7 @@ impl BlobCache for StoreBlobCache {
     async fn get(&self, name: &str) -> Option<Vec<u8>> {
         let got = self.0.get_blob(name).await;
         got.inspect_err(|error| {
-            tracing::warn!(
-                error = countersign_core::cause::chain(&error),
-                "A large answer cannot be had from the store"
-            )
+            tracing::warn!(error = countersign_core::cause::chain(&error), "Cannot read a large answer from the store")
         })
         .ok()?
     }

@@ -34,9 +34,9 @@ pub(super) fn router(deps: HttpDeps) -> Router {
 pub(super) struct HttpDeps {
     /// The state of the store.
     pub store: Readiness,
-    /// The state of Socket Mode, if events come in that way.
+    /// The state of the Socket Mode connection, if events arrive through it.
     pub slack: Option<Health>,
-    /// The platforms that the capabilities use; they are shown, but never make the bot unready.
+    /// The platforms of the capabilities; they are shown, but never make the bot unready.
     pub services: Services,
     /// The scopes that have turned out to be missing.
     pub missing: Arc<MissingScopes>,

@@ -1,6 +1,6 @@
-//! The capabilities that this program comes with, and the stand-ins for their platforms: the one file that names them.
+//! The capabilities of this program and the stand-ins for their platforms. No other file names them.
 //!
-//! To add one, add it to [`SETTINGS`] and [`capabilities`]; everything else comes with it.
+//! To add a capability, add it to [`SETTINGS`] and [`capabilities`]; nothing else here needs to change.
 
 use std::{
     path::{Path, PathBuf},
@@ -25,11 +25,11 @@ use countersign_simulation::{
     settings::{SECTION as SIMULATION, SimulationSettings},
 };
 
-/// The additions of the capabilities to the settings.
+/// The settings that the capabilities add.
 pub const SETTINGS: Additions =
     Additions { sections: &[settings::SECTION, SIMULATION, mcp::settings::SECTION], measures: &[settings::MEASURES] };
 
-/// Returns the capabilities, as the settings say.
+/// Returns the configured capabilities.
 ///
 /// # Errors
 ///
@@ -53,10 +53,11 @@ pub struct StandInOptions {
     /// The port of the stand-in for the simulation bridge; 0 takes a free one.
     #[arg(long, default_value_t = 8092)]
     bridge_port: u16,
-    /// Let UpGrade ask for the tokens of a service account, and write its key file here.
+    /// Make UpGrade require tokens of a service account, and write the key file of that account here.
     #[arg(long, value_name = "FILE")]
     service_account: Option<PathBuf>,
-    /// The port of a stand-in for an MCP server, as `mcp.notes`; 0 takes a free one, and without it there is none.
+    /// The port of a stand-in for an MCP server, named `mcp.notes`; 0 takes a free one. Without this option there is no
+    /// such stand-in.
     #[arg(long)]
     mcp_port: Option<u16>,
 }
@@ -65,24 +66,25 @@ pub struct StandInOptions {
 pub struct StandIn {
     upgrade: SandboxUpgrade,
     bridge: Bridge,
-    /// The server that mints the tokens it asks for, and the path of the key for them; `None` if it asks for none.
+    /// The server that issues the tokens UpGrade requires, and the path of the key file; `None` if it requires none.
     google: Option<(SandboxGoogle, PathBuf)>,
-    /// The MCP server, if one was asked for.
+    /// The stand-in for an MCP server, if one was requested.
     mcp: Option<SandboxMcp>,
 }
 
 impl StandIn {
-    /// The file that it keeps in a data folder.
+    /// The name of the file in the data folder that contains the data of UpGrade.
     pub const FILE: &str = "upgrade.json";
 
-    /// Starts it, with what is in the data folder; its calls and changes go into the ledger folder.
+    /// Starts the stand-ins. The one for UpGrade keeps its data in the data folder and writes its calls and changes to
+    /// a file in the ledger folder.
     ///
     /// # Errors
     ///
     /// If a port is taken, or a file cannot be read or written.
     pub async fn start(options: StandInOptions, data: Option<&Path>, ledger: Option<&Path>) -> anyhow::Result<Self> {
         let google = match options.service_account {
-            Some(path) => Some((google_with_key_at(&path).await?, path)),
+            Some(path) => Some((start_google(&path).await?, path)),
             None => None,
         };
         let upgrade = SandboxUpgrade::start(upgrade::Options {
@@ -113,7 +115,8 @@ impl StandIn {
         Ok(Self { upgrade, bridge, google, mcp })
     }
 
-    /// Makes the settings name the stand-in in place of the original. No token is sent to it.
+    /// Points the settings to the stand-ins instead of the real platforms. Real credentials are removed, so that none
+    /// is sent to a stand-in.
     pub fn take_the_place(&self, config: &mut Config) {
         let settings: &mut settings::Upgrade = config.sections.get_mut();
         settings.api_url = self.upgrade.url();
@@ -124,7 +127,7 @@ impl StandIn {
         (simulation.token, simulation.jwt_secret) = (None, Some(self.bridge.jwt_secret().to_owned().into()));
     }
 
-    /// Returns the variables that point a bot to it.
+    /// Returns the environment variables that point a bot to the stand-ins.
     pub fn variables(&self) -> Vec<(&'static str, String)> {
         let key = self.google.as_ref().map(|(_, path)| ("UPGRADE_SERVICE_ACCOUNT", path.display().to_string()));
         let bridge = [("BRIDGE_URL", self.bridge.url()), ("BRIDGE_JWT_SECRET", self.bridge.jwt_secret().to_owned())];
@@ -141,7 +144,7 @@ impl StandIn {
             .collect()
     }
 
-    /// Ends it and saves its data.
+    /// Stops the stand-ins and saves their data.
     pub async fn stop(self) {
         self.upgrade.stop().await;
     }
@@ -150,10 +153,11 @@ impl StandIn {
 /// The folder of the stand-in's model files.
 const MODELS: &str = "/data/models";
 
-/// The time that a run of the stand-in takes: long enough to see it run, and to stop it.
+/// The duration of a simulation in the stand-in: long enough to watch it run and to cancel it.
 const RUN_TAKES: Duration = Duration::from_secs(4);
 
-async fn google_with_key_at(path: &Path) -> anyhow::Result<SandboxGoogle> {
+/// Starts the stand-in for Google and writes the key file of its service account.
+async fn start_google(path: &Path) -> anyhow::Result<SandboxGoogle> {
     let google = SandboxGoogle::start().await.context("the stand-in for Google cannot start")?;
     let key = format!("{:#}\n", google.key_file());
     private_file::write(path, key.as_bytes()).with_context(|| format!("cannot write {}", path.display()))?;

@@ -1,7 +1,7 @@
-//! The digest keys of this installation: from the environment, or from a file that is made at the first start.
+//! The digest keys of this installation, from the environment or from a file that is created at the first start.
 //!
-//! Several processes need the same keys. Where they share a Redis server, the name of the newest key is kept there, and
-//! a process that does not have it does not start: each of its cards would be refused by the others.
+//! Processes that share a store need the same keys. If they share a Redis server, the id of the newest key is stored
+//! there, and a process without that key does not start: its cards would all be refused by the others.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -34,38 +34,38 @@ const HEAD: &str = "# Countersign signs what is on its cards with the first of t
                     file secret, keep a copy,\n# and keep it apart from the store. A new key goes above the others: \
                     openssl rand -hex 32\n";
 
-/// The register that names the newest key.
+/// The register that contains the id of the newest key.
 const REGISTER: &str = "digest key";
 
-/// The number of attempts to note the newest key when others note theirs at the same moment.
+/// The number of attempts to store the id of the newest key while other processes store theirs.
 const MAX_TRIES: usize = 10;
 
-/// The number of open cards that are compared with the keys.
+/// The maximum number of open cards that are compared with the keys.
 const MAX_CARDS: usize = 10_000;
 
-/// The length of a key that is made here, in bytes.
+/// The length of a generated key, in bytes.
 const KEY_BYTES: usize = 32;
 
-/// The entries of the store that are sealed in addition to records.
+/// The scope of the seals, beyond the records of actions.
 const SCOPE: SealScope = SealScope { may_be_unsealed: interaction::is_card_timer, registers: &[register::KEY] };
 
-/// Keys, and their origin.
+/// The keys and their origin.
 #[derive(Debug)]
 pub struct Keys {
     /// The keys.
     pub ring: Arc<Keyring>,
-    /// The file, if they are from one.
+    /// The file from which the keys were read, if any.
     pub file: Option<PathBuf>,
-    /// True if the file was made just now.
+    /// True if the file was created just now.
     pub is_new: bool,
 }
 
-/// Returns the path of the key file, for settings that contain no keys themselves.
+/// Returns the path of the key file, which is used if the settings themselves contain no keys.
 pub fn file_of(config: &Config) -> PathBuf {
     config.approvals.digest_key_file.clone().unwrap_or_else(|| config.store.path.with_file_name(FILE_NAME))
 }
 
-/// Reads the keys that the settings name; a key file that is not there is made.
+/// Reads the configured keys. A missing key file is created.
 ///
 /// # Errors
 ///
@@ -78,20 +78,20 @@ pub fn open(config: &Config) -> anyhow::Result<Keys> {
     match read(&path) {
         Ok(ring) => Ok(Keys { ring: Arc::new(ring), file: Some(path), is_new: false }),
         Err(error) if is_missing(&error) => {
-            let is_new = make(&path).with_context(|| {
+            let is_new = create(&path).with_context(|| {
                 format!(
                     "cannot make the digest key file {}; the setting approvals.digest_key_file says where it is",
                     path.display()
                 )
             })?;
-            // The file that is there now counts, whoever made it.
+            // The file is read again, since another process may have created it.
             Ok(Keys { ring: Arc::new(read(&path)?), file: Some(path), is_new })
         }
         Err(error) => Err(error),
     }
 }
 
-/// Returns the keys of the environment, if there are any.
+/// Returns the keys in the settings, if there are any.
 fn from_settings(config: &Config) -> anyhow::Result<Option<Keys>> {
     let Some(secret) = &config.approvals.digest_keys else { return Ok(None) };
     let keys = secret.expose_secret().split(',').map(|key| digest_key(key.trim()));
@@ -105,7 +105,7 @@ fn is_missing(error: &anyhow::Error) -> bool {
     error.downcast_ref::<std::io::Error>().is_some_and(|error| error.kind() == ErrorKind::NotFound)
 }
 
-/// Reads the keys of a file: one on each line, the one that signs first.
+/// Reads the keys in a file: one on each line, the signing key first.
 fn read(path: &Path) -> anyhow::Result<Keyring> {
     let text =
         fs::read_to_string(path).with_context(|| format!("cannot read the digest key file {}", path.display()))?;
@@ -124,32 +124,32 @@ fn read(path: &Path) -> anyhow::Result<Keyring> {
     Keyring::new(keys).with_context(|| format!("the digest key file {}", path.display()))
 }
 
-/// Makes a key file that only its owner may read. Of several processes that do so at once one wins, and the file is
-/// there whole or not at all. Returns true if this process made it.
-fn make(path: &Path) -> std::io::Result<bool> {
+/// Creates a key file that only its owner may read. The file appears atomically, and only one of several processes
+/// creates it. Returns true if this process did.
+fn create(path: &Path) -> std::io::Result<bool> {
     if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
         fs::create_dir_all(folder)?;
     }
-    let made = path.with_extension(format!("key.{}", uuid::Uuid::new_v4().simple()));
+    let temporary = path.with_extension(format!("key.{}", uuid::Uuid::new_v4().simple()));
     let key = hex::encode(rand::random::<[u8; KEY_BYTES]>());
     let written = (|| {
-        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&made)?;
+        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&temporary)?;
         writeln!(file, "{HEAD}{key}")?;
         file.sync_all()?;
-        match fs::hard_link(&made, path) {
+        match fs::hard_link(&temporary, path) {
             Ok(()) => Ok(true),
             Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(false),
             Err(error) => Err(error),
         }
     })();
-    fs::remove_file(&made).ok();
+    fs::remove_file(&temporary).ok();
     if let (Ok(true), Some(folder)) = (&written, path.parent().filter(|folder| !folder.as_os_str().is_empty())) {
         File::open(folder)?.sync_all()?;
     }
     written
 }
 
-/// Returns the store behind seals, once the keys are known to be the right ones for it.
+/// Wraps the store so that its records are sealed, after checking that the keys are the right ones for it.
 ///
 /// # Errors
 ///
@@ -169,41 +169,40 @@ pub async fn sealed(store: Arc<dyn Store>, keys: &Keys, config: &Config) -> anyh
     Ok(Arc::new(sealed))
 }
 
-/// Checks that the keys include the one that the store was used with last, and notes the newest there.
+/// Checks that the keys include the one with which the store was last used, and stores the id of the newest key in it.
 async fn agree(store: &dyn Store, keys: &Keys, config: &Config) -> anyhow::Result<()> {
     let newest = keys.ring.newest();
     for _ in 0..MAX_TRIES {
-        let noted =
-            store.register(REGISTER).await.context("the store does not tell which digest key it is used with")?;
+        let noted = store.register(REGISTER).await.context("cannot read which digest key the store is used with")?;
         let named: Option<KeyId> = serde_json::from_value(noted.value["newest"].clone()).ok();
         match named {
             Some(named) if named == *newest => return Ok(()),
             Some(named) if !keys.ring.has(&named) => {
                 if is_shared(config) {
                     if let (true, Some(file)) = (keys.is_new, &keys.file) {
-                        fs::remove_file(file).ok(); // nothing was signed with it
+                        fs::remove_file(file).ok(); // the new key has not signed anything
                     }
                     return Err(anyhow::Error::msg(missing_key_message(&named, config)));
                 }
-                tracing::error!(key = %named, found = %newest, "The digest key of earlier cards is gone; they will not run");
+                tracing::error!(key = %named, found = %newest, "The digest key of earlier cards is missing; their actions will not run");
             }
             Some(named) => tracing::info!(key = %named, newest = %newest, "A new digest key signs from now on"),
             None => {}
         }
         let note = json!({ "newest": newest });
-        if store.set_register(REGISTER, noted.revision, &note).await.context("the digest key is not noted")? {
+        if store.set_register(REGISTER, noted.revision, &note).await.context("cannot store the digest key's id")? {
             return Ok(());
-        } // another process was faster: what it noted is compared
+        } // another process was faster: its key is compared in the next iteration
     }
-    bail!("other processes note other digest keys all the time; give all of them the same keys")
+    bail!("other processes keep storing other digest keys; give all of them the same keys")
 }
 
-/// Returns true if others may work on the same store, and need the same keys.
+/// Returns true if other processes may use the same store, and so need the same keys.
 fn is_shared(config: &Config) -> bool {
     config.store_kind() == StoreKind::Redis && !config.approvals.new_digest_key
 }
 
-/// Says that others on the same store use a key which is not here.
+/// Returns the error message for a store that is used with a key that this process does not have.
 fn missing_key_message(named: &KeyId, config: &Config) -> String {
     let file = file_of(config).display().to_string();
     let here = if config.approvals.digest_keys.is_some() { "COUNTERSIGN_DIGEST_KEYS" } else { &file };
@@ -214,11 +213,11 @@ fn missing_key_message(named: &KeyId, config: &Config) -> String {
     )
 }
 
-/// Returns the state of the keys, for `countersign check`: in themselves, and for the store.
+/// Returns the state of the keys for `countersign check`, compared with the store if it is given.
 ///
 /// # Errors
 ///
-/// If the keys or the rights of their file are wrong, or the store is used with others.
+/// If the keys or the rights of their file are wrong, or the store is used with other keys.
 pub async fn check(config: &Config, store: Option<&dyn Store>) -> Result<String, String> {
     let description = describe(config);
     let (Some(store), Ok(ring)) = (store, existing_keys(config)) else { return description };
@@ -228,7 +227,7 @@ pub async fn check(config: &Config, store: Option<&dyn Store>) -> Result<String,
     }
 }
 
-/// Returns the keys that exist. None is made.
+/// Returns the keys, if there are any. No file is created.
 fn existing_keys(config: &Config) -> anyhow::Result<Option<Keyring>> {
     if let Some(keys) = from_settings(config)? {
         return Ok(Some((*keys.ring).clone()));
@@ -240,7 +239,8 @@ fn existing_keys(config: &Config) -> anyhow::Result<Option<Keyring>> {
     }
 }
 
-/// Describes what these keys do not fit in the store: it is used with another key, or open cards were made with others.
+/// Describes the mismatch between the keys and the store, if there is one: the store is used with another key, or open
+/// cards were made with keys that are missing.
 async fn mismatch(store: &dyn Store, ring: Option<&Keyring>, config: &Config) -> Result<Option<String>, String> {
     let is_here = |key: &KeyId| ring.is_some_and(|ring| ring.has(key));
     let noted = store.register(REGISTER).await.map_err(|error| describe_error(&error.into()))?;
@@ -276,7 +276,7 @@ async fn mismatch(store: &dyn Store, ring: Option<&Keyring>, config: &Config) ->
     )))
 }
 
-/// Returns the key in use, for `countersign check`. None is made.
+/// Returns the key in use, for `countersign check`. No file is created.
 ///
 /// # Errors
 ///
@@ -301,7 +301,7 @@ pub fn describe(config: &Config) -> Result<String, String> {
     }
 }
 
-/// Returns the newest key, and the number of older ones.
+/// Returns the id of the newest key, and the number of older ones.
 fn key_names(ring: &Keyring) -> String {
     match ring.older().count() {
         0 => format!("key {}", ring.newest()),

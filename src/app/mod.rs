@@ -1,7 +1,7 @@
-//! The composition root: the components and how they are joined. Only this module knows all of them.
+//! The composition root, which connects the components. Only this module knows all of them.
 //!
-//! [`Bot`] is the production bot; `serve` runs it, the playground runs it, the tests run it. The only differences
-//! between them are addresses and a clock.
+//! [`Bot`] is the production bot. `serve`, the playground and the tests all run it; they differ only in addresses and
+//! the clock.
 
 pub mod bot;
 pub mod check;

@@ -21,19 +21,19 @@ use super::dependencies;
 pub enum Audit {
     /// Checks an exported notebook without store or network, and names the first thing that is wrong with it.
     ///
-    /// It finds every changed byte, every line that is missing, added or moved, and an end that is cut off. It cannot
-    /// tell whether somebody made up a whole new notebook: for that, compare the last hash with one that was noted
-    /// elsewhere.
+    /// It detects every changed byte, every line that is missing, added or moved, and a truncated end. It cannot detect
+    /// that a whole notebook was forged: for that, compare the last hash with one that was noted elsewhere.
     Verify {
         /// The `notebook.jsonl`.
         file: PathBuf,
-        /// The hash that the last entry must have, as it was noted elsewhere.
+        /// The hash that the last entry must have, as noted elsewhere.
         #[arg(long, value_name = "HASH")]
         last: Option<String>,
     },
 }
 
-/// Writes a thread's notebook into a folder, for its owner alone. Returns a line for each file.
+/// Writes a thread's notebook into a folder, in files that only their owner can read. Returns a line for each file, and
+/// one with the number of entries and the last hash.
 ///
 /// # Errors
 ///
@@ -41,7 +41,7 @@ pub enum Audit {
 pub async fn export(config: &Config, thread: &ThreadId, folder: &Path) -> anyhow::Result<Vec<String>> {
     let clock = Arc::new(SystemClock);
     let store = dependencies::store_to_read(config, clock.clone()).await?;
-    let slack = dependencies::slack(config).ok(); // without a token people appear by their ids
+    let slack = dependencies::slack(config).ok(); // without a token, people appear by their ids
     let exported = Notebook::new(store, clock, slack, Redaction::from(&config.record)).export(thread).await?;
     fs::create_dir_all(folder).with_context(|| format!("cannot make the folder {}", folder.display()))?;
     let mut written = Vec::new();
@@ -54,11 +54,11 @@ pub async fn export(config: &Config, thread: &ThreadId, folder: &Path) -> anyhow
     Ok(written)
 }
 
-/// Checks a notebook, and the files of its export that lie beside it. Returns the findings, a line each.
+/// Checks a notebook and the other files of its export in the same folder. Returns the findings, a line each.
 ///
 /// # Errors
 ///
-/// The first thing that is wrong, with what would be right.
+/// If something is wrong; the error describes the first fault.
 pub fn verify(file: &Path, last: Option<&str>) -> anyhow::Result<Vec<String>> {
     let bytes = fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
     let name = file.display();
@@ -72,10 +72,10 @@ pub fn verify(file: &Path, last: Option<&str>) -> anyhow::Result<Vec<String>> {
     };
     let (right, absent) =
         verify::check_files(&verified.files, folder).with_context(|| format!("{name} is not whole"))?;
-    Ok(said(&verified, &right, &absent, last.is_some()))
+    Ok(describe(&verified, &right, &absent, last.is_some()))
 }
 
-fn said(verified: &Verified, right: &[String], absent: &[String], compared: bool) -> Vec<String> {
+fn describe(verified: &Verified, right: &[String], absent: &[String], compared: bool) -> Vec<String> {
     let Verified { thread, entries, span, last, hidden, withheld, files: _ } = verified;
     let mut lines = vec![format!("whole: {entries} entries of thread {thread}")];
     if let Some((from, to)) = span {

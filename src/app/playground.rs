@@ -1,7 +1,7 @@
-//! `countersign playground`: a workspace in the browser, with the bot in it and a platform behind it.
+//! `countersign playground`: a workspace in the browser, with the bot and stand-ins for the platforms.
 //!
-//! The bot in it is the production bot: it reaches the stand-ins over the wire, by Socket Mode, as it would reach the
-//! originals.
+//! It runs the production bot, which connects to the stand-ins over the network, with Socket Mode, as it would to the
+//! real systems.
 
 use std::{
     net::Ipv4Addr,
@@ -34,15 +34,15 @@ pub struct Options {
     /// The port of the page.
     #[arg(long, default_value_t = 8080)]
     port: u16,
-    /// Where the workspace, the platform and the bot's memory are kept.
+    /// The folder for the data of the workspace, the platforms and the bot.
     #[arg(long, default_value = ".countersign", value_name = "FOLDER")]
     data: PathBuf,
-    /// Begin anew: forget what is kept there.
+    /// Start afresh: delete the data in that folder.
     #[arg(long)]
     reset: bool,
 }
 
-/// Runs until `stop`. The playground's own workspace, platform and store take the place of those in the settings.
+/// Runs until `stop`. The playground's own workspace, platforms and store replace those in the settings.
 ///
 /// # Errors
 ///
@@ -53,7 +53,7 @@ pub async fn run(options: Options, mut config: Config, stop: CancellationToken) 
         .await
         .with_context(|| format!("cannot listen on 127.0.0.1:{port}; choose another port with --port"))?;
     if reset {
-        forget(&data)?;
+        delete_data(&data)?;
     }
     std::fs::create_dir_all(&data).with_context(|| format!("cannot make the folder {}", data.display()))?;
 
@@ -67,7 +67,7 @@ pub async fn run(options: Options, mut config: Config, stop: CancellationToken) 
     config.slack.agent_view = true;
     config.store.kind = Some(countersign_config::StoreKind::Sqlite);
     config.store.path = data.join(STORE_FILE);
-    config.approvals.digest_key_file = None; // beside the store
+    config.approvals.digest_key_file = None; // the default: beside the store
     config.approvals.digest_keys = None;
 
     let bot = Bot::start(&config, Arc::new(SystemClock), stop.clone()).await?;
@@ -85,7 +85,7 @@ pub async fn run(options: Options, mut config: Config, stop: CancellationToken) 
         data.display()
     ))?;
     let stopped = stop.clone();
-    // Pages keep a stream open for ever, so the page does not wait for them to close.
+    // Each page keeps an event stream open, so the server does not wait for connections to close.
     let page = async {
         tokio::select! {
             served = axum::serve(listener, page) => served.context("the page failed"),
@@ -97,8 +97,8 @@ pub async fn run(options: Options, mut config: Config, stop: CancellationToken) 
     page.and(bot)
 }
 
-/// Removes what an earlier playground left, and nothing else. A playground that is running keeps its data.
-fn forget(data: &Path) -> anyhow::Result<()> {
+/// Removes the data of an earlier playground. Refuses to touch a folder that is not a playground's, or is in use.
+fn delete_data(data: &Path) -> anyhow::Result<()> {
     if !data.exists() {
         return Ok(());
     }
@@ -118,7 +118,7 @@ fn forget(data: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The traces of the playground's one workspace.
+/// The traces of the playground's workspace.
 struct PlaygroundTraces {
     traces: Traces,
     team: TeamId,
@@ -141,7 +141,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_playground_that_is_not_running_is_forgotten() {
+    fn only_the_data_of_a_playground_that_is_not_running_is_deleted() {
         let dir = tempfile::tempdir().unwrap();
         let [ours, foreign] = ["ours", "foreign"].map(|name| dir.path().join(name));
         for folder in [ours.join("slack.files"), foreign.clone()] {
@@ -151,14 +151,14 @@ mod tests {
         std::fs::write(foreign.join("thesis.tex"), "…").unwrap();
 
         let running = sqlite::lock(&ours.join(STORE_FILE)).unwrap();
-        let refused = forget(&ours).unwrap_err();
+        let refused = delete_data(&ours).unwrap_err();
         assert!(format!("{refused:#}").contains("another process"), "{refused:#}");
         assert!(ours.join(sandbox::SLACK_FILE).exists());
         drop(running);
-        forget(&ours).unwrap();
+        delete_data(&ours).unwrap();
         assert!(!ours.join(sandbox::SLACK_FILE).exists() && !ours.join("slack.files").exists());
 
-        assert!(forget(&foreign).is_err() && foreign.join("thesis.tex").exists());
-        forget(&dir.path().join("none")).unwrap();
+        assert!(delete_data(&foreign).is_err() && foreign.join("thesis.tex").exists());
+        delete_data(&dir.path().join("none")).unwrap();
     }
 }

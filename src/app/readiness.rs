@@ -1,4 +1,4 @@
-//! The readiness of the store: it is written to, not only asked.
+//! The readiness of the store, checked by writing to it.
 
 use std::{sync::Arc, time::Duration};
 
@@ -9,13 +9,13 @@ use tokio::{
     time::{Instant, timeout},
 };
 
-/// The time for which an answer is used again.
+/// The time for which a result is reused.
 const GOOD_FOR: Duration = Duration::from_secs(1);
 
-/// The time the store may take to write a few bytes.
+/// The time limit of a check.
 const LIMIT: Duration = Duration::from_secs(3);
 
-/// The state of the store, or what is wrong.
+/// The name of the store, or a description of the problem.
 type Answer = Result<String, String>;
 
 /// Checks the store, at most once per [`GOOD_FOR`].
@@ -31,7 +31,7 @@ impl Readiness {
         Self { store, last: Arc::default() }
     }
 
-    /// Returns the state of the store, or what is wrong.
+    /// Returns the name of the store, or a description of the problem.
     pub(super) async fn look(&self) -> Answer {
         let mut last = self.last.lock().await;
         if let Some((at, answer)) = &*last

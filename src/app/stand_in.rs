@@ -1,7 +1,8 @@
-//! The grammar behind the stand-in for a language model: answers the way there and back over the wire, without a key.
+//! The answers of the stand-in for a language model, computed by the grammar.
 //!
-//! It reads what the bot sends to the Messages API and answers with the calls and words of [`RulesModel`]. So the whole
-//! path with a model can be tried, and measured, on any machine. It is as clever as the grammar, no more.
+//! It parses the bot's requests to the Messages API and answers with the tool calls and text of [`RulesModel`]. So the
+//! whole path with a remote model can be tried and measured on any machine, without a key. It understands no more than
+//! the grammar does.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -14,18 +15,18 @@ use serde_json::{Value, json};
 
 use super::{dependencies, installed};
 
-/// Returns the function that answers requests with the phrases of the capabilities that this program has.
+/// Returns a function that answers requests by the phrases of the installed capabilities.
 ///
 /// # Errors
 ///
-/// If these cannot be set up.
+/// If the capabilities cannot be set up.
 pub fn answers() -> anyhow::Result<impl Fn(&Value) -> Vec<Value> + Send + 'static> {
     let config = Config::load(None, &HashMap::new(), &installed::SETTINGS)?;
     let rules = RulesModel(dependencies::capabilities(&config, Arc::new(SystemClock))?.book);
     Ok(move |body: &Value| answer(&rules, body))
 }
 
-/// Returns the blocks of the answer to a request.
+/// Returns the content blocks of the answer to a request.
 fn answer(rules: &RulesModel, body: &Value) -> Vec<Value> {
     let say = |words: &str| vec![json!({ "type": "text", "text": words })];
     let Some((situation, exchange)) = situation(&body["messages"]) else {
@@ -64,7 +65,7 @@ fn tools(offered: &Value) -> Arc<[ToolSpec]> {
     offered.as_array().into_iter().flatten().map(tool).collect()
 }
 
-/// Returns a block without its id: the server gives it another one.
+/// Returns a block as JSON. The id of a tool call is removed, since the server assigns its own.
 fn block(block: Block) -> Value {
     let mut block = json!(block);
     if let Some(call) = block.as_object_mut().filter(|block| block["type"] == "tool_use") {
@@ -73,7 +74,7 @@ fn block(block: Block) -> Value {
     block
 }
 
-/// Returns the purpose of a request, by the tools that are offered and whether any was called already.
+/// Returns the purpose of a request, derived from the offered tools and from whether one was already called.
 fn purpose(tools: &Value, exchange: bool) -> Purpose {
     let offered = |name: &str| tools.as_array().into_iter().flatten().any(|tool| tool["name"] == name);
     match (offered("analyze_user_request"), exchange) {
@@ -83,14 +84,14 @@ fn purpose(tools: &Value, exchange: bool) -> Purpose {
     }
 }
 
-/// Returns true if the latest calls say what the request is.
+/// Returns true if the latest calls of the model contain the analysis of the request.
 fn is_analyzed(messages: &Value) -> bool {
     let called = messages.as_array().into_iter().flatten().rev().find(|message| message["role"] == "assistant");
     let called = called.and_then(|message| message["content"].as_array());
     called.is_some_and(|blocks| blocks.iter().any(|block| block["name"] == "analyze_user_request"))
 }
 
-/// Returns the situation in a request, and true if results of calls follow it.
+/// Returns the situation in a request, and true if tool results follow it.
 fn situation(messages: &Value) -> Option<(Value, bool)> {
     let blocks: Vec<&Value> =
         messages.as_array()?.iter().filter_map(|message| message["content"].as_array()).flatten().collect();
@@ -99,6 +100,7 @@ fn situation(messages: &Value) -> Option<(Value, bool)> {
     Some((situation, blocks[at..].iter().any(|block| block["type"] == "tool_result")))
 }
 
+/// Returns the text inside the `<situation>` tags of a block.
 fn inside(block: &Value) -> Option<&str> {
     block["text"].as_str()?.split_once("<situation>\n")?.1.strip_suffix("\n</situation>")
 }

@@ -17,14 +17,14 @@ use tracing_subscriber::{
 
 static METRICS: OnceLock<PrometheusHandle> = OnceLock::new();
 
-/// The name that the crates of the program begin with; other lines are those of libraries.
+/// The prefix of the program's own crates. Log lines of all other crates come from libraries.
 const OURS: &str = "countersign";
 
-/// The library that logs payloads and the tickets of its connections, at every level.
+/// The library whose log lines contain payloads and connection tickets, at every level.
 const SILENT: &str = "slack_morphism";
 
-/// Starts logging to standard error. `levels` such as `info,countersign::slack=debug`; the settings check them, and a
-/// mistake falls back to `info`. A panic anywhere is logged and counted from now on.
+/// Starts logging to standard error, and logging and counting all panics. `levels` is a filter such as
+/// `info,countersign::slack=debug`; an invalid one, which the settings normally refuse, is replaced by `info`.
 pub fn log(levels: &str, format: LogFormat) {
     subscriber(levels, format, io::stderr().is_terminal(), io::stderr).try_init().ok();
     panic::set_hook(Box::new(|info| {
@@ -32,20 +32,20 @@ pub fn log(levels: &str, format: LogFormat) {
         let cause = public_part(info.payload());
         let thread = std::thread::current().name().unwrap_or_default().to_owned();
         metrics::counter!("countersign_panics_total").increment(1);
-        tracing::error!(place, cause, thread, "Something panicked; this is a fault in the program");
+        tracing::error!(place, cause, thread, "A thread or task panicked; this is a fault in the program");
     }));
 }
 
-/// Returns the subscriber that writes lines of these levels.
+/// Returns a subscriber that writes log lines of these levels.
 ///
-/// Whatever the levels are, nothing of the Slack library is written, and nothing that a library logs below `info`:
-/// there are payloads, tokens and tickets in it.
+/// Regardless of the levels, lines of the Slack library are never written, nor are lines of any library below `info`,
+/// since they contain payloads, tokens and tickets.
 pub fn subscriber<W>(levels: &str, format: LogFormat, ansi: bool, writer: W) -> impl Subscriber + Send + Sync
 where
     W: for<'w> MakeWriter<'w> + Send + Sync + 'static,
 {
     let levels = EnvFilter::try_new(config::log_directives(levels)).unwrap_or_else(|_| EnvFilter::new("info"));
-    // A line that cannot be written, since nobody reads any more, is lost: complaining about it would panic.
+    // A line that cannot be written, because the reader is gone, is dropped: reporting the error would panic.
     let lines = tracing_subscriber::fmt::layer::<Registry>().with_writer(writer).log_internal_errors(false);
     let lines = match format {
         LogFormat::Text => lines.with_ansi(ansi).boxed(),
@@ -54,7 +54,7 @@ where
     Registry::default().with(lines.with_filter(filter_fn(may_be_written))).with(levels)
 }
 
-/// Returns true if a line may be written, whatever the levels are.
+/// Returns true if a line may be written, regardless of the levels.
 fn may_be_written(line: &Metadata<'_>) -> bool {
     let of = |target: &str, name: &str| target.split("::").next() == Some(name);
     let silent = of(line.target(), SILENT) || line.module_path().is_some_and(|path| of(path, SILENT));
@@ -63,7 +63,7 @@ fn may_be_written(line: &Metadata<'_>) -> bool {
     !silent && (ours || *line.level() <= Level::INFO)
 }
 
-/// Returns the part of a panic's message that cannot contain what a user wrote: up to where a value is put into it.
+/// Returns the part of a panic message before the first interpolated value, which cannot contain text of a user.
 pub fn public_part(panic: &(dyn Any + Send)) -> &str {
     if let Some(constant) = panic.downcast_ref::<&'static str>() {
         return constant;
@@ -72,7 +72,7 @@ pub fn public_part(panic: &(dyn Any + Send)) -> &str {
     message.split([':', '`', '"', '\'', ';', '“']).next().unwrap_or_default().trim()
 }
 
-/// Starts counting. Once for a process; a second call changes nothing.
+/// Starts recording metrics. A second call in the same process has no effect.
 pub fn count() {
     if let Ok(handle) = PrometheusBuilder::new().install_recorder() {
         METRICS.set(handle).ok();
@@ -104,7 +104,7 @@ mod tests {
         }
     }
 
-    /// Returns the output for one line of ours, one of a library, and one of the Slack library, at each level.
+    /// Returns the output for log lines of our own, of a library and of the Slack library.
     fn written(levels: &str, format: LogFormat) -> String {
         let lines = Lines::default();
         let writer = lines.clone();
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_hold_secrets_is_silent_at_every_setting() {
+    fn lines_that_may_contain_secrets_are_never_written() {
         let settings = [
             "trace",
             "slack_morphism=trace",
@@ -144,12 +144,12 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_is_told_without_values() {
-        let told = |panic: Box<dyn Any + Send>| public_part(&*panic).to_owned();
-        assert_eq!(told(Box::new("no holder panics")), "no holder panics");
-        assert_eq!(told(Box::new("no holder panics: PoisonError { .. }".to_owned())), "no holder panics");
+    fn a_panic_is_described_without_values() {
+        let described = |panic: Box<dyn Any + Send>| public_part(&*panic).to_owned();
+        assert_eq!(described(Box::new("no holder panics")), "no holder panics");
+        assert_eq!(described(Box::new("no holder panics: PoisonError { .. }".to_owned())), "no holder panics");
         let slice = "byte index 5 is not a char boundary; it is inside 'é' of `delete Math Hints`".to_owned();
-        assert_eq!(told(Box::new(slice)), "byte index 5 is not a char boundary");
-        assert_eq!(told(Box::new(7)), "no message");
+        assert_eq!(described(Box::new(slice)), "byte index 5 is not a char boundary");
+        assert_eq!(described(Box::new(7)), "no message");
     }
 }

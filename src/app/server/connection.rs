@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     connections::Room,
-    watched::{Arriving, Leaving, Stream},
+    watched::{RequestBody, ResponseBody, Stream},
 };
 
 /// The maximum size of the read buffer, in bytes. It limits the head of a request, and the part of
@@ -31,14 +31,14 @@ const MAX_BUFFER: usize = 64 << 10;
 /// for another connection. After `stop`, it completes only the requests in progress.
 pub(super) async fn serve(stream: TcpStream, router: Router, room: Room, stop: CancellationToken) {
     let room = Arc::new(room);
-    let (evicted, stopped) = (room.must_go(), stop);
+    let (evicted, stopped) = (room.eviction(), stop);
     let router = TowerToHyperService::new(router);
     let answer = service_fn(|request: hyper::Request<Incoming>| {
         let (router, room) = (router.clone(), room.clone());
-        let request: Request = request.map(|body| axum::body::Body::new(Arriving::new(body, room.clone())));
+        let request: Request = request.map(|body| axum::body::Body::new(RequestBody::new(body, room.clone())));
         async move {
             let answer = router.call(request).await?;
-            Ok::<_, Infallible>(answer.map(|body| Leaving::new(body, room)))
+            Ok::<_, Infallible>(answer.map(|body| ResponseBody::new(body, room)))
         }
     });
     let io = TokioIo::new(Stream { stream, room: room.clone() });

@@ -1,4 +1,4 @@
-//! The open connections: their number, what each waits for, and which one gives way.
+//! The open connections: their number, their phases, and which one is closed to make room for another.
 
 use std::{
     collections::BTreeMap,
@@ -14,11 +14,11 @@ use tokio_util::sync::CancellationToken;
 
 use super::{LOG_EVERY, Limits};
 
-/// The time a request may take to be handled. Deliveries are stored, or refused, in less.
-const HANDLING: Duration = Duration::from_secs(10);
+/// The time limit for handling a request. A delivery is stored or refused in less.
+const HANDLING_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The largest number of bytes of request bodies that are held, in all connections together.
-const BODIES: usize = 32 << 20;
+/// The maximum total size of the request bodies in memory, in bytes, over all connections.
+const MAX_BODY_BYTES: usize = 32 << 20;
 
 /// All connections.
 #[derive(Clone)]
@@ -28,14 +28,16 @@ struct Inner {
     limits: Limits,
     open: Mutex<Open>,
     closed: Notify,
-    /// Bytes of bodies that are held.
+    /// The total size of the request bodies in memory, in bytes.
     bodies: AtomicUsize,
 }
 
 #[derive(Default)]
 struct Open {
+    /// The number of the latest connection.
     last: u64,
     all: BTreeMap<u64, Arc<State>>,
+    /// The time of the last log line about evictions.
     logged: Option<Instant>,
 }
 
@@ -48,14 +50,14 @@ pub(super) enum Phase {
     Head,
     /// The body of a request is arriving.
     Body,
-    /// The request is being handled: we wait for nobody.
+    /// The request is being handled; the client is not keeping us waiting.
     Handling,
-    /// The answer is on its way.
+    /// The answer is being sent.
     Answer,
 }
 
 impl Phase {
-    /// Its name, for counters.
+    /// Returns the name of the phase in metrics.
     pub(super) fn as_str(self) -> &'static str {
         match self {
             Self::Idle => "idle",
@@ -68,9 +70,12 @@ impl Phase {
 }
 
 struct State {
+    /// The phase, and the time at which it began.
     at: Mutex<(Phase, Instant)>,
+    /// The size of the part of the request body that is in memory, in bytes.
     body: AtomicUsize,
-    gives_way: CancellationToken,
+    /// Cancelled when the connection must close to make room for another.
+    eviction: CancellationToken,
 }
 
 impl State {
@@ -78,14 +83,15 @@ impl State {
         *self.at.lock().expect("no holder panics")
     }
 
-    /// Returns the moment since which the client keeps us waiting; `None` if it does not, or was already cut off.
-    fn keeps_us_waiting(&self) -> Option<Instant> {
+    /// Returns the time since which we have been waiting for the client; `None` if we are not, or if the connection is
+    /// already being evicted.
+    fn waiting_since(&self) -> Option<Instant> {
         let (phase, since) = self.at();
-        (phase != Phase::Handling && !self.gives_way.is_cancelled()).then_some(since)
+        (phase != Phase::Handling && !self.eviction.is_cancelled()).then_some(since)
     }
 }
 
-/// The place of one connection; dropping it frees the place.
+/// A place among the open connections, taken by one of them. Dropping it frees the place.
 pub(super) struct Room {
     connections: Connections,
     number: u64,
@@ -102,20 +108,21 @@ impl Connections {
         self.0.open.lock().expect("no holder panics")
     }
 
-    /// Waits for a place for a connection. At the limit the one that has kept us waiting longest gives way; if all are
-    /// being handled, the first that ends.
+    /// Waits for a place for a connection. At the limit, the connection whose client has kept us waiting longest is
+    /// closed; if all requests are being handled, the first place that becomes free is taken.
     pub(super) async fn room(&self) -> Room {
         loop {
             let mut closed = std::pin::pin!(self.0.closed.notified());
-            closed.as_mut().enable(); // before it is looked, so that none is missed
+            closed.as_mut().enable(); // before the check, so that no notification is missed
             if let Some(room) = self.enter() {
                 return room;
             }
-            self.oldest_gives_way();
+            self.evict_oldest();
             closed.await;
         }
     }
 
+    /// Takes a place, if one is free.
     fn enter(&self) -> Option<Room> {
         let mut open = self.open();
         if open.all.len() >= self.0.limits.connections {
@@ -123,35 +130,36 @@ impl Connections {
         }
         open.last += 1;
         let at = Mutex::new((Phase::Head, Instant::now()));
-        let state = Arc::new(State { at, body: AtomicUsize::new(0), gives_way: CancellationToken::new() });
+        let state = Arc::new(State { at, body: AtomicUsize::new(0), eviction: CancellationToken::new() });
         let number = open.last;
         open.all.insert(number, state.clone());
         metrics::gauge!("countersign_http_connections").set(open.all.len() as f64);
         Some(Room { connections: self.clone(), number, state })
     }
 
-    /// Closes the connection that has kept us waiting longest.
-    pub(super) fn oldest_gives_way(&self) {
-        self.gives_way(|_| true);
+    /// Closes the connection whose client has kept us waiting longest.
+    pub(super) fn evict_oldest(&self) {
+        self.evict(|_| true);
     }
 
-    fn gives_way(&self, which: impl Fn(Phase) -> bool) {
+    /// Closes the connection that has been waiting longest in one of these phases.
+    fn evict(&self, which: impl Fn(Phase) -> bool) {
         let mut open = self.open();
         let waiting = open.all.values().filter(|state| which(state.at().0));
-        let waiting = waiting.filter_map(|state| state.keeps_us_waiting().map(|since| (since, state)));
+        let waiting = waiting.filter_map(|state| state.waiting_since().map(|since| (since, state)));
         let Some((_, oldest)) = waiting.min_by_key(|(since, _)| *since) else { return };
-        oldest.gives_way.cancel();
+        oldest.eviction.cancel();
         metrics::counter!("countersign_http_cut_off_total", "phase" => oldest.at().0.as_str(), "why" => "room")
             .increment(1);
         if open.logged.is_none_or(|at| at.elapsed() >= LOG_EVERY) {
             open.logged = Some(Instant::now());
-            tracing::warn!(open = open.all.len(), "Too many connections: those that wait longest are closed");
+            tracing::warn!(open = open.all.len(), "Too many connections; the longest-waiting ones are closed");
         }
     }
 }
 
 impl Room {
-    /// Returns the moment at which the client has kept us waiting for too long.
+    /// Returns the deadline of the current phase.
     pub(super) fn deadline(&self) -> Instant {
         let (phase, since) = self.state.at();
         let Limits { header_timeout, body_timeout, idle_timeout, .. } = self.connections.0.limits;
@@ -160,7 +168,7 @@ impl Room {
                 Phase::Idle => idle_timeout,
                 Phase::Head => header_timeout,
                 Phase::Body | Phase::Answer => body_timeout,
-                Phase::Handling => HANDLING,
+                Phase::Handling => HANDLING_TIMEOUT,
             }
     }
 
@@ -168,30 +176,30 @@ impl Room {
         self.state.at().0
     }
 
-    /// Returns the token that is cancelled when another connection needs the place.
-    pub(super) fn must_go(&self) -> CancellationToken {
-        self.state.gives_way.clone()
+    /// Returns the token that is cancelled when the connection must make room for another.
+    pub(super) fn eviction(&self) -> CancellationToken {
+        self.state.eviction.clone()
     }
 
-    /// Moves on to another phase, if the current one is among `from`.
-    pub(super) fn goes_on(&self, from: &[Phase], to: Phase) {
+    /// Changes to another phase, if the current one is among `from`.
+    pub(super) fn change_phase(&self, from: &[Phase], to: Phase) {
         let mut at = self.state.at.lock().expect("no holder panics");
         if from.contains(&at.0) {
             *at = (to, Instant::now());
         }
     }
 
-    /// Counts bytes of a body that arrived. If all bodies together are too large, the one that has been arriving
-    /// longest gives way.
-    pub(super) fn holds(&self, bytes: usize) {
+    /// Counts received bytes of a request body. If all bodies together exceed [`MAX_BODY_BYTES`], the connection whose
+    /// body has been arriving longest is closed.
+    pub(super) fn add_body(&self, bytes: usize) {
         self.state.body.fetch_add(bytes, Ordering::SeqCst);
-        if self.connections.0.bodies.fetch_add(bytes, Ordering::SeqCst) + bytes > BODIES {
-            self.connections.gives_way(|phase| phase == Phase::Body);
+        if self.connections.0.bodies.fetch_add(bytes, Ordering::SeqCst) + bytes > MAX_BODY_BYTES {
+            self.connections.evict(|phase| phase == Phase::Body);
         }
     }
 
-    /// Stops counting the body, which is no longer held.
-    pub(super) fn lets_go(&self) {
+    /// Stops counting the request body, which is no longer in memory.
+    pub(super) fn release_body(&self) {
         let bytes = self.state.body.swap(0, Ordering::SeqCst);
         self.connections.0.bodies.fetch_sub(bytes, Ordering::SeqCst);
     }
@@ -199,7 +207,7 @@ impl Room {
 
 impl Drop for Room {
     fn drop(&mut self) {
-        self.lets_go();
+        self.release_body();
         let mut open = self.connections.open();
         open.all.remove(&self.number);
         metrics::gauge!("countersign_http_connections").set(open.all.len() as f64);

@@ -1,24 +1,25 @@
-//! The number of descriptors that connections may take, so that enough are left for everything else.
+//! The number of file descriptors that connections may use, so that enough are left for everything else.
 
 use countersign_config as config;
 use rustix::process::{Resource, getrlimit};
 
-/// The most connections, however many descriptors there are: more are no sign of more work, only of a fault.
+/// The maximum number of connections, regardless of the descriptors. More would be a sign of a fault, not of load.
 const MAX_CONNECTIONS: usize = 4096;
 
-/// The descriptors that the process needs apart from connections of either kind: the files of the store, the runtime's
-/// own, the logs.
+/// The number of descriptors that the process needs for everything but connections: the files of the store, the
+/// runtime, the logs.
 const RESERVED: usize = 64;
 
-/// Returns the number of files and sockets this process may have open, which is `RLIMIT_NOFILE`.
+/// Returns the number of files and sockets that this process may have open, `RLIMIT_NOFILE`.
 pub(super) fn limit() -> usize {
     let limit = getrlimit(Resource::Nofile).current;
     limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX)
 }
 
-/// Returns the number of `limit` descriptors that connections of clients may take. Each thread that is advanced and
-/// each message that is sent may have a connection of its own, and another that is kept for the next; those are left.
-/// If that is nearly all, clients have a quarter.
+/// Returns how many of the `limit` descriptors incoming connections may use.
+///
+/// Each seat of a worker and of a sender is assumed to need two outgoing connections, one in use and one idle in a
+/// pool. These are reserved, but at least a quarter of the descriptors is left for incoming connections.
 pub(super) fn for_connections(limit: usize, workers: &config::Workers) -> usize {
     let outgoing = workers.threads.saturating_add(workers.senders).saturating_mul(2);
     let left = limit.saturating_sub(RESERVED.saturating_add(outgoing));

@@ -1,12 +1,14 @@
 //! The HTTP server: health, metrics and, with HTTP, Slack's requests.
 //!
-//! Everybody on the network may open connections here, and whoever opens them may be slow, silent or many. So each wait
-//! for a client has a limit, and so has the number of open connections, with descriptors left for everything else. At
-//! that limit the connection that has kept us waiting longest gives way ([`connections`]), so a new one is always
-//! served: `/healthz` answers, and Slack is acknowledged, while others hold as many connections as they can.
+//! Anyone on the network may open connections here, and clients may be slow, silent or numerous. So each wait for a
+//! client has a time limit, and the number of open connections is limited, so that descriptors are left for everything
+//! else. At that limit the connection whose client has kept us waiting longest is closed ([`connections`]), so a new
+//! one is always served: `/healthz` answers and Slack is acknowledged even while other clients hold as many connections
+//! as they can.
 //!
-//! The design we did not take: `axum::serve`, which has none of these limits, and a proxy in front, which not everybody
-//! has and which would have to be configured well. Only HTTP/1.1 is spoken; Slack and every proxy speak it.
+//! `axum::serve` was rejected as a design, since it has none of these limits; so was relying on a proxy in front, which
+//! not every installation has, and which would have to be configured well. Only HTTP/1.1 is supported; Slack and every
+//! proxy speak it.
 
 mod connection;
 mod connections;
@@ -26,22 +28,23 @@ use tokio_util::sync::CancellationToken;
 
 use self::connections::Connections;
 
-/// The pause after the system refused a connection, such as for want of descriptors.
+/// The pause after a connection could not be accepted, for example for lack of descriptors.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// The shortest time between two log lines about the same trouble with connections.
+/// The minimum time between two log lines about the same problem with connections.
 const LOG_EVERY: Duration = Duration::from_secs(60);
 
-/// The limits of connections: their number, and the time clients may keep us waiting.
+/// The limits on connections: their number, and the time that clients may keep us waiting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// The largest number of open connections.
+    /// The maximum number of open connections.
     pub connections: usize,
-    /// The time the head of a request may take, from its first byte, or from the connection for the first one.
+    /// The time limit for receiving the head of a request, from its first byte; for the first request, from the opening
+    /// of the connection.
     pub header_timeout: Duration,
-    /// The time its body may take, and the sending of the answer.
+    /// The time limit for receiving the body of a request, and for sending the answer.
     pub body_timeout: Duration,
-    /// The time a connection may stay open without a request.
+    /// The time for which a connection may stay open without a request.
     pub idle_timeout: Duration,
 }
 
@@ -62,7 +65,7 @@ impl Limits {
     }
 }
 
-/// Serves until `stop`; returns when the requests in hand are answered.
+/// Serves until `stop`. Returns when the requests in progress are answered.
 ///
 /// # Cancel safety
 ///
@@ -85,17 +88,17 @@ pub async fn serve(listener: TcpListener, router: Router, limits: Limits, stop: 
                     () = stop.cancelled() => break,
                     room = connections.room() => room,
                 };
-                stream.set_nodelay(true).ok(); // an error means that it is closed already
+                stream.set_nodelay(true).ok(); // an error means that the connection is already closed
                 serving.spawn(connection::serve(stream, router.clone(), room, stop.clone()));
             }
-            Err(error) if is_of_one_connection(&error) => {}
+            Err(error) if concerns_one_connection(&error) => {}
             Err(error) => {
                 metrics::counter!("countersign_http_accept_errors_total").increment(1);
                 if logged.is_none_or(|at: Instant| at.elapsed() >= LOG_EVERY) {
-                    tracing::error!(%error, "Cannot accept connections; the oldest ones give way");
+                    tracing::error!(%error, "Cannot accept connections; the longest-waiting ones are closed");
                     logged = Some(Instant::now());
                 }
-                connections.oldest_gives_way();
+                connections.evict_oldest();
                 sleep(PAUSE).await;
             }
         }
@@ -104,8 +107,8 @@ pub async fn serve(listener: TcpListener, router: Router, limits: Limits, stop: 
     while serving.join_next().await.is_some() {}
 }
 
-/// Returns true if an error is about the connection that would have been accepted, and about no other.
-fn is_of_one_connection(error: &io::Error) -> bool {
+/// Returns true if an error concerns only the connection that was being accepted.
+fn concerns_one_connection(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset, Interrupted};
     matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset | Interrupted)
 }

@@ -27,7 +27,7 @@ impl AsyncRead for Stream {
         let before = buffer.filled().len();
         let read = Pin::new(&mut self.stream).poll_read(cx, buffer);
         if buffer.filled().len() > before {
-            self.room.goes_on(&[Phase::Idle], Phase::Head);
+            self.room.change_phase(&[Phase::Idle], Phase::Head);
         }
         read
     }
@@ -59,31 +59,31 @@ impl AsyncWrite for Stream {
     }
 }
 
-/// The body of a request; when it has arrived, or is not read on, the request is being handled.
-pub(super) struct Arriving<B> {
+/// The body of a request. Once it has arrived or is dropped, the request is being handled.
+pub(super) struct RequestBody<B> {
     body: B,
     room: Arc<Room>,
 }
 
-impl<B: Body> Arriving<B> {
+impl<B: Body> RequestBody<B> {
     pub(super) fn new(body: B, room: Arc<Room>) -> Self {
-        room.goes_on(&[Phase::Idle, Phase::Head, Phase::Answer], Phase::Body);
+        room.change_phase(&[Phase::Idle, Phase::Head, Phase::Answer], Phase::Body);
         if body.is_end_stream() {
-            room.goes_on(&[Phase::Body], Phase::Handling);
+            room.change_phase(&[Phase::Body], Phase::Handling);
         }
         Self { body, room }
     }
 }
 
-impl<B: Body<Data = Bytes> + Unpin> Body for Arriving<B> {
+impl<B: Body<Data = Bytes> + Unpin> Body for RequestBody<B> {
     type Data = Bytes;
     type Error = B::Error;
 
     fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, B::Error>>> {
         let frame = Pin::new(&mut self.body).poll_frame(cx);
         match &frame {
-            Poll::Ready(Some(Ok(frame))) => self.room.holds(frame.data_ref().map_or(0, Bytes::len)),
-            Poll::Ready(Some(Err(_)) | None) => self.room.goes_on(&[Phase::Body], Phase::Handling),
+            Poll::Ready(Some(Ok(frame))) => self.room.add_body(frame.data_ref().map_or(0, Bytes::len)),
+            Poll::Ready(Some(Err(_)) | None) => self.room.change_phase(&[Phase::Body], Phase::Handling),
             Poll::Pending => {}
         }
         frame
@@ -98,27 +98,27 @@ impl<B: Body<Data = Bytes> + Unpin> Body for Arriving<B> {
     }
 }
 
-impl<B> Drop for Arriving<B> {
+impl<B> Drop for RequestBody<B> {
     fn drop(&mut self) {
-        self.room.goes_on(&[Phase::Body], Phase::Handling);
+        self.room.change_phase(&[Phase::Body], Phase::Handling);
     }
 }
 
-/// The body of an answer; when all of it is handed over, the connection is idle.
-pub(super) struct Leaving<B> {
+/// The body of an answer. Once it is dropped after sending, the connection is idle.
+pub(super) struct ResponseBody<B> {
     body: B,
     room: Arc<Room>,
 }
 
-impl<B> Leaving<B> {
+impl<B> ResponseBody<B> {
     pub(super) fn new(body: B, room: Arc<Room>) -> Self {
-        room.lets_go();
-        room.goes_on(&[Phase::Body, Phase::Handling], Phase::Answer);
+        room.release_body();
+        room.change_phase(&[Phase::Body, Phase::Handling], Phase::Answer);
         Self { body, room }
     }
 }
 
-impl<B: Body<Data = Bytes> + Unpin> Body for Leaving<B> {
+impl<B: Body<Data = Bytes> + Unpin> Body for ResponseBody<B> {
     type Data = Bytes;
     type Error = B::Error;
 
@@ -135,8 +135,8 @@ impl<B: Body<Data = Bytes> + Unpin> Body for Leaving<B> {
     }
 }
 
-impl<B> Drop for Leaving<B> {
+impl<B> Drop for ResponseBody<B> {
     fn drop(&mut self) {
-        self.room.goes_on(&[Phase::Answer], Phase::Idle);
+        self.room.change_phase(&[Phase::Answer], Phase::Idle);
     }
 }
