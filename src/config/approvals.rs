@@ -1,4 +1,4 @@
-//! `[approvals]`: the people who may decide.
+//! `[approvals]`: the people who may decide on changes.
 
 use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
@@ -7,20 +7,20 @@ use serde::Deserialize;
 
 use super::{Envelope, Measure};
 
-/// `[approvals]`: the people who may decide, unless a rule for the action says otherwise.
+/// `[approvals]`: the people who may decide, unless a rule for the action or context differs.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Approvals {
-    /// The time a card is open, such as `"24h"`.
+    /// The time for which a card is open, such as `"24h"`.
     #[serde(with = "humantime_serde")]
     pub expires_after: Duration,
-    /// The time before the expiry at which the thread is reminded, such as `"1h"`; `"0s"` for never.
+    /// The time between the reminder in the thread and the expiry, such as `"1h"`; `"0s"` for no reminder.
     #[serde(with = "humantime_serde")]
     pub remind_before: Duration,
     /// The people who may decide: `channel`, `requester`, user ids (`U…`) and user groups (`S…`). Empty: nobody.
     pub approvers: Vec<String>,
-    /// The accounts whose decision counts apart from full members of the workspace: `guests`, `external` people of
-    /// other workspaces, `bots`, `deactivated` accounts. Empty: none.
+    /// The accounts whose decisions count in addition to those of full members of the workspace: `guests`, `external`
+    /// people of other workspaces, `bots`, `deactivated` accounts. Empty: none.
     #[serde(default)]
     pub outsiders: Vec<String>,
     /// True if the person who asked may approve a change that can be undone.
@@ -29,29 +29,28 @@ pub struct Approvals {
     pub own_irreversible: bool,
     /// The number of people who must approve.
     pub needed: u32,
-    /// The people who may also decide, once nobody did for [`Self::escalate_after`]. Empty: nobody else.
+    /// The people who may also decide if nobody did within [`Self::escalate_after`]. Empty: nobody else.
     #[serde(default)]
     pub escalate_to: Vec<String>,
     /// The time after the request at which [`Self::escalate_to`] may decide, such as `"4h"`.
     #[serde(with = "humantime_serde")]
     pub escalate_after: Duration,
-    /// The file with the keys that digests are made with, one on each line, the newest first. Left out:
-    /// `countersign.key` beside [`super::Store::path`]. Made at the first start.
+    /// The file with the keys for digests, one on each line, the newest first. Left out: `countersign.key` beside
+    /// [`super::Store::path`]. Created at the first start.
     pub digest_key_file: Option<PathBuf>,
-    /// True to start with a new key although the one that the store was used with is missing; the cards that are open
-    /// are void then.
+    /// True to start with a new key although the one last used with the store is missing. Open cards become void.
     #[serde(default)]
     pub new_digest_key: bool,
-    /// `COUNTERSIGN_DIGEST_KEYS`: the keys themselves, with commas between them, in place of a file.
+    /// `COUNTERSIGN_DIGEST_KEYS`: the keys themselves, separated by commas, instead of a file.
     #[serde(skip)]
     pub digest_keys: Option<SecretString>,
-    /// `[approvals.actions.<name>]`: the same for one action.
+    /// `[approvals.actions.<name>]`: the rules for single actions.
     #[serde(default)]
     pub actions: BTreeMap<String, Rule>,
-    /// `[approvals.contexts.<name>]`: the same for one context, and within it for one action.
+    /// `[approvals.contexts.<name>]`: the rules for single contexts, and for actions in them.
     #[serde(default)]
     pub contexts: BTreeMap<String, ContextRule>,
-    /// `[approvals.envelopes.<name>]`: limits that were agreed beforehand for a context or a thing.
+    /// `[approvals.envelopes.<name>]`: limits agreed beforehand for contexts or things.
     #[serde(default)]
     pub envelopes: BTreeMap<String, Envelope>,
     /// The measures that envelopes can limit.
@@ -85,13 +84,13 @@ pub struct ContextRule {
     pub needed: Option<u32>,
     /// The people who may also decide, after a while.
     pub escalate_to: Option<Vec<String>>,
-    /// `[approvals.contexts.<name>.actions.<name>]`: the differences for one action there.
+    /// `[approvals.contexts.<name>.actions.<name>]`: the differences for one action in this context.
     #[serde(default)]
     pub actions: BTreeMap<String, Rule>,
 }
 
 impl ContextRule {
-    /// Returns the differences in the context, whatever the action.
+    /// Returns the differences in the context for all actions.
     pub fn rule(&self) -> Rule {
         let Self { approvers, own_request, needed, escalate_to, actions: _ } = self.clone();
         Rule { approvers, own_request, needed, escalate_to }
@@ -111,13 +110,13 @@ impl Approvals {
         rules
     }
 
-    /// Returns everybody whom an escalation names.
+    /// Returns everyone named in an escalation.
     pub fn named_in_escalations(&self) -> Vec<String> {
         let rules = self.rules().into_iter().filter_map(|(_, rule)| rule.escalate_to);
         rules.flatten().chain(self.escalate_to.iter().cloned()).collect()
     }
 
-    /// Returns everybody who is named anywhere: `channel`, `requester`, user ids and user groups.
+    /// Returns everyone named in any rule: `channel`, `requester`, user ids and user groups.
     pub fn named(&self) -> Vec<String> {
         let rules = self.rules().into_iter().flat_map(|(_, rule)| [rule.approvers, rule.escalate_to]);
         let mut named: Vec<_> = rules.flatten().flatten().collect();

@@ -1,4 +1,4 @@
-//! The checks of settings that can be read.
+//! The checks of settings that could be parsed.
 
 use std::{collections::BTreeSet, path::Path, time::Duration};
 
@@ -6,13 +6,13 @@ use secrecy::ExposeSecret as _;
 
 use super::{Approvals, Config, Problem, Rule, digest_key, log, nearest::nearest, secrets::wrong_address};
 
-/// The kinds of accounts that may be let in apart from full members of the workspace.
+/// The kinds of accounts that can be admitted in addition to full members of the workspace.
 const OUTSIDERS: [&str; 4] = ["guests", "external", "bots", "deactivated"];
 
-/// The fields of the record that the default settings name. There are others, such as the parameters of a change.
+/// The fields of the record that the default settings mention. There are others, such as the parameters of a change.
 const RECORDED: [&str; 3] = ["text", "reason", "parameters"];
 
-/// Returns everything that is wrong with the values, in the order of the sections.
+/// Returns all problems with the values, in the order of the sections.
 pub(super) fn problems(config: &Config) -> Vec<Problem> {
     let mut found = Vec::new();
     let mut expect = |holds: bool, key: &str, what: String| {
@@ -73,7 +73,7 @@ pub(super) fn problems(config: &Config) -> Vec<Problem> {
     expect((1..=1024).contains(&mb), "slack.max_answer_mb", format!("found {mb}; right would be 1 to 1024 megabytes"));
     let sweep = workers.sweep_every;
     expect(
-        // A lease that is wrong itself is no measure.
+        // A lease that is itself wrong is not used as a bound.
         workers.lease < Duration::from_secs(1) || (Duration::from_millis(10)..=workers.lease).contains(&sweep),
         "workers.sweep_every",
         format!("found {}; right would be between 10ms and the lease, {}", words(sweep), words(workers.lease)),
@@ -92,7 +92,8 @@ pub(super) fn problems(config: &Config) -> Vec<Problem> {
         }
     }
     for name in config.record.redact.iter().filter(|name| !RECORDED.contains(&name.as_str())) {
-        // Any name may be that of a field; but one that hides nothing is noticed only in what was exported.
+        // Any name can be a field's name, but a misspelled one would hide nothing, and nobody would notice before the
+        // export.
         if let Some(near) = nearest(name, RECORDED.into_iter()) {
             expect(false, "record.redact", format!("found `{name}`; did you mean `{near}`?"));
         }
@@ -104,19 +105,19 @@ pub(super) fn problems(config: &Config) -> Vec<Problem> {
     found
 }
 
-/// Describes what is wrong with a time that has to be within these seconds.
+/// Describes the problem with a duration that is not between these numbers of seconds.
 pub fn between(time: Duration, least: u64, most: u64) -> Option<String> {
     let (least, most) = (Duration::from_secs(least), Duration::from_secs(most));
     let right = || format!("right would be between {} and {}", words(least), words(most));
     (!(least..=most).contains(&time)).then(|| format!("found {}; {}", words(time), right()))
 }
 
-/// Returns a time as it is written in the settings.
+/// Formats a duration as in the settings, such as `10s`.
 pub(super) fn words(time: Duration) -> String {
     humantime_serde::re::humantime::format_duration(time).to_string()
 }
 
-/// Checks that each digest key is valid. The report does not contain the keys.
+/// Checks that each digest key is valid. The problems do not contain the keys.
 fn digest_keys(config: &Config, expect: &mut impl FnMut(bool, &str, String)) {
     let Some(keys) = &config.approvals.digest_keys else { return };
     for (n, key) in keys.expose_secret().split(',').enumerate() {
@@ -155,7 +156,7 @@ fn approvals(config: &Config, expect: &mut impl FnMut(bool, &str, String)) {
     );
 }
 
-/// Checks that limits can be read, and that changes beyond them can still be approved.
+/// Checks that the limits are valid, and that changes beyond them can still be approved.
 fn envelopes(settings: &Approvals, expect: &mut impl FnMut(bool, &str, String)) {
     for (name, envelope) in &settings.envelopes {
         for (key, what) in envelope.problems(settings.measures) {
@@ -168,7 +169,7 @@ fn envelopes(settings: &Approvals, expect: &mut impl FnMut(bool, &str, String)) 
     }
 }
 
-/// Checks that enough people can approve; only an empty list may say that nobody can.
+/// Checks that enough people can approve. An empty list is allowed and means that nobody can.
 fn expect_approvers(settings: &Approvals, expect: &mut impl FnMut(bool, &str, String)) {
     for (key, rule) in std::iter::once(("approvals".to_owned(), Rule::default())).chain(settings.rules()) {
         let approvers = rule.approvers.as_ref().unwrap_or(&settings.approvers);
@@ -186,7 +187,7 @@ fn expect_approvers(settings: &Approvals, expect: &mut impl FnMut(bool, &str, St
     }
 }
 
-/// Returns the largest number of people who can approve the same change; `None` if it cannot be known.
+/// Returns the maximum number of people who can approve the same change; `None` if it is unknown.
 fn most(approvers: &[String], own: bool) -> Option<usize> {
     let approvers: BTreeSet<_> = approvers.iter().map(String::as_str).collect();
     let countable = !approvers.iter().any(|name| *name == "channel" || name.starts_with('S'));

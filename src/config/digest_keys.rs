@@ -1,15 +1,15 @@
-//! Digest keys as they are written in the environment and in the key file.
+//! The text format of digest keys in the environment and in the key file.
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 
-/// The shortest key, in bytes.
+/// The minimum length of a key, in bytes.
 const MIN_KEY_BYTES: usize = 32;
 
-/// Reads a key that is written in hexadecimal or in base64.
+/// Parses a key in hexadecimal or base64.
 ///
 /// # Errors
 ///
-/// If it is not a valid key; the text does not contain the key.
+/// If the key is not valid. The error does not contain the key.
 pub fn digest_key(text: &str) -> Result<Vec<u8>, String> {
     let right = "right would be at least 32 bytes in hexadecimal or base64, such as `openssl rand -hex 32` makes";
     let bytes = hex::decode(text).ok().or_else(|| BASE64_STANDARD.decode(text).ok());

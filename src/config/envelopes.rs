@@ -1,4 +1,4 @@
-//! `[approvals.envelopes.<name>]`: limits that were agreed beforehand for some contexts or things.
+//! `[approvals.envelopes.<name>]`: limits agreed beforehand for some contexts or things.
 
 use serde::Deserialize;
 
@@ -7,24 +7,24 @@ use super::{
     nearest::nearest,
 };
 
-/// `[approvals.envelopes.<name>]`: the limits within which some things may be changed by the usual policy. Beyond them
-/// two people have to approve, and neither may be the one who asked. A limit that is not set does not apply.
+/// `[approvals.envelopes.<name>]`: the limits within which some things may be changed under the usual policy. A change
+/// beyond them must be approved by two people other than the requester. A limit that is not set does not apply.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct Envelope {
-    /// The contexts it applies to.
+    /// The contexts to which the envelope applies.
     pub contexts: Vec<String>,
-    /// The things it applies to, by name. Settings of earlier versions have another key.
+    /// The names of the things to which the envelope applies. In earlier versions the key was `experiments`.
     #[serde(alias = "experiments")]
     pub subjects: Vec<String>,
-    /// Limits by key; the measures of the capabilities define which keys exist.
+    /// The limits, by key. The measures of the capabilities define the valid keys.
     #[serde(flatten)]
     pub limits: Limits,
 }
 
 impl Envelope {
-    /// Returns every problem if its limits are those of these measures: the key within the envelope, and what would be
-    /// right.
+    /// Returns every problem with the envelope, given the known measures: the key within the envelope, and a
+    /// description with what would be right.
     pub fn problems(&self, measures: &[&[Measure]]) -> Vec<(String, String)> {
         let mut found = Vec::new();
         let named = self.contexts.iter().chain(&self.subjects).filter(|name| !name.trim().is_empty()).count();

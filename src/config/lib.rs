@@ -1,11 +1,11 @@
-//! Settings: one struct per component, read once, every wrong value reported at once. Capabilities bring sections of
-//! their own: [`Additions`].
+//! The settings: one struct per component, read once, with all wrong values reported at once. Capabilities add their
+//! own sections ([`Additions`]).
 //!
-//! Order: `config/default.toml` (embedded, every key explained there), the file given or the profile chosen, the
-//! environment. Only this module reads the environment. Secrets come from the environment alone and are
-//! [`secrecy::SecretString`]s, so that they cannot be printed. Start reading at [`Config`].
+//! Settings are read from `config/default.toml` (embedded; it explains every key), then from the given file or the
+//! chosen profile, then from the environment. Only this crate reads the environment. Secrets come only from the
+//! environment and are [`secrecy::SecretString`]s, so that they cannot be printed. Start reading at [`Config`].
 //!
-//! It knows none of the components that it configures, and no capability by name.
+//! This crate depends on none of the components that it configures, and names no capability.
 
 mod approvals;
 mod check;
@@ -47,7 +47,7 @@ pub use self::{
     workers::Workers,
 };
 
-/// Everything that can be set.
+/// All settings.
 #[derive(Clone, Debug)]
 pub struct Config {
     /// `[slack]`: the connection to Slack.
@@ -56,13 +56,13 @@ pub struct Config {
     pub server: Server,
     /// `[store]`: the place where threads are stored.
     pub store: Store,
-    /// `[workers]`: the sharing of threads among workers, and time limits.
+    /// `[workers]`: the distribution of threads among workers, and time limits.
     pub workers: Workers,
     /// `[approvals]`: the people who may decide.
     pub approvals: Approvals,
     /// `[plans]`: requests of several steps.
     pub plans: plans::Plans,
-    /// `[record]`: the records that are kept, and the content of an export.
+    /// `[record]`: the retention of records, and the content of an export.
     pub record: Record,
     /// `[model]`: the language model.
     pub model: Model,

@@ -1,7 +1,7 @@
-//! Reads the settings and collects everything that is wrong with them.
+//! Reads the settings and collects all problems with them.
 //!
-//! A section that does not parse is tried again with the default in place of the wrong value, so that one start reports
-//! all wrong values rather than the first.
+//! If a value does not parse, its default is used in its place and reading continues, so that one start reports all
+//! wrong values rather than only the first.
 
 use std::{collections::HashMap, ffi::OsString, path::Path};
 
@@ -17,35 +17,36 @@ use super::{
     variables,
 };
 
-/// The settings that the program comes with.
+/// The default settings.
 const DEFAULTS: &str = include_str!("../../config/default.toml");
 
-/// The usual names of some settings, and where they belong.
+/// The conventional variables of some settings, as pairs of variable and key.
 const USUAL_NAMES: &[(&str, &str)] =
     &[("SLACK_API_URL", "slack.api_url"), ("ANTHROPIC_BASE_URL", "model.base_url"), ("PORT", "server.port")];
 
-/// The settings that are lists, in whichever section.
+/// The keys of the settings that are lists, in any section.
 const LISTS: [&str; 9] =
     ["approvers", "contexts", "escalate_to", "subjects", "outsiders", "redact", "redact_matching", "tools", "critical"];
 
-/// The library's name for the origin of a variable.
+/// The origin of variables, as named by the library.
 const ENVIRONMENT: &str = "the environment";
 
-/// The sections that exist whatever the capabilities.
+/// The sections that exist independently of the capabilities.
 const SECTIONS: [&str; 8] = ["slack", "server", "store", "workers", "approvals", "plans", "record", "model"];
 
-/// Reads the environment of the process. A variable that is not Unicode is left out.
+/// Reads the environment of the process. Variables that are not valid Unicode are left out.
 pub fn environment() -> HashMap<String, String> {
     let text = |(name, value): (OsString, OsString)| Some((name.into_string().ok()?, value.into_string().ok()?));
     std::env::vars_os().filter_map(text).collect()
 }
 
 impl Config {
-    /// Reads the defaults, then `file`, then `environment`; `added` is what capabilities bring.
+    /// Reads the settings: the defaults, overridden by `file`, overridden by `environment`. `added` contains the
+    /// settings of the capabilities.
     ///
     /// # Errors
     ///
-    /// [`Problems`] with all that is wrong, each with what would be right.
+    /// [`Problems`] that lists everything that is wrong, with what would be right.
     pub fn load(
         file: Option<&Path>,
         environment: &HashMap<String, String>,
@@ -57,8 +58,8 @@ impl Config {
         }
     }
 
-    /// Reads as much of the same as possible: in place of wrong values there may be defaults. For finding everything
-    /// else that is wrong, so that all of it can be reported at once; not for running.
+    /// Reads as much as possible, with defaults in place of wrong values. The result is for further checks, so that all
+    /// problems can be reported at once, not for running the bot.
     pub fn read(
         file: Option<&Path>,
         environment: &HashMap<String, String>,
@@ -131,7 +132,8 @@ impl Config {
         self.approvals.digest_keys = secret("approvals.digest_keys");
     }
 
-    /// Returns the mode in which events come in; if it is not set, chosen by the tokens that are.
+    /// Returns the mode in which events arrive. If it is not set, it is Socket Mode if there is an app token, else
+    /// HTTP.
     pub fn slack_mode(&self) -> SlackMode {
         match (self.slack.mode, &self.slack.app_token) {
             (Some(mode), _) => mode,
@@ -140,7 +142,7 @@ impl Config {
         }
     }
 
-    /// Returns the kind of store; if it is not set, Redis if its address is, else SQLite.
+    /// Returns the kind of store. If it is not set, it is Redis if its address is set, else SQLite.
     pub fn store_kind(&self) -> StoreKind {
         match (self.store.kind, &self.store.redis_url) {
             (Some(kind), _) => kind,
@@ -150,12 +152,13 @@ impl Config {
     }
 }
 
-/// Returns the secret that a variable holds, if it holds one.
+/// Returns the secret in a variable, if it is set and not blank.
 fn secret_in(environment: &HashMap<String, String>, variable: &str) -> Option<SecretString> {
     let value = environment.get(variable)?.trim();
     (!value.is_empty()).then(|| SecretString::from(value))
 }
 
+/// Merges the defaults, the file and the variables.
 fn tree(file: Option<&Path>, environment: &HashMap<String, String>, added: &Additions) -> Result<Tree, Problem> {
     let mut builder = Tree::builder().add_source(File::from_str(DEFAULTS, FileFormat::Toml));
     if let Some(file) = file {
@@ -189,15 +192,16 @@ fn tree(file: Option<&Path>, environment: &HashMap<String, String>, added: &Addi
     builder.build().map_err(|error| fatal(&file.map_or("settings".to_owned(), |f| f.display().to_string()), &error))
 }
 
-/// Returns true if a variable sets a list, by the last part of its name: its items have commas between them.
+/// Returns true if a variable sets a list, judging by the last part of its name. The items of a list are separated by
+/// commas.
 fn is_list(name: &str, added: &Additions) -> bool {
     let key = name.rsplit("__").next().unwrap_or_default().to_lowercase();
     let among = |measure: &Measure| matches!(measure.kind, Kind::Among { key: list, .. } if list == key);
     LISTS.contains(&key.as_str()) || added.measures.iter().copied().flatten().any(among)
 }
 
-/// Returns a problem for each section that is given a value. In the whole tree a variable for one of its keys may hide
-/// that.
+/// Returns a problem for each section that is set to a plain value. This cannot be seen in the merged tree if a
+/// variable sets a key of the same section.
 fn sections_with_a_value(
     file: Option<&Path>,
     environment: &HashMap<String, String>,
@@ -225,8 +229,8 @@ fn no_section(name: &str, found: &str) -> Problem {
     Problem { key: name.to_owned(), what }
 }
 
-/// Returns the problem of a reminder that was set to come before half of a card's time is over. The default gives way
-/// to a card that is open for a shorter time.
+/// Returns a problem if the reminder is set to come before half of a card's time is over. The default reminder is no
+/// problem, even for cards that are open for a shorter time.
 fn late_reminder(tree: &Tree, config: &Config) -> Option<Problem> {
     let settings = &config.approvals;
     let given = tree.get_table("approvals").unwrap_or_default().remove("remind_before");
@@ -246,19 +250,19 @@ fn unknown_sections(tree: &Tree, sections: &[&str]) -> Vec<Problem> {
     let Ok(found) = tree.clone().try_deserialize::<HashMap<String, Value>>() else { return Vec::new() };
     let mut unknown: Vec<_> = found.into_keys().filter(|name| !sections.contains(&name.as_str())).collect();
     unknown.sort();
-    let told = unknown.into_iter().map(|name| {
+    let problems = unknown.into_iter().map(|name| {
         let near = nearest(&name, sections.iter().copied()).map(|near| format!("did you mean {near}? "));
         let near = near.unwrap_or_default();
         Problem { what: format!("there is no such section; {near}there are {}", sections.join(", ")), key: name }
     });
-    told.collect()
+    problems.collect()
 }
 
-/// Reads sections, collecting what is wrong.
+/// Reads sections and collects problems.
 struct Reader<'a> {
     tree: &'a Tree,
     defaults: &'a Tree,
-    /// Every secret: its full key, and the variable that alone may hold it.
+    /// All secrets, as pairs of the full key and the only variable that may contain it.
     secrets: &'a [(String, &'static str)],
     problems: &'a mut Vec<Problem>,
 }
@@ -287,8 +291,8 @@ impl Reader<'_> {
                 self.problems.push(Problem { key: full, what });
                 continue;
             }
-            // Strictly: no number is taken for a yes, no word for a number. Only what the environment gives as a number
-            // may be meant as a word.
+            // Types are checked strictly: a number is not accepted as a boolean, nor a string as a number. Only a value
+            // that was parsed as a number or boolean is also tried as a string, since a variable may have meant one.
             let with = |value: Json| {
                 let candidate: Map<_, _> = good.clone().into_iter().chain([(key.clone(), value)]).collect();
                 read(Json::Object(candidate.clone())).map(|_| candidate)
@@ -313,7 +317,7 @@ impl Reader<'_> {
     }
 }
 
-/// Returns a value as it is, without the leniency of the library that read it.
+/// Converts a value to JSON without changing its type, unlike the lenient conversions of the library.
 fn json(value: &Value) -> Json {
     match &value.kind {
         ValueKind::Nil => Json::Null,
@@ -324,11 +328,11 @@ fn json(value: &Value) -> Json {
         ValueKind::String(value) => Json::from(value.as_str()),
         ValueKind::Table(table) => table.iter().map(|(key, value)| (key.clone(), json(value))).collect(),
         ValueKind::Array(values) => values.iter().map(json).collect(),
-        _ => Json::String(value.to_string()), // `inf` was a word, and other numbers are too large for any setting
+        _ => Json::String(value.to_string()), // `inf` may be a word; other numbers are too large for any setting
     }
 }
 
-/// Describes what was found and what would be right.
+/// Describes a wrong value and what would be right.
 fn explain(found: &Value, cause: &str, default: Option<&Value>) -> String {
     let mut cause = cause.to_owned();
     for number in ["u16", "u32", "u64", "usize"] {
@@ -338,7 +342,7 @@ fn explain(found: &Value, cause: &str, default: Option<&Value>) -> String {
         let (unknown, known) = rest.split_once('`')?;
         nearest(unknown, known.split('`').skip(1).step_by(2)).map(|near| format!("; did you mean `{near}`?"))
     });
-    // In a file the quotation marks may be what is wrong.
+    // In a file, the quotation marks may be the mistake, so they are shown.
     let is_quoted =
         found.origin().is_some_and(|origin| origin != ENVIRONMENT) && cause.starts_with("invalid type: string");
     let found = if is_quoted { format!("\"{found}\"") } else { found.to_string() };
@@ -351,6 +355,7 @@ fn explain(found: &Value, cause: &str, default: Option<&Value>) -> String {
     }
 }
 
+/// Returns the problem of a source that cannot be read as a whole.
 fn fatal(key: &str, error: &ConfigError) -> Problem {
     let what = match error {
         ConfigError::FileParse { cause, .. } => cause.to_string().trim_end().to_owned(), // the key names the file

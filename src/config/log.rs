@@ -1,11 +1,12 @@
-//! `server.log`: the directives that may be written there.
+//! The directives in `server.log`, which set log levels.
 
 use super::nearest::nearest;
 
-/// The levels.
+/// The log levels.
 const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
 
-/// The parts of the program that log, as `countersign::<part>`; `tests/integration/deploy.rs` compares them with `src/`.
+/// The parts of the program whose level can be set, as `countersign::<part>`. `tests/integration/deploy.rs` compares
+/// them with `src/`.
 pub const MODULES: &[&str] = &[
     "app",
     "assistant",
@@ -36,13 +37,13 @@ pub const MODULES: &[&str] = &[
 /// The parts that are modules of the crate `core`.
 const OF_CORE: &[&str] = &["cause", "clock", "http_log", "ids", "permit", "private_file", "reply", "status_line"];
 
-/// Returns the directives of `server.log` as the library that filters knows them: with the crate in place of the part.
+/// Converts the directives of `server.log` for the logging library: each part is replaced by the path of its crate.
 pub fn directives(log: &str) -> String {
     log.split(',').map(|directive| targeted(directive.trim())).collect::<Vec<_>>().join(",")
 }
 
-/// A directive with the crate in place of the part. A capability is a crate of its own, and settings of earlier versions
-/// have another name for the HTTP log.
+/// Replaces the part in a directive by the path of its crate. Each capability is a crate of its own. In earlier
+/// versions the HTTP log was called `exchanges`.
 fn targeted(directive: &str) -> String {
     let Some(path) = directive.strip_prefix("countersign::") else { return directive.to_owned() };
     if let Some(rest) = path.strip_prefix("exchanges") {
@@ -57,11 +58,11 @@ fn targeted(directive: &str) -> String {
     }
 }
 
-/// Libraries that log something of use.
+/// The libraries with useful log lines.
 const LIBRARIES: &[&str] =
     &["axum", "h2", "hyper", "hyper_util", "redis", "reqwest", "rustls", "tokio", "tokio_util", "tower"];
 
-/// Describes what is wrong with each directive.
+/// Describes the problem with each wrong directive.
 pub(super) fn problems(log: &str) -> Vec<String> {
     let right = "right would be a level such as info, or levels by module such as info,countersign::slack=debug";
     if log.trim().is_empty() {
@@ -70,6 +71,7 @@ pub(super) fn problems(log: &str) -> Vec<String> {
     log.split(',').map(str::trim).filter_map(wrong).map(|wrong| format!("{wrong}; {right}")).collect()
 }
 
+/// Describes the problem with a directive, if there is one.
 fn wrong(directive: &str) -> Option<String> {
     let (target, level) = match directive.rsplit_once('=') {
         Some((target, level)) => (Some(target.trim()), level.trim()),
@@ -104,12 +106,12 @@ fn is_level(word: &str) -> bool {
     LEVELS.contains(&word.to_ascii_lowercase().as_str())
 }
 
-/// Returns true if a module is one of ours, or of a library that logs.
+/// Returns true if the target is one of our modules, or belongs to one of [`LIBRARIES`].
 fn is_known(target: &str) -> bool {
     let mut path = target.split("::");
     match path.next() {
         Some("countersign") => path.next().is_none_or(|module| MODULES.contains(&module) || module == "exchanges"),
-        // As log lines have it; there is a crate for each capability, so not all are known here.
+        // The name of a crate, as it appears in log lines. The crates of the capabilities are not known here.
         Some(name) => name.starts_with("countersign_") || LIBRARIES.contains(&name),
         None => false,
     }
@@ -136,22 +138,22 @@ mod tests {
     }
 
     #[test]
-    fn every_directive_is_looked_at() {
+    fn every_directive_is_checked() {
         for fine in
             ["info", "INFO", "off", "info,countersign=debug", "warn, countersign::slack::sink=trace ,hyper=info"]
         {
             assert_eq!(problems(fine), Vec::<String>::new(), "{fine}");
         }
-        let told = |log: &str| problems(log).join(" | ");
-        assert!(told("inf").contains("did you mean info?"), "{}", told("inf"));
-        assert!(told("countersign=tarce").contains("did you mean trace?"));
-        assert!(told("info,counterSign::slak=debug").contains("did you mean countersign::slack?"));
-        assert!(told("5").contains("`5` is no level"));
-        assert!(told("countersign").contains("without a level"));
-        assert!(told("info,slack_morphism=debug").contains("never logged"));
-        assert!(told("info,h2=trace").contains("never logged"));
-        assert!(told("").contains("found nothing") && told("info,").contains("is no level"));
-        assert!(told("[advance{fence=1}]=debug").contains("there is no module"));
+        let wrong = |log: &str| problems(log).join(" | ");
+        assert!(wrong("inf").contains("did you mean info?"), "{}", wrong("inf"));
+        assert!(wrong("countersign=tarce").contains("did you mean trace?"));
+        assert!(wrong("info,counterSign::slak=debug").contains("did you mean countersign::slack?"));
+        assert!(wrong("5").contains("`5` is no level"));
+        assert!(wrong("countersign").contains("without a level"));
+        assert!(wrong("info,slack_morphism=debug").contains("never logged"));
+        assert!(wrong("info,h2=trace").contains("never logged"));
+        assert!(wrong("").contains("found nothing") && wrong("info,").contains("is no level"));
+        assert!(wrong("[advance{fence=1}]=debug").contains("there is no module"));
         assert_eq!(problems("a=b,c=d").len(), 2);
     }
 }

@@ -1,20 +1,21 @@
-//! Measures: the values that the limits of an envelope can be about. Capabilities bring them.
+//! Measures: the properties of a change that an envelope can limit. Capabilities define them.
 //!
-//! An action gives the values of a proposal in `countersign_graph::action::Scope::measures`; an envelope gives limits
-//! under the keys of a [`Measure`]; here the two are compared, checked and put into words.
+//! An action states the values of a proposal in `countersign_graph::action::Scope::measures`, and an envelope contains
+//! limits under the keys of a [`Measure`]. This module checks the limits, compares values with them and describes them
+//! in words.
 
 use std::collections::BTreeMap;
 
 use jiff::{Timestamp, civil, tz::TimeZone};
 use serde_json::Value;
 
-/// Limits by key, as an envelope gives them.
+/// The limits in an envelope, by key.
 pub type Limits = BTreeMap<String, Value>;
 
-/// A value by which a change can be measured.
+/// A property of a change that can be limited.
 #[derive(Clone, Copy, Debug)]
 pub struct Measure {
-    /// Its name among the measures of a proposal, such as `weight`.
+    /// The name of the measure in a proposal, such as `weight`.
     pub name: &'static str,
     /// The kind of its limits.
     pub kind: Kind,
@@ -23,22 +24,22 @@ pub struct Measure {
 /// The kinds of limits, each with its keys.
 #[derive(Clone, Copy, Debug)]
 pub enum Kind {
-    /// Only certain words: a list.
+    /// A list of allowed words.
     Among {
         /// The key of the list.
         key: &'static str,
-        /// All words of the measure.
+        /// All words that are valid in the list.
         known: &'static [&'static str],
     },
     /// A number within bounds.
     Between {
-        /// The key of the smallest number, if it can be limited.
+        /// The key of the lower bound, if there can be one.
         least: Option<&'static str>,
-        /// The key of the largest number.
+        /// The key of the upper bound.
         most: &'static str,
-        /// The numbers that can be a limit at all.
+        /// The valid range of both bounds.
         range: (f64, f64),
-        /// The difference between a value and a limit that is ignored.
+        /// The amount by which a value may exceed a limit without violating it.
         tolerance: f64,
         /// The text before and after a value: `a weight of … %`.
         value: (&'static str, &'static str),
@@ -47,11 +48,11 @@ pub enum Kind {
         /// The name of the values in a list of limits: `weights`.
         plural: &'static str,
     },
-    /// A moment within bounds: a date or moment such as `2027-01-15` or `2027-01-15T09:00:00Z`.
+    /// A time within bounds. The bounds are dates or times such as `2027-01-15` or `2027-01-15T09:00:00Z`.
     When {
-        /// The key of the earliest moment.
+        /// The key of the earliest time.
         earliest: &'static str,
-        /// The key of the latest moment.
+        /// The key of the latest time.
         latest: &'static str,
         /// The verb for a value: `starts`.
         verb: &'static str,
@@ -59,7 +60,7 @@ pub enum Kind {
 }
 
 impl Measure {
-    /// Returns the keys under which it is limited.
+    /// Returns the keys of the limits of this measure.
     pub fn keys(&self) -> impl Iterator<Item = &'static str> {
         let keys = match self.kind {
             Kind::Among { key, .. } => [Some(key), None],
@@ -69,7 +70,7 @@ impl Measure {
         keys.into_iter().flatten()
     }
 
-    /// Returns every problem with its limits: the key, and what would be right.
+    /// Returns every problem with the limits of this measure: the key, and a description with what would be right.
     pub(super) fn problems(&self, limits: &Limits) -> Vec<(&'static str, String)> {
         let mut found = Vec::new();
         match self.kind {
@@ -131,17 +132,17 @@ impl Measure {
             Kind::Between { least, most, tolerance, value: (before, after), unit, .. } => {
                 let number = |key: &str| limits.get(key).and_then(Value::as_f64);
                 for value in values {
-                    let said = format!("{before}{}{after}", plain(value));
+                    let words = format!("{before}{}{after}", plain(value));
                     let given = value.as_f64();
                     if let Some(least) = least.and_then(number)
                         && given.is_none_or(|given| least - given > tolerance)
                     {
-                        found.push(format!("{said}, at least {least}{unit}"));
+                        found.push(format!("{words}, at least {least}{unit}"));
                     }
                     if let Some(most) = number(most)
                         && given.is_none_or(|given| given - most > tolerance)
                     {
-                        found.push(format!("{said}, at most {most}{unit}"));
+                        found.push(format!("{words}, at most {most}{unit}"));
                     }
                 }
             }
@@ -162,7 +163,7 @@ impl Measure {
         found
     }
 
-    /// Its limits in words: `weights from 10 % to 90 %`. `None` if there are none.
+    /// Describes the limits of this measure: `weights from 10 % to 90 %`. `None` if there are none.
     pub fn describe(&self, limits: &Limits) -> Option<String> {
         match self.kind {
             Kind::Among { key, .. } => {
@@ -186,7 +187,7 @@ impl Measure {
     }
 }
 
-/// Reads a date (its midnight, UTC) or a moment.
+/// Parses a time, or a date, which means midnight UTC.
 fn moment(given: &str) -> Option<Timestamp> {
     let given = given.trim();
     let midnight = |date: civil::Date| date.to_zoned(TimeZone::UTC).ok().map(|zoned| zoned.timestamp());
@@ -197,7 +198,7 @@ fn minutes(at: Timestamp) -> String {
     at.strftime("%Y-%m-%d %H:%M UTC").to_string()
 }
 
-/// `weights from 10 % to 90 %`.
+/// Describes a range, such as `weights from 10 % to 90 %`. `None` if it has no bounds.
 fn range(what: &str, from: Option<String>, to: Option<String>) -> Option<String> {
     match (from, to) {
         (None, None) => None,

@@ -5,7 +5,7 @@ use std::time::Duration;
 use secrecy::SecretString;
 use serde::Deserialize;
 
-/// `[model]`: the language model. Without a key the documented phrases are understood by `rules`.
+/// `[model]`: the language model. Without a key, only the documented phrases are understood.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Model {
@@ -13,10 +13,10 @@ pub struct Model {
     pub name: String,
     /// The address of the Messages API; also `ANTHROPIC_BASE_URL`.
     pub base_url: String,
-    /// The time limit of one call, retries aside.
+    /// The time limit of one attempt of a call.
     #[serde(with = "humantime_serde")]
     pub timeout: Duration,
-    /// The number of attempts of a call in all.
+    /// The total number of attempts of a call.
     pub attempts: u32,
     /// `ANTHROPIC_API_KEY`.
     #[serde(skip)]

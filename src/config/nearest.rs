@@ -1,9 +1,9 @@
-//! The name that may have been meant by a wrong one.
+//! Suggestions for misspelled names.
 
-/// The similarity, from 0 to 1, from which a known name is suggested for a wrong one.
+/// The minimum similarity, from 0 to 1, of a name that is suggested for a wrong one.
 const MIN_SIMILARITY: f64 = 0.6;
 
-/// Returns the known name that is most like this one, ignoring case, if any is similar enough.
+/// Returns the known name that is most similar to this one, ignoring case, if it is similar enough.
 pub(super) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let name = name.to_lowercase();
     let similarity = |known: &str| strsim::normalized_damerau_levenshtein(&known.to_lowercase(), &name);

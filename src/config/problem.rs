@@ -5,9 +5,9 @@ use std::fmt;
 /// A wrong setting.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// The setting: `server.port`, `SLACK_BOT_TOKEN`.
+    /// The key of the setting or the variable, such as `server.port` or `SLACK_BOT_TOKEN`.
     pub key: String,
-    /// The value that was found, and what would be right.
+    /// A description of the problem and of what would be right.
     pub what: String,
 }
 

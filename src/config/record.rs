@@ -1,10 +1,10 @@
-//! `[record]`: the records that are kept of finished threads, and the content of an export.
+//! `[record]`: the retention of records of finished threads, and the content of an export.
 
 use std::time::Duration;
 
 use serde::Deserialize;
 
-/// `[record]`: the records that are kept of finished threads, and the content of an export.
+/// `[record]`: the retention of records of finished threads, and the content of an export.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Record {
@@ -12,24 +12,24 @@ pub struct Record {
     /// never.
     #[serde(default, with = "humantime_serde")]
     pub keep: Option<Duration>,
-    /// The fate of its record then.
+    /// The treatment of its record at that time.
     pub kept: Kept,
-    /// Names of fields whose values are hidden in exports.
+    /// The names of fields whose values are hidden in exports.
     pub redact: Vec<String>,
-    /// Words that are hidden in exports, with everything that stands beside them; `*` stands for anything.
+    /// Patterns of words, in which `*` matches any text. A value that contains a matching word is hidden in exports.
     pub redact_matching: Vec<String>,
     /// True if people appear in exports as `Person 1` instead of by name.
     pub pseudonyms: bool,
 }
 
-/// The fate of a record when the messages of its thread are dropped.
+/// The treatment of a record when the messages of its thread are dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kept {
-    /// The record stays as it is, with what was said in it.
+    /// The record is kept unchanged, including the text of messages.
     Whole,
-    /// The record stays, but what was said and answered is hidden behind hashes.
+    /// The record is kept, but the text of messages and answers is replaced by hashes.
     Hashes,
-    /// The record is dropped too.
+    /// The record is dropped, too.
     Nothing,
 }

@@ -1,5 +1,5 @@
-//! Secrets: the variables they come from, and signs of one in the wrong place. No secret is ever shown, only how it
-//! begins.
+//! Secrets: the variables that contain them, and checks that each variable contains the right kind of secret. No more
+//! than the prefix of a secret is ever shown.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,7 @@ use url::Url;
 
 use super::{Additions, Problem};
 
-/// Secrets: their settings, and their names in the environment, which alone may hold them.
+/// The secrets, as pairs of the setting and the only variable that may contain it.
 pub(super) const SECRETS: &[(&str, &str)] = &[
     ("slack.bot_token", "SLACK_BOT_TOKEN"),
     ("slack.app_token", "SLACK_APP_TOKEN"),
@@ -17,7 +17,7 @@ pub(super) const SECRETS: &[(&str, &str)] = &[
     ("approvals.digest_keys", "COUNTERSIGN_DIGEST_KEYS"),
 ];
 
-/// The prefixes of secrets, what each is, and the one variable where it is right; empty if there is none here.
+/// The prefixes of secrets, the kind of each, and the only variable that may contain it; empty if there is none.
 const KINDS: &[(&str, &str, &str)] = &[
     ("xoxb-", "a Slack bot token", "SLACK_BOT_TOKEN"),
     ("xapp-", "a Slack app-level token", "SLACK_APP_TOKEN"),
@@ -33,7 +33,7 @@ const KINDS: &[(&str, &str, &str)] = &[
     ("-----BEGIN", "a certificate or key file, not a key", ""),
 ];
 
-/// Returns every secret, with those of the capabilities: its full key, and its name in the environment.
+/// Returns all secrets, including those of the capabilities, as pairs of the full key and the variable.
 pub(super) fn all(added: &Additions) -> Vec<(String, &'static str)> {
     let own = SECRETS.iter().map(|(key, name)| ((*key).to_owned(), *name));
     let theirs = added
@@ -43,12 +43,13 @@ pub(super) fn all(added: &Additions) -> Vec<(String, &'static str)> {
     own.chain(theirs).collect()
 }
 
-/// Returns the problems of those that are set.
+/// Returns the problems with the secrets that are set.
 pub(super) fn problems(environment: &HashMap<String, String>, secrets: &[(String, &'static str)]) -> Vec<Problem> {
     let set = secrets.iter().filter_map(|(_, name)| Some((*name, environment.get(*name)?.trim())));
     set.filter_map(|(name, value)| wrong(name, value).map(|what| Problem { key: name.to_owned(), what })).collect()
 }
 
+/// Describes the problem with the value of a secret, if there is one.
 fn wrong(name: &str, value: &str) -> Option<String> {
     let right = match name {
         "SLACK_BOT_TOKEN" => "the bot token (xoxb-…), on the app's page under OAuth & Permissions",
@@ -97,7 +98,7 @@ fn is_redis(address: &str) -> bool {
     })
 }
 
-/// Describes what is wrong with the address of a service, which has no secrets in it; `None` if it is right.
+/// Describes the problem with the address of a service; `None` if it is valid. An address must not contain a secret.
 pub fn wrong_address(address: &str) -> Option<String> {
     let url = match Url::parse(address) {
         Ok(url) if matches!(url.scheme(), "http" | "https") => url,
@@ -126,7 +127,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_secret_in_the_wrong_place_is_told_without_it() {
+    fn a_wrong_secret_is_reported_without_its_value() {
         let every = [
             ("SLACK_BOT_TOKEN", "xapp-1-hidden"),
             ("SLACK_BOT_TOKEN", "hidden"),
@@ -144,8 +145,8 @@ mod tests {
             ("PLATFORM_TOKEN", "{ \"private_key\": \"hidden\" }"),
         ];
         for (name, value) in every {
-            let told = wrong(name, value.trim());
-            assert!(told.as_ref().is_some_and(|told| !told.contains("hidden")), "{name} {value}: {told:?}");
+            let problem = wrong(name, value.trim());
+            assert!(problem.as_ref().is_some_and(|text| !text.contains("hidden")), "{name} {value}: {problem:?}");
         }
         let fine = [
             ("SLACK_BOT_TOKEN", "xoxb-1"),
@@ -162,13 +163,13 @@ mod tests {
     }
 
     #[test]
-    fn an_address_is_where_a_service_is_and_nothing_else() {
+    fn an_address_has_a_scheme_and_a_host_and_no_credentials_or_query() {
         let every = ["api.example.com", "ftp://host", "http://", "https://u:hidden@host/api", "u:hidden@host"];
         for address in
             every.into_iter().chain(["https://host/api?debug=1", "https://host/api#top", "", "https://host?"])
         {
-            let told = wrong_address(address);
-            assert!(told.as_ref().is_some_and(|told| !told.contains("hidden")), "{address}: {told:?}");
+            let problem = wrong_address(address);
+            assert!(problem.as_ref().is_some_and(|text| !text.contains("hidden")), "{address}: {problem:?}");
         }
         for address in ["http://127.0.0.1:3030/api", "https://api.example.com", "https://host/"] {
             assert_eq!(wrong_address(address), None, "{address}");

@@ -1,4 +1,4 @@
-//! The additions of capabilities to the settings: sections of their own, and measures that envelopes can limit.
+//! The settings that capabilities add: their own sections, and the measures that envelopes can limit.
 
 use std::{any::Any, collections::BTreeMap, fmt};
 
@@ -10,7 +10,7 @@ use super::{Problem, measure::Measure};
 /// Everything that capabilities add to the settings.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Additions {
-    /// Their sections.
+    /// The sections of the capabilities.
     pub sections: &'static [SectionSpec],
     /// The measures that envelopes can limit.
     pub measures: &'static [&'static [Measure]],
@@ -19,23 +19,23 @@ pub struct Additions {
 /// A section of a capability.
 #[derive(Clone, Copy, Debug)]
 pub struct SectionSpec {
-    /// Its name in the settings.
+    /// The name of the section in the settings.
     pub name: &'static str,
-    /// Its secrets: key, and the variable that alone may hold it.
+    /// The secrets, as pairs of the key and the only variable that may contain it.
     pub secrets: &'static [(&'static str, &'static str)],
-    /// The secret of each entry, for a section whose keys are names that operators choose: its key in the entry, and
-    /// the variable's parts before and after the name, such as `("token", "MCP_", "_TOKEN")`.
+    /// The secret of each entry, for a section whose keys are names chosen by operators: the key within the entry, and
+    /// the parts of the variable before and after the name, such as `("token", "MCP_", "_TOKEN")`.
     pub entry_secret: Option<(&'static str, &'static str, &'static str)>,
-    /// The usual names of some settings: variable, and key.
+    /// The conventional variables of some settings, as pairs of variable and key.
     pub usual_names: &'static [(&'static str, &'static str)],
-    /// The keys that the default settings only show in a comment.
+    /// The keys that appear only in comments of the default settings.
     pub optional: &'static [&'static str],
-    /// Reads the values. The error says what is wrong with one of them.
+    /// Reads the values. The error describes a wrong value.
     pub read: fn(Value) -> Result<Box<dyn Section>, serde_json::Error>,
 }
 
 impl SectionSpec {
-    /// Returns the variable that alone may hold the secret with this key, such as `files.token`.
+    /// Returns the only variable that may contain the secret with this key, such as `files.token`.
     pub(super) fn variable_of(&self, key: &str) -> Option<String> {
         let own = self.secrets.iter().find(|secret| secret.0 == key).map(|(_, variable)| (*variable).to_owned());
         own.or_else(|| {
@@ -49,10 +49,10 @@ impl SectionSpec {
 
 /// The values of a section.
 pub trait Section: Any + fmt::Debug + Send + Sync {
-    /// Adds the secrets, by key; that of an entry by the entry's name and its key, with a dot between them.
+    /// Adds the secrets, which `secret` returns by key. The secret of an entry has the key `<entry>.<key>`.
     fn add_secrets(&mut self, secret: &dyn Fn(&str) -> Option<SecretString>);
 
-    /// Returns the wrong values, each with what would be right.
+    /// Describes each wrong value and what would be right.
     fn problems(&self) -> Vec<Problem>;
 
     /// Returns a boxed copy.
@@ -68,17 +68,17 @@ impl Sections {
     ///
     /// # Panics
     ///
-    /// If no capability brings it.
+    /// If no capability adds such a section.
     pub fn get<T: Section>(&self) -> &T {
         let all = self.0.values().map(|section| &**section as &dyn Any);
         all.into_iter().find_map(|section| section.downcast_ref()).expect("the capability's section is registered")
     }
 
-    /// Returns the section of this type, to be changed.
+    /// Returns the section of this type for modification.
     ///
     /// # Panics
     ///
-    /// If no capability brings it.
+    /// If no capability adds such a section.
     pub fn get_mut<T: Section>(&mut self) -> &mut T {
         let all = self.0.values_mut().map(|section| &mut **section as &mut dyn Any);
         all.into_iter().find_map(|section| section.downcast_mut()).expect("the capability's section is registered")

@@ -12,21 +12,20 @@ pub struct Server {
     pub address: IpAddr,
     /// The port to listen on; also `PORT`.
     pub port: u16,
-    /// The number of connections that may be open at the same time. Left out: as many as the limit of open files
-    /// allows.
+    /// The maximum number of open connections. Left out: as many as the limit of open files allows.
     pub connections: Option<usize>,
-    /// The time a client may take to send the head of a request, such as `"10s"`.
+    /// The time limit for receiving the head of a request, such as `"10s"`.
     #[serde(with = "humantime_serde")]
     pub header_timeout: Duration,
-    /// The time a client may take to send the body of a request.
+    /// The time limit for receiving the body of a request.
     #[serde(with = "humantime_serde")]
     pub body_timeout: Duration,
-    /// The time a connection may stay open without a request.
+    /// The time for which a connection may stay open without a request.
     #[serde(with = "humantime_serde")]
     pub idle_timeout: Duration,
-    /// The levels of the log, such as `info` or `countersign=debug,info`.
+    /// The log levels, such as `info` or `countersign=debug,info`.
     pub log: String,
-    /// `text` or `json`.
+    /// The format of log lines: `text` or `json`.
     pub log_format: LogFormat,
 }
 

@@ -16,20 +16,20 @@ pub struct Slack {
     /// The time limit of a call, such as `"10s"`.
     #[serde(with = "humantime_serde")]
     pub timeout: Duration,
-    /// The most that is read of one answer, in megabytes.
+    /// The maximum size of an answer, in megabytes.
     pub max_answer_mb: usize,
-    /// True if our messages keep to Slack's limits without being refused first. If false, they go out as fast as Slack
-    /// takes them: right for a stand-in that counts nothing.
+    /// True to throttle our messages to Slack's rate limits. If false, messages are sent as fast as Slack accepts them,
+    /// which is right for a stand-in without limits.
     pub rate_limits: bool,
-    /// The number of Socket Mode connections; 2 lose nothing when one is refreshed. At most 10.
+    /// The number of Socket Mode connections, at most 10. With 2, no events are lost while one is refreshed.
     pub connections: u32,
-    /// True if Slack's own status line under a thread shows what is being done, where the workspace has it.
+    /// True to show the current work in Slack's own status line under a thread, if the workspace has this feature.
     pub native_status: bool,
-    /// True if the app is declared an agent (`agent_view`, scope `assistant:write`): Slack then shows its own Stop
+    /// True if the app is declared as an agent (`agent_view`, scope `assistant:write`). Slack then shows its own Stop
     /// button.
     pub agent_view: bool,
-    /// The accounts that may ask apart from full members of the workspace: `guests`, `external` people of other
-    /// workspaces, `bots`, `deactivated` accounts. Empty: none.
+    /// The accounts that may make requests in addition to full members of the workspace: `guests`, `external` people
+    /// of other workspaces, `bots`, `deactivated` accounts. Empty: none.
     #[serde(default)]
     pub outsiders: Vec<String>,
     /// `SLACK_BOT_TOKEN`: `xoxb-…`.
@@ -43,7 +43,7 @@ pub struct Slack {
     pub signing_secret: Option<SecretString>,
 }
 
-/// The mode in which events come in.
+/// The mode in which events arrive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SlackMode {

@@ -13,7 +13,7 @@ pub struct Store {
     pub kind: Option<StoreKind>,
     /// The SQLite file.
     pub path: PathBuf,
-    /// True to start although the Redis server may lose what it acknowledged.
+    /// True to start although the Redis server may lose acknowledged writes.
     pub allow_lossy: bool,
     /// `REDIS_URL`: `redis://user:password@host:port/0`.
     #[serde(skip)]

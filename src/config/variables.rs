@@ -1,4 +1,4 @@
-//! Variables of the environment that look like settings but are none.
+//! Environment variables that look like settings but are not.
 
 use std::collections::HashMap;
 
@@ -6,10 +6,10 @@ use config::Config as Tree;
 
 use super::{Additions, Problem, nearest::nearest};
 
-/// Keys that the default settings only show in a comment; `tests/integration/deploy.rs` compares.
+/// The keys that appear only in comments of the default settings. `tests/integration/deploy.rs` compares them.
 pub const OPTIONAL: &[&str] = &["slack.mode", "server.connections", "store.kind", "record.keep"];
 
-/// Returns a problem for each variable with our prefix that no setting is read from.
+/// Returns a problem for each variable with our prefix from which no setting is read.
 pub(super) fn unknown(
     environment: &HashMap<String, String>,
     defaults: &Tree,
@@ -23,16 +23,17 @@ pub(super) fn unknown(
     let unread = |name: &&String| !name.starts_with("COUNTERSIGN__") && !is_secret(name) && !is_of_kubernetes(name);
     let mut names: Vec<&String> = environment.keys().filter(ours).filter(unread).collect();
     names.sort();
-    let told = names.into_iter().map(|name| {
+    let problems = names.into_iter().map(|name| {
         let plain = |name: &str| name.to_ascii_uppercase().replace("__", "_");
         let same = known.iter().map(String::as_str).find(|known| plain(known) == plain(name));
         let near = same.or_else(|| nearest(name, known.iter().map(String::as_str)));
         let right = near.unwrap_or("COUNTERSIGN__SECTION__KEY, such as COUNTERSIGN__WORKERS__LEASE");
         Problem { key: name.clone(), what: format!("no setting is read from this variable; right would be {right}") }
     });
-    told.collect()
+    problems.collect()
 }
 
+/// Returns the names of all variables from which settings are read, except the secrets.
 fn known(defaults: &Tree, sections: &[&str], added: &Additions) -> Vec<String> {
     let of = |section: &&str| {
         let keys: Vec<_> = defaults.get_table(section).unwrap_or_default().into_keys().collect();
@@ -45,7 +46,7 @@ fn known(defaults: &Tree, sections: &[&str], added: &Additions) -> Vec<String> {
     keys.map(|key| format!("COUNTERSIGN__{}", key.to_uppercase().replace('.', "__"))).collect()
 }
 
-/// Returns true if Kubernetes sets the variable, in every container, for a service that is called `countersign`.
+/// Returns true if Kubernetes sets the variable in every container because of a service named `countersign`.
 fn is_of_kubernetes(name: &str) -> bool {
     let Some(rest) = name.strip_prefix("COUNTERSIGN_") else { return false };
     rest == "PORT" || rest.starts_with("SERVICE_HOST") || rest.starts_with("SERVICE_PORT") || {

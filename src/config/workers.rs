@@ -1,10 +1,10 @@
-//! `[workers]`: the sharing of threads among workers, and time limits.
+//! `[workers]`: the distribution of threads among workers, and time limits.
 
 use std::time::Duration;
 
 use serde::Deserialize;
 
-/// `[workers]`: the sharing of threads among workers, and time limits.
+/// `[workers]`: the distribution of threads among workers, and time limits.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Workers {
@@ -12,19 +12,19 @@ pub struct Workers {
     pub threads: usize,
     /// The number of messages that are sent to Slack at the same time.
     pub senders: usize,
-    /// The time a worker owns a thread without renewing, such as `"30s"`: the longest a crash blocks a thread.
+    /// The duration of a lease without renewal, such as `"30s"`. A crash blocks a thread for at most this time.
     #[serde(with = "humantime_serde")]
     pub lease: Duration,
-    /// The interval at which the store is asked for work that was not announced: timers, and what a crash left behind.
+    /// The interval at which the store is searched for unannounced work: due timers, and work left by a crash.
     #[serde(with = "humantime_serde")]
     pub sweep_every: Duration,
     /// The time limit of one step, model calls included.
     #[serde(with = "humantime_serde")]
     pub step_timeout: Duration,
-    /// The time the bot may be silent before a status line appears.
+    /// The time without a message from the bot after which a status line appears.
     #[serde(with = "humantime_serde")]
     pub status_after: Duration,
-    /// The time the step in hand may take after a request to stop.
+    /// The time for work in progress to finish after a request to stop.
     #[serde(with = "humantime_serde")]
     pub drain: Duration,
 }

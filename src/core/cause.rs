@@ -1,19 +1,20 @@
-//! The cause of a failure, for the log: an error with everything below it.
+//! Errors with their causes, for the log.
 
 use std::error::Error;
 
-/// Returns an error and its causes in one line, each once: many errors repeat their own cause.
+/// Returns an error and its causes in one line. A cause whose text already appears is left out, since many errors
+/// repeat theirs.
 pub fn chain<E: Error + ?Sized>(error: &E) -> String {
-    let mut said = error.to_string();
-    let mut below = error.source();
-    while let Some(cause) = below {
-        let words = cause.to_string();
-        if !said.contains(&words) {
-            said = format!("{said}: {words}");
+    let mut line = error.to_string();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        let text = cause.to_string();
+        if !line.contains(&text) {
+            line = format!("{line}: {text}");
         }
-        below = cause.source();
+        next = cause.source();
     }
-    said
+    line
 }
 
 #[cfg(test)]
@@ -29,7 +30,7 @@ mod tests {
     struct Middle(#[source] std::io::Error);
 
     #[test]
-    fn every_cause_is_said_once() {
+    fn every_cause_appears_once() {
         let error = Top(Middle(std::io::Error::other("disk full")));
         assert_eq!(chain(&error), "the store does not answer: cannot write: disk full");
         assert_eq!(chain(&&error), chain(&error));

@@ -1,6 +1,6 @@
-//! The time, as an argument.
+//! The time, passed as an argument.
 //!
-//! No other code asks the system for the time: a test that waits for an expiry moves a [`ManualClock`].
+//! No other code reads the system's clock, so a test that waits for an expiry can move a [`ManualClock`] forward.
 
 use std::{
     fmt,
@@ -13,9 +13,9 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-/// The days of the week in lower case, from Monday on.
+/// The days of the week in lower case, starting with Monday.
 pub const WEEKDAYS: [&str; 7] = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
-/// The months in lower case, from January on.
+/// The months in lower case, starting with January.
 pub const MONTHS: [&str; 12] = [
     "january",
     "february",
@@ -31,18 +31,18 @@ pub const MONTHS: [&str; 12] = [
     "december",
 ];
 
-/// A moment, in milliseconds since 1970-01-01 00:00 UTC.
+/// A point in time, in milliseconds since 1970-01-01 00:00 UTC.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Timestamp(pub i64);
 
 impl Timestamp {
-    /// Returns milliseconds since 1970-01-01 00:00 UTC.
+    /// Returns the milliseconds since 1970-01-01 00:00 UTC.
     pub fn millis(self) -> i64 {
         self.0
     }
 
-    /// Returns whole seconds since 1970-01-01 00:00 UTC, as Slack's `<!date^…>` needs them.
+    /// Returns the whole seconds since 1970-01-01 00:00 UTC, as needed for Slack's `<!date^…>`.
     pub fn seconds(self) -> i64 {
         self.0.div_euclid(1000)
     }
@@ -84,23 +84,23 @@ impl fmt::Display for Timestamp {
 
 /// A source of the time.
 pub trait Clock: Send + Sync + fmt::Debug {
-    /// Returns the present time.
+    /// Returns the current time.
     fn now(&self) -> Timestamp;
 }
 
-/// The machine's clock.
+/// The system's clock.
 #[derive(Debug, Default)]
 pub struct SystemClock;
 
 impl Clock for SystemClock {
-    #[expect(clippy::disallowed_methods, reason = "the one place that may ask")]
+    #[expect(clippy::disallowed_methods, reason = "the only place that reads the system's clock")]
     fn now(&self) -> Timestamp {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Timestamp(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
     }
 }
 
-/// A clock that follows the machine's and can be moved forward.
+/// A clock that follows the system's clock and can be moved forward.
 #[derive(Clone, Debug, Default)]
 pub struct ManualClock {
     ahead_ms: Arc<AtomicI64>,

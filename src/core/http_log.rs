@@ -1,24 +1,24 @@
-//! The log of the requests that work in progress sends to outside systems, for the record.
+//! The log of the requests that an action or node sends to outside systems, for the record.
 //!
-//! A client deep inside a service knows the request, and the engine keeps the record. The list between them belongs to
-//! the task, as the [`crate::status_line`] does. It holds methods, paths and statuses: no hosts, no queries, no bodies,
-//! no headers, so no tokens and nothing about people but what stands in a path.
+//! The requests are known only to a client deep inside a service, but it is the engine that writes the record. So the
+//! log is task-local, like the [`crate::status_line`]. It contains methods, paths and statuses, but no hosts, queries,
+//! bodies or headers: no tokens, and no personal data except in paths.
 
 use std::sync::{Arc, Mutex};
 
 use serde::{Deserialize, Serialize};
 
-/// The number of different requests that are distinguished; a long action repeats few.
+/// The maximum number of different requests in a log. A long action repeats only few.
 const MAX_EXCHANGES: usize = 40;
 
-/// Requests of one kind, with their number and how they were answered.
+/// Requests with the same method, path and status.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Exchange {
     /// The HTTP method, such as `POST`.
     pub method: String,
-    /// The path alone, without host and query.
+    /// The path, without host and query.
     pub path: String,
-    /// The HTTP status; `None` if no answer came.
+    /// The HTTP status; `None` if there was no answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
     /// The number of these requests.
@@ -31,23 +31,23 @@ tokio::task_local! {
     static NOTED: Noted;
 }
 
-/// The requests noted so far, kept even if the work is dropped on the way.
+/// The requests recorded so far. They are kept even if the work is dropped before it ends.
 #[derive(Clone, Debug, Default)]
 pub struct HttpLog(Noted);
 
 impl HttpLog {
-    /// Runs `work`, noting what it sends and receives.
+    /// Runs `work` and records its requests.
     pub fn during<F: Future>(&self, work: F) -> impl Future<Output = F::Output> {
         NOTED.scope(self.0.clone(), work)
     }
 
-    /// Takes the requests out, in the order of the first of each kind.
+    /// Removes and returns the requests, in the order in which each kind first occurred.
     pub fn take(&self) -> Vec<Exchange> {
         self.0.lock().map_or_else(|_| Vec::new(), |mut noted| std::mem::take(&mut *noted))
     }
 }
 
-/// Notes one exchange of the current work. Kinds after the first [`MAX_EXCHANGES`] are counted as one.
+/// Records one request of the current work. All kinds after the first [`MAX_EXCHANGES`] are counted as one.
 pub fn note(method: &str, path: &str, status: Option<u16>) {
     let _ = NOTED.try_with(|noted| {
         let Ok(mut noted) = noted.lock() else { return };
@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn what_is_sent_deep_inside_is_noted_outside() {
+    async fn requests_of_the_work_are_recorded() {
         note("GET", "/nobody/listens", Some(200));
         let log = HttpLog::default();
         log.during(async {
@@ -79,16 +79,16 @@ mod tests {
             note("GET", "/single", None);
         })
         .await;
-        let told: Vec<_> = log.take().into_iter().map(|e| (e.path, e.status, e.count)).collect();
-        assert_eq!(told, [("/state".to_owned(), Some(200), 2), ("/single".to_owned(), None, 1)]);
+        let recorded: Vec<_> = log.take().into_iter().map(|e| (e.path, e.status, e.count)).collect();
+        assert_eq!(recorded, [("/state".to_owned(), Some(200), 2), ("/single".to_owned(), None, 1)]);
         assert!(log.take().is_empty());
     }
 
     #[tokio::test]
-    async fn a_thousand_different_ones_are_few_lines() {
+    async fn a_thousand_different_requests_are_few_entries() {
         let log = HttpLog::default();
         log.during(async { (0..1000).for_each(|n| note("GET", &format!("/{n}"), Some(200))) }).await;
-        let told = log.take();
-        assert_eq!((told.len(), told.last().unwrap().count), (MAX_EXCHANGES + 1, 960));
+        let recorded = log.take();
+        assert_eq!((recorded.len(), recorded.last().unwrap().count), (MAX_EXCHANGES + 1, 960));
     }
 }

@@ -1,8 +1,8 @@
-//! Names of things, each with a type of its own.
+//! Identifiers, each with a type of its own.
 //!
-//! Slack's ids are opaque strings: a timestamp that becomes a number loses digits, and two ids of one type in a
-//! row get swapped. So bytes are parsed into these where they come in and carried inside as they are.
-//! The form of a key in a store is the store's business, not this module's.
+//! Slack's ids are opaque strings: a timestamp would lose digits as a number, and adjacent arguments of the same type
+//! are easily swapped. So ids get these types where they arrive, and their text is never changed. The format of keys in
+//! a store is up to the store.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::clock::Timestamp;
 
-/// Declares a string that names one kind of thing.
+/// Declares a string type for the ids of one kind of thing.
 macro_rules! string_id {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
@@ -20,12 +20,12 @@ macro_rules! string_id {
         pub struct $name(String);
 
         impl $name {
-            /// Wraps the text as it is.
+            /// Wraps the text unchanged.
             pub fn new(text: impl Into<String>) -> Self {
                 Self(text.into())
             }
 
-            /// Returns the text as it came in.
+            /// Returns the text unchanged.
             pub fn as_str(&self) -> &str {
                 &self.0
             }
@@ -45,7 +45,7 @@ macro_rules! string_id {
     };
 }
 
-/// Declares a string that names one kind of thing and is made up by us.
+/// Declares a string type for ids that we generate ourselves.
 macro_rules! fresh_id {
     ($(#[$doc:meta])* $name:ident) => {
         string_id! {
@@ -54,7 +54,7 @@ macro_rules! fresh_id {
         }
 
         impl $name {
-            /// Creates a name that was never used before.
+            /// Creates a random id that was never used before.
             pub fn fresh() -> Self {
                 Self(uuid::Uuid::new_v4().to_string())
             }
@@ -63,27 +63,27 @@ macro_rules! fresh_id {
 }
 
 string_id! {
-    /// A Slack workspace (`T…`), or the organisation (`E…`) where Slack sends no workspace.
+    /// The id of a Slack workspace (`T…`), or of the organisation (`E…`) if Slack sends no workspace.
     TeamId
 }
 string_id! {
-    /// A Slack conversation: channel (`C…`), private channel (`G…`) or direct message (`D…`).
+    /// The id of a Slack conversation: channel (`C…`), private channel (`G…`) or direct message (`D…`).
     ChannelId
 }
 
 impl ChannelId {
-    /// Returns true if it is a direct message, which nobody else reads.
+    /// Returns true if the conversation is a direct message with the bot, which nobody else can read.
     pub fn is_direct(&self) -> bool {
         self.as_str().starts_with('D')
     }
 }
 
 string_id! {
-    /// A Slack user (`U…` or `W…`).
+    /// The id of a Slack user (`U…` or `W…`).
     UserId
 }
 string_id! {
-    /// The time of a message by Slack's clock, which is also its name within its channel. Opaque.
+    /// The time of a message by Slack's clock, which identifies the message within its channel. Opaque.
     MessageTs
 }
 
@@ -97,12 +97,12 @@ impl MessageTs {
 }
 
 string_id! {
-    /// A graph. A thread belongs to one from its first message on.
+    /// The name of a graph. Each thread belongs to one graph from its first message on.
     GraphName
 }
 
 impl GraphName {
-    /// Returns true if it is the graph of a thread that names none.
+    /// Returns true if this is the graph of threads that name none.
     pub fn is_default(&self) -> bool {
         self.as_str() == CHAT
     }
@@ -111,7 +111,7 @@ impl GraphName {
 /// The name of the chat graph.
 pub const CHAT: &str = "chat";
 
-/// The chat graph: every thread belonged to it before threads named their graph.
+/// The default is the chat graph, to which all threads belonged before they named their graph.
 impl Default for GraphName {
     fn default() -> Self {
         Self::new(CHAT)
@@ -119,38 +119,39 @@ impl Default for GraphName {
 }
 
 string_id! {
-    /// A key by which something is handled only once, such as `event:Ev123` or `message:C1:1700000000.000100`.
+    /// A deduplication key, such as `event:Ev123` or `message:C1:1700000000.000100`. What carries it is handled once.
     DedupKey
 }
 fresh_id! {
-    /// One pass through a graph: from the message that started it to its answer. The trace id.
+    /// The id of one pass through a graph, from the message that started it to the answer. Also the trace id.
     RunId
 }
 fresh_id! {
-    /// One change in the outside world, from proposal to outcome.
+    /// The id of one change in the outside world, from proposal to outcome.
     ActionId
 }
 fresh_id! {
-    /// One atomic write; a repeat is recognised by it.
+    /// The id of one atomic write, by which a repeated write is recognised.
     CommitId
 }
 string_id! {
-    /// One worker of one process, for leases.
+    /// The id of one worker of one process, for leases.
     WorkerId
 }
 string_id! {
-    /// A message of ours by its role in the thread, such as `turn:4` or `card:A1`: posted once, edited from then on.
+    /// The role of one of our messages in a thread, such as `turn:4` or `card:A1`. The message is posted once and
+    /// edited afterwards.
     Slot
 }
 fresh_id! {
-    /// The random key by which a post is recognised in Slack after its answer was lost.
+    /// A random key by which a message is found in Slack if the answer to its posting was lost.
     Nonce
 }
 
-/// The number of partitions of a store. Fixed: a thread's partition is part of its keys.
+/// The number of partitions of a store. It must not change, since a thread's partition is part of its keys.
 pub const PARTITIONS: u8 = 64;
 
-/// The share of a store that holds one thread with everything that belongs to it.
+/// A part of a store. A thread and everything that belongs to it are in the same partition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Partition(u8);
 
@@ -165,25 +166,25 @@ impl Partition {
         self.0
     }
 
-    /// Returns the partition to which an arbitrary text is assigned, evenly and for ever.
+    /// Returns the partition of a text: always the same one, and evenly distributed over texts.
     pub fn of(text: &str) -> Self {
         Self(Sha256::digest(text.as_bytes())[0] % PARTITIONS)
     }
 }
 
-/// A Slack thread: everything durable is keyed by it.
+/// The id of a Slack thread, by which all durable data is keyed.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct ThreadId {
     /// The workspace.
     pub team: TeamId,
     /// The channel.
     pub channel: ChannelId,
-    /// The message that opened the thread.
+    /// The first message of the thread.
     pub root: MessageTs,
 }
 
 impl ThreadId {
-    /// Returns the partition that holds this thread.
+    /// Returns the partition of this thread.
     pub fn partition(&self) -> Partition {
         Partition::of(&self.to_string())
     }
@@ -211,28 +212,28 @@ impl std::str::FromStr for ThreadId {
     }
 }
 
-/// Names one pending question; travels in a button's value and comes back with the click.
+/// The id of a pending question. It is sent in the value of a button and returned with the click.
 ///
-/// Random, so that it cannot be guessed, behind two hexadecimal digits with the partition of its record: a click in the
-/// App Home or on an ephemeral message carries no thread.
+/// It consists of two hexadecimal digits for the partition of its record, since a click in the App Home or on an
+/// ephemeral message carries no thread, and a random part, so that it cannot be guessed.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct ApprovalId(String);
 
 impl ApprovalId {
-    /// Creates a key for a question in `thread`; `random` is 128 bits from a good source.
+    /// Creates an id for a question in `thread`. `random` must come from a cryptographically secure source.
     pub fn new(thread: &ThreadId, random: u128) -> Self {
         Self(format!("{:02x}{random:032x}", thread.partition().number()))
     }
 
-    /// Returns the key as it stands in a button.
+    /// Returns the id as in the value of a button.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Returns the partition that holds the record.
+    /// Returns the partition of the record.
     pub fn partition(&self) -> Partition {
-        Partition(u8::from_str_radix(&self.0[..2], 16).expect("checked when it was made"))
+        Partition(u8::from_str_radix(&self.0[..2], 16).expect("validated on creation"))
     }
 }
 
@@ -273,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn an_approval_leads_home_by_itself() {
+    fn an_approval_id_contains_its_partition() {
         let approval = ApprovalId::new(&thread(), 7);
         assert_eq!(approval.partition(), thread().partition());
         assert_eq!(ApprovalId::try_from(approval.to_string()), Ok(approval));

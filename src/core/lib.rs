@@ -1,6 +1,6 @@
-//! The leaves: modules that every crate may use and that use no other crate.
+//! The leaves: modules that every crate may use and that use none of our other crates.
 //!
-//! They know no Slack, no store, no model and no platform. Start reading at [`ids`] and [`permit`].
+//! They are independent of Slack, stores, models and platforms. Start reading at [`ids`] and [`permit`].
 
 pub mod cause;
 pub mod clock;

@@ -1,16 +1,16 @@
-//! A permit to change something outside of this process, with an end.
+//! A time-limited permit to change something outside of this process.
 //!
-//! A process can stand still at any moment (`SIGSTOP`, a frozen machine), and the checks it made before are no longer
-//! true when it wakes: another process may have taken its work over, looked whether a change was made, and made it. So
-//! a past check is not enough to send a change. The change carries a [`Permit`], which is asked again immediately
-//! before each write to the platform.
+//! A process can be paused at any moment (`SIGSTOP`, a frozen machine), and its earlier checks may no longer hold when
+//! it resumes: in the meantime another process may have taken over its work, checked that a change was not made, and
+//! made it. So an earlier check is not enough to send a change. Instead, a [`Permit`] is checked immediately before
+//! each write to the platform.
 //!
-//! The engine gives permits out ([`Permit::during`]): each ends before another process may look. The client of the
-//! platform finds its own with [`current`]. A permit belongs to the task, as [`crate::http_log`] does, so that no
-//! action can forget to hand it on.
+//! The engine issues permits ([`Permit::during`]). Each expires before another process may check whether the change was
+//! made. The client of the platform gets its permit with [`current`]. A permit is task-local, like the
+//! [`crate::http_log`], so that no action can forget to pass it on.
 //!
-//! Two clocks are asked, and either ends a permit: the wall clock may be set back, and the monotonic clock of a frozen
-//! machine stands still.
+//! A permit expires by either of two clocks, since the wall clock may be set back, and the monotonic clock of a frozen
+//! machine stops.
 
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -21,15 +21,15 @@ use tokio::time::Instant;
 
 use crate::clock::{Clock, Timestamp};
 
-/// The time by which the wall clock may go back without ending a permit: small corrections are common.
+/// The amount by which the wall clock may be set back before a permit is void. Small corrections are common.
 const SET_BACK: Duration = Duration::from_secs(1);
 
-/// A permit has run out: what was to be sent must not leave any more.
+/// The permit has run out, so nothing may be sent under it any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the time for sending this is over")]
 pub struct RunOut;
 
-/// Permission to send a change, until it runs out. Clones are the same permit.
+/// Permission to send a change until it runs out. Clones share their state.
 #[derive(Clone, Debug)]
 pub struct Permit(Arc<Inner>);
 
@@ -57,17 +57,17 @@ pub fn current() -> Option<Permit> {
 }
 
 impl Permit {
-    /// Creates a permit that begins now and ends after `length`.
+    /// Creates a permit that is valid from now for `length`.
     pub fn new(clock: Arc<dyn Clock>, length: Duration) -> Self {
         let since = Mutex::new(Moment { wall: clock.now(), monotonic: Instant::now() });
         Self(Arc::new(Inner { clock, length, since }))
     }
 
-    /// Checks both clocks; to be called immediately before each write.
+    /// Checks that the permit is still valid. To be called immediately before each write.
     ///
     /// # Errors
     ///
-    /// [`RunOut`] if either clock says that the permit has ended.
+    /// [`RunOut`] if the permit has run out by either clock.
     pub fn check(&self) -> Result<(), RunOut> {
         let since = *self.since();
         let now = self.moment();
@@ -76,17 +76,17 @@ impl Permit {
         if wall_is_fine && monotonic_is_fine { Ok(()) } else { Err(RunOut) }
     }
 
-    /// Returns the present moment, for [`Self::renew`] once it is known that the work was still ours then.
+    /// Reads both clocks, for a later [`Self::renew`] if a check then shows that the work is still ours.
     pub fn moment(&self) -> Moment {
         Moment { wall: self.0.clock.now(), monotonic: Instant::now() }
     }
 
-    /// Restarts the permit at `moment`, which must be read before the check that the work is still ours.
+    /// Restarts the permit at `moment`, which must have been read before the check that the work is still ours.
     pub fn renew(&self, moment: Moment) {
         *self.since() = moment;
     }
 
-    /// Returns the duration of the permit.
+    /// Returns the duration for which the permit is valid.
     pub fn length(&self) -> Duration {
         self.0.length
     }
@@ -109,7 +109,7 @@ mod tests {
 
     use super::*;
 
-    /// A wall clock that stands still until it is set.
+    /// A wall clock that changes only when it is set.
     #[derive(Debug, Default)]
     struct Wall(AtomicI64);
 
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_wall_clock_ends_it_although_the_other_stands_still() {
+    async fn a_permit_runs_out_by_the_wall_clock_alone() {
         let (wall, permit) = permit();
         assert_eq!(permit.check(), Ok(()));
         wall.0.fetch_add(5_999, Ordering::SeqCst);
@@ -137,14 +137,14 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_monotonic_clock_ends_it_although_the_other_stands_still() {
+    async fn a_permit_runs_out_by_the_monotonic_clock_alone() {
         let (_wall, permit) = permit();
         advance(LENGTH).await;
         assert_eq!(permit.check(), Err(RunOut));
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_wall_clock_that_was_set_back_says_nothing_so_it_ends_too() {
+    async fn a_permit_is_void_after_the_wall_clock_was_set_back() {
         let (wall, permit) = permit();
         wall.0.fetch_sub(500, Ordering::SeqCst);
         assert_eq!(permit.check(), Ok(()), "a small correction");
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn renewed_it_lasts_from_the_moment_of_the_proof() {
+    async fn a_renewed_permit_starts_at_the_given_moment() {
         let (wall, permit) = permit();
         wall.0.fetch_add(4_000, Ordering::SeqCst);
         let moment = permit.moment();
@@ -166,11 +166,11 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_work_under_it_finds_it() {
+    async fn the_work_under_a_permit_finds_it() {
         assert!(current().is_none());
         let (wall, permit) = permit();
-        let found = permit.during(async { current().expect("it is there") }).await;
+        let found = permit.during(async { current().expect("there is a permit") }).await;
         wall.0.fetch_add(7_000, Ordering::SeqCst);
-        assert_eq!(found.check(), Err(RunOut), "it is the same");
+        assert_eq!(found.check(), Err(RunOut), "it is the same permit");
     }
 }

@@ -1,4 +1,4 @@
-//! Files that only their owner may read: conversations and keys.
+//! Files that only their owner can access, for conversations and keys.
 
 use std::{
     fs::{File, Permissions},
@@ -7,18 +7,18 @@ use std::{
     path::Path,
 };
 
-/// Writes a file that only its owner may read, replacing any that is there.
+/// Writes a file that only its owner can access. An existing file is overwritten.
 ///
 /// # Errors
 ///
 /// The error of the system.
 pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut file = File::options().create(true).truncate(true).write(true).mode(0o600).open(path)?;
-    file.set_permissions(Permissions::from_mode(0o600))?; // before there is anything in it
+    file.set_permissions(Permissions::from_mode(0o600))?; // before anything is written
     file.write_all(bytes)
 }
 
-/// Opens a file that only its owner may read, for appending.
+/// Opens a file for appending that only its owner can access, and creates it if necessary.
 ///
 /// # Errors
 ///

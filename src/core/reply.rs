@@ -1,8 +1,8 @@
-//! Replies and cards as plain data, before they are drawn.
+//! Replies and cards as plain data, before they are rendered.
 //!
-//! A [`Reply`] or a [`Card`] is stored, compared in tests and drawn as Block Kit at the last moment
+//! A [`Reply`] or a [`Card`] is stored, compared in tests, and rendered as Block Kit only when it is sent
 //! (`conversation::presentation::render`). Text is built from [`Span`]s, so that text from a person, a model or another
-//! system is marked as such and is escaped where it is drawn, never here and never twice.
+//! system is marked as such. It is escaped only when it is rendered, never here and never twice.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,33 +11,33 @@ use crate::{
     ids::{ApprovalId, ChannelId, RunId, Slot, UserId},
 };
 
-/// A run of text with one look.
+/// A run of text with one style.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Span {
-    /// Text as it is.
+    /// Plain text.
     Plain(String),
-    /// The name of a thing.
+    /// Bold text, for names of things.
     Bold(String),
-    /// An aside.
+    /// Italic text, for asides.
     Italic(String),
-    /// Text for machines: a code, an id, a status.
+    /// Text in a monospaced font: a code, an id, a status.
     Code(String),
-    /// A person, who is notified; Slack shows the name.
+    /// A mention of a person, who is notified. Slack shows the name.
     Person(UserId),
-    /// A person by name only, who is not notified. The name is looked up when it is drawn.
+    /// The name of a person, who is not notified. It is looked up when the text is rendered.
     Name(UserId),
-    /// A user group (`S…`) by name only. The name is looked up when it is drawn.
+    /// The name of a user group (`S…`), whose members are not notified. It is looked up when the text is rendered.
     Group(String),
-    /// A channel; Slack shows the name, to those who may know it.
+    /// A channel. Slack shows the name to people who have access to the channel.
     Channel(ChannelId),
-    /// A moment in the reader's own time zone.
+    /// A point in time, shown in the reader's time zone.
     Moment(Timestamp),
-    /// A link with its words.
+    /// A link with its text.
     Link {
         /// The address; `http` or `https`.
         url: String,
-        /// The words of the link.
+        /// The text of the link.
         text: String,
     },
 }
@@ -53,31 +53,31 @@ impl Text {
         Self::default()
     }
 
-    /// Adds words as they are.
+    /// Adds plain text.
     pub fn plain(mut self, words: impl Into<String>) -> Self {
         self.0.push(Span::Plain(words.into()));
         self
     }
 
-    /// Adds a name.
+    /// Adds bold text, for a name.
     pub fn bold(mut self, words: impl Into<String>) -> Self {
         self.0.push(Span::Bold(words.into()));
         self
     }
 
-    /// Adds an aside.
+    /// Adds italic text, for an aside.
     pub fn italic(mut self, words: impl Into<String>) -> Self {
         self.0.push(Span::Italic(words.into()));
         self
     }
 
-    /// Adds a code.
+    /// Adds text in a monospaced font, for a code.
     pub fn code(mut self, words: impl Into<String>) -> Self {
         self.0.push(Span::Code(words.into()));
         self
     }
 
-    /// Adds a person.
+    /// Adds a mention of a person, who is notified.
     pub fn person(mut self, user: UserId) -> Self {
         self.0.push(Span::Person(user));
         self
@@ -89,7 +89,7 @@ impl Text {
         self
     }
 
-    /// Adds a user group, whose members are not notified.
+    /// Adds the name of a user group, without notifying its members.
     pub fn group(mut self, group: impl Into<String>) -> Self {
         self.0.push(Span::Group(group.into()));
         self
@@ -101,13 +101,13 @@ impl Text {
         self
     }
 
-    /// Adds a moment.
+    /// Adds a point in time.
     pub fn moment(mut self, at: Timestamp) -> Self {
         self.0.push(Span::Moment(at));
         self
     }
 
-    /// Adds a link with its words.
+    /// Adds a link with its text.
     pub fn link(mut self, url: impl Into<String>, words: impl Into<String>) -> Self {
         self.0.push(Span::Link { url: url.into(), text: words.into() });
         self
@@ -119,7 +119,7 @@ impl Text {
         self
     }
 
-    /// Joins texts in a row, with `word` before the last: “a, b and c”.
+    /// Joins texts to a list, with `word` before the last: “a, b and c”.
     pub fn listed(texts: impl IntoIterator<Item = Self, IntoIter: ExactSizeIterator>, word: &str) -> Self {
         let texts = texts.into_iter();
         let last = texts.len().saturating_sub(1);
@@ -130,8 +130,8 @@ impl Text {
         })
     }
 
-    /// Returns the words alone, for notifications, logs of tests and models. A person is `@` and the id, a group its
-    /// id.
+    /// Returns the text without styles, for notifications, test logs and models. A person appears as `@` and the id, a
+    /// group as its id.
     pub fn words(&self) -> String {
         self.0
             .iter()
@@ -158,7 +158,7 @@ impl From<String> for Text {
     }
 }
 
-/// One part of a reply, from top to bottom.
+/// A part of a reply.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Part {
@@ -166,18 +166,18 @@ pub enum Part {
     Text(Text),
     /// A heading above the parts that follow.
     Heading(String),
-    /// Points of a list.
+    /// The items of a list.
     List(Vec<Text>),
-    /// Short labelled facts, drawn in two columns.
+    /// Short labelled facts, shown in two columns.
     Facts(Vec<(String, Text)>),
-    /// Rows under column names.
+    /// A table.
     Table {
         /// The names of the columns.
         columns: Vec<String>,
-        /// The rows; each as long as `columns`.
+        /// The rows, each as long as `columns`.
         rows: Vec<Vec<Text>>,
     },
-    /// Words of a language model, in Markdown; never trusted.
+    /// Text of a language model in Markdown, which is not trusted.
     Markdown(String),
     /// A block of code or data.
     Code(String),
@@ -185,23 +185,23 @@ pub enum Part {
     Note(Text),
 }
 
-/// A button that says something on behalf of the person who presses it, as if typed.
+/// A button that says something in the name of the person who presses it, as if they had typed it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Choice {
     /// The label of the button.
     pub label: String,
-    /// The words that are said when it is pressed.
+    /// The text that is said when the button is pressed.
     pub says: String,
 }
 
 impl Choice {
-    /// Creates a button with a label and the words it says.
+    /// Creates a button with a label and the text that it says.
     pub fn new(label: impl Into<String>, says: impl Into<String>) -> Self {
         Self { label: label.into(), says: says.into() }
     }
 }
 
-/// A button that sends a message again that could not be delivered.
+/// A button that sends an undelivered message again.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Resend {
     /// The label of the button.
@@ -218,13 +218,13 @@ pub struct Reply {
     /// The buttons below the reply.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub choices: Vec<Choice>,
-    /// The run that this reply answers, if people are asked whether it helped.
+    /// The run that this reply answers, if people are asked to rate it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rates: Option<RunId>,
-    /// The buttons that send undelivered messages again.
+    /// The buttons for sending undelivered messages again.
     #[serde(default, skip_serializing_if = "<[_]>::is_empty")]
     pub resends: Box<[Resend]>,
-    /// The files that follow in the thread. They are stored and sent apart from the reply.
+    /// The files that follow in the thread. They are stored and sent separately from the reply.
     #[serde(skip)]
     pub files: Vec<Attachment>,
 }
@@ -257,30 +257,30 @@ impl Reply {
         self
     }
 
-    /// Adds a next step in small print.
+    /// Adds a hint in small print.
     pub fn hint(self, text: impl Into<Text>) -> Self {
         self.and(Part::Note(text.into()))
     }
 
-    /// Adds a button with the words `says`.
+    /// Adds a button that says `says`.
     pub fn choice(mut self, label: impl Into<String>, says: impl Into<String>) -> Self {
         self.choices.push(Choice { label: label.into(), says: says.into() });
         self
     }
 
-    /// Adds buttons, each a label and the words it says.
+    /// Adds buttons, each given by its label and the text that it says.
     pub fn choices<L: Into<String>, S: Into<String>>(self, choices: impl IntoIterator<Item = (L, S)>) -> Self {
         choices.into_iter().fold(self, |reply, (label, says)| reply.choice(label, says))
     }
 
     /// Adds a button that sends the message with the nonce `key` again.
     pub fn resend(mut self, label: impl Into<String>, key: impl Into<String>) -> Self {
-        let one_more = Resend { label: label.into(), key: key.into() };
-        self.resends = self.resends.into_iter().chain([one_more]).collect();
+        let resend = Resend { label: label.into(), key: key.into() };
+        self.resends = self.resends.into_iter().chain([resend]).collect();
         self
     }
 
-    /// Asks whether the reply helped, as the final answer of `run`.
+    /// Asks people to rate the reply, as the final answer of `run`.
     pub fn rated(mut self, run: &RunId) -> Self {
         self.rates = Some(run.clone());
         self
@@ -292,14 +292,14 @@ impl Reply {
         self
     }
 
-    /// Returns the words alone, a line for each part: for notifications, history and models.
+    /// Returns the text without styles, a line for each part, for notifications, history and models.
     pub fn words(&self) -> String {
         self.parts.iter().map(Part::words).collect::<Vec<_>>().join("\n")
     }
 }
 
 impl Part {
-    /// Returns the words alone.
+    /// Returns the text without styles.
     pub fn words(&self) -> String {
         match self {
             Self::Text(text) | Self::Note(text) => text.words(),
@@ -323,37 +323,37 @@ impl Part {
 pub struct Fact {
     /// The label, such as `Status` or `Weights`.
     pub label: String,
-    /// The present value, read from the live system; `None` for something new.
+    /// The current value, read from the live system; `None` for something new.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<Text>,
     /// The value after the change.
     pub after: Text,
 }
 
-/// The question that a person countersigns: the exact change.
+/// The question to a person who must approve a change, with the exact change.
 ///
-/// Made by code from validated parameters, never from a model's words.
+/// It is created by code from validated parameters, never from the text of a model.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Card {
-    /// The act and its object as a question: `Start “Math Hints”?`
+    /// The action and its object as a question: `Start “Math Hints”?`
     pub title: String,
     /// The changes, line by line.
     pub facts: Vec<Fact>,
-    /// Warnings, drawn with ⚠️: irreversible or unusual effects.
+    /// Warnings of irreversible or unusual effects, shown with ⚠️.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<Text>,
-    /// Small print: defaults that were filled in, reach.
+    /// Small print, such as defaults that were filled in, or the scope of the change.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<Text>,
     /// The label of the button that approves: `Archive it`.
     pub approve: String,
     /// The label of the button that rejects: `Don't start`.
     pub reject: String,
-    /// The deed in the past tense, shown after success: `Started “Math Hints”.`
+    /// The action in the past tense, shown after success: `Started “Math Hints”.`
     pub done: String,
-    /// True if the change cannot be undone: the button is red and asks again.
+    /// True if the change cannot be undone. The button is then red and asks for confirmation.
     pub irreversible: bool,
-    /// True if a person may change it in a form before deciding.
+    /// True if a person may edit the change in a form before deciding.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub editable: bool,
 }
@@ -362,31 +362,31 @@ pub struct Card {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FollowUp {
-    /// Undoes the change, by a card of its own; with its label.
+    /// Requests that the change be undone, on a new card. Contains the label of the button.
     Undo(String),
-    /// Asks for the same again, by a card of its own; with its label.
+    /// Requests the same change again, on a new card. Contains the label of the button.
     Again(String),
-    /// Opens the form, filled in, to ask for something similar.
+    /// Opens the form with the values of this change, to request a similar one.
     Change,
     /// Checks again whether the change happened.
     Check,
-    /// Records that the change happened, as a person has seen.
+    /// Records a person's observation that the change happened.
     MarkDone,
-    /// Records that the change did not happen and is abandoned, as a person has seen.
+    /// Records a person's observation that the change did not happen, and abandons it.
     Abandon,
 }
 
-/// The state of a card: drawn below it in place of, or above, its buttons.
+/// The state of a card, shown below it, above or instead of its buttons.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "state")]
 pub enum CardState {
     /// Waiting for a person.
     Open {
-        /// The approval that the buttons name.
+        /// The approval to which the buttons refer.
         approval: ApprovalId,
         /// The person who asked.
         asked_by: UserId,
-        /// The people who may press, in words.
+        /// The people who may decide, in words.
         #[serde(with = "plain_or_text")]
         deciders: Text,
         /// The time at which the question expires.
@@ -406,7 +406,7 @@ pub enum CardState {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         because: Option<String>,
     },
-    /// Approved and being done.
+    /// Approved and being carried out.
     Running {
         /// The people who approved.
         by: Vec<UserId>,
@@ -416,7 +416,7 @@ pub enum CardState {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         meter: Option<Meter>,
     },
-    /// Over: the card is the record from now on.
+    /// Closed. From then on the card serves as the record.
     Closed {
         /// The decision, such as “Approved by @ana · today 14:02”, “Expired”.
         decision: Text,
@@ -425,10 +425,10 @@ pub enum CardState {
         outcome: Option<Text>,
         /// The first characters of the digest.
         digest: String,
-        /// The approval that its buttons name.
+        /// The approval to which the buttons refer.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         approval: Option<ApprovalId>,
-        /// The buttons that the card offers now.
+        /// The buttons that the card still offers.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         follow_ups: Vec<FollowUp>,
         /// The message of the card that replaced this one.
@@ -446,32 +446,32 @@ pub enum CardState {
 /// The progress of a long change that can be stopped.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Meter {
-    /// The approval that the stop button names.
+    /// The approval to which the stop button refers.
     pub approval: ApprovalId,
     /// The amount done.
     pub done: u64,
-    /// The whole amount.
+    /// The total amount.
     pub total: u64,
-    /// The estimated time left, in seconds, at the pace so far.
+    /// The estimated remaining time at the current pace, in seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seconds_left: Option<u64>,
     /// A remark on the progress; may be empty.
     pub note: Text,
-    /// The question that it waits for a person to answer, if there is one.
+    /// The question that a person must answer before the change continues, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asks: Option<Asked>,
 }
 
-/// A question in the middle of a change, which comes from the system that makes it.
+/// A question that the outside system asks during a change.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Asked {
     /// The question.
     pub text: Text,
-    /// The label of the button that answers it, such as `Answer…`.
+    /// The label of the button for the answer, such as `Answer…`.
     pub answer: String,
 }
 
-/// A text that was a plain string in earlier versions, and is still stored as one where it is nothing more.
+/// Serialization of a text that was a plain string in earlier versions. Plain text is still stored as a string.
 mod plain_or_text {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 

@@ -1,8 +1,8 @@
-//! The status line of work in progress that takes long.
+//! The status line of long-running work.
 //!
-//! A call that is repeated deep inside a service knows the reason for the wait, and the engine knows where to show it.
-//! The line between them belongs to the task, so nothing in between has to hand it on. Words that nobody reads are
-//! dropped, as in actions and commands.
+//! The reason for a wait, such as a retry, is known only deep inside a service, but it is the engine that shows it. So
+//! the line is task-local, and the code in between need not pass it on. Where there is no status line, as in actions
+//! and commands, the text is dropped.
 
 use tokio::sync::watch;
 
@@ -13,7 +13,7 @@ tokio::task_local! {
 /// The receiving end of a status line.
 pub type Line = watch::Receiver<String>;
 
-/// Runs `work` with a status line that begins as `first` and changes with each [`say`] during the work.
+/// Runs `work` with a status line that is initially `first` and changes with each [`say`] during the work.
 pub fn during<F: Future>(first: &str, work: F) -> (Line, impl Future<Output = F::Output>) {
     let (sender, line) = watch::channel(first.to_owned());
     (line, LINE.scope(sender, work))
@@ -29,7 +29,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn what_is_said_deep_inside_arrives_outside() {
+    async fn changes_during_the_work_arrive_at_the_receiver() {
         say("nobody listens");
         let (line, work) = during("Looking…", async { say("Looking again…") });
         assert_eq!(*line.borrow(), "Looking…");

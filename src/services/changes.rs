@@ -16,7 +16,7 @@ use countersign_core::permit::Permit;
 use countersign_wire::{
     BoxError,
     capped::TooLong,
-    permitted::{Leaving, Permitting},
+    permitted::{Permitting, Sending},
     this_machine, tls,
 };
 use http_body_util::{BodyExt as _, Full};
@@ -73,12 +73,12 @@ struct Connection {
 struct Departure {
     io: Box<dyn Io>,
     request: Request<Full<Bytes>>,
-    leaving: Arc<Leaving>,
+    sending: Arc<Sending>,
 }
 
 /// Returns the error for a request of which nothing was sent.
-fn not_sent(leaving: &Leaving, reason: String) -> Lost {
-    if leaving.was_refused() { Lost::RunOut } else { Lost::NotSent { reason } }
+fn not_sent(sending: &Sending, reason: String) -> Lost {
+    if sending.was_refused() { Lost::RunOut } else { Lost::NotSent { reason } }
 }
 
 /// An answer whose body is still arriving. Dropping it closes its connection.
@@ -163,8 +163,8 @@ impl Changes {
 
     async fn send_unnoted(&self, request: reqwest::Request, permit: &Permit) -> Result<Answer, Lost> {
         let begun = Instant::now();
-        let Departure { io, request, leaving } = self.depart(request, permit).await?;
-        let before = leaving.bytes();
+        let Departure { io, request, sending } = self.depart(request, permit).await?;
+        let before = sending.bytes();
         let left = self.timeout.saturating_sub(begun.elapsed());
         let error = match timeout(left, self.exchange(io, request)).await {
             Ok(Ok(answer)) => return Ok(answer),
@@ -175,8 +175,8 @@ impl Changes {
             return Err(too_long.into());
         }
         let reason = error.as_deref().map_or_else(|| "no answer in time".to_owned(), |error| describe(error));
-        match leaving.bytes() == before {
-            true => Err(not_sent(&leaving, reason)),
+        match sending.bytes() == before {
+            true => Err(not_sent(&sending, reason)),
             false => Err(Lost::NoAnswer { reason, timed_out: error.is_none() }),
         }
     }
@@ -193,8 +193,8 @@ impl Changes {
     /// Dropping the future, or the answer, closes the connection; unsent bytes are never sent.
     pub async fn open(&self, request: RequestBuilder, permit: &Permit) -> Result<Opened, Lost> {
         let request = request.build().map_err(|error| Lost::NotSent { reason: describe(&error.without_url()) })?;
-        let Departure { io, request, leaving } = self.depart(request, permit).await?;
-        let before = leaving.bytes();
+        let Departure { io, request, sending } = self.depart(request, permit).await?;
+        let before = sending.bytes();
         let begun = async {
             let (mut sender, driven) = http1::handshake::<_, Full<Bytes>>(io).await?;
             let driver = Driver(tokio::spawn(async { drop(driven.await) }).abort_handle());
@@ -206,27 +206,27 @@ impl Changes {
             Err(_) => None,
         };
         let reason = error.as_ref().map_or_else(|| "no answer in time".to_owned(), |error| describe(error));
-        match leaving.bytes() == before {
-            true => Err(not_sent(&leaving, reason)),
+        match sending.bytes() == before {
+            true => Err(not_sent(&sending, reason)),
             false => Err(Lost::NoAnswer { reason, timed_out: error.is_none() }),
         }
     }
 
     /// Connects for a request under a permit; none of the request has left yet.
     async fn depart(&self, request: reqwest::Request, permit: &Permit) -> Result<Departure, Lost> {
-        let leaving = Leaving::under(permit.clone());
+        let sending = Sending::under(permit.clone());
         permit.check().map_err(|_| Lost::RunOut)?;
-        let uri: Uri = request.url().as_str().parse().map_err(|_| not_sent(&leaving, "no address".to_owned()))?;
-        let Connection { io, through } = match timeout(self.timeout / 2, self.connect(&uri, &leaving)).await {
+        let uri: Uri = request.url().as_str().parse().map_err(|_| not_sent(&sending, "no address".to_owned()))?;
+        let Connection { io, through } = match timeout(self.timeout / 2, self.connect(&uri, &sending)).await {
             Ok(Ok(connection)) => connection,
-            Ok(Err(error)) => return Err(not_sent(&leaving, describe(&*error))),
-            Err(_) => return Err(not_sent(&leaving, "no connection in time".to_owned())),
+            Ok(Err(error)) => return Err(not_sent(&sending, describe(&*error))),
+            Err(_) => return Err(not_sent(&sending, "no connection in time".to_owned())),
         };
-        Ok(Departure { io, request: to_wire(request, &uri, through.as_ref()), leaving })
+        Ok(Departure { io, request: to_wire(request, &uri, through.as_ref()), sending })
     }
 
-    async fn connect(&self, to: &Uri, leaving: &Arc<Leaving>) -> Result<Connection, BoxError> {
-        let permitting = Permitting::new(self.http.clone(), leaving.clone());
+    async fn connect(&self, to: &Uri, sending: &Arc<Sending>) -> Result<Connection, BoxError> {
+        let permitting = Permitting::new(self.http.clone(), sending.clone());
         let mut direct = HttpsConnector::from((permitting, self.tls.clone()));
         let proxy = self.proxies.as_ref().and_then(|proxies| proxies.intercept(to));
         match proxy {

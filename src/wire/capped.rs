@@ -1,8 +1,8 @@
-//! Connections with a limit on the length of an answer.
+//! Connections with a limit on the size of an answer.
 //!
-//! The count is of the bytes received since the last send. On a connection that speaks HTTP/1.1, one request after the
-//! other, that is one answer: its head and its body, compressed or not, in one piece or in endless chunks. It does not
-//! hold for HTTP/2, where answers share a connection.
+//! The bytes received since the last send are counted. On an HTTP/1.1 connection with one request at a time, these are
+//! the head and body of one answer, whether it is compressed or chunked or not. This does not work for HTTP/2, where
+//! concurrent answers share a connection.
 
 use std::{
     error::Error,
@@ -21,14 +21,14 @@ use tower_service::Service;
 
 use super::{BoxError, Connecting};
 
-/// The most that an answer's head and framing may add to the limit, in bytes.
+/// The maximum size of an answer's head and framing, in addition to the limit, in bytes.
 const HEAD: usize = 64 * 1024;
 
 /// The error of an answer longer than the limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the answer is longer than {}", size(*most))]
 pub struct TooLong {
-    /// The limit in bytes.
+    /// The limit, in bytes.
     pub most: usize,
 }
 
@@ -48,7 +48,7 @@ impl TooLong {
     }
 }
 
-/// Formats a size: `16 MB`, or bytes if it is less than one megabyte.
+/// Formats a size in whole megabytes, such as `16 MB`, or in bytes if it is less than one megabyte.
 pub fn size(bytes: usize) -> String {
     match bytes / (1024 * 1024) {
         0 => format!("{bytes} bytes"),
@@ -56,7 +56,7 @@ pub fn size(bytes: usize) -> String {
     }
 }
 
-/// A connector whose connections take no answer longer than `most` bytes.
+/// A connector whose connections accept no answer longer than `most` bytes.
 #[derive(Clone, Debug)]
 pub struct Capping<C> {
     inner: C,
@@ -88,17 +88,17 @@ where
         let (connecting, most) = (self.inner.call(to), self.most);
         Box::pin(async move {
             let inner = TokioIo::new(connecting.await.map_err(Into::into)?);
-            Ok(TokioIo::new(Capped { inner, heard: 0, most }))
+            Ok(TokioIo::new(Capped { inner, received: 0, most }))
         })
     }
 }
 
-/// A connection that breaks when an answer is too long.
+/// A connection that fails if an answer is too long.
 #[derive(Debug)]
 pub struct Capped<IO> {
     inner: IO,
     /// The number of bytes received since the last send.
-    heard: usize,
+    received: usize,
     most: usize,
 }
 
@@ -106,9 +106,9 @@ impl<IO: AsyncRead + Unpin> AsyncRead for Capped<IO> {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let before = buf.filled().len();
         ready!(Pin::new(&mut self.inner).poll_read(cx, buf))?;
-        self.heard += buf.filled().len() - before;
+        self.received += buf.filled().len() - before;
         let most = self.most;
-        if self.heard > most + HEAD {
+        if self.received > most + HEAD {
             return Poll::Ready(Err(io::Error::other(TooLong { most })));
         }
         Poll::Ready(Ok(()))
@@ -117,7 +117,7 @@ impl<IO: AsyncRead + Unpin> AsyncRead for Capped<IO> {
 
 impl<IO: AsyncWrite + Unpin> AsyncWrite for Capped<IO> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        self.heard = 0;
+        self.received = 0;
         Pin::new(&mut self.inner).poll_write(cx, bytes)
     }
 
@@ -126,7 +126,7 @@ impl<IO: AsyncWrite + Unpin> AsyncWrite for Capped<IO> {
         cx: &mut Context<'_>,
         parts: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        self.heard = 0;
+        self.received = 0;
         Pin::new(&mut self.inner).poll_write_vectored(cx, parts)
     }
 
@@ -156,14 +156,14 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn an_answer_ends_where_the_cap_is_and_the_next_begins_anew() {
+    async fn each_answer_is_limited_separately() {
         let (ours, mut theirs) = duplex(1024 * 1024);
-        let mut ours = Capped { inner: ours, heard: 0, most: 1000 };
-        let mut room = vec![0; HEAD + 1000];
+        let mut ours = Capped { inner: ours, received: 0, most: 1000 };
+        let mut buffer = vec![0; HEAD + 1000];
         for _ in 0..2 {
             ours.write_all(b"a request").await.unwrap();
             theirs.write_all(&vec![b'x'; HEAD + 1000]).await.unwrap();
-            ours.read_exact(&mut room).await.expect("that much may be read");
+            ours.read_exact(&mut buffer).await.expect("an answer of this size is accepted");
         }
         theirs.write_all(b"y").await.unwrap();
         let error = ours.read_u8().await.unwrap_err();
@@ -171,13 +171,13 @@ mod tests {
     }
 
     #[test]
-    fn the_cause_is_found_however_deep() {
+    fn the_cause_is_found_at_any_depth() {
         #[derive(Debug, thiserror::Error)]
         #[error("outer")]
         struct Outer(#[source] io::Error);
         let most = 16 << 20;
         let error = Outer(io::Error::other(Outer(io::Error::other(TooLong { most }))));
-        let found = TooLong::in_chain(&error).expect("it is there");
+        let found = TooLong::in_chain(&error).expect("the cause is found");
         assert_eq!(found.to_string(), "the answer is longer than 16 MB");
         assert_eq!(TooLong::in_chain(&Outer(io::ErrorKind::BrokenPipe.into())), None);
     }

@@ -1,10 +1,10 @@
-//! Connections that check the bytes: none come in above a limit, none go out without a permit.
+//! Connections that limit the size of answers, or send only with a permit.
 //!
-//! Both wrap any connector, so they hold for every client that is given one, also for those of libraries: [`capped`]
-//! above TLS, where answers are seen as they are; [`permitted`] below it, where only the system call follows. The
-//! certificates that TLS trusts are named once, in [`tls`].
+//! Both wrap a connector, so they work with every client that accepts one, including those of libraries. [`capped`]
+//! connections are above TLS, where answers are not encrypted; [`permitted`] connections are below it, where only the
+//! system call follows. The certificates that TLS trusts are set in one place, [`tls`].
 //!
-//! It does not know what the bytes mean, nor who sends them. Start reading at [`permitted`].
+//! This crate knows neither the meaning of the bytes nor their sender. Start reading at [`permitted`].
 
 pub mod capped;
 pub mod permitted;
@@ -13,8 +13,8 @@ pub mod tls;
 
 use std::pin::Pin;
 
-/// An error of any kind, as connectors report them.
+/// Any error, as returned by connectors.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
-/// A connection that is being made.
+/// A connection that is being established.
 pub type Connecting<IO> = Pin<Box<dyn Future<Output = Result<IO, BoxError>> + Send>>;

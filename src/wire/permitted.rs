@@ -27,13 +27,13 @@ use super::{BoxError, Connecting};
 
 /// A permit, and the number of bytes sent under it on one connection.
 #[derive(Debug)]
-pub struct Leaving {
+pub struct Sending {
     permit: Permit,
     sent: AtomicU64,
     refused: AtomicBool,
 }
 
-impl Leaving {
+impl Sending {
     /// Creates the record of a connection on which nothing has been sent yet.
     pub fn under(permit: Permit) -> Arc<Self> {
         Arc::new(Self { permit, sent: AtomicU64::new(0), refused: AtomicBool::new(false) })
@@ -65,13 +65,13 @@ impl Leaving {
 #[derive(Clone, Debug)]
 pub struct Permitting<C> {
     inner: C,
-    leaving: Arc<Leaving>,
+    sending: Arc<Sending>,
 }
 
 impl<C> Permitting<C> {
-    /// Wraps `inner`; `leaving` contains the permit and counts the bytes sent.
-    pub fn new(inner: C, leaving: Arc<Leaving>) -> Self {
-        Self { inner, leaving }
+    /// Wraps `inner`; `sending` contains the permit and counts the bytes sent.
+    pub fn new(inner: C, sending: Arc<Sending>) -> Self {
+        Self { inner, sending }
     }
 }
 
@@ -90,10 +90,10 @@ where
     }
 
     fn call(&mut self, to: Uri) -> Self::Future {
-        let (connecting, leaving) = (self.inner.call(to), self.leaving.clone());
+        let (connecting, sending) = (self.inner.call(to), self.sending.clone());
         Box::pin(async move {
             let inner = TokioIo::new(connecting.await.map_err(Into::into)?);
-            Ok(TokioIo::new(Permitted { inner, leaving }))
+            Ok(TokioIo::new(Permitted { inner, sending }))
         })
     }
 }
@@ -102,7 +102,7 @@ where
 #[derive(Debug)]
 pub struct Permitted<IO> {
     inner: IO,
-    leaving: Arc<Leaving>,
+    sending: Arc<Sending>,
 }
 
 impl<IO: AsyncRead + Unpin> AsyncRead for Permitted<IO> {
@@ -113,8 +113,8 @@ impl<IO: AsyncRead + Unpin> AsyncRead for Permitted<IO> {
 
 impl<IO: AsyncWrite + Unpin> AsyncWrite for Permitted<IO> {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        let Self { inner, leaving } = self.get_mut();
-        leaving.write(|| Pin::new(inner).poll_write(cx, bytes))
+        let Self { inner, sending } = self.get_mut();
+        sending.write(|| Pin::new(inner).poll_write(cx, bytes))
     }
 
     fn poll_write_vectored(
@@ -122,8 +122,8 @@ impl<IO: AsyncWrite + Unpin> AsyncWrite for Permitted<IO> {
         cx: &mut Context<'_>,
         parts: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let Self { inner, leaving } = self.get_mut();
-        leaving.write(|| Pin::new(inner).poll_write_vectored(cx, parts))
+        let Self { inner, sending } = self.get_mut();
+        sending.write(|| Pin::new(inner).poll_write_vectored(cx, parts))
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -157,16 +157,16 @@ mod tests {
     #[tokio::test]
     async fn a_permit_that_ran_out_stops_the_next_write() {
         let clock = ManualClock::default();
-        let leaving = Leaving::under(Permit::new(Arc::new(clock.clone()), Duration::from_secs(60)));
+        let sending = Sending::under(Permit::new(Arc::new(clock.clone()), Duration::from_secs(60)));
         let (inner, mut theirs) = duplex(1024);
-        let mut ours = Permitted { inner, leaving: leaving.clone() };
+        let mut ours = Permitted { inner, sending: sending.clone() };
         ours.write_all(b"in time").await.unwrap();
-        assert!(!leaving.was_refused());
+        assert!(!sending.was_refused());
         clock.advance(Duration::from_secs(60));
         let error = ours.write_all(b"too late").await.unwrap_err();
         assert!(error.get_ref().is_some_and(|inner| inner.is::<RunOut>()), "{error:?}");
-        assert!(leaving.was_refused());
-        assert_eq!(leaving.bytes(), 7);
+        assert!(sending.was_refused());
+        assert_eq!(sending.bytes(), 7);
         drop(ours);
         let mut arrived = String::new();
         theirs.read_to_string(&mut arrived).await.unwrap();

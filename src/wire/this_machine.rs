@@ -1,9 +1,10 @@
-//! A guard that serves requests of this machine and refuses those of foreign pages.
+//! A guard that accepts requests from this machine and refuses those of foreign pages.
 //!
 //! Services on this machine that need no sign-in (the playground, the stand-ins) can be reached by every page that a
 //! browser on it shows. A request from a foreign page carries that page's address in `Origin` and is refused, so no
-//! foreign script presses Approve. Programs without a browser send no `Origin` and are served. A foreign page whose
-//! name was made to lead to this machine has that name in `Host`, so only the names of this machine are answered.
+//! foreign script can press Approve. Programs other than browsers send no `Origin` and are served. If the domain name
+//! of a foreign page was made to resolve to this machine, that name is in `Host`, so only the fixed names of this
+//! machine are accepted there.
 
 use axum::{
     Router,
@@ -14,7 +15,7 @@ use axum::{
 };
 use url::{Host, Url};
 
-/// Restricts routes to requests of this machine.
+/// Restricts routes to requests from this machine.
 pub fn only(routes: Router) -> Router {
     routes.layer(middleware::from_fn(guard))
 }
@@ -26,7 +27,7 @@ async fn guard(request: Request, next: Next) -> Response {
     }
 }
 
-/// Returns true if an address leads to this machine.
+/// Returns true if an address refers to this machine.
 pub fn is_named_by(address: &Url) -> bool {
     match address.host() {
         Some(Host::Domain(name)) => name == "localhost",
@@ -36,12 +37,12 @@ pub fn is_named_by(address: &Url) -> bool {
     }
 }
 
-/// Returns true if a request names this machine by a name that is always its own and comes from no foreign page.
+/// Returns true if a request addresses this machine by one of its fixed names and does not come from a foreign page.
 pub fn is_from_here(headers: &HeaderMap) -> bool {
     names_this_machine(headers) && !is_foreign(headers)
 }
 
-/// Returns true if the request names this machine by a name that is always its own.
+/// Returns true if the request addresses this machine by one of its fixed names.
 fn names_this_machine(headers: &HeaderMap) -> bool {
     let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
     let name = match host.rsplit_once(':') {
