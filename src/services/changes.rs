@@ -1,13 +1,14 @@
-//! Sending of changes: each on a connection of its own, and not a byte without a permit.
+//! Sends changes, each on a connection of its own, and nothing without a permit.
 //!
-//! A connection from a pool may be one that the other side has given up, or that a process had before it stood still
-//! for an hour; a request may wait for one in a queue. So nothing is pooled here: [`Changes::send`] connects, sends one
-//! request under a [`Permit`], reads the answer, and closes the connection. The result says more than that of a pooled
-//! client: if no byte of the request left, it was certainly not sent, however the connection ended.
+//! A pooled connection may already be closed by the other side, or may date from before a long pause of the process,
+//! and a request may have to wait for a connection. So connections are not pooled here: [`Changes::send`] connects,
+//! sends one request under a [`Permit`], reads the answer, and closes the connection. The result is more exact than
+//! that of a pooled client: if no byte of the request was written, it was certainly not sent, however the connection
+//! ended.
 //!
-//! Everything happens in the caller's task. Dropping the future closes the connection, and nothing leaves after it.
+//! Everything happens in the caller's task. Dropping the future closes the connection, and nothing is sent afterwards.
 //!
-//! Proxies and certificates are those of the client for reads: the usual variables of the environment, and the
+//! Proxies and certificates are the same as for reads: the proxies in the usual environment variables, and the
 //! certificates that the machine trusts.
 
 use std::{fmt, io, sync::Arc, time::Duration};
@@ -44,7 +45,7 @@ use super::http::{Answer, Lost, describe, note, request_id};
 pub struct Changes {
     http: HttpConnector,
     tls: Arc<ClientConfig>,
-    /// The proxies that lead to the service; `None` for a service on this machine.
+    /// The proxies in front of the service; `None` for a service on this machine.
     proxies: Option<Matcher>,
     timeout: Duration,
     longest: usize,
@@ -63,20 +64,21 @@ trait Io: Read + Write + Unpin + Send {}
 
 impl<T: Read + Write + Unpin + Send> Io for T {}
 
-/// A connection to the service, with the proxy that needs absolute URIs, if there is one.
+/// A connection to the service.
 struct Connection {
     io: Box<dyn Io>,
+    /// The proxy at the other end, which needs absolute URIs, if there is one.
     through: Option<Intercept>,
 }
 
-/// A connected request of which no byte has left.
-struct Departure {
+/// A request and its connection, before anything is sent.
+struct Prepared {
     io: Box<dyn Io>,
     request: Request<Full<Bytes>>,
     sending: Arc<Sending>,
 }
 
-/// Returns the error for a request of which nothing was sent.
+/// Returns the error of a request of which nothing was sent.
 fn not_sent(sending: &Sending, reason: String) -> Lost {
     if sending.was_refused() { Lost::RunOut } else { Lost::NotSent { reason } }
 }
@@ -107,7 +109,7 @@ impl Opened {
     }
 }
 
-/// The task that drives a connection; it ends with this.
+/// The task that drives a connection. Dropping this aborts the task.
 #[derive(Debug)]
 struct Driver(tokio::task::AbortHandle);
 
@@ -118,11 +120,12 @@ impl Drop for Driver {
 }
 
 impl Changes {
-    /// Creates a sender for the service at `base`, with limits on the time of a call and the bytes of an answer.
+    /// Creates a sender for the service at `base`, with limits on the duration of a call and the size of an answer in
+    /// bytes.
     ///
     /// # Errors
     ///
-    /// If the service wants TLS and the TLS library finds no certificates to trust.
+    /// If the service uses TLS and the TLS library finds no certificates to trust.
     pub fn to(base: &Url, timeout: Duration, longest: usize) -> io::Result<Self> {
         let proxies = (!this_machine::is_named_by(base)).then(Matcher::from_system);
         Self::through(proxies, base, timeout, longest)
@@ -133,12 +136,12 @@ impl Changes {
         http.enforce_http(false);
         http.set_nodelay(true);
         http.set_connect_timeout(Some(timeout / 2));
-        // What the other side has not taken in that time does not arrive later either: the system gives it up.
+        // Data that is not acknowledged in this time must not arrive later: the system closes the connection.
         http.set_tcp_user_timeout(Some(timeout));
         Ok(Self { http, tls: Arc::new(tls_to(base, proxies.as_ref())?), proxies, timeout, longest })
     }
 
-    /// Sets the limit on the bytes of an answer.
+    /// Sets the limit on the size of an answer, in bytes.
     #[must_use]
     pub fn reading_at_most(self, longest: usize) -> Self {
         Self { longest, ..self }
@@ -148,7 +151,7 @@ impl Changes {
     ///
     /// # Errors
     ///
-    /// [`Lost`], if no complete answer came; [`Lost::RunOut`] if nothing left because the permit had run out.
+    /// [`Lost`] if there is no complete answer; [`Lost::RunOut`] if nothing was sent because the permit had run out.
     ///
     /// # Cancel safety
     ///
@@ -156,14 +159,14 @@ impl Changes {
     pub async fn send(&self, request: RequestBuilder, permit: &Permit) -> Result<Answer, Lost> {
         let request = request.build().map_err(|error| Lost::NotSent { reason: describe(&error.without_url()) })?;
         let (method, path) = (request.method().clone(), request.url().path().to_owned());
-        let answer = self.send_unnoted(request, permit).await;
+        let answer = self.send_unrecorded(request, permit).await;
         note(&method, &path, &answer);
         answer
     }
 
-    async fn send_unnoted(&self, request: reqwest::Request, permit: &Permit) -> Result<Answer, Lost> {
+    async fn send_unrecorded(&self, request: reqwest::Request, permit: &Permit) -> Result<Answer, Lost> {
         let begun = Instant::now();
-        let Departure { io, request, sending } = self.depart(request, permit).await?;
+        let Prepared { io, request, sending } = self.prepare(request, permit).await?;
         let before = sending.bytes();
         let left = self.timeout.saturating_sub(begun.elapsed());
         let error = match timeout(left, self.exchange(io, request)).await {
@@ -181,19 +184,19 @@ impl Changes {
         }
     }
 
-    /// Sends one request under a permit and returns the answer as soon as it begins, for a body that arrives bit by bit.
-    /// The time-out ends with the head of the answer.
+    /// Sends one request under a permit and returns the answer as soon as its head has arrived, for a body that is
+    /// streamed. The time-out does not apply to the body.
     ///
     /// # Errors
     ///
-    /// [`Lost`], if no answer began; [`Lost::RunOut`] if nothing left because the permit had run out.
+    /// [`Lost`] if no answer began; [`Lost::RunOut`] if nothing was sent because the permit had run out.
     ///
     /// # Cancel safety
     ///
     /// Dropping the future, or the answer, closes the connection; unsent bytes are never sent.
     pub async fn open(&self, request: RequestBuilder, permit: &Permit) -> Result<Opened, Lost> {
         let request = request.build().map_err(|error| Lost::NotSent { reason: describe(&error.without_url()) })?;
-        let Departure { io, request, sending } = self.depart(request, permit).await?;
+        let Prepared { io, request, sending } = self.prepare(request, permit).await?;
         let before = sending.bytes();
         let begun = async {
             let (mut sender, driven) = http1::handshake::<_, Full<Bytes>>(io).await?;
@@ -212,8 +215,8 @@ impl Changes {
         }
     }
 
-    /// Connects for a request under a permit; none of the request has left yet.
-    async fn depart(&self, request: reqwest::Request, permit: &Permit) -> Result<Departure, Lost> {
+    /// Connects to send a request under a permit. Nothing of the request is sent yet.
+    async fn prepare(&self, request: reqwest::Request, permit: &Permit) -> Result<Prepared, Lost> {
         let sending = Sending::under(permit.clone());
         permit.check().map_err(|_| Lost::RunOut)?;
         let uri: Uri = request.url().as_str().parse().map_err(|_| not_sent(&sending, "no address".to_owned()))?;
@@ -222,7 +225,7 @@ impl Changes {
             Ok(Err(error)) => return Err(not_sent(&sending, describe(&*error))),
             Err(_) => return Err(not_sent(&sending, "no connection in time".to_owned())),
         };
-        Ok(Departure { io, request: to_wire(request, &uri, through.as_ref()), sending })
+        Ok(Prepared { io, request: to_wire(request, &uri, through.as_ref()), sending })
     }
 
     async fn connect(&self, to: &Uri, sending: &Arc<Sending>) -> Result<Connection, BoxError> {
@@ -246,10 +249,10 @@ impl Changes {
         }
     }
 
-    /// Sends one request and reads its answer on a connection that ends with them.
+    /// Sends one request on a connection and reads the answer.
     async fn exchange(&self, io: Box<dyn Io>, request: Request<Full<Bytes>>) -> Result<Answer, BoxError> {
         let (mut sender, connection) = http1::handshake::<_, Full<Bytes>>(io).await?;
-        // It is driven here and not in a task of its own, and it tells the sender how it ended.
+        // The connection is driven here, not in a separate task. The sender returns its error if it ends.
         let drive = async {
             let _ = connection.await;
             std::future::pending().await
@@ -267,7 +270,7 @@ impl Changes {
     }
 }
 
-/// Converts a request to the form in which it is written on a connection.
+/// Converts a request to the form in which it is sent on a connection.
 fn to_wire(request: reqwest::Request, uri: &Uri, through: Option<&Intercept>) -> Request<Full<Bytes>> {
     let body = request.body().and_then(|body| body.as_bytes()).map(Bytes::copy_from_slice).unwrap_or_default();
     let mut written = Request::new(Full::new(body));
@@ -309,7 +312,7 @@ async fn read(mut body: Incoming, longest: usize) -> Result<Vec<u8>, BoxError> {
     Ok(read)
 }
 
-/// Returns the TLS configuration if the service, or a proxy before it, speaks TLS.
+/// Returns the TLS configuration, with certificates if the service or a proxy in front of it uses TLS.
 fn tls_to(base: &Url, proxies: Option<&Matcher>) -> io::Result<ClientConfig> {
     let proxy = || {
         let base: Uri = base.as_str().parse().ok()?;

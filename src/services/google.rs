@@ -1,9 +1,8 @@
-//! Google's sign-in for programs: the key file of a service account becomes access tokens that live for an hour.
+//! Google's sign-in for programs: obtains access tokens, valid for an hour, with the key file of a service account.
 //!
-//! [`key`] signs an assertion, which is exchanged here for a token (RFC 7523). [`ServiceAccount`] decides when: once
-//! for all who ask at the same time, some minutes before the present token expires, and again when a service refuses a
-//! token before its time. While the present token is good, a failed renewal does no harm. Neither keys nor tokens are
-//! ever printed or logged.
+//! [`key`] signs an assertion, which is exchanged here for a token (RFC 7523). [`ServiceAccount`] does so once for all
+//! concurrent callers: some minutes before the current token expires, and when a service refuses a token early. While
+//! the current token is valid, a failed renewal does no harm. Keys and tokens are never printed or logged.
 
 mod key;
 
@@ -29,27 +28,27 @@ use super::http::{self, Answer, Lost};
 
 /// The grant type of a request with an assertion.
 const GRANT: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";
-/// The time before its end at which a token is renewed, if it lives long enough for that.
+/// The time before its expiry at which a token is renewed, if its lifetime is long enough.
 const RENEW_BEFORE: Duration = Duration::from_secs(5 * 60);
-/// The wait after a failed renewal, while the present token is good.
+/// The time between attempts to renew a token that is still valid.
 const RETRY_AFTER: Duration = Duration::from_secs(30);
-/// The lifetime of a token whose endpoint names none.
+/// The lifetime of a token if the endpoint states none.
 const DEFAULT_LIFETIME: Duration = Duration::from_secs(3600);
-/// The longest answer that is read, in bytes: a token is a few kB.
+/// The maximum size of an answer, in bytes. A token has a few kB.
 const MAX_ANSWER_BYTES: usize = 1024 * 1024;
-/// The age below which a token that replaced a refused one is not the reason for another refusal.
+/// The age below which a token that replaced a refused one is not replaced if it is refused, too.
 const MIN_AGE: Duration = Duration::from_secs(60);
 
 /// The reason why there is no token.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// The endpoint refuses, and would refuse again.
+    /// The endpoint refuses to issue a token, and would refuse again.
     #[error("the sign-in was refused: {reason}")]
     Refused {
-        /// The endpoint's words, and an explanation.
+        /// The error of the endpoint, with a hint.
         reason: String,
     },
-    /// The endpoint could not be asked.
+    /// There is no usable answer from the endpoint.
     #[error("no token from {endpoint}: {reason}")]
     Unreachable {
         /// The host of the endpoint.
@@ -59,12 +58,12 @@ pub enum Error {
     },
 }
 
-/// A service account and its present token.
+/// A service account and its current token.
 pub struct ServiceAccount {
     key: Key,
     timeout: Duration,
     clock: Arc<dyn Clock>,
-    /// The number of attempts that ended, so that a caller who waited for one does not make another.
+    /// The number of finished attempts, so that a caller that waited for one does not start another.
     ended: AtomicU64,
     state: Mutex<State>,
 }
@@ -76,13 +75,15 @@ struct State {
     failed: Option<(u64, Error)>,
 }
 
+/// An access token.
 #[derive(Clone)]
 struct Minted {
     token: SecretString,
+    /// The time at which the token was obtained.
     at: Timestamp,
     renew_at: Timestamp,
     expires_at: Timestamp,
-    /// True if it replaced a token that was refused.
+    /// True if the token replaced one that was refused.
     after_refusal: bool,
 }
 
@@ -93,11 +94,11 @@ impl fmt::Debug for ServiceAccount {
 }
 
 impl ServiceAccount {
-    /// Reads a key file, without any request. `token_uri` replaces the endpoint that the file names.
+    /// Reads a key file, without sending a request. `token_uri` replaces the endpoint in the file.
     ///
     /// # Errors
     ///
-    /// [`KeyError`], which names the fault of the file and never its contents.
+    /// [`KeyError`], which describes the fault without the contents of the file.
     pub fn read(
         path: &Path,
         token_uri: Option<Url>,
@@ -119,7 +120,7 @@ impl ServiceAccount {
         self.key.endpoint.host_str().unwrap_or_default()
     }
 
-    /// Returns a token that is good for some minutes at least.
+    /// Returns a valid token. It is renewed some minutes before it expires.
     ///
     /// # Errors
     ///
@@ -133,12 +134,12 @@ impl ServiceAccount {
                 return Ok(minted.token.clone());
             }
             minted.renew_at = now + RETRY_AFTER;
-            let good = minted.token.clone();
+            let current = minted.token.clone();
             return Ok(match self.mint(&mut state, false).await {
                 Ok(token) => token,
                 Err(error) => {
                     tracing::warn!(error = countersign_core::cause::chain(&error), "Cannot renew the access token yet");
-                    good
+                    current
                 }
             });
         }
@@ -148,11 +149,12 @@ impl ServiceAccount {
         }
     }
 
-    /// Returns a token in place of one that was refused early; `None` if another would be no better.
+    /// Returns a replacement for a token that was refused early; `None` if the token was itself a recent replacement,
+    /// so that another would not help.
     ///
     /// # Errors
     ///
-    /// [`Error`] if none can be obtained.
+    /// [`Error`] if no token can be obtained.
     pub async fn replacement_for(&self, refused: &SecretString) -> Result<Option<SecretString>, Error> {
         let mut state = self.state.lock().await;
         let now = self.clock.now();
@@ -163,7 +165,7 @@ impl ServiceAccount {
         }
     }
 
-    /// Obtains a new token, even if the present one is good.
+    /// Obtains a new token, even if the current one is valid.
     async fn mint(&self, state: &mut State, after_refusal: bool) -> Result<SecretString, Error> {
         let asked = tokio::time::timeout(self.timeout, self.ask()).await;
         let answer = asked.unwrap_or_else(|_| Err(self.unreachable("no answer in time")));
@@ -186,15 +188,15 @@ impl ServiceAccount {
 
     /// Signs an assertion and exchanges it for a token and its lifetime.
     async fn ask(&self) -> Result<(SecretString, Duration), Error> {
-        // By the machine's clock, as it is compared with that of another machine.
+        // The system's clock is used, since the server compares the time with its own.
         let assertion = self.key.assertion(SystemClock.now());
         let assertion = assertion.ok_or_else(|| self.unreachable("the assertion cannot be signed"))?;
-        // A token is fetched about once an hour, so no connection is kept for the next.
+        // Tokens are fetched about once an hour, so the client and its connection are not kept.
         let client = http::client(&self.key.endpoint, self.timeout);
         let client = client.map_err(|error| self.unreachable(&http::describe(&error)))?;
         let form = [("grant_type", GRANT), ("assertion", &assertion)];
         let request = client.post(self.key.endpoint.clone()).form(&form);
-        match http::send_unnoted(request, MAX_ANSWER_BYTES).await {
+        match http::send_unrecorded(request, MAX_ANSWER_BYTES).await {
             Ok(answer) => self.token_in(&answer),
             Err(Lost::NotSent { reason } | Lost::NoAnswer { reason, .. }) => Err(self.unreachable(&reason)),
             Err(Lost::TooLong { .. }) => Err(self.unreachable("its answer is too long")),
@@ -207,7 +209,7 @@ impl ServiceAccount {
         match serde_json::from_slice(&answer.body) {
             Ok(TokenAnswer { error: Some(code), error_description, .. }) => {
                 let reason = refused(&code, error_description.as_deref().unwrap_or_default());
-                // A server that fails says nothing of the account.
+                // An internal error of the server says nothing about the account.
                 Err(if answer.status.is_server_error() { self.unreachable(&reason) } else { Error::Refused { reason } })
             }
             Ok(TokenAnswer { token_type: Some(other), .. }) if !other.eq_ignore_ascii_case("bearer") => {
@@ -237,15 +239,15 @@ struct TokenAnswer {
     error_description: Option<String>,
 }
 
-/// Words a refusal, with a hint where to look.
-fn refused(code: &str, said: &str) -> String {
-    let said: String = said.trim().trim_end_matches('.').chars().take(200).collect();
-    let clock = ["iat", "exp ", "timeframe"].iter().any(|word| said.contains(word));
-    let look = match code {
+/// Describes a refusal, with a hint at the likely cause.
+fn refused(code: &str, description: &str) -> String {
+    let description: String = description.trim().trim_end_matches('.').chars().take(200).collect();
+    let clock = ["iat", "exp ", "timeframe"].iter().any(|word| description.contains(word));
+    let hint = match code {
         "invalid_grant" if clock => "; is this machine's clock right?",
         "invalid_grant" => "; was the key or the account deleted?",
         "invalid_scope" | "unauthorized_client" => "; may the account do this?",
         _ => "",
     };
-    if said.is_empty() { format!("{code}{look}") } else { format!("{said} ({code}){look}") }
+    if description.is_empty() { format!("{code}{hint}") } else { format!("{description} ({code}){hint}") }
 }

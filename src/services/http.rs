@@ -1,12 +1,12 @@
-//! Sending of HTTP calls, and an exact report of a call that was not answered.
+//! Sends HTTP requests, and reports exactly what is known of a request that was not answered.
 //!
-//! Start at [`send`]: it returns an [`Answer`] whatever the status is, or a [`Lost`] that says whether the request can
-//! have arrived. That difference decides if a change may be sent again, so it is a type here and not a guess in each
-//! client. Changes are sent by [`super::changes`] instead.
+//! Start at [`send`]: it returns an [`Answer`] with any status, or a [`Lost`] that says whether the request can have
+//! arrived. This difference decides whether a change may be sent again, so it is a type here rather than a guess in
+//! each client. Requests that change something are sent by [`super::changes`] instead.
 //!
-//! No answer is read further than a cap, and no call takes longer than its time, whatever the other side does.
+//! The size of every answer and the duration of every call are limited, whatever the other side does.
 //!
-//! The design not taken: retrying inside the HTTP client. It cannot know which calls change something.
+//! Retrying inside the HTTP client was rejected as a design, since it cannot know which requests change something.
 
 use std::time::Duration;
 
@@ -22,27 +22,27 @@ use url::Url;
 /// The answer of a service.
 #[derive(Debug)]
 pub struct Answer {
-    /// The HTTP status; the only status to believe.
+    /// The HTTP status. A status in the body is not reliable.
     pub status: StatusCode,
-    /// The body, of any kind.
+    /// The body.
     pub body: Vec<u8>,
-    /// The id of this exchange in the service's own log.
+    /// The id of the request in the service's own log.
     pub request_id: Option<String>,
 }
 
 /// The reason why there is no answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Lost {
-    /// No connection was made: the request certainly did not arrive.
+    /// No connection was established, so the request certainly did not arrive.
     NotSent {
         /// The observed failure.
         reason: String,
     },
-    /// The request left, or may have: whether it arrived is not known.
+    /// The request was or may have been sent. It is not known whether it arrived.
     NoAnswer {
         /// The observed failure.
         reason: String,
-        /// True if the time was up, false if the connection was lost.
+        /// True if the call timed out, false if the connection was lost.
         timed_out: bool,
     },
     /// The answer is longer than the limit.
@@ -50,7 +50,8 @@ pub enum Lost {
         /// The limit, in words.
         reason: String,
     },
-    /// The permit ran out before anything left. Another process may have continued the work since: look first.
+    /// The permit ran out before anything was sent. Another process may have taken over the work since, so the state
+    /// must be checked before anything else is done.
     RunOut,
 }
 
@@ -60,29 +61,29 @@ impl From<TooLong> for Lost {
     }
 }
 
-/// Creates a client for the service at `base`; no call takes longer than `timeout`.
+/// Creates a client for the service at `base`, with a time limit for each call.
 ///
-/// It follows no redirects and never repeats a request: both could send a change twice. A service on this machine is
-/// never asked through a proxy.
+/// The client follows no redirects and never repeats a request, since both could send a change twice. It uses no proxy
+/// for a service on this machine.
 ///
 /// # Errors
 ///
 /// If the TLS library finds no certificates to trust.
 pub fn client(base: &Url, timeout: Duration) -> Result<Client, reqwest::Error> {
-    // Needed once per process, also where no `main` has run; a second time changes nothing.
+    // Needed once per process, also where `main` has not run, as in tests. A second call has no effect.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let builder = Client::builder()
         .timeout(timeout)
-        .connect_timeout(timeout / 2) // below the whole time, so that a dead host is recognised as *not sent*
+        .connect_timeout(timeout / 2) // shorter than `timeout`, so that a dead host is reported as *not sent*
         .redirect(redirect::Policy::none())
         .retry(retry::never());
     if this_machine::is_named_by(base) { builder.no_proxy() } else { builder }.build()
 }
 
-/// The default limit on the length of an answer, in bytes.
+/// The default limit on the size of an answer, in bytes.
 pub const MAX_ANSWER_BYTES: usize = 16 * 1024 * 1024;
 
-/// The number of times that a call that only reads is repeated.
+/// The maximum number of retries of a call that only reads.
 pub const MAX_RETRIES: usize = 3;
 
 /// Returns the waits between attempts of a call that only reads: 0.2 s, 0.6 s, 1.8 s.
@@ -93,11 +94,11 @@ pub fn waits() -> ExponentialBuilder {
         .with_max_times(MAX_RETRIES)
 }
 
-/// Sends one request that changes nothing and reads the whole answer, if it is not longer than `longest` bytes.
+/// Sends one request that changes nothing, and reads the whole answer, up to `longest` bytes.
 ///
 /// # Errors
 ///
-/// [`Lost`], if no complete answer came.
+/// [`Lost`] if there is no complete answer.
 pub async fn send(request: RequestBuilder, longest: usize) -> Result<Answer, Lost> {
     let (client, request) = request.build_split();
     let request = request.map_err(lost)?;
@@ -107,13 +108,13 @@ pub async fn send(request: RequestBuilder, longest: usize) -> Result<Answer, Los
     answer
 }
 
-/// Does the same without a note for the record, for calls such as signing in.
-pub(super) async fn send_unnoted(request: RequestBuilder, longest: usize) -> Result<Answer, Lost> {
+/// Sends a request like [`send`], but does not record it in the [`http_log`], for requests such as signing in.
+pub(super) async fn send_unrecorded(request: RequestBuilder, longest: usize) -> Result<Answer, Lost> {
     let (client, request) = request.build_split();
     answered(&client, request.map_err(lost)?, longest).await
 }
 
-/// Notes the answer to a request, for the record.
+/// Records a request and the status of its answer in the [`http_log`].
 pub(super) fn note(method: &Method, path: &str, answer: &Result<Answer, Lost>) {
     if !matches!(answer, Err(Lost::RunOut)) {
         let status = answer.as_ref().ok().map(|answer| answer.status.as_u16());
@@ -121,7 +122,7 @@ pub(super) fn note(method: &Method, path: &str, answer: &Result<Answer, Lost>) {
     }
 }
 
-/// Returns the service's id of an exchange, from the headers of its answer.
+/// Returns the service's id of a request, from the headers of the answer.
 pub(super) fn request_id(headers: &HeaderMap) -> Option<String> {
     headers.get("x-request-id").and_then(|id| id.to_str().ok()).map(|id| id.chars().take(64).collect())
 }
@@ -146,7 +147,7 @@ async fn answered(client: &Client, request: reqwest::Request, longest: usize) ->
 
 fn lost(error: reqwest::Error) -> Lost {
     let (not_sent, timed_out) = (error.is_connect() || error.is_builder(), error.is_timeout());
-    // The address may carry a password, and people who read this know it anyway.
+    // The address may contain a password, and is known to the reader anyway.
     let error = error.without_url();
     let mut reason = if timed_out { "no answer in time".to_owned() } else { describe(&error) };
     if not_sent && timed_out {
@@ -155,8 +156,7 @@ fn lost(error: reqwest::Error) -> Lost {
     if not_sent { Lost::NotSent { reason } } else { Lost::NoAnswer { reason, timed_out } }
 }
 
-/// Describes a failure in few words by the last link of the chain: `Connection refused (os error 111)` rather than
-/// “error sending request”.
+/// Describes an error by its innermost cause: `Connection refused (os error 111)` rather than “error sending request”.
 pub(super) fn describe(error: &(dyn std::error::Error + 'static)) -> String {
     let words = innermost(error);
     if words.starts_with("connection closed before") { "the connection was closed".to_owned() } else { words }
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_refused_connection_was_certainly_not_sent() {
+    async fn a_refused_connection_means_certainly_not_sent() {
         let closed = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
         let lost = ask(&format!("http://{closed}/"), Duration::from_secs(5)).await.unwrap_err();
         assert!(matches!(&lost, Lost::NotSent { reason } if reason.contains("refused")), "{lost:?}");

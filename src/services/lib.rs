@@ -1,10 +1,11 @@
-//! One client per outside system, each with its own error, a time-out on every call, and a configurable base URL.
+//! The common basis of the clients for outside systems, which are in the capabilities.
 //!
-//! The clients share [`http`], which sends a call and reports whether an unanswered one can have arrived; [`changes`],
-//! which sends a call that changes something; and [`shared_read`], which reads a large answer once for all who ask at
-//! the same time.
+//! Each system has its own client, with its own error, a time-out on every call, and a configurable base URL. The
+//! clients share [`http`], which sends a request and reports whether an unanswered one can have arrived; [`changes`],
+//! which sends a request that changes something; and [`shared_read`], which reads a large answer once for all
+//! concurrent callers.
 //!
-//! It knows no platform; the clients themselves are in the capabilities. Start reading at [`http`].
+//! This crate knows no platform, except for [`google`], the sign-in with a service account. Start reading at [`http`].
 
 pub mod changes;
 pub mod google;

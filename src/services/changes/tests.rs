@@ -1,4 +1,4 @@
-//! Changes sent to sockets that are observed: the bytes that left, and the result that is reported.
+//! Tests that send changes to local sockets, and check the bytes that were sent and the reported results.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
@@ -15,17 +15,17 @@ use super::*;
 const TIMEOUT: Duration = Duration::from_secs(20);
 const OK: &str = "HTTP/1.1 200 OK\r\nx-request-id: r-1\r\ncontent-length: 4\r\n\r\ntrue";
 
-/// A clock that jumps an hour ahead after a number of calls, as if the process stood still there.
+/// A clock that jumps an hour ahead after a number of calls, as if the process had been paused at that point.
 #[derive(Debug)]
-struct StandsStill(AtomicI64);
+struct PausingClock(AtomicI64);
 
-impl StandsStill {
+impl PausingClock {
     fn after(times: i64) -> Arc<Self> {
         Arc::new(Self(AtomicI64::new(times)))
     }
 }
 
-impl Clock for StandsStill {
+impl Clock for PausingClock {
     fn now(&self) -> Timestamp {
         let now = SystemClock.now();
         if self.0.fetch_sub(1, Ordering::SeqCst) > 0 { now } else { now + Duration::from_secs(3600) }
@@ -42,29 +42,29 @@ fn post(to: &Url) -> RequestBuilder {
     client.post(format!("{to}experiments?a=b")).bearer_auth("secret").json(&json!({ "state": "enrolling" }))
 }
 
-/// Starts a server that reads one request, answers with `answer` and closes; returns its address and the received
-/// texts.
+/// Starts a server that reads one request, sends `answer` and closes the connection. Returns its address and the
+/// received texts.
 async fn server(answer: &'static str) -> (Url, JoinHandle<Vec<String>>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/", listener.local_addr().unwrap()).parse().unwrap();
     let serve = tokio::spawn(async move {
         let (mut socket, _) = listener.accept().await.unwrap();
-        let came = came(&mut socket).await;
+        let received = read_request(&mut socket).await;
         socket.write_all(answer.as_bytes()).await.ok();
-        vec![came]
+        vec![received]
     });
     (url, serve)
 }
 
-/// Reads until a whole request is there or the connection ends.
-async fn came(socket: &mut TcpStream) -> String {
-    let mut came = String::new();
-    let mut room = [0; 4096];
+/// Reads until a request is complete or the connection ends.
+async fn read_request(socket: &mut TcpStream) -> String {
+    let mut received = String::new();
+    let mut buffer = [0; 4096];
     loop {
-        let read = socket.read(&mut room).await.unwrap();
-        came.push_str(std::str::from_utf8(&room[..read]).unwrap());
-        if read == 0 || came.ends_with('}') || came.starts_with("CONNECT") && came.ends_with("\r\n\r\n") {
-            return came;
+        let read = socket.read(&mut buffer).await.unwrap();
+        received.push_str(std::str::from_utf8(&buffer[..read]).unwrap());
+        if read == 0 || received.ends_with('}') || received.starts_with("CONNECT") && received.ends_with("\r\n\r\n") {
+            return received;
         }
     }
 }
@@ -79,33 +79,33 @@ async fn a_change_arrives_whole_and_its_answer_is_read() {
     let answer = changes(&url).send(post(&url), &permit()).await.unwrap();
     assert_eq!((answer.status.as_u16(), answer.body.as_slice()), (200, b"true".as_slice()));
     assert_eq!(answer.request_id.as_deref(), Some("r-1"));
-    let came = served.await.unwrap().remove(0).to_lowercase();
-    assert!(came.starts_with("post /experiments?a=b http/1.1\r\n"), "{came}");
+    let received = served.await.unwrap().remove(0).to_lowercase();
+    assert!(received.starts_with("post /experiments?a=b http/1.1\r\n"), "{received}");
     let host = url.authority();
     for line in [&format!("host: {host}"), "authorization: bearer secret", "connection: close", "content-length: 21"] {
-        assert!(came.contains(&format!("\r\n{line}\r\n")), "{line} is missing: {came}");
+        assert!(received.contains(&format!("\r\n{line}\r\n")), "{line} is missing: {received}");
     }
-    assert!(came.ends_with(r#"{"state":"enrolling"}"#), "{came}");
+    assert!(received.ends_with(r#"{"state":"enrolling"}"#), "{received}");
 }
 
 #[tokio::test]
-async fn a_process_that_stood_still_after_its_check_sends_no_byte() {
+async fn a_process_that_was_paused_after_its_check_sends_nothing() {
     let (url, served) = server(OK).await;
-    // Asked when the permit is made, then when the call begins; then it stands still, before the first write.
-    let permit = Permit::new(StandsStill::after(2), TIMEOUT);
+    // The clock is read when the permit is created and when the call begins. Then it jumps, before the first write.
+    let permit = Permit::new(PausingClock::after(2), TIMEOUT);
     assert_eq!(changes(&url).send(post(&url), &permit).await.unwrap_err(), Lost::RunOut);
-    assert_eq!(served.await.unwrap(), [""], "a connection came, and nothing on it");
+    assert_eq!(served.await.unwrap(), [""], "a connection was made, and nothing was sent on it");
 }
 
 #[tokio::test]
-async fn a_permit_that_ran_out_before_makes_no_connection() {
+async fn no_connection_is_made_under_a_permit_that_has_run_out() {
     let nobody: Url = "http://127.0.0.1:1/".parse().unwrap();
-    let permit = Permit::new(StandsStill::after(1), TIMEOUT);
+    let permit = Permit::new(PausingClock::after(1), TIMEOUT);
     assert_eq!(changes(&nobody).send(post(&nobody), &permit).await.unwrap_err(), Lost::RunOut);
 }
 
 #[tokio::test]
-async fn a_process_that_stands_still_in_the_middle_sends_no_more() {
+async fn a_process_that_was_paused_in_the_middle_sends_no_more() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url: Url = format!("http://{}/", listener.local_addr().unwrap()).parse().unwrap();
     let served = tokio::spawn(async move {
@@ -114,17 +114,17 @@ async fn a_process_that_stands_still_in_the_middle_sends_no_more() {
         socket.read_to_end(&mut all).await.ok();
         all.len()
     });
-    // More than a socket takes at once, so that there are several writes; the third is not permitted.
+    // More than a socket accepts at once, so that there are several writes. The third is not permitted.
     let large = 64 * 1024 * 1024;
     let request = post(&url).body(vec![b'x'; large]);
-    let permit = Permit::new(StandsStill::after(4), TIMEOUT);
+    let permit = Permit::new(PausingClock::after(4), TIMEOUT);
     let lost = changes(&url).send(request, &permit).await.unwrap_err();
-    assert!(matches!(&lost, Lost::NoAnswer { timed_out: false, .. }), "a part of it left: {lost:?}");
+    assert!(matches!(&lost, Lost::NoAnswer { timed_out: false, .. }), "a part was sent: {lost:?}");
     assert!(served.await.unwrap() < large);
 }
 
 #[tokio::test]
-async fn what_was_refused_was_certainly_not_sent() {
+async fn a_refused_connection_means_certainly_not_sent() {
     let closed = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
     let url: Url = format!("http://{closed}/").parse().unwrap();
     let lost = changes(&url).send(post(&url), &permit()).await.unwrap_err();
@@ -171,22 +171,22 @@ async fn a_proxy_is_asked_for_the_whole_address() {
     let far: Url = "http://upgrade.example/api/".parse().unwrap();
     let through = Changes::through(Some(proxies), &far, TIMEOUT, 1000).unwrap();
     through.send(post(&far), &permit()).await.unwrap();
-    let came = served.await.unwrap().remove(0);
-    assert!(came.starts_with("POST http://upgrade.example/api/experiments?a=b HTTP/1.1\r\n"), "{came}");
+    let received = served.await.unwrap().remove(0);
+    assert!(received.starts_with("POST http://upgrade.example/api/experiments?a=b HTTP/1.1\r\n"), "{received}");
     assert!(
-        came.contains("host: upgrade.example\r\n") && came.contains("proxy-authorization: Basic bWU6cHc="),
-        "{came}"
+        received.contains("host: upgrade.example\r\n") && received.contains("proxy-authorization: Basic bWU6cHc="),
+        "{received}"
     );
 }
 
 #[tokio::test]
-async fn a_proxy_is_asked_for_a_tunnel_where_tls_is_spoken() {
+async fn a_proxy_is_asked_for_a_tunnel_to_a_service_with_tls() {
     let (proxy, served) = server("HTTP/1.1 502 Bad Gateway\r\n\r\n").await;
     let proxies = Matcher::builder().https(proxy.as_str()).build();
     let far: Url = "https://upgrade.example/api/".parse().unwrap();
     let through = Changes::through(Some(proxies), &far, TIMEOUT, 1000).unwrap();
     let lost = through.send(post(&far), &permit()).await.unwrap_err();
     assert!(matches!(&lost, Lost::NotSent { .. }), "{lost:?}");
-    let came = served.await.unwrap().remove(0);
-    assert!(came.starts_with("CONNECT upgrade.example:443 HTTP/1.1\r\n"), "{came}");
+    let received = served.await.unwrap().remove(0);
+    assert!(received.starts_with("CONNECT upgrade.example:443 HTTP/1.1\r\n"), "{received}");
 }

@@ -1,4 +1,4 @@
-//! The key file of a service account, and the assertions that are signed with it.
+//! The key file of a service account, and assertions signed with its key.
 
 use std::{
     fmt,
@@ -17,10 +17,10 @@ use rustls::{
 use serde_json::{Value, json};
 use url::Url;
 
-/// The scope of the tokens: everything the account may do, which is what a platform asks for.
+/// The scope of the tokens: everything that the account may do, which is what platforms require.
 const SCOPE: &str = "https://www.googleapis.com/auth/cloud-platform";
-/// The lifetime of an assertion, in seconds: a little less than the hour that is allowed.
-const LIFE: i64 = 3600 - 5;
+/// The lifetime of an assertion in seconds: a little less than the maximum of one hour.
+const LIFETIME: i64 = 3600 - 5;
 
 /// The reason why a key file cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -61,14 +61,14 @@ impl fmt::Debug for Key {
 }
 
 impl Key {
-    /// Reads a key file. `token_uri` replaces the endpoint that the file names.
+    /// Reads a key file. `token_uri` replaces the endpoint in the file.
     pub(super) fn read(path: &Path, token_uri: Option<Url>) -> Result<Self, KeyError> {
         let text = std::fs::read(path);
         let text = text.map_err(|source| KeyError::Unreadable { path: path.to_owned(), source })?;
         Self::parse(&text, token_uri).map_err(|reason| KeyError::NotAKey { path: path.to_owned(), reason })
     }
 
-    /// Parses a key; an error names the fault without a word of the contents.
+    /// Parses a key file. The error describes the fault without the contents.
     fn parse(text: &[u8], token_uri: Option<Url>) -> Result<Self, String> {
         let json: Value = serde_json::from_slice(text).map_err(|_| "it is not JSON".to_owned())?;
         match json["type"].as_str() {
@@ -98,7 +98,7 @@ impl Key {
         if let Some(id) = &self.id {
             header["kid"] = json!(id);
         }
-        let (iat, exp) = (now.seconds(), now.seconds() + LIFE);
+        let (iat, exp) = (now.seconds(), now.seconds() + LIFETIME);
         let claims =
             json!({ "iss": self.account, "scope": SCOPE, "aud": self.endpoint.as_str(), "iat": iat, "exp": exp });
         let part = |json: &Value| BASE64_URL_SAFE_NO_PAD.encode(json.to_string());

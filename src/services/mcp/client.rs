@@ -25,22 +25,22 @@ use crate::{
     tool::{Answer, ServerInfo, ToolDefinition},
 };
 
-/// The largest number of pages of a list that are read.
-const PAGES: usize = 50;
+/// The maximum number of pages that are read of a list.
+const MAX_PAGES: usize = 50;
 
-/// The time for which the list of tools is believed.
-const KNOWN: Duration = Duration::from_secs(60);
+/// The time for which the list of tools is reused.
+const MAX_TOOLS_AGE: Duration = Duration::from_secs(60);
 
-/// The way to a server.
+/// The transport to a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Way {
     /// Streamable HTTP.
     Http(Url),
-    /// The pipes of a process that is started for it.
+    /// The pipes of a process that the client starts.
     Process {
         /// The program.
         command: String,
-        /// Its arguments.
+        /// The arguments of the program.
         arguments: Vec<String>,
     },
 }
@@ -48,37 +48,37 @@ pub enum Way {
 /// The settings of a client.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// The way to the server.
+    /// The transport to the server.
     pub way: Way,
-    /// The token that it asks for; a process gets it as `MCP_TOKEN`.
+    /// The token for the server. A process gets it in the variable `MCP_TOKEN`.
     pub token: Option<SecretString>,
     /// The time limit of a call that reports no progress.
     pub timeout: Duration,
-    /// The largest answer that is read, in bytes.
+    /// The maximum size of an answer, in bytes.
     pub longest: usize,
 }
 
-/// A call of a tool.
+/// The options of a tool call.
 #[derive(Clone, Default)]
 pub struct Call {
-    /// The permit under which it may leave. A call without one is one that reads.
+    /// The permit under which the call is sent; `None` for a call that only reads.
     pub permit: Option<Permit>,
-    /// The one who answers the server's questions; without one they are cancelled.
+    /// Answers the server's questions. Without it, questions are cancelled.
     pub asks: Option<Arc<dyn Asks>>,
-    /// The one who is told of progress.
+    /// Receives the progress of the call.
     pub watch: Option<Watch>,
-    /// The time limit of a call that reports progress or asks; the usual one if it is shorter.
+    /// The time limit of a call that reports progress or asks questions, but at least the usual time limit.
     pub longest: Duration,
-    /// Ends the wait for its answer. The server is told.
+    /// Ends the wait for the answer. The server is notified.
     pub stop: CancellationToken,
 }
 
-/// A client of one server. It connects when it is first used, and again after a loss.
+/// A client of one server. It connects when it is first used, and reconnects after the connection is lost.
 pub struct McpClient {
     settings: Settings,
     clock: Arc<dyn Clock>,
     session: Mutex<Option<Arc<Session>>>,
-    /// The tools as read last, and when.
+    /// The tools as last read, and the time of that read.
     tools: Mutex<Option<(Instant, Arc<Vec<ToolDefinition>>)>>,
 }
 
@@ -89,21 +89,21 @@ impl fmt::Debug for McpClient {
 }
 
 impl McpClient {
-    /// Creates a client; nothing is connected yet.
+    /// Creates a client, without connecting yet.
     pub fn new(settings: Settings, clock: Arc<dyn Clock>) -> Self {
         Self { settings, clock, session: Mutex::default(), tools: Mutex::default() }
     }
 
-    /// Returns what the server says of itself.
+    /// Returns the server's description of itself.
     ///
     /// # Errors
     ///
-    /// If it cannot be connected to.
+    /// If the connection fails.
     pub async fn server(&self) -> Result<ServerInfo, Error> {
         Ok(self.session().await?.server())
     }
 
-    /// Returns all tools of the server, read anew.
+    /// Reads and returns all tools of the server.
     ///
     /// # Errors
     ///
@@ -112,7 +112,7 @@ impl McpClient {
         let mut found: HashMap<String, ToolDefinition> = HashMap::new();
         let mut order = Vec::new();
         let mut cursor: Option<String> = None;
-        for _ in 0..PAGES {
+        for _ in 0..MAX_PAGES {
             let page = PaginatedRequestParams::default().with_cursor(cursor.take());
             let request = ListToolsRequest::with_param(page);
             let answer = self.read(ClientRequest::ListToolsRequest(request)).await?;
@@ -134,8 +134,8 @@ impl McpClient {
         Ok(tools)
     }
 
-    /// Returns the tools as read a short time ago, or anew if the server has said since that they changed. Not every
-    /// server says so.
+    /// Returns the tools, read again if the last read is not recent or the server has reported since that they changed.
+    /// Not every server reports changes.
     ///
     /// # Errors
     ///
@@ -144,14 +144,14 @@ impl McpClient {
         let session = self.session.lock().await.clone();
         let changed =
             session.is_none_or(|session| session.is_over() || session.handler.changed.swap(false, Ordering::SeqCst));
-        let known = self.tools.lock().await.clone().filter(|(at, _)| !changed && at.elapsed() < KNOWN);
+        let known = self.tools.lock().await.clone().filter(|(at, _)| !changed && at.elapsed() < MAX_TOOLS_AGE);
         match known {
             Some((_, known)) => Ok(known),
             None => self.tools().await,
         }
     }
 
-    /// Returns the addresses of the server's resources with their names.
+    /// Returns the addresses and names of the server's resources.
     ///
     /// # Errors
     ///
@@ -178,11 +178,13 @@ impl McpClient {
         Ok(texts.collect::<Vec<_>>().join("\n"))
     }
 
-    /// Calls a tool. One that reads is asked once more if the session was lost; one under a permit is sent once.
+    /// Calls a tool. A call that only reads is repeated once if the session was lost; a call under a permit is sent
+    /// only once.
     ///
     /// # Errors
     ///
-    /// [`Error`], which says whether the call can have arrived. An answer that says that the tool failed is none.
+    /// [`Error`], which says whether the call can have arrived. An answer that reports a failure of the tool is not an
+    /// error.
     pub async fn call(&self, tool: &str, arguments: &Map<String, Value>, call: Call) -> Result<Answer, Error> {
         let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments.clone());
         let request = || ClientRequest::CallToolRequest(CallToolRequest::new(params.clone()));
@@ -207,7 +209,7 @@ impl McpClient {
         }
     }
 
-    /// Sends a request that reads, once more if the session was lost.
+    /// Sends a request that only reads, and repeats it once if the session was lost.
     async fn read(&self, request: ClientRequest) -> Result<ServerResult, Error> {
         let stop = CancellationToken::new();
         let wait = Wait { timeout: self.settings.timeout, longest: Duration::ZERO, stop };
@@ -238,7 +240,7 @@ impl McpClient {
         sent
     }
 
-    /// Returns the session, made now if there is none.
+    /// Returns the session. If there is none, a new one begins.
     async fn session(&self) -> Result<Arc<Session>, Error> {
         let mut current = self.session.lock().await;
         if let Some(session) = current.as_ref().filter(|session| !session.is_over()) {

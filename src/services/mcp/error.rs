@@ -1,4 +1,4 @@
-//! Errors of a call, by what can have happened.
+//! The errors of a call, distinguished by whether the call can have had an effect.
 
 use countersign_services::http::Lost;
 use rmcp::{
@@ -9,19 +9,19 @@ use rmcp::{
 
 use crate::http::HttpError;
 
-/// The reason why a call has no answer that can be used.
+/// The reason why a call has no usable answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// Nothing arrived: there was no connection.
+    /// Nothing arrived, since there was no connection.
     #[error("{reason}")]
     NotSent {
         /// The observed failure.
         reason: String,
     },
-    /// Nothing left: the time for sending was over.
+    /// Nothing was sent, since the permit had run out.
     #[error("the time for sending this was over")]
     RunOut,
-    /// The server does not know the session (any more), and so did nothing.
+    /// The server does not know the session any more, and so did nothing.
     #[error("the server has forgotten the session")]
     SessionLost,
     /// The server does not accept the token.
@@ -36,7 +36,7 @@ pub enum Error {
         /// The reason, in the server's words.
         reason: String,
     },
-    /// The call left, and no answer came, or none that can be read.
+    /// The call was sent, and there is no answer, or none that can be read.
     #[error("{reason}")]
     NoAnswer {
         /// The observed failure.
@@ -50,7 +50,7 @@ impl Error {
         !matches!(self, Self::NoAnswer { .. })
     }
 
-    /// Returns true if the connection has to be made anew.
+    /// Returns true if the session must not be used any more.
     pub(crate) fn ends_session(&self) -> bool {
         matches!(self, Self::SessionLost | Self::NotSent { .. } | Self::NoAnswer { .. } | Self::Auth { .. })
     }
@@ -91,8 +91,8 @@ impl Error {
     }
 }
 
-/// Returns true for codes that say that a request was not carried out: it could not be read, there is no such method or
-/// resource, or its parameters are wrong. Servers use the others also for what failed on the way.
+/// Returns true for codes which mean that a request was not executed: it could not be parsed, its parameters are wrong,
+/// or there is no such method or resource. Other codes are also used for failures during the execution.
 fn refuses(code: ErrorCode) -> bool {
     matches!(code.0, -32700 | -32602..=-32600 | -32002)
 }
@@ -113,7 +113,7 @@ impl From<ServiceError> for Error {
 }
 
 impl From<ClientInitializeError> for Error {
-    /// Reads an error of a connection that is being made: the call itself has not left.
+    /// Converts an error of establishing a connection. The call itself was not sent yet.
     fn from(error: ClientInitializeError) -> Self {
         let known = match &error {
             ClientInitializeError::TransportError { error, .. } => Self::in_chain(&*error.error),

@@ -1,4 +1,4 @@
-//! What comes from a server without being an answer: questions, progress, and word that its tools changed.
+//! Handles messages of a server other than answers: questions, progress, and notices that its tools changed.
 
 use std::{
     collections::HashMap,
@@ -22,48 +22,48 @@ use rmcp::{
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-/// A question of a server in the middle of a call.
+/// A question that a server asks during a call.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Question {
     /// The question, in the server's words.
     pub message: String,
-    /// The JSON schema of the answer: an object with plain values.
+    /// The JSON schema of the answer, an object with plain values.
     pub schema: Value,
 }
 
 /// The answer to a question.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Answered {
-    /// The person answers.
+    /// The person answered.
     Accepted(Value),
-    /// The person does not want to answer; the call goes on without it.
+    /// The person declined to answer. The call continues without an answer.
     Declined,
-    /// The person stops the call.
+    /// The person cancelled the call.
     Cancelled,
 }
 
-/// The one who can answer questions of a server during one call.
+/// Answers the questions of a server during a call, usually by asking a person.
 #[async_trait]
 pub trait Asks: Send + Sync {
-    /// Asks, and waits for the answer.
+    /// Asks the question and waits for the answer.
     async fn ask(&self, question: Question) -> Answered;
 }
 
-/// The progress of a call, as the server reports it.
+/// The progress of a call, as reported by the server.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Progress {
     /// The amount done.
     pub done: f64,
-    /// The whole amount, if known.
+    /// The total amount, if known.
     pub total: Option<f64>,
-    /// The words of the server.
+    /// A remark, in the server's words.
     pub message: Option<String>,
 }
 
-/// The one who is told of progress.
+/// A function that receives the progress of a call.
 pub type Watch = Arc<dyn Fn(Progress) + Send + Sync>;
 
-/// The listeners of a call that is being made, and its latest sign of life.
+/// The listeners of a call in progress, and the time of its last sign of life.
 #[derive(Clone)]
 pub(crate) struct Listeners {
     pub(crate) asks: Option<Arc<dyn Asks>>,
@@ -77,7 +77,7 @@ impl Listeners {
         Self { asks, watch, heard: Arc::new(Mutex::new(Instant::now())), questions: Arc::default() }
     }
 
-    /// Returns the moment of the last sign of life; now, while a question is open.
+    /// Returns the time of the last sign of life. While a question is open, this is always now.
     pub(crate) fn heard(&self) -> Instant {
         match self.questions.load(Ordering::SeqCst) {
             0 => *self.heard.lock().unwrap_or_else(PoisonError::into_inner),
@@ -90,7 +90,7 @@ impl Listeners {
     }
 }
 
-/// The calls that are being made, by request and by progress token.
+/// The calls in progress, by request id, with their progress tokens.
 #[derive(Default)]
 pub(crate) struct Calls(Mutex<HashMap<RequestId, (ProgressToken, Listeners)>>);
 
@@ -103,7 +103,8 @@ impl Calls {
         self.all().remove(id);
     }
 
-    /// Returns the one who answers a question: of the call on whose stream it came; over pipes, of the only call.
+    /// Returns the listeners of the call to which a question belongs: the call on whose stream it arrived. If there is
+    /// no such stream, as over pipes, it is the only call that can answer questions.
     fn listeners(&self, origin: Option<&InboundStreamOrigin>) -> Option<Listeners> {
         let all = self.all();
         match origin {
@@ -116,7 +117,8 @@ impl Calls {
         }
     }
 
-    fn under(&self, token: &ProgressToken) -> Option<Listeners> {
+    /// Returns the listeners of the call with this progress token.
+    fn by_token(&self, token: &ProgressToken) -> Option<Listeners> {
         Some(self.all().values().find(|(known, _)| known == token)?.1.clone())
     }
 
@@ -129,9 +131,9 @@ impl Calls {
 #[derive(Clone, Default)]
 pub(crate) struct Handler {
     pub(crate) calls: Arc<Calls>,
-    /// True once the server has said that its tools changed.
+    /// True if the server has reported that its tools changed.
     pub(crate) changed: Arc<AtomicBool>,
-    /// Held while a call is sent and entered, so that nothing of it can arrive before.
+    /// Held while a call is sent and registered, so that no message about it is handled before.
     pub(crate) entering: Arc<tokio::sync::Mutex<()>>,
 }
 
@@ -155,7 +157,7 @@ impl ClientHandler for Handler {
         request: ElicitRequestParams,
         context: RequestContext<RoleClient>,
     ) -> Result<ElicitResult, ErrorData> {
-        // A question that names an address for the answer is declined: nobody is sent to a place that a server chose.
+        // A question that must be answered at a URL is declined: people are not sent to an address chosen by a server.
         let ElicitRequestParams::FormElicitationParams { message, requested_schema, .. } = request else {
             return Ok(ElicitResult::new(ElicitationAction::Decline));
         };
@@ -178,7 +180,7 @@ impl ClientHandler for Handler {
 
     async fn on_progress(&self, params: ProgressNotificationParam, _: NotificationContext<RoleClient>) {
         drop(self.entering.lock().await);
-        let Some(listeners) = self.calls.under(&params.progress_token) else { return };
+        let Some(listeners) = self.calls.by_token(&params.progress_token) else { return };
         listeners.hear();
         if let Some(watch) = &listeners.watch {
             watch(Progress { done: params.progress, total: params.total, message: params.message });

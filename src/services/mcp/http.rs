@@ -1,4 +1,4 @@
-//! The HTTP side of a session: each request on a connection of its own, under a permit and with limits.
+//! The HTTP transport of a session. Each request is sent on a connection of its own, under a permit and with limits.
 
 use std::{collections::HashMap, fmt, sync::Arc, time::Duration};
 
@@ -25,13 +25,13 @@ const JSON: &str = "application/json";
 const EVENTS: &str = "text/event-stream";
 const SESSION: &str = "mcp-session-id";
 
-/// The part of a refusal that is kept, in characters.
-const KEPT: usize = 300;
+/// The maximum length of the text of a refusal, in characters.
+const MAX_REFUSAL_CHARS: usize = 300;
 
 /// The reason why a request has no answer.
 #[derive(Clone, Debug, thiserror::Error)]
 pub(crate) enum HttpError {
-    /// No answer came.
+    /// There is no answer.
     #[error("{}", of(.0))]
     Lost(Lost),
     /// The server answered with an error.
@@ -80,12 +80,13 @@ impl fmt::Debug for Http {
 type Refused = StreamableHttpError<HttpError>;
 
 impl Http {
-    /// Sends a request under its permit; one that reads gets a permit for its own time.
+    /// Sends a request under its permit. A request that only reads gets a permit for the duration of its time-out.
     async fn open(&self, request: RequestBuilder, permit: Option<Permit>) -> Result<Opened, HttpError> {
         let permit = permit.unwrap_or_else(|| Permit::new(self.clock.clone(), self.timeout));
         self.changes.open(request, &permit).await.map_err(HttpError::Lost)
     }
 
+    /// Adds the headers of a session.
     fn with(
         request: RequestBuilder,
         session: Option<&str>,
@@ -118,7 +119,7 @@ impl Http {
         tokio::time::timeout(self.timeout, read).await.unwrap_or(Err(HttpError::CutOff))
     }
 
-    /// Returns the error of an answer that is one.
+    /// Converts an answer with an error status to an error.
     async fn refusal(&self, opened: Opened, in_session: bool) -> Refused {
         let status = opened.head.status.as_u16();
         let body = self.body(opened).await.unwrap_or_default();
@@ -129,11 +130,12 @@ impl Http {
         let of_session = status == 404 || status == 400 && said.to_lowercase().contains("session");
         match in_session && of_session {
             true => Refused::SessionExpired,
-            false => HttpError::Status { status, said: said.chars().take(KEPT).collect() }.into(),
+            false => HttpError::Status { status, said: said.chars().take(MAX_REFUSAL_CHARS).collect() }.into(),
         }
     }
 
-    /// Returns the events of an answer. `whole`: the limit is for all of them together, else for each.
+    /// Returns the events of an answer. The limit applies to all events together if `whole` is true, else to each
+    /// event.
     fn events(&self, opened: Opened, whole: bool) -> BoxStream<'static, Result<Sse, SseError>> {
         let most = self.longest;
         let bytes = stream::unfold((Some(opened), 0_usize), move |(opened, read)| async move {
@@ -153,6 +155,7 @@ impl Http {
     }
 }
 
+/// Returns true if the answer has this content type.
 fn is(opened: &Opened, kind: &str) -> bool {
     let found = opened.head.headers.get(CONTENT_TYPE).and_then(|found| found.to_str().ok()).unwrap_or_default();
     found.split(';').next().is_some_and(|found| found.trim().eq_ignore_ascii_case(kind))

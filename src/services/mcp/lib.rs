@@ -1,14 +1,14 @@
-//! A client for servers that speak the Model Context Protocol, on the library `rmcp`.
+//! A client for servers that speak the Model Context Protocol, based on the library `rmcp`.
 //!
-//! [`McpClient`] connects to one server, over streamable HTTP or over the pipes of a process that it starts: lazily, and
-//! again after a loss. What reads is asked once more if the session was lost; what changes something is sent once, under
-//! a [`Permit`](countersign_core::permit::Permit) where there is a connection to hold it to, and [`Error`] says whether
-//! it can have arrived. No call takes longer than its time, and no answer is read further than a limit.
+//! [`McpClient`] connects to one server, over streamable HTTP or over the pipes of a process that it starts. It
+//! connects lazily, and reconnects after the connection is lost. A read is repeated once if the session was lost; a
+//! change is sent only once, over HTTP under a [`Permit`](countersign_core::permit::Permit), and [`Error`] says whether
+//! it can have arrived. The duration of every call and the size of every answer are limited.
 //!
-//! A server may ask a question in the middle of a call ([`Asks`]), and report its progress ([`Watch`]).
+//! A server may ask a question during a call ([`Asks`]), and report progress ([`Watch`]).
 //!
-//! It knows no platform, no engine and no Slack. Nothing that a server says is believed here; it is handed on as data.
-//! Start reading at [`McpClient`].
+//! This crate is independent of platforms, the engine and Slack. It does not trust or interpret what a server says, but
+//! returns it as data. Start reading at [`McpClient`].
 
 mod client;
 mod error;

@@ -1,4 +1,4 @@
-//! A connection to a server: made, used for calls, and given up after a loss.
+//! A session with a server, which is used until it is lost.
 
 use std::{process::Stdio, sync::Arc, time::Duration};
 
@@ -30,20 +30,20 @@ use crate::{
     tool::ServerInfo,
 };
 
-/// A session with a server. Dropping it closes it, and ends a process that was started for it.
+/// A session with a server. Dropping it closes the connection and kills the process that was started for it.
 #[derive(Debug)]
 pub(crate) struct Session {
     running: RunningService<RoleClient, Handler>,
     pub(crate) handler: Handler,
-    /// The process at the other end of the pipes; killed with this.
+    /// The process at the other end of the pipes, which is killed when the session is dropped.
     _child: Option<Child>,
 }
 
-/// Variables of the bot that a server's process is given. All others may hold secrets.
+/// The environment variables that a server's process inherits. The others may contain secrets.
 const INHERITED: [&str; 4] = ["PATH", "HOME", "LANG", "TMPDIR"];
 
 impl Session {
-    /// Connects, and agrees on a version of the protocol.
+    /// Connects, and negotiates the version of the protocol.
     pub(crate) async fn begin(settings: &Settings, clock: Arc<dyn Clock>) -> Result<Self, Error> {
         let begun = async {
             match &settings.way {
@@ -61,7 +61,7 @@ impl Session {
         let requests = http::client(url, settings.timeout).map_err(|error| no_client(&error))?;
         let (timeout, longest) = (settings.timeout, settings.longest);
         let client = Http { changes: Arc::new(changes), requests, clock, timeout, longest };
-        // A session that is lost is begun again here, never by the library: it would send a call a second time.
+        // A lost session is not renewed by the library, which would send the call a second time.
         let mut config = StreamableHttpClientTransportConfig::with_uri(url.as_str()).reinit_on_expired_session(false);
         config.auth_header = settings.token.as_ref().map(|token| token.expose_secret().to_owned());
         let handler = Handler::default();
@@ -92,7 +92,7 @@ impl Session {
         self.running.peer().is_transport_closed()
     }
 
-    /// Returns what the server says of itself.
+    /// Returns the server's description of itself.
     pub(crate) fn server(&self) -> ServerInfo {
         let Some(info) = self.running.peer().peer_info() else { return ServerInfo::default() };
         let program = info.server_info.clone();
@@ -103,8 +103,8 @@ impl Session {
         }
     }
 
-    /// Sends one request and waits for its answer: for `timeout` since the last sign of life, for `longest` in all, and
-    /// until `stop`. A server that is no longer waited for is told so.
+    /// Sends one request and waits for its answer within the limits of `wait`. If the wait ends without an answer, the
+    /// server is notified that the request is cancelled.
     pub(crate) async fn send(
         &self,
         mut request: ClientRequest,
@@ -138,26 +138,27 @@ impl Session {
             }
         };
         let params = CancelledNotificationParam::new(Some(entry.id.clone()), Some(reason.to_owned()));
-        let _ = tokio::time::timeout(GOODBYE, peer.send_notification(CancelledNotification::new(params).into())).await;
+        let _ = tokio::time::timeout(CANCEL_TIMEOUT, peer.send_notification(CancelledNotification::new(params).into()))
+            .await;
         Err(Error::NoAnswer { reason: reason.to_owned() })
     }
 }
 
-/// The time for telling a server that a call is no longer waited for.
-const GOODBYE: Duration = Duration::from_secs(1);
+/// The time limit for notifying a server that a call is cancelled.
+const CANCEL_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// The end of the wait for an answer.
+/// The limits on the wait for an answer.
 #[derive(Clone, Debug)]
 pub(crate) struct Wait {
-    /// The time without a sign of life.
+    /// The maximum time without a sign of life.
     pub(crate) timeout: Duration,
-    /// The time in all.
+    /// The maximum total time, but at least `timeout`.
     pub(crate) longest: Duration,
-    /// The end, before its time.
+    /// The signal to end the wait.
     pub(crate) stop: CancellationToken,
 }
 
-/// The entry of a call, which ends with it.
+/// The entry of a call in the list of calls. Dropping it removes the entry.
 struct Entry<'a> {
     handler: &'a Handler,
     id: RequestId,

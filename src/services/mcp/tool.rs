@@ -1,10 +1,10 @@
-//! What a server offers and answers, as plain data.
+//! The tools, answers and self-description of a server, as plain data.
 
 use rmcp::model::{CallToolResult, ContentBlock, Tool};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// A tool as its server defines it.
+/// A tool, as defined by its server.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ToolDefinition {
     /// The name.
@@ -14,13 +14,14 @@ pub struct ToolDefinition {
     pub description: String,
     /// The JSON schema of the arguments.
     pub schema: Value,
-    /// True if the server says that it changes nothing.
+    /// True if the server declares that the tool changes nothing.
     #[serde(default)]
     pub reads: bool,
-    /// True if the server says that it may destroy something, or says nothing about it.
+    /// True if the tool may destroy something. False only if the server declares that it does not, or that it only
+    /// reads.
     #[serde(default)]
     pub destroys: bool,
-    /// True if the server says that twice has the same effect as once.
+    /// True if the server declares that repeating a call has no further effect.
     #[serde(default)]
     pub idempotent: bool,
 }
@@ -43,7 +44,7 @@ impl From<&Tool> for ToolDefinition {
 /// The answer of a tool.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Answer {
-    /// The texts, one after the other. Other content is named in brackets.
+    /// The texts, one on each line. Other content is named in brackets.
     pub text: String,
     /// The structured answer, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -55,25 +56,25 @@ pub struct Answer {
 
 impl From<CallToolResult> for Answer {
     fn from(result: CallToolResult) -> Self {
-        let told = |content: &ContentBlock| match content {
+        let text_of = |content: &ContentBlock| match content {
             ContentBlock::Text(text) => text.text.clone(),
             ContentBlock::Image(_) => "[an image]".to_owned(),
             ContentBlock::Audio(_) => "[a recording]".to_owned(),
             ContentBlock::Resource(_) | ContentBlock::ResourceLink(_) => "[a resource]".to_owned(),
             _ => "[something else]".to_owned(),
         };
-        let texts: Vec<_> = result.content.iter().map(told).collect();
+        let texts: Vec<_> = result.content.iter().map(text_of).collect();
         Self { text: texts.join("\n"), data: result.structured_content, failed: result.is_error == Some(true) }
     }
 }
 
-/// A server, in its own words.
+/// The description of a server by itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ServerInfo {
-    /// The name of its program.
+    /// The name of the program.
     pub name: String,
-    /// The version of its program.
+    /// The version of the program.
     pub version: String,
-    /// The version of the protocol that is spoken.
+    /// The version of the protocol in use.
     pub protocol: String,
 }
