@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_that_may_contain_secrets_are_never_written() {
+    fn what_may_hold_secrets_is_silent_at_every_setting() {
         let settings = [
             "trace",
             "slack_morphism=trace",
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_is_described_without_values() {
+    fn a_panic_is_told_without_values() {
         let described = |panic: Box<dyn Any + Send>| public_part(&*panic).to_owned();
         assert_eq!(described(Box::new("no holder panics")), "no holder panics");
         assert_eq!(described(Box::new("no holder panics: PoisonError { .. }".to_owned())), "no holder panics");

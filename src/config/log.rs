@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn every_directive_is_checked() {
+    fn every_directive_is_looked_at() {
         for fine in
             ["info", "INFO", "off", "info,countersign=debug", "warn, countersign::slack::sink=trace ,hyper=info"]
         {

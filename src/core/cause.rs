@@ -30,7 +30,7 @@ mod tests {
     struct Middle(#[source] std::io::Error);
 
     #[test]
-    fn every_cause_appears_once() {
+    fn every_cause_is_said_once() {
         let error = Top(Middle(std::io::Error::other("disk full")));
         assert_eq!(chain(&error), "the store does not answer: cannot write: disk full");
         assert_eq!(chain(&&error), chain(&error));

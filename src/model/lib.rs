@@ -1,14 +1,14 @@
 //! Language models.
 //!
-//! A [`Model`] answers a [`Request`] with text and tool calls. `anthropic` asks a real one; the rules of
-//! `countersign_understanding` answer the documented phrases and serve the playground, the tests that need no script,
-//! and every outage.
+//! A [`Model`] answers a [`Request`] with text and tool calls. [`anthropic`] calls a remote language model. The rules
+//! of `countersign_understanding` understand the documented phrases; they are used in the playground, in tests without
+//! a script, and during outages.
 //!
-//! The request is given in parts rather than as one prompt, because the parts differ in how long they stay the same:
-//! tools, then instructions, then history, then the situation. A provider caches a prefix, so the order is the price.
-//! The rules read the situation as data.
+//! A request consists of parts rather than one prompt, ordered by how rarely they change: tools, instructions, history,
+//! situation. Providers cache a prefix of the request, so this order keeps the cost low. The rules read the situation
+//! as data.
 //!
-//! It knows no prompt, no tool and no thread. Start reading at [`Model`].
+//! This crate is independent of prompts, tools and threads. Start reading at [`Model`].
 
 pub mod anthropic;
 pub mod watched;
@@ -19,64 +19,64 @@ use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// The purpose of a request, which decides the model and the behaviour of `rules`.
+/// The purpose of a request, which determines the behaviour of `rules`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Purpose {
-    /// Finds out what the person wants: the first question about a message. What is clear is worked on at once.
+    /// Determine what the person wants, as the first request about a message. Clear parts may be worked on at once.
     Analyze,
-    /// Collects the facts and parameters that are still needed, and answers.
+    /// Collect the facts and parameters that are still needed, and answer.
     Gather,
-    /// Answers where no answer was found so far.
+    /// Answer, if there is no answer so far.
     Respond,
 }
 
-/// One question to a model.
+/// A request to a model.
 #[derive(Clone, Debug)]
 pub struct Request {
     /// The purpose.
     pub purpose: Purpose,
-    /// Standing instructions; the same bytes each time, so that they are cached.
+    /// The instructions, identical in each request, so that they are cached.
     pub instructions: Arc<str>,
-    /// The tools that may be called; in a fixed order, for the same reason.
+    /// The tools that may be called, in a fixed order, so that they are cached.
     pub tools: Arc<[ToolSpec]>,
     /// Earlier turns of the conversation, trimmed.
     pub history: Vec<Message>,
-    /// The present facts, as data: the person's words and whatever the purpose needs.
+    /// The current facts, as data: the text of the person, and everything else that the purpose needs.
     pub situation: Value,
-    /// The words and calls of this turn so far, tool results included.
+    /// The messages of this turn so far, with tool calls and their results.
     pub exchange: Vec<Message>,
-    /// The obligation to call a tool.
+    /// The constraint on tool calls.
     pub tool_choice: ToolChoice,
-    /// The longest answer, in tokens.
+    /// The maximum length of the answer, in tokens.
     pub max_tokens: u32,
 }
 
-/// The obligation to call a tool.
+/// A constraint on tool calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ToolChoice {
-    /// The model decides.
+    /// The model may call tools.
     Auto,
-    /// Any tool must be called.
+    /// The model must call some tool.
     Any,
-    /// This tool must be called.
+    /// The model must call this tool.
     Only(&'static str),
 }
 
-/// A tool as a model sees it.
+/// A tool, as it is described to a model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ToolSpec {
     /// The name.
     pub name: String,
-    /// The situations in which to use it.
+    /// The description, which says when to use the tool.
     pub description: String,
-    /// The JSON schema of its arguments.
+    /// The JSON schema of the arguments.
     pub input_schema: Value,
-    /// True if a provider that supports it should hold the arguments to the schema.
+    /// True if the provider should enforce the schema, if it can.
     pub strict: bool,
 }
 
-/// The speaker of a message.
+/// The author of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
@@ -89,7 +89,7 @@ pub enum Role {
 /// One message of a conversation with a model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Message {
-    /// The speaker.
+    /// The author.
     pub role: Role,
     /// The contents.
     pub content: Vec<Block>,
@@ -102,13 +102,13 @@ impl Message {
     }
 }
 
-/// A piece of a message.
+/// A part of a message.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Block {
     /// A block of a known kind.
     Known(KnownBlock),
-    /// A block of any other kind: kept as it is and sent back unchanged.
+    /// A block of any other kind, which is kept and sent back unchanged.
     Other(Value),
 }
 
@@ -127,7 +127,7 @@ pub enum KnownBlock {
         id: String,
         /// The name of the tool.
         name: String,
-        /// The arguments; any JSON until they are checked.
+        /// The arguments, which can be any JSON until they are checked.
         input: Value,
     },
     /// The result of a tool call.
@@ -151,16 +151,16 @@ impl From<KnownBlock> for Block {
 /// The answer of a model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Response {
-    /// Text and calls, in order; goes back unchanged in the next request.
+    /// Text and calls, in order. They are sent back unchanged in the next request.
     pub content: Vec<Block>,
-    /// The reason why the model stopped: `end_turn`, `tool_use`, `max_tokens`, `refusal` … An open set.
+    /// The reason why the model stopped: `end_turn`, `tool_use`, `max_tokens`, `refusal` and possibly others.
     pub stop_reason: String,
     /// The usage of the call.
     pub usage: Usage,
 }
 
 impl Response {
-    /// Returns the text alone.
+    /// Returns the text, without tool calls.
     pub fn text(&self) -> String {
         let words = self.content.iter().filter_map(|block| match block {
             Block::Known(KnownBlock::Text { text }) => Some(text.as_str()),
@@ -169,7 +169,7 @@ impl Response {
         words.collect::<Vec<_>>().join("\n")
     }
 
-    /// Returns the tool calls: id, name, arguments.
+    /// Returns the id, name and arguments of each tool call.
     pub fn tool_calls(&self) -> impl Iterator<Item = (&str, &str, &Value)> {
         self.content.iter().filter_map(|block| match block {
             Block::Known(KnownBlock::ToolUse { id, name, input }) => Some((id.as_str(), name.as_str(), input)),
@@ -183,30 +183,30 @@ impl Response {
 pub struct Usage {
     /// The model that answered.
     pub model: String,
-    /// Tokens sent and not read from the cache.
+    /// The number of input tokens that were not read from the cache.
     pub input_tokens: u64,
-    /// Tokens sent and read from the cache.
+    /// The number of input tokens that were read from the cache.
     pub cached_tokens: u64,
-    /// Tokens received.
+    /// The number of output tokens.
     pub output_tokens: u64,
 }
 
 /// The reason why a model did not answer.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The model is too busy, unreachable or too slow, also after retries: fall back to `rules`.
+    /// The model is too busy, unreachable or too slow, even after retries. The caller should fall back to `rules`.
     #[error("the language model is not available: {reason}")]
     Unavailable {
         /// The observed failure, such as a status or a time-out, without the request.
         reason: String,
     },
-    /// The key is not accepted: a person has to look.
+    /// The API key is not accepted.
     #[error("the language model does not accept our key")]
     Auth,
-    /// The request is not accepted: a fault of ours.
+    /// The request is not accepted, because of a fault in the program.
     #[error("the language model refused the request: {reason}")]
     Refused {
-        /// The API's own words, shortened.
+        /// The message of the API, shortened.
         reason: String,
     },
     /// The answer cannot be read.
@@ -220,10 +220,10 @@ pub enum Error {
 /// A language model.
 #[async_trait]
 pub trait Model: Send + Sync + std::fmt::Debug {
-    /// Returns the model's name, for traces: `claude-sonnet-4-5`, `rules`.
+    /// Returns the name of the model, such as `claude-sonnet-4-5` or `rules`.
     fn name(&self) -> &str;
 
-    /// Returns true if a call costs money and time; `rules` does not.
+    /// Returns true if calls cost money and time, unlike those of `rules`.
     fn is_remote(&self) -> bool {
         true
     }
@@ -232,6 +232,6 @@ pub trait Model: Send + Sync + std::fmt::Debug {
     ///
     /// # Errors
     ///
-    /// [`Error::Unavailable`] after the model's own retries, and the other kinds of [`Error`] at once.
+    /// [`Error::Unavailable`] after the model's own retries; other errors immediately.
     async fn respond(&self, request: &Request) -> Result<Response, Error>;
 }

@@ -1,4 +1,4 @@
-//! A model that records when it was last called and whether it answered.
+//! A model that records the time and success of its last call.
 
 use std::sync::{Arc, Mutex};
 
@@ -7,12 +7,12 @@ use countersign_core::clock::{Clock, Timestamp};
 
 use super::{Error, Model, Request, Response};
 
-/// The time of a model's last call, and whether it answered.
+/// The time of a model's last call, and true if it was answered.
 #[derive(Clone, Debug, Default)]
 pub struct Pulse(Arc<Mutex<Option<(Timestamp, bool)>>>);
 
 impl Pulse {
-    /// Returns the time of the last call and whether it was answered; `None` if there was none yet.
+    /// Returns the time of the last call, and true if it was answered; `None` if there was no call yet.
     pub fn last(&self) -> Option<(Timestamp, bool)> {
         self.0.lock().ok().and_then(|last| *last)
     }
@@ -27,7 +27,7 @@ pub struct Watched {
 }
 
 impl Watched {
-    /// Wraps a model; returns it with its pulse.
+    /// Wraps a model, and returns it with its pulse.
     pub fn new(model: Arc<dyn Model>, clock: Arc<dyn Clock>) -> (Self, Pulse) {
         let pulse = Pulse::default();
         (Self { model, clock, pulse: pulse.clone() }, pulse)

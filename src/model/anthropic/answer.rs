@@ -1,7 +1,7 @@
-//! The events of a streamed answer, put together.
+//! Assembles an answer from streamed events.
 //!
-//! Kinds of events, deltas and blocks are open sets: unknown ones are kept where possible and otherwise skipped.
-//! Arguments that are not JSON become a string, which no tool accepts, so the model gets an error and tries again.
+//! Unknown kinds of events, deltas and blocks are kept where possible and otherwise skipped. Arguments that are not
+//! valid JSON become a string. No tool accepts a string, so the model gets an error and tries again.
 
 use std::collections::BTreeMap;
 
@@ -10,24 +10,24 @@ use serde_json::{Map, Value, json};
 
 use crate::{Block, Response, Usage};
 
-/// The longest piece of unreadable arguments that is kept, in characters.
+/// The maximum length of invalid arguments that are kept, in characters.
 const MAX_KEPT_ARGUMENTS: usize = 300;
 
-/// The reason why an answer that had begun does not end.
+/// The reason why an answer cannot be completed.
 #[derive(Debug, PartialEq)]
 pub enum Broken {
-    /// The API reports an error in the middle of the answer.
+    /// The API reported an error during the answer.
     Reported {
         /// The type of the error, such as `overloaded_error`.
         kind: String,
-        /// The API's own words.
+        /// The message of the API.
         message: String,
     },
-    /// The event is not one that the API sends; with the fault.
+    /// An event is invalid. Contains a description of the fault.
     Unreadable(String),
 }
 
-/// An answer as far as it was received.
+/// An answer that is being received.
 #[derive(Debug, Default)]
 pub struct ApiAnswer {
     model: String,
@@ -36,10 +36,11 @@ pub struct ApiAnswer {
     tokens: Tokens,
 }
 
-/// A block as far as it was received.
+/// A block that is being received.
 #[derive(Debug, Default)]
 struct PartialBlock {
     block: Map<String, Value>,
+    /// The arguments of a tool call, as JSON.
     arguments: String,
 }
 
@@ -85,7 +86,7 @@ struct End {
     stop_reason: Option<String>,
 }
 
-/// An error that the API reports.
+/// An error reported by the API.
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct Fault {
     #[serde(default, rename = "type")]
@@ -94,7 +95,7 @@ pub(super) struct Fault {
     pub(super) message: String,
 }
 
-/// The token counts so far; later ones replace earlier ones.
+/// The numbers of tokens so far. Later numbers replace earlier ones.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 struct Tokens {
     input_tokens: Option<u64>,
@@ -115,11 +116,11 @@ impl Tokens {
 }
 
 impl ApiAnswer {
-    /// Takes up one event. Returns true if it was the last.
+    /// Adds one event. Returns true if it was the last one.
     ///
     /// # Errors
     ///
-    /// [`Broken`], if there will be no answer.
+    /// [`Broken`] if there will be no answer.
     pub fn take_event(&mut self, event: &str) -> Result<bool, Broken> {
         match serde_json::from_str(event).map_err(|error| Broken::Unreadable(unreadable(&error)))? {
             Event::MessageStart { message } => {
@@ -144,7 +145,7 @@ impl ApiAnswer {
         Ok(false)
     }
 
-    /// Returns the whole answer, after the last event.
+    /// Returns the complete answer, after the last event.
     ///
     /// # Errors
     ///
@@ -200,7 +201,7 @@ impl PartialBlock {
     }
 }
 
-/// Describes a fault of JSON without quoting it.
+/// Describes a JSON error without quoting the input.
 fn unreadable(error: &serde_json::Error) -> String {
     match error.classify() {
         serde_json::error::Category::Data => "an event lacks what it must have".to_owned(),
@@ -213,7 +214,7 @@ mod tests {
     use super::*;
     use crate::KnownBlock;
 
-    fn heard(events: &[Value]) -> Result<Response, Broken> {
+    fn assemble(events: &[Value]) -> Result<Response, Broken> {
         let mut answer = ApiAnswer::default();
         for event in events {
             if answer.take_event(&event.to_string())? {
@@ -251,14 +252,14 @@ mod tests {
         let deltas: Vec<_> =
             pieces.iter().map(|piece| json!({ "type": "input_json_delta", "partial_json": piece })).collect();
         let start = json!({ "type": "tool_use", "id": "a", "name": "look", "input": {} });
-        let response = heard(&whole(vec![block(0, start, &deltas)])).unwrap();
+        let response = assemble(&whole(vec![block(0, start, &deltas)])).unwrap();
         response.tool_calls().next().unwrap().2.clone()
     }
 
     #[test]
-    fn pieces_become_an_answer() {
+    fn deltas_become_an_answer() {
         let text = [json!({ "type": "text_delta", "text": "I " }), json!({ "type": "text_delta", "text": "look." })];
-        let response = heard(&whole(vec![
+        let response = assemble(&whole(vec![
             block(0, json!({ "type": "text", "text": "" }), &text),
             block(1, json!({ "type": "tool_use", "id": "a", "name": "look", "input": {} }), &[]),
         ]))
@@ -284,14 +285,14 @@ mod tests {
     }
 
     #[test]
-    fn blocks_of_other_kinds_are_kept_as_they_are() {
+    fn blocks_of_other_kinds_are_kept_unchanged() {
         let odd = json!({ "type": "musing", "depth": [1, { "of": null }] });
         let strange = json!({ "type": "riddle_delta", "riddle": "?" });
         let thought = [
             json!({ "type": "thinking_delta", "thinking": "hm" }),
             json!({ "type": "signature_delta", "signature": "s1" }),
         ];
-        let response = heard(&whole(vec![
+        let response = assemble(&whole(vec![
             block(0, odd.clone(), &[strange]),
             block(1, json!({ "type": "thinking", "thinking": "", "signature": "" }), &thought),
             block(2, json!({ "type": "text", "text": "so" }), &[]),
@@ -306,19 +307,19 @@ mod tests {
     }
 
     #[test]
-    fn a_reported_error_ends_it() {
+    fn a_reported_error_ends_the_answer() {
         let error = json!({ "type": "error", "error": { "type": "overloaded_error", "message": "Overloaded" } });
         let broken = Broken::Reported { kind: "overloaded_error".into(), message: "Overloaded".into() };
-        assert_eq!(heard(&[error]), Err(broken));
+        assert_eq!(assemble(&[error]), Err(broken));
     }
 
     #[test]
-    fn nonsense_is_unreadable_and_not_quoted() {
+    fn invalid_events_are_reported_and_not_quoted() {
         let mut answer = ApiAnswer::default();
         assert_eq!(answer.take_event("<html>"), Err(Broken::Unreadable("an event is no JSON".into())));
         let early =
             json!({ "type": "content_block_delta", "index": 3, "delta": { "type": "text_delta", "text": "!" } });
         assert!(matches!(answer.take_event(&early.to_string()), Err(Broken::Unreadable(_))));
-        assert!(matches!(heard(&[json!({ "type": "message_stop" })]), Err(Broken::Unreadable(_))));
+        assert!(matches!(assemble(&[json!({ "type": "message_stop" })]), Err(Broken::Unreadable(_))));
     }
 }

@@ -1,7 +1,7 @@
-//! The client of the API: sends a request, reads the answer, and tries again if that may help.
+//! The client of the API: sends a request, reads the answer, and retries if that may help.
 //!
-//! One attempt ends with an answer, with a [`Failure`] that another attempt may mend, or with an error that it cannot.
-//! Neither the request nor the key is ever part of the description of a failure.
+//! An attempt ends with an answer or with a [`Failure`], which is either temporary or lasting. The description of a
+//! failure never contains the request or the key.
 
 use std::{fmt, pin::pin, time::Duration};
 
@@ -25,24 +25,24 @@ use crate::{Error, Model, Request, Response};
 
 /// The version of the API.
 const VERSION: &str = "2023-06-01";
-/// The longest answer that is read, in bytes.
+/// The maximum size of an answer, in bytes.
 const MAX_ANSWER_BYTES: usize = 8 * 1024 * 1024;
-/// The most that is read of a refusal, in bytes.
+/// The size after which a refusal is not read further, in bytes.
 const MAX_REFUSAL_BYTES: usize = 64 * 1024;
-/// The longest piece of the API's own words in an error, in characters.
+/// The maximum length of the API's message in an error, in characters.
 const MAX_REASON_CHARS: usize = 240;
 
 /// The failure of an attempt.
 #[derive(Debug)]
 enum Failure {
-    /// A failure that may pass: another attempt may do better.
+    /// A temporary failure: another attempt may succeed.
     Passing {
         /// The observed failure.
         reason: String,
-        /// The wait that the API asks for.
+        /// The minimum wait requested by the API.
         at_least: Option<Duration>,
     },
-    /// A failure that would repeat.
+    /// A failure that another attempt would repeat.
     Lasting(Error),
 }
 
@@ -53,17 +53,18 @@ impl Failure {
 }
 
 impl AnthropicModel {
-    /// Creates a client for the API that `settings` name, without any request.
+    /// Creates a client, without sending a request.
     ///
     /// # Errors
     ///
-    /// [`Error::Auth`] for a key that cannot be sent, [`Error::Unavailable`] if there is no TLS on this machine.
+    /// [`Error::Auth`] if the key is not a valid header value, [`Error::Unavailable`] if TLS cannot be set up.
     pub fn new(settings: Settings) -> Result<Self, Error> {
         let Settings { base_url, api_key, model, timeout, attempts } = settings;
-        // Needed once per process, also where no `main` has run; a second time changes nothing.
+        // Needed once per process, also where `main` has not run, as in tests. A second call has no effect.
         let _ = rustls::crypto::ring::default_provider().install_default();
+        // The client does not retry by itself, since `respond` does so with the right waits.
         let builder =
-            Client::builder().connect_timeout(timeout / 4).redirect(redirect::Policy::none()).retry(retry::never()); // it would not know how long to wait
+            Client::builder().connect_timeout(timeout / 4).redirect(redirect::Policy::none()).retry(retry::never());
         let client = if this_machine::is_named_by(&base_url) { builder.no_proxy() } else { builder }
             .build()
             .map_err(|error| Error::Unavailable { reason: error.without_url().to_string() })?;
@@ -73,7 +74,7 @@ impl AnthropicModel {
         Ok(Self { client, endpoint, key, model, timeout, attempts: attempts.max(1) })
     }
 
-    /// Makes one attempt, which takes no longer than `longest`.
+    /// Makes one attempt, which takes at most `longest`.
     async fn attempt(&self, body: &[u8], longest: Duration) -> Result<Response, Failure> {
         match timeout(longest, self.ask(body)).await {
             Ok(outcome) => outcome,
@@ -94,26 +95,27 @@ impl AnthropicModel {
         if !response.status().is_success() {
             return Err(refusal(response).await);
         }
-        self.listen(response).await
+        self.read(response).await
     }
 
-    async fn listen(&self, response: reqwest::Response) -> Result<Response, Failure> {
-        let mut heard = 0;
+    /// Reads a streamed answer.
+    async fn read(&self, response: reqwest::Response) -> Result<Response, Failure> {
+        let mut received = 0;
         let bytes = response.bytes_stream().map(move |chunk| {
             let chunk = chunk.map_err(|error| Failure::temporary(innermost(error)))?;
-            heard += chunk.len();
-            if heard > MAX_ANSWER_BYTES { Err(decode("it does not end")) } else { Ok(chunk) }
+            received += chunk.len();
+            if received > MAX_ANSWER_BYTES { Err(decode("it does not end")) } else { Ok(chunk) }
         });
         let mut events = pin!(bytes.eventsource());
-        let patience = self.timeout / 4;
+        let max_silence = self.timeout / 4;
         let mut answer = ApiAnswer::default();
         loop {
-            let event = match timeout(patience, events.next()).await {
+            let event = match timeout(max_silence, events.next()).await {
                 Ok(Some(Ok(event))) => event,
                 Ok(Some(Err(eventsource_stream::EventStreamError::Transport(failure)))) => return Err(failure),
                 Ok(Some(Err(_))) => return Err(decode("it is no stream of events")),
                 Ok(None) => return Err(Failure::temporary("the answer broke off")),
-                Err(_) => return Err(Failure::temporary(format!("silent for {patience:.1?}"))),
+                Err(_) => return Err(Failure::temporary(format!("silent for {max_silence:.1?}"))),
             };
             if answer.take_event(&event.data).map_err(broken)? {
                 return answer.finish().map_err(broken);
@@ -136,7 +138,7 @@ impl Model for AnthropicModel {
             let begun = Instant::now();
             let budget = self.timeout + self.timeout / 2;
             let attempt = || self.attempt(&body, self.timeout.min(budget.saturating_sub(begun.elapsed())));
-            // A wait that does not leave time for another attempt is not worth waiting.
+            // There is no point in waiting if no time would be left for another attempt.
             let wait = |failure: &Failure, wait: Option<Duration>| match failure {
                 Failure::Passing { at_least, .. } => {
                     let wait = wait?.max(at_least.unwrap_or_default());
@@ -168,8 +170,8 @@ impl Model for AnthropicModel {
 }
 
 impl AnthropicModel {
-    /// Returns the waits between attempts: from half a second on, shorter where a call may not take long, each a little
-    /// different so that callers refused together do not return together.
+    /// Returns the waits between attempts. The first is half a second, or shorter if the time limit of a call is short.
+    /// They are randomized, so that callers that are refused at the same time do not retry at the same time.
     fn waits(&self) -> ExponentialBuilder {
         let times = usize::try_from(self.attempts - 1).unwrap_or(usize::MAX);
         ExponentialBuilder::default()
@@ -183,13 +185,13 @@ impl AnthropicModel {
 }
 
 impl fmt::Debug for AnthropicModel {
-    /// Formats the name only: the address may carry a password.
+    /// Formats only the name, since the address may contain a password.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("AnthropicModel").field("model", &self.model).finish_non_exhaustive()
     }
 }
 
-/// Reads the failure from an answer with an error status.
+/// Converts an answer with an error status to a failure.
 async fn refusal(mut response: reqwest::Response) -> Failure {
     #[derive(Deserialize)]
     struct Refusal {
@@ -199,7 +201,7 @@ async fn refusal(mut response: reqwest::Response) -> Failure {
     let text = |name: &str| Some(response.headers().get(name)?.to_str().ok()?.to_owned());
     let at_least = text("retry-after").and_then(|seconds| seconds.trim().parse().ok());
     let at_least = at_least.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-    let hopeless = text("x-should-retry").is_some_and(|answer| answer == "false");
+    let is_final = text("x-should-retry").is_some_and(|answer| answer == "false");
     let id = text("request-id");
 
     let mut body = Vec::new();
@@ -218,7 +220,7 @@ async fn refusal(mut response: reqwest::Response) -> Failure {
     }
     match status {
         StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => Failure::Lasting(Error::Auth),
-        _ if hopeless && is_temporary(status) => Failure::Lasting(Error::Unavailable { reason }),
+        _ if is_final && is_temporary(status) => Failure::Lasting(Error::Unavailable { reason }),
         _ if is_temporary(status) => Failure::Passing { reason, at_least },
         _ => Failure::Lasting(Error::Refused { reason }),
     }
@@ -258,7 +260,7 @@ fn shortened(text: &str) -> String {
     }
 }
 
-/// Returns the last link of the chain, `Connection refused (os error 111)`, and never the address.
+/// Returns the innermost cause of an error, such as `Connection refused (os error 111)`, without the address.
 fn innermost(error: reqwest::Error) -> String {
     let error = error.without_url();
     let mut deepest: &dyn std::error::Error = &error;

@@ -1,14 +1,14 @@
-//! Anthropic's Messages API: one request out, one stream of events in.
+//! Anthropic's Messages API, with streamed answers.
 //!
-//! It depends on no platform, graph or Slack. `request` turns a question into a body and refuses a broken one before it
-//! leaves, `pairing` holds the rule that is broken most easily, `answer` puts the events together, `client` sends,
-//! waits and tries again. Start at `client`.
+//! `request` creates the body of a request and refuses an invalid one before it is sent, `pairing` checks the rule that
+//! is violated most easily, `answer` assembles the events, and `client` sends requests, waits and retries. Start
+//! reading at `client`.
 //!
-//! The answer is streamed although it is shown only when complete: silence is noticed after a quarter of the time a
-//! call may take, so a stalled call is repeated while the person still waits.
+//! The answer is streamed although it is shown only when complete, so that a stalled call is noticed after a quarter of
+//! its time limit, and repeated while the person is still waiting.
 //!
-//! The design not taken: a library for the API. The conversation is stored by us and goes back unchanged, blocks of
-//! kinds that are not known yet included, and that is most of what there is to do.
+//! Using a library for the API was rejected as a design: most of the work is to store the conversation and to send it
+//! back unchanged, including blocks of unknown kinds.
 
 pub mod answer;
 mod client;
@@ -30,14 +30,14 @@ pub struct Settings {
     pub api_key: SecretString,
     /// The model's name.
     pub model: String,
-    /// The longest duration of one attempt. Silence ends it after a quarter of that; all attempts with the waits
-    /// between them take at most half as long again.
+    /// The time limit of one attempt. An attempt also ends after a quarter of this time without data. All attempts
+    /// together, with the waits between them, take at most 1.5 times this limit.
     pub timeout: Duration,
-    /// The number of attempts in all; at least one.
+    /// The maximum number of attempts; at least one.
     pub attempts: u32,
 }
 
-/// A model behind the Messages API.
+/// A model that is called through the Messages API.
 pub struct AnthropicModel {
     client: Client,
     endpoint: String,

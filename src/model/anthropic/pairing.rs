@@ -1,18 +1,18 @@
-//! The rule that every tool call is answered directly after it, in one message, before anything else is said.
+//! Checks the rule that the results of all tool calls in a message come first in the next message.
 //!
-//! The API refuses a conversation that breaks this, and would refuse it again each time. The check here turns a fault
-//! of ours into a sentence that names it, and costs no round trip.
+//! The API refuses a conversation that violates this rule, and would refuse it each time. Checking the rule here turns
+//! such a fault of the program into a clear error, without a round trip.
 
 use serde_json::Value;
 
 use super::request::ApiMessage;
 use crate::Role;
 
-/// Checks a conversation in which speakers alternate.
+/// Checks a conversation in which the roles alternate.
 ///
 /// # Errors
 ///
-/// The fault, without the contents.
+/// A description of the fault, without the contents of messages.
 pub(super) fn check(messages: &[ApiMessage]) -> Result<(), String> {
     match (messages.first(), messages.last()) {
         (Some(first), Some(last)) if first.role == Role::User && last.role == Role::User => {}
@@ -43,14 +43,14 @@ pub(super) fn check(messages: &[ApiMessage]) -> Result<(), String> {
             return Err(format!("message {at}: two calls are named {}", twice.1));
         }
     }
-    Ok(()) // the last message is no model's, so no call is left open
+    Ok(()) // the last message is not from the model, so no call is without a result
 }
 
 fn ids<'a>(message: &'a ApiMessage, kind: &'a str, member: &'a str) -> impl Iterator<Item = &'a str> {
     message.content.iter().filter(move |block| block["type"] == kind).filter_map(move |block| block[member].as_str())
 }
 
-/// Returns the ids of the calls that a message answers before anything else.
+/// Returns the ids of the calls whose results are at the beginning of a message.
 fn leading_results(message: &ApiMessage) -> Vec<&str> {
     let results = message.content.iter().take_while(|block| block["type"] == "tool_result");
     results.filter_map(|block| block.get("tool_use_id").and_then(Value::as_str)).collect()
@@ -83,19 +83,19 @@ mod tests {
     }
 
     #[test]
-    fn answered_calls_are_sound() {
-        let sound = [
+    fn answered_calls_are_valid() {
+        let valid = [
             user(json!([text()])),
             model(json!([text(), call("a"), call("b")])),
             user(json!([result("b"), result("a"), text()])),
             model(json!([text()])),
             user(json!([text()])),
         ];
-        assert_eq!(check(&sound), Ok(()));
+        assert_eq!(check(&valid), Ok(()));
     }
 
     #[test]
-    fn whatever_is_broken_is_named() {
+    fn faults_are_described() {
         let broken = |messages: &[ApiMessage]| check(messages).unwrap_err();
         let hello = || user(json!([text()]));
         assert!(broken(&[]).contains("begin and end"));

@@ -89,7 +89,7 @@ async fn a_change_arrives_whole_and_its_answer_is_read() {
 }
 
 #[tokio::test]
-async fn a_process_that_was_paused_after_its_check_sends_nothing() {
+async fn a_process_that_stood_still_after_its_check_sends_no_byte() {
     let (url, served) = server(OK).await;
     // The clock is read when the permit is created and when the call begins. Then it jumps, before the first write.
     let permit = Permit::new(PausingClock::after(2), TIMEOUT);
@@ -98,14 +98,14 @@ async fn a_process_that_was_paused_after_its_check_sends_nothing() {
 }
 
 #[tokio::test]
-async fn no_connection_is_made_under_a_permit_that_has_run_out() {
+async fn a_permit_that_ran_out_before_makes_no_connection() {
     let nobody: Url = "http://127.0.0.1:1/".parse().unwrap();
     let permit = Permit::new(PausingClock::after(1), TIMEOUT);
     assert_eq!(changes(&nobody).send(post(&nobody), &permit).await.unwrap_err(), Lost::RunOut);
 }
 
 #[tokio::test]
-async fn a_process_that_was_paused_in_the_middle_sends_no_more() {
+async fn a_process_that_stands_still_in_the_middle_sends_no_more() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url: Url = format!("http://{}/", listener.local_addr().unwrap()).parse().unwrap();
     let served = tokio::spawn(async move {
