@@ -1,4 +1,4 @@
-//! Accounts, people and user groups of a workspace, as Slack's Web API describes them.
+//! Accounts, people and user groups of a workspace, from Slack's Web API.
 
 use countersign_core::ids::{TeamId, UserId};
 use serde_json::Value;
@@ -10,34 +10,34 @@ use super::{Identity, client::SlackClient, client_error::Error, field};
 pub struct Account {
     /// The bot's own user, and the workspace or organisation that it belongs to.
     pub identity: Identity,
-    /// The workspace, or the organisation where Slack names no workspace.
+    /// The workspace, or the organisation if Slack names no workspace.
     pub team: TeamId,
     /// The workspace's name.
     pub team_name: String,
-    /// The workspace's address, such as `https://lab.slack.com/`: the beginning of links to messages.
+    /// The workspace's address, such as `https://lab.slack.com/`, with which links to messages begin.
     pub url: Option<String>,
-    /// The bot (`B…`), by which the app can be looked up.
+    /// The id of the bot (`B…`), with which the app can be looked up.
     pub bot: Option<String>,
 }
 
 /// A person.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Person {
-    /// The name the person is shown by.
+    /// The name that is shown for the person.
     pub name: String,
     /// The person's time zone, such as `Europe/Berlin`.
     pub tz: Option<String>,
-    /// True if the account is an app's.
+    /// True if the account belongs to an app.
     pub is_bot: bool,
     /// True if the account is deactivated.
     pub deleted: bool,
     /// True if the person is a guest, in one channel or in several.
     pub is_guest: bool,
-    /// True if Slack says that the person is from another workspace and shares no channel with the bot.
+    /// True if the person is from another workspace and shares no channel with the bot, according to Slack.
     pub is_stranger: bool,
-    /// The workspaces that the person belongs to.
+    /// The workspaces to which the person belongs.
     pub teams: Vec<TeamId>,
-    /// The organisation that the person belongs to.
+    /// The organisation to which the person belongs.
     pub enterprise: Option<String>,
 }
 
@@ -46,7 +46,7 @@ pub struct Person {
 pub struct UserGroup {
     /// The group's id (`S…`).
     pub id: String,
-    /// The name that people mention the group by, without the `@`.
+    /// The name with which people mention the group, without the `@`.
     pub handle: String,
 }
 
@@ -56,7 +56,7 @@ impl SlackClient {
         let answer = self.get("users.info", &[("user", user.as_str())]).await?;
         let (asked, user) = (user, &answer["user"]);
         if user["id"] != asked.as_str() {
-            return Err(Error::Decode); // somebody else's account says nothing of theirs
+            return Err(Error::Decode); // the account of another person
         }
         let home = field::first(&answer, &["/user/team_id", "/user/profile/team"]).into_iter();
         let also = user["enterprise_user"]["teams"].as_array().into_iter().flatten().filter_map(Value::as_str);
@@ -64,17 +64,18 @@ impl SlackClient {
         Ok(Person {
             name: field::first(&answer, &names).ok_or(Error::Decode)?.to_owned(),
             tz: field::text(&answer, "/user/tz").map(str::to_owned),
-            is_bot: is_marked(&user["is_bot"]),
-            deleted: is_marked(&user["deleted"]),
-            is_guest: is_marked(&user["is_restricted"]) || is_marked(&user["is_ultra_restricted"]),
-            is_stranger: is_marked(&user["is_stranger"]),
+            is_bot: is_set(&user["is_bot"]),
+            deleted: is_set(&user["deleted"]),
+            is_guest: is_set(&user["is_restricted"]) || is_set(&user["is_ultra_restricted"]),
+            is_stranger: is_set(&user["is_stranger"]),
             teams: home.chain(also).map(TeamId::from).collect(),
             enterprise: field::text(&answer, "/user/enterprise_user/enterprise_id").map(str::to_owned),
         })
     }
 }
 
-/// Returns true if a mark of an account is set. Anything but a plain “no” counts as set: these marks take rights away.
-fn is_marked(mark: &Value) -> bool {
-    !matches!(mark, Value::Null | Value::Bool(false))
+/// Returns true if a flag of an account is set. Anything but `null` and `false` counts as set, since these flags remove
+/// rights.
+fn is_set(flag: &Value) -> bool {
+    !matches!(flag, Value::Null | Value::Bool(false))
 }

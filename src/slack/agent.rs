@@ -10,24 +10,24 @@ use super::client::{Error, SlackClient};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SessionStatus {
-    /// The agent waits for the person's next message.
+    /// The agent is waiting for the person's next message.
     Active,
-    /// The agent works; Slack shows its Stop button.
+    /// The agent is working. Slack shows its Stop button.
     Processing,
-    /// A person has to decide.
+    /// The agent is waiting for a person's decision.
     Suspended,
-    /// The session is over.
+    /// The session has ended.
     Closed,
 }
 
 impl SlackClient {
-    /// Sets the thread status; an empty text clears it. Slack clears it after two minutes.
+    /// Sets the thread status. An empty text clears it; otherwise Slack clears it after two minutes.
     pub async fn set_thread_status(&self, channel: &ChannelId, thread: &MessageTs, status: &str) -> Result<(), Error> {
         let body = json!({ "channel_id": channel, "thread_ts": thread, "status": status });
         self.post("assistant.threads.setStatus", &body).await.map(drop)
     }
 
-    /// Sets the status of an agent session. Only for an app that is declared an agent.
+    /// Sets the status of an agent session. Only for an app that is declared as an agent.
     pub async fn set_session_status(
         &self,
         channel: &ChannelId,
@@ -38,8 +38,8 @@ impl SlackClient {
         self.post("agents.sessions.setStatus", &body).await.map(drop)
     }
 
-    /// Offers prompts to begin with, each as label and message; at most four. A thread is given only where Slack has
-    /// made one.
+    /// Suggests up to four prompts, each given as label and message. `thread` is set only if Slack has created a
+    /// thread.
     pub async fn set_suggested_prompts(
         &self,
         channel: &ChannelId,

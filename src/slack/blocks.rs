@@ -1,44 +1,44 @@
-//! Block Kit, as far as it is used here: a function for each block, over plain JSON.
+//! The parts of Block Kit that are used: a function for each block, which returns plain JSON.
 //!
-//! Every mrkdwn object is `verbatim`: Slack must not look for addresses, channels and names in it. Texts come in as
-//! finished mrkdwn ([`super::mrkdwn::Mrkdwn`]); the limits are named here and kept by the code that draws.
+//! Every mrkdwn object is `verbatim`, so that Slack does not search it for addresses, channels and names. Texts must
+//! already be mrkdwn ([`super::mrkdwn::Mrkdwn`]). The limits are defined here and enforced by the code that renders.
 //!
-//! The design we did not take: the library's typed blocks. They know fewer fields than Slack (no `verbatim` in some
-//! places), and a message is stored and compared as JSON anyway.
+//! Using the library's typed blocks was rejected as a design: they lack some of Slack's fields (such as `verbatim` in
+//! some places), and a message is stored and compared as JSON anyway.
 
 use serde_json::{Value, json};
 
 use super::mrkdwn::line;
 
-/// Blocks in a message.
+/// The maximum number of blocks in a message.
 pub const MAX_BLOCKS: usize = 50;
-/// Characters in a text object.
+/// The maximum number of characters in a text object.
 pub const MAX_TEXT_CHARS: usize = 3000;
-/// Characters in a field of a section.
+/// The maximum number of characters in a field of a section.
 pub const MAX_FIELD_CHARS: usize = 2000;
-/// Fields in a section.
+/// The maximum number of fields in a section.
 pub const MAX_FIELDS: usize = 10;
-/// Characters in a header.
+/// The maximum number of characters in a header.
 pub const MAX_HEADER_CHARS: usize = 150;
-/// Elements in a context block.
+/// The maximum number of elements in a context block.
 pub const MAX_CONTEXT_ELEMENTS: usize = 10;
-/// Elements in an actions block.
+/// The maximum number of elements in an actions block.
 pub const MAX_ACTIONS: usize = 25;
-/// Characters on a button.
+/// The maximum number of characters on a button.
 pub const MAX_BUTTON_CHARS: usize = 75;
-/// Characters in a button's value.
+/// The maximum number of characters in the value of a button.
 pub const MAX_BUTTON_VALUE_CHARS: usize = 2000;
-/// Rows in a table, its head included.
+/// The maximum number of rows in a table, including its head.
 pub const MAX_ROWS: usize = 100;
-/// Cells in a row.
+/// The maximum number of cells in a row.
 pub const MAX_CELLS: usize = 20;
-/// Characters of the fallback text: Slack refuses a longer one in an update.
+/// The maximum number of characters in the fallback text. Slack refuses a longer one in an update.
 pub const MAX_FALLBACK_CHARS: usize = 4000;
 
-/// A message: its blocks, and the text that notifications and screen readers show.
+/// A message: the blocks, and the text for notifications and screen readers.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Message {
-    /// The fallback text, in mrkdwn; says what the blocks say.
+    /// The fallback text in mrkdwn, with the same content as the blocks.
     pub text: String,
     /// The blocks, from top to bottom.
     pub blocks: Vec<Value>,
@@ -49,7 +49,7 @@ pub fn mrkdwn(text: &str) -> Value {
     json!({ "type": "mrkdwn", "text": text, "verbatim": true })
 }
 
-/// Returns a text object in which nothing is parsed, cut to `limit`.
+/// Returns a text object in which nothing is parsed, truncated to `limit`.
 pub fn plain(text: &str, limit: usize) -> Value {
     json!({ "type": "plain_text", "text": line(text, limit), "emoji": false })
 }
@@ -74,7 +74,7 @@ pub fn context(text: &str) -> Value {
     json!({ "type": "context", "elements": [mrkdwn(text)] })
 }
 
-/// Returns a block of Markdown, which is sanitised already.
+/// Returns a block of Markdown. The text must already be sanitised.
 pub fn markdown(text: &str) -> Value {
     json!({ "type": "markdown", "text": text })
 }
@@ -89,9 +89,9 @@ pub fn button(action_id: &str, label: &str, value: &str) -> Value {
     json!({ "type": "button", "action_id": action_id, "text": plain(label, MAX_BUTTON_CHARS), "value": value })
 }
 
-/// Returns two small buttons that ask if something helped; each has its words and its value.
+/// Returns two small buttons for feedback, each given by its label and its value.
 pub fn feedback(action_id: &str, yes: (&str, &str), no: (&str, &str)) -> Value {
-    let one = |(words, value): (&str, &str)| json!({ "text": plain(words, MAX_BUTTON_CHARS), "accessibility_label": line(words, MAX_BUTTON_CHARS), "value": value });
+    let one = |(label, value): (&str, &str)| json!({ "text": plain(label, MAX_BUTTON_CHARS), "accessibility_label": line(label, MAX_BUTTON_CHARS), "value": value });
     let pair = json!({
         "type": "feedback_buttons", "action_id": action_id, "positive_button": one(yes), "negative_button": one(no),
     });
@@ -116,7 +116,7 @@ pub fn confirmed(mut button: Value, title: &str, text: &str, confirm: &str, deny
     button
 }
 
-/// Returns a table; the first row is its head. Long cells wrap, so that no column is out of sight.
+/// Returns a table. The first row is its head. Long cells wrap, so that all columns are visible.
 pub fn table(rows: &[Vec<Value>]) -> Value {
     let columns = rows.first().map_or(0, Vec::len);
     json!({ "type": "table", "rows": rows, "column_settings": vec![json!({ "is_wrapped": true }); columns] })
@@ -127,7 +127,7 @@ pub fn cell(text: &str) -> Value {
     json!({ "type": "raw_text", "text": text })
 }
 
-/// Returns a cell of rich text, from its elements.
+/// Returns a cell of rich text with these elements.
 pub fn rich_cell(elements: &[Value]) -> Value {
     json!({ "type": "rich_text", "elements": [{ "type": "rich_text_section", "elements": elements }] })
 }

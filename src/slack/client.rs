@@ -1,13 +1,13 @@
-//! The client for Slack's Web API: a method for each call that is used.
+//! The client for Slack's Web API, with a method for each call that is used.
 //!
-//! Calls go through the Slack library's HTTP connector: it keeps connections open and pools them, and its rate control
-//! stays off, since it knows tiers and not channels. A request body is written once, from borrowed fields; an answer is
-//! read as raw JSON, of which each method takes what it needs. The library has no timeouts, reads without a limit and
-//! repeats the body in its errors: all three are dealt with here, for every call ([`SlackClient::call`], the connector,
-//! [`Error`]).
+//! Calls use the pooled connections of the Slack library's HTTP connector. Its rate control is off, since it considers
+//! tiers but not channels. A request body is serialized once, from borrowed fields; an answer is parsed as raw JSON,
+//! from which each method takes what it needs. The library has no time-outs, reads answers of any size, and repeats the
+//! body in its errors; all three are corrected here for every call ([`SlackClient::call`], the connector, [`Error`]).
 //!
-//! Slack has no idempotency key. A post carries a nonce in its metadata, by which [`SlackClient::find_by_nonce`] finds
-//! it after its answer was lost. Metadata can be read by every member, so nothing else is in there.
+//! Slack has no idempotency keys. Instead, a posted message has a nonce in its metadata, with which
+//! [`SlackClient::find_by_nonce`] finds it if the answer was lost. Every member can read the metadata, so it contains
+//! nothing else.
 
 use std::{
     fmt,
@@ -45,10 +45,10 @@ use super::{
 /// The event type in the metadata of the bot's messages.
 const METADATA: &str = "countersign";
 
-/// The time before a post from which it is searched for, in seconds: clocks differ.
+/// The time by which a search for a message starts earlier, in seconds, since clocks differ.
 const CLOCK_TOLERANCE_S: i64 = 300;
 
-/// The most pages that are read of one list.
+/// The maximum number of pages that are read of a list.
 const MAX_PAGES: usize = 50;
 
 /// A client for one workspace, with one token.
@@ -64,11 +64,11 @@ pub struct SlackClient {
 /// The ways to answer a `response_url`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Respond {
-    /// A message that only the person sees.
+    /// Send a message that only the person sees.
     Privately,
-    /// A replacement of the message that was clicked.
+    /// Replace the message that was clicked.
     ReplaceOriginal,
-    /// The removal of the message that was clicked.
+    /// Delete the message that was clicked.
     DeleteOriginal,
 }
 
@@ -79,7 +79,7 @@ impl fmt::Debug for SlackClient {
 }
 
 impl SlackClient {
-    /// The default limit on the time of a call.
+    /// The default time limit of a call.
     pub const TIMEOUT: Duration = Duration::from_secs(10);
 
     /// The default limit on the size of an answer, in bytes.
@@ -89,12 +89,12 @@ impl SlackClient {
     ///
     /// # Errors
     ///
-    /// If the machine's root certificates cannot be read, which `https` needs.
+    /// If the address uses `https` and the machine's root certificates cannot be read.
     pub fn new(api_url: &str, token: &SecretString, timeout: Duration) -> io::Result<Self> {
         Self::with_answer_limit(Self::MAX_ANSWER_BYTES, api_url, token, timeout)
     }
 
-    /// Like [`Self::new`], but reads answers up to `longest` bytes.
+    /// Creates a client like [`Self::new`] that reads answers up to `longest` bytes.
     ///
     /// # Errors
     ///
@@ -110,27 +110,27 @@ impl SlackClient {
         Ok(Self { library, token, timeout, hosts: Hosts::with_api(api_url), missing: Arc::default() })
     }
 
-    /// Returns the limit on the time of a call.
+    /// Returns the time limit of a call.
     pub fn timeout(&self) -> Duration {
         self.timeout
     }
 
-    /// Returns the permissions that the app turned out to lack, shared by all clones of this client.
+    /// Returns the scopes that have turned out to be missing. They are shared by all clones of this client.
     pub fn missing_scopes(&self) -> &Arc<MissingScopes> {
         &self.missing
     }
 
-    /// Returns the Slack library's client, which Socket Mode shares.
+    /// Returns the Slack library's client, which is also used for Socket Mode.
     pub(super) fn library(&self) -> &Arc<Library<Connector>> {
         &self.library
     }
 
-    /// Returns the token, as the library wants it.
+    /// Returns the token, in the library's type.
     pub(super) fn token(&self) -> &SlackApiToken {
         &self.token
     }
 
-    /// Checks that Slack would open a Socket Mode connection. For a client with an app token.
+    /// Checks that Slack would open a Socket Mode connection. Only for a client with an app token.
     pub async fn connections_open(&self) -> Result<(), Error> {
         let answer = self.post("apps.connections.open", &json!({})).await?;
         match self.hosts.is_socket(required_text(&answer, "/url")?) {
@@ -139,7 +139,7 @@ impl SlackClient {
         }
     }
 
-    /// Returns the account that the token belongs to.
+    /// Returns the account of the token.
     pub async fn auth_test(&self) -> Result<Account, Error> {
         let answer = self.post("auth.test", &json!({})).await?;
         let team: TeamId = field::first(&answer, &["/team_id", "/enterprise_id"]).ok_or(Error::Decode)?.into();
@@ -162,7 +162,7 @@ impl SlackClient {
         required_text(&answer, "/bot/app_id").map(str::to_owned)
     }
 
-    /// Posts a message, into a thread if one is given. Its nonce finds it again if the answer is lost.
+    /// Posts a message, in a thread if one is given. If the answer is lost, the message can be found by its nonce.
     pub async fn post_message(
         &self,
         channel: &ChannelId,
@@ -181,7 +181,7 @@ impl SlackClient {
         ts(&self.post("chat.postMessage", &body).await?)
     }
 
-    /// Replaces the content of one of the bot's messages. Its metadata stays.
+    /// Replaces the content of one of the bot's messages, but not its metadata.
     pub async fn update_message(&self, channel: &ChannelId, ts: &MessageTs, message: &Message) -> Result<(), Error> {
         let body = Post { ts: Some(ts), ..Post::new(channel, message) };
         self.post("chat.update", &body).await.map(drop)
@@ -192,13 +192,13 @@ impl SlackClient {
         self.post("chat.delete", &json!({ "channel": channel, "ts": ts })).await.map(drop)
     }
 
-    /// Returns the direct conversation with a person, and opens it first if need be.
+    /// Returns the direct conversation with a person, which is opened first if necessary.
     pub async fn open_direct(&self, user: &UserId) -> Result<ChannelId, Error> {
         let answer = self.post("conversations.open", &json!({ "users": user })).await?;
         required_text(&answer, "/channel/id").map(ChannelId::from)
     }
 
-    /// Shows a message to one person only. It is gone when they reload.
+    /// Shows a message to one person only. It disappears when the person reloads Slack.
     pub async fn post_ephemeral(
         &self,
         channel: &ChannelId,
@@ -210,7 +210,7 @@ impl SlackClient {
         self.post("chat.postEphemeral", &body).await.map(drop)
     }
 
-    /// Answers through the `response_url` of an interaction or command. The token is not sent there.
+    /// Sends an answer to the `response_url` of an interaction or command, without the token.
     pub async fn respond(&self, response_url: &str, how: Respond, message: &Message) -> Result<(), Error> {
         let url = self.hosts.check(response_url)?;
         let body = match how {
@@ -224,7 +224,7 @@ impl SlackClient {
         self.with_timeout(connector.http_post_uri::<_, Value>(url, &body, without_token())).await.map(drop)
     }
 
-    /// Looks for the message that carries `nonce`, posted at `since` or later.
+    /// Returns the message with this nonce that was posted at `since` or later, if there is one.
     pub async fn find_by_nonce(
         &self,
         channel: &ChannelId,
@@ -232,12 +232,12 @@ impl SlackClient {
         nonce: &Nonce,
         since: Timestamp,
     ) -> Result<Option<MessageTs>, Error> {
-        let it = |page: &Value| messages(page).find(|message| has_nonce(message, nonce)).map(ts);
-        let found = self.find_newest(channel, thread, since, it);
+        let match_in = |page: &Value| messages(page).find(|message| has_nonce(message, nonce)).map(ts);
+        let found = self.find_since(channel, thread, since, match_in);
         found.await?.transpose()
     }
 
-    /// Returns all messages that carry `nonce`, posted at `since` or later.
+    /// Returns all messages with this nonce that were posted at `since` or later.
     pub async fn find_all_by_nonce(
         &self,
         channel: &ChannelId,
@@ -246,18 +246,18 @@ impl SlackClient {
         since: Timestamp,
     ) -> Result<Vec<MessageTs>, Error> {
         let found = Mutex::new(Vec::new());
-        let note = |page: &Value| {
+        let collect = |page: &Value| {
             let of_page =
                 messages(page).filter(|message| has_nonce(message, nonce)).filter_map(|message| ts(message).ok());
             found.lock().unwrap_or_else(PoisonError::into_inner).extend(of_page);
             None::<()>
         };
-        self.find_newest(channel, thread, since, note).await?;
+        self.find_since(channel, thread, since, collect).await?;
         Ok(found.into_inner().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Reads the messages since a moment, until `find` returns something.
-    async fn find_newest<T>(
+    /// Reads pages of messages posted since a point in time, until `find` returns a result.
+    async fn find_since<T>(
         &self,
         channel: &ChannelId,
         thread: Option<&MessageTs>,
@@ -282,7 +282,7 @@ impl SlackClient {
         self.pages(method, &query, find).await
     }
 
-    /// Shares a file in a thread. Takes three calls; nothing is visible before the last.
+    /// Shares a file in a thread. This takes three calls; nothing is visible before the last one.
     pub async fn upload_file(
         &self,
         channel: &ChannelId,
@@ -297,13 +297,13 @@ impl SlackClient {
         let url = self.hosts.check(url)?;
         let connector = &self.library.http_api.connector;
         let kind = "application/octet-stream".to_owned();
-        // The address is all that is needed: the token is not sent there.
+        // The address alone authorizes the upload, so the token is not sent.
         self.with_timeout(connector.http_post_uri_binary::<Value>(url, kind, bytes, without_token())).await?;
         let body = json!({ "files": [{ "id": id, "title": title }], "channel_id": channel, "thread_ts": thread });
         self.post("files.completeUploadExternal", &body).await.map(drop)
     }
 
-    /// Returns true if a file of this name was shared in a thread, at `since` or later.
+    /// Returns true if a file with this name was shared in a thread at `since` or later.
     pub async fn has_file(
         &self,
         channel: &ChannelId,
@@ -313,17 +313,17 @@ impl SlackClient {
     ) -> Result<bool, Error> {
         let has_it =
             |message: &Value| message["files"].as_array().into_iter().flatten().any(|file| file["name"] == name);
-        let found = self.find_newest(channel, Some(thread), since, |page| messages(page).any(has_it).then_some(()));
+        let found = self.find_since(channel, Some(thread), since, |page| messages(page).any(has_it).then_some(()));
         Ok(found.await?.is_some())
     }
 
-    /// Opens a modal and returns the view's id. `trigger_id` is good for 3 s and for one use.
+    /// Opens a modal and returns the view's id. `trigger_id` is valid for 3 s and one use.
     pub async fn open_view(&self, trigger_id: &str, view: &Value) -> Result<String, Error> {
         let answer = self.post("views.open", &json!({ "trigger_id": trigger_id, "view": view })).await?;
         required_text(&answer, "/view/id").map(str::to_owned)
     }
 
-    /// Replaces the content of an open modal; with a `hash`, only if it has not changed since.
+    /// Replaces the content of an open modal. If there is a `hash`, this is done only if the content still has it.
     pub async fn update_view(&self, view_id: &str, hash: Option<&str>, view: &Value) -> Result<(), Error> {
         let mut body = json!({ "view_id": view_id, "view": view });
         if let Some(hash) = hash {
@@ -342,7 +342,7 @@ impl SlackClient {
         Ok(users(&self.get("usergroups.users.list", &[("usergroup", group)]).await?["users"]))
     }
 
-    /// Returns the user groups of the workspace that are in use.
+    /// Returns the active user groups of the workspace.
     pub async fn usergroups(&self) -> Result<Vec<UserGroup>, Error> {
         let answer = self.get("usergroups.list", &[]).await?;
         let groups = answer["usergroups"].as_array().ok_or(Error::Decode)?.iter();
@@ -353,13 +353,13 @@ impl SlackClient {
         Ok(groups.filter_map(group).collect())
     }
 
-    /// Returns the address of a message, for people to open.
+    /// Returns the address of a message that people can open.
     pub async fn permalink(&self, channel: &ChannelId, ts: &MessageTs) -> Result<String, Error> {
         let query = [("channel", channel.as_str()), ("message_ts", ts.as_str())];
         required_text(&self.get("chat.getPermalink", &query).await?, "/permalink").map(str::to_owned)
     }
 
-    /// Calls a method that takes JSON.
+    /// Calls a method with a JSON body.
     pub(super) async fn post(
         &self,
         method: &'static str,
@@ -368,13 +368,13 @@ impl SlackClient {
         self.call(method, |context| self.library.http_api.connector.http_post(method, body, context)).await
     }
 
-    /// Calls a method that reads, and takes no JSON.
+    /// Calls a method that reads, with query parameters.
     pub(super) async fn get(&self, method: &'static str, query: &[(&str, &str)]) -> Result<Value, Error> {
         let query: Vec<_> = query.iter().map(|(name, value)| (*name, Some(*value))).collect();
         self.call(method, |context| self.library.http_api.connector.http_get(method, &query, context)).await
     }
 
-    /// Reads page by page until `find` returns something.
+    /// Reads a list page by page until `find` returns a result.
     async fn pages<T>(
         &self,
         method: &'static str,
@@ -396,10 +396,10 @@ impl SlackClient {
                 None => return Ok(None),
             }
         }
-        Err(Error::Decode) // no end: not to be taken for “not there”
+        Err(Error::Decode) // too many pages, which does not mean that there is no result
     }
 
-    /// Makes one call with the client's token, within the time limit, and counts how it ended.
+    /// Makes a call with the client's token, within the time limit, and counts its result.
     async fn call<'a, F>(
         &'a self,
         method: &'static str,
@@ -438,8 +438,8 @@ impl SlackClient {
     }
 }
 
-/// Returns the answer if it says that the call was done. The library takes a success without JSON, such as a proxy's
-/// page, for an empty answer.
+/// Returns the answer if it says that the call succeeded. The library returns an empty answer for a successful status
+/// without JSON, such as a proxy's page.
 fn successful(answer: Value) -> Result<Value, Error> {
     if answer["ok"] == true { Ok(answer) } else { Err(Error::Decode) }
 }
@@ -455,7 +455,7 @@ fn has_nonce(message: &Value, nonce: &Nonce) -> bool {
         && field::text(message, "/metadata/event_payload/nonce") == Some(nonce.as_str())
 }
 
-/// Returns the context of a call to an address that is itself the permission.
+/// Returns the context of a call to an address that needs no token.
 fn without_token() -> SlackClientApiCallContext<'static> {
     SlackClientApiCallContext {
         rate_control_params: None,
@@ -465,7 +465,7 @@ fn without_token() -> SlackClientApiCallContext<'static> {
     }
 }
 
-/// Returns the span that the library writes its debug lines in: a disabled one.
+/// Returns a disabled span, for the debug lines of the library.
 fn no_span() -> &'static Span {
     static NONE: std::sync::LazyLock<Span> = std::sync::LazyLock::new(Span::none);
     &NONE

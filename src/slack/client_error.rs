@@ -1,20 +1,20 @@
-//! The reasons why a call to Slack failed, sorted by what can be done about them.
+//! The errors of calls to Slack, classified by what can be done about them.
 //!
-//! The Slack library's errors carry the whole body of the answer in their text. Only the code of a body gets past this
-//! module.
+//! The errors of the Slack library contain the whole body of the answer in their text. Here only the error code of the
+//! body is kept, so that messages do not reach the log.
 
 use std::time::Duration;
 
 use serde_json::Value;
 use slack_morphism::errors::SlackClientError as Inner;
 
-/// The wait if Slack says "too often" without a duration.
+/// The wait if Slack limits the rate without stating a duration.
 const DEFAULT_WAIT: Duration = Duration::from_secs(10);
 
-/// The longest wait that is taken from Slack, each time: a proxy in between may ask for an hour, or a year.
+/// The maximum wait. A longer one is shortened, since a proxy in between may ask for an hour or a year.
 const MAX_WAIT: Duration = Duration::from_secs(300);
 
-/// Codes that say that the message itself is wrong.
+/// The codes which mean that the message itself is wrong.
 const CONTENT_CODES: &[&str] = &[
     "invalid_blocks",
     "invalid_blocks_format",
@@ -31,7 +31,7 @@ const CONTENT_CODES: &[&str] = &[
     "block_mismatch",
 ];
 
-/// Codes that say that the destination is wrong.
+/// The codes which mean that the destination is wrong.
 const PLACE_CODES: &[&str] = &[
     "channel_not_found",
     "thread_not_found",
@@ -55,7 +55,7 @@ const PLACE_CODES: &[&str] = &[
     "team_access_not_granted",
 ];
 
-/// Other codes that a repeat would meet again.
+/// Other codes that a repeated call would get again.
 const OTHER_FINAL_CODES: &[&str] = &[
     "message_not_found",
     "cant_update_message",
@@ -69,53 +69,55 @@ const OTHER_FINAL_CODES: &[&str] = &[
     "invalid_url",
 ];
 
-/// The reasons why a call failed.
+/// The reason why a call failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// Too often: wait, then repeat the call. Nothing was done.
+    /// The rate limit is exceeded, and nothing was done. The call should be repeated after a wait.
     #[error("Slack asks to wait {} s", .retry_after.as_secs())]
     RateLimited {
-        /// The wait; 5 minutes at most.
+        /// The wait; at most 5 minutes.
         retry_after: Duration,
     },
-    /// The call was sent and no usable answer came: it may have been done. Look before doing it again.
+    /// The call was sent, and there is no usable answer. It may have been done, which should be checked before it is
+    /// repeated.
     #[error("no answer from Slack; it may or may not have been done ({0})")]
     NoAnswer(&'static str),
-    /// Slack could not be reached: nothing was done. A later call may succeed.
+    /// Slack could not be reached, so nothing was done. A later call may succeed.
     #[error("Slack cannot be reached; nothing was sent")]
     NotSent,
-    /// The object of the call does not exist, or not for this app: `message_not_found`, `channel_not_found`, …
+    /// The object of the call does not exist, or is not accessible to this app: `message_not_found`,
+    /// `channel_not_found`, …
     #[error("it is not there: {code}")]
     Gone {
         /// Slack's error code.
         code: String,
     },
-    /// The call is wrong as it is: `invalid_blocks`, `msg_too_long`, …
+    /// The call is invalid: `invalid_blocks`, `msg_too_long`, …
     #[error("Slack refused it: {code}")]
     Refused {
         /// Slack's error code.
         code: String,
     },
-    /// The app lacks a permission: add it to the manifest and install the app again.
+    /// The app lacks a scope. It must be added to the manifest, and the app installed again.
     #[error("the Slack app lacks the scope {needed}")]
     MissingScope {
         /// The missing scope.
         needed: String,
     },
-    /// The token is no good: nothing will work until it is replaced.
+    /// The token is not accepted. Nothing will work until it is replaced.
     #[error("Slack does not accept the token: {code}")]
     Auth {
         /// Slack's error code.
         code: String,
     },
-    /// An answer came and cannot be read. The call was probably done.
+    /// The answer cannot be parsed. The call was probably done.
     #[error("cannot read Slack's answer")]
     Decode,
 }
 
 impl Error {
-    /// Returns true if Slack clearly refuses this very call, so that a repeat would be refused too. A page that is not
-    /// Slack's, and an unknown code, are no such refusal.
+    /// Returns true if Slack certainly refuses this call, so that a repeat would be refused, too. Unknown codes and
+    /// answers that are not from Slack do not count as certain.
     pub fn is_final(&self) -> bool {
         match self {
             Self::Gone { code } | Self::Refused { code } => {
@@ -126,18 +128,18 @@ impl Error {
         }
     }
 
-    /// Returns true if Slack refuses the message's content or layout: another message may go through.
+    /// Returns true if Slack refuses the message's content or layout. Another message may be accepted.
     pub fn is_about_content(&self) -> bool {
         matches!(self, Self::Refused { code } if CONTENT_CODES.contains(&code.as_str()))
     }
 
-    /// Returns true if a code says that nothing can be written to that place: it is gone, closed, or not open to the
-    /// app.
+    /// Returns true if a code means that nothing can be posted to the destination, since it is gone, closed, or not
+    /// accessible to the app.
     pub fn is_about_place(code: &str) -> bool {
         PLACE_CODES.contains(&code)
     }
 
-    /// Returns the error in a word: Slack's own code, if it gave one.
+    /// Returns the error in one word: Slack's code, if there is one.
     pub fn word(&self) -> String {
         match self {
             Self::Gone { code } | Self::Refused { code } | Self::Auth { code } => code.clone(),
@@ -147,7 +149,7 @@ impl Error {
         }
     }
 
-    /// Returns true if the same call may go through later.
+    /// Returns true if the same call may succeed later.
     pub fn is_temporary(&self) -> bool {
         matches!(self, Self::RateLimited { .. } | Self::NoAnswer(_) | Self::NotSent)
     }
@@ -187,7 +189,7 @@ impl From<Inner> for Error {
     }
 }
 
-/// Returns true if a code says that the token is no good, and will not become so.
+/// Returns true if a code means that the token will never be accepted.
 pub fn is_fatal(code: &str) -> bool {
     matches!(
         code,
@@ -202,7 +204,7 @@ pub fn is_fatal(code: &str) -> bool {
     )
 }
 
-/// Sorts Slack's codes by what can be done about them.
+/// Returns the error for one of Slack's codes.
 fn of_code(code: &str, body: Option<&str>) -> Error {
     let code_owned = || code.to_owned();
     match code {
@@ -241,7 +243,7 @@ fn of_code(code: &str, body: Option<&str>) -> Error {
     }
 }
 
-/// Returns the code in the body of an error: of JSON, or the body itself where it is a mere word.
+/// Returns the code in the body of an error answer, which is JSON or consists of the code alone.
 fn code_in(body: &str) -> Option<String> {
     let json = serde_json::from_str::<Value>(body).ok();
     if let Some(code) = json.as_ref().and_then(|json| json["error"].as_str()) {
@@ -263,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn codes_are_sorted_by_what_can_be_done() {
+    fn codes_are_classified_by_what_can_be_done() {
         assert_eq!(api("message_not_found", ""), Error::Gone { code: "message_not_found".into() });
         assert_eq!(api("invalid_blocks", ""), Error::Refused { code: "invalid_blocks".into() });
         assert_eq!(api("token_revoked", ""), Error::Auth { code: "token_revoked".into() });

@@ -9,28 +9,28 @@ use super::{
     plain,
 };
 
-/// A slash command, as a person sent it. It is never in a thread: Slack allows no commands there.
+/// A slash command that a person sent. It is never in a thread, where Slack does not allow commands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Command {
-    /// The command with its slash: `/countersign`.
+    /// The command with its slash, such as `/countersign`.
     pub command: String,
-    /// The text after the command, plain.
+    /// The text after the command, as plain text.
     pub text: String,
     /// The person who sent it.
     pub user: UserId,
     /// The workspace.
     pub team: TeamId,
-    /// The channel it was sent in.
+    /// The channel in which it was sent.
     pub channel: ChannelId,
-    /// The address for later answers, good for 30 minutes and five uses.
+    /// The address for later answers, valid for 30 minutes and five uses.
     pub response_url: Option<String>,
-    /// The id that opens a modal, once and within 3 s.
+    /// The id for opening a modal, valid for 3 s and one use.
     pub trigger_id: Option<String>,
     /// The key by which a repeat of this command is recognised.
     pub dedup: DedupKey,
 }
 
-/// Reads a command: the fields of the form, or the payload of the envelope.
+/// Parses a command from the fields of a form or the payload of an envelope.
 ///
 /// # Errors
 ///
@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_command_says_who_where_and_what() {
+    fn a_command_is_parsed() {
         let fields = json!({
             "token": "gone", "team_id": "T1", "team_domain": "lab", "channel_id": "C1", "channel_name": "general",
             "user_id": "U0ANA", "user_name": "ana", "command": "/upgrade", "text": "status &lt;all&gt; <@U0BO|bo>",
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_without_words_is_a_command() {
+    fn a_command_without_text_is_parsed() {
         let fields = json!({ "command": "/upgrade", "text": "", "user_id": "U1", "enterprise_id": "E1", "team_id": null,
             "channel_id": "C1", "trigger_id": "1" });
         let Ok(Inbound::Command(command)) = read(&fields, &Identity::of("U0BOT")) else { panic!("no command") };

@@ -1,8 +1,8 @@
 //! Connections to Slack: over TLS, or over plain HTTP to a stand-in.
 //!
-//! The library reads an answer to its end, however long it is. So the connections it is given have a limit: each answer
-//! has a cap ([`countersign_wire::capped`]), which holds for all that the library asks, Socket Mode's own call
-//! included. They speak HTTP/1.1, where the bytes of one answer can be told from those of the next.
+//! The library reads every answer to its end, however long it is. So its connections limit the size of each answer
+//! ([`countersign_wire::capped`]), for all calls of the library, including the one that opens Socket Mode. They use
+//! HTTP/1.1, where the bytes of one answer can be distinguished from those of the next.
 
 use std::{io, time::Duration};
 
@@ -17,8 +17,8 @@ use slack_morphism::{errors::SlackClientError, hyper_tokio::SlackClientHyperConn
 /// The library's connector over TLS, or over plain HTTP to a stand-in.
 pub(super) type Connector = SlackClientHyperConnector<Capping<HttpsConnector<HttpConnector>>>;
 
-/// Returns a connector for the API at `api_url` that reads at most `longest` bytes of an answer; root certificates are
-/// read only if it needs them.
+/// Returns a connector for the API at `api_url` that reads at most `longest` bytes of an answer. Root certificates are
+/// loaded only if the address uses TLS.
 pub(super) fn connector(api_url: &str, longest: usize) -> io::Result<Connector> {
     let mut http = HttpConnector::new();
     http.enforce_http(false);

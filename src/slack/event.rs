@@ -1,4 +1,4 @@
-//! Events: messages, mentions, the Home tab.
+//! Events, such as messages, mentions and openings of the Home tab.
 
 use countersign_core::ids::{ChannelId, DedupKey, MessageTs, TeamId, ThreadId, UserId};
 use serde_json::Value;
@@ -14,31 +14,31 @@ use super::{
 pub struct Message {
     /// The workspace that delivered the event.
     pub team: TeamId,
-    /// The channel or direct conversation it is in.
+    /// The channel or direct conversation.
     pub channel: ChannelId,
     /// The kind of conversation.
     pub channel_kind: ChannelKind,
     /// The person who wrote it.
     pub user: UserId,
-    /// The text, plain, without mentions of the bot at its ends. Empty if there was nothing else.
+    /// The plain text, without mentions of the bot at the beginning and end. May be empty.
     pub text: String,
-    /// The time it was posted, which is also its id in the channel.
+    /// The time of the message, which is also its id in the channel.
     pub ts: MessageTs,
-    /// The root of its thread; `None` for a message that is not in one (yet).
+    /// The root of the thread; `None` if the message is not in a thread yet.
     pub thread_ts: Option<MessageTs>,
-    /// True if it mentions the bot.
+    /// True if the message mentions the bot.
     pub mentions_us: bool,
-    /// True if it addresses another person: it mentions a person, a group or everybody, or begins with a name, and does
-    /// not mention the bot.
+    /// True if the message addresses someone other than the bot: it does not mention the bot, and it mentions a person,
+    /// a group or everyone, or begins with a name.
     pub to_another: bool,
-    /// The number of attached files; their contents are not read.
+    /// The number of attached files, whose contents are not read.
     pub files: usize,
-    /// The keys of the event and of the message: a mention in a channel comes as two events.
+    /// The keys of the event and of the message, since a mention in a channel arrives as two events.
     pub dedup: Vec<DedupKey>,
 }
 
 impl Message {
-    /// Returns the thread that the message belongs to, or would open.
+    /// Returns the thread to which the message belongs, or that it would start.
     pub fn thread(&self) -> ThreadId {
         let root = self.thread_ts.clone().unwrap_or_else(|| self.ts.clone());
         ThreadId { team: self.team.clone(), channel: self.channel.clone(), root }
@@ -48,13 +48,13 @@ impl Message {
 /// The kinds of conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChannelKind {
-    /// Several people: channel, private channel, group message.
+    /// A conversation with several people: channel, private channel or group message.
     Channel,
-    /// One person and the bot.
+    /// A conversation of one person with the bot.
     Direct,
 }
 
-/// A person opened the bot's Home tab.
+/// The event that a person opened the bot's Home tab.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HomeOpened {
     /// The workspace.
@@ -65,7 +65,7 @@ pub struct HomeOpened {
     pub dedup: DedupKey,
 }
 
-/// A person pressed Slack's own Stop button of an agent session.
+/// The event that a person pressed Slack's own Stop button in an agent session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SessionStopped {
     /// The thread of the session.
@@ -76,18 +76,18 @@ pub struct SessionStopped {
     pub dedup: DedupKey,
 }
 
-/// A person opened a conversation with the bot, and has written nothing yet.
+/// The event that a person opened a conversation with the bot, without having written anything yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConversationOpened {
     /// The direct conversation.
     pub channel: ChannelId,
-    /// The thread that Slack made for it, if it made one.
+    /// The thread that Slack created for it, if there is one.
     pub thread: Option<MessageTs>,
     /// The key of the event.
     pub dedup: DedupKey,
 }
 
-/// Reads the body of an `event_callback`.
+/// Parses the body of an `event_callback`.
 ///
 /// # Errors
 ///
@@ -135,7 +135,7 @@ pub fn read(body: &Value, us: &Identity) -> Result<Inbound, UnreadableDelivery> 
     }
 }
 
-/// Reads a message. Messages that no person wrote to the bot, such as edits and other bots' posts, are ignored.
+/// Parses a message. Edits, and messages that no person wrote, such as those of bots, are ignored.
 fn read_message(body: &Value, us: &Identity) -> Result<Inbound, UnreadableDelivery> {
     let event = &body["event"];
     match text(event, "/subtype") {
@@ -178,7 +178,7 @@ fn read_message(body: &Value, us: &Identity) -> Result<Inbound, UnreadableDelive
     }))
 }
 
-/// Returns the workspace, or the organisation where Slack names no workspace.
+/// Returns the workspace, or the organisation if Slack names no workspace.
 fn team(body: &Value) -> Result<TeamId, UnreadableDelivery> {
     text(body, "/team_id")
         .or_else(|| text(body, "/enterprise_id"))
@@ -186,7 +186,7 @@ fn team(body: &Value) -> Result<TeamId, UnreadableDelivery> {
         .ok_or(UnreadableDelivery("/team_id"))
 }
 
-/// Returns the key of the event: unique for an app in a workspace.
+/// Returns the key of the event. Event ids are unique for an app in a workspace.
 fn event_key(body: &Value) -> Result<DedupKey, UnreadableDelivery> {
     let app = text(body, "/api_app_id").unwrap_or_default();
     Ok(DedupKey::new(format!("event:{app}:{}:{}", team(body)?, required(body, "/event_id")?)))
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mention_and_the_same_message_are_one() {
+    fn a_mention_and_the_message_event_are_parsed_alike() {
         let said = json!({
             "user": "U0ANA", "ts": "1767225600.000100", "client_msg_id": "0d5b", "team": "T1", "channel": "C1",
             "text": "<@U0BOT> start &lt;Math Hints&gt;", "event_ts": "1767225600.000100",
@@ -227,12 +227,12 @@ mod tests {
         });
         let mut mention = said.clone();
         mention["type"] = json!("app_mention");
-        let mut heard = said;
-        heard["type"] = json!("message");
-        heard["channel_type"] = json!("channel");
+        let mut plain = said;
+        plain["type"] = json!("message");
+        plain["channel_type"] = json!("channel");
 
-        let (mention, heard) = (message(mention), message(heard));
-        assert_eq!(mention, heard);
+        let (mention, plain) = (message(mention), message(plain));
+        assert_eq!(mention, plain);
         assert_eq!(mention.text, "start <Math Hints>");
         assert!(mention.mentions_us);
         assert_eq!(mention.channel_kind, ChannelKind::Channel);
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_wrote_to_us_is_ignored() {
+    fn edits_and_messages_that_no_person_wrote_are_ignored() {
         let base = json!({ "type": "message", "channel": "C1", "user": "U0ANA", "text": "hm", "ts": "1.0" });
         for (field, value, why) in [
             ("bot_id", json!("B0BOT"), "bot_message"),
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stopped_session_and_a_new_talk_are_read() {
+    fn a_stopped_session_and_a_new_conversation_are_parsed() {
         let stopped = json!({
             "type": "agent_session_stopped", "channel": "C1", "thread_ts": "1.0", "user": "U0ANA",
             "streaming_message_ts": [], "event_ts": "2.0",
@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn what_means_nothing_is_unreadable() {
+    fn an_event_without_required_fields_is_unreadable() {
         assert_eq!(read(&json!({ "type": "event_callback" }), &us()), Err(UnreadableDelivery("/event/type")));
         let nobody = json!({ "type": "message", "channel": "C1", "text": "hm", "ts": "1.0" });
         assert_eq!(read(&callback(nobody), &us()), Err(UnreadableDelivery("/user")));

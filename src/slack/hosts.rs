@@ -1,34 +1,34 @@
-//! The check that addresses from outside are Slack's own.
+//! Checks that addresses received from outside belong to Slack.
 //!
-//! A `response_url` comes with a delivery, an upload's address with an answer, and both are written to. A forged
-//! address there would have the bot's messages sent anywhere, to machines of this network too. So they must lead to
-//! `slack.com` or a name below it, over TLS, or to the host of the Web API.
+//! The bot sends data to the `response_url` of a delivery and to the upload address in an answer. With a forged address
+//! it would send messages to any host, including those in its own network. So an address must refer to `slack.com` or
+//! one of its subdomains, over TLS, or to the host of the Web API.
 
 use countersign_wire::this_machine;
 use url::Url;
 
 use super::client_error::Error;
 
-/// The domain of all of Slack.
+/// The domain of Slack.
 const SLACK: &str = "slack.com";
 
-/// The hosts that are written to.
+/// The hosts to which data may be sent.
 #[derive(Clone, Debug)]
 pub(super) struct Hosts {
     api: Option<Url>,
 }
 
 impl Hosts {
-    /// Returns Slack's hosts, and the one of the Web API.
+    /// Creates the set of Slack's hosts and the host of the Web API.
     pub(super) fn with_api(api_url: &str) -> Self {
         Self { api: api_url.parse().ok() }
     }
 
-    /// Parses an address and returns it if it may be written to.
+    /// Parses an address and returns it if data may be sent to it.
     ///
     /// # Errors
     ///
-    /// [`Error::Refused`] with `invalid_url`, or with `foreign_url` if it leads elsewhere; the log then names the host.
+    /// [`Error::Refused`] with `invalid_url`, or with `foreign_url` for another host, which is logged.
     pub(super) fn check(&self, address: &str) -> Result<Url, Error> {
         let refused = |code: &str| Error::Refused { code: code.to_owned() };
         let url: Url = address.parse().map_err(|_| refused("invalid_url"))?;
@@ -36,17 +36,17 @@ impl Hosts {
             return Ok(url);
         }
         let (scheme, host) = (url.scheme(), url.host_str().unwrap_or("nowhere"));
-        tracing::error!("An address was not used: it leads to {scheme}://{host} and not to Slack");
+        tracing::error!("An address was not used, since it refers to {scheme}://{host} and not to Slack");
         Err(refused("foreign_url"))
     }
 
-    /// Returns true if an address for a WebSocket is one of Slack's.
+    /// Returns true if a WebSocket address belongs to Slack.
     pub(super) fn is_socket(&self, address: &str) -> bool {
         address.parse().is_ok_and(|url| self.is_slacks(&url, ["ws", "wss"]))
     }
 
-    /// Returns true if an address is Slack's, or on the Web API's own host. `plain` and `secure` are its possible
-    /// schemes.
+    /// Returns true if an address belongs to Slack or is on the host of the Web API. `plain` and `secure` are its
+    /// possible schemes.
     fn is_slacks(&self, url: &Url, [plain, secure]: [&str; 2]) -> bool {
         if !url.username().is_empty() || url.password().is_some() {
             return false;
@@ -59,7 +59,7 @@ impl Hosts {
         let Some(api) = &self.api else { return false };
         let over_tls = api.scheme() == "https";
         let named = api.domain().filter(|_| over_tls && api.port().is_none() && url.port().is_none());
-        // A stand-in on this machine may have a proxy before it: then its own port is another one.
+        // A stand-in on this machine may be behind a proxy, so that its own port differs.
         let same_port = url.port_or_known_default() == api.port_or_known_default() || this_machine::is_named_by(api);
         let same = url.host() == api.host() && same_port;
         url.scheme() == if over_tls { secure } else { plain } && (same || named.is_some_and(below))
@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn slacks_own_addresses_are_used() {
+    fn slacks_own_addresses_are_accepted() {
         let hosts = Hosts::with_api("https://slack.com/api/");
         for address in [
             "https://hooks.slack.com/actions/T1/1/x",
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn others_are_not() {
+    fn other_addresses_are_refused() {
         let hosts = Hosts::with_api("https://slack.com/api/");
         for address in [
             "http://hooks.slack.com/x",
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stand_in_is_used_on_its_machine_and_nowhere_else() {
+    fn a_stand_in_is_accepted_only_on_its_own_host() {
         let hosts = Hosts::with_api("http://127.0.0.1:4711/api");
         assert!(hosts.check("http://127.0.0.1:4711/response/x").is_ok());
         assert!(hosts.check("http://127.0.0.1:4712/behind/a/proxy").is_ok());
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn another_slack_has_names_of_its_own() {
+    fn subdomains_of_another_api_domain_are_accepted() {
         let hosts = Hosts::with_api("https://slack-gov.com/api/");
         assert!(hosts.check("https://hooks.slack-gov.com/x").is_ok());
         assert!(hosts.check("https://hooks.evil-slack-gov.com/x").is_err());

@@ -1,9 +1,9 @@
-//! The HTTP ingress: the Events API, interactions and commands.
+//! The HTTP ingress, for events, interactions and commands.
 //!
-//! Three paths for the three settings of an app, all handled alike: the kind of a request shows in its content type and
-//! fields. The signature is checked on the raw bytes before anything is decoded.
+//! There is a path for each of the three settings of an app, but all are handled alike: the kind of a request is
+//! determined by its content type and fields. The signature is checked on the raw bytes before anything is decoded.
 //!
-//! The signature's five minutes run by the machine's clock: the library that checks it uses no other.
+//! The age of a signature, at most five minutes, is measured with the system's clock, as the library does it.
 
 use std::{fmt, sync::Arc};
 
@@ -28,10 +28,10 @@ use super::{
     sink::{Retry, Sink, Transport, Verdict, deliver},
 };
 
-/// The largest request that is read, in bytes.
+/// The maximum size of a request body, in bytes.
 const BODY_LIMIT: usize = 1 << 20;
 
-/// Returns the routes under `/slack/`. Every other method than POST is answered with 405.
+/// Returns the routes under `/slack/`. All methods but POST are answered with 405.
 pub fn router(signing_secret: &SecretString, us: Identity, sink: Arc<dyn Sink>) -> Router {
     let secret = SlackSigningSecret(signing_secret.expose_secret().to_owned());
     let ingress = Arc::new(Ingress { verifier: SlackEventSignatureVerifier::new(&secret), us, sink });
@@ -57,7 +57,7 @@ impl fmt::Debug for Ingress {
 
 /// The kinds of request.
 enum Request {
-    /// Slack asks for this text back, to verify the address.
+    /// A request to verify the address, in which Slack expects this text in the answer.
     Challenge(String),
     /// A delivery to be stored.
     Delivery(Box<Result<Inbound, UnreadableDelivery>>),
@@ -66,7 +66,7 @@ enum Request {
 async fn on_request(State(ingress): State<Arc<Ingress>>, headers: HeaderMap, body: Bytes) -> Response {
     let form = header(&headers, CONTENT_TYPE.as_str()).starts_with("application/x-www-form-urlencoded");
     if form && is_ssl_check(&body) {
-        return StatusCode::OK.into_response(); // not signed; nothing comes of it
+        return StatusCode::OK.into_response(); // such a request is not signed and has no effect
     }
     let Some(body) = ingress.verified(&headers, &body) else {
         metrics::counter!("countersign_slack_forged_total").increment(1);
@@ -86,7 +86,7 @@ async fn on_request(State(ingress): State<Arc<Ingress>>, headers: HeaderMap, bod
 }
 
 impl Ingress {
-    /// Returns the body, if Slack signed it within the last five minutes.
+    /// Returns the body if Slack signed it within the last five minutes.
     fn verified<'a>(&self, headers: &HeaderMap, body: &'a Bytes) -> Option<&'a str> {
         let signature = header(headers, SlackEventSignatureVerifier::SLACK_SIGNED_HASH_HEADER);
         let timestamp = header(headers, SlackEventSignatureVerifier::SLACK_SIGNED_TIMESTAMP);
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn only_slack_is_let_in() {
+    async fn only_requests_signed_by_slack_are_accepted() {
         let test_ingress = test_ingress(Notebook::default()).await;
         let now = SystemClock.now().seconds();
         for (at, secret) in [(now, "guess"), (now - 400, "shh"), (now + 400, "shh")] {
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn first_contact_is_answered() {
+    async fn the_verification_of_the_address_is_answered() {
         let test_ingress = test_ingress(Notebook::default()).await;
         let challenge = r#"{"type":"url_verification","token":"gone","challenge":"c4"}"#;
         assert_eq!(test_ingress.post("events", JSON, challenge).await, (200, r#"{"challenge":"c4"}"#.to_owned()));

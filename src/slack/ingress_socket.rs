@@ -1,25 +1,25 @@
-//! The Socket Mode ingress: envelopes over WebSockets that the bot opens.
+//! The Socket Mode ingress, which receives envelopes over WebSockets that the bot opens.
 //!
-//! The transport is the Slack library's, and yields raw frames; the code around it is ours. Each connection is a
-//! manager of its own with one client, so that a successor can be opened before the old one is let go, and each has a
-//! supervisor ([`Supervisor::keep_connected`]) that ends it and builds it anew:
+//! The Slack library provides the transport and yields raw frames; everything else is done here. Each connection has
+//! its own manager with one client, so that a successor can be opened before the old one is closed. A supervisor
+//! ([`Supervisor::keep_connected`]) closes and reopens it:
 //!
-//! | seen | done |
+//! | event | reaction |
 //! | --- | --- |
-//! | no `hello` within [`Settings::hello_within`] | shut down, wait (doubling, with jitter), rebuild |
-//! | `disconnect`: `warning`, `refresh_requested`, … | open the successor at once; read the old one until it closes |
-//! | closed, or no pong | rebuild |
-//! | `disconnect`: `link_disabled`; opening fails with `invalid_auth`, … | [`SocketHealth::Fatal`]; try again rarely |
-//! | the same before there was any connection | [`SocketIngress::run`] ends with the [`Refusal`] |
+//! | no `hello` within [`Settings::hello_within`] | close, wait (doubling, with jitter), reopen |
+//! | `disconnect`: `warning`, `refresh_requested`, … | open a successor immediately; read the old one until it closes |
+//! | closed, or no pong | reopen |
+//! | `disconnect`: `link_disabled`; opening fails with `invalid_auth`, … | [`SocketHealth::Fatal`]; retry rarely |
+//! | the same, before there was any connection | [`SocketIngress::run`] ends with the [`Refusal`] |
 //!
-//! `apps.connections.open` is called once before the library does: its answer says what is fatal, which the library
-//! only writes to a log, and a hanging call of ours can be given up.
+//! Before the library calls `apps.connections.open`, it is called once here: the library only logs fatal errors, and
+//! its call cannot be abandoned if it hangs.
 //!
-//! The library's own error lines hold addresses with their tickets: its log target (`slack_morphism`) is to be off.
+//! The error lines of the library contain addresses with tickets, so its log target (`slack_morphism`) must be off.
 //!
-//! Frames of one connection are read one after the other, each acknowledged when the sink has stored it: that is how
-//! the library's listener works. More connections (Slack allows ten) read in parallel. An envelope that is not stored
-//! in time is not acknowledged, and Slack sends it again.
+//! The library's listener reads the frames of a connection one after the other, and each is acknowledged once the sink
+//! has stored it. Several connections (Slack allows ten) are read in parallel. An envelope that is not stored in time
+//! is not acknowledged, and Slack sends it again.
 
 use std::{fmt, io, sync::Arc, time::Duration};
 
@@ -50,34 +50,34 @@ use super::{
     socket_intake::{ConnectionEvent, Intake, Listener},
 };
 
-/// The time for which an old connection is still read after its successor was asked for.
+/// The time for which an old connection is still read after Slack has requested a new one.
 const LINGER: Duration = Duration::from_secs(15);
 
-/// The time that a connection in the middle of being opened is given at shutdown, so that it can be closed.
+/// The time for a connection that is being opened at shutdown to complete, so that it can be closed.
 const OPENING_GRACE: Duration = Duration::from_secs(2);
 
-/// The time that the library is given to shut a connection down.
+/// The time limit for the library to shut a connection down.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The time that acknowledgements on their way are given at shutdown.
+/// The time for pending acknowledgements to be sent at shutdown.
 const ACKNOWLEDGE_GRACE: Duration = Duration::from_millis(100);
 
 /// The settings of Socket Mode.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// The address of the API: `https://slack.com/api`.
+    /// The address of the API, such as `https://slack.com/api`.
     pub api_url: String,
     /// The app-level token (`xapp-…`).
     pub app_token: SecretString,
-    /// The number of connections; two, so that one can be renewed while the other is open. Slack allows ten.
+    /// The number of connections, at most ten. With two, one can be renewed while the other is open.
     pub connections: u32,
-    /// The time a connection may take until its `hello`.
+    /// The time limit for opening a connection, until its `hello`.
     pub hello_within: Duration,
-    /// The first wait before a failed connection is tried again; doubles.
+    /// The wait after the first failure of a connection, which doubles with each further failure.
     pub backoff: Duration,
-    /// The longest such wait.
+    /// The maximum wait after a failure.
     pub backoff_max: Duration,
-    /// The interval between pings, in whole seconds. After four pings without an answer, the connection is dead.
+    /// The interval between pings, in whole seconds. After four unanswered pings the connection is considered dead.
     pub ping_every: Duration,
 }
 
@@ -109,11 +109,11 @@ impl fmt::Debug for SocketIngress {
 }
 
 impl SocketIngress {
-    /// Creates an ingress that will hand what arrives to `sink`.
+    /// Creates an ingress that passes deliveries to `sink`.
     ///
     /// # Errors
     ///
-    /// If the machine's root certificates cannot be read, which `https` needs.
+    /// If the address uses `https` and the machine's root certificates cannot be read.
     pub fn new(settings: Settings, us: Identity, sink: Arc<dyn Sink>, clock: Arc<dyn Clock>) -> io::Result<Self> {
         let (gauge, health) = Gauge::new();
         let slack = SlackClient::new(&settings.api_url, &settings.app_token, settings.hello_within)?;
@@ -121,20 +121,21 @@ impl SocketIngress {
         Ok(Self { supervisor: Arc::new(Supervisor { settings, slack, intake, gauge, clock }), health })
     }
 
-    /// Returns the health of the connections, to be watched.
+    /// Returns a receiver of the health of the connections.
     pub fn health(&self) -> watch::Receiver<SocketHealth> {
         self.health.clone()
     }
 
-    /// Keeps connected until `stop`; then takes nothing more, and returns when everything taken is acknowledged.
+    /// Keeps the connections open until `stop`. Then accepts no more envelopes, and returns when all accepted ones are
+    /// acknowledged.
     ///
     /// # Errors
     ///
-    /// [`Refusal`] if Slack refuses the app from the start: there was no connection yet, and there will be none.
+    /// [`Refusal`] if Slack refuses the app for good before any connection was open.
     ///
     /// # Panics
     ///
-    /// If the task that keeps a connection panicked.
+    /// If the task of a connection panicked.
     ///
     /// # Cancel safety
     ///
@@ -156,7 +157,7 @@ impl SocketIngress {
                 Ok(Ok(())) => {}
                 Ok(Err(refusal)) => break Err(refusal),
                 Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
-                Err(_) => {} // it was aborted, with all of this
+                Err(_) => {} // aborted, which happens only together with this task
             }
         };
         stop.cancel();
@@ -175,19 +176,21 @@ struct Supervisor {
     clock: Arc<dyn Clock>,
 }
 
-/// The reasons why a connection is over.
+/// The reason why a connection ended.
 enum End {
-    /// Slack asks for a new one: open it now.
+    /// Slack asked for a new one, which should be opened immediately.
     Renew,
-    /// The connection never said hello, or broke: wait a little.
+    /// The connection did not open, or was lost. The next attempt should wait.
     Failed(String),
     /// No connection will work until a setting changes.
     Fatal(Refusal),
+    /// The ingress was stopped.
     Stopped,
 }
 
 impl Supervisor {
-    /// Opens one connection after the other. Gives up only if there never was one, and there will be none.
+    /// Opens one connection after the other, until `stop`. Fails if Slack refuses the app for good before any
+    /// connection was open.
     async fn keep_connected(self: Arc<Self>, slot: u32, stop: CancellationToken) -> Result<(), Refusal> {
         let mut failures = 0;
         let mut lingering = JoinSet::new();
@@ -206,7 +209,7 @@ impl Supervisor {
                 End::Fatal(refusal) => {
                     match self.gauge.fatal(&refusal) {
                         SocketHealth::Connecting => return Err(refusal),
-                        SocketHealth::Fatal(known) if known == refusal => {} // it was said
+                        SocketHealth::Fatal(known) if known == refusal => {} // already logged
                         _ => error!("{refusal}"),
                     }
                     self.settings.backoff_max
@@ -221,7 +224,7 @@ impl Supervisor {
         Ok(())
     }
 
-    /// Returns the wait before the next try: doubling, up to the longest, and somewhat random.
+    /// Returns the wait before the next attempt, which doubles up to the maximum and is randomized.
     fn backoff(&self, failures: u32) -> Duration {
         let doubled = self.settings.backoff.saturating_mul(1 << failures.clamp(1, 16).saturating_sub(1));
         doubled.min(self.settings.backoff_max).mul_f64(rand::rng().random_range(0.5..1.0))
@@ -251,7 +254,7 @@ impl Supervisor {
         let hello = tokio::select! {
             first = timeout(self.settings.hello_within, events.recv()) => first,
             () = stop.cancelled() => {
-                // The library cannot shut down what is only being opened: that would stay open by itself.
+                // The library cannot shut down a connection that is still being opened; it would stay open.
                 timeout(OPENING_GRACE, events.recv()).await.ok();
                 return self.shut_down(connection, End::Stopped).await;
             }
@@ -302,7 +305,7 @@ impl Supervisor {
         }
     }
 
-    /// Keeps reading what is queued in an old connection, until Slack closes it or the time is up.
+    /// Keeps reading the rest of an old connection until Slack closes it, `stop` is cancelled or [`LINGER`] has passed.
     async fn linger(
         self: Arc<Self>,
         connection: Connection,
@@ -318,14 +321,14 @@ impl Supervisor {
         self.shut_down(connection, End::Renew).await;
     }
 
-    /// Starts a connection; its events are sent to `events`.
+    /// Starts a connection, whose events are sent to `events`.
     async fn open(&self, events: mpsc::UnboundedSender<ConnectionEvent>) -> Option<Connection> {
         let library = self.slack.library();
         let environment = Arc::new(SlackClientEventsListenerEnvironment::new(library.clone()));
         let manager = library.http_api.connector.new_clients_manager(environment);
         let config = SlackClientSocketModeConfig::new()
             .with_max_connections_count(1)
-            .with_reconnect_timeout_in_seconds(3600) // ours to try again, not the library's
+            .with_reconnect_timeout_in_seconds(3600) // the supervisor reconnects, not the library
             .with_ping_interval_in_seconds(self.settings.ping_every.as_secs().max(1))
             .with_ping_failure_threshold_times(4);
         let listener = Arc::new(Listener { intake: self.intake.clone(), events });
@@ -334,7 +337,7 @@ impl Supervisor {
         Some(Connection { manager })
     }
 
-    /// Shuts a connection down; at shutdown, after everything in hand is acknowledged.
+    /// Shuts a connection down. When the ingress is stopped, pending envelopes are acknowledged first.
     async fn shut_down(&self, connection: Connection, end: End) -> End {
         if matches!(end, End::Stopped) || self.intake.is_stopped() {
             self.intake.stop();
@@ -343,7 +346,7 @@ impl Supervisor {
             }
             sleep(ACKNOWLEDGE_GRACE).await;
         }
-        timeout(SHUTDOWN_TIMEOUT, connection.manager.shutdown()).await.ok(); // what hangs is left to end by itself
+        timeout(SHUTDOWN_TIMEOUT, connection.manager.shutdown()).await.ok(); // a connection that hangs is abandoned
         end
     }
 }

@@ -1,4 +1,4 @@
-//! Interactions: buttons, modals, shortcuts.
+//! Interactions with buttons, modals and shortcuts.
 
 use std::collections::BTreeMap;
 
@@ -12,26 +12,26 @@ use super::{
     plain,
 };
 
-/// An action of a person on a message or view of the bot, or a shortcut.
+/// An interaction of a person with a message or view of the bot, or a shortcut.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Interaction {
-    /// The kind, with its content.
+    /// The kind and content.
     pub kind: Kind,
     /// The person.
     pub user: UserId,
-    /// The workspace; where Slack names none, the person's, and else the organisation.
+    /// The workspace. If Slack names none, it is the person's workspace, or else the organisation.
     pub team: TeamId,
-    /// True if Slack says that it was done in another workspace: it is answered, and has no effect.
+    /// True if it happened in another workspace, according to Slack. It is then answered, but has no effect.
     pub elsewhere: bool,
-    /// The conversation of the message, where there is a message.
+    /// The conversation of the message, if there is a message.
     pub channel: Option<ChannelId>,
     /// The message.
     pub message_ts: Option<MessageTs>,
     /// The root of the message's thread. May be missing for an ephemeral message.
     pub thread_ts: Option<MessageTs>,
-    /// The address for answers to this person, good for 30 minutes and five uses.
+    /// The address for answers to this person, valid for 30 minutes and five uses.
     pub response_url: Option<String>,
-    /// The id that opens a modal, once and within 3 s.
+    /// The id for opening a modal, valid for 3 s and one use.
     pub trigger_id: Option<String>,
     /// The key by which a repeat of this interaction is recognised.
     pub dedup: DedupKey,
@@ -47,9 +47,9 @@ pub enum Kind {
         /// The modal or Home tab that the elements are in; `None` for a message.
         view: Option<View>,
     },
-    /// A modal was submitted. Answer with `response_action` to keep it open.
+    /// A modal was submitted. An answer with `response_action` keeps it open.
     ViewSubmission {
-        /// The modal with the values entered.
+        /// The modal with the entered values.
         view: View,
     },
     /// A modal was closed.
@@ -66,7 +66,7 @@ pub enum Kind {
     MessageAction {
         /// The id of the shortcut.
         callback_id: String,
-        /// The message's text, plain.
+        /// The plain text of the message.
         text: String,
     },
 }
@@ -78,12 +78,12 @@ pub struct Action {
     pub action_id: String,
     /// The id of the block.
     pub block_id: String,
-    /// The element's own value, or one text for each choice made in it.
+    /// The element's own value, or the selected options.
     pub values: Vec<String>,
 }
 
 impl Action {
-    /// Returns the only value, or the first.
+    /// Returns the first value, which is usually the only one.
     pub fn value(&self) -> Option<&str> {
         self.values.first().map(String::as_str)
     }
@@ -94,24 +94,24 @@ impl Action {
 pub struct View {
     /// Slack's id.
     pub id: String,
-    /// The id that the bot gave it.
+    /// The id assigned by the bot.
     pub callback_id: String,
-    /// The data that the bot put into it.
+    /// The data that the bot stored in it.
     pub private_metadata: String,
-    /// The version of its content, for an update that must not overwrite a newer one.
+    /// The version of the content, for an update that must not overwrite a newer one.
     pub hash: Option<String>,
-    /// The values entered, by block; each block has one input. Nothing entered is an empty list.
+    /// The entered values, by block. Each block has one input; an empty input is an empty list.
     pub values: BTreeMap<String, Vec<String>>,
 }
 
 impl View {
-    /// Returns the key of a submission of this modal: it closes then, so any further submission is a repeat.
+    /// Returns the key of a submission of this modal. A submission closes the modal, so any further one is a repeat.
     pub fn dedup(&self) -> DedupKey {
         DedupKey::new(format!("view:{}", self.id))
     }
 }
 
-/// Reads an interaction's payload.
+/// Parses the payload of an interaction.
 ///
 /// # Errors
 ///
@@ -170,7 +170,7 @@ pub fn read(payload: &Value, us: &Identity) -> Result<Inbound, UnreadableDeliver
     }))
 }
 
-/// Reads a used element; a missing id reads as an empty one, which nothing handles.
+/// Parses an element that was used. A missing id becomes an empty one, which nothing handles.
 fn read_action(action: &Value) -> Action {
     Action {
         action_id: text(action, "/action_id").unwrap_or_default().to_owned(),
@@ -194,7 +194,7 @@ fn read_view(view: &Value) -> Result<View, UnreadableDelivery> {
     })
 }
 
-/// Returns the element's own value or the choices made in it, whatever its kind.
+/// Returns the own value or the selected options of an element of any kind.
 fn read_values(element: &Value) -> Vec<String> {
     const ONE: [&str; 9] = [
         "/value",
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn a_click_says_what_where_and_in_which_thread() {
+    fn a_click_is_parsed_with_its_message_and_thread() {
         let click = interaction(click());
         let Kind::BlockActions { actions, view: None } = &click.kind else { panic!("{:?}", click.kind) };
         assert_eq!((actions[0].action_id.as_str(), actions[0].value()), ("approve", Some("0a11")));
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn a_second_click_of_the_same_button_is_another_act() {
+    fn a_second_click_of_the_same_button_is_not_a_repeat() {
         let mut again = click();
         again["actions"][0]["action_ts"] = json!("1767225712.000000");
         assert_ne!(interaction(again).dedup, interaction(click()).dedup);
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn a_click_on_an_ephemeral_message_leads_home_by_its_container() {
+    fn the_container_of_an_ephemeral_message_contains_its_channel_and_thread() {
         let mut payload = click();
         payload.as_object_mut().unwrap().remove("message");
         payload.as_object_mut().unwrap().remove("channel");
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn a_modal_brings_what_was_entered_by_block() {
+    fn a_submitted_modal_contains_the_entered_values_by_block() {
         let sent = interaction(json!({
             "type": "view_submission", "team": { "id": "T1" }, "user": { "id": "U0ANA" }, "trigger_id": "5.6.cd",
             "view": { "id": "V1", "type": "modal", "callback_id": "reject", "private_metadata": "0a11", "hash": "h1",
@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn shortcuts_and_closed_modals_are_read_and_the_unknown_is_ignored() {
+    fn shortcuts_and_closed_modals_are_parsed_and_unknown_kinds_are_ignored() {
         let by = json!({ "id": "U0ANA", "team_id": "T1" });
         let closed =
             interaction(json!({ "type": "view_closed", "user": by, "view": { "id": "V1" }, "is_cleared": false }));

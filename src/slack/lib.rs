@@ -7,8 +7,9 @@
 //!
 //! This crate knows nothing of graphs, approvals or stores. Start reading at [`sink`].
 //!
-//! The design we did not take: the typed events of the Slack library. Its models drop anything they do not recognise (a
-//! click whose `team` is null, a message with an unknown block), and its Socket Mode loop acknowledges what it dropped.
+//! Using the typed events of the Slack library was rejected as a design. Its models drop anything they do not recognise
+//! (a click whose `team` is null, a message with an unknown block), and its Socket Mode loop acknowledges what it
+//! dropped.
 
 pub mod account;
 pub mod agent;

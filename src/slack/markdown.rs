@@ -1,9 +1,9 @@
-//! A model's Markdown, made harmless for a `markdown` block.
+//! Sanitises the Markdown of a model for a `markdown` block.
 //!
-//! Slack draws Markdown there, but it also understands its own tokens, and makes a link of anything that looks like
-//! one. A model may repeat what it read in a name, so nothing of its text can be followed by a click: `<!…>`, `<@…>`
-//! and `<#…>` are broken, and every address stands as code, also that of a link, next to its words ([`addresses`]).
-//! Pure formatting stays.
+//! In such a block Slack renders Markdown, but also its own tokens, and turns anything that looks like an address into
+//! a link. A model may repeat text that it read in a name, so its text must not contain anything clickable: `<!…>`,
+//! `<@…>` and `<#…>` are broken, and every address, including that of a link, becomes code ([`addresses`]). Formatting
+//! is kept.
 
 mod addresses;
 mod divide;
@@ -12,18 +12,18 @@ pub use divide::divide;
 
 use super::mrkdwn::{is_visible, length};
 
-/// The most characters that fit into the markdown blocks of one message.
+/// The maximum number of characters in the markdown blocks of one message.
 pub const MAX_CHARS: usize = 12_000;
 
-/// Returns the text without broadcasts, mentions and links. Text far beyond a message's length is dropped.
+/// Returns the text without broadcasts, mentions and links. Text far beyond the length of a message is dropped.
 pub fn harmless(markdown: &str) -> String {
     let visible: String = markdown.chars().filter(|c| is_visible(*c)).take(8 * MAX_CHARS).collect();
     let text = without_reference_links(&addresses::as_code(&without_tokens(&visible)));
-    let text = without_tokens(&text); // what was taken out may have brought the halves of a token together
+    let text = without_tokens(&text); // removing other text may have joined the halves of a token
     text.trim().to_owned()
 }
 
-/// Cuts a harmless text to `limit`, and closes a code block that is open there.
+/// Truncates a sanitised text to `limit`, and closes a code block that is open at the end.
 pub fn cut(text: &str, limit: usize) -> String {
     if length(text) <= limit {
         return text.to_owned();
@@ -33,7 +33,7 @@ pub fn cut(text: &str, limit: usize) -> String {
     if divide::open_fence(&kept.lines().collect::<Vec<_>>()).is_some() {
         return kept + CLOSED;
     }
-    // Half a code span is none, and what it held would be a link.
+    // A code span that is cut in half would no longer be code, and its content could be a link.
     let last_line = kept.rfind('\n').map_or(0, |at| at + 1);
     while addresses::as_code(&kept[last_line..]) != kept[last_line..]
         && let Some(at) = kept.rfind('`').filter(|at| *at >= last_line)
@@ -44,7 +44,7 @@ pub fn cut(text: &str, limit: usize) -> String {
     kept
 }
 
-/// Returns the words without their formatting, for notifications, which draw none. Not made harmless.
+/// Returns the text without its formatting, for notifications, which show none. The text is not sanitised.
 pub fn plain(markdown: &str) -> String {
     let mut fenced = false;
     let mut lines = Vec::new();
@@ -89,7 +89,8 @@ fn plain_words(line: &str) -> String {
     out
 }
 
-/// Returns true if an asterisk or underscore between these is formatting: not alone, and not inside a word.
+/// Returns true if an asterisk or underscore between these characters is formatting, which it is not if it stands alone
+/// or inside a word.
 fn is_mark(previous: Option<char>, next: Option<char>) -> bool {
     let blank = |c: Option<char>| c.is_none_or(char::is_whitespace);
     let inside = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
@@ -98,7 +99,7 @@ fn is_mark(previous: Option<char>, next: Option<char>) -> bool {
     !(alone || within)
 }
 
-/// Breaks Slack's own tokens, and its way to write a link with words: the opening `<` becomes a look-alike.
+/// Breaks Slack's own tokens and labelled links by replacing the opening `<` with a look-alike.
 fn without_tokens(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut characters = text.char_indices().peekable();
@@ -110,19 +111,19 @@ fn without_tokens(text: &str) -> String {
     out
 }
 
-/// Returns true if `address|words>` follows, Slack's own way to write a link.
+/// Returns true if the text begins with the rest of a labelled link, `address|words>`.
 fn is_labelled_link(text: &str) -> bool {
     let scheme = text.bytes().take(16).take_while(|b| b.is_ascii_alphanumeric()).count();
     let inside = || text.split(['>', '\n']).next().unwrap_or_default();
     text[scheme..].starts_with(':') && inside().contains('|')
 }
 
-/// Makes definitions of reference links (`[1]: https://…`) into text, so that `[words][1]` leads nowhere.
+/// Turns definitions of reference links (`[1]: https://…`) into text, so that `[words][1]` is not a link.
 fn without_reference_links(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for (nth, piece) in text.split("]:").enumerate() {
         if nth > 0 {
-            out.push_str(if piece.contains([':', '/']) { "] :" } else { "]:" }); // there may be an address behind it
+            out.push_str(if piece.contains([':', '/']) { "] :" } else { "]:" }); // an address may follow
         }
         out.push_str(piece);
     }
@@ -131,8 +132,9 @@ fn without_reference_links(text: &str) -> String {
 
 /// An inline link in Markdown.
 struct Link<'a> {
+    /// The text.
     words: &'a str,
-    /// The address alone.
+    /// The address, without a title.
     target: &'a str,
     /// The length of the whole link, in bytes.
     length: usize,
@@ -157,8 +159,8 @@ impl<'a> Link<'a> {
     }
 }
 
-/// Returns the position where the bracket that opens `text` is closed. Gives up after some distance, so that many
-/// brackets cost little.
+/// Returns the position of the bracket that closes the one at the start of `text`. The search is limited to 4096 bytes,
+/// so that many brackets cost little time.
 fn closing(text: &str, open: u8, close: u8) -> Option<usize> {
     let mut depth = 0_usize;
     let mut escaped = false;
@@ -186,7 +188,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn formatting_stays_and_tricks_go() {
+    fn formatting_is_kept_and_tokens_and_links_are_broken() {
         for (written, kept) in [
             ("**bold** and `a < b`", "**bold** and `a < b`"),
             ("a <!channel> b <@U1> <#C1|x>", "a ‹!channel> b ‹@U1> ‹#C1|x>"),
@@ -213,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn formatting_goes_where_nothing_is_drawn() {
+    fn plain_text_has_no_formatting() {
         for (written, plain_words) in [
             ("*A/B testing* compares **two** _versions_.", "A/B testing compares two versions."),
             (
@@ -228,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_text_is_cut_with_its_fence_closed() {
+    fn a_long_text_is_truncated_and_its_code_block_closed() {
         let text = cut(&harmless(&format!("see\n```\n{}", "x".repeat(100))), 50);
         assert!(text.ends_with("…\n```"), "{text}");
         assert!(length(&text) <= 50);

@@ -1,19 +1,19 @@
-//! The permissions that the app turned out to lack: named once each in the log, and for as long as the process runs in
-//! `/readyz`.
+//! The scopes that have turned out to be missing. Each is logged once, and shown by `/readyz` as long as the process
+//! runs.
 
 use std::{
     collections::BTreeMap,
     sync::{Mutex, PoisonError},
 };
 
-/// The scopes that the app lacks, each with the call that found it out first.
+/// The scopes that the app lacks, each with the first method that was refused for it.
 #[derive(Debug, Default)]
 pub struct MissingScopes {
     found: Mutex<BTreeMap<String, &'static str>>,
 }
 
 impl MissingScopes {
-    /// Records that Slack refused `method` for want of `scope`. Logged the first time.
+    /// Records that Slack refused `method` because `scope` is missing. Logs an error the first time.
     pub(super) fn note(&self, scope: &str, method: &'static str) {
         let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
         if found.contains_key(scope) {
@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_scope_is_named_once() {
+    fn each_scope_is_listed_once() {
         let missing = MissingScopes::default();
         missing.note("files:write", "files.getUploadURLExternal");
         missing.note("files:write", "files.completeUploadExternal");

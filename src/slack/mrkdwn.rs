@@ -1,11 +1,12 @@
-//! Slack's mrkdwn, written so that words from outside stay words.
+//! Writes Slack's mrkdwn so that text from outside is shown literally.
 //!
-//! [`Mrkdwn`] builds one text up to a limit. Whatever is pushed is escaped first and counted afterwards, and is cut on
-//! a character boundary; a mention, a moment or a link goes in whole or not at all. Lengths are counted in UTF-16
-//! units, the strictest of what Slack might mean by characters.
+//! [`Mrkdwn`] builds a text up to a limit. Text is escaped before it is counted, and truncated at a character boundary;
+//! a mention, time or link is appended as a whole or not at all. Lengths are counted in UTF-16 units, the strictest
+//! possible meaning of “characters” in Slack's limits.
 //!
-//! Escaping `&`, `<` and `>` stops mentions, broadcasts and forged links. `*`, `_`, `~` and backticks would also
-//! disappear from what a person countersigns, so where they would begin a format they are replaced by a look-alike.
+//! Escaping `&`, `<` and `>` prevents mentions, broadcasts and forged links. As formatting, `*`, `_`, `~` and backticks
+//! would disappear from the text that a person approves, so they are replaced with look-alikes where they would begin a
+//! format.
 
 use countersign_core::{
     clock::Timestamp,
@@ -13,10 +14,10 @@ use countersign_core::{
 };
 use url::Url;
 
-/// The mark at a place where text was cut.
+/// The mark at the place where a text was truncated.
 const CUT_MARK: char = '…';
 
-/// A text being built.
+/// A mrkdwn text that is being built.
 #[derive(Clone, Debug)]
 pub struct Mrkdwn {
     text: String,
@@ -27,34 +28,34 @@ pub struct Mrkdwn {
 }
 
 impl Mrkdwn {
-    /// Creates an empty text that will not be longer than `limit`.
+    /// Creates an empty text with a maximum length of `limit`.
     pub fn new(limit: usize) -> Self {
         Self { text: String::new(), length: 0, limit, cut: false, previous: None }
     }
 
-    /// Appends words as they are.
+    /// Appends plain text.
     pub fn plain(mut self, words: &str) -> Self {
         self.push_words(words, |c| c, true);
         self
     }
 
-    /// Appends words inside a fence: only backticks become look-alikes.
+    /// Appends text inside a code block. Only backticks become look-alikes.
     pub fn verbatim(mut self, words: &str) -> Self {
         self.push_words(words, |c| if c == '`' { look_alike(c) } else { c }, false);
         self
     }
 
-    /// Appends words in bold, on one line.
+    /// Appends bold text, on one line.
     pub fn bold(self, words: &str) -> Self {
         self.wrapped(words, "*", &['*'])
     }
 
-    /// Appends words in italics, on one line.
+    /// Appends italic text, on one line.
     pub fn italic(self, words: &str) -> Self {
         self.wrapped(words, "_", &[])
     }
 
-    /// Appends a code span, on one line. Backticks inside become look-alikes: Slack has no way to write them.
+    /// Appends a code span, on one line. Backticks inside become look-alikes, since Slack has no way to escape them.
     pub fn code(self, words: &str) -> Self {
         self.wrapped(words, "`", &['`'])
     }
@@ -65,19 +66,20 @@ impl Mrkdwn {
         if is_id(id) { self.push_token(&format!("<@{id}>")) } else { self.plain("@").plain(id) }
     }
 
-    /// Appends a channel; Slack shows its name to those who may know it.
+    /// Appends a channel. Slack shows its name to people who have access to it.
     pub fn channel(self, channel: &ChannelId) -> Self {
         let id = channel.as_str();
         let is_id = (1..=40).contains(&id.len()) && id.bytes().all(|b| b.is_ascii_alphanumeric());
         if is_id { self.push_token(&format!("<#{id}>")) } else { self.plain("#").plain(id) }
     }
 
-    /// Appends a moment in the reader's own time zone.
+    /// Appends a time, which is shown in the reader's time zone.
     pub fn moment(self, at: Timestamp) -> Self {
         self.push_token(&format!("<!date^{}^{{date_short_pretty}} {{time}}|{}>", at.seconds(), utc(at)))
     }
 
-    /// Appends a link with its words, if it leads to `http` or `https`; the words and the address otherwise.
+    /// Appends a link with its text. If the address is not `http` or `https`, the text and the address are appended
+    /// instead.
     pub fn link(self, url: &str, words: &str) -> Self {
         let Some(url) = web_address(url) else { return self.plain(words).plain(" (").plain(url).plain(")") };
         let mut label = Mrkdwn::new(200);
@@ -88,22 +90,22 @@ impl Mrkdwn {
         self.push_token(&format!("<{}|{}>", escape(&url), label.text.replace('|', "∣")))
     }
 
-    /// Appends text of ours that is mrkdwn already.
+    /// Appends text that is already mrkdwn. It must not come from outside.
     pub fn raw(self, ours: &str) -> Self {
         self.push_token(ours)
     }
 
-    /// Returns the length that still fits.
+    /// Returns the remaining length.
     pub fn room(&self) -> usize {
         self.limit.saturating_sub(self.length)
     }
 
-    /// Returns true if something was left out.
+    /// Returns true if the text was truncated.
     pub fn is_cut(&self) -> bool {
         self.cut
     }
 
-    /// Returns true if there is nothing to see.
+    /// Returns true if the text is empty or consists of white space.
     pub fn is_blank(&self) -> bool {
         self.text.trim().is_empty()
     }
@@ -113,7 +115,8 @@ impl Mrkdwn {
         self.text
     }
 
-    /// Appends words between two marks, on one line, with `inside` replaced by look-alikes. Empty words append nothing.
+    /// Appends text between two marks, on one line. The characters `inside` are replaced with look-alikes. If the text
+    /// is blank, nothing is appended.
     fn wrapped(mut self, words: &str, mark: &str, inside: &[char]) -> Self {
         let words = words.trim();
         if words.is_empty() {
@@ -134,7 +137,7 @@ impl Mrkdwn {
         self
     }
 
-    /// Appends a token that makes sense only as a whole.
+    /// Appends a token as a whole, or marks the text as truncated if it does not fit.
     fn push_token(mut self, token: &str) -> Self {
         if self.cut || length(token) > self.room() {
             return self.mark_full();
@@ -143,6 +146,7 @@ impl Mrkdwn {
         self
     }
 
+    /// Marks the text as truncated. Nothing can be appended afterwards.
     fn mark_full(mut self) -> Self {
         if !self.cut && self.room() > 0 {
             self.append(&CUT_MARK.to_string());
@@ -151,7 +155,7 @@ impl Mrkdwn {
         self
     }
 
-    /// Appends words, mapped and escaped; with `formats` where a mark could begin one.
+    /// Appends text, mapped and escaped. If `formats` is true, characters that would begin a format become look-alikes.
     fn push_words(&mut self, words: &str, map: impl Fn(char) -> char, formats: bool) {
         let mut characters = words.chars().filter(|c| is_visible(*c)).map(map).peekable();
         let mut buffer = [0; 4];
@@ -161,7 +165,7 @@ impl Mrkdwn {
                 return;
             }
             let begins = formats && begins_format(self.previous, c, characters.peek().copied());
-            let ends = begun == Some(c); // it ends nothing now, and looks odd beside a look-alike
+            let ends = begun == Some(c); // replaced as well, since it would look odd beside a look-alike
             if begins || ends {
                 begun = begins.then_some(c);
             }
@@ -172,7 +176,7 @@ impl Mrkdwn {
                 '>' => "&gt;",
                 c => c.encode_utf8(&mut buffer),
             };
-            // Room is kept for the mark that says that something was cut.
+            // Unless this is the last character, room is kept for the mark of truncation.
             let needed = length(piece) + usize::from(characters.peek().is_some());
             if needed > self.room() {
                 if self.room() > 0 {
@@ -193,29 +197,29 @@ impl Mrkdwn {
     }
 }
 
-/// Returns true if a text looks like one of Slack's ids, so that nothing else can be put between the brackets.
+/// Returns true if a text looks like one of Slack's ids, and so is safe between angle brackets.
 fn is_id(id: &str) -> bool {
     (1..=40).contains(&id.len()) && id.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-')
 }
 
-/// Escapes words as mrkdwn, however long.
+/// Escapes text as mrkdwn, without a limit.
 pub fn escape(words: &str) -> String {
     words.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
-/// Returns the length of a text as Slack may count it: in UTF-16 units.
+/// Returns the length of a text in UTF-16 units, as Slack may count it.
 pub fn length(text: &str) -> usize {
     text.chars().map(char::len_utf16).sum()
 }
 
-/// Returns text for a `plain_text` object, where nothing is parsed: one line, at most `limit` long, never empty.
+/// Returns text for a `plain_text` object, in which nothing is parsed: one line, at most `limit` long, never empty.
 pub fn line(words: &str, limit: usize) -> String {
     let visible: String = words.chars().filter(|c| is_visible(*c)).map(one_line).collect();
     let text = cut(visible.trim(), limit);
     if text.is_empty() { CUT_MARK.to_string() } else { text }
 }
 
-/// Returns the beginning of a text, at most `limit` long, on a character boundary, marked if something is missing.
+/// Truncates a text to `limit`, at a character boundary. A truncated text ends with `…`.
 pub fn cut(text: &str, limit: usize) -> String {
     if length(text) <= limit {
         return text.to_owned();
@@ -233,7 +237,7 @@ pub fn cut(text: &str, limit: usize) -> String {
     text
 }
 
-/// Formats a moment for readers whose client draws no date.
+/// Formats a time for clients that do not show Slack's dates.
 pub fn utc(at: Timestamp) -> String {
     match jiff::Timestamp::from_millisecond(at.millis()) {
         Ok(moment) => moment.strftime("%Y-%m-%d %H:%M UTC").to_string(),
@@ -241,7 +245,7 @@ pub fn utc(at: Timestamp) -> String {
     }
 }
 
-/// Returns the address in its normal form, if it is one that a browser opens.
+/// Returns the address in normalized form if a browser can open it.
 pub fn web_address(url: &str) -> Option<String> {
     let url = Url::parse(url.trim()).ok()?;
     let opens = matches!(url.scheme(), "http" | "https") && url.has_host();
@@ -249,15 +253,16 @@ pub fn web_address(url: &str) -> Option<String> {
     (opens && length(&escape(&text)) <= 2000).then_some(text)
 }
 
-/// Returns true if a character may be shown: line breaks and tabs may, other controls and reordering marks may not.
+/// Returns true if a character may be shown. Control characters other than line breaks and tabs may not, nor may
+/// invisible characters and those that reorder text.
 pub fn is_visible(c: char) -> bool {
     let reorders = matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     let invisible = matches!(c, '\u{200b}' | '\u{2060}'..='\u{2064}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}');
     (!c.is_control() || c == '\n' || c == '\t') && !reorders && !invisible
 }
 
-/// Returns the text with characters that cannot be seen, or that change how others are seen, written as `\u{202e}`: for
-/// places where every character counts.
+/// Returns the text with invisible characters, and those that change the appearance of others, as escapes such as
+/// `\u{202e}`. For places where every character matters.
 pub fn spelled_out(text: &str) -> String {
     let mut spelled = String::with_capacity(text.len());
     for c in text.chars() {
@@ -270,7 +275,7 @@ pub fn spelled_out(text: &str) -> String {
     spelled
 }
 
-/// Returns true if a character that may be shown takes no room, looks like a space, or changes the one before it.
+/// Returns true if a character that may be shown has no width, looks like a space, or changes the one before it.
 fn is_easily_missed(c: char) -> bool {
     matches!(
         c,
@@ -281,11 +286,12 @@ fn is_easily_missed(c: char) -> bool {
     )
 }
 
+/// Replaces line breaks and tabs with spaces.
 fn one_line(c: char) -> char {
     if matches!(c, '\n' | '\t' | '\u{2028}' | '\u{2029}') { ' ' } else { c }
 }
 
-/// Returns true if Slack would take `c` for the beginning of a format here.
+/// Returns true if Slack might interpret `c` as the beginning of a format.
 fn begins_format(previous: Option<char>, c: char, next: Option<char>) -> bool {
     match c {
         '`' => true,
@@ -323,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_seen_is_spelled_out() {
+    fn invisible_characters_are_spelled_out() {
         for (text, spelled) in [
             ("Größe 日本 🙂, \"a\"\n\tb", "Größe 日本 🙂, \"a\"\n\tb"),
             ("a\u{202e}b\u{2066}c", "a\\u{202e}b\\u{2066}c"),
@@ -335,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn words_stay_words() {
+    fn plain_text_is_shown_literally() {
         for (words, written) in [
             ("a < b && b > c", "a &lt; b &amp;&amp; b &gt; c"),
             ("<!channel> <@U1>", "&lt;!channel&gt; &lt;@U1&gt;"),
@@ -349,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn each_look_is_written_slacks_way() {
+    fn each_style_is_written_as_mrkdwn() {
         let text = Mrkdwn::new(3000)
             .bold("Math* <Hints>")
             .plain(" is ")
@@ -366,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn text_is_cut_by_its_escaped_length_and_says_so() {
+    fn text_is_truncated_by_its_escaped_length_and_marked() {
         assert_eq!(Mrkdwn::new(9).plain("a<b<c").finish(), "a&lt;b…");
         assert_eq!(Mrkdwn::new(4).plain("über").finish(), "über");
         assert_eq!(Mrkdwn::new(4).plain("🦀🦀🦀").finish(), "🦀…");

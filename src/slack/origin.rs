@@ -1,9 +1,9 @@
-//! The check that a payload is for this app: only payloads for it, about the workspace it is installed in, are taken.
+//! Checks that a payload is for this app and for the workspace in which it is installed.
 //!
-//! Every payload names the app (`api_app_id`) and the workspace. Which field says the latter depends on the kind: in a
-//! channel that is shared with another workspace `team_id` of an event may be the other one, and `authorizations` or
-//! `context_team_id` name ours; a window has `app_installed_team_id`. The author is another question, which is looked
-//! up where it counts.
+//! Every payload names the app (`api_app_id`) and the workspace. The field for the workspace depends on the kind of
+//! payload: in a channel that is shared with another workspace, `team_id` of an event may be the other one, while
+//! `authorizations` or `context_team_id` name ours; a view has `app_installed_team_id`. The workspace of the author is
+//! not checked here, but where it matters.
 
 use std::sync::{Arc, OnceLock};
 
@@ -18,13 +18,13 @@ pub const ANOTHER_APP: &str = "another_app";
 /// The reason for refusing a payload about another workspace.
 pub const ANOTHER_TEAM: &str = "another_team";
 
-/// The bot's identity in the workspace, from `auth.test` and `bots.info`: needed to recognise mentions of the bot, its
-/// own messages, and payloads for others.
+/// The bot's identity in the workspace, from `auth.test` and `bots.info`. It is needed to recognise mentions of the
+/// bot, its own messages, and payloads that are not for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
     /// The bot's user (`U…`).
     pub user: UserId,
-    /// The workspace; `None` where the app is installed in a whole organisation.
+    /// The workspace; `None` if the app is installed in a whole organisation.
     pub team: Option<TeamId>,
     /// The organisation, if the workspace is in one.
     pub enterprise: Option<String>,
@@ -33,7 +33,7 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// Returns the identity of this user; the workspace and the app are not known yet.
+    /// Returns the identity of this user, with the workspace and the app not known yet.
     pub fn of(user: impl Into<UserId>) -> Self {
         Self { user: user.into(), team: None, enterprise: None, app: Arc::default() }
     }
@@ -49,12 +49,13 @@ impl Identity {
         self.app.get().map(String::as_str)
     }
 
-    /// Records the app (`A…`). The first value counts.
+    /// Records the app (`A…`). Only the first call has an effect.
     pub fn learn_app(&self, app: &str) {
         self.app.get_or_init(|| app.to_owned());
     }
 
-    /// Returns the workspace that a payload belongs to: ours, or in an organisation the one that it names.
+    /// Returns the workspace of a payload: ours, or the one that it names if the app is installed in a whole
+    /// organisation.
     pub(super) fn team_or(&self, named: TeamId) -> TeamId {
         self.team.clone().unwrap_or(named)
     }
@@ -98,7 +99,7 @@ impl Identity {
         let app = text(payload, "/api_app_id");
         match (self.app(), app) {
             (Some(known), Some(app)) if known != app => return Some(ANOTHER_APP),
-            // What came with our signature or by our socket, for our workspace, is our app's.
+            // The payload came with our signature or over our socket, for our workspace, so it is for our app.
             (None, Some(app)) if ours && self.team.is_some() => self.learn_app(app),
             _ => {}
         }
@@ -148,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn a_press_or_a_command_of_another_app_or_workspace_is_refused() {
+    fn a_click_or_command_of_another_app_or_workspace_is_refused() {
         for (payload, why) in [
             (json!({ "api_app_id": "A1", "team": { "id": "T1" } }), None),
             (json!({ "api_app_id": "A2", "team": { "id": "T1" } }), Some(ANOTHER_APP)),
@@ -166,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn an_organisation_is_one_place_where_the_app_is_installed_in_all_of_it() {
+    fn an_app_that_is_installed_in_an_organisation_accepts_all_its_workspaces() {
         let us = Identity::of("U0BOT").within(None, Some("E1".to_owned()));
         let press = |enterprise: &str| json!({ "team": null, "enterprise": { "id": enterprise } });
         assert_eq!(us.refuses_interaction(&press("E1")), None);
@@ -178,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_payload_for_our_workspace_says_which_app_is_ours() {
+    fn the_app_is_learned_from_the_first_payload_for_our_workspace() {
         let us = Identity::of("U0BOT").within(Some("T1".into()), None);
         assert_eq!(us.refuses_event(&json!({ "api_app_id": "A2", "team_id": "T2" })), Some(ANOTHER_TEAM));
         assert_eq!(us.refuses_event(&json!({ "api_app_id": "A1", "team_id": "T1" })), None);

@@ -1,12 +1,12 @@
-//! Slack's message text, made plain: as the person typed it.
+//! Converts Slack's message text to plain text, as the person typed it.
 //!
-//! Slack sends `&`, `<` and `>` escaped, and wraps links and mentions in `<…>`. None of that belongs into a model's
-//! prompt or into a name.
+//! Slack escapes `&`, `<` and `>`, and wraps links and mentions in `<…>`. None of this belongs in a model's prompt or
+//! in a name.
 
 use countersign_core::ids::UserId;
 
 /// Returns the text as the person saw it: links as their address, people as `@` and their id (or name, if Slack sends
-/// it).
+/// one).
 pub fn plain(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -34,12 +34,12 @@ pub fn mentions(text: &str, user: &UserId) -> bool {
     text.match_indices(&open).any(|(at, _)| text[at + open.len()..].starts_with(['>', '|']))
 }
 
-/// Returns true if the text mentions a person, a group of people or everybody.
+/// Returns true if the text mentions a person, a group or everyone.
 pub fn mentions_anybody(text: &str) -> bool {
     ["<@", "<!subteam^", "<!here", "<!channel", "<!everyone"].iter().any(|sign| text.contains(sign))
 }
 
-/// Returns true if the text begins by calling a person by name: “Ana, are you sure?”, “hey bo: look at this”, “@di
+/// Returns true if the text begins by addressing a person by name: “Ana, are you sure?”, “hey bo: look at this”, “@di
 /// thanks”.
 pub fn calls_by_name(text: &str) -> bool {
     let mut words = text.split_whitespace().peekable();
@@ -52,16 +52,16 @@ pub fn calls_by_name(text: &str) -> bool {
     }
     let name = first.trim_end_matches([',', ':', '–', '-']);
     let is_name = !name.is_empty() && name.chars().all(|c| c.is_alphabetic() || c == '-' || c == '\'');
-    let called = first.len() > name.len() || matches!(words.peek(), Some(&("-" | "–" | "—")));
-    let small = name.to_lowercase().replace('’', "'");
-    // After a name comes a sentence; a list (“control, treatment”) has no more than that.
-    is_name && called && !NOT_NAMES.contains(&small.as_str()) && words.filter(|word| word.len() > 1).count() > 2
+    let addressed = first.len() > name.len() || matches!(words.peek(), Some(&("-" | "–" | "—")));
+    let lower = name.to_lowercase().replace('’', "'");
+    // A name is followed by a sentence, whereas a list (“control, treatment”) has few words.
+    is_name && addressed && !NOT_NAMES.contains(&lower.as_str()) && words.filter(|word| word.len() > 1).count() > 2
 }
 
-/// Words that may stand before a name.
+/// Words that may precede a name.
 const GREETINGS: &[&str] = &["hey", "hi", "hello", "ok", "okay", "thanks", "thx", "sorry", "well", "so", "and", "yo"];
 
-/// Words before a comma or a colon that are not a name.
+/// Words before a comma or colon that are not names.
 const NOT_NAMES: &[&str] = &[
     "yes",
     "yep",
@@ -162,7 +162,7 @@ pub fn without_mentions<'a>(text: &'a str, user: &UserId) -> &'a str {
     text
 }
 
-/// Returns the text for the inside of a `<…>`, still escaped.
+/// Returns the text of a token, given its content inside `<…>`. The text is still escaped.
 fn token(inside: &str) -> String {
     let (target, label) = match inside.split_once('|') {
         Some((target, label)) => (target, Some(label).filter(|label| !label.is_empty())),
@@ -176,11 +176,11 @@ fn token(inside: &str) -> String {
         Some('@') => named('@', &target[1..]),
         Some('#') => named('#', &target[1..]),
         Some('!') => match label {
-            Some(label) => label.to_owned(), // a date, a user group: Slack says how it reads
+            Some(label) => label.to_owned(), // a date or user group, for which Slack sends the text
             None => format!("@{}", target[1..].split('^').next().unwrap_or_default()),
         },
         _ => match label {
-            Some(label) if target.ends_with(label) => label.to_owned(), // `example.org`, made a link by Slack
+            Some(label) if target.ends_with(label) => label.to_owned(), // text that Slack turned into a link
             Some(label) => format!("{label} ({target})"),
             None => target.to_owned(),
         },
@@ -193,13 +193,13 @@ fn unescape_into(out: &mut String, text: &str) {
     while let Some(at) = rest.find('&') {
         out.push_str(&rest[..at]);
         rest = &rest[at..];
-        let (length, meant) = match rest {
+        let (length, unescaped) = match rest {
             _ if rest.starts_with("&lt;") => (4, '<'),
             _ if rest.starts_with("&gt;") => (4, '>'),
             _ if rest.starts_with("&amp;") => (5, '&'),
             _ => (1, '&'),
         };
-        out.push(meant);
+        out.push(unescaped);
         rest = &rest[length..];
     }
     out.push_str(rest);
@@ -212,7 +212,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_person_typed_comes_back() {
+    fn the_text_is_as_the_person_typed_it() {
         for (wire, typed) in [
             ("start Math Hints", "start Math Hints"),
             ("a &lt; b &amp;&amp; b &gt; c", "a < b && b > c"),
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_mention_of_us_is_taken_away() {
+    fn only_mentions_of_the_bot_are_removed() {
         let us = UserId::from("U0BOT");
         for (wire, rest) in [
             ("<@U0BOT> start it", "start it"),
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_called_is_somebody_else() {
+    fn a_message_to_another_person_is_recognised() {
         for text in [
             "Ana, are you sure about 70/30? I would wait until Monday.",
             "bo: what do you think about it",
@@ -283,7 +283,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_text_is_too_odd(text in any::<String>(), odd in "[<>@!#|&;a-z ^U0BOT]{0,60}") {
+        fn any_text_is_handled(text in any::<String>(), odd in "[<>@!#|&;a-z ^U0BOT]{0,60}") {
             let us = UserId::from("U0BOT");
             for text in [text, odd] {
                 plain(&text);

@@ -1,4 +1,4 @@
-//! The body of every call that posts, written from borrowed fields.
+//! The request body of all calls that post or update messages, with borrowed fields.
 
 use countersign_core::ids::{ChannelId, MessageTs, UserId};
 use serde::Serialize;
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::blocks::Message;
 
-/// The fields of every call that posts.
+/// The fields of a call that posts or updates a message.
 #[derive(Serialize)]
 pub(super) struct Post<'a> {
     pub(super) channel: &'a ChannelId,

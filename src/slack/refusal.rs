@@ -1,4 +1,4 @@
-//! The reasons why Slack refuses the app token, in words for the person who can change it.
+//! The reasons why Slack refuses the app token, with advice for the operator.
 
 use std::fmt;
 
@@ -17,7 +17,7 @@ impl Refusal {
         Self { code: code.into() }
     }
 
-    /// Returns the refusal behind an error; `None` if the same call may succeed later.
+    /// Returns the refusal that an error means; `None` if the same call may succeed later.
     pub fn of(error: &Error) -> Option<Self> {
         match error {
             Error::Auth { code } => Some(Self::new(code)),
@@ -31,7 +31,7 @@ impl Refusal {
         }
     }
 
-    /// Returns a sentence on the fault and its remedy.
+    /// Describes the fault and its remedy.
     fn advice(&self) -> &'static str {
         match self.code.as_str() {
             "not_allowed_token_type" => {
@@ -71,11 +71,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_will_not_pass_is_a_refusal() {
+    fn only_lasting_errors_are_a_refusal() {
         assert_eq!(Refusal::of(&Error::NoAnswer("timeout")), None);
         assert_eq!(Refusal::of(&Error::Auth { code: "invalid_auth".into() }), Some(Refusal::new("invalid_auth")));
         let scope = Error::MissingScope { needed: "connections:write".into() };
-        let said = Refusal::of(&scope).unwrap().to_string();
-        assert!(said.contains("refused the app token (missing_scope): it lacks the scope connections:write"), "{said}");
+        let text = Refusal::of(&scope).unwrap().to_string();
+        assert!(text.contains("refused the app token (missing_scope): it lacks the scope connections:write"), "{text}");
     }
 }

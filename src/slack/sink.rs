@@ -1,8 +1,8 @@
-//! The receiver of deliveries: store, then acknowledge.
+//! The receiver of deliveries, which stores them before they are acknowledged.
 //!
-//! A [`Sink`] stores a delivery where a crash cannot lose it, and returns. Only then is the delivery acknowledged; its
-//! meaning is worked out afterwards. If the sink fails, or takes longer than [`PATIENCE`], nothing is acknowledged and
-//! Slack delivers again.
+//! A [`Sink`] stores a delivery so that a crash cannot lose it. Only then is the delivery acknowledged; it is processed
+//! afterwards. If the sink fails or takes longer than [`PATIENCE`], the delivery is not acknowledged, and Slack sends
+//! it again.
 
 use std::{sync::Arc, time::Duration};
 
@@ -12,36 +12,37 @@ use tracing::{debug, warn};
 
 use super::{Inbound, UnreadableDelivery};
 
-/// The time a sink may take. Slack gives up after 3 s; the rest is for the way back.
+/// The time limit of a sink. Slack gives up after 3 s; the rest is for transmission.
 pub const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The receiver of Slack's deliveries.
 #[async_trait]
 pub trait Sink: Send + Sync {
-    /// Stores a delivery. Returning `Ok` is the promise that it cannot be lost any more, or that it is a repeat.
+    /// Stores a delivery. `Ok` guarantees that the delivery cannot be lost any more, or that it is a repeat.
     ///
     /// # Errors
     ///
-    /// [`SinkError`] if it is not stored: Slack will deliver it again.
+    /// [`SinkError`] if the delivery is not stored. Slack will then send it again.
     ///
     /// # Cancel safety
     ///
-    /// Dropped after [`PATIENCE`]. It may have been stored then; the repeat is recognised by [`Inbound::dedup`].
+    /// The future is dropped after [`PATIENCE`]. The delivery may be stored nevertheless; Slack's repeat is then
+    /// recognised by [`Inbound::dedup`].
     async fn receive(&self, received: Received) -> Result<SinkAnswer, SinkError>;
 }
 
-/// A delivery, with the way it came.
+/// A delivery and its transport.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Received {
-    /// The delivery's content.
+    /// The content of the delivery.
     pub inbound: Inbound,
-    /// The transport it came by.
+    /// The transport by which it arrived.
     pub transport: Transport,
-    /// Slack's word that it delivered this before. A hint for logs: the first may never have arrived.
+    /// The details of a repeat, according to Slack. Only for logs, since earlier attempts may not have arrived.
     pub retry: Option<Retry>,
 }
 
-/// The transports that deliveries come by.
+/// The transports of deliveries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transport {
     /// The HTTP Events API.
@@ -51,7 +52,7 @@ pub enum Transport {
 }
 
 impl Transport {
-    /// Returns the transport in a word, for counters and logs.
+    /// Returns the name of the transport, for metrics and logs.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Http => "http",
@@ -60,7 +61,7 @@ impl Transport {
     }
 }
 
-/// Slack's remarks on a repeat.
+/// The details of a repeated delivery.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Retry {
     /// The number of the repeat, from 1.
@@ -93,16 +94,16 @@ impl SinkAnswer {
 #[error("the delivery could not be stored")]
 pub struct SinkError(#[source] pub Box<dyn std::error::Error + Send + Sync>);
 
-/// The ways an ingress can answer a delivery.
+/// The ways in which an ingress can answer a delivery.
 #[derive(Debug, PartialEq)]
 pub(super) enum Verdict {
-    /// Acknowledge, with this content.
+    /// Acknowledge the delivery, with this content.
     Acknowledge(Option<Value>),
-    /// Do not acknowledge: Slack delivers again.
+    /// Do not acknowledge the delivery, so that Slack sends it again.
     Refuse,
 }
 
-/// Hands a delivery to the sink, counts it, and returns whether to acknowledge it.
+/// Passes a delivery to the sink, counts it, and returns the answer for Slack.
 pub(super) async fn deliver(
     sink: &Arc<dyn Sink>,
     read: Result<Inbound, UnreadableDelivery>,

@@ -1,4 +1,4 @@
-//! The health of Socket Mode, for readiness and for a clear line in the log.
+//! The health of Socket Mode, for the readiness probe and the log.
 
 use std::fmt;
 
@@ -7,16 +7,16 @@ use tokio::sync::watch;
 
 use super::refusal::Refusal;
 
-/// The health of Socket Mode, over all connections.
+/// The health of all Socket Mode connections together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SocketHealth {
     /// Not connected yet.
     Connecting,
-    /// At least one connection said hello and is open.
+    /// At least one connection is open and has received `hello`.
     Connected,
-    /// No connection is open any more; they are being rebuilt.
+    /// No connection is open any more; they are being reopened.
     Down {
-        /// The time when the last one closed.
+        /// The time at which the last one closed.
         since: Timestamp,
     },
     /// No connection will work until a setting changes.
@@ -47,7 +47,7 @@ impl Gauge {
         (Self { health, open: 0.into() }, receiver)
     }
 
-    /// Counts a connection that said hello.
+    /// Counts a connection that has received `hello`.
     pub(super) fn opened(&self) {
         self.health.send_modify(|health| {
             let open = self.open.fetch_add(1, std::sync::atomic::Ordering::SeqCst) + 1;
@@ -56,7 +56,7 @@ impl Gauge {
         });
     }
 
-    /// Removes a connection that had said hello from the count.
+    /// Removes a connection from the count of those that have received `hello`.
     pub(super) fn closed(&self, at: Timestamp) {
         self.health.send_modify(|health| {
             let open = self.open.fetch_sub(1, std::sync::atomic::Ordering::SeqCst) - 1;
@@ -67,7 +67,7 @@ impl Gauge {
         });
     }
 
-    /// Records that no connection will work until a setting changes. Returns the health before.
+    /// Records that no connection will work until a setting changes. Returns the previous health.
     pub(super) fn fatal(&self, refusal: &Refusal) -> SocketHealth {
         self.health.send_replace(SocketHealth::Fatal(refusal.clone()))
     }
@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_of_two_connections_is_enough() {
+    fn one_open_connection_of_two_is_enough() {
         let (gauge, health) = Gauge::new();
         assert_eq!(*health.borrow(), SocketHealth::Connecting);
         gauge.opened();
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_fatal_stays_fatal_until_a_hello() {
+    fn a_fatal_state_lasts_until_a_connection_opens() {
         let (gauge, health) = Gauge::new();
         gauge.opened();
         assert_eq!(gauge.fatal(&Refusal::new("link_disabled")), SocketHealth::Connected);

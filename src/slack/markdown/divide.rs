@@ -1,10 +1,10 @@
-//! The division of long Markdown texts: between paragraphs, else points, else rows or lines.
+//! Divides long Markdown texts: between paragraphs if possible, else between list items, rows or lines.
 
-/// The length, in bytes, beyond which a beginning fits into no message.
+/// The length beyond which no text fits into a message, in bytes.
 const MAX_BYTES: usize = 50_000;
 
-/// Divides a text into a beginning that fits and the rest; `None` if not even a few words of it fit. A code block that
-/// is divided is closed and opened again; a table goes on with its head.
+/// Divides a text into a beginning that fits and the rest; `None` if not even a part of the first line fits. If a code
+/// block is divided, it is closed and reopened; if a table is divided, its head is repeated.
 pub fn divide(text: &str, fits: impl Fn(&str) -> bool) -> Option<(String, String)> {
     let lines: Vec<&str> = text.lines().collect();
     let mut bytes = 0;
@@ -27,7 +27,7 @@ pub fn divide(text: &str, fits: impl Fn(&str) -> bool) -> Option<(String, String
     Some((closed(&lines[..at]), if nothing_left { String::new() } else { rest.join("\n") }))
 }
 
-/// Divides the line at `floor`, which does not fit: between words, or anywhere if it is one word.
+/// Divides the line at `floor`, which does not fit, between words if possible, else between any characters.
 fn divide_line(lines: &[&str], floor: usize, fits: &impl Fn(&str) -> bool) -> Option<(String, String)> {
     let line = lines.get(floor)?;
     let before = &lines[..floor];
@@ -44,6 +44,7 @@ fn divide_line(lines: &[&str], floor: usize, fits: &impl Fn(&str) -> bool) -> Op
     Some((with(end), rest.join("\n")))
 }
 
+/// Returns the largest number up to `n` for which `fits` is true, by binary search; 0 always fits.
 fn largest_fitting(n: usize, fits: impl Fn(usize) -> bool) -> usize {
     let (mut fitting, mut over) = (0, n + 1);
     while over - fitting > 1 {
@@ -53,7 +54,7 @@ fn largest_fitting(n: usize, fits: impl Fn(usize) -> bool) -> usize {
     fitting
 }
 
-/// Returns how good a place it is to divide before the line at `at`; `inside` is true inside of a code block.
+/// Rates the place before the line at `at` for dividing; higher is better. `inside` is true inside a code block.
 fn rank(lines: &[&str], at: usize, inside: bool) -> u8 {
     let (before, next) = (lines[at - 1].trim_start(), lines.get(at).map_or("", |line| line.trim_start()));
     let heading = |line: &str| line.starts_with('#');
@@ -67,7 +68,7 @@ fn rank(lines: &[&str], at: usize, inside: bool) -> u8 {
     }
 }
 
-/// Returns the lines to write again before the line at `at`, if it is inside of a code block or table.
+/// Returns the lines that are repeated before the line at `at` if it is inside a code block or table.
 fn reopened<'a>(lines: &[&'a str], at: usize) -> Vec<&'a str> {
     match (open_fence(&lines[..at]), head_of_table(lines, at)) {
         (Some(fence), _) => vec![fence],
@@ -76,7 +77,7 @@ fn reopened<'a>(lines: &[&'a str], at: usize) -> Vec<&'a str> {
     }
 }
 
-/// Returns the lines as a text, with a code block that is open at the end closed.
+/// Joins the lines, and closes a code block that is open at the end.
 fn closed(lines: &[&str]) -> String {
     let text = lines.join("\n");
     match open_fence(lines).and_then(fence) {
@@ -85,12 +86,13 @@ fn closed(lines: &[&str]) -> String {
     }
 }
 
-/// Returns the line that opened the code block that is open at the end.
+/// Returns the first line of the code block that is open at the end.
 pub(super) fn open_fence<'a>(lines: &[&'a str]) -> Option<&'a str> {
     lines.iter().fold(None, |open, line| fence_after(open, line))
 }
 
-/// Returns, for each line and for the end, if a code block is open before it. Computed once, as a text may be long.
+/// Returns, for each line and for the end, true if a code block is open before it. Computed only once, since a text may
+/// be long.
 fn inside_of_code(lines: &[&str]) -> Vec<bool> {
     let mut open = None;
     let mut inside = vec![false];
@@ -101,7 +103,7 @@ fn inside_of_code(lines: &[&str]) -> Vec<bool> {
     inside
 }
 
-/// Returns the line that opened the code block that is open after `line`.
+/// Returns the first line of the code block that is open after `line`. `open` is the one before `line`.
 fn fence_after<'a>(open: Option<&'a str>, line: &'a str) -> Option<&'a str> {
     match (open.and_then(fence), fence(line)) {
         (None, Some(_)) => Some(line),
@@ -119,16 +121,16 @@ pub(super) fn fence(line: &str) -> Option<&str> {
     (marks.len() >= 3 && !(mark == '`' && info.contains('`'))).then_some(marks)
 }
 
-/// Returns true if a line that begins with `other` closes the block that `mark` has opened.
+/// Returns true if a line that begins with `other` closes the block opened by `mark`.
 pub(super) fn closes(mark: &str, other: &str, line: &str) -> bool {
     other.starts_with(mark) && line.trim() == other
 }
 
-/// Returns the first line of the table that the line at `at` continues.
+/// Returns the position of the first line of the table that the line at `at` continues.
 fn head_of_table(lines: &[&str], at: usize) -> Option<usize> {
     let first = lines[..at].iter().rposition(|line| !is_row(line)).map_or(0, |before| before + 1);
-    let goes_on = at == lines.len() || is_row(lines[at]);
-    (first + 1 < at && is_rule(lines[first + 1]) && goes_on).then_some(first)
+    let continues = at == lines.len() || is_row(lines[at]);
+    (first + 1 < at && is_rule(lines[first + 1]) && continues).then_some(first)
 }
 
 fn is_row(line: &str) -> bool {
@@ -159,7 +161,7 @@ mod tests {
             assert!(head.chars().count() <= limit, "{head}");
             pieces.push(head);
             rest = tail;
-            assert!(pieces.len() < 1_000, "it does not end: {rest}");
+            assert!(pieces.len() < 1_000, "the division does not end: {rest}");
         }
         pieces.push(rest);
         pieces
@@ -172,25 +174,25 @@ mod tests {
     }
 
     #[test]
-    fn points_stay_whole() {
+    fn list_items_stay_whole() {
         assert_eq!(all("- one two\n- three\n  four\n- five", 25), ["- one two\n- three\n  four", "- five"]);
     }
 
     #[test]
-    fn a_table_goes_on_with_its_head() {
+    fn the_head_of_a_divided_table_is_repeated() {
         let table = "|a|b|\n|-|-|\n|1|2|\n|3|4|\n|5|6|";
         assert_eq!(all(table, 23), ["|a|b|\n|-|-|\n|1|2|\n|3|4|", "|a|b|\n|-|-|\n|5|6|"]);
     }
 
     #[test]
-    fn code_is_closed_and_opened_again() {
+    fn a_divided_code_block_is_closed_and_reopened() {
         let code = "```rust\nlet a = 1;\nlet b = 2;\nlet c = 3;\n```\nDone.";
         assert_eq!(all(code, 35), ["```rust\nlet a = 1;\nlet b = 2;\n```", "```rust\nlet c = 3;\n```\nDone."],);
         assert_eq!(all("````\n```\n1234567890\n````", 20), ["````\n```\n````", "````\n1234567890\n````"]);
     }
 
     #[test]
-    fn a_line_without_end_is_divided_between_words() {
+    fn a_long_line_is_divided_between_words() {
         assert_eq!(all("aaa bbb ccc ddd", 8), ["aaa bbb", "ccc ddd"]);
         assert_eq!(all("abcdefghij", 4), ["abcd", "efgh", "ij"]);
         assert_eq!(all("```\nabcdefghij\n```", 12), ["```\nabcd\n```", "```\nefgh\n```", "```\nij\n```"]);
@@ -202,7 +204,7 @@ mod tests {
         #[test]
         fn every_text_comes_to_an_end_and_no_code_stays_open(text in "([a-z |#`~\n-]|```|\n\n|[|]-[|]){0,200}") {
             let mut pieces = all(&text, 40);
-            pieces.pop(); // ends as the text does
+            pieces.pop(); // the last piece ends like the text, possibly inside a code block
             for piece in pieces {
                 prop_assert!(open_fence(&piece.lines().collect::<Vec<_>>()).is_none(), "{}", piece);
             }
