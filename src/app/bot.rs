@@ -177,7 +177,7 @@ impl Bot {
         let engine = Engine::new(engine::EngineDeps {
             actions: actions.clone(),
             graph: chat_graph(model, rules, registry.clone(), blobs, PlanSettings::from(&config.plans))
-                .context("the chat graph is not sound")?,
+                .context("the chat graph is invalid")?,
             store: store.clone(),
             clock: clock.clone(),
             policy_for: policy_for.clone(),
@@ -298,14 +298,14 @@ impl Bot {
             Ingress::Socket(socket) => Some(socket.health()),
             Ingress::Http => None,
         };
-        let events_of = Events::new(events::EventsDeps {
+        let event_sources = Events::new(events::EventsDeps {
             store: store.clone(),
             clock: clock.clone(),
             workers: workers.clone(),
             sources: registry.capabilities.iter().filter_map(|capability| capability.events()).collect(),
         });
         let (running, rounds) = (Supervision::default(), Rounds::default());
-        let watched = http::HttpDeps {
+        let probes = http::HttpDeps {
             store: Readiness::new(store.clone()),
             slack: health,
             services,
@@ -313,7 +313,7 @@ impl Bot {
             tasks: running.clone(),
             rounds: rounds.clone(),
         };
-        let router = http::router(watched).merge(events);
+        let router = http::router(probes).merge(events);
         let limits = Limits::of(&config.server, &config.workers);
         let every = config.workers.sweep_every;
         let retention = Retention::new(store.clone(), clock.clone(), memories, &config.record);
@@ -333,7 +333,7 @@ impl Bot {
             store,
             registry,
             sweeper,
-            events: events_of,
+            events: event_sources,
             workers,
             tasks,
             ingress,

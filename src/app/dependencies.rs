@@ -51,7 +51,7 @@ pub async fn store(config: &Config, clock: Arc<dyn Clock>) -> anyhow::Result<Arc
             let path = &config.store.path;
             if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
                 std::fs::create_dir_all(folder)
-                    .with_context(|| format!("cannot make the folder {}", folder.display()))?;
+                    .with_context(|| format!("cannot create the folder {}", folder.display()))?;
             }
             let store = SqliteStore::open(path, clock);
             Ok(Arc::new(store.with_context(|| format!("cannot open the store {}", path.display()))?))

@@ -135,7 +135,7 @@ pub fn cases(file: &Path) -> anyhow::Result<Vec<Case>> {
 pub async fn run(config: &Config, cases: &[Case]) -> anyhow::Result<Score> {
     let platform = StandIn::start(installed::StandInOptions::default(), None, None).await?;
     let mut with_stand_in = config.clone();
-    platform.take_the_place(&mut with_stand_in);
+    platform.apply_to(&mut with_stand_in);
     let clock = Arc::new(SystemClock);
     let registry = dependencies::capabilities(&with_stand_in, clock.clone())?;
     let (model, fallback) = dependencies::models(config, registry.book.clone())?;

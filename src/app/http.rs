@@ -48,7 +48,7 @@ pub(super) struct HttpDeps {
 
 async fn ready(State(deps): State<HttpDeps>) -> (StatusCode, Json<Value>) {
     let HttpDeps { store, slack, services, missing, tasks, rounds } = deps;
-    let store = store.look().await;
+    let store = store.check().await;
     let tasks = tasks.wrong().or_else(|| rounds.fault()).map_or_else(|| Ok("running".to_owned()), Err);
     let slack = match slack.map(|health| health.borrow().clone()) {
         None => Ok("events come by HTTP".to_owned()),

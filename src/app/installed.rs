@@ -117,7 +117,7 @@ impl StandIn {
 
     /// Points the settings to the stand-ins instead of the real platforms. Real credentials are removed, so that none
     /// is sent to a stand-in.
-    pub fn take_the_place(&self, config: &mut Config) {
+    pub fn apply_to(&self, config: &mut Config) {
         let settings: &mut settings::Upgrade = config.sections.get_mut();
         settings.api_url = self.upgrade.url();
         (settings.auth_token, settings.service_account) = (None, None);

@@ -80,7 +80,7 @@ pub fn open(config: &Config) -> anyhow::Result<Keys> {
         Err(error) if is_missing(&error) => {
             let is_new = create(&path).with_context(|| {
                 format!(
-                    "cannot make the digest key file {}; the setting approvals.digest_key_file says where it is",
+                    "cannot create the digest key file {}; the setting approvals.digest_key_file says where it is",
                     path.display()
                 )
             })?;
@@ -186,7 +186,9 @@ async fn agree(store: &dyn Store, keys: &Keys, config: &Config) -> anyhow::Resul
                 }
                 tracing::error!(key = %named, found = %newest, "The digest key of earlier cards is missing; their actions will not run");
             }
-            Some(named) => tracing::info!(key = %named, newest = %newest, "A new digest key signs from now on"),
+            Some(named) => {
+                tracing::info!(key = %named, newest = %newest, "A new digest key is used for signing from now on")
+            }
             None => {}
         }
         let note = json!({ "newest": newest });

@@ -43,7 +43,7 @@ pub async fn export(config: &Config, thread: &ThreadId, folder: &Path) -> anyhow
     let store = dependencies::store_to_read(config, clock.clone()).await?;
     let slack = dependencies::slack(config).ok(); // without a token, people appear by their ids
     let exported = Notebook::new(store, clock, slack, Redaction::from(&config.record)).export(thread).await?;
-    fs::create_dir_all(folder).with_context(|| format!("cannot make the folder {}", folder.display()))?;
+    fs::create_dir_all(folder).with_context(|| format!("cannot create the folder {}", folder.display()))?;
     let mut written = Vec::new();
     for file in [&exported.markdown, &exported.jsonl].into_iter().chain(&exported.figures) {
         let path = folder.join(&file.name);

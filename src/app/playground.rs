@@ -55,7 +55,7 @@ pub async fn run(options: Options, mut config: Config, stop: CancellationToken) 
     if reset {
         delete_data(&data)?;
     }
-    std::fs::create_dir_all(&data).with_context(|| format!("cannot make the folder {}", data.display()))?;
+    std::fs::create_dir_all(&data).with_context(|| format!("cannot create the folder {}", data.display()))?;
 
     let world = sandbox::World::start(sandbox::Options::kept_in(&data)).await?;
     config.server.port = 0;
@@ -63,7 +63,7 @@ pub async fn run(options: Options, mut config: Config, stop: CancellationToken) 
     config.slack.mode = Some(countersign_config::SlackMode::Socket);
     config.slack.bot_token = Some(SecretString::from(world.slack.bot_token().to_owned()));
     config.slack.app_token = Some(SecretString::from(world.slack.app_token().to_owned()));
-    world.platform.take_the_place(&mut config);
+    world.platform.apply_to(&mut config);
     config.slack.agent_view = true;
     config.store.kind = Some(countersign_config::StoreKind::Sqlite);
     config.store.path = data.join(STORE_FILE);

@@ -32,18 +32,18 @@ impl Readiness {
     }
 
     /// Returns the name of the store, or a description of the problem.
-    pub(super) async fn look(&self) -> Answer {
+    pub(super) async fn check(&self) -> Answer {
         let mut last = self.last.lock().await;
         if let Some((at, answer)) = &*last
             && at.elapsed() < GOOD_FOR
         {
             return answer.clone();
         }
-        let look = async {
+        let check = async {
             self.store.probe().await?;
             self.store.durability().await
         };
-        let answer = match timeout(LIMIT, look).await {
+        let answer = match timeout(LIMIT, check).await {
             Ok(Ok(durability)) => Ok(durability.name),
             Ok(Err(error)) => Err(chain(&error)),
             Err(_) => Err(format!("the store wrote nothing within {} s", LIMIT.as_secs())),

@@ -76,12 +76,16 @@ pub(super) fn problems(config: &Config) -> Vec<Problem> {
         // A lease that is itself wrong is not used as a bound.
         workers.lease < Duration::from_secs(1) || (Duration::from_millis(10)..=workers.lease).contains(&sweep),
         "workers.sweep_every",
-        format!("found {}; right would be between 10ms and the lease, {}", words(sweep), words(workers.lease)),
+        format!(
+            "found {}; right would be between 10ms and the lease, {}",
+            format_time(sweep),
+            format_time(workers.lease)
+        ),
     );
     if let Some(keep) = config.record.keep {
         let right =
             "right would be at least 1day, since a repeated delivery may come for so long; or nothing, for ever";
-        expect(keep >= Duration::from_secs(24 * 3600), "record.keep", format!("found {}; {right}", words(keep)));
+        expect(keep >= Duration::from_secs(24 * 3600), "record.keep", format!("found {}; {right}", format_time(keep)));
     }
     for (key, named) in
         [("approvals.outsiders", &config.approvals.outsiders), ("slack.outsiders", &config.slack.outsiders)]
@@ -108,12 +112,12 @@ pub(super) fn problems(config: &Config) -> Vec<Problem> {
 /// Describes the problem with a duration that is not between these numbers of seconds.
 pub fn between(time: Duration, least: u64, most: u64) -> Option<String> {
     let (least, most) = (Duration::from_secs(least), Duration::from_secs(most));
-    let right = || format!("right would be between {} and {}", words(least), words(most));
-    (!(least..=most).contains(&time)).then(|| format!("found {}; {}", words(time), right()))
+    let right = || format!("right would be between {} and {}", format_time(least), format_time(most));
+    (!(least..=most).contains(&time)).then(|| format!("found {}; {}", format_time(time), right()))
 }
 
 /// Formats a duration as in the settings, such as `10s`.
-pub(super) fn words(time: Duration) -> String {
+pub(super) fn format_time(time: Duration) -> String {
     humantime_serde::re::humantime::format_duration(time).to_string()
 }
 
@@ -152,7 +156,7 @@ fn approvals(config: &Config, expect: &mut impl FnMut(bool, &str, String)) {
     expect(
         settings.named_in_escalations().is_empty() || after < open,
         "approvals.escalate_after",
-        format!("found {}; right would be less than expires_after, {}", words(after), words(open)),
+        format!("found {}; right would be less than expires_after, {}", format_time(after), format_time(open)),
     );
 }
 
@@ -162,7 +166,7 @@ fn envelopes(settings: &Approvals, expect: &mut impl FnMut(bool, &str, String)) 
         for (key, what) in envelope.problems(settings.measures) {
             expect(false, &format!("approvals.envelopes.{name}.{key}"), what);
         }
-        let most = most(&settings.approvers, false).filter(|_| !settings.approvers.is_empty());
+        let most = max_approvers(&settings.approvers, false).filter(|_| !settings.approvers.is_empty());
         let what = "what is outside of it needs two people who did not ask for it, and approvers leave fewer; right \
                     would be more approvers";
         expect(most.is_none_or(|most| most >= 2), &format!("approvals.envelopes.{name}"), what.to_owned());
@@ -175,7 +179,7 @@ fn expect_approvers(settings: &Approvals, expect: &mut impl FnMut(bool, &str, St
         let approvers = rule.approvers.as_ref().unwrap_or(&settings.approvers);
         let needed = rule.needed.unwrap_or(settings.needed);
         let own = rule.own_request.unwrap_or(settings.own_request || settings.own_irreversible);
-        let most = most(approvers, own).filter(|most| *most < needed as usize && !approvers.is_empty());
+        let most = max_approvers(approvers, own).filter(|most| *most < needed as usize && !approvers.is_empty());
         let left = match most {
             Some(0) => "nobody".to_owned(),
             Some(1) => "1 person".to_owned(),
@@ -188,7 +192,7 @@ fn expect_approvers(settings: &Approvals, expect: &mut impl FnMut(bool, &str, St
 }
 
 /// Returns the maximum number of people who can approve the same change; `None` if it is unknown.
-fn most(approvers: &[String], own: bool) -> Option<usize> {
+fn max_approvers(approvers: &[String], own: bool) -> Option<usize> {
     let approvers: BTreeSet<_> = approvers.iter().map(String::as_str).collect();
     let countable = !approvers.iter().any(|name| *name == "channel" || name.starts_with('S'));
     let not_counted = usize::from(!own && approvers.contains("requester"));

@@ -240,8 +240,8 @@ fn late_reminder(tree: &Tree, config: &Config) -> Option<Problem> {
         key: "approvals.remind_before".to_owned(),
         what: format!(
             "found {}; right would be at most half of approvals.expires_after, {}",
-            check::words(settings.remind_before),
-            check::words(most)
+            check::format_time(settings.remind_before),
+            check::format_time(most)
         ),
     })
 }

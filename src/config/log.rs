@@ -35,16 +35,16 @@ pub const MODULES: &[&str] = &[
 ];
 
 /// The parts that are modules of the crate `core`.
-const OF_CORE: &[&str] = &["cause", "clock", "http_log", "ids", "permit", "private_file", "reply", "status_line"];
+const CORE_MODULES: &[&str] = &["cause", "clock", "http_log", "ids", "permit", "private_file", "reply", "status_line"];
 
 /// Converts the directives of `server.log` for the logging library: each part is replaced by the path of its crate.
 pub fn directives(log: &str) -> String {
-    log.split(',').map(|directive| targeted(directive.trim())).collect::<Vec<_>>().join(",")
+    log.split(',').map(|directive| to_target(directive.trim())).collect::<Vec<_>>().join(",")
 }
 
 /// Replaces the part in a directive by the path of its crate. Each capability is a crate of its own. In earlier
 /// versions the HTTP log was called `exchanges`.
-fn targeted(directive: &str) -> String {
+fn to_target(directive: &str) -> String {
     let Some(path) = directive.strip_prefix("countersign::") else { return directive.to_owned() };
     if let Some(rest) = path.strip_prefix("exchanges") {
         return format!("countersign_core::http_log{rest}");
@@ -53,7 +53,7 @@ fn targeted(directive: &str) -> String {
     match path.split([':', '=']).next().unwrap_or_default() {
         "app" => directive.to_owned(),
         "this_machine" => format!("countersign_wire::{path}"),
-        module if OF_CORE.contains(&module) => format!("countersign_core::{path}"),
+        module if CORE_MODULES.contains(&module) => format!("countersign_core::{path}"),
         _ => format!("countersign_{path}"),
     }
 }

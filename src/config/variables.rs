@@ -20,7 +20,7 @@ pub(super) fn unknown(
     let known = known(defaults, sections, added);
     let ours = |name: &&String| name.to_ascii_uppercase().starts_with("COUNTERSIGN_");
     let is_secret = |name: &str| secrets.iter().any(|(_, secret)| *secret == name);
-    let unread = |name: &&String| !name.starts_with("COUNTERSIGN__") && !is_secret(name) && !is_of_kubernetes(name);
+    let unread = |name: &&String| !name.starts_with("COUNTERSIGN__") && !is_secret(name) && !is_set_by_kubernetes(name);
     let mut names: Vec<&String> = environment.keys().filter(ours).filter(unread).collect();
     names.sort();
     let problems = names.into_iter().map(|name| {
@@ -47,7 +47,7 @@ fn known(defaults: &Tree, sections: &[&str], added: &Additions) -> Vec<String> {
 }
 
 /// Returns true if Kubernetes sets the variable in every container because of a service named `countersign`.
-fn is_of_kubernetes(name: &str) -> bool {
+fn is_set_by_kubernetes(name: &str) -> bool {
     let Some(rest) = name.strip_prefix("COUNTERSIGN_") else { return false };
     rest == "PORT" || rest.starts_with("SERVICE_HOST") || rest.starts_with("SERVICE_PORT") || {
         let mut parts = rest.split('_');

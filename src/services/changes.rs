@@ -128,10 +128,10 @@ impl Changes {
     /// If the service uses TLS and the TLS library finds no certificates to trust.
     pub fn to(base: &Url, timeout: Duration, longest: usize) -> io::Result<Self> {
         let proxies = (!this_machine::is_named_by(base)).then(Matcher::from_system);
-        Self::through(proxies, base, timeout, longest)
+        Self::with_proxies(proxies, base, timeout, longest)
     }
 
-    fn through(proxies: Option<Matcher>, base: &Url, timeout: Duration, longest: usize) -> io::Result<Self> {
+    fn with_proxies(proxies: Option<Matcher>, base: &Url, timeout: Duration, longest: usize) -> io::Result<Self> {
         let mut http = HttpConnector::new();
         http.enforce_http(false);
         http.set_nodelay(true);

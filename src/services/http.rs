@@ -103,7 +103,7 @@ pub async fn send(request: RequestBuilder, longest: usize) -> Result<Answer, Los
     let (client, request) = request.build_split();
     let request = request.map_err(lost)?;
     let (method, path) = (request.method().clone(), request.url().path().to_owned());
-    let answer = answered(&client, request, longest).await;
+    let answer = execute(&client, request, longest).await;
     note(&method, &path, &answer);
     answer
 }
@@ -111,7 +111,7 @@ pub async fn send(request: RequestBuilder, longest: usize) -> Result<Answer, Los
 /// Sends a request like [`send`], but does not record it in the [`http_log`], for requests such as signing in.
 pub(super) async fn send_unrecorded(request: RequestBuilder, longest: usize) -> Result<Answer, Lost> {
     let (client, request) = request.build_split();
-    answered(&client, request.map_err(lost)?, longest).await
+    execute(&client, request.map_err(lost)?, longest).await
 }
 
 /// Records a request and the status of its answer in the [`http_log`].
@@ -127,7 +127,7 @@ pub(super) fn request_id(headers: &HeaderMap) -> Option<String> {
     headers.get("x-request-id").and_then(|id| id.to_str().ok()).map(|id| id.chars().take(64).collect())
 }
 
-async fn answered(client: &Client, request: reqwest::Request, longest: usize) -> Result<Answer, Lost> {
+async fn execute(client: &Client, request: reqwest::Request, longest: usize) -> Result<Answer, Lost> {
     let mut response = client.execute(request).await.map_err(lost)?;
     let status = response.status();
     let request_id = request_id(response.headers());

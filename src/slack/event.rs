@@ -172,7 +172,7 @@ fn read_message(body: &Value, us: &Identity) -> Result<Inbound, UnreadableDelive
         ts: ts.into(),
         thread_ts: text(event, "/thread_ts").map(MessageTs::from),
         mentions_us,
-        to_another: !mentions_us && (plain::mentions_anybody(wire) || plain::calls_by_name(wire)),
+        to_another: !mentions_us && (plain::mentions_anyone(wire) || plain::addresses_by_name(wire)),
         files: event["files"].as_array().map_or(0, Vec::len),
         dedup: vec![event_key(body)?, DedupKey::new(format!("message:{channel}:{ts}"))],
     }))

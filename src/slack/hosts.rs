@@ -32,7 +32,7 @@ impl Hosts {
     pub(super) fn check(&self, address: &str) -> Result<Url, Error> {
         let refused = |code: &str| Error::Refused { code: code.to_owned() };
         let url: Url = address.parse().map_err(|_| refused("invalid_url"))?;
-        if self.is_slacks(&url, ["http", "https"]) {
+        if self.is_allowed(&url, ["http", "https"]) {
             return Ok(url);
         }
         let (scheme, host) = (url.scheme(), url.host_str().unwrap_or("nowhere"));
@@ -42,12 +42,12 @@ impl Hosts {
 
     /// Returns true if a WebSocket address belongs to Slack.
     pub(super) fn is_socket(&self, address: &str) -> bool {
-        address.parse().is_ok_and(|url| self.is_slacks(&url, ["ws", "wss"]))
+        address.parse().is_ok_and(|url| self.is_allowed(&url, ["ws", "wss"]))
     }
 
     /// Returns true if an address belongs to Slack or is on the host of the Web API. `plain` and `secure` are its
     /// possible schemes.
-    fn is_slacks(&self, url: &Url, [plain, secure]: [&str; 2]) -> bool {
+    fn is_allowed(&self, url: &Url, [plain, secure]: [&str; 2]) -> bool {
         if !url.username().is_empty() || url.password().is_some() {
             return false;
         }

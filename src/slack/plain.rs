@@ -35,13 +35,13 @@ pub fn mentions(text: &str, user: &UserId) -> bool {
 }
 
 /// Returns true if the text mentions a person, a group or everyone.
-pub fn mentions_anybody(text: &str) -> bool {
+pub fn mentions_anyone(text: &str) -> bool {
     ["<@", "<!subteam^", "<!here", "<!channel", "<!everyone"].iter().any(|sign| text.contains(sign))
 }
 
 /// Returns true if the text begins by addressing a person by name: “Ana, are you sure?”, “hey bo: look at this”, “@di
 /// thanks”.
-pub fn calls_by_name(text: &str) -> bool {
+pub fn addresses_by_name(text: &str) -> bool {
     let mut words = text.split_whitespace().peekable();
     while words.next_if(|word| GREETINGS.contains(&word.trim_end_matches([',', '!']).to_lowercase().as_str())).is_some()
     {
@@ -261,7 +261,7 @@ mod tests {
             "thanks Ana, that was quick of you",
             "Ana - did you ask the teachers",
         ] {
-            assert!(calls_by_name(text), "{text}");
+            assert!(addresses_by_name(text), "{text}");
         }
         for text in [
             "yes, do it please now",
@@ -275,10 +275,10 @@ mod tests {
             "",
             "@",
         ] {
-            assert!(!calls_by_name(text), "{text}");
+            assert!(!addresses_by_name(text), "{text}");
         }
-        assert!(mentions_anybody("what does <@U2> say") && mentions_anybody("<!here> look"));
-        assert!(!mentions_anybody("see <#C1|general>"));
+        assert!(mentions_anyone("what does <@U2> say") && mentions_anyone("<!here> look"));
+        assert!(!mentions_anyone("see <#C1|general>"));
     }
 
     proptest! {

@@ -54,7 +54,7 @@ impl Limits {
         let most = descriptors::for_connections(descriptors::limit(), workers);
         let connections = server.connections.unwrap_or(most).min(most);
         if server.connections.is_some_and(|wanted| wanted > most) {
-            tracing::warn!(most, "server.connections is more than the limit of open files leaves");
+            tracing::warn!(most, "server.connections exceeds what the limit of open files allows");
         }
         Self {
             connections,

@@ -132,7 +132,7 @@ impl Model for AnthropicModel {
 
     async fn respond(&self, request: &Request) -> Result<Response, Error> {
         let body = request::body(&self.model, request)?;
-        let body = serde_json::to_vec(&body).expect("a body is plain data");
+        let body = serde_json::to_vec(&body).expect("a request body can always be serialized");
         let span = info_span!("model_call", model.name = self.model, purpose = ?request.purpose);
         async {
             let begun = Instant::now();
@@ -153,12 +153,12 @@ impl Model for AnthropicModel {
                 .notify(|failure, wait| {
                     if let Failure::Passing { reason, .. } = failure {
                         let wait_ms = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
-                        warn!(wait_ms, "The language model did not answer, so it is asked again: {reason}");
+                        warn!(wait_ms, "The language model did not answer; the request is repeated: {reason}");
                     }
                 })
                 .await;
             let duration_ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
-            debug!(duration_ms, payload_bytes = body.len(), answered = outcome.is_ok(), "Asked the language model");
+            debug!(duration_ms, payload_bytes = body.len(), answered = outcome.is_ok(), "Called the language model");
             outcome.map_err(|failure| match failure {
                 Failure::Passing { reason, .. } => Error::Unavailable { reason },
                 Failure::Lasting(error) => error,

@@ -68,25 +68,25 @@ pub type Watch = Arc<dyn Fn(Progress) + Send + Sync>;
 pub(crate) struct Listeners {
     pub(crate) asks: Option<Arc<dyn Asks>>,
     pub(crate) watch: Option<Watch>,
-    heard: Arc<Mutex<Instant>>,
+    last_sign: Arc<Mutex<Instant>>,
     questions: Arc<AtomicUsize>,
 }
 
 impl Listeners {
     pub(crate) fn new(asks: Option<Arc<dyn Asks>>, watch: Option<Watch>) -> Self {
-        Self { asks, watch, heard: Arc::new(Mutex::new(Instant::now())), questions: Arc::default() }
+        Self { asks, watch, last_sign: Arc::new(Mutex::new(Instant::now())), questions: Arc::default() }
     }
 
     /// Returns the time of the last sign of life. While a question is open, this is always now.
-    pub(crate) fn heard(&self) -> Instant {
+    pub(crate) fn last_sign_of_life(&self) -> Instant {
         match self.questions.load(Ordering::SeqCst) {
-            0 => *self.heard.lock().unwrap_or_else(PoisonError::into_inner),
+            0 => *self.last_sign.lock().unwrap_or_else(PoisonError::into_inner),
             _ => Instant::now(),
         }
     }
 
-    fn hear(&self) {
-        *self.heard.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+    fn record_sign_of_life(&self) {
+        *self.last_sign.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
     }
 }
 
@@ -169,7 +169,7 @@ impl ClientHandler for Handler {
         let schema = serde_json::to_value(&requested_schema).unwrap_or_else(|_| json!({ "type": "object" }));
         listeners.questions.fetch_add(1, Ordering::SeqCst);
         let answered = asks.ask(Question { message, schema }).await;
-        listeners.hear();
+        listeners.record_sign_of_life();
         listeners.questions.fetch_sub(1, Ordering::SeqCst);
         Ok(match answered {
             Answered::Accepted(content) => ElicitResult::new(ElicitationAction::Accept).with_content(content),
@@ -181,7 +181,7 @@ impl ClientHandler for Handler {
     async fn on_progress(&self, params: ProgressNotificationParam, _: NotificationContext<RoleClient>) {
         drop(self.entering.lock().await);
         let Some(listeners) = self.calls.by_token(&params.progress_token) else { return };
-        listeners.hear();
+        listeners.record_sign_of_life();
         if let Some(watch) = &listeners.watch {
             watch(Progress { done: params.progress, total: params.total, message: params.message });
         }

@@ -32,7 +32,7 @@ const MAX_REFUSAL_CHARS: usize = 300;
 #[derive(Clone, Debug, thiserror::Error)]
 pub(crate) enum HttpError {
     /// There is no answer.
-    #[error("{}", of(.0))]
+    #[error("{}", reason_of(.0))]
     Lost(Lost),
     /// The server answered with an error.
     #[error("HTTP {status}: {said}")]
@@ -48,7 +48,7 @@ pub(crate) enum HttpError {
     TooLong { most: usize },
 }
 
-fn of(lost: &Lost) -> &str {
+fn reason_of(lost: &Lost) -> &str {
     match lost {
         Lost::NotSent { reason } | Lost::NoAnswer { reason, .. } | Lost::TooLong { reason } => reason,
         Lost::RunOut => "the time for sending this was over",
@@ -87,7 +87,7 @@ impl Http {
     }
 
     /// Adds the headers of a session.
-    fn with(
+    fn with_headers(
         request: RequestBuilder,
         session: Option<&str>,
         token: Option<String>,
@@ -156,7 +156,7 @@ impl Http {
 }
 
 /// Returns true if the answer has this content type.
-fn is(opened: &Opened, kind: &str) -> bool {
+fn has_content_type(opened: &Opened, kind: &str) -> bool {
     let found = opened.head.headers.get(CONTENT_TYPE).and_then(|found| found.to_str().ok()).unwrap_or_default();
     found.split(';').next().is_some_and(|found| found.trim().eq_ignore_ascii_case(kind))
 }
@@ -178,7 +178,7 @@ impl StreamableHttpClient for Http {
         };
         let is_request = matches!(message, JsonRpcMessage::Request(_));
         let request = self.requests.post(&*uri).header(ACCEPT, format!("{JSON}, {EVENTS}")).json(&message);
-        let request = Self::with(request, session_id.as_deref(), auth_header, custom_headers);
+        let request = Self::with_headers(request, session_id.as_deref(), auth_header, custom_headers);
         let opened = self.open(request, permit).await?;
         let status = opened.head.status;
         if !status.is_success() {
@@ -188,10 +188,10 @@ impl StreamableHttpClient for Http {
             return Ok(StreamableHttpPostResponse::Accepted);
         }
         let session = opened.head.headers.get(SESSION).and_then(|id| id.to_str().ok()).map(str::to_owned);
-        if is(&opened, EVENTS) {
+        if has_content_type(&opened, EVENTS) {
             return Ok(StreamableHttpPostResponse::Sse(self.events(opened, true), session));
         }
-        if !is(&opened, JSON) {
+        if !has_content_type(&opened, JSON) {
             return Err(HttpError::Unreadable.into());
         }
         let body = self.body(opened).await?;
@@ -206,7 +206,7 @@ impl StreamableHttpClient for Http {
         auth_header: Option<String>,
         custom_headers: HashMap<HeaderName, HeaderValue>,
     ) -> Result<(), Refused> {
-        let request = Self::with(self.requests.delete(&*uri), Some(&session_id), auth_header, custom_headers);
+        let request = Self::with_headers(self.requests.delete(&*uri), Some(&session_id), auth_header, custom_headers);
         match self.open(request, None).await?.head.status.as_u16() {
             405 => Err(Refused::ServerDoesNotSupportDeleteSession),
             _ => Ok(()),
@@ -226,11 +226,11 @@ impl StreamableHttpClient for Http {
             Some(id) => request.header("last-event-id", id),
             None => request,
         };
-        let request = Self::with(request, session_id.as_deref(), auth_header, custom_headers);
+        let request = Self::with_headers(request, session_id.as_deref(), auth_header, custom_headers);
         let opened = self.open(request, None).await?;
         match opened.head.status.as_u16() {
             405 => Err(Refused::ServerDoesNotSupportSse),
-            200..300 if is(&opened, EVENTS) => Ok(self.events(opened, false)),
+            200..300 if has_content_type(&opened, EVENTS) => Ok(self.events(opened, false)),
             200..300 => Err(Refused::ServerDoesNotSupportSse),
             _ => Err(self.refusal(opened, session_id.is_some()).await),
         }

@@ -127,7 +127,7 @@ impl Session {
         let entry = Entry { handler: &self.handler, id: handle.id.clone() };
         let mut answer = std::pin::pin!(handle.await_response());
         let reason = loop {
-            let until = (listeners.heard() + wait.timeout).min(began + wait.longest.max(wait.timeout));
+            let until = (listeners.last_sign_of_life() + wait.timeout).min(began + wait.longest.max(wait.timeout));
             if until <= Instant::now() {
                 break "no answer in time";
             }
