@@ -83,8 +83,7 @@ pub struct Bot {
     drain: Duration,
 }
 
-/// The work in progress: steps, button presses, and messages that are being sent. Work that has not started is only in
-/// the store.
+/// The work in progress: steps, button presses and messages being sent. Work not yet started is only in the store.
 #[derive(Clone, Debug)]
 pub struct InHand([TaskTracker; 2]);
 
@@ -112,7 +111,7 @@ impl Bot {
         Self::with_store(store, config, clock, stop).await
     }
 
-    /// Starts the bot as [`Bot::start`] does, on a store that is open already.
+    /// Starts the bot as [`Bot::start`] does, on a store that is already open.
     ///
     /// # Errors
     ///
@@ -127,7 +126,7 @@ impl Bot {
         Self::with_capabilities(capabilities, store, config, clock, stop).await
     }
 
-    /// Starts the bot as [`Bot::start`] does, on a store that is open already, with these capabilities.
+    /// Starts the bot as [`Bot::start`] does, on a store that is already open, with these capabilities.
     ///
     /// # Errors
     ///

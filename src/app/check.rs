@@ -52,7 +52,7 @@ pub async fn run(config: &Config) -> Vec<CheckLine> {
     lines
 }
 
-/// Returns every problem with the settings that can be found without asking any other system.
+/// Returns every problem with the settings that can be found without contacting other systems.
 pub fn settings(config: &Config) -> Vec<String> {
     let mut wrong = Vec::new();
     let mut note = |result: Result<(), anyhow::Error>| wrong.extend(result.err().map(|error| describe_error(&error)));

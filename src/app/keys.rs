@@ -29,7 +29,7 @@ use super::stdout::describe_error;
 /// The name of the key file beside the SQLite file.
 const FILE_NAME: &str = "countersign.key";
 
-/// The first line of a key file.
+/// The comment at the top of a key file.
 const HEAD: &str = "# Countersign signs what is on its cards with the first of these keys, and accepts all of them. Keep this \
                     file secret, keep a copy,\n# and keep it apart from the store. A new key goes above the others: \
                     openssl rand -hex 32\n";

@@ -18,10 +18,10 @@ use tracing_subscriber::{
 static METRICS: OnceLock<PrometheusHandle> = OnceLock::new();
 
 /// The prefix of the program's own crates. Log lines of all other crates come from libraries.
-const OURS: &str = "countersign";
+const OWN_PREFIX: &str = "countersign";
 
 /// The library whose log lines contain payloads and connection tickets, at every level.
-const SILENT: &str = "slack_morphism";
+const SILENCED_LIBRARY: &str = "slack_morphism";
 
 /// Starts logging to standard error, and logging and counting all panics. `levels` is a filter such as
 /// `info,countersign::slack=debug`; an invalid one, which the settings normally refuse, is replaced by `info`.
@@ -57,9 +57,10 @@ where
 /// Returns true if a line may be written, regardless of the levels.
 fn may_be_written(line: &Metadata<'_>) -> bool {
     let of = |target: &str, name: &str| target.split("::").next() == Some(name);
-    let silent = of(line.target(), SILENT) || line.module_path().is_some_and(|path| of(path, SILENT));
+    let silent =
+        of(line.target(), SILENCED_LIBRARY) || line.module_path().is_some_and(|path| of(path, SILENCED_LIBRARY));
     let first = line.target().split("::").next().unwrap_or_default();
-    let ours = first.strip_prefix(OURS).is_some_and(|rest| rest.is_empty() || rest.starts_with('_'));
+    let ours = first.strip_prefix(OWN_PREFIX).is_some_and(|rest| rest.is_empty() || rest.starts_with('_'));
     !silent && (ours || *line.level() <= Level::INFO)
 }
 

@@ -110,7 +110,7 @@ impl Approvals {
         rules
     }
 
-    /// Returns everyone named in an escalation.
+    /// Returns everyone to whom any rule escalates.
     pub fn named_in_escalations(&self) -> Vec<String> {
         let rules = self.rules().into_iter().filter_map(|(_, rule)| rule.escalate_to);
         rules.flatten().chain(self.escalate_to.iter().cloned()).collect()

@@ -24,8 +24,8 @@ pub struct Store {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StoreKind {
-    /// One file, one process.
+    /// An SQLite file, for one process.
     Sqlite,
-    /// A server, several processes.
+    /// A Redis server, for several processes.
     Redis,
 }

@@ -119,7 +119,8 @@ impl Default for GraphName {
 }
 
 string_id! {
-    /// A deduplication key, such as `event:Ev123` or `message:C1:1700000000.000100`. What carries it is handled once.
+    /// A deduplication key, such as `event:Ev123` or `message:C1:1700000000.000100`. Of several things with the same
+    /// key, only the first is handled.
     DedupKey
 }
 fresh_id! {

@@ -40,7 +40,7 @@ struct Inner {
     since: Mutex<Moment>,
 }
 
-/// A reading of both clocks at one moment.
+/// A reading of both clocks at the same time.
 #[derive(Clone, Copy, Debug)]
 pub struct Moment {
     wall: Timestamp,

@@ -79,7 +79,7 @@ pub struct SessionStopped {
 /// The event that a person opened a conversation with the bot, without having written anything yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConversationOpened {
-    /// The direct conversation.
+    /// The direct conversation with the bot.
     pub channel: ChannelId,
     /// The thread that Slack created for it, if there is one.
     pub thread: Option<MessageTs>,

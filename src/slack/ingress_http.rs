@@ -142,7 +142,7 @@ mod tests {
     use crate::sink::{Received, SinkAnswer, SinkError};
     use countersign_core::clock::{Clock, SystemClock};
 
-    /// A sink that records deliveries, and answers as it is configured.
+    /// A sink that records deliveries, and answers as configured.
     #[derive(Default)]
     struct Notebook {
         received: Mutex<Vec<Received>>,

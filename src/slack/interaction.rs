@@ -78,7 +78,7 @@ pub struct Action {
     pub action_id: String,
     /// The id of the block.
     pub block_id: String,
-    /// The element's own value, or the selected options.
+    /// The element's own value, or the values of the selected options.
     pub values: Vec<String>,
 }
 

@@ -20,7 +20,7 @@ const HANDLING_TIMEOUT: Duration = Duration::from_secs(10);
 /// The maximum total size of the request bodies in memory, in bytes, over all connections.
 const MAX_BODY_BYTES: usize = 32 << 20;
 
-/// All connections.
+/// All open connections.
 #[derive(Clone)]
 pub(super) struct Connections(Arc<Inner>);
 

@@ -1,4 +1,4 @@
-//! The HTTP server: health, metrics and, with HTTP, Slack's requests.
+//! The HTTP server for health, metrics and, without Socket Mode, Slack's requests.
 //!
 //! Anyone on the network may open connections here, and clients may be slow, silent or numerous. So each wait for a
 //! client has a time limit, and the number of open connections is limited, so that descriptors are left for everything

@@ -16,7 +16,7 @@ use tokio::{
 
 use super::connections::{Phase, Room};
 
-/// A stream that reports when a request begins to arrive.
+/// A connection's stream, which reports when a request begins to arrive.
 pub(super) struct Stream {
     pub(super) stream: TcpStream,
     pub(super) room: Arc<Room>,

@@ -230,7 +230,7 @@ fn is_temporary(status: StatusCode) -> bool {
     matches!(status.as_u16(), 408 | 409 | 429) || status.is_server_error()
 }
 
-/// Converts a broken answer to a failure.
+/// Converts the fault of an incomplete answer to a failure.
 fn broken(broken: Broken) -> Failure {
     match broken {
         Broken::Unreadable(reason) => decode(&reason),

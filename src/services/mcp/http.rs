@@ -61,7 +61,7 @@ impl From<HttpError> for StreamableHttpError<HttpError> {
     }
 }
 
-/// Sends the messages of a session.
+/// The client that sends the messages of a session.
 #[derive(Clone)]
 pub(crate) struct Http {
     pub(crate) changes: Arc<Changes>,
