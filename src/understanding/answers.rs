@@ -1,4 +1,4 @@
-//! Words about the change in hand, whatever it is: “never mind”, an offered answer, “undo”, “try again”.
+//! Words about any pending change: “never mind”, an offered answer, “undo”, “try again”.
 
 use serde_json::Map;
 
@@ -9,14 +9,14 @@ use super::{
     words::{self, Word, after, lower, skip, strip_objection, text},
 };
 
-/// Phrases that let go of any request.
+/// Phrases that drop any request.
 const NEVER_MIND: &str = "never mind|nevermind|forget it|forget that|forget about it|drop it|drop that|leave it|scratch that|\
     scrap that|scrap it|actually forget it|nvm|not now|don't bother";
 
-/// Phrases that let go of a request, but may also mean the thing that was talked about.
+/// Phrases that drop a request, but may also mean to cancel the last subject of the thread.
 const CANCEL: &str = "cancel|cancel that|cancel it|cancel this";
 
-/// Phrases that let go of a request and of nothing else.
+/// Phrases that can only mean to drop a request.
 const WITHDRAW: &str = "cancel the request|cancel my request|cancel this request|cancel that request|cancel the card|\
     cancel this card|withdraw it|withdraw that|withdraw this|withdraw the request|withdraw my request|\
     withdraw this request|take it back|take that back|call it off|withdraw|withdraw the card|\
@@ -24,8 +24,8 @@ const WITHDRAW: &str = "cancel the request|cancel my request|cancel this request
     i have changed my mind|changed my mind|we changed our mind|don't|dont|not|don't do it|don't do that|\
     don't do this|not do it|not do that|better not|rather not|i'd rather not";
 
-/// Phrases that let go of a request only after “wait” and the like: else the thing that was talked about is to be
-/// stopped.
+/// Phrases that drop a request only after “wait” and the like. Otherwise they ask to stop the last
+/// subject of the thread.
 const STOP: &str = "stop that|stop this|stop it";
 
 /// Further phrases that end the questions about a change.
@@ -36,8 +36,8 @@ fn is_one_of(phrases: &str, plain: &str) -> bool {
     phrases.split('|').any(|phrase| phrase == plain)
 }
 
-/// Returns true if a whole message lets go of its author's request: “never mind”, “hold on, cancel that please”. A
-/// question does so only where it is a request: “can you cancel that?”
+/// Returns true if a message as a whole drops its author's request: “never mind”, “hold on, cancel
+/// that please”. A question does so only in the form of a request: “can you cancel that?”
 pub fn is_cancellation(said: &str) -> bool {
     let all = words::words(said);
     let is_request = |pair: &[Word]| pair[0].any(&["can", "could", "will"]) && pair[1].any(&["you", "u"]);
@@ -49,13 +49,14 @@ pub fn is_cancellation(said: &str) -> bool {
     [NEVER_MIND, CANCEL, WITHDRAW].iter().any(|list| is_one_of(list, &plain)) || waits && is_one_of(STOP, &plain)
 }
 
-/// Returns true if a whole message ends the questions about a change: “stop that”, “no thanks”.
+/// Returns true if a message as a whole ends the questions about a change: “stop that”, “no
+/// thanks”.
 pub fn ends_draft(said: &str) -> bool {
     let all = words::words(said);
     is_one_of(ENDS_DRAFT, &lower(words::strip_politeness(&all)))
 }
 
-/// A change that is not to be made: “don't start it”, “no, do not delete Math Hints”.
+/// A change that a person asks not to make: “don't start it”, “no, do not delete Math Hints”.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ForbiddenChange {
     /// The verb.
@@ -64,7 +65,7 @@ pub struct ForbiddenChange {
     pub name: Option<String>,
 }
 
-/// Returns the change that a whole message forbids.
+/// Returns the change that a message as a whole forbids.
 pub fn forbidden_change(said: &str) -> Option<ForbiddenChange> {
     const VERBS: &[&str] =
         &["start", "stop", "pause", "resume", "delete", "archive", "schedule", "create", "change", "rename", "move"];
@@ -82,7 +83,8 @@ pub fn forbidden_change(said: &str) -> Option<ForbiddenChange> {
     verb.any(VERBS).then(|| ForbiddenChange { verb: verb.lower.clone(), name })
 }
 
-/// Returns true if a message takes back an earlier request: “no, Running Test”, “actually …”, “… instead”.
+/// Returns true if a message revises an earlier request: “no, Running Test”, “actually …”, “…
+/// instead”.
 pub fn is_retraction(said: &str) -> bool {
     const OPENINGS: &str = "no|nope|actually|oops|oh no|sorry|wait|i meant|i mean|rather|my mistake|hold on|hang on";
     let all = words::words(said);
@@ -101,38 +103,38 @@ fn without_hesitation(words: &[Word]) -> (bool, &[Word]) {
     (rest.len() < words.len(), rest)
 }
 
-/// Reads “never mind”. With nothing to let go of but cards, the reply says how those are decided.
+/// Reads “never mind”. If only cards are open, the reply says how to decide them.
 pub(crate) fn cancellation(words: &[Word], situation: &Situation) -> Option<Interpretation> {
     let (waits, rest) = without_hesitation(words);
     let (whole, plain) = (lower(words), lower(rest));
-    let always = is_one_of(NEVER_MIND, &plain) || is_repeated_cancellation(rest);
+    let drops_any = is_one_of(NEVER_MIND, &plain) || is_repeated_cancellation(rest);
     let cancels = is_one_of(CANCEL, &plain);
-    let holds_up = is_one_of(WITHDRAW, &plain) || waits && is_one_of(STOP, &plain);
-    let of_draft = cancels || holds_up || is_one_of(ENDS_DRAFT, &whole);
-    let nothing_but_cards = || match situation.open_cards.as_slice() {
+    let withdraws = is_one_of(WITHDRAW, &plain) || waits && is_one_of(STOP, &plain);
+    let drops_draft = cancels || withdraws || is_one_of(ENDS_DRAFT, &whole);
+    let drop_or_explain_cards = || match situation.open_cards.as_slice() {
         [] => UserRequest::Drop,
         _ => UserRequest::Talk(Talk::CardWaits),
     };
-    match (always, of_draft, situation.draft.is_some()) {
+    match (drops_any, drops_draft, situation.draft.is_some()) {
         (true, _, true) | (_, true, true) => Some(UserRequest::Drop.into()),
-        (true, _, false) => Some(nothing_but_cards().into()),
-        (_, true, false) if holds_up && !situation.open_cards.is_empty() => Some(nothing_but_cards().into()),
+        (true, _, false) => Some(drop_or_explain_cards().into()),
+        (_, true, false) if withdraws && !situation.open_cards.is_empty() => Some(drop_or_explain_cards().into()),
         (_, true, false) if cancels => Some(match &situation.last_subject {
             Some(name) if situation.open_cards.is_empty() => Interpretation::unclear(
                 "What should I cancel?",
                 vec![format!("cancel “{name}”"), "never mind".to_owned()],
             ),
-            _ => nothing_but_cards().into(),
+            _ => drop_or_explain_cards().into(),
         }),
         _ => None,
     }
 }
 
-/// Returns true if the words let go in several ways at once: “nvm, scrap that”.
+/// Returns true if the words are several phrases that drop a request: “nvm, scrap that”.
 fn is_repeated_cancellation(words: &[Word]) -> bool {
     let parts: Vec<String> = words.split(|word| word.is(",")).map(lower).filter(|part| !part.is_empty()).collect();
-    let lets_go = |part: String| is_one_of(NEVER_MIND, &part) || is_one_of(CANCEL, &part);
-    parts.len() > 1 && parts.into_iter().all(lets_go)
+    let cancels = |part: String| is_one_of(NEVER_MIND, &part) || is_one_of(CANCEL, &part);
+    parts.len() > 1 && parts.into_iter().all(cancels)
 }
 
 /// Reads one of the answers that were offered.
@@ -145,7 +147,7 @@ pub(crate) fn offered_answer(book: &Book, words: &[Word], situation: &Situation)
     Some(UserRequest::Update(Map::from_iter([(asked.parameter.clone(), book.value(&asked.parameter, &parts))])).into())
 }
 
-/// Reports a correction that fits no field.
+/// Reports a correction that matches no parameter.
 pub(crate) fn unclear_correction(words: &[Word], situation: &Situation) -> Option<Interpretation> {
     let draft = situation.in_hand()?;
     let plain = strip_objection(words);
@@ -154,13 +156,13 @@ pub(crate) fn unclear_correction(words: &[Word], situation: &Situation) -> Optio
         .then(|| Interpretation::partly_unclear(&text(said)))
 }
 
-/// Reads “undo” and “try again”, perhaps with the change that is meant.
+/// Reads “undo” and “try again”, with or without the change that is meant.
 pub(crate) fn undo_or_retry(words: &[Word], situation: &Situation) -> Option<Interpretation> {
     if let Some(which) = after(words, "undo|revert|take back|put back|roll back|rollback") {
         return Some(follow_up_of_recent(which, situation, |change| change.undo.as_ref(), Talk::NothingToUndo));
     }
     let which = match words {
-        [word] if word.any(&["try", "retry", "repeat", "ask"]) => &[], // “again” at the end is gone already
+        [word] if word.any(&["try", "retry", "repeat", "ask"]) => &[], // “again” at the end was removed before
         _ => after(words, "try again|ask again|try it again|try that again|retry|repeat|try it|try that")?,
     };
     Some(follow_up_of_recent(which, situation, |change| change.again.as_ref(), Talk::NothingToRepeat))

@@ -1,8 +1,9 @@
-//! From words to a request: the phrases of all capabilities, in the order in which they are tried.
+//! The conversion of a message into a request: the phrases of all capabilities, in the order in
+//! which they are tried.
 //!
-//! “Never mind” and offered answers come first, then whole requests, then words that only make sense as the answer to
-//! an open question. So a person may ask something else in between, and an answer is never taken for a request it
-//! contains.
+//! “Never mind” and offered answers are tried first, then whole requests, then words that only make
+//! sense as the answer to an open question. A person may therefore ask something else before
+//! answering a question, and an answer is never taken for a request that it contains.
 
 use std::{collections::HashMap, fmt};
 
@@ -20,24 +21,25 @@ use super::{
     words::{Word, after, lower, respell, strip_politeness, text, words, words_with},
 };
 
-/// The confidence that a thing is asked about which is only mentioned.
+/// The confidence that a message that only mentions a thing asks about it.
 pub(super) const MENTION_CONFIDENCE: f64 = 0.75;
 
-/// Verbs that bring back a change that was described before: its words are not all in this sentence.
+/// Verbs that refer to a change from an earlier message, whose words are not all in this one.
 const REPEAT_VERBS: &str = "undo|revert|take back|put back|roll back|rollback|try|retry|repeat|ask again|ask";
 
-/// The longest message that can be a phrase. Reading one costs more than its length.
+/// The maximum length of a message that is read, in words. The cost of reading grows faster than
+/// the length.
 pub(super) const MAX_WORDS: usize = 250;
 
 /// The phrases of all capabilities.
 #[derive(Default)]
 pub struct Book {
     capabilities: Vec<CapabilityPhrases>,
-    /// The family of each tool and action; a family is offered to language models as a whole.
+    /// The family of each tool and action. A family is offered to language models as a whole.
     families: HashMap<String, String>,
-    /// The first family with actions: questions about changes in general belong to it.
+    /// The first family with actions. Questions about changes in general belong to it.
     changes: Option<String>,
-    /// The outside systems, as people call them.
+    /// The names by which people call the outside systems.
     services: Vec<&'static str>,
 }
 
@@ -82,7 +84,7 @@ impl Book {
         self.services.push(service);
     }
 
-    /// Returns the tools (`false`) and actions (`true`) that lines lead to.
+    /// Returns the tools (`false`) and actions (`true`) that lines request.
     pub fn leads_to(&self) -> impl Iterator<Item = (&str, bool)> {
         let lines = self.capabilities.iter().flat_map(|capability| capability.lines.calls());
         lines.filter(|call| call.kind != CallKind::Talk).map(|call| (call.name.as_str(), call.kind == CallKind::Change))
@@ -92,8 +94,8 @@ impl Book {
         self.capabilities.iter().map(|capability| capability.phrases)
     }
 
-    /// Returns all phrases, with those first whose lines lead to the change in hand: an answer is theirs before it is
-    /// anybody else's.
+    /// Returns the phrases of all capabilities. If the lines of one request the pending change, it
+    /// is first, since an answer is most likely for it.
     fn in_charge(&self, situation: &Situation) -> impl Iterator<Item = &'static dyn Phrases> {
         let action = situation.in_hand().map(|draft| draft.action.as_str());
         let leads = |capability: &CapabilityPhrases| {
@@ -110,7 +112,7 @@ impl Book {
         &self.services
     }
 
-    /// Returns the family of the tool or action that a request needs; talk needs none.
+    /// Returns the family of the tool or action that a request needs; `None` for talk.
     pub(super) fn family_of(&self, user_request: &UserRequest, situation: &Situation) -> Option<&str> {
         let of = |name: &str| self.families.get(name).map(String::as_str);
         match user_request {
@@ -128,7 +130,7 @@ impl Book {
         }
     }
 
-    /// Returns the words of a message, with the names of the situation as one word each.
+    /// Returns the words of a message. Each name of the situation is one word.
     pub(super) fn words(&self, said: &str, situation: Option<&Situation>) -> Vec<Word> {
         let mut found = match situation {
             Some(situation) => words_with(said, &situation.names),
@@ -147,8 +149,8 @@ impl Book {
         }
         let is_question = situation.said.trim_end().ends_with('?');
         const NEW: &[&str] = &["create", "make", "set", "build", "add", "new", "design", "draft", "creat"];
-        let in_hand = situation.in_hand().is_some() || situation.draft.is_some();
-        if !situation.names.is_empty() && (in_hand || plain[0].any(NEW)) {
+        let has_pending_change = situation.in_hand().is_some() || situation.draft.is_some();
+        if !situation.names.is_empty() && (has_pending_change || plain[0].any(NEW)) {
             // A new name, an answer or a correction may contain an existing name, so it is read without names first.
             let utterance = Utterance { words: plain, situation, is_question };
             let found = self.before_requests(utterance).unwrap_or_else(|| self.read_by_position(&typed, utterance));
@@ -187,7 +189,8 @@ impl Book {
         }
     }
 
-    /// Reads a sentence by the lines without an order of each capability: the whole readings, else the nearest one.
+    /// Reads a sentence by the lines without a fixed order of each capability. Returns all whole
+    /// readings, or else the partial one with the fewest words left over.
     fn read_unordered(&self, utterance: Utterance<'_>) -> Vec<(&'static dyn Phrases, Reading)> {
         let mut whole = Vec::new();
         let mut partly: Option<(usize, &'static dyn Phrases, Reading)> = None;
@@ -210,13 +213,14 @@ impl Book {
         }
     }
 
-    /// Asks the person which of two capabilities is meant, with whole requests as options.
+    /// Asks the person which of several capabilities is meant, with whole requests as options.
     fn ask_which_is_meant(&self, utterance: Utterance<'_>, between: &[&&'static dyn Phrases]) -> Interpretation {
         let options = between.iter().map(|phrases| intents::request_naming(utterance.words, phrases.things()[0]));
         Interpretation::unclear("Which of these do you mean?", options.collect())
     }
 
-    /// Reads words that go before requests: “never mind”, an offered answer, “don't”, “should I”, a correction.
+    /// Reads words that take precedence over requests: “never mind”, an offered answer, “don't”,
+    /// “should I”, a correction.
     fn before_requests(&self, utterance: Utterance<'_>) -> Option<Interpretation> {
         let Utterance { words, situation, .. } = utterance;
         answers::cancellation(words, situation)
@@ -228,14 +232,14 @@ impl Book {
             .or_else(|| self.unsupported(words))
     }
 
-    /// Returns a change that was read by position, or a choice of changes, if it holds everything that was said; else
-    /// reports the words that are left out.
+    /// Returns the interpretation, unless it is a change that was read by position, or a choice of
+    /// changes, that omits words of the message. Those words are then reported.
     fn report_left_out(&self, found: Interpretation, utterance: Utterance<'_>) -> Interpretation {
         let holds = match &found.user_request {
             UserRequest::Change { params, .. } if !found.is_whole && after(utterance.words, REPEAT_VERBS).is_none() => {
                 Value::Object(params.clone()).to_string().replace('_', " ")
             }
-            // A button repeats all of the request, or there is none.
+            // A button is only offered if it repeats the whole request.
             UserRequest::Unclear { options, .. } if options.iter().any(|option| !option.starts_with("list ")) => {
                 options.join(" ")
             }
@@ -247,8 +251,8 @@ impl Book {
         }
     }
 
-    /// Returns true if a reading by position is worse than a change with words left over: it only shows something, or
-    /// does not hold the thing that is named.
+    /// Returns true if a reading by position is worse than a change with words left over: it only
+    /// shows something, or does not contain the thing that is named.
     fn is_worse_than_partial(&self, found: &Interpretation, utterance: Utterance<'_>) -> bool {
         let named = utterance.words.iter().find(|word| word.quoted && word.kind.is_some());
         let holds = |arguments: &Map<String, Value>, name: &Word| arguments.values().any(|value| *value == name.text);
@@ -259,7 +263,7 @@ impl Book {
         }
     }
 
-    /// Reads words by position, where none of those that go before requests fit.
+    /// Reads words by position, if [`Self::before_requests`] does not match.
     fn read_by_position(&self, all: &[Word], utterance: Utterance<'_>) -> Interpretation {
         let Utterance { words, situation, .. } = utterance;
         self.phrases()
@@ -272,7 +276,8 @@ impl Book {
             .unwrap_or_else(Interpretation::nothing)
     }
 
-    /// Reads the words by the lines. `names_only`: only requests about something whose name is known.
+    /// Reads the words by the lines. With `names_only`, only requests about something whose name is
+    /// known.
     fn match_lines(&self, utterance: Utterance<'_>, names_only: bool) -> Option<Interpretation> {
         let fits = self.capabilities.iter().filter_map(|capability| {
             let fit = capability.lines.fit(utterance, capability.phrases, capability.owner, names_only)?;
@@ -289,17 +294,18 @@ impl Book {
         }
     }
 
-    /// Recognises requests that people make of bots and this one cannot do.
+    /// Recognises requests that people make of bots but that this one cannot serve.
     fn unsupported(&self, words: &[Word]) -> Option<Interpretation> {
         let rest = after(words, talk::UNSUPPORTED_REQUESTS)
             .or_else(|| self.phrases().find_map(|phrases| after(words, phrases.unsupported_requests())))?;
         // “Play” alone may be the name of something.
-        let says_something = !rest.is_empty() || lower(words).contains(' ');
+        let has_object = !rest.is_empty() || lower(words).contains(' ');
         let about = after(words, "shut down").is_some() && rest.iter().any(|word| word.kind.is_some());
-        (says_something && !about).then(|| Interpretation { confidence: 0.9, ..UserRequest::Unsupported.into() })
+        (has_object && !about).then(|| Interpretation { confidence: 0.9, ..UserRequest::Unsupported.into() })
     }
 
-    /// Reads the words with the first one corrected, if it is one typing mistake away from a verb.
+    /// Corrects the first word, if it is one typing mistake away from a verb, and reads the words
+    /// with it.
     fn with_corrected_verb(&self, utterance: Utterance<'_>) -> Option<Interpretation> {
         const FIRST: &str = "create delete update change rename remove list show explain describe simulate initialize find \
             what which test enroll schedule archive cancel start stop";
@@ -307,17 +313,17 @@ impl Book {
         if first.quoted || first.lower.len() < 4 || rest.is_empty() {
             return None;
         }
-        let meant = FIRST.split(' ').find(|meant| strsim::damerau_levenshtein(meant, &first.lower) == 1)?;
-        let mut respelt = utterance.words.to_vec();
-        meant.clone_into(&mut respelt[0].lower);
-        let utterance = Utterance { words: &respelt, ..utterance };
+        let corrected = FIRST.split(' ').find(|corrected| strsim::damerau_levenshtein(corrected, &first.lower) == 1)?;
+        let mut corrected_words = utterance.words.to_vec();
+        corrected.clone_into(&mut corrected_words[0].lower);
+        let utterance = Utterance { words: &corrected_words, ..utterance };
         let found =
             self.match_lines(utterance, true).or_else(|| self.phrases().find_map(|phrases| phrases.first(utterance)));
-        let found = found.or_else(|| self.whole_request(&respelt, utterance))?;
+        let found = found.or_else(|| self.whole_request(&corrected_words, utterance))?;
         Some(Interpretation { confidence: found.confidence.min(0.8), ..found })
     }
 
-    /// Returns the value of a parameter, as it is written in these words.
+    /// Returns the value of a parameter that is written in these words.
     pub(super) fn value(&self, parameter: &str, words: &[Word]) -> Value {
         self.phrases().map(|phrases| phrases.value(parameter, words)).next().unwrap_or_else(|| text(words).into())
     }
@@ -355,7 +361,7 @@ impl Book {
     }
 }
 
-/// Returns true if nothing was understood, and nothing is to be asked about it.
+/// Returns true if nothing was understood and there is no question to ask.
 fn is_not_understood(found: &Interpretation) -> bool {
     matches!(&found.user_request, UserRequest::Unclear { question, options } if options.is_empty() && question.is_empty())
 }

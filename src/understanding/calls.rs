@@ -1,4 +1,4 @@
-//! The conversion of a request into the answer of a model: the same tool calls, the same words.
+//! The conversion of a request into the response of a model: tool calls and text.
 
 use countersign_model::{Block, KnownBlock, Purpose, Request, Response, Usage};
 use serde_json::{Map, Value, json};
@@ -10,21 +10,21 @@ use super::{
     user_request::{Interpretation, UserRequest},
 };
 
-/// The confidence from which on a request is acted on.
+/// The minimum confidence to act on a request.
 const MIN_CONFIDENCE: f64 = 0.7;
 
-/// A guess from words alone which tools to offer to a model.
+/// A guess, from the message alone, at the tools to offer to a model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Hint {
-    /// These tools and actions, by name.
+    /// The names of these tools and actions.
     Calls(Vec<String>),
     /// Talk, which needs no tool.
     Talk,
-    /// The words fit no phrase.
+    /// The message matches no phrase.
     Nothing,
 }
 
-/// Returns the tools and actions that these words seem to call for.
+/// Returns the tools and actions that the message seems to need.
 pub(super) fn hint(book: &Book, situation: &Situation) -> Hint {
     let steps = steps::steps(book, situation);
     if !steps.is_empty() {
@@ -43,7 +43,7 @@ pub(super) fn hint(book: &Book, situation: &Situation) -> Hint {
     }
 }
 
-/// Returns the hint for one request; words that continue a change call for nothing new.
+/// Returns the hint for one request. A message that continues a change needs no other tool.
 fn hint_of(user_request: &UserRequest) -> Hint {
     match user_request {
         UserRequest::Read { tool, .. } => Hint::Calls(vec![tool.clone()]),
@@ -54,7 +54,7 @@ fn hint_of(user_request: &UserRequest) -> Hint {
     }
 }
 
-/// Answers a request to the model.
+/// Returns the response to a model request.
 pub(super) fn answer(book: &Book, request: &Request, situation: &Situation) -> Response {
     let interpretation = book.understand(situation);
     let mut content = Vec::new();
@@ -66,7 +66,7 @@ pub(super) fn answer(book: &Book, request: &Request, situation: &Situation) -> R
         Purpose::Gather => gather(&mut content, interpretation.user_request),
         Purpose::Respond => respond(book, &mut content, interpretation.user_request, situation),
     }
-    // The phrases need one pass only, and never the results of their calls.
+    // One pass is enough: the phrases never need the results of their calls.
     Response {
         content,
         stop_reason: "end_turn".to_owned(),
@@ -74,7 +74,7 @@ pub(super) fn answer(book: &Book, request: &Request, situation: &Situation) -> R
     }
 }
 
-/// Returns true if the message is one request, and the request offers the tool that serves it.
+/// Returns true if the message is a single request and `request` offers the tool for it.
 fn is_clear(book: &Book, request: &Request, interpretation: &Interpretation, situation: &Situation) -> bool {
     let offered = |name: &str| request.tools.iter().any(|tool| tool.name == name);
     let serves = match &interpretation.user_request {
@@ -94,7 +94,7 @@ fn proposal(action: &str) -> String {
     format!("propose_{action}")
 }
 
-/// Adds the analysis of the words, and for talk the reply.
+/// Adds the analysis of the message, and the reply if it is talk.
 fn analyze(book: &Book, content: &mut Vec<Block>, interpretation: &Interpretation, situation: &Situation) {
     let mut analysis = analysis(book, interpretation, situation);
     let (answer, next) = match &interpretation.user_request {

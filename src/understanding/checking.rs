@@ -1,4 +1,4 @@
-//! Tables for tests of phrases: a row for each sentence and its meaning.
+//! Table-driven tests of phrases: each row is a sentence and its meaning.
 
 use serde_json::json;
 
@@ -8,7 +8,7 @@ use super::{
     user_request::{Interpretation, UserRequest},
 };
 
-/// Returns the meaning in one line.
+/// Formats an interpretation as one line.
 fn line(interpretation: &Interpretation) -> String {
     match &interpretation.user_request {
         UserRequest::Talk(talk) => format!("talk {talk:?}").to_lowercase(),
@@ -24,7 +24,8 @@ fn line(interpretation: &Interpretation) -> String {
     }
 }
 
-/// Checks rows of a sentence and its meaning, and panics with all rows that are understood otherwise.
+/// Checks each row of a table, and panics with a list of all rows with another meaning than
+/// expected.
 #[track_caller]
 pub fn check(book: &Book, situation: &Situation, table: &[(&str, &str)]) {
     let mut wrong = Vec::new();

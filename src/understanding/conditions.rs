@@ -1,4 +1,5 @@
-//! The condition of one of several requests: `and only if it is even, start it`, `start it only if it is even`.
+//! The condition of a request that is one of several: `and only if it is even, start it`, `start it
+//! only if it is even`.
 
 /// A request with its condition.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,7 +17,7 @@ impl Conditional<'_> {
     }
 }
 
-/// The words that may stand before a condition, longer ones first; each includes the word “if”.
+/// The phrases that may introduce a condition before its request, longer ones first.
 const OPENINGS: &[&str] = &[
     "only if ",
     "but only if ",
@@ -29,24 +30,24 @@ const OPENINGS: &[&str] = &[
     "provided ",
 ];
 
-/// The words between a request and the condition after it.
+/// The phrases between a request and the condition after it.
 const CLOSINGS: &[&str] =
     &[", but only if ", " but only if ", ", only if ", " only if ", " provided that ", " as long as "];
 
-/// The words after “if” that are polite and no condition.
+/// The words after “if” that are mere politeness, not a condition.
 const POLITE: &[&str] =
     &["possible", "you can", "you could", "you like", "you please", "needed", "necessary", "ok", "okay"];
 
-/// The longest condition, in bytes.
-const LONGEST: usize = 200;
+/// The maximum length of a condition, in bytes.
+const MAX_LENGTH: usize = 200;
 
-/// Divides one of several requests into its condition and the request itself.
+/// Splits a request into its condition and the request itself.
 pub fn split(request: &str) -> Conditional<'_> {
     let request = request.trim();
     before(request).or_else(|| after(request)).unwrap_or(Conditional { condition: None, request })
 }
 
-/// Reads `only if <condition>, <request>`, with a comma, a colon or “then” between the two.
+/// Reads `only if <condition>, <request>`. The divider is a comma, a colon or “then”.
 fn before(request: &str) -> Option<Conditional<'_>> {
     let lower = request.to_ascii_lowercase();
     let opening = OPENINGS.iter().find(|opening| lower.starts_with(*opening))?;
@@ -69,7 +70,7 @@ fn divided<'a>(condition: &'a str, request: &'a str) -> Option<Conditional<'a>> 
     let condition = condition.trim().trim_end_matches(['.', '!', '?']);
     let request = request.trim();
     let is_polite = POLITE.iter().any(|polite| condition.eq_ignore_ascii_case(polite));
-    let is_usable = !is_polite && !condition.is_empty() && condition.len() <= LONGEST && !request.is_empty();
+    let is_usable = !is_polite && !condition.is_empty() && condition.len() <= MAX_LENGTH && !request.is_empty();
     is_usable.then_some(Conditional { condition: Some(condition), request })
 }
 
@@ -93,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn other_requests_have_none() {
+    fn other_requests_have_no_condition() {
         for words in ["start it", "tell me if it ends", "if it is even", "only if , start it", "is it even?"] {
             assert_eq!(split(words), Conditional { condition: None, request: words }, "{words}");
         }

@@ -1,8 +1,9 @@
 //! Moments as people write them: `on 3 December 2026 at 9am`, `next Monday 9:00`, `in two weeks`, `the first of
 //! December`.
 //!
-//! A day with a month becomes `2026-12-03`, the next one that comes; the rest stays in words, for the capability to
-//! read by its clock. Anything more than a day and a time (“evening”, another zone) is left over, and so never dropped.
+//! A day with a month becomes the next such date, written `2026-12-03`; other moments stay in
+//! words, for the capability to resolve with its clock. Anything beyond a day and a time
+//! (“evening”, another time zone) is left over, so it is reported rather than dropped.
 
 use countersign_core::clock::MONTHS;
 
@@ -28,8 +29,8 @@ const DAYS: &[&str] = &[
     "sun",
 ];
 
-/// Reads a moment at the beginning, with the preposition before it. Returns its words, true if something goes on until
-/// then, and the words that follow.
+/// Reads a moment at the beginning, with the preposition before it. Returns the moment, true if it
+/// is the end of a period, and the words that follow.
 pub fn moment<'a>(words: &'a [Word], today: &str) -> Option<(String, bool, &'a [Word])> {
     const FROM: &str = "starting on|starting from|starting|beginning on|beginning|from|on|for|at|as of";
     const TO: &str = "until|till|up to|through|ending on|ending|to|by";
@@ -126,7 +127,7 @@ fn day_number(word: &str) -> Option<u8> {
     number.filter(|number| (1..=31).contains(number))
 }
 
-/// Returns the year in which this day comes next.
+/// Returns the year of the next such day, on or after `today`.
 fn next_year(today: &str, month: u8, day: u8) -> Option<u16> {
     let mut parts = today.splitn(3, '-');
     let year: u16 = parts.next()?.parse().ok()?;
@@ -160,7 +161,7 @@ pub fn time(words: &[Word]) -> Option<(String, &[Word])> {
     })
 }
 
-/// Reads a number up to a hundred that is written out.
+/// Reads a number up to a hundred that is spelt out.
 pub fn number_word(word: &str) -> Option<u64> {
     const SMALL: &str = "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen \
         seventeen eighteen nineteen";

@@ -1,4 +1,4 @@
-//! Sentences that sound like a change and are none: “don't start it”, “should I start it?”
+//! Sentences that mention a change but do not request it: “don't start it”, “should I start it?”
 
 use super::{
     book::Book,
@@ -7,7 +7,7 @@ use super::{
     words::{after, as_typed, skip},
 };
 
-/// Reads “don't start X”: a draft of that change is let go; otherwise nothing was asked for.
+/// Reads “don't start X”. A draft of that change is dropped; without one, there is nothing to do.
 pub(super) fn refusal(book: &Book, utterance: Utterance<'_>) -> Option<Interpretation> {
     let words = skip(utterance.words, "no ,|no|wait ,|wait|stop ,|actually ,|actually|sorry ,|sorry");
     let rest = after(
@@ -28,7 +28,7 @@ pub(super) fn refusal(book: &Book, utterance: Utterance<'_>) -> Option<Interpret
     Some(if drafted { UserRequest::Drop } else { UserRequest::Talk(Talk::NothingDone(done)) }.into())
 }
 
-/// Reads “should I start X?”: the bot does not advise, it shows the thing.
+/// Reads “should I start X?” as a request to show X, because the bot gives no advice.
 pub(super) fn considered_subject(book: &Book, utterance: Utterance<'_>) -> Option<Interpretation> {
     let UserRequest::Change { params, .. } = considered_change(book, utterance)? else { return None };
     book.phrases().find_map(|phrases| phrases.show_request(phrases.about(&params))).map(Interpretation::from)

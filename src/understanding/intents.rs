@@ -1,9 +1,11 @@
-//! Lines without an order: the request, read from the rest of a sentence once its names and values are taken out.
+//! Lines without a fixed order: the request is read from the rest of a sentence, after its names
+//! and values are extracted.
 //!
-//! Such a line lists the verbs that ask for something, the values it takes and the words that go with it. It fits if
-//! every word is used: by a value that it takes, its verb, its nouns, or politeness. If the verb of a line opens the
-//! sentence and words are left over, the person requests it *with a restriction*: the restriction is reported, and
-//! nothing is done ([`Reading::Partly`]).
+//! Such a line lists the verbs that request something, the values that it takes and the words that
+//! may accompany them. It matches if every word is used: by a value that it takes, its verb, its
+//! nouns, or politeness. If the sentence begins with the verb of a line but words are left over,
+//! the request has an unknown *restriction*, which is reported, and nothing is done
+//! ([`Reading::Partly`]).
 
 use serde_json::Value;
 
@@ -15,14 +17,14 @@ use super::{
     words::{Word, as_typed},
 };
 
-/// A line without an order.
+/// A line without a fixed order.
 #[derive(Clone, Debug)]
 pub(super) struct Intent {
-    /// The tool or action that the line asks for.
+    /// The tool or action that the line requests.
     call: Call,
     /// Verbs in three forms ([`words_used_by`]), or whole phrases without their small words.
     verbs: Vec<String>,
-    /// Other words that may stand with the verb.
+    /// Other words that may accompany the verb.
     nouns: Vec<String>,
     /// The values that it takes.
     slots: Vec<ValueSlot>,
@@ -31,10 +33,10 @@ pub(super) struct Intent {
 /// A place for a value.
 #[derive(Clone, Debug)]
 struct ValueSlot {
-    /// The values that may stand there: the parameter and the kind of each.
+    /// The values that may fill it: the parameter and the kind of each.
     one_of: Vec<(String, String)>,
-    /// True if one of them has to be there.
-    is_needed: bool,
+    /// True if one of them is required.
+    is_required: bool,
 }
 
 impl Intent {
@@ -44,7 +46,7 @@ impl Intent {
         let verbs = verbs.split('|').map(|verb| verb.trim().to_owned()).collect();
         let mut intent = Self { call: call.clone(), verbs, nouns: Vec::new(), slots: Vec::new() };
         for part in parts(&mut rest)? {
-            let (is_needed, several) = match part {
+            let (is_required, several) = match part {
                 PatternPart::OneOf(several) => (!several.iter().any(Vec::is_empty), several),
                 one => (true, vec![vec![one]]),
             };
@@ -57,7 +59,7 @@ impl Intent {
                 }
             }
             if !one_of.is_empty() {
-                intent.slots.push(ValueSlot { one_of, is_needed });
+                intent.slots.push(ValueSlot { one_of, is_required });
             }
         }
         rest.is_empty().then_some(intent)
@@ -65,7 +67,7 @@ impl Intent {
 }
 
 impl ValueSlot {
-    /// Returns the parameter that a slot fills and its value, if the slot can stand here.
+    /// Returns the parameter and its value, if the slot can fill this place.
     fn takes(&self, slot: &Slot) -> Option<(&str, Value)> {
         self.one_of.iter().find_map(|(name, kind)| Some((name.as_str(), value(kind, slot)?)))
     }
@@ -99,13 +101,13 @@ pub enum Reading {
         left: String,
         /// The rest of the sentence, as typed.
         used: String,
-        /// True if they stand behind a value of the sentence.
+        /// True if a value of the sentence precedes them.
         follows: bool,
     },
 }
 
-/// Reads a sentence by these lines of a capability: the first whole reading, else the one with the fewest words left
-/// over.
+/// Reads a sentence by these lines of a capability. Returns the first whole reading, or else the
+/// one with the fewest words left over.
 pub(super) fn read(utterance: Utterance<'_>, phrases: &dyn Phrases, owner: &str, intents: &[Intent]) -> Vec<Reading> {
     const QUESTIONS: &[&str] =
         &["is", "are", "was", "were", "has", "did", "does", "what", "which", "who", "when", "why", "how", "where"];
@@ -136,7 +138,8 @@ pub(super) fn read(utterance: Utterance<'_>, phrases: &dyn Phrases, owner: &str,
     }
 }
 
-/// Returns the request as typed, with the word for its thing before the name: `archive the document “Plan”`.
+/// Returns the request as typed, with the noun for its thing before the name: `archive the document
+/// “Plan”`.
 pub(super) fn request_naming(words: &[Word], thing: &str) -> String {
     let named = |word: &Word| match word.quoted {
         true => format!("the {thing} “{}”", word.text),
@@ -145,10 +148,10 @@ pub(super) fn request_naming(words: &[Word], thing: &str) -> String {
     words.iter().map(named).collect::<Vec<_>>().join(" ").replace("the the ", "the ").replace(" ,", ",")
 }
 
-/// Returns the reply that a request is not carried out without its restriction.
+/// Returns the reply that the bot does not ignore the restriction `left` of a request.
 pub fn declined(left: &str, used: &str, follows: bool) -> Interpretation {
     let left = left.strip_prefix("but ").unwrap_or(left);
-    // “Mind stopping X” is no verb that goes with “I can”.
+    // “Mind stopping X” cannot follow “I can”.
     match follows && used.split_whitespace().count() > 1 && !used.starts_with("mind ") {
         true => Interpretation::unclear(
             format!(
@@ -187,7 +190,7 @@ fn fit(
             None => said.push((at, part.lower())),
         }
     }
-    if open.iter().any(|place| place.is_needed) {
+    if open.iter().any(|place| place.is_required) {
         return None;
     }
     let plain: Vec<(usize, &str)> =
@@ -217,7 +220,7 @@ fn phrase_length(words: &[(usize, &str)], frame: &str, verb: &str) -> Option<usi
     Some(count)
 }
 
-/// Words that may stand before a verb; [`BEFORE_ING`] before its form in -ing, [`BEFORE_PARTICIPLE`] before its participle.
+/// Words that may precede the base form of a verb.
 const BEFORE_BASE: &[&str] = &[
     "we should",
     "we can",
@@ -233,7 +236,9 @@ const BEFORE_BASE: &[&str] = &[
     "needs",
     "has",
 ];
+/// Words that may precede the form of a verb in -ing.
 const BEFORE_ING: &[&str] = &["mind", "would you mind", "do you mind"];
+/// Words that may precede the past participle of a verb.
 const BEFORE_PARTICIPLE: &[&str] = &[
     "should be",
     "can be",
@@ -253,9 +258,9 @@ const BEFORE_PARTICIPLE: &[&str] = &[
     "we want",
 ];
 
-/// Returns the number of words that ask for something with this verb. `start/starting/started`: “start X”, “would you
-/// mind starting X”, “X should be started”. In a question, a statement that something may or should be so is no
-/// request.
+/// Returns the number of leading words that request something with this verb. The verb
+/// `start/starting/started` matches “start X”, “would you mind starting X”, and “X should be
+/// started”. In a question, “can be” or “should be” is not a request.
 fn words_used_by(words: &[(usize, &str)], verb: &str, is_question: bool) -> Option<usize> {
     let mut of = verb.split('/');
     let base = of.next().unwrap_or_default();
@@ -267,8 +272,8 @@ fn words_used_by(words: &[(usize, &str)], verb: &str, is_question: bool) -> Opti
     plainly.max(framed(BEFORE_ING, doing)).max(if is_question { None } else { states() })
 }
 
-/// Returns the words left over and the words used, as typed. A slot behind a limiting word that is left over belongs to
-/// it, and so do the small words between.
+/// Returns the words left over and the words used, as typed. A slot after a limiting word that is
+/// left over counts as left over too, and so do small words next to it.
 fn left_and_used(parts: &[SentencePart], left: &[usize]) -> (String, String) {
     let small = |part: &SentencePart| part.slot.is_none() && SMALL.contains(&part.lower());
     let mut over: Vec<bool> = (0..parts.len()).map(|at| left.contains(&at)).collect();

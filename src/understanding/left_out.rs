@@ -1,9 +1,9 @@
-//! The check that a proposal holds everything a person said.
+//! The check that a proposal covers everything that a person said.
 //!
-//! A language model that works out a change may leave something out: a date, a number, a name in quotes, a restriction.
-//! [`left_out`] returns the words of the message that appear nowhere in the proposal, so that they can be reported to
-//! the person. It looks at words alone and knows no platform; in doubt it returns them: a needless line on a card costs
-//! less than a lost restriction.
+//! A language model that proposes a change may omit something: a date, a number, a name in quotes,
+//! a restriction. [`left_out`] returns the words of the message that do not appear in the proposal,
+//! so that they can be reported to the person. It compares words only and knows no platform. In
+//! doubt it returns a word: a needless line on a card costs less than a lost restriction.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ const MAX_PIECES: usize = 4;
 /// The maximum length of a restriction, in words.
 const MAX_RESTRICTION_WORDS: usize = 8;
 
-/// Words for a time that are neither weekdays nor months; held by any date.
+/// Words for a time other than weekdays and months. Any date in the proposal covers them.
 const MOMENTS: &[&str] = &[
     "tomorrow",
     "tonight",
@@ -33,7 +33,7 @@ const MOMENTS: &[&str] = &[
     "weeks",
     "months",
 ];
-/// Words that restrict; held if the words after them are held.
+/// Words that restrict. They are covered if the words after them are.
 const RESTRICTIONS: &[&str] = &[
     "only",
     "except",
@@ -48,9 +48,9 @@ const RESTRICTIONS: &[&str] = &[
     "during",
     "keep",
 ];
-/// Words for a manner or an amount; held only by the same word.
+/// Words for a manner or an amount. Only the same word covers them.
 const MANNERS: &[&str] = &["twice", "slowly", "gradually", "temporarily", "partly", "partially", "half", "secretly"];
-/// Words that make a change depend on something; held only by the same phrase.
+/// Words that begin a condition. Only the same phrase covers them.
 const CONDITIONALS: &[&str] = &["if", "unless", "provided"];
 /// Words that follow a merely polite “if”.
 const POLITE: &[&str] = &[
@@ -83,7 +83,7 @@ const EMPTY: &[&str] = &[
     "any", "each", "i", "we", "you", "me", "us", "my", "our", "have", "has", "do", "does", "will", "would", "there",
     "so", "as", "than", "then", "who", "which", "people", "whose", "only", "just",
 ];
-/// Words that may stand before a number or a date and belong to it.
+/// Words before a number or a date that belong to it.
 const BEFORE: &[&str] = &[
     "on", "at", "by", "until", "till", "from", "after", "before", "in", "with", "for", "next", "this", "every", "to",
     "of",
@@ -96,10 +96,10 @@ struct Word<'a> {
     bare: &'a str,
     /// The same in lower case.
     lower: String,
-    /// The bytes of the message where it begins and ends, punctuation after it included.
+    /// The byte range of the word in the message, including punctuation after it.
     from: usize,
     to: usize,
-    /// True if a part of the sentence ends with it.
+    /// True if punctuation after it ends a part of the sentence.
     ends: bool,
 }
 
@@ -110,8 +110,9 @@ struct ProposalText {
     dates: Vec<(i64, usize, i64)>,
 }
 
-/// Returns the pieces of `said` that appear nowhere in `proposal` (parameters and card of a change, or the requests that a
-/// message was divided into), in the order of the message, as they were written.
+/// Returns the pieces of the message `said` that do not appear in `proposal`, in order and as they
+/// were written. `proposal` is the parameters and the card of a change, or the requests that a
+/// message was divided into.
 pub fn left_out(said: &str, proposal: &str) -> Vec<String> {
     let words = words(said);
     let proposal = ProposalText::of(proposal);
@@ -163,7 +164,7 @@ pub fn left_out(said: &str, proposal: &str) -> Vec<String> {
     pieces(said, &words, &missing)
 }
 
-/// Returns the words of a message.
+/// Divides a message into words.
 fn words(said: &str) -> Vec<Word<'_>> {
     let mut words = Vec::new();
     let mut at = 0;
@@ -183,7 +184,8 @@ fn words(said: &str) -> Vec<Word<'_>> {
     words
 }
 
-/// Returns true if a word contains a digit and does not only number an item of a list, such as `1.`.
+/// Returns true if a word contains a digit and is not merely the number of a list item, such as
+/// `1.`.
 fn is_number(written: &str) -> bool {
     let digits = written.chars().take_while(char::is_ascii_digit).count();
     let counts = (1..=2).contains(&digits) && matches!(&written[digits..], "." | ")" | ".)");
@@ -205,7 +207,7 @@ fn is_polite(after: &[Word<'_>]) -> bool {
     POLITE.iter().any(|polite| following.starts_with(polite))
 }
 
-/// Returns the ranges of names: words in quotes, and runs of words that begin with capital letters.
+/// Returns the index ranges of names: words in quotes, and runs of capitalised words.
 fn names(words: &[Word<'_>], said: &str) -> Vec<(usize, usize)> {
     let mut names = Vec::new();
     let mut open: Option<usize> = None;
@@ -232,7 +234,7 @@ fn names(words: &[Word<'_>], said: &str) -> Vec<(usize, usize)> {
             while to < from + run && (to == begin || !words[to - 1].ends) {
                 to += 1;
             }
-            // The first word of a message is a capital one whatever it is.
+            // The first word of a message is capitalised in any case.
             let begin = begin + usize::from(begin == 0);
             if to > begin + 1 {
                 names.push((begin, to));
@@ -250,7 +252,7 @@ impl ProposalText {
         Self { words: words.collect(), dates: dates(&text), text }
     }
 
-    /// Returns true if the word at this place, or the date or number that it is, appears here.
+    /// Returns true if the word at this index appears here, or a date or number that it stands for.
     fn holds(&self, words: &[Word<'_>], at: usize) -> bool {
         let lower = words[at].lower.as_str();
         let when = WEEKDAYS.contains(&lower) || MONTHS.contains(&lower) || MOMENTS.contains(&lower);
@@ -265,7 +267,7 @@ impl ProposalText {
         self.text.contains(&phrase.join(" "))
     }
 
-    /// Returns true if the same word appears here, or one of which the other is the beginning.
+    /// Returns true if the word appears here, or a word that begins with it or that it begins with.
     fn holds_word(&self, word: &str) -> bool {
         let like = |known: &String| {
             let (short, long) = if known.len() < word.len() { (known.as_str(), word) } else { (word, known.as_str()) };
@@ -278,7 +280,8 @@ impl ProposalText {
             || word.strip_suffix('s').is_some_and(|one| self.words.contains(one))
     }
 
-    /// Returns true if the same number appears here in some form: each part of `70/30`, of a date, of a time.
+    /// Returns true if the number appears here in some form. Each part of `70/30`, a date or a time
+    /// counts by itself.
     fn holds_number(&self, word: &str) -> bool {
         if self.text.contains(word) {
             return true;
@@ -289,7 +292,7 @@ impl ProposalText {
             return self.holds_plain(&hour);
         }
         if word.split('x').count() == 2 && word.split('x').all(|part| part.parse::<u8>().is_ok()) {
-            return true; // the shape of a design, such as 2x2; its parts are checked on their own
+            return true; // the shape of a design, such as 2x2; its details are checked separately
         }
         let ordinal = ["st", "nd", "rd", "th"].iter().find_map(|suffix| word.strip_suffix(suffix));
         let ordinal = ordinal.filter(|digits| digits.chars().all(|c| c.is_ascii_digit()));
@@ -304,7 +307,7 @@ impl ProposalText {
             || !part.chars().any(|c| c.is_ascii_digit())
     }
 
-    /// Returns true if the word at this place is a time that appears nowhere here.
+    /// Returns true if the word at this index is a time that does not appear here.
     fn lacks_moment(&self, words: &[Word<'_>], at: usize) -> bool {
         let word = words[at].lower.as_str();
         if self.words.contains(word) {
@@ -354,7 +357,7 @@ fn weekday((year, month, day): (i64, usize, i64)) -> usize {
     usize::try_from((days + 6).rem_euclid(7)).unwrap_or_default()
 }
 
-/// Returns the marked words as they were written, adjacent ones in one piece.
+/// Returns the missing words as they were written, with adjacent ones in one piece.
 fn pieces(said: &str, words: &[Word<'_>], missing: &[bool]) -> Vec<String> {
     let mut pieces = Vec::new();
     let mut at = 0;
@@ -381,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_held_is_not_named() {
+    fn words_in_the_proposal_are_not_returned() {
         let start = r#"{"experiment":"Math Hints","status":"enrolling"} Start “Math Hints”? inactive"#;
         check(&[
             ("Could you please start Math Hints?", start, &[]),
@@ -403,7 +406,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_lost_is_named_in_the_persons_words() {
+    fn missing_words_are_returned_as_they_were_written() {
         let start = r#"{"experiment":"Math Hints","status":"enrolling"} Start “Math Hints”? inactive"#;
         check(&[
             ("start Math Hints on Friday", start, &["on Friday"]),
@@ -420,7 +423,7 @@ mod tests {
     }
 
     #[test]
-    fn any_words_can_be_looked_at() {
+    fn no_text_panics() {
         for said in ["", "“", "\"", "🙂 only", "if", "Ä Ö “ü", "except", "2026-", "1234-56-78-9é", "A B", "but not"]
         {
             left_out(said, said);

@@ -1,9 +1,10 @@
 //! The names of existing things, found in a person's words before anything else is read.
 //!
-//! [`Names`] is a snapshot of all names, indexed by the first word of each, so that a message is looked through once
-//! and never compared with every name. A name counts if it is written exactly, else with any case, quotes, blanks,
-//! accents and apostrophes ([`fold`]), and only if nothing else fits there, with a typing mistake. The longest name
-//! wins; text in quotes is one name or none.
+//! [`Names`] is a snapshot of all names, indexed by the first word of each, so that a message is
+//! scanned once and never compared with every name. An exact match comes first, then one that
+//! differs only in case, quotes, spaces, accents and apostrophes ([`fold`]). A match with a typing
+//! mistake is used only if nothing else matches there. The longest name wins. A quotation must
+//! match a whole name.
 
 use std::collections::{HashMap, HashSet};
 
@@ -22,7 +23,7 @@ pub struct Name {
     /// The capability that the thing belongs to.
     #[serde(default)]
     pub owner: String,
-    /// True if requests are about such things; other names are only values in requests.
+    /// True if requests are about such things. Other names are only values in requests.
     #[serde(default)]
     pub subject: bool,
 }
@@ -34,7 +35,7 @@ pub struct Mention {
     pub kind: String,
     /// The name exactly as the platform writes it.
     pub name: String,
-    /// The name as it stands in the message.
+    /// The name as written in the message.
     pub said: String,
     /// The capability that the thing belongs to.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -42,14 +43,15 @@ pub struct Mention {
     /// True if requests are about such things.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub subject: bool,
-    /// True if the name was written with a typing mistake: then the person has to confirm it.
+    /// True if the name was written with a typing mistake, so the person has to confirm it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unsure: bool,
 }
 
-/// The maximum number of typing mistakes in a whole name.
+/// The maximum number of typing mistakes in a name.
 const MAX_TYPOS: usize = 2;
-/// The length in letters of the shortest word in which a mistake is recognised; in shorter ones it makes another word.
+/// The minimum length of a word in which a typing mistake is recognised, in letters. In a shorter
+/// one, a changed letter is likely to make another word.
 const MIN_TYPO_LENGTH: usize = 4;
 /// The maximum number of names that are found in a message.
 const MAX_MENTIONS: usize = 40;
@@ -60,12 +62,13 @@ pub struct Names {
     all: Vec<Name>,
     words: Vec<Vec<String>>,
     by_first: HashMap<String, Vec<usize>>,
-    /// The words of names, by each form of the word that lacks one letter.
+    /// The words of names, by each form that lacks one of their letters.
     near: HashMap<String, Vec<String>>,
 }
 
 impl Names {
-    /// Indexes these names. Names without a letter, digit or sign look like punctuation and are left out.
+    /// Indexes these names. Names without a letter, digit or sign are left out, since they look
+    /// like punctuation.
     pub fn new(all: impl IntoIterator<Item = Name>) -> Self {
         let mut names = Self::default();
         let mut indexed: HashSet<String> = HashSet::new();
@@ -103,7 +106,8 @@ impl Names {
         for at in 0..tokens.len() {
             self.collect_at(message, &tokens, at, &mut found);
         }
-        // Longest first, exactly written before similar; what overlaps one of its kind that is kept is dropped.
+        // Matches without typing mistakes come first, then longer ones. A match is dropped if it
+        // overlaps a kept one of the same kind or, with a typing mistake, any kept one.
         found.sort_by_key(|(start, end, mention)| (mention.unsure, std::cmp::Reverse(end - start), *start));
         let mut kept: Vec<(usize, usize, Mention)> = Vec::new();
         for (start, end, mention) in found {
@@ -145,7 +149,7 @@ impl Names {
         }
     }
 
-    /// Returns the words of names that are one typing mistake away.
+    /// Returns the words of names that are one typing mistake away from `word`.
     fn similar_words(&self, word: &str) -> Vec<&String> {
         if word.chars().count() < MIN_TYPO_LENGTH {
             return Vec::new();
@@ -171,7 +175,7 @@ impl Names {
         found: &mut Vec<(usize, usize, Mention)>,
     ) {
         let (first, last) = (&tokens[0], &tokens[tokens.len() - 1]);
-        // A quotation is one whole name, or none.
+        // A quotation must match a whole name.
         let quotes_fit = first.quote == last.quote
             && first.quote.is_none_or(|quote| first.opens && last.closes && quote == last.quote.unwrap_or(quote));
         if !quotes_fit {
@@ -179,7 +183,8 @@ impl Names {
         }
         let said = &message[first.start..end];
         let name = &self.all[place];
-        // Of two names that differ in case only, the exact one counts; if neither is exact, the platform asks.
+        // Of two names that differ only in case, the exact match is used; if neither is exact, the
+        // platform asks.
         let twin = found.iter().position(|(start, until, other)| {
             (*start, *until) == (first.start, end) && other.kind == name.kind && !other.unsure
         });
@@ -204,8 +209,8 @@ impl Names {
     }
 }
 
-/// Returns true if a word is more likely an ordinary word than a name: “start”, “test”, a number. Written with the
-/// capital letters of the name in the middle of a sentence, it is the name.
+/// Returns true if a word is more likely an ordinary word than a name: “start”, “test”, a number.
+/// In the middle of a sentence, a word with the same capital letters as the name is the name.
 fn is_ordinary(message: &str, token: &Token, name: &Name, unsure: bool) -> bool {
     const ORDINARY: &str = "start stop pause resume cancel archive delete create change set make test tests list show \
         study context contexts condition conditions weight weights site target user users group \
@@ -250,7 +255,7 @@ fn match_words(words: &[String], tokens: &[Token], slips: usize) -> Option<(usiz
     (!words.is_empty()).then_some((end, made))
 }
 
-/// Returns the forms of a word that lack one of its letters.
+/// Returns the word without one of its letters, for each letter.
 fn one_letter_deletions(word: &str) -> Vec<String> {
     let starts: Vec<(usize, char)> = word.char_indices().collect();
     starts.iter().map(|(at, letter)| format!("{}{}", &word[..*at], &word[at + letter.len_utf8()..])).collect()
@@ -260,17 +265,19 @@ fn one_letter_deletions(word: &str) -> Vec<String> {
 #[derive(Clone, Debug)]
 struct Token {
     folded: String,
-    /// The word without a possessive `'s`, and the byte where it then ends.
+    /// The word without a possessive `'s`, and the byte index at which it then ends.
     stem: Option<(String, usize)>,
     start: usize,
     end: usize,
-    /// The index of the quotes around it; `opens` and `closes` mark their first and last word.
+    /// The index of the quotation that contains it. `opens` and `closes` mark the first and last
+    /// word of the quotation.
     quote: Option<usize>,
     opens: bool,
     closes: bool,
 }
 
-/// Divides a text into words: runs of letters and digits; a sign that is no punctuation is a word of its own.
+/// Divides a text into words: runs of letters and digits. A sign other than punctuation is a
+/// separate word.
 fn tokenize(text: &str) -> Vec<Token> {
     let mut found: Vec<Token> = Vec::new();
     let quotes = quotes(text);
@@ -316,7 +323,7 @@ fn tokenize(text: &str) -> Vec<Token> {
     found
 }
 
-/// Returns true for letters of scripts without blanks between words, and for signs such as emoji.
+/// Returns true for letters of scripts without spaces between words, and for signs such as emoji.
 fn stands_alone(letter: char) -> bool {
     let code = letter as u32;
     let without_blanks = matches!(code, 0x0E00..=0x0EFF | 0x3040..=0x30FF | 0x3400..=0x9FFF | 0xF900..=0xFAFF);
@@ -344,8 +351,8 @@ fn quotes(text: &str) -> Vec<(usize, usize)> {
     found
 }
 
-/// Returns a text in the form in which names are compared: lower case, without accents, apostrophes and punctuation,
-/// single blanks.
+/// Returns a text in the form in which names are compared: lower case, single spaces, and no
+/// accents, apostrophes or punctuation.
 pub fn fold(text: &str) -> String {
     tokenize(text).into_iter().map(|token| token.folded).collect::<Vec<_>>().join(" ")
 }
@@ -364,7 +371,7 @@ fn fold_word(word: &str) -> String {
     folded
 }
 
-/// Returns true for marks that are written behind their letter.
+/// Returns true for combining marks, which follow their letter.
 fn is_accent(letter: char) -> bool {
     matches!(letter as u32, 0x0300..=0x036F | 0xFE0F | 0x200D)
 }
@@ -420,7 +427,7 @@ mod tests {
     }
 
     fn found(all: &[&str], message: &str) -> String {
-        let told = |mention: Mention| {
+        let describe = |mention: Mention| {
             let unsure = if mention.unsure { "?" } else { "" };
             if mention.said == mention.name {
                 format!("{}{unsure}", mention.name)
@@ -428,11 +435,11 @@ mod tests {
                 format!("{}={}{unsure}", mention.said, mention.name)
             }
         };
-        names(all).find(message).into_iter().map(told).collect::<Vec<_>>().join(", ")
+        names(all).find(message).into_iter().map(describe).collect::<Vec<_>>().join(", ")
     }
 
     #[test]
-    fn names_are_found_wherever_they_stand() {
+    fn names_are_found_anywhere_in_a_message() {
         let all = [
             "Math Hints",
             "Geometry B",
@@ -467,7 +474,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slip_is_only_looked_for_where_nothing_else_is() {
+    fn a_typing_mistake_is_only_accepted_where_nothing_else_matches() {
         let all = ["Math Hints", "Math Hints v2", "Maths"];
         assert_eq!(found(&all, "check on math hnts"), "math hnts=Math Hints?");
         assert_eq!(found(&all, "start Mtah Hints"), "Mtah Hints=Math Hints?");

@@ -1,26 +1,30 @@
-//! A model without a language model: it understands words by the phrases of all capabilities.
+//! A rule-based model: it understands messages by the phrases of all capabilities, without a
+//! language model.
 //!
-//! It makes the same tool calls from a person's words that a language model would make, so the graph cannot tell them
-//! apart. It serves the playground, the tests that need no script, and every outage. It never guesses: words that fit
-//! no phrase get a low confidence, and a few examples of phrases that work.
+//! It answers a message with the same tool calls that a language model would make, so the graph
+//! treats both alike. It serves the playground, the tests that need no script, and every outage. It
+//! never guesses: words that match no phrase get a low confidence, and a reply with a few examples
+//! of phrases that work.
 //!
-//! **Names first.** Names of existing things are found in a message before anything else ([`lexicon`]); each capability
-//! lists its names, and the situation holds those that are mentioned. Then [`slots`] takes out moments, weights,
-//! numbers, users and politeness, and [`intents`] looks for the rest of the sentence in the rows of each capability:
-//! verbs, nouns, the slots they take. Phrases with a fixed order, and questions, are [`lines`] of text. A capability
-//! brings both ([`phrases::Phrases`]), and [`book`] tries all of them in turn; if two fit equally well, the person is
-//! asked.
+//! **Names first.** Names of existing things are found in a message before anything else
+//! ([`lexicon`]); each capability lists its names, and the situation holds those that are
+//! mentioned. Then [`slots`] extracts moments, weights, numbers and users and drops politeness, and
+//! [`intents`] matches the rest of the sentence with the rows of each capability: verbs, nouns, and
+//! the slots that they take. Phrases with a fixed order, and questions, are [`lines`] of text. A
+//! capability provides both ([`phrases::Phrases`]), and [`book`] tries all of them in turn. If two
+//! match equally well, the person is asked.
 //!
-//! **Nothing said is dropped.** Each word of a change is in a value, part of how it is asked for, or politeness; if
-//! words are left over, they are reported and nothing is done.
+//! **No word is dropped.** Each word of a request for a change belongs to a value, to the phrase or
+//! to politeness. If words are left over, they are reported and nothing is done.
 //!
-//! A message is divided into requests in [`steps`]; a request becomes a [`user_request::UserRequest`] in [`book`]; [`RulesModel`]
-//! turns the request into calls or words. It reads nothing but the [`situation::Situation`].
+//! [`steps`] divides a message into requests, [`book`] turns each of them into a
+//! [`user_request::UserRequest`], and [`RulesModel`] answers with tool calls or text. The only
+//! input is the [`situation::Situation`].
 //!
-//! It names no platform. Start reading at [`book`], then at [`lines`].
+//! This crate depends on no platform. Start reading at [`book`], then at [`lines`].
 //!
-//! The design not taken: one large regular expression per phrase. Names are free text in the middle of a sentence, and
-//! their end is easier to describe with words than with groups.
+//! One large regular expression per phrase was rejected as a design: names are free text in the
+//! middle of a sentence, and their end is easier to describe with words than with groups.
 
 mod answers;
 pub mod book;
@@ -82,16 +86,16 @@ impl Model for RulesModel {
     }
 }
 
-/// The meaning of words that may not be addressed to the bot.
+/// The meaning of a message that may not be addressed to the bot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Meaning {
     /// A request to look something up or to change it.
     Request,
-    /// A correction of the draft, or of the change on a card.
+    /// A correction of the draft or of the change on a card.
     Correction,
     /// The draft is not wanted any more.
     Drop,
-    /// “Ok” or “rather not”, to a card or a change.
+    /// “Ok” or “rather not”, said about a card or a change.
     Agreement,
     /// “Hello”, “thanks”.
     Chat,
@@ -99,15 +103,17 @@ pub enum Meaning {
     Nothing,
 }
 
-/// Questions of the rest of the program about words.
+/// The queries of the rest of the program.
 impl Book {
-    /// Returns the tools and actions that these words seem to call for, before a model is asked.
+    /// Returns the tools and actions that the message seems to need, as a guess before a model is
+    /// asked.
     pub fn hint(&self, situation: &Situation) -> Hint {
         calls::hint(self, situation)
     }
 
-    /// Returns the one tool that answers these words and its arguments, if they are a documented question: then the
-    /// result of the tool can be shown as it is, and no model has to put it into words.
+    /// Returns the tool that answers the message and its arguments, if the message is a documented
+    /// question. The result of the tool can then be shown as it is, without a model to word the
+    /// reply.
     pub fn documented_read(&self, situation: &Situation) -> Option<(String, Value)> {
         match self.understand(situation).user_request {
             UserRequest::Read { tool, arguments } => Some((tool, Value::Object(arguments))),
@@ -115,8 +121,8 @@ impl Book {
         }
     }
 
-    /// Returns true if the meaning of these words depends on the existing names: they ask for a change, for something
-    /// by its name, or are not understood otherwise.
+    /// Returns true if the meaning of the message depends on the existing names: it asks for a
+    /// change or for something by its name, or is not understood without them.
     pub fn wants_names(&self, situation: &Situation) -> bool {
         let interpretation = self.understand(situation);
         match &interpretation.user_request {
@@ -131,12 +137,12 @@ impl Book {
         }
     }
 
-    /// Returns the requests of a message in order, if it holds several; else nothing.
+    /// Returns the requests in a message, in order, if there are several; otherwise nothing.
     pub fn steps(&self, situation: &Situation) -> Vec<String> {
         steps::steps(self, situation)
     }
 
-    /// Returns the meaning of words, as far as the phrases can tell.
+    /// Returns the meaning of the message, as far as the phrases can tell.
     pub fn meaning(&self, situation: &Situation) -> Meaning {
         if !steps::steps(self, situation).is_empty() {
             return Meaning::Request;
@@ -160,36 +166,40 @@ impl Book {
         }
     }
 
-    /// Returns true if words are parts of a description and nothing else: “weights 60/40, in assign-prog”.
+    /// Returns true if a text consists only of parts of a description: “weights 60/40, in
+    /// assign-prog”.
     pub fn only_parts(&self, said: &str) -> bool {
         let words = self.words(said, None);
         self.phrases().any(|phrases| phrases.only_parts(strip_politeness(&words)))
     }
 
-    /// Returns the family of the tool or action that these words ask for, as far as the phrases can tell.
+    /// Returns the family of the tool or action that the message asks for, as far as the phrases
+    /// can tell.
     pub fn capability(&self, situation: &Situation) -> Option<String> {
         self.family_of(&self.understand(situation).user_request, situation).map(str::to_owned)
     }
 
-    /// Returns a request for the change that these words only consider, as in “should I start Math Hints?”
+    /// Returns a request for the change that the message only considers, as in “should I start Math
+    /// Hints?”
     pub fn considered_request(&self, situation: &Situation) -> Option<String> {
         let words = self.words(&situation.said, None);
         doubts::considered_request(self, Utterance { words: strip_politeness(&words), situation, is_question: true })
     }
 
-    /// Returns true if these words, said about a change in hand, correct it or ask for another one.
+    /// Returns true if the message corrects the pending change or asks for another one.
     pub fn asks_otherwise(&self, situation: &Situation) -> bool {
         matches!(self.understand(situation).user_request, UserRequest::Update(_) | UserRequest::Change { .. })
     }
 
-    /// Returns buttons with first requests: the label, and the words that are said when it is pressed.
+    /// Returns buttons for first requests: the label, and the message that is sent when it is
+    /// pressed.
     pub fn first_steps(&self) -> Vec<(&'static str, &'static str)> {
         talk::first_steps(self)
     }
 
-    /// Returns the reply to words that agree while a card is open without deciding anything, that decline a change, or
-    /// that ask for a word of the glossary. No model is needed for these, and none may take them for a decision or a
-    /// request.
+    /// Returns the reply to a message that agrees while a card is open but decides nothing, that
+    /// declines a change, or that asks for a term of the glossary. These need no model, and no
+    /// model may take them for a decision or a request.
     pub fn without_a_request(&self, situation: &Situation) -> Option<String> {
         match self.understand(situation).user_request {
             UserRequest::Talk(talk @ (Talk::CardWaits | Talk::NothingDone(_))) => {

@@ -1,26 +1,29 @@
-//! Phrases as lines of text: words in an order, and the tool or action that they ask for.
+//! Phrases as lines of text: words in a fixed order, and the tool or action that they request.
 //!
 //! ```text
 //! change archive_document copies=1
 //!     (archive|put away) <document:thing> [with one copy]
 //! ```
 //!
-//! A line without indentation names a tool (`read`) or an action (`change`) and the values given to it; each indented
-//! line below is one way to ask for it. `(a|b)` is one of several, `[a]` may be left out, and `$name = …` names a text
-//! that several lines hold. `<name:kind>` is a value of the parameter `name`. Kinds are `thing` (the thing that the
-//! request is about, or “it”; `thing?` if it may be left out, `subject` if only the thing that was talked about may),
-//! `word`, `text` (up to the next part), `rest`, `number`, `when`, and those of the capability ([`Phrases::slot`]).
+//! A line without indentation names a tool (`read`) or an action (`change`) and its fixed
+//! arguments; each indented line below is one way to request it. `(a|b)` is an alternative, `[a]`
+//! is optional, and `$name = …` defines a text to use in several lines. `<name:kind>` is a value of
+//! the parameter `name`. Kinds are `thing` (the thing that the request is about, or “it”), `thing?`
+//! (the same, but optional), `subject` (optional only if the thread has a last subject), `word`,
+//! `text` (up to the next part), `rest`, `number`, `when`, and those of the capability
+//! ([`Phrases::slot`]).
 //!
-//! A line fits if it uses every word of a request; articles and the like may stand anywhere. Of several that fit, the
-//! one counts that takes the fewest words for values.
+//! A line matches if it uses every word of a request, except for articles and the like, which may
+//! occur anywhere. If several match, the one that takes the fewest words for values is used.
 //!
 //! ```text
 //!     ~ archive/archiving/archived|put away: <document:subject> [<on:moment>] [safely]
 //! ```
 //!
-//! A line with `~` has no order ([`super::intents`]): verbs, in up to three forms, then the values that it takes (kinds
-//! `subject`, `subjects` for several, `moment`, `until`, `weights`, `users`, `groups`, `members`, `group-type`), and
-//! words that may stand with them. If such a verb is named in a line with an order, only its first form counts.
+//! A line with `~` has no fixed order ([`super::intents`]): verbs, in up to three forms, then the
+//! values that it takes (kinds `subject`, `subjects` for several, `moment`, `until`, `weights`,
+//! `users`, `groups`, `members`, `group-type`), and words that may accompany them. In a line with
+//! an order, only the first form of a verb is used.
 
 mod things;
 mod written;
@@ -48,11 +51,11 @@ use super::{
     words::{Word, sentence, text},
 };
 
-/// A line with an order.
+/// A line with a fixed order.
 #[derive(Clone, Debug)]
 struct OrderedLine {
-    /// The index of the call that the line asks for.
-    asks_for: usize,
+    /// The index of the call that the line stands for.
+    call_index: usize,
     parts: Vec<PatternPart>,
 }
 
@@ -72,45 +75,47 @@ pub struct Lines {
     calls: Vec<Call>,
     lines: Vec<OrderedLine>,
     intents: Vec<Intent>,
-    /// The lines by the words that they can begin with.
+    /// The indices of lines, by each word that a line can begin with.
     by_first: HashMap<String, Vec<usize>>,
-    /// The lines that can begin with a value.
+    /// The indices of lines that can begin with a value.
     open: Vec<usize>,
 }
 
 /// The best reading of a request.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Fit {
-    /// The tool or action, and the values given to it.
+    /// The tool or action, with its arguments.
     pub(crate) call: Call,
-    /// The number of words of the request that are only taken for a value, since they may be one.
+    /// The number of words of the request that are taken for a value without being recognised as
+    /// one.
     pub(crate) cost: usize,
 }
 
-/// A value that can stand at the beginning of some words.
+/// A value with which some words can begin.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Candidate {
-    /// The value; null fills nothing, and an object in the place of `*` fills all that it names.
+    /// The value. Null sets no parameter; an object for the parameter `*` sets each parameter that
+    /// it contains.
     pub value: Value,
     /// The number of words that the value takes.
     pub taken: usize,
-    /// The number of these words that are only taken for the value, since they may be one.
+    /// The number of these words that are taken for the value without being recognised.
     pub cost: usize,
 }
 
 impl Candidate {
-    /// Creates a candidate for a value that is recognised.
+    /// Creates a candidate for a recognised value.
     pub fn known(value: impl Into<Value>, taken: usize) -> Self {
         Self { value: value.into(), taken, cost: 0 }
     }
 
-    /// Creates a candidate for words that may be the value.
+    /// Creates a candidate for words that may be a value.
     pub fn taken(value: impl Into<Value>, taken: usize) -> Self {
         Self { value: value.into(), taken, cost: taken }
     }
 }
 
-/// Words that may stand anywhere.
+/// Words that may occur anywhere.
 const ANYWHERE: &[&str] = &[
     "the",
     "a",
@@ -160,9 +165,9 @@ impl Lines {
                 );
                 continue;
             }
-            let asks_for = lines.calls.len().checked_sub(1).ok_or_else(|| format!("“{line}” asks for nothing"))?;
+            let call_index = lines.calls.len().checked_sub(1).ok_or_else(|| format!("“{line}” asks for nothing"))?;
             if let Some(written) = line.trim().strip_prefix("~ ") {
-                let intent = Intent::read(&lines.calls[asks_for], written);
+                let intent = Intent::read(&lines.calls[call_index], written);
                 lines.intents.push(intent.ok_or_else(|| format!("“{}”: `~ verbs: values` belongs here", line.trim()))?);
                 continue;
             }
@@ -179,23 +184,23 @@ impl Lines {
             for first in firsts {
                 lines.by_first.entry(first).or_default().push(lines.lines.len());
             }
-            lines.lines.push(OrderedLine { asks_for, parts });
+            lines.lines.push(OrderedLine { call_index, parts });
         }
         Ok(lines)
     }
 
-    /// Returns the tools and actions that the lines ask for.
+    /// Returns the tools and actions that the lines stand for.
     pub fn calls(&self) -> &[Call] {
         &self.calls
     }
 
-    /// Returns the lines without an order.
+    /// Returns the lines without a fixed order.
     pub(super) fn intents(&self) -> &[Intent] {
         &self.intents
     }
 
-    /// Returns the best reading of a request. `names_only`: its thing has to be a name that is known or in quotes, or
-    /// “it”.
+    /// Returns the best reading of a request. With `names_only`, its thing must be a known name, a
+    /// name in quotes, or “it”.
     pub(crate) fn fit<'a>(
         &'a self,
         utterance: Utterance<'a>,
@@ -206,7 +211,8 @@ impl Lines {
         self.best(utterance, phrases, owner, names_only, true)
     }
 
-    /// Returns the values in the longest beginning of these words that fits a line, and the number of words in it.
+    /// Returns the values in the longest prefix of these words that matches a line, and the length
+    /// of the prefix in words.
     pub fn begin<'a>(
         &'a self,
         utterance: Utterance<'a>,
@@ -217,8 +223,8 @@ impl Lines {
         Some((found.call.arguments, utterance.words.len() - found.cost))
     }
 
-    /// Returns the best reading of all words (`is_whole`), or of most of them from the first on; its cost is then the
-    /// number of words left.
+    /// Returns the best reading of all words (`is_whole`), or of the longest prefix of them. The
+    /// cost of the latter is the number of words left.
     fn best<'a>(
         &'a self,
         utterance: Utterance<'a>,
@@ -261,7 +267,7 @@ impl Lines {
             reading.advance(0, &Rest { parts: &line.parts, then: None });
             let Some((arguments, cost)) = reading.best.take() else { continue };
             if best.as_ref().is_none_or(|best| cost < best.cost) {
-                let call = &self.calls[line.asks_for];
+                let call = &self.calls[line.call_index];
                 let mut all = call.arguments.clone();
                 for (name, value) in arguments {
                     match (name, value) {
@@ -278,7 +284,8 @@ impl Lines {
 }
 
 impl PatternPart {
-    /// Returns true if a request with these words can hold this part: the words that the part needs are there.
+    /// Returns true if a request with these words can contain this part. Long words always can,
+    /// since they may have a typing mistake.
     fn may_be_in(&self, said: &HashSet<&str>) -> bool {
         match self {
             Self::Word(word) => word.len() > 7 || said.contains(word.as_str()),
@@ -288,14 +295,14 @@ impl PatternPart {
     }
 }
 
-/// The parts of a line that are still to be read.
+/// The parts of a line that are not yet matched.
 #[derive(Clone, Copy)]
 struct Rest<'r, 'a> {
     parts: &'a [PatternPart],
     then: Option<&'r Rest<'r, 'a>>,
 }
 
-/// A request that is compared with lines.
+/// The state of matching a request with a line.
 struct Matcher<'a> {
     utterance: Utterance<'a>,
     phrases: &'a dyn Phrases,
@@ -303,9 +310,9 @@ struct Matcher<'a> {
     owner: &'a str,
     names_only: bool,
     is_whole: bool,
-    /// True for each word that may stand anywhere.
+    /// For each word, true if it may occur anywhere.
     small: Vec<bool>,
-    /// The values that were found, by kind and the index of their first word.
+    /// The values found so far, by kind and index of the first word.
     seen: HashMap<(&'a str, usize), Rc<[Candidate]>>,
     arguments: Vec<(&'a str, Value)>,
     cost: usize,
@@ -313,7 +320,7 @@ struct Matcher<'a> {
 }
 
 impl<'a> Matcher<'a> {
-    /// Reads on from this word with the rest of a line, and keeps the best way to the end of the words.
+    /// Matches the words from this one on with the rest of a line, and keeps the best match.
     fn advance(&mut self, at: usize, rest: &Rest<'_, 'a>) {
         let Rest { parts, then } = *rest;
         let words = self.utterance.words;
@@ -362,7 +369,8 @@ impl<'a> Matcher<'a> {
         }
     }
 
-    /// Keeps the way to the end of a line, if it is the best and only words that may stand anywhere are left.
+    /// Keeps the match of a whole line, if it is the best so far and only words that may occur
+    /// anywhere are left.
     fn finish(&mut self, at: usize) {
         let is_end = !self.is_whole || self.small[at..].iter().all(|small| *small);
         let cost = if self.is_whole { self.cost } else { self.small.len() - at };
@@ -371,7 +379,7 @@ impl<'a> Matcher<'a> {
         }
     }
 
-    /// Returns the values that can stand at the beginning of these words.
+    /// Returns the values of this kind with which these words can begin.
     fn values(&self, kind: &str, words: &[Word]) -> Vec<Candidate> {
         let utterance = Utterance { words, ..self.utterance };
         let first = words.first();
@@ -381,7 +389,7 @@ impl<'a> Matcher<'a> {
                 let back = self.subject().map(|name| Candidate::known(name, 0));
                 self.things(words).into_iter().filter(|found| !found.value.is_null()).chain(back).collect()
             }
-            // Without a name, the thing that was talked about is meant.
+            // Without a name, the last subject of the thread is meant.
             "thing?" => {
                 let back = self.subject().map_or(Value::Null, Value::from);
                 self.things(words).into_iter().chain([Candidate::known(back, 0)]).collect()
@@ -410,7 +418,7 @@ impl<'a> Matcher<'a> {
         }
     }
 
-    /// Returns the meaning of “it”, if that may be a thing of this capability.
+    /// Returns the last subject of the thread, if it may be a thing of this capability.
     fn subject(&self) -> Option<&'a str> {
         match self.phrases.about_others() {
             true => self.utterance.situation.last_subject.as_deref(),
@@ -418,8 +426,8 @@ impl<'a> Matcher<'a> {
         }
     }
 
-    /// Returns the things at the beginning of these words that a request can be about: a name that is known or in
-    /// quotes, “it”, or words that may be a name.
+    /// Returns the things with which these words can begin: a name that is known or in quotes,
+    /// “it”, or words that may be a name.
     fn things(&self, words: &[Word]) -> Vec<Candidate> {
         let quoted = words.iter().position(|word| word.quoted);
         let most = quoted.map_or(words.len().min(MAX_VALUE_WORDS), |at| (at + 2).min(words.len()));
@@ -457,12 +465,12 @@ impl<'a> Matcher<'a> {
     }
 }
 
-/// Returns true if `said` is this word; a long one may have a typing mistake.
+/// Returns true if `said` is this word. A long word may have one typing mistake.
 fn is_word(said: &Word, word: &str) -> bool {
     said.is(word) || word.len() > 7 && !said.quoted && strsim::damerau_levenshtein(&said.lower, word) == 1
 }
 
-/// The longest value without quotes, in words.
+/// The maximum length of a value without quotes, in words.
 const MAX_VALUE_WORDS: usize = 12;
 
 #[cfg(test)]
@@ -485,7 +493,7 @@ mod tests {
         change paint\n    paint [is] <colour:word>\n    paint <colour:word> and <other:word>\n";
 
     #[test]
-    fn the_most_that_stands_at_the_beginning_counts() {
+    fn begin_returns_the_longest_prefix_that_matches() {
         let lines = Lines::read(WRITTEN).unwrap();
         let begin = |said: &str| {
             let (words, situation) = (words(said), Situation::default());
@@ -500,7 +508,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_without_an_order_uses_every_word_or_tells_what_is_left() {
+    fn a_line_without_an_order_uses_every_word_or_reports_the_rest() {
         let lines = Lines::read(WRITTEN).unwrap();
         let read = |said: &str| {
             let (words, situation) = (words(said), Situation::default());

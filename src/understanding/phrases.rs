@@ -9,24 +9,24 @@ use super::{
     words::{Word, text},
 };
 
-/// A message, or a part of one, to be read.
+/// A message or a part of one.
 #[derive(Clone, Copy, Debug)]
 pub struct Utterance<'a> {
     /// The words, without politeness.
     pub words: &'a [Word],
-    /// The situation in which they were said.
+    /// The situation of the message.
     pub situation: &'a Situation,
     /// True if the message ends with a question mark.
     pub is_question: bool,
 }
 
 impl<'h> Utterance<'h> {
-    /// Returns true if this word names a thing of another capability alone.
+    /// Returns true if this word names a thing that belongs only to another capability.
     pub(crate) fn is_of_another(&self, word: &Word, owner: &str) -> bool {
         word.owner.as_deref().is_some_and(|of| of != owner)
     }
 
-    /// Returns the name of the thing that was talked about, if it may be a thing of this capability.
+    /// Returns the name of the last subject of the thread, if it may be a thing of this capability.
     pub(crate) fn subject_of(&self, owner: &str) -> Option<&'h str> {
         let subject = self.situation.last_subject.as_deref()?;
         let mut owners = self.situation.names.iter().filter(|name| name.subject && name.name == subject);
@@ -37,10 +37,10 @@ impl<'h> Utterance<'h> {
 
 /// The phrases of a capability. Only [`Phrases::things`] is required.
 ///
-/// Most phrases are data: [`Phrases::lines`]. The others are read by functions.
+/// Most phrases are data ([`Phrases::lines`]); the others are read by methods.
 pub trait Phrases: Send + Sync {
-    /// Returns the words for its things, singular and plural, such as `document` and `documents`; the first is a
-    /// singular.
+    /// Returns the nouns for its things, singular and plural, such as `document` and `documents`.
+    /// The first is a singular.
     fn things(&self) -> &'static [&'static str];
 
     /// Returns true if its tools and actions are about things of other capabilities.
@@ -48,12 +48,12 @@ pub trait Phrases: Send + Sync {
         false
     }
 
-    /// Returns the words for its groups of people that stand before an id, such as `class`.
+    /// Returns the words for groups of people that may precede the id of a group, such as `class`.
     fn groups(&self) -> &'static [&'static str] {
         &[]
     }
 
-    /// Returns words after which a list follows, whose last item is no request of its own.
+    /// Returns the words that introduce a list. An item of such a list is not a separate request.
     fn lists(&self) -> &'static [&'static str] {
         &[]
     }
@@ -63,18 +63,18 @@ pub trait Phrases: Send + Sync {
         ""
     }
 
-    /// Returns the values of a kind of its own that can stand at the beginning of these words.
+    /// Returns the values of a kind defined by this capability with which these words can begin.
     fn slot(&self, kind: &str, utterance: Utterance<'_>) -> Vec<Candidate> {
         let _ = (kind, utterance);
         Vec::new()
     }
 
-    /// Returns the request of a line, changed if it depends on the values of the line.
+    /// Adjusts the request of a line to the values in it.
     fn finish_request(&self, user_request: UserRequest) -> UserRequest {
         user_request
     }
 
-    /// Reads words before all requests: those that only look like one of them.
+    /// Reads words that only look like a request. Tried before all requests.
     fn first(&self, utterance: Utterance<'_>) -> Option<Interpretation> {
         let _ = utterance;
         None
@@ -92,7 +92,7 @@ pub trait Phrases: Send + Sync {
         None
     }
 
-    /// Reads a question by the things that it mentions, if nothing else fits.
+    /// Reads a question by the things that it mentions, if nothing else matches.
     fn mentioned(&self, utterance: Utterance<'_>) -> Option<UserRequest> {
         let _ = utterance;
         None
@@ -110,13 +110,13 @@ pub trait Phrases: Send + Sync {
         None
     }
 
-    /// Returns the value of a parameter, as it is written in these words.
+    /// Returns the value of a parameter that is written in these words.
     fn value(&self, parameter: &str, words: &[Word]) -> Value {
         let _ = parameter;
         text(words).into()
     }
 
-    /// Returns true if words are parts of a description and nothing else.
+    /// Returns true if the words are only parts of a description.
     fn only_parts(&self, words: &[Word]) -> bool {
         let _ = words;
         false
@@ -140,19 +140,19 @@ pub trait Phrases: Send + Sync {
         false
     }
 
-    /// Returns true if this action makes something new, whose name may be any words.
+    /// Returns true if this action creates something, whose name may be any text.
     fn makes_new(&self, action: &str) -> bool {
         let _ = action;
         false
     }
 
-    /// Returns the participle for a change that was not made: “started”.
+    /// Returns the past participle for a change, as in “nothing was started”.
     fn past_participle(&self, action: &str, params: &Map<String, Value>) -> &'static str {
         let _ = (action, params);
         "changed"
     }
 
-    /// Returns a request for this change in words.
+    /// Returns this change worded as a request.
     fn request(&self, action: &str, params: &Map<String, Value>) -> Option<String> {
         let _ = (action, params);
         None
@@ -163,7 +163,7 @@ pub trait Phrases: Send + Sync {
         ""
     }
 
-    /// Returns the questions and changes that are possible, for “help”: a heading, and a line for each.
+    /// Returns the possible questions and changes, for “help”: a heading, and a line for each.
     fn help(&self) -> &'static str {
         ""
     }
@@ -178,8 +178,8 @@ pub trait Phrases: Send + Sync {
         self.things().get(1).copied().unwrap_or_default()
     }
 
-    /// Returns buttons with first requests: the label, and the words that are said when it is pressed. The last one
-    /// explains something.
+    /// Returns buttons for first requests: the label, and the message that is sent when it is
+    /// pressed. The last one explains something.
     fn first_steps(&self) -> &'static [(&'static str, &'static str)] {
         &[]
     }

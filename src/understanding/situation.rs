@@ -1,7 +1,9 @@
-//! The situation that a model is given with a request: the contract between the assistant's nodes and every model.
+//! The situation that a model receives with a request: the contract between the assistant's nodes
+//! and every model.
 //!
-//! A real model gets it as JSON in the last message; the grammar reads it as data. The code that fills it bounds
-//! everything in it, so that a turn costs the same on the first day of a thread and on the last.
+//! A language model receives it as JSON in the last message; the phrases read it as data. All of
+//! its content is bounded by the code that fills it, so that the cost of a turn does not grow with
+//! the age of the thread.
 
 use std::collections::BTreeMap;
 
@@ -10,35 +12,36 @@ use serde_json::{Map, Value};
 
 use super::lexicon::Mention;
 
-/// Everything that a model is given about a message and its thread.
+/// The data about a message and its thread that a model receives.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Situation {
-    /// The person's words, as they were typed.
+    /// The message, as it was typed.
     pub said: String,
-    /// The person who said them.
+    /// The author of the message.
     pub by: String,
     /// The current date, such as `2025-01-31`.
     pub today: String,
-    /// The names of existing things in the words.
+    /// The names of existing things in the message.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub names: Vec<Mention>,
     /// One line for each turn that is no longer in the history.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub earlier: Vec<String>,
-    /// The analysis of the words; `None` before they are analysed.
+    /// The analysis of the message; `None` before it is analysed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub analysis: Option<Analysis>,
-    /// A change that still lacks something, from an earlier message.
+    /// An incomplete change from an earlier message.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub draft: Option<Draft>,
-    /// The change on the newest open card: a correction makes a new version of it.
+    /// The change on the newest open card. A correction creates a new version of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub on_card: Option<Draft>,
-    /// The last request, if it was rejected and nothing was asked for since: a correction asks for it once more.
+    /// The last requested change, if it was rejected and nothing was requested since. A correction
+    /// requests it again.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub turned_down: Option<RejectedChange>,
-    /// The name of the thing that “it” means.
+    /// The name of the thing that “it” refers to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_subject: Option<String>,
     /// The cards that wait for a person.
@@ -56,12 +59,12 @@ pub struct Situation {
 }
 
 impl Situation {
-    /// Returns the change that a correction is about: the draft, else the change that was asked for.
+    /// Returns the change that a correction applies to: the draft, or else [`Self::asked_for`].
     pub fn in_hand(&self) -> Option<&Draft> {
         self.draft.as_ref().or_else(|| self.asked_for())
     }
 
-    /// Returns the change on the newest open card, else the one that was rejected last.
+    /// Returns the change on the newest open card, or else the one that was rejected last.
     pub fn asked_for(&self) -> Option<&Draft> {
         self.on_card.as_ref().or_else(|| Some(&self.turned_down.as_ref()?.change))
     }
@@ -80,20 +83,20 @@ pub struct RejectedChange {
 /// The meaning of a message.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Analysis {
-    /// The kind of request: talk, or something to look up or to change.
+    /// The kind of message.
     pub intent_type: IntentType,
     /// The family of tools and actions that the request needs; `None` for talk.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capability: Option<String>,
-    /// The confidence, from 0 to 1; below 0.7 the person is asked.
+    /// The confidence, from 0 to 1. Below 0.7 the person is asked.
     pub confidence: f64,
-    /// The request in one sentence, complete in itself.
+    /// The request in one self-contained sentence.
     #[serde(default)]
     pub user_request_summary: String,
     /// The reason for this analysis.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reasoning: String,
-    /// The reply, if nothing has to be looked up.
+    /// The reply, if there is nothing to look up.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub answer: String,
     /// The question to ask if the request is not clear.
@@ -102,13 +105,15 @@ pub struct Analysis {
     /// The possible meanings of an unclear request, each as a full request.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub options: Vec<String>,
-    /// Several requests in one message, in the order in which they are to be done, each a full request.
+    /// The requests of a message with several, in the order of their execution, each a full
+    /// request.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<String>,
 }
 
 impl Analysis {
-    /// Returns the analysis of one of several requests, which was established with the whole message.
+    /// Returns the analysis of one of several requests. It is certain, because the whole message
+    /// was analysed before.
     pub fn of_step(request: &str) -> Self {
         Self {
             intent_type: IntentType::NeedsInfo,
@@ -119,18 +124,18 @@ impl Analysis {
     }
 }
 
-/// The kind of a message: it can be answered at once, or not.
+/// The kind of a message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum IntentType {
-    /// General knowledge and talk: nothing to look up.
+    /// General knowledge or talk, which can be answered at once.
     #[default]
     DirectAnswer,
-    /// Facts of the platform, or a change.
+    /// A question about data of the platform, or a change.
     NeedsInfo,
 }
 
-/// An action with its parameters, complete or still being worked out.
+/// An action with its parameters, complete or incomplete.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Draft {
     /// The name of the action.
@@ -142,12 +147,12 @@ pub struct Draft {
     pub asked: Option<DraftQuestion>,
 }
 
-/// The question whose answer a draft waits for.
+/// The open question about a draft.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct DraftQuestion {
     /// The parameter that is asked for.
     pub parameter: String,
-    /// The words of the question.
+    /// The text of the question.
     #[serde(default)]
     pub question: String,
     /// The answers that were offered.
@@ -155,20 +160,20 @@ pub struct DraftQuestion {
     pub options: Vec<String>,
 }
 
-/// A card that waits for a person, and how it is decided.
+/// A card that waits for a decision, and the ways to decide it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct OpenCard {
     /// The question on the card.
     pub title: String,
-    /// The words on the button that approves.
+    /// The label of the button that approves.
     pub approve: String,
-    /// The words on the button that rejects.
+    /// The label of the button that rejects.
     pub reject: String,
     /// True if a plain “yes” in the thread approves as well, as long as no other card is open.
     pub typed: bool,
 }
 
-/// A change that was made, or was to be made.
+/// A change that was made or attempted.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RecentChange {
     /// The outcome, in one sentence.
@@ -176,7 +181,7 @@ pub struct RecentChange {
     /// The action that undoes the change, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub undo: Option<Draft>,
-    /// The same action once more, if the change was not made.
+    /// The same action again, if the change was not made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub again: Option<Draft>,
 }

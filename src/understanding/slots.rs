@@ -1,5 +1,6 @@
-//! The values in a sentence, found before its verb is read: things, moments, weights, numbers, people, groups. The rest
-//! of the sentence expresses the request. Every part keeps its words, so that unused words can be reported.
+//! The values in a sentence: things, moments, weights, numbers, people, groups. They are found
+//! before the verb is read; the rest of the sentence expresses the request. Every part keeps its
+//! words, so that unused words can be reported.
 
 use serde_json::{Map, Value};
 
@@ -14,13 +15,13 @@ use super::{
 pub enum Slot {
     /// The names of the things that the sentence is about, as typed.
     Subjects(Vec<String>),
-    /// “It”: the thing that was talked about.
+    /// “It”: the last subject of the thread.
     Pronoun(String),
     /// A time.
     Moment {
-        /// The time in words that the capability reads.
+        /// The time, in words that the capability parses.
         when: String,
-        /// True if something goes on up to then.
+        /// True if it is the end of a period: “until Friday”.
         until: bool,
     },
     /// Weights: a ratio such as `70/30`, or an object of weights by condition.
@@ -58,20 +59,20 @@ impl SentencePart {
     }
 }
 
-/// Words without a meaning for the request, such as politeness, wherever they stand.
+/// Words at any place that do not affect the request, such as politeness.
 pub const FILLERS: &str = "please|pls|plz|kindly|thanks a lot|thanks|thank you|thx|ty|cheers|for me|for us|would you|will you|could you|can you|\
     when you get a chance|when you have a minute|when you have a moment|when you have time|when you can|\
     if you do not mind|if you don't mind|if possible|if you can|right now|right away|immediately|straight away|now|asap|\
     as soon as possible|again|it is done|we are done|it is over|for everyone|for everybody|for all users|for all students|for all|hey team|hi team|hello team|team|hi all|hi everyone|\
     go ahead and|just|by the way|btw|as well|today|oh|um|hmm|already";
 
-/// Small words that limit nothing.
+/// Function words that do not restrict a request.
 pub const SMALL: &[&str] = &[
     "the", "a", "an", "of", "for", "in", "to", "on", "at", "with", "from", "our", "my", "is", "are", "it", "its",
     "both", ",", "called", "named", "–", "-", "—",
 ];
 
-/// Words that limit a request: nothing that holds one is politeness.
+/// Words that may restrict a request. A phrase with one of them is never dropped as a reason.
 pub const LIMITING: &[&str] = &[
     "if", "only", "but", "not", "until", "till", "before", "after", "unless", "except", "without", "once", "when",
     "while", "instead", "and", "then", "never", "no", "don't", "also", "or", "with", "for", "by", "from", "at", "on",
@@ -114,7 +115,8 @@ pub fn sentence_parts(utterance: Utterance<'_>, phrases: &dyn Phrases, owner: &s
     parts
 }
 
-/// Returns the words after politeness or a reason at the beginning; `None` if there is none.
+/// Returns the words after politeness or a reason at the beginning; `None` if the words do not
+/// begin with either.
 fn filler(words: &[Word], first: bool) -> Option<&[Word]> {
     if let Some(left) = after(words, FILLERS) {
         let dated =
@@ -124,9 +126,9 @@ fn filler(words: &[Word], first: bool) -> Option<&[Word]> {
     // `…, we have enough data`: a reason, up to the end of the sentence.
     const OPENS: &str = "because|, we have|, we are|, we|, it is|, it|, they|, i|, that is|, looks|, as we|, enough";
     let reason = after(words, OPENS)?;
-    let says_why =
+    let is_reason =
         !words.iter().any(|word| word.any(LIMITING) || word.quoted || word.text.contains(|c: char| c.is_ascii_digit()));
-    (!first && says_why && reason.len() > 1).then_some(&[])
+    (!first && is_reason && reason.len() > 1).then_some(&[])
 }
 
 type SlotMatch<'a> = Option<(Slot, &'a [Word])>;
@@ -156,7 +158,7 @@ fn subjects<'a>(words: &'a [Word], phrases: &dyn Phrases) -> SlotMatch<'a> {
     Some((Slot::Subjects(names), rest))
 }
 
-/// Reads “it”, if something was talked about.
+/// Reads “it”, if the thread has a last subject.
 fn pronoun<'a>(words: &'a [Word], subject: Option<&str>, phrases: &dyn Phrases) -> SlotMatch<'a> {
     let name = subject?.to_owned();
     let thing =
@@ -166,7 +168,7 @@ fn pronoun<'a>(words: &'a [Word], subject: Option<&str>, phrases: &dyn Phrases) 
     Some((Slot::Pronoun(name), rest))
 }
 
-/// Returns the words without a leading word for a thing of the capability.
+/// Returns the words without a leading noun for a thing of the capability.
 fn skip_things<'a>(words: &'a [Word], phrases: &dyn Phrases) -> &'a [Word] {
     match words.split_first() {
         Some((first, rest)) if first.any(phrases.things()) => rest,
@@ -298,7 +300,7 @@ fn point_slot(words: &[Word]) -> SlotMatch<'_> {
     Some((Slot::Point(point), rest))
 }
 
-/// Returns a ratio of numbers as `70/30`, without percent signs; `None` if the text is none.
+/// Returns a ratio of numbers as `70/30`, without percent signs; `None` if the text is not a ratio.
 pub fn ratio(text: &str) -> Option<String> {
     let mark = ['/', ':', '-'].into_iter().find(|mark| text.contains(*mark))?;
     let parts: Vec<&str> = text.split(mark).map(|part| part.trim_end_matches('%')).collect();
@@ -323,7 +325,7 @@ fn is_time(parts: &[&str]) -> bool {
     }
 }
 
-/// Returns `Site/target` in the form in which it is stored: `Site / target`.
+/// Returns `Site/target` in its stored form, `Site / target`.
 pub fn point(text: &str) -> Option<String> {
     let (site, target) = text.split_once('/')?;
     let plain = |part: &str| !part.is_empty() && !part.contains(['/', ':']);

@@ -1,8 +1,9 @@
-//! Several requests in one message: `start Math Hints and then show it`, a list with numbers, a line for each.
+//! Several requests in one message: `start Math Hints and then show it`, a numbered list, one
+//! request per line.
 //!
-//! A message is divided only where every part is itself understood as a request, so that names with “and”, lists of
-//! conditions and several weights stay whole. Where “and” or a comma alone stands between, the next part has to begin
-//! in lower case: `show Stop and Go` is one name.
+//! A message is divided only if every part by itself is understood as a request, so that names with
+//! “and”, lists of conditions and several weights stay whole. After a mere “and” or comma, the next
+//! part must begin in lower case: `show Stop and Go` contains one name.
 
 use super::{
     book::{Book, MAX_WORDS, MENTION_CONFIDENCE},
@@ -15,12 +16,12 @@ use super::{
     words::{self, Word, lower, skip, text, words, words_with},
 };
 
-/// The maximum number of segments of a message; one with more is not divided.
+/// The maximum number of segments of a message. A message with more is not divided.
 const MAX_SEGMENTS: usize = 24;
-/// The confidence below which a part is no request.
+/// The minimum confidence for a part to count as a request.
 const MIN_CONFIDENCE: f64 = 0.7;
 
-/// A part of a message by bytes; `clearly` if the divider before it clearly divides.
+/// A byte range of a message. `clearly` is true if the divider before it is unambiguous.
 #[derive(Clone, Copy, Debug)]
 struct Segment {
     start: usize,
@@ -28,7 +29,7 @@ struct Segment {
     clearly: bool,
 }
 
-/// Returns the requests of a message in order, if it holds several; else nothing.
+/// Returns the requests in a message, in order, if there are several; otherwise nothing.
 pub(super) fn steps(book: &Book, situation: &Situation) -> Vec<String> {
     let said = situation.said.trim();
     let typed = words(said);
@@ -72,7 +73,7 @@ fn several(book: &Book, words: &[Word], situation: &Situation) -> Option<Vec<Str
     }
 }
 
-/// Returns the division into the most parts of which each is a request.
+/// Returns the division with the largest number of parts that are all requests.
 fn divide(book: &Book, said: &str, segments: &[Segment], situation: &Situation) -> Option<Vec<String>> {
     let count = segments.len();
     let mut best: Vec<Option<Vec<String>>> = vec![None; count + 1];
@@ -81,10 +82,10 @@ fn divide(book: &Book, said: &str, segments: &[Segment], situation: &Situation) 
         for to in (from + 1..=count).rev() {
             let Some(rest) = &best[to] else { continue };
             let part = said[segments[from].start..segments[to - 1].end].trim();
-            // A condition stands at the beginning of its request, not within another one.
-            let is_torn =
+            // A condition begins a request of its own, so it must not be inside a part.
+            let begins_condition =
                 |segment: &Segment| conditions::split(&said[segment.start..segments[count - 1].end]).is_before();
-            if segments[from + 1..to].iter().any(is_torn) {
+            if segments[from + 1..to].iter().any(begins_condition) {
                 continue;
             }
             let more = best[from].as_ref().is_none_or(|known| known.len() < rest.len() + 1);
@@ -103,11 +104,11 @@ fn is_request(book: &Book, part: &str, from: usize, said: &str, segments: &[Segm
     if from > 0 && !segment.clearly && (!lower_case || is_listed(book, part, &said[..segment.end], situation)) {
         return false;
     }
-    // “Show it, in detail”: more of the same.
+    // “Show it, in detail”: a continuation.
     if from > 0 && words(part).first().is_some_and(|first| first.any(&["in", "as", "with", "for", "at", "on", "by"])) {
         return false;
     }
-    if from > 0 && is_of_pair(part, &said[..segment.start]) {
+    if from > 0 && is_pair(part, &said[..segment.start]) {
         return false;
     }
     let Interpretation { user_request, confidence, .. } = interpret(book, part, situation, from == 0);
@@ -121,7 +122,8 @@ fn is_request(book: &Book, part: &str, from: usize, said: &str, segments: &[Segm
     }
 }
 
-/// Returns the request of a part. Later parts may say “it”, and answer no question.
+/// Returns the request of a part. Later parts may refer back with “it”, and do not answer an open
+/// question.
 fn interpret(book: &Book, part: &str, situation: &Situation, first: bool) -> Interpretation {
     let said = if first { part } else { conditions::split(part).request }.to_owned();
     book.understand(&match first {
@@ -137,8 +139,9 @@ fn interpret(book: &Book, part: &str, situation: &Situation, first: bool) -> Int
     })
 }
 
-/// Returns true if this part continues “up to 3 starts and …”: starts and stops are allowed together.
-fn is_of_pair(part: &str, before: &str) -> bool {
+/// Returns true if this part continues a pair such as “up to 3 starts and 2 stops”, which is a
+/// single request.
+fn is_pair(part: &str, before: &str) -> bool {
     const STARTS: &[&str] = &["starts", "start", "starting"];
     const STOPS: &[&str] = &["stops", "stop", "stopping"];
     let before = words(before);
@@ -149,7 +152,7 @@ fn is_of_pair(part: &str, before: &str) -> bool {
     }
 }
 
-/// Returns true if this part is rather one more item of a list, or the end of a description.
+/// Returns true if this part is more likely the next item of a list, or the end of a description.
 fn is_listed(book: &Book, part: &str, before: &str, situation: &Situation) -> bool {
     let before = words(before);
     let of_text = before.iter().any(|word| word.any(&["description", "described"]));
@@ -159,7 +162,7 @@ fn is_listed(book: &Book, part: &str, before: &str, situation: &Situation) -> bo
     of_text || (of_list && !points_back)
 }
 
-/// Phrases between requests that clearly divide them.
+/// Phrases that unambiguously divide requests.
 const CLEAR_DIVIDERS: &[&str] = &[
     "and then",
     "and after that",
@@ -196,8 +199,8 @@ const OPENINGS: &[&str] = &[
     "afterwards",
 ];
 
-/// Divides a message wherever it may be divided: at ends of lines and sentences, semicolons, commas, numbers of a list,
-/// “then” and “and”.
+/// Splits a message at every possible divider: ends of lines and sentences, semicolons, commas,
+/// list numbers, “then” and “and”.
 fn segments(said: &str, names: &[Mention]) -> Vec<Segment> {
     let mut found: Vec<Segment> = Vec::new();
     let (mut start, mut clearly) = (0, true);
@@ -237,7 +240,7 @@ fn segments(said: &str, names: &[Mention]) -> Vec<Segment> {
         start = at;
     }
     push(start, said.len(), clearly);
-    // A greeting is no request.
+    // A greeting is not a request.
     const GREETINGS: [&str; 6] = ["hi", "hello", "hey", "hiya", "good morning", "hi there"];
     if found.len() > 1 && GREETINGS.contains(&said[found[0].start..found[0].end].to_lowercase().as_str()) {
         found.remove(0);
@@ -249,8 +252,8 @@ fn segments(said: &str, names: &[Mention]) -> Vec<Segment> {
     if found.len() > MAX_SEGMENTS { Vec::new() } else { found }
 }
 
-/// Returns the length of the divider at this place in bytes, true if it divides clearly, and the last number of a list
-/// so far.
+/// Returns the length of the divider at this place in bytes, true if it is unambiguous, and the
+/// last list number so far.
 fn divider(said: &str, at: usize, numbers: u32) -> Option<(usize, bool, u32)> {
     let rest = &said[at..];
     let first = rest.chars().next()?;
@@ -289,7 +292,7 @@ fn divider(said: &str, at: usize, numbers: u32) -> Option<(usize, bool, u32)> {
     }
 }
 
-/// Returns the byte where a segment begins, after “first”, “then” and the like.
+/// Returns the byte index at which a segment begins, after “first”, “then” and the like.
 fn opening(said: &str, start: usize, end: usize) -> usize {
     let mut begin = start;
     loop {
@@ -309,7 +312,7 @@ fn opening(said: &str, start: usize, end: usize) -> usize {
     }
 }
 
-/// Returns the length in bytes of a quotation at the beginning, with its quotes.
+/// Returns the length in bytes of a quotation at the beginning, including its quotes.
 fn quoted(text: &str) -> Option<usize> {
     let first = text.chars().next()?;
     let closing = words::closing(first)?;

@@ -1,4 +1,5 @@
-//! Talk: greetings, help, questions about past changes, and replies to words that ask for nothing.
+//! Talk: greetings, help, questions about past changes, and replies to messages that request
+//! nothing.
 
 use std::sync::LazyLock;
 
@@ -13,7 +14,7 @@ use super::{
     words::{Word, is_sign, lower, without_last},
 };
 
-/// Buttons below an answer: the label, and the words that are said when it is pressed.
+/// Buttons below an answer: the label, and the message that is sent when it is pressed.
 pub(super) type Steps = Vec<(&'static str, &'static str)>;
 
 /// Phrases for requests that people make of every bot, separated by `|`.
@@ -28,7 +29,7 @@ const LINES: &str = include_str!("talk.txt");
 
 static TALK: LazyLock<Lines> = LazyLock::new(|| Lines::read(LINES).expect("the lines of talk can be read"));
 
-/// The phrases of talk, which has no things.
+/// Phrases without things, for talk.
 struct NoPhrases;
 
 impl Phrases for NoPhrases {
@@ -51,7 +52,7 @@ pub(super) fn talk(words: &[Word]) -> Option<UserRequest> {
         |words: &[Word]| TALK.fit(Utterance { words, situation: &situation, is_question: false }, &NoPhrases, "", true);
     let fit = fit(&said).or_else(|| fit(log).filter(|fit| fit.call.name == EXECUTION_LOG))?;
     Some(match fit.call.name.as_str() {
-        // Whether these words decide a card is a matter of approvals.
+        // Only approvals check if these words decide a card.
         "agreement" => UserRequest::Talk(Talk::NothingAsked),
         "greeting" => UserRequest::Talk(Talk::Greeting),
         "thanks" => UserRequest::Talk(Talk::Thanks),
@@ -65,7 +66,7 @@ pub(super) fn talk(words: &[Word]) -> Option<UserRequest> {
 /// The tool that lists the changes made in a thread.
 pub(super) const EXECUTION_LOG: &str = "get_execution_log";
 
-/// Returns buttons with first requests.
+/// Returns buttons for first requests.
 pub(super) fn first_steps(book: &Book) -> Steps {
     let of = |phrases: &'static dyn Phrases| phrases.first_steps().split_last().map_or(&[][..], |(_, first)| first);
     book.phrases().flat_map(of).copied().take(3).chain([WHAT_CAN_YOU_DO]).collect()
@@ -80,8 +81,8 @@ pub(super) fn reply_to(book: &Book, talk: Talk, situation: &Situation) -> (Strin
         Talk::Greeting => {
             let things: Vec<_> =
                 book.phrases().map(|phrases| phrases.greeting()).filter(|things| !things.is_empty()).collect();
-            let is_question = format!("Hello! Ask me about your {}, or tell me what to change.", things.join(" and "));
-            (is_question, first_steps(book))
+            let hello = format!("Hello! Ask me about your {}, or tell me what to change.", things.join(" and "));
+            (hello, first_steps(book))
         }
         Talk::Thanks => ("You're welcome.".to_owned(), Vec::new()),
         Talk::Help => (help(book), steps().take(2).chain(steps().last()).collect()),
@@ -107,7 +108,7 @@ pub(super) fn reply_to(book: &Book, talk: Talk, situation: &Situation) -> (Strin
     }
 }
 
-/// Returns the questions and changes that are possible.
+/// Returns the list of possible questions and changes.
 fn help(book: &Book) -> String {
     let parts: Vec<&str> = book.phrases().map(|phrases| phrases.help()).filter(|help| !help.is_empty()).collect();
     format!(
@@ -118,7 +119,7 @@ fn help(book: &Book) -> String {
     )
 }
 
-/// Returns true if the words put off a decision.
+/// Returns true if the words postpone a decision.
 pub(super) fn is_postponement(plain: &str) -> bool {
     const ALONE: &[&str] = &[
         "not yet",
@@ -137,7 +138,7 @@ pub(super) fn is_postponement(plain: &str) -> bool {
     ALONE.contains(&plain) || qualified
 }
 
-/// Returns the reply to words that fit no phrase.
+/// Returns the reply to words that match no phrase.
 pub(super) fn lost(book: &Book) -> String {
     let simple = book.phrases().map(|phrases| phrases.simplest_requests()).filter(|simple| !simple.is_empty());
     let simple: Vec<&str> = simple.chain(["*what can you do?*"]).collect();

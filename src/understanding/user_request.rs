@@ -2,14 +2,14 @@
 
 use serde_json::{Map, Value};
 
-/// The request of a person.
+/// A request of a person.
 #[derive(Clone, Debug, PartialEq)]
 pub enum UserRequest {
     /// Talk, with nothing to look up.
     Talk(Talk),
-    /// The meaning of a word.
+    /// A question about a term of the glossary.
     Term {
-        /// The word.
+        /// The term.
         name: &'static str,
         /// The meaning.
         meaning: &'static str,
@@ -28,13 +28,13 @@ pub enum UserRequest {
         /// The parameters that were given.
         params: Map<String, Value>,
     },
-    /// More about the draft, or about the change on the card.
+    /// Further parameters of the draft or of the change on the card.
     Update(Map<String, Value>),
     /// The draft is not wanted any more.
     Drop,
-    /// A request that is understood and cannot be served here.
+    /// A request that is understood but not supported.
     Unsupported,
-    /// Words that are not understood, or in several ways.
+    /// Words that are not understood or ambiguous.
     Unclear {
         /// The question to ask.
         question: String,
@@ -56,31 +56,31 @@ pub enum Talk {
     Pending,
     /// “How does approval work?”
     Approval,
-    /// “Undo that”, and there is nothing to undo.
+    /// “Undo that”, without anything to undo.
     NothingToUndo,
-    /// “Try again”, and there is nothing to try again.
+    /// “Try again”, without anything to try again.
     NothingToRepeat,
-    /// “Yes” or “no”, without a question.
+    /// “Yes” or “no”, without an open question.
     NothingAsked,
-    /// “Ok”, and a card is open: that decides nothing.
+    /// “Ok” while a card is open, which does not decide it.
     CardWaits,
-    /// “Don't start it”, with the participle for the change that was not made: `started`.
+    /// “Don't start it”, with the past participle for the change that was not made: `started`.
     NothingDone(&'static str),
 }
 
-/// A request, and the confidence that it is meant.
+/// A request, with the confidence that it was meant.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Interpretation {
     /// The request.
     pub user_request: UserRequest,
     /// The confidence, from 0 to 1.
     pub confidence: f64,
-    /// True if it is known that every word was used.
+    /// True if every word is known to be used.
     pub is_whole: bool,
 }
 
 impl Interpretation {
-    /// Returns the result for words that are not understood at all.
+    /// Returns the interpretation of words that are not understood at all.
     pub fn nothing() -> Self {
         Self {
             user_request: UserRequest::Unclear { question: String::new(), options: Vec::new() },
@@ -89,7 +89,7 @@ impl Interpretation {
         }
     }
 
-    /// Returns the result for words that may mean one of these options.
+    /// Returns the interpretation of words that may mean one of these options.
     pub fn unclear(question: impl Into<String>, options: Vec<String>) -> Self {
         Self {
             user_request: UserRequest::Unclear { question: question.into(), options },
@@ -98,7 +98,7 @@ impl Interpretation {
         }
     }
 
-    /// Returns the result for a message of which these words are not understood.
+    /// Returns the interpretation of a message in which these words are not understood.
     pub fn partly_unclear(words: &str) -> Self {
         Self::unclear(format!("I did not understand “{words}”. Please say it in other words."), Vec::new())
     }
@@ -111,7 +111,7 @@ impl From<UserRequest> for Interpretation {
 }
 
 impl UserRequest {
-    /// Creates a question that a tool answers; arguments without a value are left out.
+    /// Creates a question that a tool answers. Arguments without a value are omitted.
     pub fn read<const N: usize>(tool: &str, arguments: [(&str, Option<String>); N]) -> Self {
         let given = arguments.into_iter().filter_map(|(key, value)| Some((key.to_owned(), Value::String(value?))));
         Self::Read { tool: tool.to_owned(), arguments: given.collect() }

@@ -1,4 +1,5 @@
-//! A sentence as words: quotes make one word of several, punctuation at the end of a word is dropped, commas stay.
+//! A sentence as words: a quotation is one word, punctuation at the end of a word is dropped, and
+//! commas are words.
 
 use super::lexicon::Mention;
 
@@ -9,13 +10,14 @@ pub struct Word {
     pub text: String,
     /// The word in lower case, for comparing.
     pub lower: String,
-    /// True if it stood in quotes, or names a thing that requests are about: then it is a name and nothing else.
+    /// True if it was in quotes or names a thing that requests are about. It can then only be a
+    /// name.
     pub quoted: bool,
     /// The punctuation that was dropped after it.
     pub tail: String,
-    /// The kind of the thing that it names; `None` if it is no known name.
+    /// The kind of the thing that it names; `None` if it is not a known name.
     pub kind: Option<String>,
-    /// The capability of the thing that it names, if that is only one.
+    /// The capability of the thing that it names, if there is only one such capability.
     pub owner: Option<String>,
 }
 
@@ -24,7 +26,7 @@ impl Word {
         Self { text: text.to_owned(), lower: text.to_lowercase(), quoted, tail: String::new(), kind: None, owner: None }
     }
 
-    /// Creates a word from a name that was found before. The name of a thing that requests are about counts as quoted.
+    /// Creates a word from a mention. The name of a thing that requests are about counts as quoted.
     fn named(said: &str, mention: &Mention, all: &[Mention]) -> Self {
         let twin = |other: &Mention| other.said == mention.said && other.subject && other.owner != mention.owner;
         let is_of_one = mention.subject && !mention.owner.is_empty() && !all.iter().any(twin);
@@ -32,28 +34,28 @@ impl Word {
         Self { kind: Some(mention.kind.clone()), owner, ..Self::new(said, mention.subject) }
     }
 
-    /// Returns true if it is this word, outside quotes.
+    /// Returns true if it is this word and not quoted.
     pub fn is(&self, word: &str) -> bool {
         !self.quoted && self.lower == word
     }
 
-    /// Returns true if it is one of the words of this text, outside quotes.
+    /// Returns true if it is one of the words of this text and not quoted.
     pub fn among(&self, words: &str) -> bool {
         words.split(' ').any(|word| self.is(word))
     }
 
-    /// Returns true if it is one of these words, outside quotes.
+    /// Returns true if it is one of these words and not quoted.
     pub fn any(&self, words: &[&str]) -> bool {
         words.iter().any(|word| self.is(word))
     }
 }
 
-/// Returns the words of a message. Mentions of people, such as the bot's own, are left out.
+/// Returns the words of a message. Mentions of people, such as the bot, are left out.
 pub fn words(message: &str) -> Vec<Word> {
     words_with(message, &[])
 }
 
-/// Returns the words of a message, with each of these names as one word.
+/// Returns the words of a message. Each of these names is one word.
 pub fn words_with(message: &str, names: &[Mention]) -> Vec<Word> {
     let mut found = Vec::new();
     let mut rest = message.trim_start();
@@ -105,25 +107,27 @@ pub fn words_with(message: &str, names: &[Mention]) -> Vec<Word> {
     join_slashes(found)
 }
 
-/// Returns the end of a number whose thousands are set off by commas, such as `1,000`, if the text begins with one.
+/// Returns the length of a number with thousands separators, such as `1,000`, if the text begins
+/// with one.
 fn grouped(text: &str) -> Option<usize> {
     let end = text.find(|c: char| !c.is_ascii_digit() && c != ',').unwrap_or(text.len());
     let end = text[..end].trim_end_matches(',').len();
     let mut groups = text[..end].split(',');
     let first = groups.next().is_some_and(|group| (1..=3).contains(&group.len()) && !group.starts_with('0'));
-    let goes_on = text[end..].starts_with(|c: char| c.is_alphanumeric() || "_-/%:".contains(c));
-    (first && end > 3 && text[..end].contains(',') && groups.all(|group| group.len() == 3) && !goes_on).then_some(end)
+    let continues = text[end..].starts_with(|c: char| c.is_alphanumeric() || "_-/%:".contains(c));
+    (first && end > 3 && text[..end].contains(',') && groups.all(|group| group.len() == 3) && !continues).then_some(end)
 }
 
-/// Returns the text after this name, if the text begins with it and it does not go on as another word.
+/// Returns the text after this name, if the text begins with it and it is not a part of a longer
+/// word.
 fn begins_with<'a>(text: &'a str, name: &Mention) -> Option<&'a str> {
     let after = text.strip_prefix(name.said.as_str()).filter(|_| !name.said.is_empty())?;
     let ends = name.said.ends_with(char::is_alphanumeric);
-    let goes_on = |next: char| ends && next.is_ascii_alphanumeric() || matches!(next, '-' | '_' | '/');
-    (!after.chars().next().is_some_and(goes_on)).then_some(after)
+    let continues = |next: char| ends && next.is_ascii_alphanumeric() || matches!(next, '-' | '_' | '/');
+    (!after.chars().next().is_some_and(continues)).then_some(after)
 }
 
-/// Returns the characters that close a quotation that begins with this one.
+/// Returns the characters that can close a quotation opened by `first`.
 pub fn closing(first: char) -> Option<&'static [char]> {
     Some(match first {
         '"' => &['"'],
@@ -143,7 +147,7 @@ pub fn quoted(first: char, text: &str) -> Option<(&str, &str)> {
     let end = inside.find(closing)?;
     let after = &inside[end..];
     let after = &after[after.chars().next().map_or(0, char::len_utf8)..];
-    // An apostrophe is no quote: what follows the closing one must not be part of a word.
+    // An apostrophe is not a quote: after a closing quote there is no letter or digit.
     let ends_word = after.chars().next().is_none_or(|c| !c.is_alphanumeric());
     (ends_word && !inside[..end].trim().is_empty()).then_some((&inside[..end], after))
 }
@@ -174,7 +178,7 @@ fn push_plain(found: &mut Vec<Word>, typed: &str) {
     }
 }
 
-/// Corrects up to two typing mistakes in words for the things of a capability.
+/// Corrects up to two typing mistakes in nouns for the things of a capability.
 pub fn respell(words: &mut [Word], things: &[&str]) {
     for word in words.iter_mut().filter(|word| !word.quoted && word.lower.len() > 7) {
         let near = |right: &&&str| {
@@ -186,7 +190,8 @@ pub fn respell(words: &mut [Word], things: &[&str]) {
     }
 }
 
-/// Returns true if a word continues the one before it with a slash: `/area_model`, but no path such as `/data/a.txt`.
+/// Returns true if a word continues the one before it with a slash: `/area_model`, but not a path
+/// such as `/data/a.txt`.
 fn begins_with_slash(word: &Word) -> bool {
     word.text.starts_with('/') && word.text.matches('/').count() == 1
 }
@@ -207,8 +212,8 @@ fn join_slashes(words: Vec<Word>) -> Vec<Word> {
     joined
 }
 
-/// Returns the words after one of the phrases at the beginning. Phrases are separated by `|`; the first that fits
-/// counts.
+/// Returns the words after one of the phrases, if they begin with it. Phrases are separated by `|`;
+/// the first match is used.
 pub fn after<'a>(words: &'a [Word], phrases: &str) -> Option<&'a [Word]> {
     phrases.split('|').find_map(|phrase| {
         let mut rest = words;
@@ -223,7 +228,7 @@ pub fn after<'a>(words: &'a [Word], phrases: &str) -> Option<&'a [Word]> {
     })
 }
 
-/// Returns the words without one of the phrases at the beginning, if it is there.
+/// Returns the words without one of the phrases at the beginning, if they begin with one.
 pub fn skip<'a>(words: &'a [Word], phrases: &str) -> &'a [Word] {
     after(words, phrases).unwrap_or(words)
 }
@@ -286,7 +291,7 @@ pub fn strip_politeness(mut words: &[Word]) -> &[Word] {
         words = rest;
     }
     words = without_thanks(words).unwrap_or(words);
-    // In “created today” it is no mere politeness, nor in “newest first”.
+    // The last words matter in “created today” and “newest first”.
     let matters =
         |word: &Word| word.any(&["created", "create", "made", "added", "changed", "updated", "newest", "oldest"]);
     let endings = ["please", "pls", "thanks", "now", ",", "again", "thx", "today", "first"];
@@ -296,13 +301,13 @@ pub fn strip_politeness(mut words: &[Word]) -> &[Word] {
     without_last(words, if words.iter().any(matters) { &endings[..7] } else { &endings })
 }
 
-/// Returns the words without a sign, such as an emoji, in front; `None` if there is none.
+/// Returns the words without a leading sign, such as an emoji; `None` if there is none.
 fn without_signs(words: &[Word]) -> Option<&[Word]> {
     let (first, rest) = words.split_first()?;
     is_sign(first).then_some(rest)
 }
 
-/// Returns true if the word says nothing in letters: “🙏”, `:rocket:`, “*”.
+/// Returns true if the word is a sign without letters or an emoji: “🙏”, `:rocket:`, “*”.
 pub fn is_sign(word: &Word) -> bool {
     let slack = word
         .lower
@@ -338,7 +343,7 @@ fn without_thanks(words: &[Word]) -> Option<&[Word]> {
     (rest.len() > 2 && thank.is("thank") && you.is("you")).then_some(rest)
 }
 
-/// Returns the words without “no”, “wait” and the like in front.
+/// Returns the words without leading “no”, “wait” and the like.
 pub fn strip_objection(mut words: &[Word]) -> &[Word] {
     while let Some(rest) = after(words, "no|wait|actually|sorry|oh|hm|,") {
         words = rest;

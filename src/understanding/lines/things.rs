@@ -8,36 +8,38 @@ use crate::{
     words::{Word, lower, skip, text, without_last},
 };
 
-/// Words that may stand before a name in quotes and belong to it.
+/// Words that may precede a name in quotes and belong to it.
 pub(super) const LEADING: &[&str] = &["the", "our", "my", "an", "a", "called", "named"];
 
-/// Returns the number of these words that can be a name, before something else begins.
+/// Returns the number of leading words that can be a name.
 pub fn longest_name(words: &[Word], today: &str) -> usize {
-    const ELSE: &[&str] = &[
+    const NOT_IN_NAMES: &[&str] = &[
         "that", "which", "but", "only", "if", "until", "unless", "except", "without", "ends", "starting", "not",
         "once", "keep", ",",
     ];
     let plain = |word: &Word| word.text == word.lower;
-    let more = |at: &usize| plain(&words[*at]) && words[*at].any(ELSE) || dates::moment(&words[*at..], today).is_some();
+    let ends_at = |at: &usize| {
+        plain(&words[*at]) && words[*at].any(NOT_IN_NAMES) || dates::moment(&words[*at..], today).is_some()
+    };
     match words.first() {
         Some(first) if first.any(LIMITING) && plain(first) => 0,
-        _ => (1..words.len()).find(more).unwrap_or(words.len()),
+        _ => (1..words.len()).find(ends_at).unwrap_or(words.len()),
     }
 }
 
-/// The thing that words name.
+/// The thing that some words refer to.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ThingReference {
     /// A thing of this name, as typed.
     Name(String),
-    /// “It”: the thing that was talked about; `None` if there was none.
+    /// “It”: the last subject of the thread; `None` if there is none.
     Pronoun(Option<String>),
     /// Nothing.
     Nothing,
 }
 
 impl ThingReference {
-    /// Returns the name, or that of the thing that was talked about.
+    /// Returns the name of the thing.
     pub fn name(self) -> Option<String> {
         match self {
             Self::Name(name) => Some(name),
@@ -47,7 +49,8 @@ impl ThingReference {
     }
 }
 
-/// Returns the thing that these words name. Words around the name are dropped; a name in quotes is taken as it is.
+/// Returns the thing that these words refer to. Words around the name are dropped; a name in quotes
+/// is kept as it is.
 pub fn thing(words: &[Word], situation: &Situation, phrases: &dyn Phrases) -> ThingReference {
     let words = without_last(words, &[",", "please", "now", "again"]);
     if points_back(words, phrases) {
@@ -66,7 +69,7 @@ pub fn thing(words: &[Word], situation: &Situation, phrases: &dyn Phrases) -> Th
     if name.is_empty() { ThingReference::Nothing } else { ThingReference::Name(name) }
 }
 
-/// Returns true if these words are “it” in some form.
+/// Returns true if these words are a form of “it”.
 pub fn points_back(words: &[Word], phrases: &dyn Phrases) -> bool {
     const POINTING: &[&str] = &[
         "it",
@@ -87,7 +90,7 @@ pub fn points_back(words: &[Word], phrases: &dyn Phrases) -> bool {
         return false;
     }
     if matches!(words, [one] if one.any(&["the", "our", "my", "same", "last", "new", "latest", "previous"])) {
-        return false; // of something that follows
+        return false; // belongs to a word that follows
     }
     let words = skip(words, "the|our|my|that|this|same|last|new|latest|previous");
     let made = |rest: &[Word]| {

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-/// The kind of call that a line asks for.
+/// The kind of call that a line stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallKind {
     /// A tool.
@@ -13,7 +13,7 @@ pub enum CallKind {
     Talk,
 }
 
-/// The tool, action or talk that lines ask for.
+/// The tool, action or talk that lines stand for.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Call {
     /// The kind of call.
@@ -29,7 +29,7 @@ pub struct Call {
 pub(crate) enum PatternPart {
     /// This word.
     Word(String),
-    /// One of several; an empty one may be left out.
+    /// One of several alternatives. With an empty alternative, the part is optional.
     OneOf(Vec<Vec<PatternPart>>),
     /// A value.
     Slot { name: String, kind: String },
@@ -60,7 +60,8 @@ pub(super) fn call(line: &str) -> Option<Call> {
     (rest.is_empty() && !name.is_empty()).then(|| Call { kind, name: name.to_owned(), arguments })
 }
 
-/// Reads the parts of a line up to a closing bracket or `|`; `None` if brackets do not fit together.
+/// Reads the parts of a line up to a closing bracket or `|`; `None` if the brackets are not
+/// balanced.
 pub(crate) fn parts(rest: &mut &str) -> Option<Vec<PatternPart>> {
     let mut found = Vec::new();
     loop {
@@ -94,7 +95,7 @@ pub(crate) fn parts(rest: &mut &str) -> Option<Vec<PatternPart>> {
                 found.push(PatternPart::Word(rest[..end].to_owned()));
                 *rest = &rest[end..];
                 if rest.starts_with('/') {
-                    // Other forms of the same verb: they count in lines without an order alone.
+                    // Other forms of the same verb, which only lines without an order use.
                     *rest = &rest[rest.find([')', ']', '|']).unwrap_or(rest.len())..];
                 }
             }
@@ -102,16 +103,17 @@ pub(crate) fn parts(rest: &mut &str) -> Option<Vec<PatternPart>> {
     }
 }
 
-/// The ways other than words in which parts can begin.
+/// The ways in which parts can begin other than with a word.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Beginnings {
     /// They can begin with a value.
     pub(super) by_value: bool,
-    /// They may be left out.
+    /// They are optional.
     pub(super) may_be_empty: bool,
 }
 
-/// Collects the words with which parts can begin, and returns the other ways.
+/// Adds the words with which parts can begin to `firsts`, and returns the other ways in which they
+/// can begin.
 pub(super) fn beginnings(parts: &[PatternPart], firsts: &mut Vec<String>) -> Beginnings {
     let mut by_value = false;
     for part in parts {
