@@ -1,6 +1,7 @@
 //! The files of the page, embedded in the binary.
 //!
-//! The list is written out, so that only reviewed files are served; a test compares it with the folder.
+//! The list is explicit, so that only reviewed files are served. A test compares it with the
+//! folder.
 
 use axum::{
     extract::Path,
@@ -8,7 +9,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 
-/// One file of the page.
+/// A file of the page.
 pub(super) struct Asset {
     /// Its path below `/assets/`.
     pub(super) path: &'static str,
@@ -80,19 +81,19 @@ pub(super) const ALL: &[Asset] = assets![
     "scripts/trace.js" is JS,
 ];
 
-/// Answers with the page itself.
+/// Responds with the page itself.
 pub(super) async fn index() -> Response {
     respond("index.html")
 }
 
-/// Answers with one file of the page.
+/// Responds with a file of the page.
 pub(super) async fn asset(Path(path): Path<String>) -> Response {
     respond(&path)
 }
 
 fn respond(path: &str) -> Response {
     match ALL.iter().find(|asset| asset.path == path) {
-        // Never cached: the next build of the bot may be another page at the same address.
+        // Never cached: the next build of the bot may serve another page at the same address.
         Some(asset) => ([(header::CONTENT_TYPE, asset.content_type), (header::CACHE_CONTROL, "no-cache")], asset.bytes)
             .into_response(),
         None => (StatusCode::NOT_FOUND, "no such file").into_response(),
@@ -125,7 +126,7 @@ mod tests {
         readable.then(|| std::str::from_utf8(asset.bytes).unwrap())
     }
 
-    /// Returns every quoted string, or `url(…)`, of a file that leads to another file of the page.
+    /// Returns every quoted string and `url(…)` in a file that refers to another file of the page.
     fn references(asset: &Asset) -> Vec<String> {
         let Some(text) = text(asset) else { return Vec::new() };
         let beside = |relative: &str| {
@@ -179,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_leads_out_of_the_machine() {
+    fn no_file_refers_to_another_host() {
         for asset in ALL.iter().filter(|asset| asset.content_type != TEXT) {
             let Some(text) = text(asset) else { continue };
             for (at, _) in text.match_indices("://") {
@@ -192,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn what_people_write_never_becomes_markup() {
+    fn no_script_parses_text_as_markup() {
         for asset in ALL.iter().filter(|asset| asset.content_type == JS) {
             let text = text(asset).unwrap();
             for way in ["innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "DOMParser", "eval("] {

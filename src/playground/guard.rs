@@ -1,7 +1,7 @@
-//! The guard of the page: only the page itself and programs on this machine may use it.
+//! Access control: only the page itself and programs on this machine may use the playground.
 //!
-//! The playground has no sign-in, so it answers requests of this machine only ([`countersign_wire::this_machine`]), and
-//! tells the browser to take nothing from anywhere else.
+//! The playground has no sign-in, so it only answers requests from this machine
+//! ([`countersign_wire::this_machine`]), and tells the browser not to load anything from elsewhere.
 
 use axum::{
     extract::Request,
@@ -11,11 +11,12 @@ use axum::{
 };
 use countersign_wire::this_machine;
 
-/// Everything comes from here; no script, style or frame from anywhere else, and none written into the page.
+/// The content security policy: everything is loaded from this server. Scripts, styles and frames
+/// from elsewhere are forbidden, and so are inline ones.
 const POLICY: &str =
     "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; object-src 'none'";
 
-/// Refuses other sites and adds the headers.
+/// Refuses requests from other sites and adds security headers to the response.
 pub(super) async fn guard(request: Request, next: Next) -> Response {
     if !this_machine::is_from_here(request.headers()) {
         return (StatusCode::FORBIDDEN, "the playground answers its own page only").into_response();

@@ -1,16 +1,18 @@
 //! The playground: a Slack workspace in the browser, served by the bot itself.
 //!
-//! A newcomer opens one address and has a workspace, a bot in it and a look behind every decision. The page is plain
-//! HTML, CSS and ES modules under `assets/`, embedded in the binary: there is no build step, and nothing on it is ever
-//! fetched from elsewhere (the content security policy would refuse it, and so does a test).
+//! One address gives a newcomer a workspace, a bot in it and the reasons for each of its decisions.
+//! The page is plain HTML, CSS and ES modules under `assets/`, embedded in the binary. There is no
+//! build step, and nothing is loaded from elsewhere: the content security policy forbids it, and a
+//! test checks the files.
 //!
-//! It must not know what stands behind it. The workspace arrives as a router ([`router`]), the records of a thread
-//! through [`TraceSource`]; so the same page would serve against any server that answers like them.
+//! The playground must not depend on the implementation behind it. The workspace is passed as a
+//! router ([`router`]) and the records of a thread through [`TraceSource`], so the same page works
+//! with any server that answers in the same way.
 //!
-//! Start reading at `routes.rs` here, and at `assets/scripts/main.js` in the page, whose modules each say what they do.
+//! Start reading at `routes.rs` here and at `assets/scripts/main.js` in the page.
 //!
-//! Not taken: a framework with a bundler. The page would need a second tool chain to change a line of it, and a
-//! reader of this repository could no longer see in the browser what is in the file.
+//! A framework with a bundler was rejected as a design: each change of the page would need a second
+//! tool chain, and the files in the browser would differ from those in the repository.
 
 mod assets;
 mod guard;
@@ -31,21 +33,22 @@ pub struct Suggestion {
     pub text: &'static str,
 }
 
-/// The source of the traces that the page shows: what the bot did in a thread, and why.
+/// The source of the traces that the page shows. A trace tells what the bot did in a thread, and
+/// why.
 #[async_trait]
 pub trait TraceSource: Send + Sync {
     /// Returns all threads, newest first.
     ///
     /// # Errors
     ///
-    /// A sentence for the person at the page, when the records cannot be read.
+    /// A sentence for the user of the page, if the records cannot be read.
     async fn threads(&self) -> Result<Value, String>;
 
-    /// Returns the steps, actions and audit chain of the thread that begins with message `ts` of `channel`, or `None`
-    /// if the bot has never been in it.
+    /// Returns the steps, actions and audit chain of the thread that begins with the message `ts`
+    /// in `channel`; `None` if the bot has never been in the thread.
     ///
     /// # Errors
     ///
-    /// A sentence for the person at the page, when the records cannot be read.
+    /// A sentence for the user of the page, if the records cannot be read.
     async fn trace(&self, channel: &str, ts: &str) -> Result<Option<Value>, String>;
 }

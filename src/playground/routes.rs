@@ -1,4 +1,4 @@
-//! The addresses of the playground.
+//! The routes of the playground.
 
 use std::sync::Arc;
 
@@ -6,9 +6,11 @@ use axum::{Router, middleware, routing::get};
 
 use super::{Suggestion, TraceSource, assets, guard, trace};
 
-/// Serves the page at `/`, its files below `/assets/`, the records at `/trace`, and the workspace it draws.
+/// Returns a router that serves the page at `/`, its files below `/assets/`, the records at
+/// `/trace`, and the workspace.
 ///
-/// `slack_workspace` brings the `/workspace/…` routes; `suggestions` are shown where nothing was said yet.
+/// `slack_workspace` provides the `/workspace/…` routes; `suggestions` are shown in empty
+/// conversations.
 pub fn router(slack_workspace: Router, trace: Arc<dyn TraceSource>, suggestions: &[Suggestion]) -> Router {
     let suggestions = serde_json::json!(suggestions);
     Router::new()
@@ -30,7 +32,7 @@ mod tests {
 
     use super::*;
 
-    /// Knows one thread; fails for the channel `broken`.
+    /// A source with one thread, which fails for the channel `broken`.
     struct OneThread;
 
     #[async_trait]
@@ -48,7 +50,7 @@ mod tests {
         }
     }
 
-    /// Starts a playground on a free port of this machine, gone with the test's runtime.
+    /// Starts a playground on a free port of this machine. It ends with the runtime of the test.
     async fn playground() -> String {
         let workspace = Router::new().route("/workspace/state", get(|| async { "the workspace" }));
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -59,7 +61,7 @@ mod tests {
     }
 
     fn browser() -> reqwest::Client {
-        // An error means that another test of this process was first.
+        // It fails if another test of this process has installed one before.
         let _ = rustls::crypto::ring::default_provider().install_default();
         reqwest::Client::builder().no_proxy().build().unwrap()
     }
@@ -69,7 +71,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn files_come_with_their_types_and_are_not_kept() {
+    async fn files_have_their_types_and_are_not_cached() {
         let base = playground().await;
         for (path, content_type) in [
             ("/", "text/html; charset=utf-8"),

@@ -1,4 +1,4 @@
-//! `/trace` and `/trace/threads`: what the bot did in a thread, as the page draws it.
+//! `/trace` and `/trace/threads`: the records of what the bot did in a thread.
 
 use std::sync::Arc;
 
@@ -13,19 +13,19 @@ use serde_json::{Value, json};
 
 use super::TraceSource;
 
-/// The thread that a request names.
+/// The thread in the query of a request.
 #[derive(Debug, Deserialize)]
 pub(super) struct Thread {
     channel: String,
     ts: String,
 }
 
-/// Answers with all threads.
+/// Responds with all threads.
 pub(super) async fn threads(State(source): State<Arc<dyn TraceSource>>) -> Response {
     answer(source.threads().await.map(Some))
 }
 
-/// Answers with the trace of one thread.
+/// Responds with the trace of one thread.
 pub(super) async fn thread(State(source): State<Arc<dyn TraceSource>>, Query(thread): Query<Thread>) -> Response {
     answer(source.trace(&thread.channel, &thread.ts).await)
 }

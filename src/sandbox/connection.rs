@@ -1,7 +1,7 @@
-//! Connections that can be cut from inside.
+//! Connections that a handler can close.
 //!
-//! A handler cannot hang up on its client, but it can use this switch and return anything: nothing of it leaves, and
-//! the client sees the connection close without an answer.
+//! A handler cannot close its connection directly. It can use the [`Switch`] and then return any
+//! response: nothing of it is sent, and the client sees the connection close without an answer.
 
 use std::{
     io,
@@ -39,7 +39,7 @@ impl Switch {
         self.0.cut.store(true, Ordering::SeqCst);
     }
 
-    /// Marks the answer under way as the last on this connection, although the client is not notified.
+    /// Marks the current answer as the last one on this connection, without notifying the client.
     pub(crate) fn spend(&self) {
         self.0.spent.store(true, Ordering::SeqCst);
     }
@@ -60,7 +60,7 @@ impl Connected<IncomingStream<'_, Door>> for Switch {
     }
 }
 
-/// Accepts connections with a switch.
+/// A listener whose connections have a switch.
 pub(crate) struct Door(pub(crate) TcpListener);
 
 impl Listener for Door {
@@ -69,9 +69,9 @@ impl Listener for Door {
 
     async fn accept(&mut self) -> (Line, SocketAddr) {
         let (stream, from) = Listener::accept(&mut self.0).await;
-        // Without this every small answer waits for the acknowledgement of the one before.
+        // Otherwise every small answer would wait for the acknowledgement of the previous one.
         if let Err(error) = stream.set_nodelay(true) {
-            tracing::debug!(%error, "cannot send small packets at once");
+            tracing::debug!(%error, "cannot disable Nagle's algorithm");
         }
         (Line { stream, switch: Switch::default() }, from)
     }

@@ -1,4 +1,4 @@
-//! Answers without an end, for clients that should not read them.
+//! Endless answers, for tests that clients stop reading them.
 
 use std::time::Duration;
 
@@ -6,17 +6,18 @@ use axum::body::{Body, Bytes};
 use futures_util::stream;
 use tokio_util::sync::CancellationToken;
 
-/// The size of a piece, in bytes.
-const PIECE: usize = 64 * 1024;
+/// The size of a chunk, in bytes.
+const CHUNK_SIZE: usize = 64 * 1024;
 
-/// Returns a body that never ends while the server lives: a piece of blanks, again and again, with a pause before each.
+/// Returns a body of spaces that does not end before the server stops. There is a pause before each
+/// chunk.
 pub(crate) fn body(pause: Duration, stop: CancellationToken) -> Body {
-    let piece = Bytes::from(vec![b' '; PIECE]);
-    Body::from_stream(stream::unfold((piece, stop), move |(piece, stop)| async move {
+    let chunk = Bytes::from(vec![b' '; CHUNK_SIZE]);
+    Body::from_stream(stream::unfold((chunk, stop), move |(chunk, stop)| async move {
         tokio::select! {
             () = stop.cancelled() => return None,
             () = tokio::time::sleep(pause) => {}
         }
-        Some((Ok::<_, std::io::Error>(piece.clone()), (piece, stop)))
+        Some((Ok::<_, std::io::Error>(chunk.clone()), (chunk, stop)))
     }))
 }

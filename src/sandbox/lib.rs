@@ -1,10 +1,11 @@
-//! Stand-ins for the outside world: real HTTP servers that keep state and check the requests they receive.
+//! Stand-ins for external services: real HTTP servers that keep state and check the requests they
+//! receive.
 //!
-//! The tests and the playground use the same ones, and the bot reaches them over the wire like the originals. No
-//! production module knows them; only `app` does.
+//! The tests and the playground use the same stand-ins, and the bot calls them over HTTP like the
+//! originals. The only production module that uses them is `app`.
 //!
-//! They know the wire and the leaves, and nothing of the bot: what a stand-in expects is what the original expects. Start
-//! reading at [`slack`].
+//! They depend on the `wire` and `core` crates and not on the bot: a stand-in expects what the
+//! original expects. Start reading at [`slack`].
 
 pub mod bridge;
 pub(crate) mod connection;

@@ -1,4 +1,4 @@
-//! Clients that keep a server waiting: they connect and send nothing, or begin a request and do not go on.
+//! Clients that keep a server waiting: they connect and send nothing, or never complete a request.
 
 use std::{io, net::SocketAddr};
 
@@ -14,9 +14,9 @@ pub enum Slow {
     Silent,
     /// It sends the head of a request, byte by byte, and never ends it.
     Head,
-    /// It sends a head that promises a body, and that byte by byte.
+    /// It sends a complete head and then a body, byte by byte.
     Body,
-    /// It asks for `/healthz`, reads the answer, and stays.
+    /// It requests `/healthz`, reads the answer, and keeps the connection open.
     Idle,
 }
 
@@ -28,11 +28,11 @@ pub struct SlowClient {
 }
 
 impl SlowClient {
-    /// Connects, and sends what comes before the waiting.
+    /// Connects and sends the beginning of its request, if any.
     ///
     /// # Errors
     ///
-    /// If the server does not take the connection, or closes it.
+    /// If the server does not accept the connection, or closes it.
     pub async fn connect(address: SocketAddr, how: Slow) -> io::Result<Self> {
         let mut stream = TcpStream::connect(address).await?;
         let begins = match how {
@@ -55,7 +55,7 @@ impl SlowClient {
         Ok(Self { stream, how })
     }
 
-    /// Sends one more byte of the request that never ends.
+    /// Sends one more byte of the unfinished request.
     ///
     /// # Errors
     ///

@@ -1,4 +1,5 @@
-//! WebSockets as a server accepts them (RFC 6455), spoken by the library that the Slack library speaks them with.
+//! The server side of WebSockets (RFC 6455), with the library that the Slack library uses for the
+//! client side.
 
 use axum::{
     extract::Request,
@@ -17,7 +18,8 @@ pub use tokio_tungstenite::tungstenite::Message as Frame;
 /// An open connection.
 pub type WebSocket = WebSocketStream<TokioIo<Upgraded>>;
 
-/// Accepts a connection and runs `converse` on it in a task of its own; or answers that no WebSocket was asked for.
+/// Accepts a connection and runs `converse` on it in a separate task. Answers with an error if the
+/// request is not for a WebSocket.
 pub fn accept<F>(mut request: Request, converse: impl FnOnce(WebSocket) -> F + Send + 'static) -> Response
 where
     F: Future<Output = ()> + Send,
@@ -41,7 +43,7 @@ where
     (StatusCode::SWITCHING_PROTOCOLS, headers).into_response()
 }
 
-/// Returns the key of a request for a WebSocket.
+/// Returns the key of a request for a WebSocket; `None` for any other request.
 fn key(headers: &HeaderMap) -> Option<String> {
     let holds = |name: HeaderName, word: &str| {
         let value = headers.get(name).and_then(|value| value.to_str().ok());

@@ -80,14 +80,14 @@ impl Ledger {
 
     /// Notes a request that arrived. Returns its place.
     pub(crate) fn arrived(&self, request: Request) -> usize {
-        let mut requests = self.requests.lock().expect("nobody panics with the lock");
+        let mut requests = self.requests.lock().expect("no holder of the lock panics");
         requests.push(request);
         requests.len() - 1
     }
 
     /// Adds to what is noted of a request.
     pub(crate) fn note(&self, at: usize, change: impl FnOnce(&mut Request)) {
-        let mut requests = self.requests.lock().expect("nobody panics with the lock");
+        let mut requests = self.requests.lock().expect("no holder of the lock panics");
         if let Some(request) = requests.get_mut(at) {
             change(request);
         }
@@ -102,7 +102,7 @@ impl Ledger {
         });
         line.push(b'\n');
         if let Some(file) = &self.file
-            && let Err(error) = file.lock().expect("nobody panics with the lock").write_all(&line)
+            && let Err(error) = file.lock().expect("no holder of the lock panics").write_all(&line)
         {
             tracing::error!(%error, "cannot write the ledger of the sandbox bridge");
         }
@@ -110,6 +110,6 @@ impl Ledger {
 
     /// Returns everything so far.
     pub(crate) fn requests(&self) -> Vec<Request> {
-        self.requests.lock().expect("nobody panics with the lock").clone()
+        self.requests.lock().expect("no holder of the lock panics").clone()
     }
 }

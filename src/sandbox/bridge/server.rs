@@ -99,7 +99,7 @@ impl Shared {
 
     /// Locks the faults.
     pub(crate) fn faults(&self) -> MutexGuard<'_, Faults> {
-        self.faults.lock().expect("nobody panics with the lock")
+        self.faults.lock().expect("no holder of the lock panics")
     }
 
     /// Ends the server.
@@ -109,15 +109,15 @@ impl Shared {
 
     /// Takes the bridge down or up.
     pub(crate) fn set_down(&self, down: bool) {
-        *self.down.lock().expect("nobody panics with the lock") = down;
+        *self.down.lock().expect("no holder of the lock panics") = down;
     }
 
     fn is_down(&self) -> bool {
-        *self.down.lock().expect("nobody panics with the lock")
+        *self.down.lock().expect("no holder of the lock panics")
     }
 
     fn epoch(&self) -> CancellationToken {
-        self.epoch.lock().expect("nobody panics with the lock").clone()
+        self.epoch.lock().expect("no holder of the lock panics").clone()
     }
 
     /// Ends the present run of the bridge and begins another one.
@@ -127,7 +127,7 @@ impl Shared {
         self.save(&world);
         drop(world);
         let next = self.stop.child_token();
-        std::mem::replace(&mut *self.epoch.lock().expect("nobody panics with the lock"), next).cancel();
+        std::mem::replace(&mut *self.epoch.lock().expect("no holder of the lock panics"), next).cancel();
     }
 
     /// Takes every job to its end, and holds none any longer.
@@ -163,7 +163,7 @@ impl Shared {
     /// Returns true if one request more is within the limit.
     fn is_within_limit(&self) -> bool {
         let now = self.options.clock.now().millis();
-        let mut window = self.window.lock().expect("nobody panics with the lock");
+        let mut window = self.window.lock().expect("no holder of the lock panics");
         if window.0 + MINUTE < now {
             *window = (now, 0);
         }

@@ -1,5 +1,5 @@
-//! The assertion that a service account hands in for a token, checked as Google checks it and refused in Google's
-//! words.
+//! The assertion that a service account exchanges for a token, with Google's checks and error
+//! messages.
 
 use base64::{
     Engine as _,
@@ -13,19 +13,19 @@ use super::{ACCOUNT, KEY};
 
 /// The tolerated difference between clocks, in seconds.
 const SKEW: i64 = 300;
-/// The longest validity of an assertion, in seconds.
+/// The maximum validity of an assertion, in seconds.
 const MAX_LIFETIME: i64 = 3600;
 
-/// Base64 as in a JWT; padding is unusual but read.
+/// Base64 as in a JWT. Padding is unusual but accepted.
 const LENIENT: GeneralPurpose = GeneralPurpose::new(
     &URL_SAFE,
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
-/// The error and the words with which an assertion is refused.
+/// The error code and the message with which an assertion is refused.
 type Refusal = (&'static str, &'static str);
 
-/// Checks that `jwt` is an assertion of the account for `endpoint` that is good at `now`.
+/// Checks that `jwt` is an assertion of the account for `endpoint` that is valid at `now`.
 pub(super) fn check(jwt: &str, endpoint: &str, now: i64) -> Result<(), Refusal> {
     let malformed = ("invalid_grant", "Bad Request");
     let parts: Vec<&str> = jwt.split('.').collect();
@@ -64,7 +64,7 @@ pub(super) fn check(jwt: &str, endpoint: &str, now: i64) -> Result<(), Refusal> 
     Ok(())
 }
 
-/// Returns a key as it stands in a key file.
+/// Returns a key in the format of a key file.
 pub(super) fn pem(key: &[u8]) -> String {
     let body = STANDARD.encode(key);
     let lines: Vec<_> = body.as_bytes().chunks(64).map(String::from_utf8_lossy).collect();

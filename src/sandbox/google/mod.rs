@@ -1,10 +1,11 @@
-//! The stand-in for Google's token endpoint: a real HTTP server that mints access tokens for one service account.
+//! The stand-in for Google's token endpoint: a real HTTP server that issues access tokens for one
+//! service account.
 //!
-//! It accepts an assertion as Google does: signed with the account's key, made out to this endpoint, for a scope,
-//! neither old nor from the future, and no longer than an hour. Errors are in Google's words. The key lies beside this
-//! file; only a sandbox accepts it.
+//! Like Google, it accepts an assertion that is signed with the account's key, has this endpoint as
+//! its audience, names a scope, is neither expired nor from the future, and is valid for at most an
+//! hour. Errors have Google's messages. The key is in this folder; only the sandbox accepts it.
 //!
-//! Start at [`SandboxGoogle`]; a stand-in UpGrade can ask its [`Tokens`] which tokens are good.
+//! Start at [`SandboxGoogle`]. A stand-in UpGrade can ask its [`Tokens`] which tokens are valid.
 
 mod assertion;
 
@@ -36,7 +37,7 @@ const KEY: &[u8] = include_bytes!("key.der");
 /// The grant type of a request with an assertion.
 const GRANT: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";
 
-/// The tokens that were minted, with their expiry.
+/// The issued tokens, with their expiry.
 #[derive(Debug)]
 pub struct Tokens {
     clock: Arc<dyn Clock>,
@@ -44,17 +45,17 @@ pub struct Tokens {
 }
 
 impl Tokens {
-    /// Returns true if a token was minted here and is still good.
+    /// Returns true if a token was issued here and has not expired.
     pub fn accepts(&self, token: &str) -> bool {
         self.minted().get(token).is_some_and(|end| self.clock.now() < *end)
     }
 
-    /// Returns the number of tokens that were minted so far.
+    /// Returns the number of tokens issued so far.
     pub fn count(&self) -> usize {
         self.minted().len()
     }
 
-    /// Makes every token invalid, as when the account's sessions are ended.
+    /// Invalidates every token, as if the account's sessions had been ended.
     pub fn revoke(&self) {
         self.minted().values_mut().for_each(|end| *end = Timestamp(0));
     }
@@ -66,25 +67,25 @@ impl Tokens {
     }
 
     fn minted(&self) -> std::sync::MutexGuard<'_, HashMap<String, Timestamp>> {
-        self.minted.lock().expect("nobody panics with the lock")
+        self.minted.lock().expect("no holder of the lock panics")
     }
 }
 
 /// The behaviour of the endpoint.
 #[derive(Clone, Debug, Default)]
 pub enum Mood {
-    /// It checks and mints.
+    /// It checks assertions and issues tokens.
     #[default]
     Well,
-    /// It refuses, with this error and this description.
+    /// It refuses requests with this error and this description.
     Refuses(&'static str, &'static str),
-    /// It fails, with an error body like that of a refusal.
+    /// It fails with status 503. The body has the same format as a refusal.
     Fails,
-    /// It takes the request and never answers.
+    /// It accepts requests and never answers.
     Silent,
-    /// Something in front of it answers with a web page.
+    /// A proxy in front of it answers with a web page.
     Away,
-    /// Its answer does not end.
+    /// The body of its answer does not end.
     Floods,
 }
 
@@ -92,7 +93,7 @@ pub enum Mood {
 struct Shared {
     tokens: Arc<Tokens>,
     endpoint: String,
-    /// The life of tokens, and the behaviour from now on.
+    /// The lifetime of new tokens, and the behaviour of the endpoint.
     conduct: Mutex<(Duration, Mood)>,
     stop: CancellationToken,
 }
@@ -138,17 +139,17 @@ impl SandboxGoogle {
         Ok(Self { shared })
     }
 
-    /// Returns the address at which tokens are minted.
+    /// Returns the URL of the endpoint.
     pub fn endpoint(&self) -> &str {
         &self.shared.endpoint
     }
 
-    /// Returns the tokens minted here.
+    /// Returns the tokens issued here.
     pub fn tokens(&self) -> Arc<Tokens> {
         self.shared.tokens.clone()
     }
 
-    /// Returns the account's key file, as one downloads it.
+    /// Returns the account's key file, in the format in which it is downloaded.
     pub fn key_file(&self) -> Value {
         json!({
             "type": "service_account",
@@ -161,7 +162,7 @@ impl SandboxGoogle {
         })
     }
 
-    /// Sets the life of tokens that are minted from now on.
+    /// Sets the lifetime of tokens that are issued from now on.
     pub fn tokens_live(&self, life: Duration) {
         self.conduct().0 = life;
     }
@@ -172,7 +173,7 @@ impl SandboxGoogle {
     }
 
     fn conduct(&self) -> std::sync::MutexGuard<'_, (Duration, Mood)> {
-        self.shared.conduct.lock().expect("nobody panics with the lock")
+        self.shared.conduct.lock().expect("no holder of the lock panics")
     }
 }
 
@@ -183,7 +184,7 @@ impl Drop for SandboxGoogle {
 }
 
 async fn token(State(shared): State<Arc<Shared>>, Form(form): Form<HashMap<String, String>>) -> Response {
-    let (life, mood) = shared.conduct.lock().expect("nobody panics with the lock").clone();
+    let (life, mood) = shared.conduct.lock().expect("no holder of the lock panics").clone();
     let no = |error: &str, words: &str| {
         (StatusCode::BAD_REQUEST, Json(json!({ "error": error, "error_description": words }))).into_response()
     };
@@ -191,8 +192,8 @@ async fn token(State(shared): State<Arc<Shared>>, Form(form): Form<HashMap<Strin
         Mood::Well => {}
         Mood::Refuses(error, words) => return no(error, words),
         Mood::Fails => {
-            let said = json!({ "error": "internal_failure", "error_description": "Try again." });
-            return (StatusCode::SERVICE_UNAVAILABLE, Json(said)).into_response();
+            let body = json!({ "error": "internal_failure", "error_description": "Try again." });
+            return (StatusCode::SERVICE_UNAVAILABLE, Json(body)).into_response();
         }
         Mood::Silent => shared.stop.cancelled().await,
         Mood::Floods => {

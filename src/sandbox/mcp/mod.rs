@@ -1,13 +1,14 @@
-//! The stand-in for a server of the Model Context Protocol: a real HTTP server on this machine that answers as the public
-//! reference server does, over streamable HTTP.
+//! The stand-in for a server of the Model Context Protocol: a real HTTP server on this machine that
+//! answers like the public reference server, over streamable HTTP.
 //!
-//! It has the reference server's tools, with its descriptions and hints, and four of its own that keep notes, so that a
-//! call has an effect that can be counted. It keeps sessions, reports progress, asks questions in the middle of a call,
-//! and has the faults that clients meet: sessions that are lost, answers that are late, huge or lost after the work,
-//! tools that change, and hints that lie. `tests/fixtures/mcp` holds the recordings, and a contract test holds the
-//! stand-in to them. It knows nothing of the bot.
+//! It has the reference server's tools, with the same descriptions and hints, and four more that
+//! store notes, so that the effects of calls can be counted. It keeps sessions, reports progress,
+//! asks the user questions during a call, and simulates the faults that clients encounter: lost
+//! sessions, answers that are late, huge or lost after the call took effect, tools that change, and
+//! false hints. A contract test compares the stand-in with the recordings in `tests/fixtures/mcp`.
+//! It does not depend on the bot.
 //!
-//! Start at [`SandboxMcp`]; `server` is the protocol, `tools` what the tools do.
+//! Start at [`SandboxMcp`]; `server` implements the protocol, `tools` the tools.
 
 mod server;
 mod tools;
@@ -28,46 +29,46 @@ use tokio_util::sync::CancellationToken;
 pub struct Options {
     /// The port on 127.0.0.1; 0 means a free one.
     pub port: u16,
-    /// The token to ask for; `None`: it asks for none.
+    /// The token that requests must have; `None` if they need no token.
     pub token: Option<String>,
 }
 
-/// A fault of the next call of a tool.
+/// A fault in the handling of the next tool call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// Every session is forgotten before the call.
+    /// All sessions are lost before the call.
     SessionLost,
-    /// The work is done, and the connection closed without an answer.
+    /// The call takes effect, and the connection is closed without an answer.
     AnswerLost,
-    /// The work is done, and the answer does not come.
+    /// The call takes effect, and there is no answer.
     Silent,
-    /// The work is done, and the answer does not end.
+    /// The call takes effect, and the body of the answer does not end.
     Huge,
-    /// The call is answered with an internal error, after the work.
+    /// The call takes effect, and is answered with an internal error.
     Fails,
 }
 
-/// A request that was received.
+/// A received request.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Received {
     /// The HTTP method.
     pub method: String,
     /// The body; null if there was none.
     pub body: Value,
-    /// True if it named a session.
+    /// True if it contained a session id.
     pub in_session: bool,
     /// The `Authorization` header, if there was one.
     pub token: Option<String>,
 }
 
-/// The server's part of a session.
+/// The state of a session.
 #[derive(Debug, Default)]
 struct Session {
-    /// The streams of notifications that are open.
+    /// The open streams of notifications.
     listening: Vec<mpsc::UnboundedSender<Value>>,
 }
 
-/// Everything that the server knows.
+/// The state of the server.
 #[derive(Debug, Default)]
 struct World {
     sessions: HashMap<String, Session>,
@@ -76,7 +77,7 @@ struct World {
     requests: Vec<Received>,
     calls: Vec<(String, Value)>,
     faults: Vec<Fault>,
-    /// The questions that wait for an answer, by their ids.
+    /// The open questions to the user, by their ids.
     asked: HashMap<u64, oneshot::Sender<Value>>,
     /// The answers to questions so far.
     answers: Vec<Value>,
@@ -84,7 +85,7 @@ struct World {
     next_id: u64,
 }
 
-/// What the handlers share.
+/// The state shared by the handlers.
 #[derive(Debug)]
 struct Shared {
     world: Mutex<World>,
@@ -94,7 +95,7 @@ struct Shared {
 
 impl Shared {
     fn world(&self) -> MutexGuard<'_, World> {
-        self.world.lock().expect("nobody panics with the lock")
+        self.world.lock().expect("no holder of the lock panics")
     }
 }
 
@@ -137,7 +138,7 @@ impl SandboxMcp {
         self.shared.world().requests.clone()
     }
 
-    /// Returns the tools that did their work so far, with their arguments.
+    /// Returns the tool calls that took effect so far, with their arguments.
     pub fn calls(&self) -> Vec<(String, Value)> {
         self.shared.world().calls.clone()
     }
@@ -152,27 +153,27 @@ impl SandboxMcp {
         self.shared.world().answers.clone()
     }
 
-    /// Returns the number of questions that wait for an answer.
+    /// Returns the number of open questions.
     pub fn asking(&self) -> usize {
         self.shared.world().asked.values().filter(|asked| !asked.is_closed()).count()
     }
 
-    /// Returns the calls that the client has given up, as it told the server.
+    /// Returns the client's notifications of cancelled calls.
     pub fn cancelled(&self) -> Vec<Value> {
         self.shared.world().cancelled.clone()
     }
 
-    /// Lets the next call of a tool have a fault.
+    /// Queues a fault for the next tool call.
     pub fn fail_next(&self, fault: Fault) {
         self.shared.world().faults.push(fault);
     }
 
-    /// Forgets every session, as a restart does.
+    /// Removes all sessions, as a restart does.
     pub fn forgets_sessions(&self) {
         self.shared.world().sessions.clear();
     }
 
-    /// Changes the definition of a tool, and tells the clients that the tools changed.
+    /// Changes the definition of a tool, and notifies the clients that the tools have changed.
     ///
     /// # Panics
     ///
@@ -181,9 +182,9 @@ impl SandboxMcp {
         let mut world = self.shared.world();
         let tool = world.tools.iter_mut().find(|tool| tool["name"] == name).expect("there is such a tool");
         change(tool);
-        let said = json!({ "jsonrpc": "2.0", "method": "notifications/tools/list_changed" });
+        let notification = json!({ "jsonrpc": "2.0", "method": "notifications/tools/list_changed" });
         for session in world.sessions.values_mut() {
-            session.listening.retain(|stream| stream.send(said.clone()).is_ok());
+            session.listening.retain(|stream| stream.send(notification.clone()).is_ok());
         }
     }
 

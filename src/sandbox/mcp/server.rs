@@ -22,17 +22,17 @@ use crate::flood;
 
 const INSTRUCTIONS: &str = include_str!("instructions.md");
 
-/// The versions of the protocol that are spoken; the first is offered in place of an unknown one.
+/// The supported versions of the protocol. The first is offered in place of an unknown one.
 const VERSIONS: [&str; 4] = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
 
-/// The time between two steps of a long operation.
+/// The duration of a step of a long operation.
 const STEP: Duration = Duration::from_millis(2);
 
 pub(super) fn routes(shared: Arc<Shared>) -> Router {
     Router::new().route("/mcp", any(handle)).with_state(shared)
 }
 
-/// Returns a refusal of the transport.
+/// Returns an error response of the transport. With `id`, its body contains a null `id`.
 fn refused(status: StatusCode, message: &str, id: bool) -> Response {
     let mut body = json!({ "jsonrpc": "2.0", "error": { "code": -32000, "message": message } });
     if id {
@@ -68,8 +68,8 @@ async fn handle(State(shared): State<Arc<Shared>>, method: Method, headers: Head
         Method::POST => {
             let accept = text("accept").unwrap_or_default();
             if !(accept.contains("application/json") && accept.contains("text/event-stream")) {
-                let said = "Not Acceptable: Client must accept both application/json and text/event-stream";
-                return refused(StatusCode::NOT_ACCEPTABLE, said, true);
+                let message = "Not Acceptable: Client must accept both application/json and text/event-stream";
+                return refused(StatusCode::NOT_ACCEPTABLE, message, true);
             }
             if body["method"] == "initialize" {
                 return initialize(&shared, &body);
@@ -84,7 +84,7 @@ async fn handle(State(shared): State<Arc<Shared>>, method: Method, headers: Head
     }
 }
 
-/// Returns a stream of events with the messages that are sent to it.
+/// Returns an event stream as a response, and the sender of its messages.
 fn events(shared: &Shared, session: &str) -> (mpsc::UnboundedSender<Value>, Response) {
     let (sender, receiver) = mpsc::unbounded_channel::<Value>();
     let stop = shared.stop.clone();
@@ -104,7 +104,7 @@ fn events(shared: &Shared, session: &str) -> (mpsc::UnboundedSender<Value>, Resp
     (sender, (headers, Body::from_stream(body)).into_response())
 }
 
-/// Returns a stream of events with one message.
+/// Returns an event stream with one message.
 fn one(shared: &Shared, session: &str, message: Value) -> Response {
     let (sender, response) = events(shared, session);
     let _ = sender.send(message);
@@ -180,7 +180,7 @@ async fn post(shared: Arc<Shared>, session: String, body: Value) -> Response {
     }
 }
 
-/// Takes the answer to a question.
+/// Records the answer to a question, and passes it to the call that asked.
 fn answered(shared: &Shared, body: &Value) {
     let mut world = shared.world();
     let Some(asked) = body["id"].as_u64().and_then(|id| world.asked.remove(&id)) else { return };
@@ -248,7 +248,7 @@ async fn call(shared: Arc<Shared>, session: String, body: Value) -> Response {
     response
 }
 
-/// Asks the client's user; `None` if the client is gone.
+/// Asks the client's user a question. Returns `None` if the client has closed the stream.
 async fn ask(shared: &Shared, stream: &mpsc::UnboundedSender<Value>, question: Value) -> Option<Value> {
     let (sender, receiver) = oneshot::channel();
     let id = {

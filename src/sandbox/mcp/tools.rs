@@ -1,4 +1,4 @@
-//! The tools of the stand-in: those of the reference server, and four that keep notes.
+//! The tools of the stand-in: those of the reference server, and four that store notes.
 
 use serde_json::{Map, Value, json};
 
@@ -7,18 +7,18 @@ use super::World;
 /// The tools of the reference server, as it lists them.
 const REFERENCE: &str = include_str!("tools.json");
 
-/// The answer that the reference server asks its user for.
+/// The schema of the answer that the reference server requests from the user.
 const QUESTION: &str = include_str!("question.json");
 
-/// The work of a call, in the server's eyes.
+/// The result of a call, or the next thing to do for it.
 pub(super) enum Work {
-    /// It is done, and this is the result.
+    /// The call is complete, with this result.
     Done(Value),
-    /// It takes these steps, each of which is reported, and ends with this result.
+    /// The call takes this number of steps, reports each, and ends with this result.
     Steps(u64, Value),
-    /// The user is asked this question first.
+    /// The call asks the user this question first.
     Asks(Value),
-    /// The user is asked for a name, and a note with it is kept.
+    /// The call asks the user for a name with this question, and stores a note with it.
     AsksForNote(Value),
 }
 
@@ -77,7 +77,7 @@ pub(super) fn text(text: &str) -> Value {
     json!({ "content": [{ "type": "text", "text": text }] })
 }
 
-/// Returns an error as the result of a tool, as the reference server words it.
+/// Returns an error as the result of a tool, in the format of the reference server.
 fn wrong(why: &str) -> Value {
     let mut result = text(&format!("MCP error -32602: {why}"));
     result["isError"] = json!(true);
@@ -96,7 +96,7 @@ fn kind(value: Option<&Value>) -> &'static str {
     }
 }
 
-/// Returns the first argument that is not of its kind, in the words of the reference server.
+/// Returns the reference server's error about the first argument of a wrong type, if there is one.
 fn invalid(schema: &Value, arguments: &Map<String, Value>) -> Option<String> {
     let required: Vec<&str> = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
     schema["properties"].as_object()?.iter().find_map(|(name, wanted)| {
@@ -110,7 +110,7 @@ fn invalid(schema: &Value, arguments: &Map<String, Value>) -> Option<String> {
     })
 }
 
-/// Does the work of a call.
+/// Carries out a call.
 pub(super) fn call(world: &mut World, name: &str, arguments: &Map<String, Value>) -> Work {
     let Some(tool) = world.tools.iter().find(|tool| tool["name"] == name) else {
         return Work::Done(wrong(&format!("Tool {name} not found")));
@@ -181,10 +181,10 @@ pub(super) fn call(world: &mut World, name: &str, arguments: &Map<String, Value>
     })
 }
 
-/// Returns the result of the reference server's question, once it is answered.
+/// Returns the result of the tool that asks the reference server's question.
 pub(super) fn answered(answer: &Value) -> Value {
     let raw = format!("\nRaw result: {}", serde_json::to_string_pretty(answer).unwrap_or_default());
-    let said = match answer["action"].as_str() {
+    let texts = match answer["action"].as_str() {
         Some("accept") => {
             let mut inputs = String::from("User inputs:");
             let content = &answer["content"];
@@ -200,11 +200,11 @@ pub(super) fn answered(answer: &Value) -> Value {
         _ => vec!["⚠️ User cancelled the elicitation dialog.".to_owned()],
     };
     let content: Vec<Value> =
-        said.into_iter().chain([raw]).map(|text| json!({ "type": "text", "text": text })).collect();
+        texts.into_iter().chain([raw]).map(|text| json!({ "type": "text", "text": text })).collect();
     json!({ "content": content })
 }
 
-/// Keeps a note with the name that was asked for, and returns the result.
+/// Stores a note with the name in the answer, and returns the result.
 pub(super) fn signed(world: &mut World, answer: &Value) -> Value {
     match answer["action"].as_str() {
         Some("accept") => {

@@ -1,6 +1,7 @@
-//! A scripted answer on the wire: whole, or as the events of a stream.
+//! The serialization of a scripted answer: whole, or as the events of a stream.
 //!
-//! The events come in pieces that end anywhere, in the middle of a character too, as they do on a real connection.
+//! The stream is sent in chunks that may end anywhere, even within a character, as on a real
+//! connection.
 
 use axum::body::Bytes;
 use serde_json::{Value, json};
@@ -8,18 +9,18 @@ use serde_json::{Value, json};
 use super::script::{Fault, Scripted};
 
 /// The length of a delta, in characters.
-const DELTA: usize = 9;
-/// The size of a piece of the stream, in bytes.
-const PIECE: usize = 101;
+const DELTA_LENGTH: usize = 9;
+/// The size of a chunk of the stream, in bytes.
+const CHUNK_SIZE: usize = 101;
 
 /// The id and the usage of an answer.
 #[derive(Debug)]
 pub(super) struct Envelope {
-    /// `msg_…`.
+    /// The id, `msg_…`.
     pub(super) id: String,
     /// The model, as the request named it.
     pub(super) model: String,
-    /// The usage of the question.
+    /// The usage of the request.
     pub(super) usage: Value,
 }
 
@@ -32,8 +33,8 @@ pub(super) fn whole(envelope: &Envelope, answer: &Scripted) -> Value {
     message
 }
 
-/// Returns the answer as pieces of a stream. An answer with a fault ends before its time.
-pub(super) fn pieces(envelope: &Envelope, answer: &Scripted, fault: Option<&Fault>) -> Vec<Bytes> {
+/// Returns the answer as chunks of a stream. Most faults end it prematurely.
+pub(super) fn chunks(envelope: &Envelope, answer: &Scripted, fault: Option<&Fault>) -> Vec<Bytes> {
     let mut events = vec![json!({ "type": "message_start", "message": start(envelope) })];
     for (index, block) in answer.content.iter().enumerate() {
         events.extend(block_events(index, block, fault == Some(&Fault::BadJson)));
@@ -58,7 +59,7 @@ pub(super) fn pieces(envelope: &Envelope, answer: &Scripted, fault: Option<&Faul
     }
     let frame = |event: &Value| format!("event: {}\ndata: {event}\n\n", event["type"].as_str().unwrap_or_default());
     let stream: String = events.iter().map(frame).collect();
-    stream.as_bytes().chunks(PIECE).map(Bytes::copy_from_slice).collect()
+    stream.as_bytes().chunks(CHUNK_SIZE).map(Bytes::copy_from_slice).collect()
 }
 
 fn start(envelope: &Envelope) -> Value {
@@ -104,7 +105,7 @@ fn block_events(index: usize, block: &Value, bad_json: bool) -> Vec<Value> {
 
 fn split(text: &str) -> Vec<String> {
     let characters: Vec<char> = text.chars().collect();
-    characters.chunks(DELTA).map(|piece| piece.iter().collect()).collect()
+    characters.chunks(DELTA_LENGTH).map(|piece| piece.iter().collect()).collect()
 }
 
 pub(super) fn output_tokens(answer: &Scripted) -> usize {

@@ -1,17 +1,19 @@
-//! Counts tokens as the API does: parts before a mark that were seen before are read from the cache.
+//! Token counts with prompt caching, as in the API: a prefix up to a cache breakpoint is read from
+//! the cache if it was sent before.
 //!
-//! A token is four bytes here, and nothing is too short to be cached or too old to be found.
+//! A token is counted as four bytes. Unlike in the API, prefixes have no minimum length and never
+//! expire.
 
 use std::collections::HashSet;
 
 use serde_json::{Value, json};
 
-/// Prefixes that were sent before.
+/// The prefixes that were sent before.
 #[derive(Debug, Default)]
 pub(super) struct Cache(HashSet<String>);
 
 impl Cache {
-    /// Returns the usage of the question, as the API's `usage`; remembers its marked prefixes.
+    /// Returns the API's `usage` for a request, and adds its prefixes to the cache.
     pub(super) fn count(&mut self, body: &Value) -> Value {
         let mut sent = String::new();
         let mut marked = Vec::new();
@@ -36,7 +38,8 @@ impl Cache {
     }
 }
 
-/// Returns all parts of a question in the order in which a model reads them; the speaker stands before the words.
+/// Returns all parts of a request in the order in which a model reads them. The role of a message
+/// precedes its content.
 fn parts(body: &Value) -> Vec<Value> {
     let list = |value: &Value| match value {
         Value::Array(parts) => parts.clone(),

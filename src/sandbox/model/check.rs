@@ -1,16 +1,17 @@
-//! The rules of the Messages API, on a request as it came.
+//! The rules of the Messages API for requests.
 //!
-//! Written from what the API refuses, not from what the bot sends: unknown members, speakers that do not alternate,
-//! calls that are not answered directly, tools without a schema, more than four marks for the cache. The newest models
-//! refuse a conversation that ends with the model's own words, so it is refused here as well.
+//! They follow what the API refuses, not what the bot sends: unknown members, roles that do not
+//! alternate, tool calls without a result in the next message, tools without a schema, more than
+//! four cache breakpoints. The newest models refuse a conversation that ends with a message of the
+//! assistant, so it is refused here as well.
 
 use axum::http::HeaderMap;
 use serde_json::{Map, Value};
 
 use super::strict;
 
-/// The number of marks for the cache that a request may have.
-const MARKS: usize = 4;
+/// The maximum number of cache breakpoints in a request.
+const MAX_MARKS: usize = 4;
 
 /// The reason for refusing a request.
 #[derive(Debug, PartialEq)]
@@ -21,7 +22,8 @@ pub(super) struct Refusal {
     pub(super) message: String,
 }
 
-/// Checks the key, then the request. `odd` are the blocks of other kinds that the stand-in sent, which may come back.
+/// Checks the key, then the request. `odd` are the blocks of unknown types that the stand-in has
+/// sent and that requests may therefore contain.
 pub(super) fn check(headers: &HeaderMap, key: &str, body: &Value, odd: &[Value]) -> Result<(), Refusal> {
     let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     if header("x-api-key") != Some(key) {
@@ -67,13 +69,13 @@ fn request(body: &Value, odd: &[Value]) -> Result<(), String> {
     choice(request.get("tool_choice"), &names)?;
     system(request.get("system"), &mut marks)?;
     messages(&body["messages"], odd, &mut marks)?;
-    if marks > MARKS {
-        return Err(format!("A maximum of {MARKS} blocks with cache_control may be provided. Found {marks}."));
+    if marks > MAX_MARKS {
+        return Err(format!("A maximum of {MAX_MARKS} blocks with cache_control may be provided. Found {marks}."));
     }
     Ok(())
 }
 
-/// Returns the members of an object, all of them known.
+/// Returns the members of an object, if all of them are known.
 fn object<'a>(value: &'a Value, place: &str, known: &[&str]) -> Result<&'a Map<String, Value>, String> {
     let members = value.as_object().ok_or_else(|| format!("{place}: must be an object"))?;
     match members.keys().find(|member| !known.contains(&member.as_str())) {
@@ -234,7 +236,7 @@ mod tests {
 
     use super::*;
 
-    fn sound() -> Value {
+    fn valid_request() -> Value {
         json!({
             "model": "m",
             "max_tokens": 10,
@@ -258,14 +260,14 @@ mod tests {
     }
 
     #[test]
-    fn a_sound_request_passes() {
-        assert_eq!(request(&sound(), &[]), Ok(()));
+    fn a_valid_request_passes() {
+        assert_eq!(request(&valid_request(), &[]), Ok(()));
     }
 
     #[test]
-    fn each_broken_rule_is_named() {
+    fn each_violated_rule_is_reported() {
         let broken = |place: &str, value: Value| {
-            let mut body = sound();
+            let mut body = valid_request();
             let (parent, member) = place.rsplit_once('/').unwrap();
             match body.pointer_mut(parent).unwrap() {
                 Value::Array(list) => list[member.parse::<usize>().unwrap()] = value,
@@ -294,9 +296,9 @@ mod tests {
     }
 
     #[test]
-    fn a_strict_tool_keeps_to_the_smaller_language_of_schemas() {
+    fn a_strict_tool_must_use_the_subset_of_json_schema() {
         let with = |schema: Value| {
-            let mut body = sound();
+            let mut body = valid_request();
             body["tools"][0]["strict"] = json!(true);
             body["tools"][0]["input_schema"] = schema;
             request(&body, &[])
@@ -313,9 +315,9 @@ mod tests {
     }
 
     #[test]
-    fn odd_blocks_may_come_back_unchanged_only() {
+    fn blocks_of_unknown_types_must_come_back_unchanged() {
         let odd = json!({ "type": "musing", "depth": 3 });
-        let mut body = sound();
+        let mut body = valid_request();
         body["messages"][1]["content"].as_array_mut().unwrap().push(odd.clone());
         assert_eq!(request(&body, std::slice::from_ref(&odd)), Ok(()));
         assert!(request(&body, &[json!({ "type": "musing", "depth": 4 })]).is_err());

@@ -1,12 +1,14 @@
-//! The stand-in for a language model: a real server that speaks the Messages API and gives the answers of a test.
+//! The stand-in for a language model: a real server for the Messages API with scripted answers.
 //!
-//! It knows nothing of the bot. Each request is held to the rules of the API (`check`); a broken one is answered as the
-//! API answers it and remembered. Then a fault may happen (`script`), and the next scripted answer goes out, whole or
-//! as events (`answer`), with a count of tokens that follows the marks for the cache (`cache`).
+//! It does not depend on the bot. Each request is checked against the rules of the API (`check`);
+//! an invalid one is recorded and answered with the API's error. Then a fault may occur (`script`),
+//! and the next scripted answer is sent, whole or as events (`answer`), with a count of tokens that
+//! depends on the cache breakpoints of the request (`cache`).
 //!
-//! Start at [`SandboxModel`]. A request without a scripted answer is an error: a test that asks the model once more
-//! than it expects should fail. Only to measure the cost of questions, or to try the bot without a key, a function may
-//! answer instead ([`SandboxModel::answers_by`]); such answers say nothing about a real model.
+//! Start at [`SandboxModel`]. A request without a scripted answer is an error, because a test must
+//! fail if the bot calls the model once more than expected. To measure the cost of requests, or to
+//! try the bot without a key, a function can answer instead ([`SandboxModel::answers_by`]); its
+//! answers do not represent a real model.
 
 mod answer;
 mod cache;
@@ -25,30 +27,30 @@ use self::{
     server::Shared,
 };
 
-/// The key it accepts.
+/// The only valid API key.
 const API_KEY: &str = "sandbox-model-key";
 
-/// A request, and its outcome.
+/// A received request and its outcome.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Received {
     /// The body of the request.
     pub body: Value,
-    /// The rule of the API that it breaks, if any.
+    /// The rule of the API that it violates, if any.
     pub violation: Option<String>,
     /// The status of the answer.
     pub status: u16,
 }
 
-/// The usage of all requests and answers so far, in tokens of four bytes.
+/// The usage of all requests and answers so far. A token is counted as four bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cost {
-    /// Requests that were answered.
+    /// The number of answered requests.
     pub calls: u64,
-    /// Tokens sent and not read from the cache.
+    /// The number of tokens in requests that were not read from the cache.
     pub fresh: u64,
-    /// Tokens sent and read from the cache.
+    /// The number of tokens in requests that were read from the cache.
     pub cached: u64,
-    /// Tokens answered.
+    /// The number of tokens in answers.
     pub answered: u64,
 }
 
@@ -61,7 +63,7 @@ pub struct SandboxModel {
 }
 
 impl SandboxModel {
-    /// Starts a server on this machine; port 0 takes a free one.
+    /// Starts a server on this machine. Port 0 means a free one.
     ///
     /// # Errors
     ///
@@ -79,12 +81,12 @@ impl SandboxModel {
         format!("http://{}", self.address)
     }
 
-    /// Returns the key it accepts.
+    /// Returns the only valid API key.
     pub fn api_key(&self) -> &'static str {
         API_KEY
     }
 
-    /// Finishes the answers in hand, then frees the port.
+    /// Finishes the answers in progress, then frees the port.
     pub async fn stop(mut self) {
         self.shared.stop.cancel();
         if let Some(serving) = self.serving.take() {
@@ -103,48 +105,50 @@ impl SandboxModel {
         self.will_answer(calls.into_iter().map(call).collect(), "tool_use");
     }
 
-    /// Makes the next answer say this and end the turn.
+    /// Makes the next answer a text that ends the turn.
     pub fn will_say(&self, text: &str) {
         self.will_answer(vec![json!({ "type": "text", "text": text })], "end_turn");
     }
 
-    /// Makes the next answer consist of these blocks; calls without an `id` get one.
+    /// Makes the next answer consist of these blocks. Tool calls without an `id` get one.
     pub fn will_answer(&self, content: Vec<Value>, stop_reason: &str) {
         self.shared.script().add(Scripted { content, stop_reason: stop_reason.to_owned() });
     }
 
-    /// Answers every request that is not scripted with `answers`, from the body of the request to the blocks of a
-    /// message.
+    /// Answers every request without a scripted answer with `answers`, which maps the body of the
+    /// request to the blocks of the answer.
     pub fn answers_by(&self, answers: impl Fn(&Value) -> Vec<Value> + Send + 'static) {
         self.shared.script().otherwise = Otherwise(Some(Box::new(answers)));
     }
 
-    /// Answers the next request with this status; the scripted answers stay.
+    /// Answers the next request with this status. The scripted answers remain queued.
     pub fn fails_next(&self, status: u16, retry_after: Option<f64>) {
         self.shared.script().fail(Fault::Fail { status, retry_after });
     }
 
-    /// Answers the next request with the beginning of the scripted answer, then with silence.
+    /// Answers the next request with the beginning of the scripted answer, and keeps the connection
+    /// open without sending the rest.
     pub fn stalls_next(&self) {
         self.shared.script().fail(Fault::Stall);
     }
 
-    /// Answers the next request with the beginning of the scripted answer, then cuts the connection.
+    /// Answers the next request with the beginning of the scripted answer, then closes the
+    /// connection.
     pub fn cuts_next(&self) {
         self.shared.script().fail(Fault::Cut);
     }
 
-    /// Makes the next answer break off with an error of this type, such as `overloaded_error`.
+    /// Interrupts the next answer with an error of this type, such as `overloaded_error`.
     pub fn breaks_off_next(&self, kind: &str) {
         self.shared.script().fail(Fault::BreakOff { kind: kind.to_owned() });
     }
 
-    /// Cuts the arguments in the next answer short, so that they are no longer JSON.
+    /// Truncates the arguments in the next answer, so that they are not valid JSON.
     pub fn sends_bad_json_next(&self) {
         self.shared.script().fail(Fault::BadJson);
     }
 
-    /// Takes the server down, or up again: while down, every request is answered 529.
+    /// Sets if the server is overloaded. If so, it answers every valid request with status 529.
     pub fn is_down(&self, down: bool) {
         self.shared.script().down = down;
     }
@@ -164,12 +168,12 @@ impl SandboxModel {
         self.shared.script().unscripted
     }
 
-    /// Returns the number of scripted answers that were not asked for yet.
+    /// Returns the number of scripted answers that were not requested yet.
     pub fn unasked(&self) -> usize {
         self.shared.script().unasked()
     }
 
-    /// Returns the rules of the API that were broken.
+    /// Returns the rules of the API that requests violated.
     pub fn violations(&self) -> Vec<String> {
         self.requests().into_iter().filter_map(|request| request.violation).collect()
     }

@@ -1,51 +1,52 @@
-//! The answers to be given, and the faults that come first.
+//! The queues of scripted answers and faults.
 //!
-//! A fault takes one request and leaves the answers alone, so that the next attempt gets the answer that was meant for
-//! the first. Only bad arguments are a fault of the answer itself and use it up.
+//! A fault affects one request and leaves the answers queued, so that the next attempt gets the
+//! answer that was meant for the first. Only invalid arguments are a fault of the answer itself,
+//! which is then removed from the queue.
 
 use std::{collections::VecDeque, fmt};
 
 use serde_json::Value;
 
-/// One answer.
+/// A scripted answer.
 #[derive(Clone, Debug)]
 pub(super) struct Scripted {
     /// Its blocks.
     pub(super) content: Vec<Value>,
-    /// The reason why it ends.
+    /// The reason why it ends, such as `end_turn`.
     pub(super) stop_reason: String,
 }
 
-/// A fault of one request.
+/// A fault in the handling of one request.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Fault {
     /// The request is answered with this status.
     Fail { status: u16, retry_after: Option<f64> },
-    /// The answer begins and goes silent.
+    /// The answer begins, and the rest is not sent.
     Stall,
-    /// The answer begins and the connection is cut.
+    /// The answer begins, and the connection is closed.
     Cut,
     /// The answer begins and ends in an error.
     BreakOff { kind: String },
-    /// The arguments are no JSON.
+    /// The arguments are not valid JSON.
     BadJson,
 }
 
 /// The outcome of a request.
 #[derive(Debug)]
 pub(super) enum Turn {
-    /// An answer, perhaps with a fault in it.
+    /// An answer, possibly with a fault.
     Answer(Scripted, Option<Fault>),
-    /// No answer.
+    /// An error with this status.
     Fail { status: u16, retry_after: Option<f64> },
     /// Nothing was scripted.
     Unscripted,
 }
 
-/// Answers a request with the blocks of a message.
+/// A function that answers a request with the blocks of a message.
 pub(super) type Answers = dyn Fn(&Value) -> Vec<Value> + Send;
 
-/// The function that answers requests that are not scripted.
+/// The function that answers requests without a scripted answer.
 #[derive(Default)]
 pub(super) struct Otherwise(pub(super) Option<Box<Answers>>);
 
@@ -55,15 +56,15 @@ impl fmt::Debug for Otherwise {
     }
 }
 
-/// The answers and faults that wait.
+/// The queued answers and faults.
 #[derive(Debug, Default)]
 pub(super) struct Script {
     answers: VecDeque<Scripted>,
-    /// The function that answers when nothing waits.
+    /// The function that answers if the queue is empty.
     pub(super) otherwise: Otherwise,
     faults: VecDeque<Fault>,
     calls: u64,
-    /// True if every request is answered 529.
+    /// True if every request is answered with status 529.
     pub(super) down: bool,
     /// The number of requests without an answer.
     pub(super) unscripted: usize,
@@ -72,12 +73,12 @@ pub(super) struct Script {
 impl Script {
     /// Queues an answer.
     pub(super) fn add(&mut self, answer: Scripted) {
-        let answer = self.with_names(answer);
+        let answer = self.with_ids(answer);
         self.answers.push_back(answer);
     }
 
     /// Gives ids to the calls of an answer.
-    fn with_names(&mut self, mut answer: Scripted) -> Scripted {
+    fn with_ids(&mut self, mut answer: Scripted) -> Scripted {
         for block in &mut answer.content {
             if block["type"] == "tool_use" && block["id"].is_null() {
                 self.calls += 1;
@@ -92,12 +93,12 @@ impl Script {
         self.faults.push_back(fault);
     }
 
-    /// Returns the number of answers that wait.
+    /// Returns the number of queued answers.
     pub(super) fn unasked(&self) -> usize {
         self.answers.len()
     }
 
-    /// Takes the outcome of a valid request.
+    /// Returns the outcome of a valid request, and removes it from the queues.
     pub(super) fn next(&mut self, request: &Value) -> Turn {
         if self.down {
             return Turn::Fail { status: 529, retry_after: None };

@@ -1,4 +1,4 @@
-//! The stand-in on the wire: checks a request, lets faults happen, answers from the script.
+//! The HTTP server: checks a request, injects faults, and answers from the script.
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -25,7 +25,8 @@ use super::{
 };
 
 impl Cost {
-    /// Adds an answer, with the question's usage as the API reports it.
+    /// Adds an answer of `answered` tokens. `question` is the usage of its request, in the format
+    /// of the API.
     fn add(&mut self, question: &Value, answered: usize) {
         let tokens = |key: &str| question[key].as_u64().unwrap_or(0);
         self.calls += 1;
@@ -35,10 +36,10 @@ impl Cost {
     }
 }
 
-/// The largest body of a request, as at the API.
+/// The maximum size of a request body, as in the API.
 const BODY_LIMIT: usize = 32 * 1024 * 1024;
 
-/// The state that the server and its owner share.
+/// The state shared by the server and [`super::SandboxModel`].
 #[derive(Debug)]
 pub(super) struct Shared {
     key: &'static str,
@@ -61,7 +62,7 @@ impl Shared {
     }
 
     pub(super) fn script(&self) -> MutexGuard<'_, Script> {
-        self.script.lock().expect("nobody panics with the lock")
+        self.script.lock().expect("no holder of the lock panics")
     }
 
     pub(super) fn received(&self) -> Vec<Received> {
@@ -73,7 +74,7 @@ impl Shared {
     }
 
     fn ledger(&self) -> MutexGuard<'_, Ledger> {
-        self.ledger.lock().expect("nobody panics with the lock")
+        self.ledger.lock().expect("no holder of the lock panics")
     }
 }
 
@@ -120,9 +121,9 @@ fn respond(shared: &Shared, ledger: &mut Ledger, body: &Value, number: usize) ->
     ledger.cost.add(&envelope.usage, answer::output_tokens(&answer));
     let builder = Response::builder().header("request-id", request_id(number));
     let response = if body["stream"] == true {
-        let pieces = answer::pieces(&envelope, &answer, fault.as_ref());
+        let chunks = answer::chunks(&envelope, &answer, fault.as_ref());
         builder.header(header::CONTENT_TYPE, "text/event-stream; charset=utf-8").body(streamed(
-            pieces,
+            chunks,
             fault.as_ref(),
             shared.stop.clone(),
         ))
@@ -130,22 +131,23 @@ fn respond(shared: &Shared, ledger: &mut Ledger, body: &Value, number: usize) ->
         let message = answer::whole(&envelope, &answer).to_string();
         builder.header(header::CONTENT_TYPE, "application/json").body(Body::from(message))
     };
-    response.expect("two plain headers")
+    response.expect("the headers are valid")
 }
 
-/// Returns the pieces, then the end, an abrupt end, or silence.
-fn streamed(pieces: Vec<Bytes>, fault: Option<&Fault>, stop: CancellationToken) -> Body {
-    let pieces = stream::iter(pieces.into_iter().map(Ok::<_, std::io::Error>));
+/// Returns the chunks as a body. Depending on the fault, the connection is then closed, or kept
+/// open without an end of the body.
+fn streamed(chunks: Vec<Bytes>, fault: Option<&Fault>, stop: CancellationToken) -> Body {
+    let chunks = stream::iter(chunks.into_iter().map(Ok::<_, std::io::Error>));
     match fault {
         Some(Fault::Cut) => {
             let cut = stream::once(async { Err(std::io::Error::other("cut by the sandbox")) });
-            Body::from_stream(pieces.chain(cut))
+            Body::from_stream(chunks.chain(cut))
         }
         Some(Fault::Stall) => {
             let silence = stream::once(async move { stop.cancelled().await }).filter_map(async |()| None);
-            Body::from_stream(pieces.chain(silence))
+            Body::from_stream(chunks.chain(silence))
         }
-        _ => Body::from_stream(pieces),
+        _ => Body::from_stream(chunks),
     }
 }
 
@@ -167,7 +169,7 @@ fn failure(status: u16, message: &str, number: usize, retry_after: Option<f64>) 
     if let Some(seconds) = retry_after {
         builder = builder.header(header::RETRY_AFTER, seconds.to_string());
     }
-    builder.body(Body::from(body.to_string())).expect("a status of ours and plain headers")
+    builder.body(Body::from(body.to_string())).expect("the status and the headers are valid")
 }
 
 fn request_id(number: usize) -> String {

@@ -1,15 +1,16 @@
-//! The rules for the schemas of strict tools: a smaller language, and a limited amount of it.
+//! The rules for the schemas of strict tools: a subset of JSON Schema, with limits on its
+//! complexity.
 
 use serde_json::{Map, Value};
 
-/// The number of tools that may be strict.
-const TOOLS: usize = 20;
-/// The number of optional members in all their schemas.
-const OPTIONAL: usize = 24;
-/// The number of places that may have one of several types.
-const UNIONS: usize = 16;
-/// The keywords that a strict schema cannot have.
-const UNKNOWN: &[&str] = &[
+/// The maximum number of strict tools.
+const MAX_TOOLS: usize = 20;
+/// The maximum number of optional properties in all their schemas.
+const MAX_OPTIONAL: usize = 24;
+/// The maximum number of values that may have one of several types.
+const MAX_UNIONS: usize = 16;
+/// The keywords that are not supported in a strict schema.
+const UNSUPPORTED: &[&str] = &[
     "minimum",
     "maximum",
     "exclusiveMinimum",
@@ -50,14 +51,14 @@ pub(super) fn check(tools: &[Value]) -> Result<(), String> {
         true => Err(format!("tools: too many {what} in strict schemas: {is}, at most {most}")),
         false => Ok(()),
     };
-    over("tools", sum.tools, TOOLS)?;
-    over("optional parameters", sum.optional, OPTIONAL)?;
-    over("unions", sum.unions, UNIONS)
+    over("tools", sum.tools, MAX_TOOLS)?;
+    over("optional parameters", sum.optional, MAX_OPTIONAL)?;
+    over("unions", sum.unions, MAX_UNIONS)
 }
 
 fn schema(value: &Value, place: &str, sum: &mut Sum) -> Result<(), String> {
     let Some(members) = value.as_object() else { return Err(format!("{place}: must be an object")) };
-    if let Some(unknown) = members.keys().find(|member| UNKNOWN.contains(&member.as_str())) {
+    if let Some(unknown) = members.keys().find(|member| UNSUPPORTED.contains(&member.as_str())) {
         return Err(format!("{place}: property '{unknown}' is not supported in strict schemas"));
     }
     if value["type"].is_array() || members.contains_key("anyOf") {

@@ -1,11 +1,13 @@
 //! The assignment of conditions to users, and the effects of a visit.
 //!
-//! The draw is a number from 0 to 100 made from a hash of the experiment's id and the user's (or working group's) id,
-//! where the platform uses a seeded generator of its own. So the two agree in everything that can be said about shares
-//! and constancy, and in no single draw.
+//! A draw is a number from 0 to 100 computed from a hash of the ids of the experiment and the user
+//! (or working group). The platform uses its own seeded generator instead. So the shares of
+//! conditions and the consistency of assignments are the same as on the platform, but individual
+//! assignments differ.
 //!
-//! [`condition_for`] is the decision, [`entries`] the answer to an application that asks, [`enrol`] the effect of a
-//! mark. Nothing here knows HTTP or versions: both lines behave alike.
+//! [`condition_for`] is the assignment, [`entries`] the answer to an application that requests
+//! assignments, [`enrol`] the effect of a mark. Nothing here depends on HTTP or the version: both
+//! lines behave alike.
 
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
@@ -22,7 +24,8 @@ fn draw(seed: &str) -> f64 {
     bits as f64 / (1_u64 << 53) as f64 * 100.0
 }
 
-/// Walks the conditions adding weights until the number is reached; if it never is, takes the first one.
+/// Returns the condition in whose share of the summed weights the draw falls, or the first one if
+/// it exceeds the sum.
 fn drawn<'a>(experiment: &'a Experiment, by: &str) -> Option<&'a Condition> {
     let number = draw(&format!("{}{by}", experiment.row.id));
     let conditions = experiment.in_order();
@@ -36,12 +39,12 @@ fn drawn<'a>(experiment: &'a Experiment, by: &str) -> Option<&'a Condition> {
     conditions.first().copied()
 }
 
-/// One user and one experiment, with the records about the two.
+/// A user and an experiment, with access to the records about them.
 struct Case<'a> {
     world: &'a World,
     experiment: &'a Experiment,
     user: &'a str,
-    /// The group that acts for the user, under a group unit only.
+    /// The user's working group, if the assignment unit is a group.
     group: Option<&'a str>,
 }
 
@@ -83,7 +86,7 @@ impl<'a> Case<'a> {
         self.experiment.rule_is("group") && self.group.is_some_and(excluded)
     }
 
-    /// Returns true if the unit is a group and the user has no working group that is one of the memberships.
+    /// Returns true if the unit is a group and the user has no valid working group.
     fn lacks_group(&self) -> bool {
         self.experiment.by_group() && self.group.is_none()
     }
@@ -133,15 +136,17 @@ impl<'a> Case<'a> {
     }
 }
 
-/// Returns the condition this user has in this experiment now; `None` means that the application shows its default.
+/// Returns the current condition of the user in the experiment; `None` if the application shows its
+/// default.
 pub(crate) fn condition_for<'a>(world: &'a World, experiment: &'a Experiment, user: &'a str) -> Option<&'a Condition> {
     if is_listed_out(world, experiment, user) { None } else { Case::new(world, experiment, user).condition() }
 }
 
-/// Returns true if the lists keep the user out.
+/// Returns true if the lists exclude the user.
 ///
-/// Global exclusion beats the user's own exclusion, that the user's own inclusion, that a group's exclusion, that a
-/// group's inclusion; then the filter mode decides. Groups are matched on memberships, not on the working group.
+/// The first match decides, in this order: global exclusion, exclusion of the user, inclusion of
+/// the user, exclusion of a group, inclusion of a group, filter mode. Groups are matched by
+/// membership, not by working group.
 fn is_listed_out(world: &World, experiment: &Experiment, user: &str) -> bool {
     let context = experiment.row.context.first().map_or("", String::as_str);
     let global =
@@ -162,8 +167,8 @@ fn is_listed_out(world: &World, experiment: &Experiment, user: &str) -> bool {
     }
 }
 
-/// The depth to which segments may contain each other before the sandbox stops looking.
-const DEPTH: u8 = 8;
+/// The maximum depth of nested segments that is searched.
+const MAX_DEPTH: u8 = 8;
 
 fn parts<'a>(world: &'a World, segment: &'a Segment) -> impl Iterator<Item = &'a Segment> {
     segment.sub_segments.iter().filter_map(|id| world.segments.iter().find(|part| part.id == *id))
@@ -171,12 +176,12 @@ fn parts<'a>(world: &'a World, segment: &'a Segment) -> impl Iterator<Item = &'a
 
 fn names(world: &World, segment: &Segment, user: &str, depth: u8) -> bool {
     segment.users.iter().any(|name| name == user)
-        || (depth < DEPTH && parts(world, segment).any(|part| names(world, part, user, depth + 1)))
+        || (depth < MAX_DEPTH && parts(world, segment).any(|part| names(world, part, user, depth + 1)))
 }
 
 fn holds_group_of(world: &World, segment: &Segment, user: &User, depth: u8) -> bool {
     segment.groups.iter().any(|(kind, id)| user.belongs_to(kind, id))
-        || (depth < DEPTH && parts(world, segment).any(|part| holds_group_of(world, part, user, depth + 1)))
+        || (depth < MAX_DEPTH && parts(world, segment).any(|part| holds_group_of(world, part, user, depth + 1)))
 }
 
 fn is_live(world: &World, experiment: &Experiment, user: &str) -> bool {
@@ -191,7 +196,8 @@ fn share_a_point(one: &Experiment, other: &Experiment) -> bool {
     one.points.iter().any(|point| other.point_at(&point.site, point.target.as_deref()).is_some())
 }
 
-/// Returns the experiment this user is in, of those that compete for a point: where they are enrolled, else by lot.
+/// Returns the user's experiment among those that share points: the one in which the user is
+/// enrolled, or else a random one.
 fn chosen<'a>(world: &World, pool: &[&'a Experiment], user: &str) -> Option<&'a Experiment> {
     let enrolled = pool.iter().find(|experiment| {
         let case = Case::new(world, experiment, user);
@@ -205,7 +211,8 @@ fn by_lot<'p, 'a>(pool: &'p [&'a Experiment], salt: &str, user: &str) -> Option<
     pool.iter().max_by(|one, other| lot(one).total_cmp(&lot(other)))
 }
 
-/// Returns the running experiments of a context this user is in, at most one of each pool.
+/// Returns the running experiments of a context in which the user takes part: at most one of each
+/// pool of experiments that share points.
 fn taking_part<'a>(world: &'a World, context: &str, user: &str) -> Vec<&'a Experiment> {
     let mut open: Vec<&Experiment> = world
         .experiments
@@ -228,8 +235,8 @@ fn taking_part<'a>(world: &'a World, context: &str, user: &str) -> Vec<&'a Exper
     found
 }
 
-/// Returns the answer to an application that asks for a context: one entry for each point that gives the user
-/// something.
+/// Returns the answer to an application that requests the assignments in a context: one entry for
+/// each point with a condition for the user.
 pub(crate) fn entries(world: &World, context: &str, user: &str) -> Vec<Value> {
     let mut found = Vec::new();
     for experiment in taking_part(world, context, user).into_iter().rev() {
@@ -241,7 +248,7 @@ pub(crate) fn entries(world: &World, context: &str, user: &str) -> Vec<Value> {
 }
 
 fn entry(world: &World, experiment: &Experiment, point: &Point, user: &str) -> Option<Value> {
-    let told = |condition: &Condition| {
+    let shown = |condition: &Condition| {
         let payload = experiment
             .payloads
             .iter()
@@ -252,10 +259,10 @@ fn entry(world: &World, experiment: &Experiment, point: &Point, user: &str) -> O
         })
     };
     let (assigned, factors) = if experiment.row.assignment_unit == "within-subjects" {
-        (queue(world, experiment, point, user)?.into_iter().map(told).collect(), None)
+        (queue(world, experiment, point, user)?.into_iter().map(shown).collect(), None)
     } else {
         let condition = condition_for(world, experiment, user)?;
-        (vec![told(condition)], (experiment.row.kind == "Factorial").then(|| levels(experiment, condition)))
+        (vec![shown(condition)], (experiment.row.kind == "Factorial").then(|| levels(experiment, condition)))
     };
     let mut entry = json!({
         "site": point.site, "target": point.target, "experimentType": experiment.row.kind, "assignedCondition": assigned,
@@ -266,7 +273,7 @@ fn entry(world: &World, experiment: &Experiment, point: &Point, user: &str) -> O
     Some(entry)
 }
 
-/// Returns the conditions a within-subjects user meets next, one visit after the other.
+/// Returns the next conditions of a user in a within-subjects experiment, one for each visit.
 fn queue<'a>(world: &'a World, experiment: &'a Experiment, point: &Point, user: &'a str) -> Option<Vec<&'a Condition>> {
     let case = Case::new(world, experiment, user);
     if experiment.row.state != State::Enrolling || case.is_excluded() {
@@ -290,7 +297,7 @@ fn queue<'a>(world: &'a World, experiment: &'a Experiment, point: &Point, user: 
 }
 
 fn levels(experiment: &Experiment, condition: &Condition) -> Value {
-    let mut told = json!({});
+    let mut by_factor = json!({});
     for element in &condition.level_combination_elements {
         let level = &element["level"];
         let of_level = |factor: &&Value| {
@@ -298,13 +305,13 @@ fn levels(experiment: &Experiment, condition: &Condition) -> Value {
         };
         if let Some(name) = experiment.factors.iter().find(of_level).and_then(|factor| factor["name"].as_str()) {
             let payload = json!({ "type": level["payloadType"], "value": level["payloadValue"] });
-            told[name] = json!({ "level": level["name"], "payload": payload });
+            by_factor[name] = json!({ "level": level["name"], "payload": payload });
         }
     }
-    told
+    by_factor
 }
 
-/// Returns the experiment that a mark without an experiment id counts for, by lot.
+/// Returns the experiment to which a mark without an experiment id is attributed, at random.
 pub(crate) fn owner_of_point<'a>(world: &'a World, site: &str, target: &str, user: &str) -> Option<&'a Experiment> {
     by_lot(&owners(world, site, target, user), "mark", user).copied()
 }
@@ -317,7 +324,7 @@ pub(crate) fn owners<'a>(world: &'a World, site: &str, target: &str, user: &str)
     world.experiments.iter().filter(owns).collect()
 }
 
-/// Records the effect of a visit on a user: enrolled, excluded, or neither.
+/// Enrols or excludes a user after a visit, or does neither.
 pub(crate) fn enrol(world: &mut World, experiment: &str, point: &str, user: &str, applied: bool) {
     let Some(experiment) = world.experiment(experiment) else { return };
     let case = Case::new(world, experiment, user);
@@ -379,7 +386,8 @@ fn exclude(world: &mut World, id: &str, user: &str) {
     }
 }
 
-/// Excludes users who visited a point with *exclude if reached* before the start. Only the status call does this.
+/// Excludes users who visited a point with `excludeIfReached` before the start. Only a change of
+/// status does this.
 pub(crate) fn exclude_early_visitors(world: &mut World, id: &str) {
     let Some(experiment) = world.experiment(id) else { return };
     if experiment.rule_is("experiment") {
@@ -410,8 +418,8 @@ pub(crate) fn exclude_early_visitors(world: &mut World, id: &str) {
     }
 }
 
-/// Pauses an experiment that has enough participants. Every visit after that logs the change again, as the platform
-/// does.
+/// Pauses an experiment that has enough participants. Like on the platform, each later visit logs
+/// the change again.
 pub(crate) fn end_if_enough(world: &mut World, id: &str) {
     let Some(experiment) = world.experiment(id) else { return };
     let wanted = experiment.row.enrollment_complete_condition.clone();

@@ -1,24 +1,24 @@
-//! Faults on purpose, set from a test or over HTTP.
+//! Injected faults, set by a test or over HTTP.
 //!
-//! A fault of [`Faults::once`] hits one request and is gone; `down`, `slow_ms` and `ends_connections` last until they
-//! are taken back. Faults that come after the effect wait for a request that has one, so that a read before the write
-//! does not use them up.
+//! A fault in [`Faults::once`] applies to one request and is then removed; `down`, `slow_ms` and
+//! `ends_connections` stay until they are reset. A fault after the effect applies to the next
+//! request with an effect, so that a read before the write does not use it up.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// Everything that is switched on.
+/// All active faults.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Faults {
-    /// Faults that each hit the first request they fit, and are gone.
+    /// Faults that each apply to the first matching request, and are then removed.
     pub once: Vec<Fault>,
-    /// The way in which the server is down, until this is taken back.
+    /// The way in which the server is down; `None` if it is up.
     pub down: Option<Down>,
     /// The delay of every answer, in milliseconds.
     pub slow_ms: u64,
-    /// True to close the connection after each error although the answer says that it is kept, as version 6.2.6 does:
-    /// the next request on it gets no answer and has no effect.
+    /// True to close the connection after each error although the answer says that it is kept open,
+    /// as version 6.2.6 does. The next request on it gets no answer and has no effect.
     pub ends_connections: bool,
 }
 
@@ -28,7 +28,7 @@ pub struct Faults {
 pub enum Down {
     /// Connections are accepted and closed.
     Closed,
-    /// Something in front of it answers 503 with a page.
+    /// A proxy in front of the server answers with status 503 and an HTML page.
     Unavailable,
 }
 
@@ -36,20 +36,20 @@ pub enum Down {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum When {
-    /// The request has had no effect, and will have none.
+    /// The fault replaces the effect.
     BeforeEffect,
-    /// The change is made; only the answer suffers.
+    /// The request takes effect, and only its answer is affected.
     AfterEffect,
 }
 
-/// A fault of one request.
+/// A fault in the handling of one request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fault {
     /// The kind of fault.
     pub kind: Kind,
     /// The moment: before or after the effect of the request.
     pub when: When,
-    /// A text that `METHOD /path` must contain; `None`: every request.
+    /// A text that `METHOD /path` must contain; `None` matches every request.
     #[serde(default)]
     pub only: Option<String>,
 }
@@ -60,7 +60,7 @@ pub struct Fault {
 pub enum Kind {
     /// The connection closes without an answer.
     Lose,
-    /// The request is answered with this status and a page.
+    /// The request is answered with this status and an HTML page.
     Fail(u16),
     /// The request is answered with this status and JSON.
     Answer {
@@ -69,17 +69,17 @@ pub enum Kind {
         /// The body of the answer.
         body: Value,
     },
-    /// No answer comes while the server lives.
+    /// There is no answer before the server stops.
     Hang,
-    /// The answer does not end.
+    /// The body of the answer does not end.
     Flood {
         /// The HTTP status.
         status: u16,
-        /// The wait before each 64 kB, in milliseconds.
+        /// The pause before each 64 KiB, in milliseconds.
         pause_ms: u64,
     },
-    /// No answer comes while the server lives, and the request takes effect this long after it came. Only before the
-    /// effect.
+    /// There is no answer before the server stops, and the request takes effect after this delay.
+    /// Only valid with [`When::BeforeEffect`].
     Late {
         /// The delay, in milliseconds of the server's clock.
         after_ms: u64,
@@ -87,11 +87,12 @@ pub enum Kind {
 }
 
 impl Faults {
-    /// Takes the first fault that fits a request at that moment.
+    /// Removes and returns the first fault that applies to a request at that moment.
     pub(crate) fn take(&mut self, when: When, method: &str, path: &str) -> Option<Kind> {
         let request = format!("{method} {path}");
-        let fits = |fault: &Fault| fault.when == when && fault.only.as_ref().is_none_or(|only| request.contains(only));
-        let at = self.once.iter().position(fits)?;
+        let applies =
+            |fault: &Fault| fault.when == when && fault.only.as_ref().is_none_or(|only| request.contains(only));
+        let at = self.once.iter().position(applies)?;
         Some(self.once.remove(at).kind)
     }
 }
@@ -101,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_fault_hits_the_first_request_it_fits_and_is_gone() {
+    fn a_fault_applies_once_to_the_first_request_it_fits() {
         let only = Some("DELETE /api/experiments".to_owned());
         let mut faults = Faults::default();
         faults.once.push(Fault { kind: Kind::Lose, when: When::AfterEffect, only });

@@ -1,7 +1,7 @@
-//! Requests that take effect after their caller has given up.
+//! Requests that take effect after their caller has timed out.
 //!
-//! A held request gets no answer. It takes effect once the clock has come to its moment, before the world is looked at
-//! the next time: every look sees the world as it would be by then, with no timer and no thread to wait for.
+//! A late request gets no answer. It is carried out on the first access to the world after its due
+//! time, so that every access sees the right state without a timer or a task.
 
 use std::sync::Mutex;
 
@@ -12,11 +12,11 @@ use super::{ledger::Entry, routes::Call};
 /// A request that has not taken effect yet.
 #[derive(Debug)]
 pub(crate) struct LateRequest {
-    /// The moment at which it does.
+    /// The time at which it takes effect.
     pub(crate) due: Timestamp,
     /// The request.
     pub(crate) call: Call,
-    /// Its line in the ledger, written when it takes effect.
+    /// Its entry for the ledger, written when it takes effect.
     pub(crate) entry: Entry,
 }
 
@@ -25,14 +25,14 @@ pub(crate) struct LateRequest {
 pub(crate) struct Late(Mutex<Vec<LateRequest>>);
 
 impl Late {
-    /// Keeps a request until its moment.
+    /// Adds a request.
     pub(crate) fn hold(&self, held: LateRequest) {
-        self.0.lock().expect("nobody panics with the lock").push(held);
+        self.0.lock().expect("no holder of the lock panics").push(held);
     }
 
-    /// Takes those whose moment has come, the earliest first.
+    /// Removes and returns the requests that are due, earliest first.
     pub(crate) fn due(&self, now: Timestamp) -> Vec<LateRequest> {
-        let mut held = self.0.lock().expect("nobody panics with the lock");
+        let mut held = self.0.lock().expect("no holder of the lock panics");
         let mut due: Vec<_> = held.extract_if(.., |held| held.due <= now).collect();
         due.sort_by_key(|held| held.due);
         due

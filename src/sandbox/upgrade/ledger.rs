@@ -1,7 +1,8 @@
-//! The requests to the server and their effects: the witness by which crash tests judge.
+//! The record of all requests and their effects, which crash tests check.
 //!
-//! Each request has one entry, written before its answer leaves; a file, if one is given, gets it as a line of JSON at
-//! the same moment. `effect` is not guessed from the verb: it is true if the world changed.
+//! Each request has one entry, which is written before its answer is sent, and at the same time
+//! appended to the file, if any, as a line of JSON. `effect` does not depend on the method: it is
+//! true if the world changed.
 
 use std::{fs::File, io::Write as _, path::Path, sync::Mutex};
 
@@ -14,21 +15,21 @@ use serde_json::Value;
 pub struct Entry {
     /// The time, as ISO 8601.
     pub at: String,
-    /// The verb.
+    /// The HTTP method.
     pub method: String,
     /// The path with its prefix and query.
     pub path: String,
-    /// The user in whose name an application called.
+    /// The user on whose behalf an application called.
     pub user_id: Option<String>,
     /// The body that was sent.
     pub body: Value,
     /// The status of the answer; `None` if none was sent.
     pub status: Option<u16>,
-    /// True if anything changed.
+    /// True if the request changed the world.
     pub effect: bool,
 }
 
-/// All entries since the start, and the file they go to.
+/// All entries since the start, and the file to which they are appended.
 #[derive(Debug, Default)]
 pub(crate) struct Ledger {
     entries: Mutex<Vec<Entry>>,
@@ -46,20 +47,20 @@ impl Ledger {
         if let Some(file) = &self.file {
             let mut line = serde_json::to_vec(&entry).expect("an entry is plain JSON");
             line.push(b'\n');
-            if let Err(error) = file.lock().expect("nobody panics with the lock").write_all(&line) {
+            if let Err(error) = file.lock().expect("no holder of the lock panics").write_all(&line) {
                 tracing::error!(%error, "cannot write the sandbox ledger");
             }
         }
-        self.entries.lock().expect("nobody panics with the lock").push(entry);
+        self.entries.lock().expect("no holder of the lock panics").push(entry);
     }
 
-    /// Returns everything since the last call of this, which is then forgotten.
+    /// Removes and returns the entries since the last call of this method.
     pub(crate) fn take(&self) -> Vec<Entry> {
-        std::mem::take(&mut *self.entries.lock().expect("nobody panics with the lock"))
+        std::mem::take(&mut *self.entries.lock().expect("no holder of the lock panics"))
     }
 
-    /// Returns everything so far.
+    /// Returns all entries.
     pub(crate) fn entries(&self) -> Vec<Entry> {
-        self.entries.lock().expect("nobody panics with the lock").clone()
+        self.entries.lock().expect("no holder of the lock panics").clone()
     }
 }

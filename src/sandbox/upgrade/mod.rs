@@ -1,19 +1,22 @@
-//! The stand-in UpGrade: a real HTTP server on this machine that answers as recorded servers do.
+//! The stand-in for UpGrade: a real HTTP server on this machine that answers like the recorded
+//! servers.
 //!
-//! It plays either the 6.5 line or the older 6.2 line, keeps state, enrols users and refuses what the platform refuses,
-//! with the same words and the same surprises: an unknown experiment is a 500 on a change of status, a `PUT` drops its
-//! lists, any status may follow any other. `tests/fixtures/upgrade` holds the recordings and a contract test holds the
-//! stand-in to them. It knows nothing of the bot and checks nothing the platform would not check.
+//! It simulates either the 6.5 line or the older 6.2 line. It keeps state, enrols users and refuses
+//! the same requests as the platform, with the same messages and the same peculiarities: a change
+//! of the status of an unknown experiment is answered with status 500, a `PUT` drops its lists, and
+//! any status may follow any other. A contract test compares the stand-in with the recordings in
+//! `tests/fixtures/upgrade`. It does not depend on the bot, and checks only what the platform
+//! checks.
 //!
-//! Start at [`SandboxUpgrade`]. A request goes through `server` (transport, faults, ledger) to one handler in `routes`,
-//! which works on `world`; `wire` and `failure` put the result in the words of the version, `assign` decides who gets
-//! what.
+//! Start at [`SandboxUpgrade`]. A request goes through `server` (transport, faults, ledger) to a
+//! handler in `routes`, which works on `world`. `wire` and `failure` format the result for the
+//! version, and `assign` assigns conditions to users.
 //!
-//! Two things are not the platform's: the numbers of the draw (`assign` says why) and the paths under `/sandbox`, by
-//! which another process reads the ledger and switches faults.
+//! Two things differ from the platform: the random numbers of assignments (see `assign`), and the
+//! paths under `/sandbox`, by which another process reads the ledger and sets faults.
 //!
-//! A library that replays canned answers was not used: the bot reads back what it wrote, so the answers must have a
-//! memory.
+//! A library that replays canned answers was rejected as a design: the bot reads back its changes,
+//! so the answers depend on state.
 
 mod assign;
 mod failure;
@@ -41,10 +44,10 @@ use self::{
 };
 use super::google::Tokens;
 
-/// The version of the server that is played.
+/// The version of the simulated server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Version {
-    /// 6.5.0, and in all that matters everything from 6.3 on.
+    /// 6.5.0. In all relevant respects, every version since 6.3 is alike.
     #[default]
     V6_5,
     /// The 6.2 line.
@@ -52,7 +55,7 @@ pub enum Version {
 }
 
 impl Version {
-    /// Returns the version that the server reports; every tag of the older line says 6.2.0.
+    /// Returns the version that the server reports. Every release of the older line reports 6.2.0.
     pub fn text(self) -> &'static str {
         match self {
             Self::V6_5 => "6.5.0",
@@ -64,19 +67,19 @@ impl Version {
 /// The options of the stand-in.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The version of the server that is played.
+    /// The version of the simulated server.
     pub version: Version,
-    /// The administration token to ask for; `None` means that the server asks for no token at all.
+    /// The administration token that requests must have; `None` if they need no token.
     pub token: Option<String>,
-    /// The access tokens to ask for in place of `token`: those that were minted there.
+    /// The issuer of the access tokens that requests must have instead of `token`.
     pub minted: Option<Arc<Tokens>>,
     /// The port on 127.0.0.1; 0 means a free one.
     pub port: u16,
-    /// True if a fresh world starts with the experiments of the playground.
+    /// True if a new world contains the experiments of the playground.
     pub seed: bool,
-    /// The file the world is read from, and written to after each change.
+    /// The file from which the world is read, and to which it is written after each change.
     pub persist: Option<PathBuf>,
-    /// The file each request is appended to as a line of JSON.
+    /// The file to which each request is appended as a line of JSON.
     pub ledger_file: Option<PathBuf>,
     /// The clock.
     pub clock: Arc<dyn Clock>,
@@ -97,7 +100,7 @@ impl Default for Options {
     }
 }
 
-/// An answer that is kept back.
+/// An answer that is held back.
 #[derive(Clone, Debug, Default)]
 pub struct Held {
     arrived: CancellationToken,
@@ -105,7 +108,7 @@ pub struct Held {
 }
 
 impl Held {
-    /// Waits until the request has come and is done, and only its answer is missing.
+    /// Waits until the request was handled, and only its answer is not yet sent.
     pub async fn arrived(&self) {
         self.arrived.cancelled().await;
     }
@@ -148,27 +151,27 @@ impl SandboxUpgrade {
         format!("http://{}/api", self.address)
     }
 
-    /// Lets the requests in hand finish, then frees the port.
+    /// Finishes the requests in progress, then frees the port.
     pub async fn stop(mut self) {
         self.shared.stop.cancel();
         if let Some(serving) = self.serving.take() {
-            // It ends by itself; a panic inside has been reported by the runtime.
+            // The only possible error is a panic, which the runtime has already reported.
             let _ = serving.await;
         }
     }
 
-    /// Puts a plain experiment into the world and returns its id.
+    /// Adds a simple experiment to the world and returns its id.
     ///
-    /// `status` is any name the version knows, such as `inactive` or `enrolling`.
+    /// `status` is any status of the version, such as `inactive` or `enrolling`.
     ///
     /// # Panics
     ///
-    /// If the version knows no such status.
+    /// If the version has no such status.
     pub fn has(&self, name: &str, status: &str) -> String {
         self.shared.change(|world| seed::plain(world, name, status))
     }
 
-    /// Does as [`Self::has`], in the place of every experiment of that name, as if those had been deleted.
+    /// Adds an experiment like [`Self::has`], after removing all experiments with that name.
     pub fn has_anew(&self, name: &str, status: &str) -> String {
         self.shared.change(|world| {
             world.experiments.retain(|experiment| experiment.row.name != name);
@@ -176,19 +179,19 @@ impl SandboxUpgrade {
         })
     }
 
-    /// Uploads a factor for stratified draws.
+    /// Adds a factor for stratified random sampling.
     pub fn has_factor(&self, name: &str) {
         self.shared.change(|world| world.stratification_factors.insert(name.to_owned()));
     }
 
-    /// Returns the newest experiment of that name as `GET /experiments/single` shows it.
+    /// Returns the newest experiment with that name, in the format of `GET /experiments/single`.
     pub fn experiment(&self, name: &str) -> Option<Value> {
         let world = self.shared.world();
         let found = world.experiments.iter().rev().find(|experiment| experiment.row.name == name)?;
         Some(wire::single(found, &world))
     }
 
-    /// Returns true if there is an experiment of that name.
+    /// Returns true if there is an experiment with that name.
     pub fn contains(&self, name: &str) -> bool {
         self.names().iter().any(|own| own == name)
     }
@@ -200,7 +203,7 @@ impl SandboxUpgrade {
 
     /// Returns every request so far, with its effect.
     pub fn ledger(&self) -> Vec<Entry> {
-        drop(self.shared.world()); // late requests whose moment has come are in it
+        drop(self.shared.world()); // carries out the late requests that are due
         self.shared.ledger.entries()
     }
 
@@ -209,18 +212,18 @@ impl SandboxUpgrade {
         self.ledger().into_iter().filter(|entry| entry.effect).collect()
     }
 
-    /// Returns every request since the last call of this, which the ledger then forgets: for runs that are longer than
-    /// the memory.
+    /// Returns every request since the last call of this method, and removes them from the ledger.
+    /// For runs so long that the ledger would fill the memory.
     pub fn takes_ledger(&self) -> Vec<Entry> {
         self.shared.ledger.take()
     }
 
-    /// Drops an experiment, as if another client had deleted it.
+    /// Removes an experiment, as if another client had deleted it.
     pub fn forgets(&self, id: &str) {
         self.shared.change(|world| world.experiments.retain(|experiment| experiment.row.id != id));
     }
 
-    /// Makes the next change, but closes the connection without an answer.
+    /// Carries out the next change, but closes the connection without an answer.
     pub fn loses_next_answer(&self) {
         self.will(Fault { kind: Kind::Lose, when: When::AfterEffect, only: None });
     }
@@ -235,8 +238,8 @@ impl SandboxUpgrade {
         self.will(Fault { kind: Kind::Hang, when: When::BeforeEffect, only: None });
     }
 
-    /// Leaves the next request whose `METHOD /path` contains `only` without an answer, and gives it its effect so long
-    /// after it came.
+    /// Leaves the next request whose `METHOD /path` contains `only` without an answer. It takes
+    /// effect after the delay `by`.
     pub fn delays_next(&self, by: Duration, only: &str) {
         let after_ms = u64::try_from(by.as_millis()).unwrap_or(u64::MAX);
         self.will(Fault { kind: Kind::Late { after_ms }, when: When::BeforeEffect, only: Some(only.to_owned()) });
@@ -253,7 +256,7 @@ impl SandboxUpgrade {
         self.shared.faults().once.push(fault);
     }
 
-    /// Takes the server down in one of two ways, or up again.
+    /// Takes the server down, or up again for `None`.
     pub fn is_down(&self, down: Option<Down>) {
         self.shared.faults().down = down;
     }
@@ -263,19 +266,21 @@ impl SandboxUpgrade {
         self.shared.faults().slow_ms = u64::try_from(delay.as_millis()).unwrap_or(u64::MAX);
     }
 
-    /// Ends connections after each error from now on, although the answer says that they are kept.
+    /// Closes the connection after each error from now on, although the answer says that it is kept
+    /// open.
     pub fn ends_connections_after_errors(&self) {
         self.shared.faults().ends_connections = true;
     }
 
-    /// Keeps back the next answer to a request whose `METHOD /path` contains `only`, although the request is done.
+    /// Holds back the answer to the next request whose `METHOD /path` contains `only`. The request
+    /// takes effect.
     pub fn holds_next_answer(&self, only: &str) -> Held {
         let held = Held::default();
         self.shared.held().push((only.to_owned(), held.clone()));
         held
     }
 
-    /// Switches all faults off.
+    /// Removes all faults.
     pub fn is_well(&self) {
         *self.shared.faults() = Faults::default();
     }

@@ -1,7 +1,8 @@
 //! The initial state of the stand-in: the configured contexts, the known metrics, and the experiments of the
 //! playground.
 //!
-//! The experiments are plausible, not real: a few of each status, so that every question a newcomer asks has an answer.
+//! The experiments are plausible but not real. There are some with each common status, so that
+//! every question of a newcomer has an answer.
 
 use std::time::Duration;
 
@@ -14,7 +15,7 @@ use super::{
     world::{Experiment, Stamp, State, User, Visit, World, fresh_id},
 };
 
-/// Returns the vocabulary of each context, as the server's administrator configured it.
+/// Returns the values that the server's administrator configured for each context.
 pub(crate) fn context_metadata() -> Value {
     json!({
         "assign-prog": {
@@ -43,12 +44,12 @@ pub(crate) fn contexts() -> Vec<String> {
     context_metadata().as_object().into_iter().flatten().map(|(name, _)| name.clone()).collect()
 }
 
-/// Returns true if a context is configured, in exactly that case.
+/// Returns true if a context is configured. Case matters.
 pub(crate) fn knows_context(name: &str) -> bool {
     context_metadata().get(name).is_some()
 }
 
-/// Returns a metric the server knows, without its stamps.
+/// Returns a metric that the server knows, without its stamp.
 pub(crate) fn metric(key: &str) -> Option<Value> {
     let (kind, allowed) = match key {
         "totalTimeSeconds" => ("continuous", Value::Null),
@@ -58,25 +59,25 @@ pub(crate) fn metric(key: &str) -> Option<Value> {
     Some(json!({ "key": key, "type": kind, "allowedData": allowed, "context": ["assign-prog"] }))
 }
 
-/// An experiment to be planted.
+/// A description of an experiment to create.
 struct Plan<'a> {
     name: &'a str,
     description: &'a str,
     context: &'a str,
     tags: &'a [&'a str],
     at: (&'a str, &'a str),
-    /// Code and weight.
+    /// The code and weight of each condition.
     conditions: &'a [(&'a str, f64)],
-    /// The group type, where groups are assigned as a whole.
+    /// The group type, if conditions are assigned to groups.
     group: Option<&'a str>,
-    /// The changes of its status, and how many days ago each was.
+    /// The changes of its status, each with the number of days since then.
     life: &'a [(State, u64)],
     age_days: u64,
 }
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Plants the experiments of the playground.
+/// Creates the experiments of the playground.
 pub(crate) fn plant(world: &mut World) {
     use State::{Archived, Cancelled, Enrolling, EnrollmentComplete};
     let even = [("control", 50.0), ("variant", 50.0)];
@@ -157,7 +158,7 @@ pub(crate) fn plant(world: &mut World) {
     world.now = today;
 }
 
-/// Plants one inactive-looking experiment for a test and gives it a status.
+/// Creates a simple experiment with this status, and returns its id.
 pub(crate) fn plain(world: &mut World, name: &str, status: &str) -> String {
     let state = State::read(status, world.version).unwrap_or_else(|| panic!("no status is called `{status}`"));
     let plan = Plan {
@@ -199,7 +200,7 @@ fn add(world: &mut World, plan: &Plan<'_>, today: Timestamp) -> String {
         create::read_condition(world, &sent, fresh_id(), &[])
     });
     let point = json!({ "site": plan.at.0, "target": plan.at.1, "order": 1, "excludeIfReached": false });
-    // On the 6.2 line every experiment has one list of each kind.
+    // In the 6.2 line every experiment has one list of each kind.
     let empty = json!({ "context": [plan.context], "list": { "segment": { "type": "private" } } });
     let lists = |what: &str| match world.version {
         Version::V6_2 => create::read_lists(world, &empty, "list", what, &id),
@@ -230,7 +231,7 @@ fn add(world: &mut World, plan: &Plan<'_>, today: Timestamp) -> String {
     id
 }
 
-/// Lets two dozen students visit in the days after the start.
+/// Adds visits of 24 students in the days after the start.
 fn visit(world: &mut World, plan: &Plan<'_>, id: &str, today: Timestamp) {
     let started = world.now;
     let Some(point) = world.experiment(id).map(|experiment| experiment.points[0].id.clone()) else { return };

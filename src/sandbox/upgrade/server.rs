@@ -1,7 +1,9 @@
-//! The stand-in on the wire: reads a request, lets faults happen, asks the world, keeps the ledger, answers.
+//! The HTTP server: reads a request, injects faults, calls the handler, writes the ledger, and
+//! answers.
 //!
-//! A request is answered under one lock from gate to ledger, so the ledger that a crash test reads is exact. Control
-//! paths under `/sandbox` are served beside the API and neither fail nor appear in the ledger.
+//! A request holds the lock from the check of its token until its entry in the ledger, so crash
+//! tests read an exact ledger. Control paths under `/sandbox` are not part of the API: faults do
+//! not apply to them, and they are not in the ledger.
 
 use std::{
     net::SocketAddr,
@@ -37,10 +39,10 @@ use crate::{
     flood,
 };
 
-/// The largest body.
+/// The maximum size of a request body.
 const BODY_LIMIT: usize = 5 * 1024 * 1024;
 
-/// The state that the server and its owner share.
+/// The state shared by the server and [`super::SandboxUpgrade`].
 pub(crate) struct Shared {
     options: Options,
     world: Mutex<World>,
@@ -58,7 +60,7 @@ impl std::fmt::Debug for Shared {
 }
 
 impl Shared {
-    /// Opens the world as it was left in the file, or a fresh one.
+    /// Opens the world that was saved in the file, or a new one.
     pub(crate) fn open(options: Options) -> std::io::Result<Self> {
         let saved = match &options.persist {
             Some(path) => load(path).map_err(|error| about(&format!("cannot use {}", path.display()), &error))?,
@@ -84,14 +86,14 @@ impl Shared {
         Ok(shared)
     }
 
-    /// Locks the world, with the clock set and every late request carried out whose moment has come.
+    /// Locks the world, carries out the late requests that are due, and sets the time.
     pub(crate) fn world(&self) -> MutexGuard<'_, World> {
         let mut world = self.world.lock().expect("no handler panics");
         let now = self.options.clock.now();
         for LateRequest { due, call, mut entry } in self.late.due(now) {
             world.now = due;
             let before = world.revision;
-            drop(respond(&mut world, &call, &self.options)); // nobody is there to hear it
+            drop(respond(&mut world, &call, &self.options)); // the caller has timed out
             entry.effect = world.revision != before;
             entry.at = due.to_string();
             self.saved(&world);
@@ -109,17 +111,17 @@ impl Shared {
         result
     }
 
-    /// Locks the switched-on faults.
+    /// Locks the active faults.
     pub(crate) fn faults(&self) -> MutexGuard<'_, Faults> {
-        self.faults.lock().expect("nobody panics with the lock")
+        self.faults.lock().expect("no holder of the lock panics")
     }
 
-    /// Locks the answers that are kept back.
+    /// Locks the answers to hold back.
     pub(crate) fn held(&self) -> MutexGuard<'_, Vec<(String, Held)>> {
-        self.held.lock().expect("nobody panics with the lock")
+        self.held.lock().expect("no holder of the lock panics")
     }
 
-    /// Takes the handle that keeps back the answer to a request.
+    /// Removes and returns the handle that holds back the answer to this request, if any.
     fn take_held(&self, method: &str, path: &str) -> Option<Held> {
         let request = format!("{method} {path}");
         let mut held = self.held();
@@ -129,11 +131,11 @@ impl Shared {
 
     fn save(&self, world: &World) -> std::io::Result<()> {
         let Some(path) = &self.options.persist else { return Ok(()) };
-        let mut beside = path.clone().into_os_string();
-        beside.push(".tmp");
-        let beside = PathBuf::from(beside);
-        private_file::write(&beside, &serde_json::to_vec_pretty(world)?)?;
-        std::fs::rename(&beside, path)
+        let mut temporary = path.clone().into_os_string();
+        temporary.push(".tmp");
+        let temporary = PathBuf::from(temporary);
+        private_file::write(&temporary, &serde_json::to_vec_pretty(world)?)?;
+        std::fs::rename(&temporary, path)
     }
 
     fn saved(&self, world: &World) {
@@ -160,7 +162,7 @@ pub(crate) async fn serve(door: Door, shared: Arc<Shared>) {
     }
 }
 
-/// Returns the error with its subject.
+/// Returns the error with `what` in front of its message.
 fn about(what: &str, error: &std::io::Error) -> std::io::Error {
     std::io::Error::new(error.kind(), format!("{what}: {error}"))
 }
@@ -212,7 +214,8 @@ async fn answer(
     let (head, body) = request.into_parts();
     let (method, path) = (head.method.to_string(), head.uri.path().to_owned());
     if switch.is_spent() {
-        // The connection ended with the answer before; whoever goes on with it learns so now.
+        // The previous answer was the last one on this connection, so the client now notices that
+        // it is closed.
         switch.cut();
         return page(500);
     }
@@ -294,7 +297,7 @@ fn status_of(kind: &Kind) -> Option<u16> {
     }
 }
 
-/// Lets a fault happen to a request.
+/// Answers a request with a fault.
 async fn spoil(shared: &Shared, switch: &Switch, kind: Kind) -> Response {
     match kind {
         Kind::Fail(status) => return page(status),
@@ -325,7 +328,7 @@ fn text(headers: &HeaderMap, name: &str) -> Option<String> {
     headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned)
 }
 
-/// Reads the call, or refuses a body that is no JSON.
+/// Parses the call, or refuses a body that is not valid JSON.
 fn read(headers: &HeaderMap, entry: &Entry, path: &str, query: Option<&str>, body: &Bytes) -> Result<Call, Failure> {
     let body: Value = if body.is_empty() {
         Value::Null
@@ -335,7 +338,7 @@ fn read(headers: &HeaderMap, entry: &Entry, path: &str, query: Option<&str>, bod
             Failure::syntax(message)
         })?
     };
-    // Outside the prefix there is nothing, and neither is behind an empty piece of a path.
+    // There are no routes outside the prefix or after an empty segment.
     let inside = path.strip_prefix("/api").filter(|rest| rest.is_empty() || rest.starts_with('/'));
     let mut segments: Vec<String> =
         inside.map_or_else(|| vec![String::new()], |rest| rest.split('/').skip(1).map(str::to_owned).collect());
@@ -361,12 +364,12 @@ fn respond(world: &mut World, call: &Call, options: &Options) -> Response {
     let sent = call.authorization.as_deref().map(|sent| sent.strip_prefix("Bearer ").unwrap_or(sent));
     let (token, minted) = (options.token.as_deref(), options.minted.as_deref());
     world.authenticated = token.is_some() || minted.is_some();
-    let welcome = match (minted, sent) {
+    let is_authorized = match (minted, sent) {
         (Some(minted), Some(sent)) => minted.accepts(sent),
         (Some(_), None) => false,
         (None, sent) => token.is_none() || sent == token,
     };
-    let outcome = if gate == Gate::Admin && !welcome {
+    let outcome = if gate == Gate::Admin && !is_authorized {
         Err(Failure::unauthorized(&call.method, &call.path))
     } else {
         handler(world, call)
@@ -393,5 +396,5 @@ fn reply(status: u16, kind: &'static str, body: String) -> Response {
         .header(header::CONTENT_TYPE, kind)
         .header("x-request-id", fresh_id())
         .body(Body::from(body))
-        .expect("a status of ours and two plain headers")
+        .expect("the status and the headers are valid")
 }

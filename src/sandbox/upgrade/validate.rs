@@ -1,14 +1,15 @@
-//! The findings of the platform's validator about a body.
+//! The checks of the platform's validator on request bodies.
 //!
-//! It checks types and enumerations and hardly anything a person would call a mistake: weights, sites, targets and
-//! group types pass unread. Each finding has the shape the 6.2 line sends; from 6.3 on only the dry run reports them.
-//! Rules about meaning (contexts, the reserved code) are in [`super::routes`].
+//! It checks types and enumerations but hardly anything that a person would call a mistake: the
+//! values of weights, sites, targets and group types are not checked. Each violation has the format
+//! of the 6.2 line; since 6.3, only the dry run reports them. Semantic rules (contexts, the
+//! reserved code) are in [`super::routes`].
 
 use serde_json::{Map, Value, json};
 
 use super::{Version, world::is_id};
 
-/// One property and the constraints that it or its content breaks.
+/// A property and the constraints that it or its content violates.
 #[derive(Clone, Debug)]
 pub(crate) struct Violation {
     property: String,
@@ -17,7 +18,7 @@ pub(crate) struct Violation {
 }
 
 impl Violation {
-    /// Creates a finding about the property itself.
+    /// Creates a violation by the property itself.
     pub(crate) fn new(property: &str, constraints: &[(&'static str, String)]) -> Self {
         Self { property: property.to_owned(), children: Vec::new(), constraints: constraints.to_vec() }
     }
@@ -26,7 +27,7 @@ impl Violation {
         Self { property: property.to_owned(), children, constraints: Vec::new() }
     }
 
-    /// Returns the finding as the 6.2 line sends it.
+    /// Returns the violation in the format of the 6.2 line.
     pub(crate) fn to_json(&self) -> Value {
         let mut value = json!({
             "property": self.property,
@@ -40,7 +41,7 @@ impl Violation {
         value
     }
 
-    /// Returns the finding as the dry run puts it.
+    /// Returns the violation in the format of the dry run.
     pub(crate) fn sentence(&self) -> String {
         let mut lines = Vec::new();
         self.lines("", &mut lines);
@@ -63,7 +64,7 @@ impl Violation {
     }
 }
 
-/// The rule for a value.
+/// A rule for a value.
 #[derive(Clone, Copy)]
 enum Rule {
     NotEmpty,
@@ -83,7 +84,7 @@ enum Rule {
 use Rule::{AtLeastOne, Date, EachText, Flag, Id, List, NotEmpty, Number, OneOf, Text, TwoCharacters, Whole};
 
 impl Rule {
-    /// Returns the constraint this value breaks, if any.
+    /// Returns the constraint that the value violates, if any.
     fn broken_by(self, name: &str, value: &Value) -> Option<(&'static str, String)> {
         let list = value.as_array();
         let (holds, constraint, text) = match self {
@@ -132,7 +133,7 @@ fn is_day(text: &str) -> bool {
     text.parse::<jiff::civil::Date>().is_ok()
 }
 
-/// Collects findings about one object.
+/// A collector of violations in one object.
 struct Checker<'a> {
     body: &'a Value,
     found: Vec<Violation>,
@@ -209,7 +210,7 @@ fn states(version: Version) -> Rule {
     OneOf(if version == Version::V6_2 { OLD_STATES } else { STATES })
 }
 
-/// Checks an experiment as it is created or replaced.
+/// Checks an experiment to create or to replace.
 pub(crate) fn experiment(body: &Value, version: Version) -> Vec<Violation> {
     let mut check = Checker::of(body);
     check
@@ -251,7 +252,7 @@ pub(crate) fn experiment(body: &Value, version: Version) -> Vec<Violation> {
     check.needs("type", &[OneOf(&["Simple", "Factorial"]), NotEmpty]).finish()
 }
 
-/// Checks that a group unit names its group type, and that the others do not.
+/// Checks that a group type is given if and only if the unit is a group.
 fn unit_fits_group(body: &Value, found: &mut Vec<Violation>) {
     let Some(unit) = body["assignmentUnit"].as_str() else { return };
     let named = body["group"].as_str().is_some_and(|group| !group.is_empty());
@@ -350,7 +351,7 @@ pub(crate) fn search(body: &Value) -> Vec<Violation> {
         .finish()
 }
 
-/// Checks text fields that must be there.
+/// Checks required text fields.
 pub(crate) fn texts(body: &Value, names: &[&str]) -> Vec<Violation> {
     let mut check = Checker::of(body);
     for name in names {
@@ -359,7 +360,7 @@ pub(crate) fn texts(body: &Value, names: &[&str]) -> Vec<Violation> {
     check.finish()
 }
 
-/// Checks lists of text that must be there.
+/// Checks required lists of texts.
 pub(crate) fn text_lists(body: &Value, names: &[&str]) -> Vec<Violation> {
     let mut check = Checker::of(body);
     for name in names {
@@ -386,7 +387,7 @@ pub(crate) fn by_day(body: &Value) -> Vec<Violation> {
         .finish()
 }
 
-/// Checks a user's groups; if `strict`, no other fields are allowed.
+/// Checks a user's groups. If `strict`, no other fields are allowed.
 pub(crate) fn groups(body: &Value, strict: bool) -> Vec<Violation> {
     let map_of = |name: &str, fits: fn(&Value) -> bool| {
         let value = &body[name];
@@ -408,7 +409,7 @@ pub(crate) fn groups(body: &Value, strict: bool) -> Vec<Violation> {
         .collect()
 }
 
-/// Checks a working group that must be there.
+/// Checks a required working group.
 pub(crate) fn working_group(body: &Value) -> Vec<Violation> {
     let mut found = Checker::of(body).needs("workingGroup", &[NotEmpty]).finish();
     found.extend(groups(body, false));

@@ -1,7 +1,8 @@
-//! The shapes of answers, in either version.
+//! The formats of answers, in either version.
 //!
-//! One function per shape; the same experiment looks different in `single`, in a page of a search, after a change of
-//! status and in the raw row that a delete returns. Nothing here changes the world.
+//! There is one function for each format: an experiment looks different in `single`, in a page of a
+//! search, after a change of status and in the raw row that a delete returns. Nothing here changes
+//! the world.
 
 use serde_json::{Value, json};
 
@@ -19,21 +20,21 @@ pub(crate) fn stored_row(row: &Row) -> Value {
     to_json(row)
 }
 
-/// Returns the columns, with the status as it is shown.
+/// Returns the columns, with the status as shown in answers.
 pub(crate) fn row(row: &Row, version: Version) -> Value {
     let mut value = to_json(row);
     value["state"] = json!(row.state.shown(version));
     value
 }
 
-/// Returns the columns as a delete returns them, straight from the table.
+/// Returns the answer of a delete: the raw columns, in an array.
 pub(crate) fn deleted(row: &Row) -> Value {
     let mut value = to_json(row);
     value["stratificationFactorStratificationFactorName"] = Value::Null;
     json!([value])
 }
 
-/// Returns a condition on its own, as create and export show it.
+/// Returns a condition without the levels that it combines.
 pub(crate) fn bare_condition(condition: &Condition) -> Value {
     let mut value = to_json(condition);
     if let Some(fields) = value.as_object_mut() {
@@ -84,7 +85,7 @@ pub(crate) fn payloads(experiment: &Experiment) -> Value {
     to_json(&experiment.payloads)
 }
 
-/// Returns one change of status, in shown or stored names.
+/// Returns a change of status, with the names of a version, or with stored names for `None`.
 pub(crate) fn log(log: &StateLog, version: Option<Version>) -> Value {
     let mut value = to_json(log);
     if let Some(version) = version {
@@ -140,23 +141,23 @@ fn link(list: &List, experiment: &Experiment, world: Option<&World>) -> Value {
     value
 }
 
-/// Returns a list as the list endpoints answer: with the raw experiment beside it.
+/// Returns the answer of the list endpoints: the list with the raw row of its experiment.
 pub(crate) fn list_answer(list: &List, experiment: &Experiment, world: &World) -> Value {
     let mut value = link(list, experiment, Some(world));
     value["experiment"] = stored_row(&experiment.row);
     value
 }
 
-/// Returns the lists of one kind: an array from 6.3 on, one object before.
-pub(crate) fn lists(lists: &[List], experiment: &Experiment, world: &World, also_odd_ones: bool) -> Value {
+/// Returns the lists of one kind: an array since 6.3, a single object before.
+pub(crate) fn lists(lists: &[List], experiment: &Experiment, world: &World, with_irregular: bool) -> Value {
     if world.version == Version::V6_2 {
         return lists.first().map_or(Value::Null, |list| link(list, experiment, Some(world)));
     }
-    let shown = lists.iter().filter(|list| also_odd_ones || is_regular(&list.segment));
+    let shown = lists.iter().filter(|list| with_irregular || is_regular(&list.segment));
     shown.map(|list| link(list, experiment, Some(world))).collect()
 }
 
-/// Returns true if `single` can show the kind of the list; it hides the others.
+/// Returns true if `single` can show the list. It hides lists of other kinds.
 fn is_regular(segment: &Segment) -> bool {
     let kinds = usize::from(!segment.users.is_empty())
         + usize::from(!segment.sub_segments.is_empty())
@@ -177,15 +178,15 @@ pub(crate) fn of_all(experiment: &Experiment, world: &World) -> Value {
     full(experiment, world, true)
 }
 
-fn full(experiment: &Experiment, world: &World, also_odd_lists: bool) -> Value {
+fn full(experiment: &Experiment, world: &World, with_irregular_lists: bool) -> Value {
     let mut value = row(&experiment.row, world.version);
     value["conditions"] = conditions(experiment);
     value["partitions"] = points(experiment);
     value["factors"] = json!(experiment.factors);
     value["queries"] = json!(experiment.queries);
     value["stateTimeLogs"] = logs(experiment, Some(world.version));
-    value["experimentSegmentInclusion"] = lists(&experiment.inclusion, experiment, world, also_odd_lists);
-    value["experimentSegmentExclusion"] = lists(&experiment.exclusion, experiment, world, also_odd_lists);
+    value["experimentSegmentInclusion"] = lists(&experiment.inclusion, experiment, world, with_irregular_lists);
+    value["experimentSegmentExclusion"] = lists(&experiment.exclusion, experiment, world, with_irregular_lists);
     value["conditionPayloads"] = payloads(experiment);
     value
 }
@@ -203,13 +204,13 @@ pub(crate) fn node(experiment: &Experiment, world: &World) -> Value {
     value["partitions"] = points(experiment);
     value["experimentSegmentInclusion"] =
         experiment.inclusion.iter().map(|list| link(list, experiment, None)).collect();
-    // Recorded pages hold no line of the log, not even for an experiment that has some.
+    // In recorded pages the log is empty, even for an experiment with log entries.
     value["stateTimeLogs"] = json!([]);
     value
 }
 
-/// Returns the answer to a change of status: the row as it was, under the new status, and inside the newest log the
-/// experiment as it stood before.
+/// Returns the answer to a change of status: the previous row with the new status. The newest log
+/// entry contains the previous experiment.
 pub(crate) fn state_changed(before: &Experiment, after: &Experiment, version: Version) -> Value {
     let decorate = |mut value: Value, logs: Value| {
         value["stateTimeLogs"] = logs;
@@ -220,14 +221,14 @@ pub(crate) fn state_changed(before: &Experiment, after: &Experiment, version: Ve
     let mut shown = row(&before.row, version);
     shown["state"] = json!(after.row.state.shown(version));
     shown["startOn"] = json!(after.row.start_on);
-    let mut told = logs(after, Some(version));
-    if let Some(newest) = told.as_array_mut().and_then(|told| told.last_mut()) {
+    let mut shown_logs = logs(after, Some(version));
+    if let Some(newest) = shown_logs.as_array_mut().and_then(|shown_logs| shown_logs.last_mut()) {
         newest["experiment"] = decorate(stored_row(&before.row), logs(before, None));
     }
-    decorate(shown, told)
+    decorate(shown, shown_logs)
 }
 
-/// Returns the design as an export shows it: stored names throughout.
+/// Returns the design in the format of an export, with stored names.
 pub(crate) fn exported(experiment: &Experiment, world: &World) -> Value {
     let mut value = single(experiment, world);
     value["state"] = json!(experiment.row.state.stored());
@@ -235,7 +236,7 @@ pub(crate) fn exported(experiment: &Experiment, world: &World) -> Value {
     value
 }
 
-/// Returns a user as `init` answers.
+/// Returns a user in the format of `init`.
 pub(crate) fn user(id: &str, user: &User) -> Value {
     let mut value = json!({ "id": id });
     if let Some(group) = &user.group {
@@ -247,7 +248,7 @@ pub(crate) fn user(id: &str, user: &User) -> Value {
     value
 }
 
-/// Returns a user as the database keeps it.
+/// Returns a user in the format of the database.
 pub(crate) fn stored_user(id: &str, user: &User) -> Value {
     let mut value = to_json(user);
     value["id"] = json!(id);

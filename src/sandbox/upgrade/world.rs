@@ -1,7 +1,8 @@
-//! The state of the stand-in: experiments, people, visits, and who is in or out of what.
+//! The state of the stand-in: experiments, users, visits, enrolments and exclusions.
 //!
-//! Names follow the platform's own tables, and a status is kept under its *stored* name; its shape on the wire is in
-//! [`super::wire`], its meaning for an assignment in [`super::assign`]. Nothing here knows HTTP. Start at [`World`].
+//! Names follow the platform's tables, and a status has its *stored* name. Its format in answers is
+//! in [`super::wire`], its effect on assignments in [`super::assign`]. Nothing here depends on
+//! HTTP. Start at [`World`].
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,26 +12,27 @@ use serde_json::{Number, Value, json};
 
 use super::Version;
 
-/// The state of the stand-in. Saved as a whole when the sandbox keeps a file.
+/// The state of the stand-in. If the sandbox has a file, the state is saved there as a whole.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct World {
-    /// The version of the server that is played; not saved, so that a file can be reopened as another version.
+    /// The version of the simulated server. It is not saved, so that a file can be opened as
+    /// another version.
     #[serde(skip)]
     pub(crate) version: Version,
-    /// The moment of the request in hand.
+    /// The time of the current request.
     #[serde(skip)]
     pub(crate) now: Timestamp,
-    /// True if the request in hand came with a token; decides whom the audit log names.
+    /// True if the server requires a token. The audit log then names a user.
     #[serde(skip)]
     pub(crate) authenticated: bool,
-    /// Goes up by one with each change, which shows if a request took effect.
+    /// The number of changes, which shows if a request took effect.
     pub(crate) revision: u64,
     pub(crate) experiments: Vec<Experiment>,
-    /// Public and global segments; private ones live in their experiment.
+    /// Public and global segments. Private ones are stored in their experiment.
     pub(crate) segments: Vec<Segment>,
     pub(crate) users: BTreeMap<String, User>,
-    /// Alias to the id it stands for.
+    /// The id of the user for each alias.
     pub(crate) aliases: BTreeMap<String, String>,
     pub(crate) preview_users: BTreeSet<String>,
     pub(crate) visits: Vec<Visit>,
@@ -40,12 +42,13 @@ pub(crate) struct World {
     pub(crate) group_exclusions: Vec<GroupExclusion>,
     pub(crate) audit: Vec<Audit>,
     pub(crate) metric_logs: u64,
-    /// The factors that were uploaded for stratified draws.
+    /// The factors that were uploaded for stratified random sampling.
     #[serde(default)]
     pub(crate) stratification_factors: BTreeSet<String>,
 }
 
-/// A stored status. Which of them has another name on the wire depends on the version.
+/// The status of an experiment. Depending on the version, answers use other names than the stored
+/// ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) enum State {
@@ -74,7 +77,7 @@ impl State {
         }
     }
 
-    /// Returns the name in answers: from 6.3 on three states go by another one.
+    /// Returns the name in answers. Since 6.3, three states have another name than the stored one.
     pub(crate) fn shown(self, version: Version) -> &'static str {
         match (version, self) {
             (Version::V6_5, Self::Enrolling) => "running",
@@ -84,7 +87,7 @@ impl State {
         }
     }
 
-    /// Reads either name, or only the stored one where the version knows no other.
+    /// Returns the state with this stored name, or with this name in answers of the version.
     pub(crate) fn read(text: &str, version: Version) -> Option<Self> {
         const ALL: [State; 8] = [
             State::Draft,
@@ -100,7 +103,7 @@ impl State {
     }
 }
 
-/// The times at which a row was written.
+/// The creation and update times and the version of a row.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Stamp {
@@ -115,14 +118,14 @@ impl Stamp {
         Self { created_at: now.to_string(), updated_at: now.to_string(), version_number: 1 }
     }
 
-    /// Notes that the row was written again.
+    /// Records an update of the row.
     pub(crate) fn touch(&mut self, now: Timestamp) {
         self.updated_at = now.to_string();
         self.version_number += 1;
     }
 }
 
-/// The columns of the experiment table, in the words of the wire.
+/// The columns of the experiment table, with the field names of the API.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Row {
@@ -150,7 +153,7 @@ pub(crate) struct Row {
     pub(crate) kind: String,
 }
 
-/// An experiment with everything that hangs on it.
+/// An experiment with all its parts.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Experiment {
     pub(crate) row: Row,
@@ -158,7 +161,7 @@ pub(crate) struct Experiment {
     pub(crate) points: Vec<Point>,
     pub(crate) payloads: Vec<Payload>,
     pub(crate) factors: Vec<Value>,
-    /// The factor of a stratified draw.
+    /// The factor for stratified random sampling.
     #[serde(default)]
     pub(crate) stratification_factor: Option<String>,
     pub(crate) queries: Vec<Value>,
@@ -168,7 +171,7 @@ pub(crate) struct Experiment {
 }
 
 impl Experiment {
-    /// Returns the conditions as the draw walks them.
+    /// Returns the conditions in the order in which a draw adds up their weights.
     pub(crate) fn in_order(&self) -> Vec<&Condition> {
         let mut conditions: Vec<_> = self.conditions.iter().collect();
         conditions.sort_by_key(|condition| condition.order);
@@ -185,18 +188,18 @@ impl Experiment {
         self.points.iter().find(|point| point.site == site && point.target.as_deref() == target)
     }
 
-    /// Returns true if a group as a whole draws the lot.
+    /// Returns true if conditions are assigned to groups as a whole.
     pub(crate) fn by_group(&self) -> bool {
         self.row.assignment_unit == "group"
     }
 
-    /// Returns true if the rule has that name.
+    /// Returns true if this is the consistency rule.
     pub(crate) fn rule_is(&self, rule: &str) -> bool {
         self.row.consistency_rule.as_deref() == Some(rule)
     }
 }
 
-/// One variant under comparison.
+/// A condition, one of the variants that are compared.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Condition {
@@ -210,7 +213,7 @@ pub(crate) struct Condition {
     #[serde(serialize_with = "as_javascript")]
     pub(crate) assignment_weight: f64,
     pub(crate) order: i64,
-    /// Only for factorial designs: the levels this condition combines.
+    /// The levels that this condition combines, in a factorial design.
     #[serde(default)]
     pub(crate) level_combination_elements: Vec<Value>,
 }
@@ -230,7 +233,7 @@ pub(crate) struct Point {
     pub(crate) exclude_if_reached: bool,
 }
 
-/// The payload that one condition hands to the application at one point.
+/// The payload that a condition gives to the application at one point.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Payload {
@@ -255,7 +258,7 @@ pub(crate) struct StateLog {
 }
 
 impl StateLog {
-    /// Creates the record of a change that happens now.
+    /// Creates the record of a change at `now`.
     pub(crate) fn new(now: Timestamp, from_state: State, to_state: State) -> Self {
         Self { stamp: Stamp::new(now), id: fresh_id(), from_state, to_state, time_log: now.to_string() }
     }
@@ -283,7 +286,7 @@ pub(crate) struct Segment {
     pub(crate) kind: String,
     pub(crate) tags: Value,
     pub(crate) users: Vec<String>,
-    /// Type and id.
+    /// The type and id of each group.
     pub(crate) groups: Vec<(String, String)>,
     pub(crate) sub_segments: Vec<String>,
 }
@@ -299,19 +302,19 @@ pub(crate) struct User {
 }
 
 impl User {
-    /// Returns the group a user acts in, if it is one of those it belongs to.
+    /// Returns the working group of this type, if the user is a member of it.
     pub(crate) fn valid_working_group(&self, kind: &str) -> Option<&str> {
         let working = self.working_group.as_ref()?.get(kind)?;
         self.group.as_ref()?.get(kind)?.contains(working).then_some(working.as_str())
     }
 
-    /// Returns true if the user belongs to that group.
+    /// Returns true if the user is a member of this group.
     pub(crate) fn belongs_to(&self, kind: &str, id: &str) -> bool {
         self.group.as_ref().and_then(|group| group.get(kind)).is_some_and(|ids| ids.iter().any(|own| own == id))
     }
 }
 
-/// The record that a user reached a point; one per user and point.
+/// The record that a user reached a point. There is one for each user and point.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Visit {
     pub(crate) id: String,
@@ -320,11 +323,12 @@ pub(crate) struct Visit {
     pub(crate) target: String,
     pub(crate) experiment: Option<String>,
     pub(crate) condition: Option<String>,
-    /// The number of times the point was marked; a within-subjects queue turns with it.
+    /// The number of times that the point was marked. It rotates the queue of a within-subjects
+    /// experiment.
     pub(crate) marks: u32,
 }
 
-/// A user who became part of the data at one point.
+/// The enrolment of a user at one point.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Enrollment {
     pub(crate) experiment: String,
@@ -335,7 +339,7 @@ pub(crate) struct Enrollment {
     pub(crate) at: Timestamp,
 }
 
-/// The condition a group has drawn.
+/// The condition that was assigned to a group.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct GroupEnrollment {
     pub(crate) experiment: String,
@@ -343,33 +347,33 @@ pub(crate) struct GroupEnrollment {
     pub(crate) condition: String,
 }
 
-/// A user who visited but may not take part.
+/// A user who visited but is excluded.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Exclusion {
     pub(crate) experiment: String,
     pub(crate) user: String,
 }
 
-/// A group that may not take part.
+/// An excluded group.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct GroupExclusion {
     pub(crate) experiment: String,
     pub(crate) group: String,
 }
 
-/// One line of the audit log.
+/// An entry of the audit log.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Audit {
     pub(crate) stamp: Stamp,
     pub(crate) id: String,
     pub(crate) kind: String,
     pub(crate) data: Value,
-    /// False where the server asks for no token: then the log names no user.
+    /// False if the server requires no token. The entry then names no user.
     pub(crate) by_system: bool,
 }
 
 impl World {
-    /// Notes that something changed.
+    /// Records a change.
     pub(crate) fn changed(&mut self) {
         self.revision += 1;
     }
@@ -379,17 +383,17 @@ impl World {
         self.experiments.iter().find(|experiment| experiment.row.id == id)
     }
 
-    /// Returns the experiment with that id, to change it.
+    /// Returns the experiment with that id, mutably.
     pub(crate) fn experiment_mut(&mut self, id: &str) -> Option<&mut Experiment> {
         self.experiments.iter_mut().find(|experiment| experiment.row.id == id)
     }
 
-    /// Returns the id behind an alias, or the id itself.
+    /// Returns the id of the user with this alias, or `user` itself if it is not an alias.
     pub(crate) fn original(&self, user: &str) -> String {
         self.aliases.get(user).cloned().unwrap_or_else(|| user.to_owned())
     }
 
-    /// Writes a line into the audit log, and with it notes a change.
+    /// Adds an entry to the audit log, and records a change.
     pub(crate) fn log(&mut self, kind: &str, data: Value) {
         let entry = Audit {
             stamp: Stamp::new(self.now),
@@ -402,7 +406,8 @@ impl World {
         self.changed();
     }
 
-    /// Moves an experiment to another status, logs the change and forgets nothing: a status guards no other.
+    /// Sets the status of an experiment and logs the change. Every change of status is possible,
+    /// and no data is deleted.
     pub(crate) fn change_state(&mut self, id: &str, to: State) {
         let now = self.now;
         let Some(experiment) = self.experiment_mut(id) else { return };
@@ -417,7 +422,7 @@ impl World {
         self.log("experimentStateChanged", data);
     }
 
-    /// Drops an experiment with all that is known about it.
+    /// Removes an experiment with its enrolments and exclusions.
     pub(crate) fn remove(&mut self, id: &str) -> Option<Experiment> {
         let at = self.experiments.iter().position(|experiment| experiment.row.id == id)?;
         self.enrollments.retain(|row| row.experiment != id);
@@ -441,18 +446,18 @@ pub(crate) fn is_id(text: &str) -> bool {
     text.len() == 36 && uuid::Uuid::try_parse(text).is_ok()
 }
 
-/// Returns the two letters or digits by which people tell conditions and points apart.
+/// Returns two random letters or digits, a short id of a condition or point for people.
 pub(crate) fn fresh_two_characters() -> String {
     let bytes = uuid::Uuid::new_v4();
     let sign = |byte: u8| char::from(b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"[usize::from(byte) % 36]);
     [sign(bytes.as_bytes()[0]), sign(bytes.as_bytes()[1])].iter().collect()
 }
 
-/// Returns a number as JavaScript prints it: whole ones without a decimal point.
+/// Returns a number in the format of JavaScript: whole numbers have no decimal point.
 pub(crate) fn number(value: f64) -> Value {
-    #[expect(clippy::cast_possible_truncation, reason = "compared with what it came from in the same line")]
+    #[expect(clippy::cast_possible_truncation, reason = "the result is compared with the original below")]
     let whole = value as i64;
-    #[expect(clippy::cast_precision_loss, reason = "a number that does not survive is printed as a fraction")]
+    #[expect(clippy::cast_precision_loss, reason = "an inexact result is not equal and is printed as a fraction")]
     if whole as f64 == value {
         return json!(whole);
     }

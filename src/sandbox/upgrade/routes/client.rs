@@ -1,6 +1,6 @@
-//! The calls of applications: users, assignments, visits, measurements.
+//! The calls of applications: users, assignments, visits, metrics.
 //!
-//! In the sixth edition of these calls the user travels in a header, in the fifth in the body.
+//! In version 6 of these calls the user is in a header, in version 5 in the body.
 
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -13,13 +13,13 @@ use crate::upgrade::{
     world::{Stamp, State, User, Visit, World, fresh_id},
 };
 
-/// Returns true if the user travels in the body.
+/// Returns true if the call has version 5, with the user in the body.
 fn is_v5(call: &Call) -> bool {
     call.segments.first().is_some_and(|edition| edition == "v5")
 }
 
-/// The user in whose name the call is made, by the field the fifth edition puts it in. Every call but `init` needs one
-/// that has been seen before.
+/// Returns the user on whose behalf the call is made. `field` is the field of the body that
+/// contains the user in version 5. All calls except `init` require a known user.
 fn user(world: &World, call: &Call, field: &str) -> Result<String, Failure> {
     if is_v5(call) {
         checked(&validate::texts(&call.body, &[field]))?;
@@ -32,7 +32,7 @@ fn user(world: &World, call: &Call, field: &str) -> Result<String, Failure> {
     if world.users.contains_key(&user) { Ok(user) } else { Err(Failure::unknown_user(name)) }
 }
 
-/// `POST init`: creates a user, or puts the fields that are sent over those that are known.
+/// `POST init`: creates a user, or replaces the fields of a known one by those in the request.
 pub(crate) fn init(world: &mut World, call: &Call) -> Outcome {
     let name = if is_v5(call) {
         checked(&validate::texts(&call.body, &["id"]))?;
@@ -60,7 +60,7 @@ pub(crate) fn init(world: &mut World, call: &Call) -> Outcome {
     Ok(answer)
 }
 
-/// Replaces the maps that are sent; returns true if that changed any.
+/// Replaces the maps in the request. Returns true if any of them changed.
 fn put_groups(user: &mut User, body: &Value) -> bool {
     let before = (user.group.clone(), user.working_group.clone());
     if let Ok(Some(group)) = serde_json::from_value(body["group"].clone()) {
@@ -102,7 +102,7 @@ pub(crate) fn working_group(world: &mut World, call: &Call) -> Outcome {
     change_groups(world, call, "workingGroup")
 }
 
-/// A user as an error message spells it out, in this order.
+/// A user as shown in an error message, with the fields in this order.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct RootUser<'a> {
@@ -136,8 +136,9 @@ pub(crate) fn aliases(world: &mut World, call: &Call) -> Outcome {
         })
         .collect();
     if !known.is_empty() {
-        let told = serde_json::to_string_pretty(&known).expect("JSON always prints");
-        let message = format!("Users with ids {told} are root user and should not be converted to an alias of {id}");
+        let known_users = serde_json::to_string_pretty(&known).expect("JSON always prints");
+        let message =
+            format!("Users with ids {known_users} are root user and should not be converted to an alias of {id}");
         return Err(Failure::error(500, message, Some("Query Failed")));
     }
     for alias in &sent {
@@ -147,7 +148,7 @@ pub(crate) fn aliases(world: &mut World, call: &Call) -> Outcome {
     Ok(json!({ "userId": id, "aliases": sent }))
 }
 
-/// `POST assign`: enrols no user.
+/// `POST assign`. It does not enrol the user.
 pub(crate) fn assign(world: &mut World, call: &Call) -> Outcome {
     let user = user(world, call, "userId")?;
     checked(&validate::texts(&call.body, &["context"]))?;
@@ -158,7 +159,7 @@ pub(crate) fn assign(world: &mut World, call: &Call) -> Outcome {
     Ok(json!(assign::entries(world, context, &user)))
 }
 
-/// `POST mark`: records the visit and enrols.
+/// `POST mark`: records a visit and enrols the user.
 pub(crate) fn mark(world: &mut World, call: &Call) -> Outcome {
     let user = user(world, call, "userId")?;
     checked(&validate::mark(&call.body))?;
@@ -204,7 +205,8 @@ pub(crate) fn mark(world: &mut World, call: &Call) -> Outcome {
     Ok(answer)
 }
 
-/// Keeps one record per user and point; the first code marked stays.
+/// Records a visit. There is one record for each user and point; it keeps the first code that was
+/// marked.
 fn visit(world: &mut World, user: &str, at: (&str, &str), experiment: Option<String>, code: Option<&str>) -> Value {
     let (site, target) = at;
     world.changed();
@@ -231,7 +233,7 @@ fn visit(world: &mut World, user: &str, at: (&str, &str), experiment: Option<Str
     })
 }
 
-/// `POST log`: keeps what some experiment asks for.
+/// `POST log`: stores the metrics for which an experiment has a query.
 pub(crate) fn log(world: &mut World, call: &Call) -> Outcome {
     let user = user(world, call, "userId")?;
     checked(&validate::metrics(&call.body))?;

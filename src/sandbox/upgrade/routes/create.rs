@@ -1,7 +1,8 @@
 //! `POST /experiments`.
 //!
-//! The answer is the body that was sent, with the server's own fields put over it and the lists taken out; so unknown
-//! fields come back too. From 6.3 on ids of conditions and points are placeholders, on the 6.2 line they are used.
+//! The answer is the body of the request, including unknown fields, without the lists, and with the
+//! fields that the server sets. Since 6.3 the ids of conditions and points in a request are
+//! placeholders; the 6.2 line uses them.
 
 use std::collections::HashMap;
 
@@ -33,7 +34,7 @@ pub(crate) fn create(world: &mut World, call: &Call) -> Outcome {
     let name = added.row.name.clone();
     let lists = [("inclusion", added.inclusion.clone()), ("exclusion", added.exclusion.clone())];
     if let Some(kept) = world.experiment_mut(&id) {
-        // Sending a known id again overwrites the row and adds to the lists.
+        // A request with a known id overwrites the row and adds to the lists.
         kept.row = added.row;
         kept.conditions.extend(added.conditions);
         kept.points.extend(added.points);
@@ -72,8 +73,8 @@ fn check(world: &World, body: &Value) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Checks the ids and lists of a body for the 6.2 line, which inserts the ids it is sent and takes one object for each
-/// list.
+/// Checks the ids and lists of a body for the 6.2 line, which inserts the ids in the request and
+/// expects a single object for the lists of each kind.
 fn check_old(world: &World, body: &Value) -> Result<(), Failure> {
     if body["experimentSegmentInclusion"].is_array() || body["experimentSegmentExclusion"].is_array() {
         return Err(Failure::error(500, "Error in adding segment in DB", Some("Query Failed")));
@@ -90,7 +91,7 @@ fn check_old(world: &World, body: &Value) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Reads a status by its stored name: only those can be inserted.
+/// Returns the status with this stored name. Only stored names can be inserted.
 fn stored_state(text: &str) -> Option<State> {
     State::read(text, Version::V6_2)
 }
@@ -150,13 +151,14 @@ fn build(world: &World, body: &Value, id: &str, known: Option<&Experiment>) -> R
     }
     experiment.queries = read_queries(world, body);
     if known.is_none() && experiment.row.state != State::Inactive {
-        // Born in another status: the log says it came from `inactive`.
+        // An experiment created with another status is logged as changed from `inactive`.
         experiment.logs.push(StateLog::new(world.now, State::Inactive, experiment.row.state));
     }
     Ok(experiment)
 }
 
-/// Returns the id a condition or point is stored under.
+/// Returns the id under which a condition or point is stored, and adds it to `ids` under its id in
+/// the request.
 fn issue(world: &World, sent: &Value, ids: &mut HashMap<String, String>) -> String {
     let placeholder = sent["id"].as_str().unwrap_or_default().to_owned();
     let own = if world.version == Version::V6_2 { placeholder.clone() } else { fresh_id() };
@@ -164,7 +166,7 @@ fn issue(world: &World, sent: &Value, ids: &mut HashMap<String, String>) -> Stri
     own
 }
 
-/// Returns the items of a list in the body; none if it is not there.
+/// Returns the items of a list in the body; none if there is no such list.
 pub(crate) fn array<'a>(body: &'a Value, name: &str) -> impl Iterator<Item = &'a Value> {
     body[name].as_array().into_iter().flatten()
 }
@@ -179,18 +181,18 @@ fn texts(body: &Value, name: &str) -> Vec<String> {
 
 /// Reads the experiment's own columns from a body.
 pub(crate) fn read_row(world: &World, body: &Value, id: &str, stamp: Stamp) -> Row {
-    let must = |name: &str| text(body, name).unwrap_or_default();
+    let required = |name: &str| text(body, name).unwrap_or_default();
     Row {
         stamp,
         id: id.to_owned(),
-        name: must("name"),
-        description: must("description"),
+        name: required("name"),
+        description: required("description"),
         context: texts(body, "context").iter().map(|context| context.to_lowercase()).collect(),
-        state: State::read(&must("state"), world.version).unwrap_or(State::Inactive),
+        state: State::read(&required("state"), world.version).unwrap_or(State::Inactive),
         start_on: text(body, "startOn"),
         consistency_rule: text(body, "consistencyRule"),
-        assignment_unit: must("assignmentUnit"),
-        post_experiment_rule: must("postExperimentRule"),
+        assignment_unit: required("assignmentUnit"),
+        post_experiment_rule: required("postExperimentRule"),
         enrollment_complete_condition: body["enrollmentCompleteCondition"].clone(),
         end_on: text(body, "endOn"),
         revert_to: text(body, "revertTo"),
@@ -198,13 +200,13 @@ pub(crate) fn read_row(world: &World, body: &Value, id: &str, stamp: Stamp) -> R
         group: text(body, "group"),
         condition_order: text(body, "conditionOrder"),
         assignment_algorithm: text(body, "assignmentAlgorithm").unwrap_or_else(|| "random".to_owned()),
-        filter_mode: must("filterMode"),
+        filter_mode: required("filterMode"),
         backend_version: world.version.text().to_owned(),
-        kind: must("type"),
+        kind: required("type"),
     }
 }
 
-/// Reads one condition; weights are kept in single precision, as the platform's database does.
+/// Reads a condition. Like in the platform's database, weights have single precision.
 pub(crate) fn read_condition(world: &World, sent: &Value, id: String, factors: &[Value]) -> Condition {
     let elements = array(sent, "levelCombinationElements").map(|element| level_element(world, element, factors));
     Condition {
@@ -221,12 +223,12 @@ pub(crate) fn read_condition(world: &World, sent: &Value, id: String, factors: &
 }
 
 fn single_precision(weight: f64) -> f64 {
-    #[expect(clippy::cast_possible_truncation, reason = "that is the point")]
+    #[expect(clippy::cast_possible_truncation, reason = "it simulates the platform's single precision")]
     let stored = weight as f32;
     stored.to_string().parse().unwrap_or(weight)
 }
 
-/// Reads one decision point.
+/// Reads a decision point.
 pub(crate) fn read_point(world: &World, sent: &Value, id: String) -> Point {
     Point {
         stamp: Stamp::new(world.now),
@@ -279,7 +281,7 @@ fn level_element(world: &World, element: &Value, factors: &[Value]) -> Value {
     stamped(world, json!({ "id": element["id"], "level": level }))
 }
 
-/// Queries on metrics the server knows; the others are dropped in silence.
+/// Reads the queries on metrics that the server knows. Others are silently dropped.
 fn read_queries(world: &World, body: &Value) -> Vec<Value> {
     let known = array(body, "queries").filter_map(|query| {
         let key = query["metric"]["key"].as_str()?;
@@ -332,7 +334,7 @@ pub(crate) fn read_lists(world: &World, body: &Value, field: &str, what: &str, e
     lists.collect()
 }
 
-/// Returns the users and groups of a segment in the shape that experiments carry.
+/// Returns the users and groups of a segment in the format of experiments.
 pub(crate) fn members(segment: &Value) -> (Vec<String>, Vec<(String, String)>) {
     let users = array(segment, "individualForSegment").filter_map(|user| text(user, "userId")).collect();
     let groups = array(segment, "groupForSegment")
@@ -342,8 +344,8 @@ pub(crate) fn members(segment: &Value) -> (Vec<String>, Vec<(String, String)>) {
 }
 
 fn answer(body: &Value, experiment: &Experiment, again: bool) -> Value {
-    let mut told = body.clone();
-    let Some(fields) = told.as_object_mut() else { return Value::Null };
+    let mut answer = body.clone();
+    let Some(fields) = answer.as_object_mut() else { return Value::Null };
     fields.retain(|name, _| !name.starts_with("experimentSegment"));
     let stored = wire::stored_row(&experiment.row);
     for (name, value) in stored.as_object().into_iter().flatten() {
@@ -370,5 +372,5 @@ fn answer(body: &Value, experiment: &Experiment, again: bool) -> Value {
         query
     });
     fields.insert("queries".to_owned(), queries.collect());
-    told
+    answer
 }

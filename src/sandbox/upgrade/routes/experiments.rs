@@ -1,4 +1,4 @@
-//! Reading, deleting and trying out experiments.
+//! Reading, deleting and validating experiments.
 
 use serde_json::{Value, json};
 
@@ -20,12 +20,12 @@ pub(crate) fn names(world: &mut World, _: &Call) -> Outcome {
     Ok(named.collect())
 }
 
-/// `GET /experiments`: everything, unpaged.
+/// `GET /experiments`: all experiments, without pages.
 pub(crate) fn all(world: &mut World, _: &Call) -> Outcome {
     Ok(world.experiments.iter().map(|experiment| wire::of_all(experiment, world)).collect())
 }
 
-/// `GET /experiments/partitions`: the points of all experiments, repeated as often as they are used.
+/// `GET /experiments/partitions`: the points of all experiments. A shared point is repeated.
 pub(crate) fn partitions(world: &mut World, _: &Call) -> Outcome {
     let points = world.experiments.iter().flat_map(|experiment| &experiment.points);
     Ok(points.map(|point| json!({ "site": point.site, "target": point.target })).collect())
@@ -55,13 +55,13 @@ pub(crate) fn export(world: &mut World, call: &Call) -> Outcome {
     Ok(chosen.map(|experiment| wire::exported(experiment, world)).collect())
 }
 
-/// `DELETE /experiments/{id}`: answers with the raw row, in an array.
+/// `DELETE /experiments/{id}`: deletes an experiment and returns the raw row, in an array.
 pub(crate) fn delete(world: &mut World, call: &Call) -> Outcome {
     let removed = world.remove(call.id()?).ok_or_else(Failure::nothing_to_delete)?;
     Ok(wire::deleted(&removed.row))
 }
 
-/// `POST /experiments/validation`: the dry run that reports what is wrong.
+/// `POST /experiments/validation`: a dry run that reports violations.
 pub(crate) fn validation(world: &mut World, call: &Call) -> Outcome {
     let Some(files) = call.body.as_array() else {
         checked(&validate::text_lists(&call.body, &["files"]))?;
@@ -77,12 +77,12 @@ pub(crate) fn validation(world: &mut World, call: &Call) -> Outcome {
 
 fn faults(content: &str, world: &World) -> Option<String> {
     let Ok(body @ Value::Object(_)) = serde_json::from_str(content) else { return Some("Invalid JSON".to_owned()) };
-    let mut told: Vec<_> =
+    let mut messages: Vec<_> =
         validate::experiment(&body, world.version).iter().map(validate::Violation::sentence).collect();
     if let Some(context) = body["context"][0].as_str().filter(|context| !seed::knows_context(context)) {
-        told.push(unknown_context(context));
+        messages.push(unknown_context(context));
     }
-    (!told.is_empty()).then(|| told.join(", "))
+    (!messages.is_empty()).then(|| messages.join(", "))
 }
 
 /// Returns the platform's message for a context that is not configured.
@@ -90,7 +90,7 @@ pub(crate) fn unknown_context(context: &str) -> String {
     format!("The app context \"{context}\" is not defined in CONTEXT_METADATA.")
 }
 
-/// Checks the rules that create and update share, beyond types.
+/// Checks the semantic rules for creating and updating.
 pub(crate) fn check_meaning(body: &Value) -> Result<(), Failure> {
     if let Some(context) = body["context"][0].as_str().filter(|context| !seed::knows_context(context)) {
         return Err(Failure::refused(unknown_context(context)));
@@ -102,7 +102,7 @@ pub(crate) fn check_meaning(body: &Value) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Checks the experiment's own row as the database does.
+/// Checks the constraints of the database on the experiment's row.
 pub(crate) fn check_row(world: &World, body: &Value) -> Result<(), Failure> {
     if let Some(id) = body["id"].as_str().filter(|id| !is_id(id)) {
         return Err(Failure::not_a_uuid(id));

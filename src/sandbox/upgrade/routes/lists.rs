@@ -1,6 +1,7 @@
-//! The inclusion and exclusion lists of an experiment, from 6.3 on.
+//! The inclusion and exclusion lists of an experiment, since 6.3.
 //!
-//! The platform does not validate these bodies: a mistake ends in a 500 with the text of the exception.
+//! The platform does not validate these bodies: a mistake results in status 500 with the message of
+//! the exception.
 
 use serde_json::{Value, json};
 
@@ -45,7 +46,7 @@ impl Kind {
     }
 }
 
-/// `POST /experiments/inclusionList` and its sibling.
+/// `POST /experiments/inclusionList` and `…/exclusionList`.
 pub(crate) fn add(world: &mut World, call: &Call) -> Outcome {
     let kind = Kind::of(call);
     let fault = |what: &str| {
@@ -76,7 +77,7 @@ pub(crate) fn add(world: &mut World, call: &Call) -> Outcome {
     answer(world, &id, &list)
 }
 
-/// `PUT /experiments/inclusionList/{id}` and its sibling.
+/// `PUT /experiments/inclusionList/{id}` and `…/exclusionList/{id}`.
 pub(crate) fn replace(world: &mut World, call: &Call) -> Outcome {
     let kind = Kind::of(call);
     let (in_path, in_body) = (call.last(), call.body["list"]["id"].as_str().unwrap_or("undefined"));
@@ -101,7 +102,7 @@ pub(crate) fn replace(world: &mut World, call: &Call) -> Outcome {
     answer(world, &id, &list)
 }
 
-/// `DELETE /experiments/inclusionList/{id}` and its sibling.
+/// `DELETE /experiments/inclusionList/{id}` and `…/exclusionList/{id}`.
 pub(crate) fn delete(world: &mut World, call: &Call) -> Outcome {
     let kind = Kind::of(call);
     let (id, list) = find(world, kind, call.id()?)?;
@@ -125,24 +126,24 @@ fn find(world: &World, kind: Kind, segment: &str) -> Result<(String, List), Fail
 }
 
 fn answer(world: &World, id: &str, list: &List) -> Outcome {
-    let experiment = world.experiment(id).expect("it was there a moment ago");
+    let experiment = world.experiment(id).expect("the caller has just found it");
     Ok(wire::list_answer(list, experiment, world))
 }
 
-/// Notes a change of a list in the audit log; `kind` is `inclusion` or `exclusion`.
+/// Adds a change of a list to the audit log. `kind` is `inclusion` or `exclusion`.
 pub(crate) fn log(world: &mut World, id: &str, kind: &str, list: &List, operation: &str) {
     let name = world.experiment(id).map(|experiment| experiment.row.name.clone());
-    let told = json!({
+    let data = json!({
         "experimentId": id, "experimentName": name,
         "list": {
             "listId": list.segment.id, "listName": list.segment.name,
             "filterType": kind, "operation": operation,
         },
     });
-    world.log("experimentUpdated", told);
+    world.log("experimentUpdated", data);
 }
 
-/// Reads a segment in the flat shape of the list and segment endpoints; `None` without a name.
+/// Reads a segment in the flat format of the list and segment endpoints; `None` if it has no name.
 pub(crate) fn read_segment(world: &World, sent: &Value, id: String) -> Option<Segment> {
     let text = |name: &str| sent[name].as_str().map(str::to_owned);
     let texts = |name: &str| -> Vec<String> {

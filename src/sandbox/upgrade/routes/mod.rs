@@ -1,7 +1,8 @@
-//! Every call the stand-in answers, one handler each; [`find`] is the whole table.
+//! The handlers of all calls. [`find`] is the routing table.
 //!
-//! A handler gets the world and the call and returns JSON or a refusal, at once and under one lock: so a request either
-//! took effect or did not. Transport, faults and the ledger are [`super::server`]'s.
+//! A handler takes the world and the call, and returns JSON or an error. It is synchronous and
+//! holds the lock, so requests are atomic. Transport, faults and the ledger are in
+//! [`super::server`].
 
 pub(crate) mod client;
 pub(crate) mod create;
@@ -28,7 +29,7 @@ pub(crate) struct Call {
     pub(crate) method: String,
     /// The path with its prefix, without the query.
     pub(crate) path: String,
-    /// The path after the prefix, cut at the slashes.
+    /// The segments of the path after the prefix.
     pub(crate) segments: Vec<String>,
     pub(crate) query: String,
     pub(crate) user_id: Option<String>,
@@ -38,7 +39,7 @@ pub(crate) struct Call {
 }
 
 impl Call {
-    /// Returns the last piece of the path, where an id stands.
+    /// Returns the last segment of the path, which may be an id.
     pub(crate) fn last(&self) -> &str {
         self.segments.last().map_or("", String::as_str)
     }
@@ -48,7 +49,7 @@ impl Call {
         Some(self.last()).filter(|id| is_id(id)).ok_or_else(Failure::invalid_params)
     }
 
-    /// Returns a text field of the body, if it is there.
+    /// Returns a text field of the body, if it exists.
     pub(crate) fn text(&self, name: &str) -> Option<&str> {
         self.body[name].as_str()
     }
@@ -61,13 +62,13 @@ pub(crate) enum Gate {
     Open,
     /// A caller with the administration token.
     Admin,
-    /// An application, in the name of a user.
+    /// An application on behalf of a user.
     Client,
 }
 
 type Handler = fn(&mut World, &Call) -> Outcome;
 
-/// Returns the handler of a call and the callers it admits; `None` if there is no such route.
+/// Returns the handler of a call and the callers that it admits; `None` if there is no such route.
 pub(crate) fn find(call: &Call, version: Version) -> Option<(Gate, Handler)> {
     use Gate::{Admin, Client, Open};
     let segments: Vec<&str> = call.segments.iter().map(String::as_str).collect();

@@ -1,7 +1,7 @@
 //! `POST /experiments/paginated`.
 //!
-//! Pages are cut in order of id, and only the rows inside a page are sorted: the platform does so, and a client that
-//! wants the truly first names has to ask for everything.
+//! Like on the platform, pages are formed in order of id, and only the rows within a page are
+//! sorted. A client that wants the first names of all has to request everything.
 
 use serde_json::json;
 

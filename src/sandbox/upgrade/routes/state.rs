@@ -1,4 +1,4 @@
-//! `POST /experiments/state`: any status after any other.
+//! `POST /experiments/state`: any status may follow any other.
 
 use serde_json::Value;
 
@@ -14,7 +14,7 @@ use crate::upgrade::{
 pub(crate) fn change(world: &mut World, call: &Call) -> Outcome {
     checked(&validate::state_change(&call.body, world.version))?;
     let id = call.text("experimentId").unwrap_or_default();
-    let to = State::read(call.text("state").unwrap_or_default(), world.version).expect("the validator knows them all");
+    let to = State::read(call.text("state").unwrap_or_default(), world.version).expect("the validator has accepted it");
     let Some(before) = world.experiment(id).cloned() else {
         return Err(Failure::trips("Cannot read properties of null (reading 'context')"));
     };
@@ -27,6 +27,6 @@ pub(crate) fn change(world: &mut World, call: &Call) -> Outcome {
         experiment.row.start_on = Some(date.clone());
     }
     world.change_state(id, to);
-    let after = world.experiment(id).expect("nobody else holds the world");
+    let after = world.experiment(id).expect("the world is locked");
     Ok(wire::state_changed(&before, after, world.version))
 }

@@ -1,4 +1,4 @@
-//! Enrolment statistics. Conditions are named by id, as the platform does.
+//! Enrolment statistics. Like on the platform, conditions are identified by id.
 
 use std::collections::BTreeSet;
 
@@ -52,7 +52,7 @@ pub(crate) fn summary(world: &mut World, call: &Call) -> Outcome {
     Ok(ids.map(|id| Count::of(rows(world, id)).over(json!({ "id": id }))).collect())
 }
 
-/// `GET /check/individualAssignment`: every enrolment there is, one row for each person and experiment.
+/// `GET /check/individualAssignment`: all enrolments, one row for each user and experiment.
 pub(crate) fn enrolled(world: &mut World, _: &Call) -> Outcome {
     let mut seen = BTreeSet::new();
     let first = world.enrollments.iter().filter(|row| seen.insert((&row.experiment, &row.user)));
@@ -99,8 +99,8 @@ fn tree(experiment: &Experiment, with_totals: bool, count: impl Fn(&str, Option<
             .iter()
             .map(|point| count(&condition.id, Some(&point.id)).over(json!({ "id": point.id })))
             .collect::<Vec<_>>();
-        let told = json!({ "id": condition.id, "partitions": points });
-        if with_totals { count(&condition.id, None).over(told) } else { told }
+        let shown = json!({ "id": condition.id, "partitions": points });
+        if with_totals { count(&condition.id, None).over(shown) } else { shown }
     });
     conditions.collect()
 }
@@ -109,7 +109,7 @@ fn tree(experiment: &Experiment, with_totals: bool, count: impl Fn(&str, Option<
 pub(crate) fn by_day(world: &mut World, call: &Call) -> Outcome {
     checked(&validate::by_day(&call.body))?;
     let (id, experiment) = wanted(world, call)?;
-    // The offset is JavaScript's: minutes to add to get to UTC.
+    // The offset is that of JavaScript: the number of minutes to add to get UTC.
     let offset = call.body["clientOffset"].as_i64().unwrap_or_default();
     let day = |millis: i64| {
         let moment = jiff::Timestamp::from_millisecond(millis - offset * 60_000).unwrap_or_default();
@@ -118,7 +118,7 @@ pub(crate) fn by_day(world: &mut World, call: &Call) -> Outcome {
     let today = day(world.now.millis());
     let first_row = rows(world, id).map(|row| day(row.at.millis())).min().unwrap_or(today);
     let days = days(call.text("dateEnum").unwrap_or_default(), first_row, today);
-    let told = days.into_iter().map(|date| {
+    let shown = days.into_iter().map(|date| {
         let stats = tree(experiment, false, |condition, point| {
             Count::of(rows(world, id).filter(|row| {
                 row.condition.as_deref() == Some(condition)
@@ -128,7 +128,7 @@ pub(crate) fn by_day(world: &mut World, call: &Call) -> Outcome {
         });
         json!({ "date": date.strftime("%a %b %d %Y").to_string(), "stats": { "id": id, "conditions": stats } })
     });
-    Ok(told.collect())
+    Ok(shown.collect())
 }
 
 fn days(period: &str, first_row: Date, today: Date) -> Vec<Date> {

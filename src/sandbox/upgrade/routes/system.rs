@@ -1,4 +1,4 @@
-//! The server about itself: health, version, audit log; and the odd calls beside the experiments.
+//! Health, version, audit log, and various calls that are not about experiments.
 
 use serde_json::{Map, Value, json};
 
@@ -10,7 +10,7 @@ use crate::upgrade::{
     world::{Audit, Segment, Stamp, World, fresh_id},
 };
 
-/// `GET` of the prefix.
+/// `GET` of the prefix, `/api`.
 pub(crate) fn health(world: &mut World, _: &Call) -> Outcome {
     let description = match world.version {
         Version::V6_5 => "Backend for the UpGrade A/B Testing Platform",
@@ -24,7 +24,7 @@ pub(crate) fn version(world: &mut World, _: &Call) -> Outcome {
     Ok(json!(world.version.text()))
 }
 
-/// `POST /audit`: newest first.
+/// `POST /audit`: the audit log, newest first.
 pub(crate) fn audit(world: &mut World, call: &Call) -> Outcome {
     let count = |name: &str| usize::try_from(call.body[name].as_u64().unwrap_or_default()).unwrap_or(usize::MAX);
     let nodes: Vec<Value> = world.audit.iter().rev().skip(count("skip")).take(count("take")).map(audit_entry).collect();
@@ -65,7 +65,7 @@ pub(crate) fn preview_user(world: &mut World, call: &Call) -> Outcome {
     Ok(value)
 }
 
-/// `POST /batch-assign`: many users, one point.
+/// `POST /batch-assign`: the assignments of many users at one point.
 pub(crate) fn batch_assign(world: &mut World, call: &Call) -> Outcome {
     let mut found = validate::texts(&call.body, &["context", "site", "target"]);
     found.extend(validate::text_lists(&call.body, &["userIds"]));
@@ -73,23 +73,23 @@ pub(crate) fn batch_assign(world: &mut World, call: &Call) -> Outcome {
     let mut answer = Map::new();
     for name in call.body["userIds"].as_array().into_iter().flatten().filter_map(Value::as_str) {
         let user = world.original(name);
-        let told = if world.users.contains_key(&user) {
+        let assignment = if world.users.contains_key(&user) {
             let entries = assign::entries(world, call.text("context").unwrap_or_default(), &user);
             let here = |entry: &Value| entry["site"] == call.body["site"] && entry["target"] == call.body["target"];
             entries.into_iter().find(here).unwrap_or(Value::Null)
         } else {
             json!("NOT_FOUND")
         };
-        answer.insert(name.to_owned(), told);
+        answer.insert(name.to_owned(), assignment);
     }
     Ok(Value::Object(answer))
 }
 
-/// `GET /segments/global`: one for each context, made when first looked at.
+/// `GET /segments/global`: the global segment of each context, created on the first call.
 pub(crate) fn global_segments(world: &mut World, _: &Call) -> Outcome {
     for context in seed::contexts() {
-        let there = |own: &Segment| own.kind == "global_exclude" && own.context == context;
-        if !world.segments.iter().any(there) {
+        let exists = |own: &Segment| own.kind == "global_exclude" && own.context == context;
+        if !world.segments.iter().any(exists) {
             let segment = Segment {
                 stamp: Stamp::new(world.now),
                 id: fresh_id(),

@@ -1,7 +1,8 @@
 //! `PUT /experiments/{id}`: replaces an experiment.
 //!
-//! Nothing is refused because of the status. The answer is the body again; the row's own columns are added only if the
-//! row changed, as the platform's database layer does. Lists are ignored from 6.3 on and replaced before.
+//! No request is refused because of the status. The answer is the body of the request; like in the
+//! platform's database layer, columns of the row are added only if the row changed. Lists are
+//! ignored since 6.3 and replaced before.
 
 use serde_json::{Value, json};
 
@@ -44,7 +45,7 @@ pub(crate) fn update(world: &mut World, call: &Call) -> Outcome {
     }
     world.log("experimentUpdated", json!({ "experimentId": id, "experimentName": name }));
     if to != before.row.state {
-        // The row was counted as changed above; the log must not count it twice.
+        // The row's version was increased above; the change of status must not increase it again.
         let version = world.experiment(&id).map(|kept| kept.row.stamp.clone());
         world.change_state(&id, to);
         if let (Some(kept), Some(stamp)) = (world.experiment_mut(&id), version) {
@@ -54,7 +55,7 @@ pub(crate) fn update(world: &mut World, call: &Call) -> Outcome {
     Ok(answer)
 }
 
-/// Puts the columns that a body names over the stored ones; returns true if that changed any.
+/// Overwrites the stored columns with those in the body. Returns true if any of them changed.
 fn replace_row(world: &World, body: &Value, after: &mut Experiment) -> bool {
     let sent = create::read_row(world, body, &after.row.id, after.row.stamp.clone());
     let mut merged = wire::stored_row(&after.row);
@@ -75,7 +76,7 @@ fn replace_row(world: &World, body: &Value, after: &mut Experiment) -> bool {
     // Sent dates are compared as text with stored ones, so a body that was read back always counts as a change.
     let changed = merged != stored || body["createdAt"].is_string();
     let moved = merged["context"][0] != stored["context"][0];
-    after.row = serde_json::from_value(merged).expect("it was a row before");
+    after.row = serde_json::from_value(merged).expect("it has the fields of a row");
     if moved {
         after.inclusion.clear();
         after.exclusion.clear();
@@ -128,7 +129,8 @@ fn read_points(world: &World, body: &Value, before: &Experiment) -> Result<Vec<P
     Ok(points)
 }
 
-/// Reads the payloads in a body; from 6.3 on adds one for each missing pair, which follows its condition's code.
+/// Reads the payloads in a body. Since 6.3, one is added for each pair of a condition and a point
+/// without a payload; its value is the code of the condition.
 fn read_payloads(world: &World, body: &Value, before: &Experiment, after: &Experiment) -> Vec<Payload> {
     let has_pair = |condition: &str, point: &str| {
         after.condition(condition).is_some() && after.points.iter().any(|own| own.id == point)
@@ -173,7 +175,7 @@ fn read_payloads(world: &World, body: &Value, before: &Experiment, after: &Exper
     payloads
 }
 
-/// Takes the members of both lists from the body, as the 6.2 line does.
+/// Replaces the members of both lists with those in the body, in the 6.2 line.
 fn replace_lists(world: &World, body: &Value, before: &Experiment, after: &mut Experiment) {
     if world.version != Version::V6_2 {
         return;
@@ -189,27 +191,27 @@ fn replace_lists(world: &World, body: &Value, before: &Experiment, after: &mut E
 }
 
 fn answer(world: &World, body: &Value, after: &Experiment, changed: bool) -> Value {
-    let mut told = body.clone();
+    let mut answer = body.clone();
     let shown = wire::row(&after.row, world.version);
     for (name, value) in shown.as_object().into_iter().flatten() {
         let nullable = ["startOn", "enrollmentCompleteCondition", "endOn", "revertTo", "group", "conditionOrder"];
         let stamp = ["updatedAt", "versionNumber"];
-        let sent = told.as_object().is_some_and(|fields| fields.contains_key(name));
+        let sent = answer.as_object().is_some_and(|fields| fields.contains_key(name));
         let added = changed && (nullable.contains(&name.as_str()) || stamp.contains(&name.as_str()));
         if name == "id" || sent || added {
-            told[name] = value.clone();
+            answer[name] = value.clone();
         }
     }
     let of_experiment = |mut value: Value| {
         value["experimentId"] = json!(after.row.id);
         value
     };
-    told["conditions"] = after.in_order().into_iter().map(wire::bare_condition).map(of_experiment).collect();
-    told["partitions"] = after.points.iter().map(|point| of_experiment(json!(point))).collect();
-    told["factors"] = json!(after.factors);
-    told["conditionPayloads"] = wire::payloads(after);
-    told["queries"] = json!(after.queries);
-    told["experimentSegmentInclusion"] = wire::lists(&after.inclusion, after, world, false);
-    told["experimentSegmentExclusion"] = wire::lists(&after.exclusion, after, world, false);
-    told
+    answer["conditions"] = after.in_order().into_iter().map(wire::bare_condition).map(of_experiment).collect();
+    answer["partitions"] = after.points.iter().map(|point| of_experiment(json!(point))).collect();
+    answer["factors"] = json!(after.factors);
+    answer["conditionPayloads"] = wire::payloads(after);
+    answer["queries"] = json!(after.queries);
+    answer["experimentSegmentInclusion"] = wire::lists(&after.inclusion, after, world, false);
+    answer["experimentSegmentExclusion"] = wire::lists(&after.exclusion, after, world, false);
+    answer
 }
