@@ -1,5 +1,5 @@
-//! The acts of a person, over HTTP (`workspace`) or in a test (`people`): each looks at the world, reaches the app, and
-//! carries out the app's answer.
+//! The actions of a person, over HTTP (`workspace`) or in a test (`people`). Each reads the world,
+//! is sent to the app, and carries out the app's answer.
 
 use std::{sync::Arc, time::Duration};
 
@@ -22,17 +22,17 @@ use super::{
     },
 };
 
-/// An element that is operated, and its place on the page.
+/// The use of an element: a button that is pressed or a value that is chosen.
 #[derive(Clone, Debug)]
 pub(super) struct Pressed<'a> {
     pub(super) block_id: Option<&'a str>,
     pub(super) press: Press,
     pub(super) chosen: Value,
-    /// The other values around it: `state.values`, as far as they are known.
+    /// The known values of other elements: `state.values`.
     pub(super) values: Value,
 }
 
-/// The result of typing a line.
+/// The result of typing a line: a message, or a command with the answer of the app.
 #[derive(Clone, Debug)]
 pub(super) enum Typed {
     Said(MessageTs),
@@ -43,7 +43,7 @@ impl Server {
     pub(super) fn who_and_where(&self, user: &str, channel: &str) -> Result<(UserId, ChannelId), Error> {
         let world = self.world();
         let user = world.user(user).ok_or_else(|| Error::Nothing(format!("user `{user}`")))?.id.clone();
-        // In a direct message with the bot, each person means their own.
+        // The name of the bot means the person's own direct message with it.
         let own = (channel == world.app.user.as_str() || channel == "@countersign").then_some(user.as_str());
         let found = world.channel(own.unwrap_or(channel)).filter(|channel| channel.has(&user));
         let channel = found.ok_or_else(|| Error::Nothing(format!("channel `{channel}` for `{user}`")))?.id.clone();
@@ -70,7 +70,8 @@ impl Server {
         Ok(self.post(Draft { thread, ..Draft::new(channel.clone(), user.clone(), text) }).ts)
     }
 
-    /// Types a line into the page: a message, or a command where one may stand.
+    /// Types a line into the page: a message, or a command if it begins with a slash. Commands do
+    /// not work in threads.
     pub(super) async fn type_line(
         self: &Arc<Self>,
         user: &UserId,
@@ -178,7 +179,7 @@ impl Server {
         self.ask_app(Kind::Interaction, "block_actions", payload).await.map(|_| ())
     }
 
-    /// Submits a modal and does what the app answers. Returns true if it closed.
+    /// Submits a modal and carries out the app's answer. Returns true if the modal closed.
     pub(super) async fn submit(self: &Arc<Self>, user: &UserId, view_id: &str, given: &Value) -> Result<bool, Error> {
         let (payload, blocks) = {
             let mut world = self.world();
@@ -196,17 +197,17 @@ impl Server {
         let content = || answer["view"].clone();
         match answer["response_action"].as_str() {
             Some("errors") => {
-                self.acknowledged_well(super::check::errors(&answer["errors"], &blocks));
+                self.can_show(super::check::errors(&answer["errors"], &blocks));
                 let errors = answer["errors"].as_object().into_iter().flatten();
                 Err(Error::Refused(errors.map(|(block, text)| (block.clone(), text_of(text))).collect()))
             }
             Some("update") => {
-                let valid = self.acknowledged_well(super::check::view(&answer["view"], "modal"));
+                let valid = self.can_show(super::check::view(&answer["view"], "modal"));
                 valid.then(|| self.update_view(view_id, content())).flatten().ok_or(Error::Unanswered)?;
                 Ok(false)
             }
             Some("push") => {
-                let valid = self.acknowledged_well(super::check::view(&answer["view"], "modal"));
+                let valid = self.can_show(super::check::view(&answer["view"], "modal"));
                 valid.then(|| self.push_view(user, content())).flatten().ok_or(Error::Unanswered)?;
                 Ok(false)
             }
@@ -221,11 +222,12 @@ impl Server {
         }
     }
 
-    /// Returns true if the content of the app's acknowledgement can be shown; complains if not.
-    fn acknowledged_well(&self, checked: Result<(), super::check::Problem>) -> bool {
-        let well = checked.is_ok();
+    /// Returns true if the content of the app's acknowledgement can be shown. If not, records a
+    /// complaint.
+    fn can_show(&self, checked: Result<(), super::check::Problem>) -> bool {
+        let is_valid = checked.is_ok();
         self.remark("view_submission", checked);
-        well
+        is_valid
     }
 
     pub(super) fn close(self: &Arc<Self>, user: &UserId, view_id: &str) -> Result<(), Error> {
@@ -233,8 +235,8 @@ impl Server {
             let mut world = self.world();
             let view = world.views.get(view_id).filter(|view| view.open && view.user == *user);
             let view = view.ok_or_else(|| Error::Nothing(format!("view `{view_id}`")))?.clone();
-            let told = view.content["notify_on_close"] == true;
-            told.then(|| self.closed(&mut world, user, &view, false))
+            let notifies = view.content["notify_on_close"] == true;
+            notifies.then(|| self.closed(&mut world, user, &view, false))
         };
         self.close_views(user, Some(view_id));
         if let Some(payload) = payload {
@@ -274,7 +276,7 @@ impl Server {
         self.send(delivery);
     }
 
-    /// Makes a delivery that a person waits for.
+    /// Sends a delivery to the app and waits for its answer.
     pub(super) async fn ask_app(&self, kind: Kind, about: &str, payload: Value) -> Result<Option<Value>, Error> {
         let (sender, answer) = oneshot::channel();
         self.send(interaction(kind, about, payload, Some(sender)));
@@ -291,7 +293,7 @@ fn interaction(kind: Kind, about: &str, payload: Value, answer: Option<oneshot::
     Delivery { kind, id, about: about.to_owned(), payload, answer }
 }
 
-/// Returns the element that is pressed, and its block.
+/// Returns the element that is pressed, with the id of its block.
 fn find(blocks: &[Value], pressed: &Pressed<'_>) -> Option<(String, Value)> {
     let block_fits = |block: &str| pressed.block_id.is_none_or(|wanted| wanted == block);
     interactive(blocks).into_iter().find(|(block, element)| {
@@ -308,18 +310,19 @@ fn find(blocks: &[Value], pressed: &Pressed<'_>) -> Option<(String, Value)> {
     })
 }
 
-/// Returns the typed text as Slack stores it: names become mentions, the rest is escaped.
+/// Returns the typed text in the format in which Slack stores it: names become mentions, the rest
+/// is escaped.
 pub(super) fn typed(text: &str, world: &World) -> String {
     let escaped = escape(text);
     let mut out = String::new();
     let mut rest = escaped.as_str();
     while let Some(at) = rest.find('@') {
-        let standing_alone = !rest[..at].ends_with(|c: char| c.is_alphanumeric() || c == '.');
+        let begins_word = !rest[..at].ends_with(|c: char| c.is_alphanumeric() || c == '.');
         let name_length = rest[at + 1..].find(|c: char| !(c.is_alphanumeric() || c == '_' || c == '-'));
         let name = &rest[at + 1..name_length.map_or(rest.len(), |length| at + 1 + length)];
         let end = at + 1 + name.len();
         out.push_str(&rest[..at]);
-        match world.user(&name.to_lowercase()).filter(|_| standing_alone) {
+        match world.user(&name.to_lowercase()).filter(|_| begins_word) {
             Some(user) => out.push_str(&format!("<@{}>", user.id)),
             None => out.push_str(&rest[at..end]),
         }

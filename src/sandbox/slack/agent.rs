@@ -1,5 +1,5 @@
-//! The acts of people around an app that is an agent: pressing Stop, opening a conversation. And the acts of such an
-//! app: sessions, prompts.
+//! Slack's features for apps that are agents: the Stop button, the Messages tab, sessions and
+//! suggested prompts.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ impl SandboxSlack {
     ///
     /// # Errors
     ///
-    /// [`Error::Nothing`] if there is no session that works, and so no such button.
+    /// [`Error::Nothing`] if there is no session with status `processing`, and so no button.
     pub fn stops_session(&self, user: &str, channel: &str, thread: &MessageTs) -> Result<(), Error> {
         let (user, channel) = self.server.who_and_where(user, channel)?;
         self.server.stop_session(&user, &channel, thread)
@@ -56,7 +56,7 @@ impl Server {
         Ok(())
     }
 
-    /// Sets the prompts that a direct conversation offers before its first message.
+    /// Sets the prompts that a direct message offers before its first message.
     pub(super) fn prompts(&self, channel: &ChannelId, prompts: &Value) {
         self.world().prompts.insert(channel.clone(), prompts.clone());
     }

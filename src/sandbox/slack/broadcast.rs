@@ -1,4 +1,4 @@
-//! The changes that the page and waiting tests are notified of, in the words of the page's interface.
+//! The changes of which the page and waiting tests are notified, in the format of the page's API.
 
 use countersign_core::ids::{ChannelId, MessageTs, UserId};
 use serde::Serialize;
@@ -14,14 +14,14 @@ pub enum Change {
     Message {
         /// The channel.
         channel: ChannelId,
-        /// The message, as the page shows it.
+        /// The message in the format of the page.
         message: Value,
     },
     /// A message or its attachments changed.
     MessageChanged {
         /// The channel.
         channel: ChannelId,
-        /// The message as it is now.
+        /// The changed message.
         message: Value,
     },
     /// A message was deleted.
@@ -91,7 +91,7 @@ pub enum Change {
         /// The tab.
         view: Value,
     },
-    /// The thread status changed; an empty text ends it.
+    /// The thread status changed. An empty text removes it.
     Status {
         /// The channel.
         channel: ChannelId,
@@ -139,7 +139,7 @@ impl Change {
         Self::Home { user: view.user.clone(), view: view.wire(world) }
     }
 
-    /// Returns true if `viewer` gets to see the change.
+    /// Returns true if `viewer` can see the change.
     pub(super) fn concerns(&self, viewer: &UserId, world: &World) -> bool {
         match self {
             Self::Ephemeral { user, .. }

@@ -1,7 +1,7 @@
-//! Delivers to the app: the same plan for both ways, one attempt at a time.
+//! Deliveries to the app: the attempts and redeliveries, over HTTP or sockets.
 //!
-//! Events are delivered until they are acknowledged or the redeliveries are used up. Interactions and commands are
-//! delivered once: a person is waiting, and is shown an error when the deadline passes.
+//! Events are delivered until they are acknowledged or no redeliveries are left. Interactions and
+//! commands are delivered once, because a person is waiting and sees an error after the deadline.
 
 use std::{sync::Arc, time::Duration};
 
@@ -13,10 +13,11 @@ use tokio::{
 
 use super::{Mode, http_delivery, ledger::Attempt, server::Server};
 
-/// The time that events that are held back wait for the rest.
+/// The maximum time for which [`Fault::Reorder`](super::faults::Fault::Reorder) holds back events
+/// until it has enough of them.
 const HELD_BACK: Duration = Duration::from_secs(2);
 
-/// Something on its way to the app.
+/// A delivery to the app.
 #[derive(Debug)]
 pub(super) struct Delivery {
     pub(super) kind: Kind,
@@ -51,7 +52,7 @@ impl Kind {
 pub(super) enum Outcome {
     /// The app acknowledged, with this content if any.
     Acknowledged(Option<Value>),
-    /// The attempt failed for this reason; `again`: another one is worth it.
+    /// The attempt failed for this reason. `again` is true if the delivery may be repeated.
     Failed { reason: String, again: bool },
 }
 
@@ -61,7 +62,7 @@ impl Outcome {
     }
 }
 
-/// The number of an attempt, and the reason for it.
+/// The number of an attempt, and the reason for repeating the delivery.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Retry {
     /// 0 for the first delivery.
@@ -69,7 +70,7 @@ pub(super) struct Retry {
     pub(super) reason: String,
 }
 
-/// Takes deliveries in order and carries each of them on its own, until the server stops.
+/// Starts the queued deliveries in order, each in a separate task, until the server stops.
 pub(super) async fn dispatch(server: Arc<Server>, mut queue: mpsc::UnboundedReceiver<Delivery>) {
     let mut held: Vec<Delivery> = Vec::new();
     let mut release_at = Instant::now();
@@ -125,7 +126,8 @@ fn start(server: &Arc<Server>, mut delivery: Delivery) {
         answer: None,
     });
     for delivery in std::iter::once(delivery).chain(copy) {
-        // The frame is queued before the next delivery is looked at, so that a socket keeps the order.
+        // The frame is queued on the socket before the next delivery starts, so that the order is
+        // kept.
         let ticket = server.sockets.line_up(server, &delivery);
         let server = server.clone();
         tokio::spawn(async move {
@@ -137,7 +139,7 @@ fn start(server: &Arc<Server>, mut delivery: Delivery) {
     }
 }
 
-/// Replaces the app and the workspace in a delivery.
+/// Replaces the ids of the app and the workspace in a delivery.
 fn make_foreign(delivery: &mut Delivery, (app, team): (Option<String>, Option<String>)) {
     let payload = &mut delivery.payload;
     if let Some(app) = app {

@@ -1,7 +1,7 @@
-//! The events about messages and the Home tab that the app receives: the payloads, as Slack builds them.
+//! The events about messages and the Home tab that the app receives, in Slack's format.
 //!
-//! The app receives everything in conversations it belongs to, its own messages included; to recognise those is its
-//! job.
+//! The app receives all messages in its conversations, including its own, and has to recognise
+//! those itself.
 
 use countersign_core::{clock::Timestamp, ids::UserId};
 use serde_json::{Value, json};
@@ -11,9 +11,10 @@ use super::{
     world::{Channel, World, message::Message},
 };
 
-/// Returns the deliveries of a new message: a mention comes twice, once as such and once as a message of the channel.
+/// Returns the deliveries of a new message. A mention is delivered twice: as a mention and as a
+/// message of the channel.
 pub(super) fn posted(message: &Message, world: &mut World, now: Timestamp) -> Vec<Delivery> {
-    let Some(channel) = heard(message, world) else { return Vec::new() };
+    let Some(channel) = receiving_channel(message, world) else { return Vec::new() };
     let mut event = message.wire(world);
     event["channel"] = json!(message.channel);
     event["event_ts"] = json!(message.ts);
@@ -33,16 +34,16 @@ pub(super) fn posted(message: &Message, world: &mut World, now: Timestamp) -> Ve
     if mentioned && !channel.is_im() && !message.by_app {
         let mut mention = event.clone();
         mention["type"] = json!("app_mention");
-        mention.as_object_mut().expect("made above").remove("channel_type");
+        mention.as_object_mut().expect("it is an object").remove("channel_type");
         deliveries.push(envelope(mention, world, now));
     }
     deliveries.push(envelope(event, world, now));
     deliveries
 }
 
-/// Returns the deliveries of an edited message.
+/// Returns the deliveries for an edited message.
 pub(super) fn changed(before: &Message, after: &Message, world: &mut World, now: Timestamp) -> Vec<Delivery> {
-    let Some(channel) = heard(after, world) else { return Vec::new() };
+    let Some(channel) = receiving_channel(after, world) else { return Vec::new() };
     let ts = world.next_ts(now);
     let event = json!({
         "type": "message", "subtype": "message_changed", "hidden": true, "channel": after.channel,
@@ -52,9 +53,9 @@ pub(super) fn changed(before: &Message, after: &Message, world: &mut World, now:
     vec![envelope(event, world, now)]
 }
 
-/// Returns the deliveries of a deleted message.
+/// Returns the deliveries for a deleted message.
 pub(super) fn deleted(message: &Message, world: &mut World, now: Timestamp) -> Vec<Delivery> {
-    let Some(channel) = heard(message, world) else { return Vec::new() };
+    let Some(channel) = receiving_channel(message, world) else { return Vec::new() };
     let ts = world.next_ts(now);
     let event = json!({
         "type": "message", "subtype": "message_deleted", "hidden": true, "channel": message.channel,
@@ -64,7 +65,7 @@ pub(super) fn deleted(message: &Message, world: &mut World, now: Timestamp) -> V
     vec![envelope(event, world, now)]
 }
 
-/// Returns the delivery of a visit to the app's Home tab.
+/// Returns the delivery for the opening of the app's Home tab.
 pub(super) fn home_opened(user: &UserId, world: &mut World, now: Timestamp) -> Delivery {
     let channel = world.channel(user.as_str()).map(|channel| channel.id.clone());
     let ts = world.next_ts(now);
@@ -77,7 +78,7 @@ pub(super) fn home_opened(user: &UserId, world: &mut World, now: Timestamp) -> D
     envelope(event, world, now)
 }
 
-/// Returns the delivery of a visit to the app's Messages tab.
+/// Returns the delivery for the opening of the app's Messages tab.
 pub(super) fn talk_opened(user: &UserId, world: &mut World, now: Timestamp) -> Delivery {
     let channel = world.channel(user.as_str()).map(|channel| channel.id.clone());
     let ts = world.next_ts(now);
@@ -108,7 +109,7 @@ pub(super) fn envelope(event: Value, world: &mut World, now: Timestamp) -> Deliv
 }
 
 /// Returns the channel of the message, if the app receives it.
-fn heard(message: &Message, world: &World) -> Option<Channel> {
+fn receiving_channel(message: &Message, world: &World) -> Option<Channel> {
     let channel = world.channel(message.channel.as_str())?;
     (message.ephemeral_to.is_none() && channel.has(&world.app.user)).then(|| channel.clone())
 }
@@ -126,7 +127,7 @@ fn client_msg_id(message: &Message) -> String {
     format!("00000000-0000-4000-8000-{:0>12}", &digits[digits.len().saturating_sub(12)..])
 }
 
-/// Returns the typed text, as the rich text that Slack's own clients send along.
+/// Returns the typed text as rich text, which Slack's clients send as well.
 fn rich_text(text: &str) -> Value {
     let mut elements = Vec::new();
     let mut rest = text;
@@ -155,7 +156,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_typed_becomes_rich_text() {
+    fn typed_text_becomes_rich_text() {
         let block = rich_text("<@U_BOT> is 1 &lt; 2?");
         let elements = &block["elements"][0]["elements"];
         assert_eq!(elements[0], json!({ "type": "user", "user_id": "U_BOT" }));

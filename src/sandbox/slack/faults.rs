@@ -1,6 +1,6 @@
-//! The faults of the workspace on request: what Slack and the network do on a bad day.
+//! Injected faults of Slack and the network.
 //!
-//! A fault waits here until the next call or delivery takes it.
+//! A fault is queued until the next matching call or delivery.
 
 use std::time::Duration;
 
@@ -10,54 +10,55 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "fault", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Fault {
-    /// From now on everything is delivered twice, or only once again.
+    /// From now on everything is delivered twice, or once again.
     DeliverTwice {
         /// True to switch this on.
         on: bool,
     },
-    /// The next so many events are held back and delivered in the opposite order.
+    /// The next events are held back and delivered in reverse order.
     Reorder {
         /// The number of events.
         events: usize,
     },
-    /// From now on interactions come without a team, as in some organisations, or with one again.
+    /// From now on interactions have no team, as in some organisations, or have one again.
     TeamNull {
         /// True to switch this on.
         on: bool,
     },
-    /// From now on everything that is delivered names another app or another workspace, or the usual ones again.
+    /// From now on deliveries have the id of another app or workspace, or the right ones again.
     Foreign {
-        /// The app, in `api_app_id`.
+        /// The id of the app, in `api_app_id`.
         #[serde(default)]
         app: Option<String>,
-        /// The workspace, in `team_id`, `team.id` and related fields.
+        /// The id of the workspace, in `team_id`, `team.id` and related fields.
         #[serde(default)]
         team: Option<String>,
     },
     /// The next `apps.connections.open` is never answered.
     HangOpen,
-    /// The next socket opens and stays silent.
+    /// The next socket opens, but nothing is sent on it.
     HangHello,
     /// Sockets are asked to disconnect.
     Disconnect {
         /// `warning`, `refresh_requested`, `link_disabled` or `too_many_websockets`.
         reason: String,
-        /// 0: now. Otherwise the frame is sent just before the next so many envelopes, on the same socket.
+        /// The number of envelopes to send after the frame on the same socket. With 0, the frame is
+        /// sent at once; otherwise just before the first of these envelopes.
         #[serde(default)]
         queued: usize,
     },
     /// All sockets break without a close frame.
     DropSockets,
-    /// The next calls are answered 429.
+    /// The next calls are answered with status 429.
     RateLimit {
-        /// The method; `*` is any.
+        /// The method; `*` means any method.
         method: String,
         /// The number of calls.
         calls: u32,
-        /// Seconds in `Retry-After`.
+        /// The `Retry-After` header, in seconds.
         retry_after: u64,
     },
-    /// The next calls are done, but the app does not learn it.
+    /// The next calls take effect, but their answers are lost.
     LoseAnswer {
         /// The method.
         #[serde(default = "post_message")]
@@ -69,7 +70,7 @@ pub enum Fault {
         #[serde(default)]
         how: Loss,
     },
-    /// The next calls are not done, and the app does not learn it.
+    /// The next calls have no effect and no answer.
     LoseRequest {
         /// The method.
         #[serde(default = "post_message")]
@@ -91,7 +92,7 @@ pub enum Fault {
         #[serde(default = "once")]
         calls: u32,
     },
-    /// The next calls with blocks are refused; the same text without blocks is taken.
+    /// The next calls with blocks are refused. The same text without blocks is accepted.
     RefuseBlocks {
         /// The method.
         #[serde(default = "post_message")]
@@ -100,7 +101,7 @@ pub enum Fault {
         #[serde(default = "once")]
         calls: u32,
     },
-    /// The next calls do not reach Slack: a proxy answers with a page, or a redirect, of its own.
+    /// The next calls do not reach Slack: a proxy answers with an HTML page or a redirect.
     Page {
         /// The method.
         #[serde(default = "post_message")]
@@ -111,7 +112,7 @@ pub enum Fault {
         #[serde(default = "once")]
         calls: u32,
     },
-    /// The next calls are done later, when the app has given them up: they get no answer.
+    /// The next calls get no answer, and take effect after the app has timed out.
     ArriveLate {
         /// The method.
         #[serde(default = "post_message")]
@@ -122,7 +123,7 @@ pub enum Fault {
         #[serde(default = "once")]
         calls: u32,
     },
-    /// The next calls take long.
+    /// The next calls are delayed.
     Slow {
         /// The method.
         method: String,
@@ -132,21 +133,21 @@ pub enum Fault {
         #[serde(default = "once")]
         calls: u32,
     },
-    /// The next calls are done, and their answers do not end.
+    /// The next calls take effect, and the bodies of their answers do not end.
     Flood {
-        /// The method; an answer to a `response_url` counts as one.
+        /// The method, or `response_url` for answers to such an address.
         method: String,
         /// The HTTP status.
         #[serde(default = "fine")]
         status: u16,
-        /// The wait before each 64 kB, in milliseconds.
+        /// The pause before each 64 KiB, in milliseconds.
         #[serde(default)]
         pause_ms: u64,
         /// The number of calls.
         #[serde(default = "once")]
         calls: u32,
     },
-    /// The next calls that contain a text suffer a fault, and no others.
+    /// A fault applies only to the next calls that contain a text.
     Only {
         /// The text, anywhere in the call.
         containing: String,
@@ -158,7 +159,7 @@ pub enum Fault {
         /// The address.
         url: String,
     },
-    /// Ends all faults.
+    /// Removes all faults.
     Clear,
 }
 
@@ -166,7 +167,7 @@ pub enum Fault {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Loss {
-    /// The connection breaks.
+    /// The connection is closed.
     #[default]
     Closed,
     /// No answer ever comes.
@@ -193,14 +194,14 @@ pub(super) struct Trouble {
     pub(super) error: Option<String>,
     pub(super) request_lost: Option<Loss>,
     pub(super) answer_lost: Option<Loss>,
-    /// The status, and the wait before each piece.
+    /// The status, and the pause before each chunk.
     pub(super) flood: Option<(u16, Duration)>,
     pub(super) blocks_refused: bool,
     pub(super) page: Option<u16>,
     pub(super) late: Option<Duration>,
 }
 
-/// The faults that wait.
+/// The queued faults.
 #[derive(Debug, Default)]
 pub(super) struct Faults {
     pub(super) deliver_twice: bool,
@@ -215,7 +216,7 @@ pub(super) struct Faults {
 }
 
 impl Faults {
-    /// Adds a fault. Those that concern open sockets are for `socket`.
+    /// Adds a fault. Those for open sockets are ignored, since `socket` handles them.
     pub(super) fn add(&mut self, fault: Fault) {
         match fault {
             Fault::DeliverTwice { on } => self.deliver_twice = on,
@@ -240,12 +241,12 @@ impl Faults {
         }
     }
 
-    /// Takes the faults of a call of `method` with the content `said`.
-    pub(super) fn take(&mut self, method: &str, said: &str) -> Trouble {
+    /// Returns the faults for a call of `method` with the body `said`, and counts them as used.
+    pub(super) fn take(&mut self, method: &str, body: &str) -> Trouble {
         let mut trouble = Trouble::default();
         self.calls.retain_mut(|fault| {
             let fault = match fault {
-                Fault::Only { containing, .. } if !said.contains(containing.as_str()) => return true,
+                Fault::Only { containing, .. } if !body.contains(containing.as_str()) => return true,
                 Fault::Only { then, .. } => &mut **then,
                 fault => fault,
             };
@@ -285,17 +286,18 @@ impl Faults {
         trouble
     }
 
-    /// Takes an endless answer that waits for calls of an address that is no method.
+    /// Returns and uses up an endless answer for calls to `of`, which is an address other than a
+    /// method.
     pub(super) fn take_flood(&mut self, of: &str) -> Option<(u16, Duration)> {
-        let is_it = |fault: &Fault| matches!(fault, Fault::Flood { method, .. } if method == of);
-        self.calls.iter().any(is_it).then(|| self.take(of, "").flood).flatten()
+        let is_flood = |fault: &Fault| matches!(fault, Fault::Flood { method, .. } if method == of);
+        self.calls.iter().any(is_flood).then(|| self.take(of, "").flood).flatten()
     }
 
-    /// Takes one of the faults that are counted.
+    /// Decrements the number of queued faults. Returns true if there was one.
     pub(super) fn take_one(count: &mut u32) -> bool {
-        let waiting = *count > 0;
+        let is_queued = *count > 0;
         *count = count.saturating_sub(1);
-        waiting
+        is_queued
     }
 }
 
@@ -319,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fault_may_wait_for_certain_words() {
+    fn a_fault_can_be_limited_to_calls_with_a_text() {
         let mut faults = Faults::default();
         let only = r#"{"fault":"only","containing":"Start","then":{"fault":"page","status":403}}"#;
         faults.add(serde_json::from_str(only).unwrap());

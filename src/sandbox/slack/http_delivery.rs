@@ -1,4 +1,4 @@
-//! One attempt by HTTP: a request to the app, signed as Slack signs it.
+//! Attempts to deliver over HTTP: requests to the app with Slack's signature.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use super::{
 
 const CHALLENGE: &str = "countersign-sandbox-challenge";
 
-/// `x-slack-signature` for a body sent at a time in seconds.
+/// Returns the `x-slack-signature` of a body. The timestamp is in seconds.
 pub(super) fn signature(secret: &str, timestamp: &str, body: &str) -> String {
     let mut mac = Hmac::<Sha256>::new_from_slice(secret.as_bytes()).expect("HMAC takes keys of any length");
     mac.update(format!("v0:{timestamp}:{body}").as_bytes());
@@ -55,7 +55,7 @@ pub(super) async fn attempt(server: &Arc<Server>, delivery: &Delivery, retry: &R
     match timeout_at(deadline, answer(request)).await {
         Err(_) => Outcome::failed("http_timeout"),
         Ok(Err(_)) => Outcome::failed("connection_failed"),
-        Ok(Ok((status, _, text))) if (200..300).contains(&status) => Outcome::Acknowledged(said(text)),
+        Ok(Ok((status, _, text))) if (200..300).contains(&status) => Outcome::Acknowledged(content(text)),
         Ok(Ok((_, no_retry, _))) => Outcome::Failed { reason: "http_error".to_owned(), again: !no_retry },
     }
 }
@@ -69,7 +69,7 @@ pub(super) async fn verify(server: &Arc<Server>, url: &str, secret: &str, deadli
         Err(_) => Some("http_timeout"),
         Ok(Err(_)) => Some("connection_failed"),
         Ok(Ok((200, _, text)))
-            if text.trim() == CHALLENGE || said(text.clone()).is_some_and(|v| v["challenge"] == CHALLENGE) =>
+            if text.trim() == CHALLENGE || content(text.clone()).is_some_and(|v| v["challenge"] == CHALLENGE) =>
         {
             None
         }
@@ -108,9 +108,8 @@ async fn answer(request: reqwest::RequestBuilder) -> Result<(u16, bool, String),
     Ok((response.status().as_u16(), no_retry, response.text().await?))
 }
 
-/// Returns the content of the app's acknowledgement: an object, or plain text, which stands for an object with that
-/// text.
-fn said(text: String) -> Option<Value> {
+/// Returns the content of the app's acknowledgement. Plain text means an object with that text.
+fn content(text: String) -> Option<Value> {
     match serde_json::from_str::<Value>(&text) {
         Ok(Value::Object(object)) => Some(object).filter(|object| !object.is_empty()).map(Value::Object),
         Ok(Value::Null) => None,

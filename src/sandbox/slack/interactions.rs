@@ -1,4 +1,5 @@
-//! The payloads that the app receives when a person presses, submits, closes or types a command, as Slack builds them.
+//! The payloads that the app receives when a person presses a button, submits or closes a view, or
+//! types a command, in Slack's format.
 
 use countersign_core::ids::{ChannelId, MessageTs, UserId};
 use serde_json::{Value, json};
@@ -8,15 +9,15 @@ use super::{
     world::{ResponseUrl, Trigger, World, message::Message, view::View},
 };
 
-/// The number of new triggers and addresses after which dead ones are removed: looking at all of them each time would
-/// make a click cost more the more there were.
-const SWEEP: usize = 1_024;
+/// The number of new triggers or addresses after which expired ones are removed. Checking all of
+/// them at each click would make clicks slower the more there are.
+const SWEEP_EVERY: usize = 1_024;
 
 impl Server {
-    /// Creates a permission to open one modal before `user`, soon.
+    /// Creates a short-lived permission to show a modal to `user`.
     pub(super) fn trigger(&self, world: &mut World, user: &UserId) -> String {
         let now = self.now();
-        if world.triggers.len() % SWEEP == SWEEP - 1 {
+        if world.triggers.len() % SWEEP_EVERY == SWEEP_EVERY - 1 {
             world.triggers.retain(|_, trigger| now.since(trigger.at).as_secs() < 60);
         }
         let id = format!("{}.{}.{}", now.millis(), world.next_id(""), uuid::Uuid::new_v4().simple());
@@ -24,7 +25,7 @@ impl Server {
         id
     }
 
-    /// Creates an address for answers to an act of `user`.
+    /// Creates an address for answers to an action of `user`.
     pub(super) fn response_url(
         &self,
         world: &mut World,
@@ -33,7 +34,7 @@ impl Server {
         message: Option<&Message>,
     ) -> String {
         let now = self.now();
-        if world.response_urls.len() % SWEEP == SWEEP - 1 {
+        if world.response_urls.len() % SWEEP_EVERY == SWEEP_EVERY - 1 {
             world.response_urls.retain(|_, url| now.since(url.at).as_secs() < 3_600);
         }
         let id = uuid::Uuid::new_v4().simple().to_string();
@@ -52,7 +53,7 @@ impl Server {
         format!("{}/response/{id}", self.url)
     }
 
-    /// `block_actions` on a message.
+    /// Returns the payload of `block_actions` on a message.
     pub(super) fn pressed_on_message(
         &self,
         world: &mut World,
@@ -80,7 +81,7 @@ impl Server {
         payload
     }
 
-    /// `block_actions` on a modal or Home tab.
+    /// Returns the payload of `block_actions` on a modal or Home tab.
     pub(super) fn pressed_on_view(&self, world: &mut World, user: &UserId, view: &View, action: Value) -> Value {
         let mut payload = self.interaction("block_actions", world, user);
         payload["container"] = json!({ "type": "view", "view_id": view.id });
@@ -89,7 +90,7 @@ impl Server {
         payload
     }
 
-    /// `view_submission`.
+    /// Returns the payload of `view_submission`.
     pub(super) fn submitted(&self, world: &mut World, user: &UserId, view: &View) -> Value {
         let mut payload = self.interaction("view_submission", world, user);
         payload["view"] = view.wire(world);
@@ -97,26 +98,26 @@ impl Server {
         payload
     }
 
-    /// `view_closed`, which permits nothing.
+    /// Returns the payload of `view_closed`, which has no trigger.
     pub(super) fn closed(&self, world: &mut World, user: &UserId, view: &View, cleared: bool) -> Value {
         let mut payload = self.interaction("view_closed", world, user);
-        payload.as_object_mut().expect("made above").remove("trigger_id");
+        payload.as_object_mut().expect("it is an object").remove("trigger_id");
         payload["view"] = view.wire(world);
         payload["is_cleared"] = json!(cleared);
         payload
     }
 
-    /// `block_suggestion` for a menu of a message, which permits nothing.
+    /// Returns the payload of `block_suggestion` for a menu in a message, which has no trigger.
     pub(super) fn suggestion_wanted(&self, world: &mut World, user: &UserId, message: &Message) -> Value {
         let mut payload = self.interaction("block_suggestion", world, user);
-        payload.as_object_mut().expect("made above").remove("trigger_id");
+        payload.as_object_mut().expect("it is an object").remove("trigger_id");
         payload["container"] = json!({ "type": "message", "message_ts": message.ts, "channel_id": message.channel, "is_ephemeral": false });
         payload["channel"] = json!({ "id": message.channel, "name": channel_name(world, &message.channel) });
         payload["message"] = whole(message, world);
         payload
     }
 
-    /// `message_action`, or `shortcut` where there is no message.
+    /// Returns the payload of `message_action`, or of `shortcut` if there is no message.
     pub(super) fn shortcut_used(
         &self,
         world: &mut World,
@@ -166,7 +167,8 @@ impl Server {
     }
 }
 
-/// Returns the message as interactions carry it: with its metadata, which events do not always show.
+/// Returns the message in the format of interactions: with its metadata, which events do not always
+/// contain.
 fn whole(message: &Message, world: &World) -> Value {
     let mut whole = message.wire(world);
     if let Some(metadata) = &message.metadata {

@@ -1,6 +1,6 @@
-//! The HTTP log of the sandbox: every call of the app and every delivery to it. Tests judge by it and by nothing else.
+//! The record of all calls of the app and all deliveries to it, which tests check.
 //!
-//! Tokens are never written down.
+//! Tokens are never recorded.
 
 use std::{
     collections::VecDeque,
@@ -16,10 +16,10 @@ use countersign_core::{clock::Timestamp, private_file};
 use serde::Serialize;
 use serde_json::Value;
 
-/// The default number of entries of a kind that are kept in memory; older ones remain in the file.
+/// The default maximum number of entries of a kind in memory. Older entries remain in the file.
 const MAX_KEPT: usize = 50_000;
 
-/// A call that the app made.
+/// A call by the app.
 #[derive(Clone, Debug, Serialize)]
 pub struct Call {
     /// The time at which it arrived.
@@ -28,18 +28,18 @@ pub struct Call {
     pub method: String,
     /// The body of the call.
     pub body: Value,
-    /// The answer, as it was sent or would have been if it had not been lost.
+    /// The answer, even if it was lost.
     pub answer: Value,
     /// The HTTP status.
     pub status: u16,
-    /// True if the answer was kept from the app on purpose.
+    /// True if a fault kept the answer from the app.
     pub answer_lost: bool,
 }
 
-/// One attempt of a delivery to the app.
+/// An attempt to deliver to the app.
 #[derive(Clone, Debug, Serialize)]
 pub struct Attempt {
-    /// The time at which it began.
+    /// The time of its beginning.
     pub at: Timestamp,
     /// `event`, `interaction`, `command` or `url_verification`.
     pub kind: String,
@@ -47,7 +47,7 @@ pub struct Attempt {
     pub id: String,
     /// The type of the event or interaction, or the command.
     pub about: String,
-    /// 1, and more for redeliveries.
+    /// The number of the attempt: 1, or more for redeliveries.
     pub attempt: u32,
     /// The time until the acknowledgement, in milliseconds; `None` if there was none.
     pub acknowledged_after_ms: Option<u64>,
@@ -57,44 +57,44 @@ pub struct Attempt {
     pub payload: Value,
 }
 
-/// Content that the app sent and Slack cannot show, or that is bad manners: a fault of the app, whatever else goes
-/// wrong.
+/// A record of content from the app that Slack cannot show or that a good app does not send. It is
+/// always a bug of the app.
 #[derive(Clone, Debug, Serialize)]
 pub struct Complaint {
     /// The time at which it arrived.
     pub at: Timestamp,
     /// The method, such as `chat.postMessage`, `response_url`, or `view_submission` for an acknowledgement.
     pub method: String,
-    /// Slack's name for the error, or `bad_manners` for content that Slack takes all the same.
+    /// Slack's name for the error, or `bad_manners` for content that Slack accepts nevertheless.
     pub error: String,
     /// The problem and its place.
     pub reason: String,
 }
 
-/// Everything that was recorded.
+/// All records.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Recorded {
-    /// The calls of the app, in the order in which answers were made.
+    /// The calls of the app, in the order of their answers.
     pub calls: VecDeque<Call>,
-    /// The attempts of deliveries, in the order in which they ended.
+    /// The attempts to deliver, in the order in which they ended.
     pub deliveries: VecDeque<Attempt>,
-    /// The content that the app should not have sent.
+    /// The complaints about content that the app should not have sent.
     pub complaints: Vec<Complaint>,
 }
 
-/// The ledger itself.
+/// The ledger.
 #[derive(Debug)]
 pub struct Ledger {
-    /// The number of entries of a kind that are kept.
+    /// The maximum number of entries of a kind in memory.
     kept: AtomicUsize,
     recorded: Mutex<Recorded>,
-    /// Shared by calls that are being answered; readers of the ledger wait for them.
+    /// Read-locked while a call is answered. A reader of the ledger waits for all of them.
     answering: RwLock<()>,
     file: Option<Mutex<std::fs::File>>,
 }
 
 impl Ledger {
-    /// Opens a ledger that is also written to a file, a line of JSON for each entry.
+    /// Opens a ledger. If there is a file, each entry is also appended to it as a line of JSON.
     ///
     /// # Errors
     ///
@@ -108,12 +108,12 @@ impl Ledger {
         Ok(Self { kept, recorded: Mutex::default(), answering: RwLock::default(), file })
     }
 
-    /// Sets the number of entries of a kind that are kept in memory.
+    /// Sets the maximum number of entries of a kind in memory.
     pub fn keeps(&self, entries: usize) {
         self.kept.store(entries, Ordering::Relaxed);
     }
 
-    /// Returns the calls and deliveries in which a text occurs, such as the timestamp of a thread.
+    /// Returns the calls and deliveries that contain a text, such as the timestamp of a thread.
     pub fn about(&self, text: &str) -> Recorded {
         let recorded = self.written();
         let named = |what: &Value| what.to_string().contains(text);
@@ -124,7 +124,7 @@ impl Ledger {
         }
     }
 
-    /// Returns a copy of everything so far.
+    /// Returns a copy of all records.
     pub fn read(&self) -> Recorded {
         self.written().clone()
     }
@@ -139,13 +139,13 @@ impl Ledger {
         self.written().deliveries.iter().filter(|attempt| attempt.kind == kind).cloned().collect()
     }
 
-    /// Returns the content that the app should not have sent, oldest first.
+    /// Returns the complaints about content that the app should not have sent, oldest first.
     pub fn complaints(&self) -> Vec<Complaint> {
         self.written().complaints.clone()
     }
 
-    /// The guard to hold while a call changes the workspace, until the call is written down: a reader never sees the
-    /// one without the other.
+    /// Returns a guard to hold from the change of the workspace by a call until the call is
+    /// recorded. So a reader never sees one without the other.
     pub(super) fn answering(&self) -> RwLockReadGuard<'_, ()> {
         self.answering.read().unwrap_or_else(PoisonError::into_inner)
     }
@@ -155,7 +155,7 @@ impl Ledger {
         let complaint = Complaint { at, method, error, reason };
         self.write("complaint", &complaint);
         tracing::warn!(
-            "The app sent what it should not: {} {}: {}",
+            "The app sent invalid or undesirable content: {} {}: {}",
             complaint.method,
             complaint.error,
             complaint.reason
@@ -184,7 +184,7 @@ impl Ledger {
         }
     }
 
-    /// Returns the records, with everything that has happened.
+    /// Returns the records, after the calls in progress are recorded.
     fn written(&self) -> MutexGuard<'_, Recorded> {
         drop(self.answering.write());
         self.recorded()

@@ -1,17 +1,21 @@
-//! A Slack workspace on this machine: a real HTTP and WebSocket server for people, the bot and the page.
+//! The stand-in for a Slack workspace: a real HTTP and WebSocket server on this machine, for
+//! people, the bot and the page.
 //!
-//! It keeps users, channels, messages, views and files; answers the Web API under `/api/`; delivers events, clicks and
-//! commands to the app over signed HTTP requests or Socket Mode, with Slack's acknowledgements, redeliveries and
-//! deadlines; refuses what Slack refuses; and misbehaves on request ([`faults`]). Everything that crossed the wire is
-//! in its [`ledger`], which tests judge by.
+//! It keeps users, channels, messages, views and files; answers the Web API under `/api/`; delivers
+//! events, clicks and commands to the app over signed HTTP requests or Socket Mode, with Slack's
+//! acknowledgements, redeliveries and deadlines; refuses what Slack refuses; and simulates faults
+//! on request ([`faults`]). All calls and deliveries are recorded in its [`ledger`], which tests
+//! check.
 //!
-//! It must not know the bot: no type of the production code crosses into this module, only bytes.
+//! It must not depend on the bot: the two exchange bytes only, and share no types.
 //!
-//! Start reading at [`SandboxSlack::start`], then `people` and `acts` (what a person can do), `timeline` (changes of
-//! messages), `events` (what the app receives) and `delivery` (how it is sent). `web_api` has a file for each family of
-//! methods, `workspace` is the interface of the page, `check` the table of Block Kit limits.
+//! Start reading at [`SandboxSlack::start`], then `people` and `acts` (actions of a person),
+//! `timeline` (changes of messages), `events` (the payloads of events) and `delivery` (their
+//! delivery). `web_api` has a file for each family of methods, `workspace` is the API of the page,
+//! and `check` has the limits of Block Kit.
 //!
-//! Not taken: a mock with canned answers. It cannot notice that the bot edited the wrong message.
+//! A mock with canned answers was rejected as a design: it could not notice that the bot edited the
+//! wrong message.
 
 mod acts;
 mod agent;
@@ -44,8 +48,8 @@ use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use countersign_core::clock::{Clock, SystemClock};
 
-/// A running workspace. Clones are handles to the same one; it runs until [`SandboxSlack::stop`] or until the runtime
-/// ends.
+/// A handle to a running workspace. Clones refer to the same workspace. It runs until
+/// [`SandboxSlack::stop`] or the end of the runtime.
 #[derive(Clone)]
 pub struct SandboxSlack {
     server: Arc<server::Server>,
@@ -54,21 +58,24 @@ pub struct SandboxSlack {
 /// The options of a workspace.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The port on 127.0.0.1; 0 takes a free one.
+    /// The port on 127.0.0.1; 0 means a free one.
     pub port: u16,
     /// The way in which the app is reached.
     pub mode: Mode,
-    /// The file that keeps the workspace between runs; `None`: it is not kept. Uploads lie beside it.
+    /// The file that stores the workspace between runs; `None` if it is not stored. Uploads are
+    /// stored in a folder next to it.
     pub persist: Option<PathBuf>,
-    /// The file to which every call and delivery is also written as a line of JSON.
+    /// The file to which each call and delivery is appended as a line of JSON.
     pub ledger: Option<PathBuf>,
-    /// The time that the app has to acknowledge. Slack: 3 s.
+    /// The time within which the app must acknowledge. In Slack it is 3 s.
     pub answer_within: Duration,
-    /// The delay after each unacknowledged delivery of an event until the next. Slack: at once, 1 min, 5 min.
+    /// The delays before redeliveries of an event that was not acknowledged. In Slack they are 0, 1
+    /// min and 5 min.
     pub redeliver_after: Vec<Duration>,
-    /// The interval at which the server pings a socket.
+    /// The interval of pings on a socket.
     pub ping_every: Duration,
-    /// The time a socket stays open after a `disconnect` that is no warning; after a warning it is 10 s.
+    /// The time for which a socket stays open after a `disconnect`. After one with reason `warning`
+    /// it is 10 s.
     pub linger: Duration,
     /// True if calls are limited by Slack's tiers.
     pub rate_limits: bool,
@@ -76,13 +83,14 @@ pub struct Options {
     pub commands: Vec<Command>,
     /// The shortcuts of the app.
     pub shortcuts: Vec<Shortcut>,
-    /// The scopes of the bot token; a method that needs more is refused with `missing_scope`.
+    /// The scopes of the bot token. A method that needs another scope is refused with
+    /// `missing_scope`.
     pub scopes: Vec<String>,
     /// The clock of timestamps, triggers and signatures.
     pub clock: Arc<dyn Clock>,
 }
 
-/// The scopes that a bot like ours asks for when it is installed.
+/// The scopes that this bot requests when it is installed.
 const SCOPES: [&str; 15] = [
     "app_mentions:read",
     "assistant:write",
@@ -140,12 +148,12 @@ impl Default for Options {
 /// The way in which the app is reached.
 #[derive(Clone, Debug)]
 pub enum Mode {
-    /// Over sockets that the app opens.
+    /// Over WebSockets that the app opens.
     Socket,
     /// By signed requests to the app.
     Http {
-        /// The address before `/slack/events`, `/slack/interactions` and `/slack/commands`; may be given later
-        /// ([`SandboxSlack::point_at`]).
+        /// The base URL of `/slack/events`, `/slack/interactions` and `/slack/commands`. It can be
+        /// set later with [`SandboxSlack::point_at`].
         events_url: Option<String>,
         /// The secret that requests are signed with.
         signing_secret: String,
@@ -155,11 +163,11 @@ pub enum Mode {
 /// A slash command, as the app's manifest declares it.
 #[derive(Clone, Debug, serde::Serialize)]
 pub struct Command {
-    /// With its slash.
+    /// The command with its slash.
     pub command: String,
     /// The purpose.
     pub description: String,
-    /// The hint about its arguments.
+    /// A hint about its arguments.
     pub usage_hint: String,
 }
 
@@ -173,7 +181,7 @@ impl Command {
 /// A shortcut, as the app's manifest declares it.
 #[derive(Clone, Debug, serde::Serialize)]
 pub struct Shortcut {
-    /// The id that comes back when it is used.
+    /// The callback id, which is sent to the app when the shortcut is used.
     pub callback_id: String,
     /// The text in the menu.
     pub name: String,
@@ -183,7 +191,8 @@ pub struct Shortcut {
 }
 
 impl Shortcut {
-    /// Creates a shortcut by its callback id, its text in the menu, and its place.
+    /// Creates a shortcut with its callback id, its text in the menu, and the place where it is
+    /// offered.
     pub fn new(callback_id: &str, name: &str, kind: ShortcutKind) -> Self {
         Self { callback_id: callback_id.to_owned(), name: name.to_owned(), kind }
     }
@@ -199,22 +208,22 @@ pub enum ShortcutKind {
     Global,
 }
 
-/// The reason why an act of a person failed.
+/// The reason why an operation on the workspace failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The page shows a warning sign: there was no acknowledgement within the deadline.
+    /// The app did not acknowledge in time. The page then shows a warning sign.
     #[error("the app did not respond")]
     Unanswered,
     /// There is no such user, channel, message, button, view, command or shortcut.
     #[error("there is no {0}")]
     Nothing(String),
-    /// The fields of a modal are not filled in correctly.
+    /// Fields of a modal are not filled in correctly. The errors are by block.
     #[error("the form was refused: {0:?}")]
     Refused(std::collections::BTreeMap<String, String>),
     /// The expected event did not happen in time.
     #[error("{waited_for} did not happen in time; last seen:\n{last_seen}")]
     TimedOut {
-        /// The expected event.
+        /// A description of the expected event.
         waited_for: String,
         /// The newest messages.
         last_seen: String,

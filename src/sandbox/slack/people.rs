@@ -1,5 +1,5 @@
-//! The acts of people in a test, and the test's view of the workspace. The acts themselves are in `acts`, which the
-//! page uses too.
+//! The actions of people in a test, and the state of the workspace that a test reads. The actions
+//! are implemented in `acts`, which the page uses too.
 
 use std::time::Duration;
 
@@ -17,17 +17,18 @@ use super::{
     world::{Channel, Guest, World, message::Message},
 };
 
-/// The interval at which a wait looks again when nothing in the world has changed: the ledger may have.
-const LOOK_AGAIN: Duration = Duration::from_millis(20);
+/// The interval at which a wait checks again without a change of the world, since the ledger may
+/// have changed.
+const CHECK_INTERVAL: Duration = Duration::from_millis(20);
 
-/// An account that is not that of a full member.
+/// An account other than that of a full member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Account {
     /// A guest in several channels.
     Guest,
     /// A guest in one channel.
     SingleChannelGuest,
-    /// A member of another workspace, in a shared channel.
+    /// A member of another workspace, who is here through a shared channel.
     Elsewhere,
     /// An app's account.
     Bot,
@@ -40,7 +41,7 @@ pub enum Account {
 pub enum Press {
     /// The newest element with this label, or with this action id.
     Called(String),
-    /// The element with this action id, and with this value where there are several.
+    /// The element with this action id and, if it is a button, this value.
     Action {
         /// The action id.
         action_id: String,
@@ -60,7 +61,7 @@ impl SandboxSlack {
     ///
     /// # Panics
     ///
-    /// If there is no person of that name.
+    /// If there is no person with that name.
     pub fn user(&self, name: &str) -> UserId {
         let world = self.server.world();
         world.user(name).map(|user| user.id.clone()).unwrap_or_else(|| panic!("there is no user `{name}`"))
@@ -76,13 +77,13 @@ impl SandboxSlack {
         self.server.say(&user, &channel, text, thread)
     }
 
-    /// Presses a button, or chooses from a menu, of a message; by label or by action id and value. Waits for the
-    /// acknowledgement.
+    /// Presses a button or chooses from a menu in a message, by label or by action id and value.
+    /// Waits for the acknowledgement.
     ///
     /// # Errors
     ///
-    /// [`Error::Nothing`] if there is nothing like it, now or in earlier versions of the message; [`Error::Unanswered`]
-    /// if the app did not acknowledge in time.
+    /// [`Error::Nothing`] if there is no such element in the message or its earlier versions;
+    /// [`Error::Unanswered`] if the app did not acknowledge in time.
     pub async fn clicks(
         &self,
         user: &str,
@@ -116,11 +117,12 @@ impl SandboxSlack {
         self.server.press_on_view(&user, view_id, Pressed { block_id: None, press, chosen, values: Value::Null }).await
     }
 
-    /// Fills in and submits a modal. Fields may be named by label; see `values`. Returns true if it closed.
+    /// Fills in and submits a modal. Fields may be given by label; see `values`. Returns true if
+    /// the modal closed.
     ///
     /// # Errors
     ///
-    /// [`Error::Refused`] with a text for each field that the app, or Slack, objects to; else as
+    /// [`Error::Refused`] with a text for each field that the app or Slack rejects; otherwise as
     /// [`SandboxSlack::clicks`].
     pub async fn submits(&self, user: &str, view_id: &str, values: Value) -> Result<bool, Error> {
         self.server.submit(&self.user(user), view_id, &values).await
@@ -139,13 +141,14 @@ impl SandboxSlack {
     ///
     /// # Errors
     ///
-    /// [`Error::Nothing`] for a command that the app does not have; else as [`SandboxSlack::clicks`].
+    /// [`Error::Nothing`] for a command that the app does not have; otherwise as
+    /// [`SandboxSlack::clicks`].
     pub async fn command(&self, user: &str, channel: &str, line: &str) -> Result<Option<Value>, Error> {
         let (user, channel) = self.server.who_and_where(user, channel)?;
         self.server.command(&user, &channel, line).await
     }
 
-    /// Uses a shortcut, on a message or not.
+    /// Uses a shortcut, on a message or a global one.
     ///
     /// # Errors
     ///
@@ -169,7 +172,8 @@ impl SandboxSlack {
         self.server.open_home(&self.user(user));
     }
 
-    /// Adds an account that is not a full member's, to all public channels and to direct messages with the app.
+    /// Adds an account that is not a full member's. It joins all channels and gets a direct message
+    /// with the app.
     pub fn admits(&self, name: &str, account: Account) -> UserId {
         let mut world = self.server.world();
         let id = UserId::new(world.next_id("U9"));
@@ -197,7 +201,8 @@ impl SandboxSlack {
         id
     }
 
-    /// Creates a private channel with the user, the app and some others in it. Only they know of it.
+    /// Creates a private channel whose members are the user, the app and some others. Only they can
+    /// see it.
     pub fn founds_private_channel(&self, user: &str, name: &str, others: &[&str]) -> ChannelId {
         let members = std::iter::once(user).chain(others.iter().copied()).map(|name| self.user(name));
         let members: Vec<UserId> = members.collect();
@@ -217,7 +222,7 @@ impl SandboxSlack {
         id
     }
 
-    /// Archives a channel, or brings it back.
+    /// Archives or unarchives a channel.
     pub fn archives(&self, channel: &str, archived: bool) {
         let mut world = self.server.world();
         let found = world.channels.iter_mut().find(|c| c.name == channel || c.id.as_str() == channel);
@@ -226,7 +231,8 @@ impl SandboxSlack {
         }
     }
 
-    /// Returns the messages of a channel outside threads that all members see, oldest first.
+    /// Returns the messages of a channel that are not replies and that all members see, oldest
+    /// first.
     pub fn messages(&self, channel: &str) -> Vec<Message> {
         let world = self.server.world();
         let Some(channel) = world.channel(channel) else { return Vec::new() };
@@ -249,15 +255,15 @@ impl SandboxSlack {
         all.filter(|m| m.ephemeral_to.as_ref() == Some(&user) && !m.deleted).cloned().collect()
     }
 
-    /// Returns all messages of the app in a thread that are not deleted, ephemeral ones too.
+    /// Returns the messages of the app in a thread, including ephemeral but not deleted ones.
     pub fn said_in(&self, channel: &str, root: &MessageTs) -> Vec<Message> {
         let world = self.server.world();
         let Some(channel) = world.channel(channel) else { return Vec::new() };
         world.thread_entries(&channel.id, root).filter(|message| message.by_app && !message.deleted).cloned().collect()
     }
 
-    /// Drops a thread with all its messages, direct messages with links into it, and the closed views: for runs that
-    /// are longer than the memory. The app receives no event.
+    /// Removes a thread with all its messages, direct messages that link to it, and all closed
+    /// views. For runs so long that the world would fill the memory. The app receives no event.
     pub fn forgets(&self, channel: &str, root: &MessageTs) {
         let mut world = self.server.world();
         if let Some(channel) = world.channel(channel).map(|channel| channel.id.clone()) {
@@ -266,12 +272,12 @@ impl SandboxSlack {
         world.views.retain(|_, view| view.open);
     }
 
-    /// Returns a stream of the changes from now on, as the page receives them.
+    /// Returns a receiver of the changes from now on, in the format of the page.
     pub fn subscribe(&self) -> broadcast::Receiver<Change> {
         self.server.changes.subscribe()
     }
 
-    /// Looks at the world, at each change, until `find` finds something.
+    /// Calls `find` on the world after each change until it finds something.
     ///
     /// # Errors
     ///
@@ -292,7 +298,7 @@ impl SandboxSlack {
                 let last_seen = newest(&self.server.world());
                 return Err(Error::TimedOut { waited_for: what.to_owned(), last_seen });
             }
-            let again = deadline.min(Instant::now() + LOOK_AGAIN);
+            let again = deadline.min(Instant::now() + CHECK_INTERVAL);
             timeout_at(again, changes.recv()).await.ok();
         }
     }

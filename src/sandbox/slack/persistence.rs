@@ -1,4 +1,5 @@
-//! The world on disk: one JSON document, replaced as a whole, and the bytes of files beside it.
+//! The world on disk: a JSON document, which is replaced as a whole, and a folder with the contents
+//! of files next to it.
 
 use std::{
     io,
@@ -17,16 +18,16 @@ use countersign_core::private_file;
 
 use super::{server::Server, world::World};
 
-/// The time within which changes are written together.
+/// The delay before changes are written, so that several are written together.
 const GATHER: Duration = Duration::from_millis(100);
 
-/// Loads the world as it was saved, or the seed if there is none.
+/// Loads the saved world, or the seed if there is none.
 pub(super) fn load(path: Option<&Path>) -> io::Result<World> {
     let Some(path) = path else { return Ok(World::seed()) };
     let text = match std::fs::read(path) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            // Files of a world that is gone would be taken for those of the new one.
+            // Otherwise the files of the previous world would be taken for those of the new one.
             std::fs::remove_dir_all(path.with_extension("files")).ok();
             return Ok(World::seed());
         }
@@ -40,7 +41,7 @@ pub(super) fn load(path: Option<&Path>) -> io::Result<World> {
     Ok(world)
 }
 
-/// Writes the world after each change, until the server stops; then once more.
+/// Writes the world after each change until the server stops, and then once more.
 pub(super) async fn keep(server: Arc<Server>) {
     let Some(path) = server.options.persist.clone() else { return };
     loop {
@@ -63,7 +64,7 @@ pub(super) async fn keep(server: Arc<Server>) {
     }
 }
 
-/// Saves the world before a request is answered: what was acknowledged survives a kill.
+/// Saves the world before a request is answered, so that acknowledged changes survive a crash.
 pub(super) async fn save_before_answering(State(server): State<Arc<Server>>, request: Request, next: Next) -> Response {
     let reads = request.method() == Method::GET;
     let response = next.run(request).await;
@@ -83,25 +84,25 @@ async fn save(server: &Server, path: &Path) -> io::Result<()> {
         (serde_json::to_vec(&*world)?, files)
     };
     for id in files {
-        let beside = bytes_of(path, &id);
-        if tokio::fs::try_exists(&beside).await? {
+        let file_path = bytes_of(path, &id);
+        if tokio::fs::try_exists(&file_path).await? {
             continue;
         }
         let bytes = server.world().files.get(&id).map(|file| file.bytes.clone()).unwrap_or_default();
-        if let Some(folder) = beside.parent() {
+        if let Some(folder) = file_path.parent() {
             tokio::fs::create_dir_all(folder).await?;
         }
-        replace(&beside, &bytes).await?;
+        replace(&file_path, &bytes).await?;
     }
     replace(path, &document).await
 }
 
 async fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut half = path.as_os_str().to_owned();
-    half.push(".half");
-    let (to, bytes) = (half.clone(), bytes.to_vec());
+    let mut temporary = path.as_os_str().to_owned();
+    temporary.push(".half");
+    let (to, bytes) = (temporary.clone(), bytes.to_vec());
     tokio::task::spawn_blocking(move || private_file::write(to.as_ref(), &bytes)).await.map_err(io::Error::other)??;
-    tokio::fs::rename(&half, path).await
+    tokio::fs::rename(&temporary, path).await
 }
 
 fn bytes_of(path: &Path, id: &str) -> PathBuf {

@@ -1,5 +1,5 @@
-//! Answers to an act of a person: posted to the `response_url` that came with it, or put into the acknowledgement of a
-//! command. By default only that person sees them.
+//! Answers to an action of a person: posted to its `response_url`, or contained in the
+//! acknowledgement of a command. By default only that person sees them.
 
 use std::{sync::Arc, time::Duration};
 
@@ -22,8 +22,8 @@ use super::{
     world::message::text_of,
 };
 
-const LIVES: Duration = Duration::from_secs(30 * 60);
-const USES: u32 = 5;
+const LIFETIME: Duration = Duration::from_secs(30 * 60);
+const MAX_USES: u32 = 5;
 
 /// `POST /response/<id>`
 pub(super) async fn receive(
@@ -64,10 +64,10 @@ fn answer(server: &Arc<Server>, id: &str, body: &Value) -> Answer {
         let mut world = server.world();
         let now = server.now();
         let url = world.response_urls.get_mut(id).ok_or_else(|| Refusal::of("expired_url"))?;
-        if now.since(url.at) > LIVES {
+        if now.since(url.at) > LIFETIME {
             return Err(Refusal::of("expired_url"));
         }
-        if url.uses >= USES {
+        if url.uses >= MAX_USES {
             return Err(Refusal::of("used_url"));
         }
         url.uses += 1;
@@ -100,7 +100,7 @@ fn answer(server: &Arc<Server>, id: &str, body: &Value) -> Answer {
 }
 
 impl Server {
-    /// Shows the content of the app's acknowledgement of a command.
+    /// Posts the content of the app's acknowledgement of a command.
     pub(super) fn show_answer(self: &Arc<Self>, user: &UserId, channel: &ChannelId, answer: &Value) {
         match blocks(answer) {
             Ok(blocks) if !blocks.is_empty() || !text_of(&answer["text"]).is_empty() => {

@@ -1,4 +1,4 @@
-//! `/sandbox/…`: faults and the ledger, for a workspace that runs as a process of its own.
+//! `/sandbox/…`: faults and the ledger, for a workspace in a separate process.
 
 use std::sync::Arc;
 

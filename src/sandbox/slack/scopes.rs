@@ -1,4 +1,4 @@
-//! The scopes that calls and deliveries need, by Slack's documentation, as one table.
+//! The scopes that calls and deliveries need, according to Slack's documentation.
 
 use std::collections::BTreeSet;
 
@@ -9,8 +9,8 @@ use super::{
     world::{Channel, World},
 };
 
-/// Returns the scope that a method needs in a channel; `None` for methods that every app may call, or that do not
-/// exist.
+/// Returns the scope that a method needs in a channel; `None` for methods that need no scope or do
+/// not exist.
 pub fn of_method(method: &str, channel: Option<&Channel>) -> Option<&'static str> {
     Some(match method {
         "assistant.threads.setStatus"
@@ -35,7 +35,7 @@ pub fn of_method(method: &str, channel: Option<&Channel>) -> Option<&'static str
     })
 }
 
-/// Returns the scope that a delivery needs; `None` for those that every app receives.
+/// Returns the scope that a delivery needs; `None` for deliveries that every app receives.
 pub fn of_delivery(attempt: &Attempt) -> Option<&'static str> {
     let event = &attempt.payload["event"];
     Some(match (attempt.kind.as_str(), event["type"].as_str().unwrap_or(attempt.about.as_str())) {
@@ -51,7 +51,7 @@ pub fn of_delivery(attempt: &Attempt) -> Option<&'static str> {
     })
 }
 
-/// Returns the event as a manifest names it, such as `message.channels`.
+/// Returns the name of the event in a manifest, such as `message.channels`.
 pub fn name_of_event(attempt: &Attempt) -> Option<String> {
     let event = &attempt.payload["event"];
     let kind = event["type"].as_str()?;
@@ -75,7 +75,7 @@ fn place<'a>(call: &Call, world: &'a World) -> Option<&'a Channel> {
     named(&call.body).and_then(|name| world.channel(name))
 }
 
-/// Returns the channel that a call names.
+/// Returns the channel in the arguments of a call.
 pub(super) fn named(body: &Value) -> Option<&str> {
     body["channel"].as_str().or(body["channel_id"].as_str())
 }

@@ -1,7 +1,8 @@
-//! The state that all parts of the stand-in share: the world, its faults, its ledger, and the receivers of changes.
+//! The state shared by all parts of the stand-in: the world, its faults, its ledger, and the
+//! receivers of changes.
 //!
-//! The world's lock is never held across an `await`; whoever changes the world announces the change under the same
-//! lock, so that all receive changes in the order in which they happened.
+//! The lock of the world is never held across an `await`. A change of the world is announced under
+//! the same lock, so that changes are received in the order in which they happened.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -17,7 +18,7 @@ use super::{
 /// The running stand-in.
 pub(super) struct Server {
     pub(super) options: Options,
-    /// Such as `http://127.0.0.1:4711`.
+    /// The address of the server, such as `http://127.0.0.1:4711`.
     pub(super) url: String,
     pub(super) sockets: Sockets,
     pub(super) ledger: Ledger,
@@ -26,9 +27,9 @@ pub(super) struct Server {
     pub(super) http: reqwest::Client,
     /// Wakes the task that writes the world to disk.
     pub(super) changed: Notify,
-    /// Ends everything.
+    /// Stops all tasks.
     pub(super) stopped: CancellationToken,
-    /// Cancelled when everything has ended.
+    /// Cancelled when all tasks have stopped.
     pub(super) ended: CancellationToken,
     pub(super) changes: broadcast::Sender<Change>,
     pub(super) deliveries: mpsc::UnboundedSender<Delivery>,
@@ -39,7 +40,7 @@ pub(super) struct Server {
     faults: Mutex<Faults>,
 }
 
-/// The address of the app, and true if it was verified.
+/// The address of the app. `verified` is true once the app has answered `url_verification`.
 #[derive(Clone, Debug, Default)]
 pub(super) struct AppAddress {
     pub(super) url: Option<String>,
@@ -58,8 +59,9 @@ impl Server {
             super::Mode::Http { events_url, .. } => AppAddress { url: events_url.clone(), verified: false },
             super::Mode::Socket => AppAddress::default(),
         };
-        // The client links a TLS library without a default provider and asks for one when it is made. It never speaks
-        // TLS here, so reading the machine's certificates (a quarter of a second) would be for nothing.
+        // The client needs a TLS provider, and the TLS library has no default one. It never uses
+        // TLS here, so it need not read the machine's certificates, which takes a quarter of a
+        // second.
         rustls::crypto::ring::default_provider().install_default().ok();
         let http = reqwest::Client::builder().no_proxy().tls_certs_only([]).build();
         Self {
@@ -105,7 +107,7 @@ impl Server {
     }
 }
 
-/// Locks a mutex, also after a panic elsewhere: the stand-in goes on as long as it can.
+/// Locks a mutex. Poisoning is ignored, so that the stand-in continues after a panic.
 pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

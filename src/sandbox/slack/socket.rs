@@ -1,8 +1,8 @@
-//! Socket Mode: the connections that the app holds, and one attempt over one of them.
+//! Socket Mode: the connections of the app, and attempts to deliver over them.
 //!
-//! An envelope goes to one of the connections, in turn, and waits for its acknowledgement on any of them. When a
-//! connection breaks, the envelopes that were not acknowledged on it have failed and are redelivered by `delivery`. An
-//! event that finds no connection waits for one.
+//! Envelopes are sent on the connections in turn, and can be acknowledged on any of them. If a
+//! connection closes, its envelopes without an acknowledgement have failed, and `delivery`
+//! redelivers them. If there is no connection, an event waits for one.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -31,6 +31,7 @@ use super::{
 use crate::web_socket::{self, Frame, WebSocket};
 
 const MAX_CONNECTIONS: usize = 10;
+/// The time after which a connection is closed after a warning.
 const AFTER_WARNING: Duration = Duration::from_secs(10);
 
 /// All connections.
@@ -47,7 +48,8 @@ struct Connections {
     turn: usize,
     last_id: u64,
     waiting: BTreeMap<String, Waiting>,
-    /// A disconnect that waits for envelopes to put behind it: its reason, the socket, and the number still to come.
+    /// A disconnect that is sent with the next envelopes after it: its reason, the socket once it
+    /// is chosen, and the number of envelopes left.
     armed: Option<(String, Option<u64>, usize)>,
 }
 
@@ -68,14 +70,14 @@ enum Order {
     Break,
 }
 
-/// An envelope that was put on a socket.
+/// An envelope that was sent on a socket.
 pub(super) struct Ticket {
     envelope: String,
     acknowledged: oneshot::Receiver<Option<Value>>,
 }
 
 impl Sockets {
-    /// Returns the address of a new connection, good for one use.
+    /// Returns the address for a new connection, which is valid once.
     pub(super) fn address(&self, server: &Server) -> String {
         let ticket = uuid::Uuid::new_v4().simple().to_string();
         locked(&self.state).tickets.insert(ticket.clone());
@@ -87,7 +89,7 @@ impl Sockets {
         *self.open.borrow()
     }
 
-    /// Puts a delivery on a socket at once, if there is one.
+    /// Sends a delivery on a socket at once, if there is one.
     pub(super) fn line_up(&self, server: &Server, delivery: &Delivery) -> Option<Ticket> {
         matches!(server.options.mode, Mode::Socket).then(|| self.put(delivery, &Retry::default()))?
     }
@@ -130,7 +132,7 @@ impl Sockets {
         outcome
     }
 
-    /// Sends `disconnect` now, or with the next envelopes behind it.
+    /// Sends `disconnect` now, or just before the next `queued` envelopes.
     pub(super) fn disconnect(&self, reason: &str, queued: usize, linger: Duration) {
         let mut state = locked(&self.state);
         if queued > 0 {
@@ -142,7 +144,7 @@ impl Sockets {
         }
     }
 
-    /// Breaks all connections.
+    /// Closes all connections without a close frame.
     pub(super) fn break_all(&self) {
         for connection in &locked(&self.state).open {
             connection.orders.send(Order::Break).ok();

@@ -1,4 +1,4 @@
-//! The server as a whole: starting, pointing it at the app, reading its state, stopping.
+//! Starting and stopping the server, its configuration, and access to its state.
 
 use std::{
     net::{Ipv4Addr, SocketAddr},
@@ -31,9 +31,9 @@ use super::{
     world::World,
 };
 
-/// The largest body, enough for any file the bot uploads.
+/// The maximum size of a request body, enough for any file that the bot uploads.
 const MAX_BODY_BYTES: usize = 64 << 20;
-/// The time that open requests may take to end when the server stops.
+/// The time that open requests have to end when the server stops.
 const LAST_REQUESTS: Duration = Duration::from_secs(2);
 
 impl SandboxSlack {
@@ -41,11 +41,11 @@ impl SandboxSlack {
     pub const BOT_TOKEN: &'static str = "xoxb-sandbox-bot-token";
     /// The token for Socket Mode.
     pub const APP_TOKEN: &'static str = "xapp-1-A1-sandbox-app-token";
-    /// The secret that requests are signed with. In [`Mode::Socket`] there are none: for configurations that ask for a
-    /// secret.
+    /// A secret for configurations that require one. In [`Mode::Socket`] there are no requests to
+    /// sign with it.
     pub const SIGNING_SECRET: &'static str = "sandbox-signing-secret";
 
-    /// Starts a workspace, from its saved state if there is one.
+    /// Starts a workspace, with its saved state if there is one.
     ///
     /// # Errors
     ///
@@ -87,7 +87,7 @@ impl SandboxSlack {
         self.server.ended.cancelled().await;
     }
 
-    /// Returns the base of the Web API, without a slash at its end: a method's name follows after one.
+    /// Returns the base URL of the Web API, without a trailing slash.
     pub fn api_url(&self) -> String {
         format!("{}/api", self.server.url)
     }
@@ -115,13 +115,14 @@ impl SandboxSlack {
         }
     }
 
-    /// Sets the address of the app, in HTTP mode: the part before `/slack/events` and its siblings.
+    /// Sets the base URL of the app in HTTP mode, to which `/slack/events` and the like are
+    /// appended.
     pub fn point_at(&self, url: &str) {
         *locked(&self.server.app) = AppAddress { url: Some(url.trim_end_matches('/').to_owned()), verified: false };
     }
 
-    /// Sends `url_verification` now, as Slack does when the address is entered. It is also sent before the first
-    /// delivery. Returns true if the app repeated the challenge.
+    /// Sends `url_verification`, as Slack does when the address is configured. Otherwise it is sent
+    /// before the first delivery. Returns true if the app repeated the challenge.
     pub async fn verifies_app(&self) -> bool {
         let Some(url) = locked(&self.server.app).url.clone() else { return false };
         let deadline = Instant::now() + self.server.options.answer_within;
@@ -130,7 +131,7 @@ impl SandboxSlack {
         verified
     }
 
-    /// Returns the number of sockets that the app has open.
+    /// Returns the number of open sockets of the app.
     pub fn sockets(&self) -> usize {
         self.server.sockets.count()
     }
@@ -140,7 +141,7 @@ impl SandboxSlack {
         self.server.inject(fault);
     }
 
-    /// Returns the record of all calls and deliveries.
+    /// Returns the ledger of all calls and deliveries.
     pub fn ledger(&self) -> &Ledger {
         &self.server.ledger
     }
@@ -150,19 +151,19 @@ impl SandboxSlack {
         self.server.ledger.read()
     }
 
-    /// Looks at the world.
+    /// Reads the world with a function.
     pub fn look<T>(&self, at: impl FnOnce(&World) -> T) -> T {
         at(&self.server.world())
     }
 
-    /// Changes the world without any event: members, groups, names.
+    /// Changes the world without any event, such as its members, groups and names.
     pub fn arrange<T>(&self, change: impl FnOnce(&mut World) -> T) -> T {
         let changed = change(&mut self.server.world());
         self.server.changed.notify_one();
         changed
     }
 
-    /// Returns the interface of the page, `/workspace/…`, to be served on the page's own port.
+    /// Returns the API of the page, `/workspace/…`, to serve on the page's own port.
     pub fn router(&self) -> Router {
         let saved = from_fn_with_state(self.server.clone(), persistence::save_before_answering);
         workspace::router(self.server.clone()).layer(saved)

@@ -1,4 +1,5 @@
-//! Changes of messages: posted, edited, deleted, reacted to. The page and the app are notified of each.
+//! Changes of messages: posting, editing, deleting, reactions. The page and the app are notified of
+//! each change.
 
 use std::{sync::Arc, time::Duration};
 
@@ -12,12 +13,12 @@ use super::{
     world::{World, message::Message, message::Reaction},
 };
 
-/// The number of earlier layouts of a message that can still be pressed.
+/// The number of earlier layouts of a message whose buttons can still be pressed.
 const MAX_REMEMBERED: usize = 10;
-/// The time for which a status stands if it is not renewed.
-const STATUS_STANDS: Duration = Duration::from_secs(120);
+/// The time after which a status disappears if it is not renewed.
+const STATUS_LIFETIME: Duration = Duration::from_secs(120);
 
-/// A message before it has a timestamp.
+/// A message to post, without a timestamp.
 #[derive(Clone, Debug)]
 pub(super) struct Draft {
     pub(super) channel: ChannelId,
@@ -50,18 +51,18 @@ impl Draft {
 pub(super) struct Edit {
     pub(super) text: String,
     pub(super) blocks: Vec<Value>,
-    /// The metadata; `None`: they stay as they are.
+    /// The metadata; `None` if it does not change.
     pub(super) metadata: Option<Value>,
 }
 
 impl Server {
-    /// Adds a message and notifies the page and the app.
+    /// Posts a message, and notifies the page and the app.
     pub(super) fn post(self: &Arc<Self>, draft: Draft) -> Message {
         let mut world = self.world();
         let ts = world.next_ts(self.now());
         let by_app = draft.user == world.app.user;
         let thread_ts = draft.thread.filter(|thread| *thread != ts);
-        let blocks = named(draft.blocks, &mut world);
+        let blocks = assign_ids(draft.blocks, &mut world);
         let message = Message {
             ts,
             channel: draft.channel,
@@ -97,10 +98,11 @@ impl Server {
         message
     }
 
-    /// Changes a message and notifies the page and the app. `None` if there is no such message.
+    /// Edits a message, and notifies the page and the app. Returns `None` if there is no such
+    /// message.
     pub(super) fn edit(&self, channel: &ChannelId, ts: &MessageTs, edit: Edit) -> Option<Message> {
         let mut world = self.world();
-        let blocks = named(edit.blocks, &mut world);
+        let blocks = assign_ids(edit.blocks, &mut world);
         let edited_at = world.next_ts(self.now());
         let before = world.message(channel, ts)?.clone();
         let message = world.message_mut(channel, ts)?;
@@ -124,7 +126,8 @@ impl Server {
         Some(after)
     }
 
-    /// Deletes a message and notifies the page and the app. `None` if there is no such message.
+    /// Deletes a message, and notifies the page and the app. Returns `None` if there is no such
+    /// message.
     pub(super) fn delete(&self, channel: &ChannelId, ts: &MessageTs) -> Option<Message> {
         let mut world = self.world();
         let message = world.message_mut(channel, ts).filter(|message| !message.deleted)?;
@@ -144,7 +147,7 @@ impl Server {
         Some(message)
     }
 
-    /// Adds a reaction. Returns false if it was there, `None` if there is no such message.
+    /// Adds a reaction. Returns false if it exists already, `None` if there is no such message.
     pub(super) fn react(&self, channel: &ChannelId, ts: &MessageTs, user: &UserId, name: &str) -> Option<bool> {
         let mut world = self.world();
         let message = world.message_mut(channel, ts).filter(|message| !message.deleted)?;
@@ -162,7 +165,7 @@ impl Server {
         Some(true)
     }
 
-    /// Shows the thread status, for a while.
+    /// Shows the thread status until it is changed or expires.
     pub(super) fn status(self: &Arc<Self>, channel: &ChannelId, thread: &MessageTs, text: &str) {
         let key = format!("{channel}/{thread}");
         let mut world = self.world();
@@ -175,7 +178,7 @@ impl Server {
         let (server, channel, thread, shown) = (self.clone(), channel.clone(), thread.clone(), text.to_owned());
         tokio::spawn(async move {
             tokio::select! {
-                () = tokio::time::sleep(STATUS_STANDS) => {}
+                () = tokio::time::sleep(STATUS_LIFETIME) => {}
                 () = server.stopped.cancelled() => return,
             }
             let mut world = server.world();
@@ -192,8 +195,8 @@ impl Server {
         }
     }
 
-    /// Notifies the page of the root of a reply: it shows the number of replies. The first reply also makes it the root
-    /// of a thread.
+    /// Notifies the page of a change of the root, which shows the number of replies. The first
+    /// reply also gives the root its `thread_ts`.
     fn root_changed(&self, world: &mut World, reply: &Message) {
         let root_ts = reply.root().clone();
         let Some(root) = world.message_mut(&reply.channel, &root_ts) else { return };
@@ -203,27 +206,27 @@ impl Server {
     }
 }
 
-/// Returns the layout with an id for every block and element that has none, as Slack gives them out.
-pub(super) fn named(mut blocks: Vec<Value>, world: &mut World) -> Vec<Value> {
+/// Returns the layout with new ids for blocks and elements that have none, like Slack.
+pub(super) fn assign_ids(mut blocks: Vec<Value>, world: &mut World) -> Vec<Value> {
     for block in &mut blocks {
         if block["block_id"].as_str().unwrap_or_default().is_empty() {
             block["block_id"] = json!(world.next_id("b"));
         }
         for single in ["accessory", "element"] {
             if block[single].is_object() && block[single]["type"] != "image" {
-                name_element(&mut block[single], world);
+                assign_element_id(&mut block[single], world);
             }
         }
         if block["type"] == "actions" || block["type"] == "context_actions" {
             for element in block["elements"].as_array_mut().into_iter().flatten() {
-                name_element(element, world);
+                assign_element_id(element, world);
             }
         }
     }
     blocks
 }
 
-fn name_element(element: &mut Value, world: &mut World) {
+fn assign_element_id(element: &mut Value, world: &mut World) {
     if element["action_id"].as_str().unwrap_or_default().is_empty() {
         element["action_id"] = json!(world.next_id("a"));
     }

@@ -1,7 +1,8 @@
-//! The values that a person filled in: the `state.values` of a view or message, as the page or a test gives them.
+//! The `state.values` of a view or message, from the values that the page or a test fills in.
 //!
-//! Values may be given as Slack has them (`{block: {action: {"type": …, "value": …}}}`) or plainly: by block and
-//! action, by block alone, or by the label of the field; a choice by its value or by its label.
+//! Values can be in Slack's format (`{block: {action: {"type": …, "value": …}}}`) or plain: by
+//! block and action, by block, or by the label of the field. An option can be given by its value or
+//! its label.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +10,8 @@ use serde_json::{Map, Value, json};
 
 use super::world::message::{interactive, text_of};
 
-/// Returns the values of all fields in a layout: as given, else as they were, else as the app set them at first.
+/// Returns the values of all fields in a layout: the given ones, or else those before, or else the
+/// initial ones.
 pub(super) fn filled_in(blocks: &[Value], given: &Value, before: &Value) -> Value {
     let mut values = Map::new();
     for (block_id, element) in interactive(blocks) {
@@ -30,7 +32,7 @@ pub(super) fn filled_in(blocks: &[Value], given: &Value, before: &Value) -> Valu
     Value::Object(values)
 }
 
-/// Returns the errors that Slack's own clients show before they ask the app: required fields that are empty.
+/// Returns the errors for empty required fields, which Slack's clients show without asking the app.
 pub(super) fn missing(blocks: &[Value], values: &Value) -> BTreeMap<String, String> {
     let mut errors = BTreeMap::new();
     for block in blocks.iter().filter(|block| block["type"] == "input" && block["optional"] != true) {
@@ -50,7 +52,7 @@ pub(super) fn missing(blocks: &[Value], values: &Value) -> BTreeMap<String, Stri
     errors
 }
 
-/// Returns the `actions` entry for an element that was operated, with the chosen value.
+/// Returns the `actions` entry for an element that a person used, with the chosen value.
 pub(super) fn action(block_id: &str, element: &Value, chosen: &Value, action_ts: &str) -> Value {
     let kind = text_of(&element["type"]);
     let mut action = json!({
@@ -74,7 +76,8 @@ pub(super) fn action(block_id: &str, element: &Value, chosen: &Value, action_ts:
     action
 }
 
-/// Returns the names under which a kind of element keeps its value and its initial value; `None` for kinds without one.
+/// Returns the keys of the value and the initial value of a kind of element; `None` for kinds
+/// without a value.
 fn keys(kind: &str) -> Option<(&'static str, &'static str)> {
     Some(match kind {
         "plain_text_input" | "email_text_input" | "url_text_input" | "number_input" => ("value", "initial_value"),
@@ -107,7 +110,7 @@ fn find<'a>(given: &'a Value, block_id: &str, action_id: &str, label: Option<&st
     let by_block = given.get(block_id).or_else(|| given.get(label.filter(|label| !label.is_empty())?));
     match by_block {
         Some(block) if block.get(action_id).is_some() => block.get(action_id),
-        // An object is either the value itself or holds values of other actions of the block.
+        // An object is either the value itself or contains values of other actions of the block.
         Some(Value::Object(object)) if !object.contains_key("type") && !object.contains_key("value") => None,
         Some(value) => Some(value),
         None => given.get(action_id),
@@ -159,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn values_may_be_given_plainly_or_as_slack_has_them() {
+    fn values_can_be_plain_or_in_slacks_format() {
         let plain = filled_in(&form(), &json!({ "Reason": "late", "how": "B" }), &Value::Null);
         assert_eq!(plain["why"]["text"], json!({ "type": "plain_text_input", "value": "late" }));
         assert_eq!(plain["how"]["pick"]["selected_option"]["value"], "b");
@@ -167,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_required_field_is_missed() {
+    fn an_empty_required_field_is_an_error() {
         let values = filled_in(
             &form(),
             &json!({ "why": { "text": { "type": "plain_text_input", "value": "" } } }),

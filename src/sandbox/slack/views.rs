@@ -1,4 +1,4 @@
-//! Changes of modals and Home tabs: opened, stacked, updated, closed, published.
+//! Changes of modals and Home tabs: opening, stacking, updating, closing, publishing.
 
 use countersign_core::ids::UserId;
 use serde_json::{Value, json};
@@ -6,16 +6,16 @@ use serde_json::{Value, json};
 use super::{
     broadcast::Change,
     server::Server,
-    timeline::named,
+    timeline::assign_ids,
     values::filled_in,
     world::{World, view::View},
 };
 
-/// The number of modals that may lie on each other.
+/// The maximum number of stacked modals.
 pub(super) const MAX_MODALS: usize = 3;
 
 impl Server {
-    /// Opens a modal before a person, in place of any that are there.
+    /// Opens a modal for a person, after closing all others.
     pub(super) fn open_view(&self, user: &UserId, content: Value) -> Value {
         let mut world = self.world();
         for closed in world.stacks.remove(user).unwrap_or_default() {
@@ -29,7 +29,7 @@ impl Server {
         view
     }
 
-    /// Opens a modal above the others. `None` if there are too many, or none.
+    /// Opens a modal above the others. Returns `None` if there are too many, or none.
     pub(super) fn push_view(&self, user: &UserId, content: Value) -> Option<Value> {
         let mut world = self.world();
         let height = world.stacks.get(user).map_or(0, Vec::len);
@@ -41,10 +41,10 @@ impl Server {
         Some(view)
     }
 
-    /// Changes an open modal. Values stay where their field stays.
+    /// Updates an open modal. The values of fields that still exist are kept.
     pub(super) fn update_view(&self, view_id: &str, content: Value) -> Option<Value> {
         let mut world = self.world();
-        let content = with_names(content, &mut world);
+        let content = with_ids(content, &mut world);
         let hash = self.hash(&mut world);
         let view = world.views.get_mut(view_id).filter(|view| view.open)?;
         view.values = filled_in(content["blocks"].as_array().map_or(&[], Vec::as_slice), &Value::Null, &view.values);
@@ -56,7 +56,7 @@ impl Server {
         Some(shown)
     }
 
-    /// Closes a modal of a person and whatever lies above it; all of them if none is named.
+    /// Closes a modal of a person and all modals above it; all modals for `None`.
     pub(super) fn close_views(&self, user: &UserId, lowest: Option<&str>) {
         let mut world = self.world();
         let Some(stack) = world.stacks.get_mut(user) else { return };
@@ -76,7 +76,7 @@ impl Server {
     /// Shows a Home tab to a person.
     pub(super) fn publish_home(&self, user: &UserId, content: Value) -> Value {
         let mut world = self.world();
-        let content = with_names(content, &mut world);
+        let content = with_ids(content, &mut world);
         let hash = self.hash(&mut world);
         let id = match world.homes.get(user) {
             Some(view) => view.id.clone(),
@@ -93,7 +93,7 @@ impl Server {
     }
 
     fn add_view(&self, world: &mut World, user: &UserId, content: Value) -> Value {
-        let content = with_names(content, world);
+        let content = with_ids(content, world);
         let id = world.next_id("V");
         let hash = self.hash(world);
         let stack = world.stacks.entry(user.clone()).or_default();
@@ -112,9 +112,9 @@ impl Server {
     }
 }
 
-fn with_names(mut content: Value, world: &mut World) -> Value {
+fn with_ids(mut content: Value, world: &mut World) -> Value {
     let blocks = content["blocks"].take();
     let blocks = blocks.as_array().cloned().unwrap_or_default();
-    content["blocks"] = json!(named(blocks, world));
+    content["blocks"] = json!(assign_ids(blocks, world));
     content
 }

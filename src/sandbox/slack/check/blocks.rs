@@ -1,4 +1,4 @@
-//! The kinds of blocks, and the limits of their content.
+//! Checks of blocks and their content.
 
 use serde_json::Value;
 
@@ -13,11 +13,11 @@ const NAME: usize = 255;
 const MARKDOWN: usize = 12_000;
 const MESSAGE: usize = 50;
 const ATTACHMENTS: usize = 100;
-/// The largest number of characters in all blocks together, if Markdown is among them. Slack documents none; it has
-/// refused from 13,172 on.
-const TOGETHER: usize = 13_000;
+/// The maximum number of characters in all blocks together, if one of them is Markdown. Slack
+/// documents no limit, but has refused 13,172 characters and more.
+const MAX_TOTAL: usize = 13_000;
 
-/// The surface that blocks are shown on.
+/// The surface on which blocks are shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Surface {
     Message,
@@ -29,7 +29,7 @@ pub(super) enum Surface {
 ///
 /// # Errors
 ///
-/// The first problem, as Slack would name it.
+/// The first problem, with Slack's name for it.
 pub fn message(blocks: &[Value]) -> Checked {
     if blocks.len() > MESSAGE {
         return Err(problem("/blocks", format_args!("no more than {MESSAGE} items allowed")));
@@ -37,11 +37,11 @@ pub fn message(blocks: &[Value]) -> Checked {
     all(blocks, Surface::Message)
 }
 
-/// Checks the attachments of a message: not too many, and their own layouts as good as any.
+/// Checks the number of attachments of a message, and their layouts.
 ///
 /// # Errors
 ///
-/// The first problem, as Slack would name it.
+/// The first problem, with Slack's name for it.
 pub(in crate::slack) fn attachments(attachments: &Value) -> Checked {
     let attached = attachments.as_array().map(Vec::as_slice).unwrap_or_default();
     if attached.len() > ATTACHMENTS {
@@ -58,7 +58,7 @@ pub(in crate::slack) fn attachments(attachments: &Value) -> Checked {
     Ok(())
 }
 
-/// Checks every block of a layout, and the limits of all together.
+/// Checks every block of a layout, and the limits for all blocks together.
 pub(super) fn all(blocks: &[Value], surface: Surface) -> Checked {
     for (index, block) in blocks.iter().enumerate() {
         one(&format!("/blocks/{index}"), block, surface)?;
@@ -79,15 +79,15 @@ pub(super) fn all(blocks: &[Value], surface: Surface) -> Checked {
         let reason = format!("markdown blocks hold {markdown} characters of {MARKDOWN}");
         return Err(Problem { error: "msg_blocks_too_long", reason });
     }
-    let together: usize = blocks.iter().map(words).sum();
-    if markdown > 0 && together > TOGETHER {
-        let reason = format!("blocks with Markdown among them hold {together} characters of {TOGETHER}");
+    let total: usize = blocks.iter().map(visible_length).sum();
+    if markdown > 0 && total > MAX_TOTAL {
+        let reason = format!("blocks with Markdown among them hold {total} characters of {MAX_TOTAL}");
         return Err(Problem { error: "msg_blocks_too_long", reason });
     }
     Ok(())
 }
 
-/// Returns all blocks of a layout, those inside of others too.
+/// Returns all blocks of a layout, including nested ones.
 pub(super) fn nested(blocks: &[Value]) -> Vec<&Value> {
     let mut found = Vec::new();
     for block in blocks {
@@ -102,13 +102,13 @@ pub(super) fn nested(blocks: &[Value]) -> Vec<&Value> {
     found
 }
 
-/// Returns the number of characters that a block shows.
-fn words(value: &Value) -> usize {
+/// Returns the number of visible characters in a block.
+fn visible_length(value: &Value) -> usize {
     match value {
-        Value::Array(items) => items.iter().map(words).sum(),
+        Value::Array(items) => items.iter().map(visible_length).sum(),
         Value::Object(fields) => {
             let own = fields.get("text").and_then(Value::as_str).map_or(0, |text| text.chars().count());
-            own + fields.values().map(words).sum::<usize>()
+            own + fields.values().map(visible_length).sum::<usize>()
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => 0,
     }
@@ -219,7 +219,7 @@ fn task_card(at: &str, task: &Value) -> Checked {
     Ok(())
 }
 
-/// Checks the status of a task; it may be absent.
+/// Checks the optional status of a task.
 pub(super) fn status(at: &str, task: &Value) -> Checked {
     match task["status"].as_str() {
         None | Some("pending" | "in_progress" | "complete" | "error") => Ok(()),

@@ -1,4 +1,4 @@
-//! The elements that a person operates: buttons, menus, inputs, confirmations.
+//! Checks of interactive elements: buttons, menus, inputs, confirmations.
 
 use serde_json::Value;
 
@@ -15,7 +15,7 @@ const OPTIONS: usize = 100;
 pub(super) enum Place {
     /// In an actions block.
     Actions,
-    /// Beside the text of a section.
+    /// Next to the text of a section.
     Accessory,
     /// In an input block.
     Input,
@@ -23,7 +23,7 @@ pub(super) enum Place {
     ContextActions,
 }
 
-/// Checks one element.
+/// Checks an element.
 pub(super) fn element(at: &str, element: &Value, place: Place) -> Checked {
     let kind = element["type"].as_str().ok_or_else(|| problem(&format!("{at}/type"), "missing required field"))?;
     if !fits(kind, place) {
@@ -69,7 +69,7 @@ pub(super) fn image(at: &str, image: &Value) -> Checked {
     needed_string(&format!("{at}/alt_text"), &image["alt_text"], 2_000)
 }
 
-/// Checks that no `action_id` comes twice in a block.
+/// Checks that each `action_id` is unique in a block.
 pub(super) fn unique_actions(at: &str, elements: &[Value]) -> Checked {
     unique(at, elements, "action_id")
 }
@@ -121,7 +121,7 @@ fn confirm(at: &str, confirm: &Value) -> Checked {
     style(at, confirm)
 }
 
-/// Checks the colour of a button; it may be absent.
+/// Checks the optional colour of a button.
 fn style(at: &str, styled: &Value) -> Checked {
     match styled["style"].as_str() {
         None | Some("primary" | "danger") => Ok(()),
@@ -133,7 +133,7 @@ fn style(at: &str, styled: &Value) -> Checked {
 ///
 /// # Errors
 ///
-/// The first problem, as Slack would name it.
+/// The first problem, with Slack's name for it.
 pub(in crate::slack) fn suggestions(answer: &Value) -> Checked {
     let checked =
         if answer["option_groups"].is_null() { options("", answer, 0, OPTIONS) } else { groups("", answer, 0) };

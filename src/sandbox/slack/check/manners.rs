@@ -1,20 +1,21 @@
-//! Rules for content that Slack takes but a good app does not send, checked so that tests fail over it.
+//! Rules for content that Slack accepts but a good app does not send. Tests fail on such content.
 
 use serde_json::Value;
 
 use super::{Checked, Problem};
 
-/// The length from which Slack recommends a shorter text, although it takes longer ones.
+/// The maximum length of a text that Slack recommends, in characters. It accepts longer ones.
 const TEXT: usize = 4_000;
 
-/// The mentions that notify everybody.
+/// The prefixes of mentions that notify groups of people.
 const BROADCASTS: [&str; 4] = ["<!channel", "<!here", "<!everyone", "<!subteam"];
 
 fn bad(words: impl std::fmt::Display) -> Problem {
     Problem { error: "bad_manners", reason: words.to_string() }
 }
 
-/// Checks the text that stands for a layout: it is there, not too long, and notifies nobody. `body` is what was sent.
+/// Checks the body of a message: a layout must have a fallback text, the text must not be too long,
+/// and nothing may notify groups of people.
 pub(in crate::slack) fn spoken(body: &Value) -> Checked {
     let text = body["text"].as_str().unwrap_or_default();
     let blocks = body["blocks"].as_array().map_or(0, Vec::len);
@@ -28,7 +29,8 @@ pub(in crate::slack) fn spoken(body: &Value) -> Checked {
     quiet("", body)
 }
 
-/// Checks that no text in the value notifies everybody. Text in which nothing is parsed may contain anything.
+/// Checks that no text in the value notifies groups of people. Text in which Slack parses no
+/// mentions may contain anything.
 pub(in crate::slack) fn quiet(at: &str, value: &Value) -> Checked {
     match value {
         Value::String(text) => match BROADCASTS.iter().find(|token| text.contains(**token)) {
@@ -49,8 +51,8 @@ pub(in crate::slack) fn quiet(at: &str, value: &Value) -> Checked {
     }
 }
 
-/// Checks that a block that changed in an edit has another `block_id` than before: clients keep what they know by its
-/// id.
+/// Checks that a block that an edit changes has a new `block_id`. Clients keep the state of a block
+/// by its id.
 pub(in crate::slack) fn renewed(before: &[Value], after: &[Value]) -> Checked {
     for (n, block) in after.iter().enumerate() {
         let Some(id) = block["block_id"].as_str().filter(|id| !id.is_empty()) else { continue };
@@ -64,7 +66,7 @@ pub(in crate::slack) fn renewed(before: &[Value], after: &[Value]) -> Checked {
     Ok(())
 }
 
-/// Returns true if two layouts are the same but for the ids that Slack gave out.
+/// Returns true if two layouts are the same, except for ids that Slack added to the first.
 fn same(before: &Value, after: &Value) -> bool {
     match (before, after) {
         (Value::Object(before), Value::Object(after)) => {
@@ -84,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_layout_needs_words_and_calls_nobody() {
+    fn a_layout_needs_a_text_and_must_not_notify_everybody() {
         let section = |text: &str| json!([{ "type": "section", "text": { "type": "mrkdwn", "text": text } }]);
         for (body, fine) in [
             (json!({ "text": "hello", "blocks": section("hello") }), true),
@@ -104,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn what_changes_gets_a_new_name() {
+    fn a_changed_block_needs_a_new_id() {
         let button =
             |id: &str, label: &str| json!({ "type": "actions", "block_id": id, "elements": [{ "text": label }] });
         let mut shown = button("card:1", "Start");

@@ -1,8 +1,8 @@
-//! The limits of Block Kit, all of them: content beyond a limit is refused, as Slack refuses it.
+//! All limits of Block Kit. Like in Slack, content beyond a limit is refused.
 //!
-//! Counts are characters. `blocks` knows the kinds of blocks, `elements` the elements in them, `views` modals and Home
-//! tabs, `stream` messages that are streamed. A problem names the error and its place, as a JSON pointer. `manners`
-//! knows what Slack takes and we should not send all the same.
+//! Lengths are in characters. `blocks` checks blocks, `elements` the elements in them, `views`
+//! modals and Home tabs, and `stream` streamed messages. A problem has an error and its place as a
+//! JSON pointer. `manners` checks for content that Slack accepts but the bot should not send.
 
 mod blocks;
 mod elements;
@@ -23,7 +23,7 @@ pub(super) use views::errors;
 /// The reason for a refusal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// Slack's name for it.
+    /// Slack's name for the error.
     pub error: &'static str,
     /// A description and a JSON pointer.
     pub reason: String,

@@ -1,4 +1,4 @@
-//! The chunks of a message that is streamed.
+//! The chunks of a streamed message.
 
 use serde_json::Value;
 
@@ -9,7 +9,7 @@ use super::{
     text::{needed_string, string},
 };
 
-/// The largest number of characters in a text of a task or a plan.
+/// The maximum length of a text in a task or a plan, in characters.
 const WORDS: usize = 256;
 const MARKDOWN: usize = 12_000;
 const NAME: usize = 255;
@@ -18,7 +18,7 @@ const NAME: usize = 255;
 ///
 /// # Errors
 ///
-/// The first problem, as Slack would name it.
+/// The first problem, with Slack's name for it.
 pub(in crate::slack) fn chunks(chunks: &[Value]) -> Checked {
     let all = chunks.iter().enumerate().try_for_each(|(index, chunk)| one(&format!("/chunks/{index}"), chunk));
     all.map_err(|problem| Problem { error: "invalid_chunks", ..problem })

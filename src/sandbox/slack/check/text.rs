@@ -1,10 +1,10 @@
-//! Limits of strings, text objects and lists.
+//! Checks of strings, text objects and lists.
 
 use serde_json::Value;
 
 use super::{Checked, problem};
 
-/// Checks a string with at most `most` characters; it may be absent.
+/// Checks an optional string with at most `most` characters.
 pub(super) fn string(at: &str, value: &Value, most: usize) -> Checked {
     match value {
         Value::Null => Ok(()),
@@ -14,7 +14,7 @@ pub(super) fn string(at: &str, value: &Value, most: usize) -> Checked {
     }
 }
 
-/// Checks a string that must be there.
+/// Checks a required string with 1 to `most` characters.
 pub(super) fn needed_string(at: &str, value: &Value, most: usize) -> Checked {
     match value.as_str() {
         Some("") => Err(problem(at, "must be more than 0 characters")),
@@ -35,7 +35,7 @@ pub(super) fn text(at: &str, value: &Value, most: usize) -> Checked {
     needed_string(&format!("{at}/text"), &value["text"], most)
 }
 
-/// Checks a text object that is shown as it is.
+/// Checks a text object of type `plain_text`.
 pub(super) fn plain_text(at: &str, value: &Value, most: usize) -> Checked {
     if value.is_object() && value["type"] != "plain_text" {
         return Err(problem(&format!("{at}/type"), "must be plain_text"));
@@ -43,7 +43,7 @@ pub(super) fn plain_text(at: &str, value: &Value, most: usize) -> Checked {
     text(at, value, most)
 }
 
-/// Checks a plain text that may be absent.
+/// Checks an optional text object of type `plain_text`.
 pub(super) fn optional_plain_text(at: &str, value: &Value, most: usize) -> Checked {
     if value.is_null() { Ok(()) } else { plain_text(at, value, most) }
 }
@@ -58,7 +58,7 @@ pub(super) fn list<'a>(at: &str, value: &'a Value, least: usize, most: usize) ->
     }
 }
 
-/// Checks that no name comes twice in a list; items without a name are ignored.
+/// Checks that the values of the field `name` are unique in a list. Items without it are ignored.
 pub(super) fn unique(at: &str, items: &[Value], name: &str) -> Checked {
     let mut seen = std::collections::BTreeSet::new();
     for (index, item) in items.iter().enumerate() {

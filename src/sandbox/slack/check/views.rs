@@ -1,4 +1,4 @@
-//! Modals and Home tabs.
+//! Checks of modals and Home tabs.
 
 use serde_json::Value;
 
@@ -11,16 +11,16 @@ use super::{
 
 const MAX_VIEW_BYTES: usize = 250_000;
 
-/// Checks a view of a kind, `modal` or `home`.
+/// Checks a view of this kind, `modal` or `home`.
 ///
 /// # Errors
 ///
-/// The first problem, as Slack would name it.
+/// The first problem, with Slack's name for it.
 pub fn view(view: &Value, kind: &str) -> Checked {
     if view.to_string().len() > MAX_VIEW_BYTES {
         return Err(Problem { error: "view_too_large", reason: "no more than 250 kB are allowed".to_owned() });
     }
-    // In views Slack calls every mistake by one name.
+    // In views, Slack has the same name for every mistake.
     content(view, kind).map_err(|problem| Problem { error: "invalid_arguments", ..problem })
 }
 
@@ -44,16 +44,17 @@ fn content(view: &Value, kind: &str) -> Checked {
     all(blocks, Surface::Modal)
 }
 
-/// Checks the `errors` of an acknowledged submission: a text for some of the fields of the view, and for nothing else.
+/// Checks the `errors` in the acknowledgement of a submission: each key must be an input block of
+/// the view, and each value a text.
 pub(in crate::slack) fn errors(errors: &Value, blocks: &[Value]) -> Checked {
-    let unfit = |reason: String| Problem { error: "invalid_arguments", reason };
+    let invalid = |reason: String| Problem { error: "invalid_arguments", reason };
     let Some(errors) = errors.as_object().filter(|errors| !errors.is_empty()) else {
-        return Err(unfit("`errors` names no field [json-pointer:/errors]".to_owned()));
+        return Err(invalid("`errors` names no field [json-pointer:/errors]".to_owned()));
     };
     for (field, words) in errors {
         let is_field = blocks.iter().any(|block| block["type"] == "input" && block["block_id"] == field.as_str());
         if !is_field {
-            return Err(unfit(format!("no input block is called \"{field}\" [json-pointer:/errors/{field}]")));
+            return Err(invalid(format!("no input block is called \"{field}\" [json-pointer:/errors/{field}]")));
         }
         super::text::needed_string(&format!("/errors/{field}"), words, 2_000)?;
     }

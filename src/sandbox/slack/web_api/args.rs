@@ -1,4 +1,5 @@
-//! The arguments of a call: from JSON, from a form or from the query, where structured ones are JSON in a string.
+//! The arguments of a call, from JSON, a form or the query. In the latter two, structured arguments
+//! are JSON in a string.
 
 use std::collections::BTreeMap;
 
@@ -34,12 +35,12 @@ impl Args {
         Ok(Self(args))
     }
 
-    /// Takes the token out, so that it is never written down.
+    /// Removes and returns the token, so that it is never recorded.
     pub(super) fn take_token(&mut self) -> Option<String> {
         self.0.remove("token").and_then(|token| token.as_str().map(str::to_owned))
     }
 
-    /// Returns the arguments as they go into the ledger.
+    /// Returns the arguments in the format of the ledger.
     pub(super) fn recorded(&self) -> Value {
         Value::Object(self.0.iter().map(|(key, value)| (key.clone(), structured(value))).collect())
     }
@@ -83,7 +84,7 @@ impl Args {
     }
 }
 
-/// Returns a structured argument, also where it came as a string.
+/// Returns an argument, parsed if it is JSON in a string.
 fn structured(value: &Value) -> Value {
     match value.as_str() {
         Some(text) if text.starts_with(['{', '[']) => serde_json::from_str(text).unwrap_or_else(|_| value.clone()),

@@ -1,4 +1,4 @@
-//! Methods for what is shown around a thread: `assistant.threads.*`, `agents.sessions.*`.
+//! `assistant.threads.*` and `agents.sessions.*`: the status and the prompts of a thread.
 
 use std::sync::Arc;
 

@@ -13,11 +13,11 @@ use crate::slack::{
     timeline::{Draft, Edit},
 };
 
-/// The length at which texts of new messages are cut.
-const TEXT_IS_CUT_AT: usize = 40_000;
-/// The length beyond which texts of edits are refused.
-const EDITED_TEXT: usize = 4_000;
-/// The longest Markdown in place of a text.
+/// The length to which texts of new messages are truncated, in characters.
+const MAX_TEXT: usize = 40_000;
+/// The maximum length of texts in edits, in characters.
+const MAX_EDITED_TEXT: usize = 4_000;
+/// The maximum length of `markdown_text`, in characters.
 pub(super) const MARKDOWN_TEXT: usize = 12_000;
 
 pub(super) fn post_message(server: &Arc<Server>, args: &Args) -> Answer {
@@ -36,7 +36,7 @@ pub(super) fn update(server: &Arc<Server>, args: &Args) -> Answer {
     let ts = args.ts("ts")?;
     own(server, &channel, &ts, "cant_update_message")?;
     let (text, blocks) = content(args)?;
-    if text.chars().count() > EDITED_TEXT {
+    if text.chars().count() > MAX_EDITED_TEXT {
         return Err(Refusal::of("msg_too_long"));
     }
     let metadata = metadata(args)?;
@@ -95,8 +95,9 @@ pub(super) fn react(server: &Arc<Server>, args: &Args) -> Answer {
     }
 }
 
-/// Finds the conversation that is named, if the bot may speak there. A name, or a user's id for the direct message with
-/// them, is accepted for posting only: an edit needs the conversation's own id.
+/// Returns the conversation, if the bot may post there. With `or_name`, it may be given by its
+/// name, or by the id of the user for a direct message. Slack accepts these for posting only; an
+/// edit needs the id of the conversation.
 pub(super) fn place(server: &Server, name: &str, or_name: bool) -> Result<ChannelId, Refusal> {
     let world = server.world();
     let found = world.channel(name).filter(|channel| or_name || channel.id.as_str() == name);
@@ -112,7 +113,7 @@ pub(super) fn place(server: &Server, name: &str, or_name: bool) -> Result<Channe
 
 fn draft(server: &Server, args: &Args, channel: ChannelId) -> Result<Draft, Refusal> {
     let (mut text, blocks) = content(args)?;
-    if let Some((at, _)) = text.char_indices().nth(TEXT_IS_CUT_AT) {
+    if let Some((at, _)) = text.char_indices().nth(MAX_TEXT) {
         text.truncate(at);
     }
     let metadata = metadata(args)?.filter(|metadata| metadata.as_object().is_some_and(|m| !m.is_empty()));
@@ -121,14 +122,15 @@ fn draft(server: &Server, args: &Args, channel: ChannelId) -> Result<Draft, Refu
     Ok(Draft { thread, blocks, metadata, ..Draft::new(channel, bot, text) })
 }
 
-/// Finds the thread that is named, if any. Slack takes only its root; this check finds the mistake of naming a reply.
+/// Returns the root of the thread in the arguments, if any. Like Slack, it accepts only the root,
+/// not a reply.
 pub(super) fn thread(server: &Server, args: &Args, channel: &ChannelId) -> Result<Option<MessageTs>, Refusal> {
     let Some(ts) = args.text("thread_ts").filter(|ts| !ts.is_empty()).map(MessageTs::new) else { return Ok(None) };
     let root = root_of(&server.world(), channel, &ts).filter(|root| *root == ts);
     root.map(Some).ok_or_else(|| Refusal::of("thread_not_found"))
 }
 
-/// Reads and checks text and layout.
+/// Reads and checks the text and the layout.
 fn content(args: &Args) -> Result<(String, Vec<Value>), Refusal> {
     let text = args.text("text").unwrap_or_default();
     check::attachments(&args.json("attachments").unwrap_or_default())?;
@@ -172,7 +174,7 @@ fn metadata(args: &Args) -> Result<Option<Value>, Refusal> {
     }
 }
 
-/// Checks that a message exists and is one of the app's.
+/// Checks that a message exists and was posted by the app.
 pub(super) fn own(server: &Server, channel: &ChannelId, ts: &MessageTs, otherwise: &str) -> Result<(), Refusal> {
     let world = server.world();
     let message = world.message(channel, ts).filter(|message| !message.deleted && message.ephemeral_to.is_none());

@@ -119,7 +119,7 @@ fn page(world: &World, all: Vec<&Message>, args: &Args) -> Answer {
     }))
 }
 
-/// Returns one page, and the cursor of the next: the name of its first item.
+/// Returns a page of items, and the cursor of the next page: the name of its first item.
 fn paged<'a, T>(all: &'a [T], args: &Args, name: impl Fn(&T) -> String) -> Result<(Vec<&'a T>, String), Refusal> {
     let limit = args.number("limit").unwrap_or(PAGE).clamp(1, MAX_PAGE);
     let start = match args.text("cursor").filter(|cursor| !cursor.is_empty()) {

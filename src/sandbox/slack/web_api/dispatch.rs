@@ -1,4 +1,4 @@
-//! The table of methods.
+//! The table of Web API methods.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use super::{
 };
 use crate::slack::server::Server;
 
-/// Calls the method.
+/// Calls a method.
 pub(super) fn call(server: &Arc<Server>, method: &str, args: &Args) -> Answer {
     match method {
         "api.test" => Ok(serde_json::json!({ "args": args.recorded() })),

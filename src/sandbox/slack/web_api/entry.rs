@@ -1,4 +1,4 @@
-//! A call from its arrival to its answer: token, faults, limits, the method itself, the ledger.
+//! The handling of a call: token, faults, limits, the method itself, the ledger.
 
 use std::{collections::BTreeMap, future::pending, sync::Arc, time::Duration};
 
@@ -107,7 +107,7 @@ fn has_blocks(args: &Args) -> bool {
     args.json("blocks").is_some_and(|blocks| blocks.as_array().is_none_or(|blocks| !blocks.is_empty()))
 }
 
-/// Returns the answer of a proxy in Slack's place.
+/// Returns the answer of a proxy in front of Slack.
 fn page(status: StatusCode) -> Response {
     const HTML: &str = "<html><body><h1>Access denied</h1></body></html>";
     let mut response = (status, [(header::CONTENT_TYPE, "text/html")], HTML).into_response();
@@ -117,7 +117,7 @@ fn page(status: StatusCode) -> Response {
     response
 }
 
-/// Does a call that was on its way for longer than its caller waited.
+/// Carries out a call that arrives after its caller has timed out.
 async fn arrive_late(
     server: Arc<Server>,
     method: String,
@@ -137,21 +137,21 @@ async fn arrive_late(
 }
 
 impl Server {
-    /// Returns an answer that does not end.
+    /// Returns an answer whose body does not end.
     pub(in crate::slack) fn flood(&self, (status, pause): (u16, Duration)) -> Response {
         let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let kind = [(header::CONTENT_TYPE, "application/json; charset=utf-8")];
         (status, kind, flood::body(pause, self.stopped.clone())).into_response()
     }
 
-    /// Complains in the ledger if the payload is the reason of the refusal.
+    /// Records a complaint if the payload is the reason for the refusal.
     pub(in crate::slack) fn complain_about(&self, method: &str, refusal: &Refusal) {
         if let Some(reason) = refusal.fault_of_payload() {
             self.ledger.complain(self.now(), method, &refusal.error, &reason);
         }
     }
 
-    /// Complains in the ledger of content that is taken all the same.
+    /// Records a complaint about content that is accepted nevertheless.
     pub(in crate::slack) fn remark(&self, method: &str, checked: Result<(), Problem>) {
         if let Err(problem) = checked {
             self.ledger.complain(self.now(), method, problem.error, &problem.reason);
@@ -200,12 +200,12 @@ fn over_limit(server: &Server, method: &str, args: &Value) -> Option<u64> {
     limited?.count(method, args["channel"].as_str(), server.now())
 }
 
-/// Loses the answer to a call.
+/// Simulates the loss of an answer.
 async fn lost(how: Loss, server: &Server) -> Response {
     match how {
         Loss::Closed => {
-            // A body that breaks off before its first byte: the connection is closed without an answer.
-            let broken = std::io::Error::other("the answer is lost on purpose");
+            // A body that fails before its first byte closes the connection without an answer.
+            let broken = std::io::Error::other("a fault loses the answer");
             Response::new(Body::from_stream(futures_util::stream::once(async { Err::<Bytes, _>(broken) })))
         }
         Loss::TimedOut => {

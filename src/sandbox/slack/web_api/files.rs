@@ -1,4 +1,4 @@
-//! `files.*`: an address to upload to, the upload itself, and sharing.
+//! `files.*`: getting an address for an upload, uploading, and sharing the file.
 
 use std::sync::Arc;
 
@@ -32,7 +32,8 @@ pub(super) fn get_upload_url(server: &Arc<Server>, args: &Args) -> Answer {
     Ok(json!({ "upload_url": place, "file_id": id }))
 }
 
-/// `POST /upload/<id>`: the bytes as they are, or as the first part of a multipart form.
+/// `POST /upload/<id>`: the body is the raw bytes, or a multipart form with the bytes in its first
+/// part.
 pub(in crate::slack) async fn upload(
     State(server): State<Arc<Server>>,
     Path(id): Path<String>,

@@ -1,7 +1,8 @@
-//! The Web API: `/api/<method>` with Slack's tokens, bodies and refusals. A file for each family of methods.
+//! The Web API: `/api/<method>` with Slack's tokens, bodies and errors. There is a file for each
+//! family of methods.
 //!
-//! Start at [`entry`], which reads the call, applies the faults of [`super::faults`], and writes the call into the
-//! ledger; `dispatch` is the list of methods.
+//! Start at [`entry`], which reads a call, applies the faults of [`super::faults`], and records the
+//! call in the ledger. `dispatch` is the table of methods.
 
 mod apps;
 mod args;
@@ -23,10 +24,10 @@ use super::check::Problem;
 /// The answer of a method.
 pub(super) type Answer = Result<Value, Refusal>;
 
-/// The reason why a method was not done.
+/// The reason why a method was refused.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Refusal {
-    /// Slack's name for it.
+    /// Slack's name for the error.
     pub(super) error: String,
     /// Further fields of the answer.
     pub(super) more: Map<String, Value>,
@@ -44,9 +45,9 @@ impl Refusal {
         refusal
     }
 
-    /// Describes the fault of the payload, if that is the reason of the refusal.
+    /// Returns a description of the mistake in the payload, if it is the reason for the refusal.
     pub(super) fn fault_of_payload(&self) -> Option<String> {
-        const UNFIT: [&str; 8] = [
+        const PAYLOAD_ERRORS: [&str; 8] = [
             "invalid_blocks_format",
             "invalid_metadata_format",
             "json_not_object",
@@ -58,7 +59,7 @@ impl Refusal {
         ];
         match &self.more.get("errors") {
             Some(reasons) => Some(reasons.to_string()),
-            None => UNFIT.contains(&self.error.as_str()).then(|| self.body().to_string()),
+            None => PAYLOAD_ERRORS.contains(&self.error.as_str()).then(|| self.body().to_string()),
         }
     }
 

@@ -1,4 +1,4 @@
-//! `chat.startStream` and its siblings: a message that is streamed.
+//! `chat.startStream`, `chat.appendStream` and `chat.stopStream`: a message that is streamed.
 
 use std::sync::Arc;
 
@@ -37,7 +37,7 @@ pub(super) fn append(server: &Arc<Server>, args: &Args) -> Answer {
     if added.is_empty() {
         return Err(Refusal::of("no_text"));
     }
-    go_on(server, args, &added, false)
+    extend(server, args, &added, false)
 }
 
 pub(super) fn stop(server: &Arc<Server>, args: &Args) -> Answer {
@@ -46,7 +46,7 @@ pub(super) fn stop(server: &Arc<Server>, args: &Args) -> Answer {
         added.push(json!({ "type": "blocks", "blocks": blocks }));
         check::chunks(&added)?;
     }
-    go_on(server, args, &added, true)
+    extend(server, args, &added, true)
 }
 
 /// Reads and checks the chunks that a call adds.
@@ -66,7 +66,7 @@ fn added(args: &Args) -> Result<Vec<Value>, Refusal> {
     Ok(chunks)
 }
 
-fn go_on(server: &Arc<Server>, args: &Args, added: &[Value], ends: bool) -> Answer {
+fn extend(server: &Arc<Server>, args: &Args, added: &[Value], ends: bool) -> Answer {
     let channel = place(server, &args.needed("channel")?, false)?;
     let ts = args.ts("ts")?;
     own(server, &channel, &ts, "message_not_owned_by_app")?;
@@ -85,7 +85,7 @@ fn go_on(server: &Arc<Server>, args: &Args, added: &[Value], ends: bool) -> Answ
     Ok(json!({ "channel": channel, "ts": ts }))
 }
 
-/// Returns the text and the layout with the added blocks, if Slack would still take it.
+/// Returns the text and the layout with the added chunks, if the layout is within Slack's limits.
 fn grown(mut blocks: Vec<Value>, added: &[Value]) -> Result<(String, Vec<Value>), Refusal> {
     for chunk in added {
         match chunk["type"].as_str() {
@@ -107,7 +107,7 @@ fn add_text(blocks: &mut Vec<Value>, text: &str) {
     }
 }
 
-/// Adds a task to the plan, if there is one, and else on its own.
+/// Adds a task to the plan, or to the layout if there is no plan.
 fn add_task(blocks: &mut Vec<Value>, chunk: &Value) {
     let mut task = json!({ "type": "task_card", "task_id": chunk["id"], "title": chunk["title"] });
     if !chunk["status"].is_null() {
@@ -129,7 +129,7 @@ fn add_task(blocks: &mut Vec<Value>, chunk: &Value) {
     }
 }
 
-/// Puts a task among others, in place of its earlier version.
+/// Adds a task, or replaces its earlier version.
 fn put(tasks: &mut Vec<Value>, task: Value) {
     match tasks.iter_mut().find(|known| known["task_id"] == task["task_id"]) {
         Some(known) => *known = task,
@@ -137,7 +137,7 @@ fn put(tasks: &mut Vec<Value>, task: Value) {
     }
 }
 
-/// Sets the title of the plan; tasks outside of a plan go into a new one.
+/// Sets the title of the plan. Without a plan, one is created that contains all tasks.
 fn add_plan(blocks: &mut Vec<Value>, title: &Value) {
     if let Some(plan) = blocks.iter_mut().find(|block| block["type"] == "plan") {
         plan["title"] = title.clone();

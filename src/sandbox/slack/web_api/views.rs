@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::{Answer, Refusal, args::Args};
 use crate::slack::{check, server::Server};
 
-const TRIGGER_LIVES: Duration = Duration::from_secs(3);
+const TRIGGER_LIFETIME: Duration = Duration::from_secs(3);
 
 pub(super) fn open(server: &Arc<Server>, args: &Args) -> Answer {
     let content = content(server, args, "modal")?;
@@ -72,7 +72,7 @@ fn content(server: &Server, args: &Args, kind: &str) -> Result<Value, Refusal> {
     Ok(view)
 }
 
-/// Uses a trigger and returns the person before whom it opens a modal.
+/// Marks the trigger as used, and returns the person who will see the modal.
 fn exchange(server: &Server, args: &Args) -> Result<UserId, Refusal> {
     let now = server.now();
     let mut world = server.world();
@@ -81,7 +81,7 @@ fn exchange(server: &Server, args: &Args) -> Result<UserId, Refusal> {
     if trigger.used {
         return Err(Refusal::of("exchanged_trigger_id"));
     }
-    if now.since(trigger.at) > TRIGGER_LIVES {
+    if now.since(trigger.at) > TRIGGER_LIFETIME {
         return Err(Refusal::of("trigger_expired"));
     }
     trigger.used = true;

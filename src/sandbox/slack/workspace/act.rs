@@ -21,7 +21,7 @@ use crate::slack::{
     server::Server,
 };
 
-/// The body of such a request; each address uses some of it.
+/// The body of such a request. Each route uses some of the fields.
 #[derive(Debug, Deserialize)]
 pub(super) struct Act {
     #[serde(rename = "as")]
@@ -159,7 +159,7 @@ fn refusal(errors: BTreeMap<String, String>) -> Value {
 fn answered(done: Result<Value, Error>) -> Response {
     match done {
         Ok(answer) => Json(answer).into_response(),
-        // An app that does not respond is something the page shows, not a mistake of the page.
+        // If the app does not respond, the request of the page was still valid.
         Err(error @ Error::Unanswered) => refused(StatusCode::OK, error),
         Err(error) => refused(StatusCode::NOT_FOUND, error),
     }

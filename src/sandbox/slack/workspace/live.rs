@@ -1,4 +1,4 @@
-//! The changes as they happen: a stream of server-sent events for one person.
+//! A stream of the changes that one person sees, as server-sent events.
 
 use std::{collections::VecDeque, convert::Infallible, sync::Arc, time::Duration};
 
@@ -21,7 +21,7 @@ use crate::slack::{broadcast::Change, server::Server};
 
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
-/// The person the stream is for.
+/// The person who receives the stream.
 #[derive(Debug, Deserialize)]
 pub(super) struct Seat {
     #[serde(rename = "as")]
@@ -33,7 +33,9 @@ pub(super) async fn events(State(server): State<Arc<Server>>, Query(seat): Query
     let Some(viewer) = viewer else { return refused(StatusCode::NOT_FOUND, "there is no such user") };
     let changes = server.changes.subscribe();
     let keep_alive = KeepAlive::new().interval(KEEP_ALIVE);
-    Sse::new(told(Watch { server, viewer, changes, ready: VecDeque::new() })).keep_alive(keep_alive).into_response()
+    Sse::new(event_stream(Watch { server, viewer, changes, ready: VecDeque::new() }))
+        .keep_alive(keep_alive)
+        .into_response()
 }
 
 struct Watch {
@@ -43,7 +45,7 @@ struct Watch {
     ready: VecDeque<Value>,
 }
 
-fn told(watch: Watch) -> impl Stream<Item = Result<Event, Infallible>> {
+fn event_stream(watch: Watch) -> impl Stream<Item = Result<Event, Infallible>> {
     stream::unfold(watch, async |mut watch| {
         loop {
             if let Some(next) = watch.ready.pop_front() {
@@ -55,7 +57,7 @@ fn told(watch: Watch) -> impl Stream<Item = Result<Event, Infallible>> {
             };
             match change {
                 Ok(change) => watch.take(&change),
-                // The page reads everything again when the stream ends and it connects anew.
+                // The page reconnects when the stream ends, and then reads everything again.
                 Err(RecvError::Lagged(_) | RecvError::Closed) => return None,
             }
         }
@@ -73,8 +75,8 @@ impl Watch {
         }
         if let Some(channel) = change.unread_in().and_then(|channel| world.channel(channel.as_str())) {
             let (unread, mentions) = world.unread(&self.viewer, channel);
-            let told = json!({ "type": "unread", "channel": channel.id, "unread": unread, "mentions": mentions });
-            self.ready.push_back(told);
+            let counts = json!({ "type": "unread", "channel": channel.id, "unread": unread, "mentions": mentions });
+            self.ready.push_back(counts);
         }
     }
 }

@@ -1,8 +1,8 @@
-//! The interface of the page: what a person in front of the workspace sees and does, at `/workspace/…`.
+//! The API of the page, `/workspace/…`: everything that a person can see and do in the workspace.
 //!
-//! Every request says `as` whom it is made: the page is a playground, and changing seats is part of it. Requests of
-//! pages from elsewhere are refused ([`this_machine`]); `read` answers queries, `act` carries out acts, `live` streams
-//! changes.
+//! Every request names the person in `as`, because the user of the playground can act as anyone.
+//! Requests from other sites are refused ([`this_machine`]). `read` answers queries, `act` carries
+//! out actions, `live` streams changes.
 
 mod act;
 mod live;
@@ -18,7 +18,7 @@ use countersign_wire::this_machine;
 
 use super::server::Server;
 
-/// Returns all addresses of the page's interface.
+/// Returns all routes of the page's API.
 pub(super) fn router(server: Arc<Server>) -> Router {
     let routes = Router::new()
         .route("/workspace/state", get(read::state))

@@ -1,4 +1,4 @@
-//! The requests of the page that only read.
+//! The requests of the page that change nothing.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::slack::{
     world::{World, message::Message},
 };
 
-/// The viewer, and the channel or message to read.
+/// The query: the viewer, and the channel or message to read.
 #[derive(Debug, Deserialize)]
 pub(super) struct Look {
     #[serde(rename = "as")]
@@ -26,7 +26,7 @@ pub(super) struct Look {
     ts: Option<MessageTs>,
 }
 
-/// Returns the refusal of a request for something that the viewer may not see.
+/// Returns the response to a request that is refused.
 pub(super) fn refused(status: StatusCode, error: impl std::fmt::Display) -> Response {
     (status, Json(json!({ "ok": false, "error": error.to_string() }))).into_response()
 }
@@ -55,7 +55,7 @@ pub(super) async fn state(State(server): State<Arc<Server>>, Query(look): Query<
                 "mentions": mentions,
             });
             if channel.is_im() {
-                // Whoever looks is one of the two; the page shows the other.
+                // The viewer is one of the two members; the page shows the other one.
                 let other = world.user(world.app.user.as_str());
                 shown["with"] = json!(world.app.user);
                 shown["name"] = json!(other.map(|user| &user.name));
@@ -119,8 +119,8 @@ fn place(world: &World, look: &Look) -> Option<(UserId, ChannelId)> {
     Some((me, channel.id.clone()))
 }
 
-/// Returns true if a person sees a message: not an ephemeral one for another person, and of deleted ones only the roots
-/// of threads that go on.
+/// Returns true if a person sees a message: not an ephemeral one for another person, and a deleted
+/// one only if it has replies.
 fn seen(message: &Message, viewer: &UserId, world: &World) -> bool {
     let addressed = message.ephemeral_to.as_ref().is_none_or(|to| to == viewer);
     let left = !message.deleted || world.replies(&message.channel, &message.ts).next().is_some();

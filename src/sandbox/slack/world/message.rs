@@ -1,4 +1,4 @@
-//! A message, and its content as a reader sees it.
+//! Messages, and the text of them that a reader sees.
 
 use countersign_core::ids::{ChannelId, MessageTs, UserId};
 use serde::{Deserialize, Serialize};
@@ -9,7 +9,7 @@ use super::World;
 /// A message in a channel.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Message {
-    /// Its timestamp, which is its id in the channel.
+    /// The timestamp, which is the id of the message in its channel.
     pub ts: MessageTs,
     /// The channel.
     pub channel: ChannelId,
@@ -19,23 +19,23 @@ pub struct Message {
     pub user: UserId,
     /// True if the app posted it.
     pub by_app: bool,
-    /// The words, as mrkdwn.
+    /// The text, as mrkdwn.
     pub text: String,
     /// The layout, if there is one.
     pub blocks: Vec<Value>,
-    /// The metadata that the app attached; every member can read them.
+    /// The metadata that the app attached. Every member can read it.
     pub metadata: Option<Value>,
-    /// The timestamp of the last edit that a reader sees.
+    /// The timestamp of the last edit that is visible to readers.
     pub edited: Option<MessageTs>,
     /// True if it was deleted.
     pub deleted: bool,
     /// The only person who sees it, if it is ephemeral.
     pub ephemeral_to: Option<UserId>,
-    /// Reactions in the order of their first use.
+    /// The reactions, in the order of their first use.
     pub reactions: Vec<Reaction>,
-    /// Ids of attached files.
+    /// The ids of attached files.
     pub files: Vec<String>,
-    /// Earlier layouts, oldest first: a person may press what they still see.
+    /// Earlier layouts, oldest first. A person may still see and press one of their buttons.
     pub earlier: Vec<Vec<Value>>,
 }
 
@@ -53,25 +53,25 @@ pub struct Reaction {
 pub struct Button {
     /// The label.
     pub label: String,
-    /// The block in which it stands.
+    /// The id of its block.
     pub block_id: String,
     /// The action id.
     pub action_id: String,
     /// The value.
     pub value: Option<String>,
-    /// `primary`, `danger` or nothing.
+    /// The style: `primary`, `danger` or none.
     pub style: Option<String>,
     /// The whole element.
     pub element: Value,
 }
 
 impl Message {
-    /// Returns true if it stands in the channel itself.
+    /// Returns true if it is not a reply in a thread.
     pub fn is_root(&self) -> bool {
         self.thread_ts.as_ref().is_none_or(|thread| *thread == self.ts)
     }
 
-    /// Returns the message under which a reply to this one stands.
+    /// Returns the root of its thread, or the message itself.
     pub fn root(&self) -> &MessageTs {
         self.thread_ts.as_ref().unwrap_or(&self.ts)
     }
@@ -97,8 +97,8 @@ impl Message {
         self.buttons().into_iter().find(|button| button.label == label)
     }
 
-    /// Returns all words that a reader sees, a line for each block, then the buttons in brackets; the text if there are
-    /// no blocks.
+    /// Returns the text that a reader sees: a line for each block, with buttons in brackets, or the
+    /// plain text if there are no blocks.
     pub fn words(&self) -> String {
         if self.blocks.is_empty() {
             return self.text.clone();
@@ -106,7 +106,7 @@ impl Message {
         words_of(&self.blocks)
     }
 
-    /// Returns the message as the Web API and events show it.
+    /// Returns the message in the format of the Web API and events.
     pub fn wire(&self, world: &World) -> Value {
         let mut wire = Map::new();
         wire.insert("type".to_owned(), json!("message"));
@@ -155,7 +155,7 @@ impl Message {
         Value::Object(wire)
     }
 
-    /// Returns the message as the page shows it.
+    /// Returns the message in the format of the page.
     pub fn shown(&self, world: &World) -> Value {
         let replies: Vec<&Message> =
             if self.is_root() { world.replies(&self.channel, &self.ts).collect() } else { Vec::new() };
@@ -183,7 +183,7 @@ impl Message {
         if self.deleted {
             shown["deleted"] = json!(true);
             shown["text"] = json!("This message was deleted.");
-            shown.as_object_mut().expect("made above").remove("blocks");
+            shown.as_object_mut().expect("it is an object").remove("blocks");
         }
         if self.ephemeral_to.is_some() {
             shown["ephemeral"] = json!(true);
@@ -192,7 +192,7 @@ impl Message {
     }
 }
 
-/// Returns every element of a layout that a person can operate, with the id of its block.
+/// Returns every interactive element of a layout, with the id of its block.
 pub(in crate::slack) fn interactive(blocks: &[Value]) -> Vec<(String, Value)> {
     let mut found = Vec::new();
     for block in blocks {
@@ -203,7 +203,7 @@ pub(in crate::slack) fn interactive(blocks: &[Value]) -> Vec<(String, Value)> {
             if inner["action_id"].is_string() {
                 found.push((block_id.clone(), inner.clone()));
             } else if inner.is_object() {
-                // Cards and containers hold elements of their own.
+                // Cards and containers contain further elements.
                 let own = interactive(std::slice::from_ref(inner)).into_iter();
                 found.extend(own.map(|(id, element)| (if id.is_empty() { block_id.clone() } else { id }, element)));
             }
@@ -212,12 +212,12 @@ pub(in crate::slack) fn interactive(blocks: &[Value]) -> Vec<(String, Value)> {
     found
 }
 
-/// Returns the words of a text object or a string; nothing for anything else.
+/// Returns the text of a text object or a string; an empty text for anything else.
 pub(in crate::slack) fn text_of(value: &Value) -> String {
     value.as_str().or_else(|| value["text"].as_str()).unwrap_or_default().to_owned()
 }
 
-/// Returns all words of a layout, a line for each block.
+/// Returns the text of a layout, with a line for each block.
 pub(super) fn words_of(blocks: &[Value]) -> String {
     let lines: Vec<String> = blocks.iter().map(block_words).filter(|line| !line.is_empty()).collect();
     lines.join("\n")
@@ -226,7 +226,7 @@ pub(super) fn words_of(blocks: &[Value]) -> String {
 fn block_words(block: &Value) -> String {
     match block["type"].as_str().unwrap_or_default() {
         "divider" => "---".to_owned(),
-        "context_actions" => String::new(), // small signs beside the message, no words of it
+        "context_actions" => String::new(), // small icons next to the message, which have no text
         "actions" => elements(block, |element| format!("[{}]", element_words(element)), " "),
         "context" => elements(block, element_words, " "),
         "image" => format!("({})", text_of(&block["alt_text"])),

@@ -1,7 +1,7 @@
 //! The content of the workspace: plain data, saved as one JSON document.
 //!
-//! Nothing here does I/O; `timeline` and `views` change it and notify the page and the app. Time comes in as an
-//! argument. Start at [`World`].
+//! Nothing here does I/O, and the time is an argument. `timeline` and `views` change the content,
+//! and notify the page and the app. Start at [`World`].
 
 pub mod message;
 mod seed;
@@ -19,73 +19,73 @@ use serde_json::{Value, json};
 use message::Message;
 use view::View;
 
-/// The user that posts for Slack itself.
+/// The user that posts on behalf of Slack itself.
 pub const SLACKBOT: &str = "USLACKBOT";
 
-/// Everything in the workspace.
+/// The content of the workspace.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct World {
-    /// Its id.
+    /// The id of the workspace.
     pub team: TeamId,
-    /// Its name.
+    /// The name of the workspace.
     pub team_name: String,
-    /// The app that is installed in it.
+    /// The installed app.
     pub app: App,
-    /// People and bots.
+    /// The people and bots.
     pub users: Vec<User>,
-    /// Channels and direct messages.
+    /// The channels and direct messages.
     pub channels: Vec<Channel>,
-    /// User groups, with their members.
+    /// The user groups.
     pub groups: Vec<UserGroup>,
-    /// Messages by channel, oldest first; replies, deleted and ephemeral ones too.
+    /// The messages by channel, oldest first, including replies, deleted and ephemeral ones.
     pub messages: BTreeMap<ChannelId, BTreeMap<MessageTs, Message>>,
-    /// Modals that are open or were.
+    /// The modals, open or closed.
     pub views: BTreeMap<String, View>,
-    /// The modals before each person, the topmost last.
+    /// The open modals of each person, topmost last.
     pub stacks: BTreeMap<UserId, Vec<String>>,
     /// The Home tabs of the app, by person.
     pub homes: BTreeMap<UserId, View>,
-    /// Uploaded files.
+    /// The uploaded files.
     pub files: BTreeMap<String, File>,
     /// The thread status by thread, written `channel/ts`.
     pub statuses: BTreeMap<String, String>,
     /// The status of agent sessions by thread, written `channel/ts`.
     #[serde(default)]
     pub sessions: BTreeMap<String, String>,
-    /// The messages that are still being streamed, written `channel/ts`.
+    /// The messages that are being streamed, written `channel/ts`.
     #[serde(default)]
     pub streams: BTreeSet<String>,
-    /// The prompts that a direct conversation offers before its first message.
+    /// The prompts that a direct message offers before its first message.
     #[serde(default)]
     pub prompts: BTreeMap<ChannelId, Value>,
     /// The newest message that each person has read in each channel.
     pub read: BTreeMap<UserId, BTreeMap<ChannelId, MessageTs>>,
-    /// Short-lived permissions to open a modal.
+    /// The triggers: short-lived permissions to open a modal.
     pub triggers: BTreeMap<String, Trigger>,
-    /// Short-lived addresses to answer to.
+    /// The response URLs: short-lived addresses for answers.
     pub response_urls: BTreeMap<String, ResponseUrl>,
     pub(super) last_ts_micros: i64,
     pub(super) last_id: u64,
-    /// The replies of each thread; made again when the world is loaded.
+    /// The replies of each thread. Rebuilt when the world is loaded.
     #[serde(skip)]
     pub(super) threads: BTreeMap<(ChannelId, MessageTs), Vec<MessageTs>>,
 }
 
-/// The installed app.
+/// An installed app.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct App {
-    /// `A…`
+    /// The id, `A…`.
     pub id: String,
-    /// `B…`
+    /// The id of its bot, `B…`.
     pub bot_id: String,
-    /// Its user.
+    /// The id of its user.
     pub user: UserId,
 }
 
 /// A person or a bot.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct User {
-    /// `U…`
+    /// The id, `U…`.
     pub id: UserId,
     /// The name after `@`.
     pub name: String,
@@ -97,9 +97,9 @@ pub struct User {
     pub is_bot: bool,
     /// True if the account is deactivated.
     pub deleted: bool,
-    /// IANA name of the time zone.
+    /// The IANA name of the time zone.
     pub tz: String,
-    /// The workspace of a person who comes from another one, by a shared channel.
+    /// The workspace of a person from another workspace, who is here through a shared channel.
     #[serde(default)]
     pub home_team: Option<TeamId>,
     /// The kind of guest.
@@ -107,11 +107,11 @@ pub struct User {
     pub guest: Guest,
 }
 
-/// The kind of guest that an account is.
+/// A kind of guest.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Guest {
-    /// No guest.
+    /// Not a guest.
     #[default]
     No,
     /// A guest in several channels: `is_restricted`.
@@ -123,19 +123,19 @@ pub enum Guest {
 /// A channel or a direct message.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Channel {
-    /// `C…` or `D…`
+    /// The id, `C…` or `D…`.
     pub id: ChannelId,
     /// The name without `#`; for a direct message the name of the person.
     pub name: String,
     /// The purpose of the channel.
     pub topic: String,
-    /// The person with whom the bot talks here, if it is a direct message.
+    /// The person who shares the channel with the bot, if it is a direct message.
     pub with: Option<UserId>,
     /// The members.
     pub members: Vec<UserId>,
-    /// True if it takes no more messages.
+    /// True if it accepts no more messages.
     pub archived: bool,
-    /// True if only its members know of it. False for direct messages.
+    /// True if only its members can see it. False for direct messages.
     #[serde(default)]
     pub private: bool,
 }
@@ -163,7 +163,7 @@ impl Channel {
 /// A user group.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct UserGroup {
-    /// `S…`
+    /// The id, `S…`.
     pub id: String,
     /// The name after `@`.
     pub handle: String,
@@ -174,7 +174,7 @@ pub struct UserGroup {
 /// An uploaded file.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct File {
-    /// `F…`
+    /// The id, `F…`.
     pub id: String,
     /// The name with its extension.
     pub name: String,
@@ -184,7 +184,7 @@ pub struct File {
     pub length: usize,
     /// True if it was shared.
     pub complete: bool,
-    /// The content; lies in a file of its own.
+    /// The content, which is stored in a separate file.
     #[serde(skip)]
     pub bytes: Vec<u8>,
 }
@@ -203,7 +203,7 @@ impl File {
         }
     }
 
-    /// Returns the file as it stands in a message.
+    /// Returns the file in the format of messages.
     pub fn shown(&self) -> Value {
         json!({
             "id": self.id, "name": self.name, "title": self.title, "mimetype": self.mimetype(), "size": self.length,
@@ -212,42 +212,42 @@ impl File {
     }
 }
 
-/// A permission to open one modal before one person.
+/// A permission to show a modal to a person once.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Trigger {
-    /// The person before whom the modal opens.
+    /// The person who sees the modal.
     pub user: UserId,
-    /// The moment of its creation; it is valid for 3 s.
+    /// The time of its creation. It is valid for 3 s.
     pub at: Timestamp,
     /// True if it was used.
     pub used: bool,
 }
 
-/// An address to which the app may answer for a while.
+/// A short-lived address to which the app may post answers.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ResponseUrl {
-    /// The person whose act it belongs to.
+    /// The person whose action the app may answer.
     pub user: UserId,
     /// The channel.
     pub channel: ChannelId,
-    /// The message of the act, if there was one.
+    /// The message on which the person acted, if any.
     pub message: Option<MessageTs>,
-    /// The thread of the act, if there was one.
+    /// The thread of that message, if any.
     pub thread: Option<MessageTs>,
-    /// The moment of its creation; it is valid for 30 min.
+    /// The time of its creation. It is valid for 30 min.
     pub at: Timestamp,
-    /// The number of uses; 5 at most.
+    /// The number of uses, at most 5.
     pub uses: u32,
 }
 
 impl World {
-    /// Returns a timestamp for an event that happens now: unique, and greater than every one before.
+    /// Returns a timestamp for an event at `now`. It is unique and greater than all earlier ones.
     pub fn next_ts(&mut self, now: Timestamp) -> MessageTs {
         self.last_ts_micros = (now.millis() * 1000).max(self.last_ts_micros + 1);
         MessageTs::new(format!("{}.{:06}", self.last_ts_micros / 1_000_000, self.last_ts_micros % 1_000_000))
     }
 
-    /// Returns a fresh id such as `Ev00000007`.
+    /// Returns a new id, such as `Ev00000007`.
     pub fn next_id(&mut self, prefix: &str) -> String {
         self.last_id += 1;
         format!("{prefix}{:08X}", self.last_id)
@@ -258,7 +258,8 @@ impl World {
         self.users.iter().find(|user| user.id.as_str() == id_or_name || user.name == id_or_name)
     }
 
-    /// Returns the channel with this id or name (`#` or not), or the direct message with this user.
+    /// Returns the channel with this id or name (with or without `#`), or the direct message with
+    /// this user.
     pub fn channel(&self, id_or_name: &str) -> Option<&Channel> {
         let name = id_or_name.trim_start_matches('#');
         self.channels
@@ -267,7 +268,7 @@ impl World {
             .or_else(|| self.channels.iter().find(|c| c.with.as_ref().is_some_and(|with| with.as_str() == name)))
     }
 
-    /// Returns one message; ephemeral and deleted ones too.
+    /// Returns a message. It may be ephemeral or deleted.
     pub fn message(&self, channel: &ChannelId, ts: &MessageTs) -> Option<&Message> {
         self.messages.get(channel)?.get(ts)
     }
@@ -276,7 +277,8 @@ impl World {
         self.messages.get_mut(channel)?.get_mut(ts)
     }
 
-    /// Returns the messages of a channel outside threads that all members see, oldest first.
+    /// Returns the messages of a channel that are not replies and that all members see, oldest
+    /// first.
     pub fn roots<'a>(&'a self, channel: &ChannelId) -> impl DoubleEndedIterator<Item = &'a Message> {
         self.messages
             .get(channel)
@@ -294,7 +296,7 @@ impl World {
         self.thread_entries(channel, root).filter(|m| !m.deleted && m.ephemeral_to.is_none())
     }
 
-    /// Returns the replies to a message, ephemeral and deleted ones too.
+    /// Returns all replies to a message, including ephemeral and deleted ones.
     pub(super) fn thread_entries<'a>(
         &'a self,
         channel: &ChannelId,
@@ -315,7 +317,7 @@ impl World {
         self.messages.entry(message.channel.clone()).or_default().insert(message.ts.clone(), message);
     }
 
-    /// Drops a thread, its root included, and direct messages with links into it.
+    /// Removes a thread with its root, and the direct messages that link to it.
     pub(super) fn forget_thread(&mut self, channel: &ChannelId, root: &MessageTs) {
         for direct in self.channels.iter().filter(|channel| channel.is_im()) {
             if let Some(messages) = self.messages.get_mut(&direct.id) {
@@ -330,7 +332,7 @@ impl World {
         }
     }
 
-    /// Makes the index of threads, after the world was loaded.
+    /// Builds the index of threads, after the world is loaded.
     pub(super) fn index(&mut self) {
         let messages: Vec<Message> =
             std::mem::take(&mut self.messages).into_values().flat_map(BTreeMap::into_values).collect();
@@ -340,7 +342,8 @@ impl World {
         }
     }
 
-    /// Returns the number of messages that `user` has not read in `channel`, and the number of those that concern them.
+    /// Returns the number of messages that `user` has not read in `channel`, and the number of
+    /// those that are direct messages or mention the user.
     pub fn unread(&self, user: &UserId, channel: &Channel) -> (usize, usize) {
         use std::ops::Bound::{Excluded, Unbounded};
         let Some(messages) = self.messages.get(&channel.id) else { return (0, 0) };

@@ -7,7 +7,8 @@ use countersign_core::ids::UserId;
 use super::{App, Channel, Guest, SLACKBOT, User, UserGroup, World};
 
 impl World {
-    /// Creates three people, two channels, a direct message for each person, one user group, the bot.
+    /// Creates a workspace with three people, two channels, a direct message with each person, a
+    /// user group and the bot.
     pub fn seed() -> Self {
         let people = [("U1", "ana", "Ana", "#2e7d6b"), ("U2", "bo", "Bo", "#8a4fbf"), ("U3", "cy", "Cy", "#c4622d")];
         let bot = UserId::from("U_BOT");

@@ -6,29 +6,29 @@ use serde_json::{Value, json};
 
 use super::World;
 
-/// A modal or a Home tab before one person.
+/// A modal or a Home tab that one person sees.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct View {
-    /// `V…`
+    /// The id, `V…`.
     pub id: String,
     /// The person who sees it.
     pub user: UserId,
-    /// The hash, which changes with every update.
+    /// The hash, which changes with each update.
     pub hash: String,
-    /// The first modal of the stack.
+    /// The id of the first modal in the stack.
     pub root: String,
-    /// The modal below, if there is one.
+    /// The id of the modal below, if there is one.
     pub below: Option<String>,
     /// The view as the app sent it.
     pub content: Value,
     /// The values that were filled in, by block and action.
     pub values: Value,
-    /// True if it can still be seen.
+    /// True if it is still shown.
     pub open: bool,
 }
 
 impl View {
-    /// `modal` or `home`.
+    /// Returns its type, `modal` or `home`.
     pub fn kind(&self) -> &str {
         self.content["type"].as_str().unwrap_or_default()
     }
@@ -38,17 +38,17 @@ impl View {
         super::message::text_of(&self.content["title"])
     }
 
-    /// Its layout.
+    /// Returns its layout.
     pub fn blocks(&self) -> &[Value] {
         self.content["blocks"].as_array().map(Vec::as_slice).unwrap_or_default()
     }
 
-    /// Returns all words that a reader sees, a line for each block.
+    /// Returns the text that a reader sees, with a line for each block.
     pub fn words(&self) -> String {
         super::message::words_of(self.blocks())
     }
 
-    /// Returns the view as the Web API, interactions and the page show it.
+    /// Returns the view in the format of the Web API, interactions and the page.
     pub fn wire(&self, world: &World) -> Value {
         let mut wire = self.content.clone();
         for (key, default) in [
