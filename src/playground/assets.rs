@@ -129,7 +129,7 @@ mod tests {
     /// Returns every quoted string and `url(…)` in a file that refers to another file of the page.
     fn references(asset: &Asset) -> Vec<String> {
         let Some(text) = text(asset) else { return Vec::new() };
-        let beside = |relative: &str| {
+        let resolve = |relative: &str| {
             let mut parts: Vec<&str> = asset.path.split('/').collect();
             parts.pop();
             for part in relative.split('/') {
@@ -147,7 +147,7 @@ mod tests {
                 match piece {
                     _ if !file || piece.contains(char::is_whitespace) => None,
                     _ if piece.starts_with("/assets/") => Some(piece["/assets/".len()..].to_owned()),
-                    _ if piece.starts_with("./") || piece.starts_with("../") => Some(beside(piece)),
+                    _ if piece.starts_with("./") || piece.starts_with("../") => Some(resolve(piece)),
                     _ => None,
                 }
             })

@@ -54,26 +54,26 @@ impl Switch {
     }
 }
 
-impl Connected<IncomingStream<'_, Door>> for Switch {
-    fn connect_info(stream: IncomingStream<'_, Door>) -> Self {
+impl Connected<IncomingStream<'_, SwitchListener>> for Switch {
+    fn connect_info(stream: IncomingStream<'_, SwitchListener>) -> Self {
         stream.io().switch.clone()
     }
 }
 
 /// A listener whose connections have a switch.
-pub(crate) struct Door(pub(crate) TcpListener);
+pub(crate) struct SwitchListener(pub(crate) TcpListener);
 
-impl Listener for Door {
-    type Io = Line;
+impl Listener for SwitchListener {
+    type Io = SwitchConnection;
     type Addr = SocketAddr;
 
-    async fn accept(&mut self) -> (Line, SocketAddr) {
+    async fn accept(&mut self) -> (SwitchConnection, SocketAddr) {
         let (stream, from) = Listener::accept(&mut self.0).await;
         // Otherwise every small answer would wait for the acknowledgement of the previous one.
         if let Err(error) = stream.set_nodelay(true) {
             tracing::debug!(%error, "cannot disable Nagle's algorithm");
         }
-        (Line { stream, switch: Switch::default() }, from)
+        (SwitchConnection { stream, switch: Switch::default() }, from)
     }
 
     fn local_addr(&self) -> io::Result<SocketAddr> {
@@ -82,18 +82,18 @@ impl Listener for Door {
 }
 
 /// A connection with a switch.
-pub(crate) struct Line {
+pub(crate) struct SwitchConnection {
     stream: TcpStream,
     switch: Switch,
 }
 
-impl AsyncRead for Line {
+impl AsyncRead for SwitchConnection {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.stream).poll_read(cx, buf)
     }
 }
 
-impl AsyncWrite for Line {
+impl AsyncWrite for SwitchConnection {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         if self.switch.is_cut() {
             return Poll::Ready(Err(io::ErrorKind::ConnectionReset.into()));

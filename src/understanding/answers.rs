@@ -44,9 +44,9 @@ pub fn is_cancellation(said: &str) -> bool {
     if said.trim_end().ends_with('?') && !all.windows(2).any(is_request) || all.iter().any(|word| word.quoted) {
         return false;
     }
-    let (waits, rest) = without_hesitation(words::strip_politeness(&all));
+    let (hesitates, rest) = without_hesitation(words::strip_politeness(&all));
     let plain = lower(rest);
-    [NEVER_MIND, CANCEL, WITHDRAW].iter().any(|list| is_one_of(list, &plain)) || waits && is_one_of(STOP, &plain)
+    [NEVER_MIND, CANCEL, WITHDRAW].iter().any(|list| is_one_of(list, &plain)) || hesitates && is_one_of(STOP, &plain)
 }
 
 /// Returns true if a message as a whole ends the questions about a change: “stop that”, “no
@@ -105,11 +105,11 @@ fn without_hesitation(words: &[Word]) -> (bool, &[Word]) {
 
 /// Reads “never mind”. If only cards are open, the reply says how to decide them.
 pub(crate) fn cancellation(words: &[Word], situation: &Situation) -> Option<Interpretation> {
-    let (waits, rest) = without_hesitation(words);
+    let (hesitates, rest) = without_hesitation(words);
     let (whole, plain) = (lower(words), lower(rest));
     let drops_any = is_one_of(NEVER_MIND, &plain) || is_repeated_cancellation(rest);
     let cancels = is_one_of(CANCEL, &plain);
-    let withdraws = is_one_of(WITHDRAW, &plain) || waits && is_one_of(STOP, &plain);
+    let withdraws = is_one_of(WITHDRAW, &plain) || hesitates && is_one_of(STOP, &plain);
     let drops_draft = cancels || withdraws || is_one_of(ENDS_DRAFT, &whole);
     let drop_or_explain_cards = || match situation.open_cards.as_slice() {
         [] => UserRequest::Drop,

@@ -11,7 +11,7 @@ pub struct Conditional<'a> {
 }
 
 impl Conditional<'_> {
-    /// Returns true if the condition stands before the request.
+    /// Returns true if the condition precedes the request.
     pub(super) fn is_before(&self) -> bool {
         self.condition.is_some_and(|condition| condition.as_ptr() < self.request.as_ptr())
     }
@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_condition_stands_before_or_after_its_request() {
+    fn a_condition_may_precede_or_follow_its_request() {
         for words in [
             "only if it is even, start it",
             "and only if it is even, start it",

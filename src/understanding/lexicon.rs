@@ -1,4 +1,4 @@
-//! The names of existing things, found in a person's words before anything else is read.
+//! The names of existing things, which are found in a message before anything else is read.
 //!
 //! [`Names`] is a snapshot of all names, indexed by the first word of each, so that a message is
 //! scanned once and never compared with every name. An exact match comes first, then one that

@@ -1,4 +1,5 @@
-//! Arguments against the tool's own schema, refused in the words of the validator that the bridge uses.
+//! The check of arguments against the schema of a tool, with the messages of the validator that the
+//! bridge uses.
 
 use serde_json::{Value, json};
 
@@ -14,14 +15,14 @@ pub(crate) struct Issue {
     context: Option<Value>,
 }
 
-/// Returns everything in `arguments` that the schema refuses.
+/// Returns all violations of the schema in `arguments`.
 pub(crate) fn issues(arguments: &Value, schema: &Value) -> Vec<Issue> {
     let mut found = Vec::new();
     check(arguments, schema, schema, &mut Vec::new(), &mut found);
     found
 }
 
-/// Refuses as a REST route does: everything at once, in the framework's shape.
+/// Returns the refusal of a REST route: all problems, in the format of the framework.
 pub(crate) fn refuse_body(issues: &[Issue]) -> Failure {
     let detail: Vec<Value> = issues
         .iter()
@@ -37,7 +38,7 @@ pub(crate) fn refuse_body(issues: &[Issue]) -> Failure {
     Failure::bare(422, json!({ "detail": detail }))
 }
 
-/// Refuses as a tool does: the first problem, enveloped.
+/// Returns the refusal of a tool: the first problem, in an envelope.
 pub(crate) fn refuse_call(issue: &Issue) -> Failure {
     let words = |part: &Value| part.as_str().map_or_else(|| part.to_string(), str::to_owned);
     let place: Vec<String> = issue.place.iter().map(words).collect();
@@ -147,7 +148,7 @@ fn bound(schema: &Value, key: &str) -> f64 {
     schema[key].as_f64().unwrap_or_default()
 }
 
-/// Returns a number; text that holds one counts, as it does for the bridge.
+/// Returns a number. As in the bridge, it may be in a text.
 pub(crate) fn as_number(value: &Value) -> Option<f64> {
     let number = value.as_f64().or_else(|| value.as_str().and_then(|text| text.trim().parse().ok()))?;
     Some(number).filter(|number: &f64| number.is_finite())
@@ -171,12 +172,12 @@ fn number(value: &Value, whole: bool) -> Result<(), (&'static str, &'static str)
     }
 }
 
-/// Returns a text argument, if it is there.
+/// Returns a text argument, if there is one.
 pub(crate) fn text<'a>(arguments: &'a Value, name: &str) -> Option<&'a str> {
     arguments[name].as_str()
 }
 
-/// Refuses a value that fits the schema and not the rule behind it.
+/// Returns the refusal of a value that conforms to the schema but violates another rule.
 pub(crate) fn value_error(field: &str, message: &str) -> Failure {
     Failure::input(format!("Value error, {message}")).at(field).kind("value_error")
 }
@@ -186,7 +187,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_nested_problem_is_told_with_its_place() {
+    fn a_nested_problem_is_reported_with_its_place() {
         let schema = json!({
             "$defs": { "C": { "type": "object", "properties": { "size": { "type": "integer", "minimum": 1 } } } },
             "type": "object", "required": ["id"],

@@ -1,4 +1,4 @@
-//! The tools of each version with their schemas, as the bridge publishes them.
+//! The tools of each version with their schemas, in the form in which the bridge publishes them.
 
 use std::sync::LazyLock;
 
@@ -9,13 +9,13 @@ use super::{Role, Version};
 static V01: LazyLock<Vec<Value>> = LazyLock::new(|| read(include_str!("tools-0.1.json")));
 static V05: LazyLock<Vec<Value>> = LazyLock::new(|| read(include_str!("tools-0.5.json")));
 static RESOURCES: LazyLock<Value> =
-    LazyLock::new(|| serde_json::from_str(include_str!("resources-0.5.json")).expect("a file of ours"));
+    LazyLock::new(|| serde_json::from_str(include_str!("resources-0.5.json")).expect("the embedded file is valid"));
 
 fn read(text: &str) -> Vec<Value> {
-    serde_json::from_str(text).expect("a file of ours")
+    serde_json::from_str(text).expect("the embedded file is valid")
 }
 
-/// The tools whose calls need a confirmation.
+/// The tools whose calls require a confirmation.
 pub const CRITICAL: &[&str] = &[
     "load_simulation",
     "set_parameter_value",
@@ -24,7 +24,7 @@ pub const CRITICAL: &[&str] = &[
     "run_sensitivity_analysis",
 ];
 
-/// Returns the tools of a version in the order in which it lists them.
+/// Returns the tools of a version, in the order in which the bridge lists them.
 pub(crate) fn tools(version: Version) -> &'static [Value] {
     match version {
         Version::V01 => &V01,
@@ -43,12 +43,12 @@ pub(crate) fn roles(tool: &Value) -> Vec<Role> {
     named.filter_map(|role| Role::ALL.into_iter().find(|own| role == own.name())).collect()
 }
 
-/// Returns the resources of the newer version and the templates of others.
+/// Returns the resources and the resource templates of the newer version.
 pub(crate) fn resources() -> &'static Value {
     &RESOURCES
 }
 
-/// Returns the schema of a route that is no tool.
+/// Returns the schema of a route without a tool.
 pub(crate) fn route_schema(path: &str) -> Option<Value> {
     let text = |most: u64| json!({ "type": "string", "minLength": 1, "maxLength": most });
     let (required, properties) = match path {
@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_critical_tools_are_those_that_the_catalogue_marks() {
+    fn the_critical_tools_are_those_marked_in_the_catalogue() {
         for version in [Version::V01, Version::V05] {
             let marked = tools(version).iter().filter(|tool| tool["annotations"]["critical"] == true);
             let mut marked: Vec<_> = marked.filter_map(|tool| tool["name"].as_str()).collect();

@@ -1,15 +1,16 @@
-//! Rules across parameters, which the newer version holds every change against.
+//! Rules across parameters, which the newer version checks for every change.
 //!
-//! A rule reads the parameters as they stand, with the new value in the place of its own. The body weight is an exception,
-//! and the platform's own surprise: a new one is not held against the organs, and afterwards nothing else can be set.
+//! A rule uses the current parameters, except for the new value. The body weight is a peculiarity
+//! of the platform: a new weight is not compared with the organs, and if it is too small, nothing
+//! else can be set afterwards.
 
 use super::engine::Parameters;
 
-/// The rules, as a check of consistency names them.
+/// The names of the rules in a check of consistency.
 pub(crate) const RULES: [&str; 3] =
     ["organ_volumes_vs_body_weight", "organ_blood_flows_vs_cardiac_output", "hepatic_clearance_vs_blood_flow"];
 
-/// An organ: the names that it has in paths, and those of its volume and its flow in messages.
+/// An organ: its names in paths, and the names of its volume and its flow in messages.
 struct Organ {
     names: &'static [&'static str],
     volume: &'static str,
@@ -36,18 +37,18 @@ const ORGANS: &[Organ] = &[
     organ(&["Spleen"], "Spleen volume", Some("Splenic blood flow")),
 ];
 
-/// A change that is asked for.
+/// A requested change.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Proposed<'a> {
     /// The path.
     pub(crate) path: &'a str,
     /// The value.
     pub(crate) value: f64,
-    /// The unit that was sent.
+    /// The unit in the request.
     pub(crate) unit: Option<&'a str>,
 }
 
-/// Returns the value in the unit of the rule; an unknown unit is taken for that one.
+/// Returns the value in the unit `wanted`. A value in an unknown unit is not converted.
 fn standard(value: f64, unit: &str, wanted: &str) -> f64 {
     match (wanted, unit.trim().to_lowercase().as_str()) {
         ("L", "ml") | ("kg", "g") | ("L/min", "ml/min") => value / 1000.0,
@@ -56,14 +57,15 @@ fn standard(value: f64, unit: &str, wanted: &str) -> f64 {
     }
 }
 
-/// The parameters with a change on top.
+/// The parameters with a proposed change.
 struct View<'a> {
     parameters: &'a Parameters,
     proposed: Option<Proposed<'a>>,
 }
 
 impl View<'_> {
-    /// Returns the first of these that can be read; a proposed value counts for each that ends as its path does.
+    /// Returns the value `what` of an organ with these names. A proposed value takes precedence if
+    /// its path ends with one of them.
     fn read(&self, names: &[&str], what: &str, unit: &str) -> Option<f64> {
         let endings: Vec<String> = names.iter().map(|name| format!("{name}|{what}")).collect();
         if let Some(proposed) = self.proposed.filter(|own| endings.iter().any(|ending| own.path.ends_with(ending))) {
@@ -113,13 +115,13 @@ impl View<'_> {
     }
 }
 
-/// Returns what the rules find in the parameters as they stand.
+/// Returns the violations of the rules in the parameters.
 pub(crate) fn violations(parameters: &Parameters) -> Vec<String> {
     let view = View { parameters, proposed: None };
     [view.volumes(), view.flows(), view.hepatic()].into_iter().flatten().collect()
 }
 
-/// Refuses a change with which the rules do not hold.
+/// Refuses a change that violates the rules.
 pub(crate) fn check(proposed: Proposed<'_>, parameters: &Parameters) -> Result<(), String> {
     let view = View { parameters, proposed: Some(proposed) };
     let about_the_liver = ["Liver|Clearance", "Liver|BloodFlow"].iter().any(|ending| proposed.path.ends_with(ending));
@@ -147,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clearance_without_its_unit_is_taken_for_litres_a_minute() {
+    fn a_clearance_without_a_unit_is_taken_for_litres_per_minute() {
         let parameters = models::demo("/data/models/demo.pkml").unwrap().parameters();
         assert!(violations(&parameters).is_empty());
         assert!(sets("Organism|Liver|Clearance", 12.0, Some("L/h"), &parameters).is_ok());

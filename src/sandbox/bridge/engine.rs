@@ -1,15 +1,16 @@
-//! The model engine: one compartment, filled from the gut and emptied by clearance.
+//! The model engine: one compartment with absorption from the gut and elimination by clearance.
 //!
-//! The amount that reaches the blood is dose times bioavailability. The volume is either a parameter of the model or
-//! worked out from body weight and liver volume, so that a heavier subject or a larger liver dilutes the same dose. The
-//! clearance is one parameter or the sum of the organs'. The curve is the closed solution, at 48 equal steps.
+//! The amount that reaches the blood is dose times bioavailability. The volume is a parameter of
+//! the model or computed from body weight and liver volume, so that a heavier subject or a larger
+//! liver dilutes the same dose. The clearance is a parameter or the sum of the organ clearances.
+//! The curve is the closed-form solution at 48 equal steps.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-/// The name of the only series that the engine gives.
+/// The name of the only series that the engine computes.
 pub(crate) const PLASMA: &str = "VenousBlood|Plasma|Concentration";
 
 /// The number of steps of a curve.
@@ -24,7 +25,7 @@ pub(crate) struct Parameter {
     pub(crate) unit: String,
 }
 
-/// The parameters of a simulation by path, sorted.
+/// The parameters of a simulation, sorted by path.
 pub(crate) type Parameters = BTreeMap<String, Parameter>;
 
 /// A curve with its name and unit.
@@ -34,12 +35,12 @@ pub(crate) struct Series {
     pub(crate) parameter: String,
     /// The unit of the values.
     pub(crate) unit: String,
-    /// Times in hours with their values.
+    /// The points: times in hours, with values.
     pub(crate) points: Vec<(f64, f64)>,
 }
 
 impl Series {
-    /// Returns the series as results show it.
+    /// Returns the series in the format of results.
     pub(crate) fn shown(&self) -> Value {
         let values: Vec<Value> =
             self.points.iter().map(|(time, value)| json!({ "time": time, "value": value })).collect();
@@ -47,14 +48,14 @@ impl Series {
     }
 }
 
-/// The figures of a curve.
+/// The characteristic figures of a curve.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Figures {
     /// The highest value.
     pub(crate) cmax: f64,
     /// The first time of the highest value.
     pub(crate) tmax: f64,
-    /// The area below the curve, by the trapezoid rule.
+    /// The area under the curve, by the trapezoidal rule.
     pub(crate) auc: f64,
 }
 
@@ -72,19 +73,20 @@ pub(crate) fn figures(points: &[(f64, f64)]) -> Figures {
     found
 }
 
-/// The end of a curve, drawn out to infinity.
+/// The extrapolation of a curve to infinity.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Terminal {
-    /// The rate of the fall, per hour.
+    /// The terminal rate constant, per hour.
     pub(crate) rate: f64,
-    /// The area to infinity.
+    /// The area under the curve to infinity.
     pub(crate) auc: f64,
 }
 
-/// The number of points that the terminal phase is read from.
+/// The number of points to which the terminal phase is fitted.
 pub(crate) const TERMINAL_POINTS: usize = 5;
 
-/// Fits a straight line to the logarithms of the last points. Returns nothing where they do not fall.
+/// Fits a straight line to the logarithms of the last points. Returns `None` if they do not
+/// decrease.
 pub(crate) fn terminal(points: &[(f64, f64)]) -> Option<Terminal> {
     let last: Vec<_> = points.iter().filter(|(_, value)| *value > 0.0).copied().collect();
     let last = &last[last.len().checked_sub(TERMINAL_POINTS)?..];
@@ -112,7 +114,7 @@ pub(crate) fn run(parameters: &Parameters) -> Series {
     Series { parameter: PLASMA.to_owned(), unit: "mg/L".to_owned(), points: points.collect() }
 }
 
-/// Returns the volume that the dose is distributed in, in litres.
+/// Returns the volume of distribution, in litres.
 fn volume(parameters: &Parameters) -> f64 {
     let of = |path: &str| parameters.get(path).map(|parameter| parameter.value);
     if let Some(volume) = of("Compound|V") {
@@ -124,7 +126,7 @@ fn volume(parameters: &Parameters) -> f64 {
     (spread * (weight - liver).max(0.0) + kept * liver).max(1e-6)
 }
 
-/// Returns the clearance, in litres an hour.
+/// Returns the clearance, in litres per hour.
 fn clearance(parameters: &Parameters) -> f64 {
     let of = |path: &str| parameters.get(path).map(|parameter| parameter.value);
     let organs = || of("Organism|Liver|Clearance").unwrap_or(0.0) + of("Organism|Kidney|Clearance").unwrap_or(0.0);
@@ -152,17 +154,17 @@ impl Body {
     }
 }
 
-/// Rounds to the six decimals that the engine writes.
+/// Rounds to the engine's six decimals.
 fn rounded(value: f64) -> f64 {
     (value * 1e6).round() / 1e6
 }
 
-/// Numbers that look random and are the same for the same seed.
+/// A pseudo-random number generator with a seed.
 #[derive(Clone, Debug)]
 pub(crate) struct Draw(u64);
 
 impl Draw {
-    /// Starts with a seed.
+    /// Creates a generator with this seed.
     pub(crate) fn new(seed: u64) -> Self {
         Self(seed ^ 0x9e37_79b9_7f4a_7c15)
     }
@@ -176,14 +178,15 @@ impl Draw {
         ((mixed ^ (mixed >> 31)) >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    /// Returns the next factor of a log-normal spread around 1.
+    /// Returns the next factor of a log-normal distribution with median 1.
     fn spread(&mut self, deviation: f64) -> f64 {
         let normal = (0..12).map(|_| self.unit()).sum::<f64>() - 6.0;
         (normal * deviation).exp()
     }
 }
 
-/// Returns the parameters of one more subject of a population: weight, organs, clearance and absorption vary.
+/// Returns the parameters of a random subject of a population. Weight, organ volumes, clearance and
+/// absorption vary.
 pub(crate) fn subject(parameters: &Parameters, draw: &mut Draw) -> Parameters {
     let mut own = parameters.clone();
     let (size, cleared, absorbed) = (draw.spread(0.15), draw.spread(0.3), draw.spread(0.3));

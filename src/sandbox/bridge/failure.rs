@@ -1,8 +1,9 @@
-//! Refusals in the bridge's words: an envelope with a code, or the framework's own shape.
+//! Error responses in the formats of the bridge: an envelope with a code, or the format of its
+//! framework.
 
 use serde_json::{Value, json};
 
-/// A refused request.
+/// An error response.
 #[derive(Clone, Debug)]
 pub(crate) struct Failure {
     /// The HTTP status.
@@ -14,57 +15,57 @@ pub(crate) struct Failure {
     field: Option<String>,
     hint: Option<String>,
     issue_code: Option<String>,
-    /// The body of a refusal by the framework, which is not enveloped.
+    /// The body of an error of the framework, which has no envelope.
     bare: Option<Value>,
 }
 
 impl Failure {
-    /// A refusal with an envelope.
+    /// An error with an envelope.
     pub(crate) fn new(status: u16, code: &'static str, message: impl Into<String>) -> Self {
         Self { status, code, message: message.into(), field: None, hint: None, issue_code: None, bare: None }
     }
 
-    /// An argument that is refused.
+    /// An argument is invalid.
     pub(crate) fn input(message: impl Into<String>) -> Self {
         Self::new(400, "InvalidInput", message)
     }
 
-    /// Something that is not there.
+    /// There is no such thing.
     pub(crate) fn not_found(message: impl Into<String>) -> Self {
         Self::new(404, "NotFound", message)
     }
 
-    /// Something that is there already.
+    /// There is such a thing already.
     pub(crate) fn conflict(message: impl Into<String>) -> Self {
         Self::new(409, "Conflict", message)
     }
 
-    /// A token that is missing or bad; the code is the bridge's own surprise.
+    /// The token is missing or invalid. The unexpected code is the bridge's.
     pub(crate) fn unauthorized(message: impl Into<String>) -> Self {
         Self::new(401, "InternalError", message)
     }
 
-    /// A role that does not suffice.
+    /// The caller's role is not sufficient.
     pub(crate) fn forbidden() -> Self {
         Self::new(403, "Forbidden", "Insufficient permissions")
     }
 
-    /// A critical call that nobody confirmed.
+    /// A critical call is not confirmed.
     pub(crate) fn unconfirmed(message: &str, hint: &str) -> Self {
         Self::new(428, "ConfirmationRequired", message).hint(hint)
     }
 
-    /// Anything else.
+    /// Any other error.
     pub(crate) fn internal() -> Self {
         Self::new(500, "InternalError", "Internal server error")
     }
 
-    /// A refusal of the framework: a body that is not enveloped.
+    /// An error of the framework, with a body without an envelope.
     pub(crate) fn bare(status: u16, body: Value) -> Self {
         Self { bare: Some(body), ..Self::new(status, "InvalidInput", "") }
     }
 
-    /// The answer of a status on demand, in the envelope that belongs to it.
+    /// Returns an error with this status and a matching body, for an injected fault.
     pub(crate) fn of_status(status: u16) -> Self {
         match status {
             400 => Self::input("Invalid request"),
@@ -86,21 +87,21 @@ impl Failure {
         }
     }
 
-    /// Names the field at fault.
+    /// Sets the field with the error.
     #[must_use]
     pub(crate) fn at(mut self, field: impl Into<String>) -> Self {
         self.field = Some(field.into());
         self
     }
 
-    /// Adds a hint.
+    /// Sets the hint.
     #[must_use]
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }
 
-    /// Adds the code of the detail.
+    /// Sets the code of the detail.
     #[must_use]
     pub(crate) fn kind(mut self, code: impl Into<String>) -> Self {
         self.issue_code = Some(code.into());

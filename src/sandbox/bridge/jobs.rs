@@ -1,7 +1,7 @@
-//! Jobs: submitted, started as a worker is free, and ended.
+//! Jobs: submitting, starting when a worker is free, and ending.
 //!
-//! Everything here happens at once; the waiting in between is the server's. A run is computed at its start, from the
-//! parameters as they stand then, and its results appear at its end.
+//! Everything here is synchronous; `server` waits in between. A run is computed when it starts,
+//! from the parameters at that time, and its results are stored when it ends.
 
 use std::{sync::Arc, time::Duration};
 
@@ -17,32 +17,32 @@ use super::{
     world::{Population, Results, World, fresh_id},
 };
 
-/// The number of runs that the engine does at once.
+/// The maximum number of simultaneous runs.
 const WORKERS: usize = 2;
 
-/// The default limit of a run.
+/// The default time limit of a run, in seconds.
 pub(crate) const TIME_LIMIT: f64 = 300.0;
 
 /// The state of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Status {
-    /// It waits for a worker.
+    /// The job waits for a worker.
     Queued,
-    /// It runs.
+    /// The job is running.
     Running,
-    /// It ended with results.
+    /// The job ended with results.
     Succeeded,
-    /// It ended without results.
+    /// The job ended with an error.
     Failed,
-    /// It was cancelled.
+    /// The job was cancelled.
     Cancelled,
-    /// It took longer than its limit.
+    /// The job exceeded its time limit.
     Timeout,
 }
 
 impl Status {
-    /// Returns the word for the state.
+    /// Returns the name of the state.
     pub(crate) fn word(self) -> &'static str {
         match self {
             Self::Queued => "queued",
@@ -54,7 +54,7 @@ impl Status {
         }
     }
 
-    /// Returns true if nothing follows.
+    /// Returns true if the state does not change any more.
     pub(crate) fn is_final(self) -> bool {
         !matches!(self, Self::Queued | Self::Running)
     }
@@ -64,15 +64,15 @@ impl Status {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Work {
-    /// One run of a simulation.
+    /// A run of a simulation.
     Run,
     /// A run of a population, with the arguments of the call.
     Population(Value),
 }
 
-/// What a job will leave behind if it succeeds.
+/// The results of a job.
 #[derive(Clone, Debug)]
-enum Yield {
+enum Output {
     Curves(Vec<Series>),
     Population(Box<Population>),
 }
@@ -84,38 +84,38 @@ pub(crate) struct Job {
     pub(crate) id: String,
     /// The simulation.
     pub(crate) simulation: String,
-    /// The id under which the results will be found.
+    /// The id of the results.
     pub(crate) results: String,
     /// The work.
     pub(crate) work: Work,
     /// The state.
     pub(crate) status: Status,
-    /// The moment of submission.
+    /// The time of submission.
     pub(crate) submitted: Moment,
-    /// The moment at which the last attempt began.
+    /// The time at which the last attempt started.
     pub(crate) started: Option<Moment>,
-    /// The moment of the end.
+    /// The time at which it ended.
     pub(crate) finished: Option<Moment>,
     /// The number of attempts so far.
     pub(crate) attempts: u64,
-    /// The number of further attempts after an error of the engine.
+    /// The maximum number of further attempts after an error of the engine.
     pub(crate) max_retries: u64,
-    /// The limit of one attempt, in seconds.
+    /// The time limit of an attempt, in seconds.
     pub(crate) timeout: f64,
     /// The error.
     pub(crate) error: Option<String>,
-    /// True if somebody asked for its end.
+    /// True if cancellation was requested.
     pub(crate) cancel_requested: bool,
-    /// The number in the queueing scheduler.
+    /// The id in the queueing scheduler.
     pub(crate) external: Option<String>,
-    /// True while something waits for its end.
+    /// True while a task waits for its duration to elapse.
     #[serde(skip)]
     pub(crate) timed: bool,
-    /// Tells those who follow the job that its state changed.
+    /// Notifies the event streams of the job of a change of its state.
     #[serde(skip)]
     pub(crate) news: Arc<Notify>,
     #[serde(skip)]
-    outcome: Option<Result<Yield, String>>,
+    outcome: Option<Result<Output, String>>,
 }
 
 impl Job {
@@ -128,7 +128,7 @@ impl Job {
         self.error.as_ref().map_or(Value::Null, |message| json!({ "message": message }))
     }
 
-    /// Returns the record as the REST route shows it.
+    /// Returns the record in the format of the REST route.
     pub(crate) fn on_route(&self) -> Value {
         json!({
             "jobId": self.id, "status": self.status.word(), "progress": null, "submittedAt": self.submitted.iso(),
@@ -139,7 +139,7 @@ impl Job {
         })
     }
 
-    /// Returns the record as a tool shows it.
+    /// Returns the record in the format of tools.
     pub(crate) fn in_tool(&self) -> Value {
         json!({
             "jobId": self.id, "status": self.status.word(), "submittedAt": self.submitted.epoch(),
@@ -150,7 +150,7 @@ impl Job {
         })
     }
 
-    /// Returns the record as the event stream shows it.
+    /// Returns the record in the format of the event stream.
     pub(crate) fn in_stream(&self) -> Value {
         json!({
             "jobId": self.id, "status": self.status.word(), "attempts": self.attempts, "maxRetries": self.max_retries,
@@ -211,7 +211,7 @@ impl World {
         self.jobs.iter().position(|job| job.id == id)
     }
 
-    /// Starts the jobs that a worker is free for. Those of the scheduler wait for it.
+    /// Starts queued jobs while workers are free. Jobs in the scheduler are started by it.
     fn start_next(&mut self) {
         while self.jobs.iter().filter(|job| job.status == Status::Running).count() < WORKERS {
             let waits = |job: &Job| job.status == Status::Queued && job.external.is_none();
@@ -242,7 +242,7 @@ impl World {
         attempt: u64,
         work: &Work,
         parameters: &Parameters,
-    ) -> Result<Yield, String> {
+    ) -> Result<Output, String> {
         if self.backend != Backend::Memory {
             if simulation.starts_with("fail") {
                 return Err("InteropError: solver did not converge ({'step': 't=3.2 h'})".to_owned());
@@ -255,22 +255,22 @@ impl World {
             (Work::Run, Backend::Memory) => {
                 let points = vec![(0.0, 0.0), (1.0, 1.0)];
                 let (parameter, unit) = ("Concentration".to_owned(), "mg/L".to_owned());
-                Ok(Yield::Curves(vec![Series { parameter, unit, points }]))
+                Ok(Output::Curves(vec![Series { parameter, unit, points }]))
             }
-            (Work::Run, _) => Ok(Yield::Curves(vec![engine::run(parameters)])),
+            (Work::Run, _) => Ok(Output::Curves(vec![engine::run(parameters)])),
             (Work::Population(_), Backend::Recorded) => {
                 Err("InteropError: Population simulations are not implemented for the subprocess adapter".to_owned())
             }
             (Work::Population(arguments), Backend::Memory) => {
-                Ok(Yield::Population(Box::new(population::of_memory(results, arguments, self.now))))
+                Ok(Output::Population(Box::new(population::of_memory(results, arguments, self.now))))
             }
             (Work::Population(arguments), Backend::Demo) => {
-                Ok(Yield::Population(Box::new(population::of_model(results, arguments, parameters, self.now))))
+                Ok(Output::Population(Box::new(population::of_model(results, arguments, parameters, self.now))))
             }
         }
     }
 
-    /// Returns the time that an attempt takes, by the name of its simulation.
+    /// Returns the time until the next state of a job, which depends on the name of its simulation.
     pub(crate) fn takes(&self, job: &Job) -> Duration {
         let name = |start: &str| self.backend != Backend::Memory && job.simulation.starts_with(start);
         match () {
@@ -283,7 +283,8 @@ impl World {
         }
     }
 
-    /// Takes a job one state further: out of the scheduler and to its end, or one attempt on.
+    /// Ends the current attempt of a job, after taking the job out of the scheduler. The job then
+    /// ends or starts another attempt.
     pub(crate) fn advance(&mut self, id: &str) {
         let Some(at) = self.place(id) else { return };
         self.jobs[at].timed = false;
@@ -296,7 +297,7 @@ impl World {
         self.start_next();
     }
 
-    /// Takes every job to its end.
+    /// Finishes all jobs.
     pub(crate) fn finish_all(&mut self) {
         while let Some(id) = self.jobs.iter().find(|job| !job.status.is_final()).map(|job| job.id.clone()) {
             self.advance(&id);
@@ -317,10 +318,10 @@ impl World {
             Some(Ok(made)) => {
                 let (results, simulation) = (job.results.clone(), job.simulation.clone());
                 match made {
-                    Yield::Curves(series) => {
+                    Output::Curves(series) => {
                         self.results.insert(results, Results { simulation, generated: now, series });
                     }
-                    Yield::Population(population) => {
+                    Output::Population(population) => {
                         self.populations.insert(results, *population);
                     }
                 }
@@ -333,7 +334,7 @@ impl World {
         job.news.notify_waiters();
     }
 
-    /// Cancels a job. Returns its state at that moment.
+    /// Cancels a job. Returns its state afterwards.
     pub(crate) fn cancel(&mut self, id: &str) -> Option<Status> {
         let at = self.place(id)?;
         let now = self.moment();
@@ -341,7 +342,7 @@ impl World {
         job.cancel_requested = true;
         if job.status == Status::Queued {
             if job.external.is_some() {
-                // The bridge waits for a lock of its own from now on.
+                // The bridge then deadlocks on a lock of its own.
                 self.stalled = true;
             } else {
                 (job.status, job.finished) = (Status::Cancelled, Some(now));
@@ -351,7 +352,7 @@ impl World {
         Some(self.jobs[at].status)
     }
 
-    /// Ends the jobs that a restart interrupts.
+    /// Fails the jobs that a restart interrupts.
     pub(crate) fn abandon_jobs(&mut self) {
         let now = self.moment();
         for job in self.jobs.iter_mut().filter(|job| !job.status.is_final()) {
@@ -361,7 +362,7 @@ impl World {
         }
     }
 
-    /// Records a job that was done while its caller waited.
+    /// Submits a job and finishes it at once. Returns its id.
     pub(crate) fn done(&mut self, simulation: &str, results: &str) -> String {
         let id = self.submit(simulation, Some(results), Work::Run, None, None);
         while self.job(&id).is_some_and(|job| !job.status.is_final()) {

@@ -1,7 +1,7 @@
-//! The memory for the owner of the stand-in: every request, and every critical call.
+//! The record of requests and critical calls for the owner of the stand-in.
 //!
-//! A request is noted as it arrives, so that one that is never answered is there too. A file, if one is given, gets it as
-//! a line of JSON before its answer leaves.
+//! A request is recorded when it arrives, so that one without an answer is recorded too. It is
+//! appended to the file, if any, as a line of JSON before its answer is sent.
 
 use std::{fs::File, io::Write as _, path::Path, sync::Mutex};
 
@@ -9,10 +9,10 @@ use countersign_core::private_file;
 use serde::Serialize;
 use serde_json::Value;
 
-/// A request that arrived.
+/// A received request.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Request {
-    /// The moment, as ISO 8601.
+    /// The time of its arrival, as ISO 8601.
     pub at: String,
     /// The method.
     pub method: String,
@@ -20,9 +20,9 @@ pub struct Request {
     pub path: String,
     /// The query.
     pub query: String,
-    /// The tool that is called through `call_tool` or MCP, or whose route this is.
+    /// The tool that is called through `call_tool`, MCP or its route.
     pub tool: Option<String>,
-    /// The subject of the token, if there was a good one.
+    /// The subject of the token, if it was valid.
     pub subject: Option<String>,
     /// The roles in the token.
     pub roles: Vec<String>,
@@ -39,7 +39,7 @@ pub struct Request {
 }
 
 impl Request {
-    /// Returns true if the request says anywhere that a person confirmed it.
+    /// Returns true if the request says in any way that a person confirmed it.
     pub fn says_confirmed(&self) -> bool {
         self.confirm.is_some()
             || self.body["critical"] == true
@@ -48,24 +48,25 @@ impl Request {
     }
 }
 
-/// A call of a critical tool that a role allowed.
+/// A call of a critical tool by a caller with a sufficient role.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CriticalCall {
     /// The tool.
     pub tool: String,
     /// The arguments.
     pub arguments: Value,
-    /// The SHA-256 of the arguments as JSON with sorted keys and without blanks, in hexadecimal digits.
+    /// The SHA-256 of the arguments as JSON with sorted keys and without spaces, in hexadecimal
+    /// digits.
     pub digest: String,
     /// The caller's `sub`.
     pub subject: String,
     /// True if the call said that a person confirmed it.
     pub confirmed: bool,
-    /// True if the tool did what was asked.
+    /// True if the call succeeded.
     pub done: bool,
 }
 
-/// All requests since the start, and the file they go to.
+/// All requests since the start, and the file to which they are appended.
 #[derive(Debug)]
 pub(crate) struct Ledger {
     requests: Mutex<Vec<Request>>,
@@ -78,14 +79,14 @@ impl Ledger {
         Ok(Self { requests: Mutex::default(), file: path.map(private_file::append).transpose()?.map(Mutex::new) })
     }
 
-    /// Notes a request that arrived. Returns its place.
+    /// Records a request that arrived. Returns its index.
     pub(crate) fn arrived(&self, request: Request) -> usize {
         let mut requests = self.requests.lock().expect("no holder of the lock panics");
         requests.push(request);
         requests.len() - 1
     }
 
-    /// Adds to what is noted of a request.
+    /// Changes the record of a request.
     pub(crate) fn note(&self, at: usize, change: impl FnOnce(&mut Request)) {
         let mut requests = self.requests.lock().expect("no holder of the lock panics");
         if let Some(request) = requests.get_mut(at) {
@@ -93,7 +94,7 @@ impl Ledger {
         }
     }
 
-    /// Notes the end of a request, with the status of its answer if there is one.
+    /// Records the end of a request, with the status of its answer if there is one.
     pub(crate) fn ended(&self, at: usize, status: Option<u16>) {
         let mut line = Vec::new();
         self.note(at, |request| {
@@ -108,7 +109,7 @@ impl Ledger {
         }
     }
 
-    /// Returns everything so far.
+    /// Returns all requests so far.
     pub(crate) fn requests(&self) -> Vec<Request> {
         self.requests.lock().expect("no holder of the lock panics").clone()
     }

@@ -1,4 +1,5 @@
-//! MCP of the newer version: one JSON-RPC request for each `POST`, a plain JSON answer, no session and no push.
+//! MCP in the newer version: one JSON-RPC request per `POST`, a plain JSON answer, no sessions and
+//! no server messages.
 
 use serde_json::{Value, json};
 
@@ -6,7 +7,7 @@ use super::{
     Role, catalogue,
     failure::Failure,
     models, pages,
-    rest::{Answer, Asked, Call, Said, Sent, confirmed_call},
+    rest::{Answer, Call, Confirmation, RequestBody, RequestContext, confirmed_call},
     world::World,
 };
 
@@ -26,7 +27,7 @@ impl Error {
         Self { status: 200, code, message: message.into(), data: None }
     }
 
-    /// The status of a refusal in MCP: the codes are the bridge's own surprise.
+    /// Returns the error of MCP for a failure. The unexpected codes are the bridge's.
     fn of(failure: &Failure) -> Self {
         match failure.status {
             403 => Self::new(-32001, failure.message.clone()),
@@ -53,30 +54,30 @@ impl Error {
     }
 }
 
-/// Refuses a request before it is looked at.
+/// Returns an error response without handling the request.
 pub(crate) fn refused(failure: &Failure, call: &Call) -> Answer {
     let id = match &call.body {
-        Sent::Json(request) => request.get("id"),
-        Sent::Nothing | Sent::Broken => None,
+        RequestBody::Json(request) => request.get("id"),
+        RequestBody::Nothing | RequestBody::Broken => None,
     };
     Error::of(failure).answer(id)
 }
 
 /// Answers a request to the MCP endpoint.
-pub(crate) fn answer(world: &mut World, asked: &mut Asked<'_>) -> Answer {
-    if asked.call.method != "POST" {
+pub(crate) fn answer(world: &mut World, context: &mut RequestContext<'_>) -> Answer {
+    if context.call.method != "POST" {
         return Answer::empty(405);
     }
     let refuse = |code, message: &str| Error { status: 400, ..Error::new(code, message) }.answer(None);
-    let request = match &asked.call.body {
-        Sent::Json(Value::Array(_)) => return refuse(-32600, "Batch requests are not supported"),
-        Sent::Json(request) if request.is_object() => request.clone(),
-        Sent::Json(_) => return refuse(-32600, "Invalid request"),
-        Sent::Nothing | Sent::Broken => return refuse(-32700, "Invalid JSON payload"),
+    let request = match &context.call.body {
+        RequestBody::Json(Value::Array(_)) => return refuse(-32600, "Batch requests are not supported"),
+        RequestBody::Json(request) if request.is_object() => request.clone(),
+        RequestBody::Json(_) => return refuse(-32600, "Invalid request"),
+        RequestBody::Nothing | RequestBody::Broken => return refuse(-32700, "Invalid JSON payload"),
     };
     let method = request["method"].as_str().unwrap_or_default();
     if method != "initialize"
-        && let Some(version) = asked.call.protocol.as_deref().filter(|version| !VERSIONS.contains(version))
+        && let Some(version) = context.call.protocol.as_deref().filter(|version| !VERSIONS.contains(version))
     {
         let mut supported = VERSIONS;
         supported.reverse();
@@ -87,17 +88,17 @@ pub(crate) fn answer(world: &mut World, asked: &mut Asked<'_>) -> Answer {
         return Answer::empty(202);
     }
     let id = request.get("id");
-    match respond(world, asked, method, &request["params"]) {
+    match respond(world, context, method, &request["params"]) {
         Ok(result) => Answer::json(200, json!({ "jsonrpc": "2.0", "id": id, "result": result })),
         Err(error) => error.answer(id),
     }
 }
 
-fn respond(world: &mut World, asked: &mut Asked<'_>, method: &str, params: &Value) -> Result<Value, Error> {
+fn respond(world: &mut World, context: &mut RequestContext<'_>, method: &str, params: &Value) -> Result<Value, Error> {
     if method == "initialize" {
         return Ok(initialized(params));
     }
-    let caller = asked.authenticate(world).map_err(|failure| Error::of(&failure))?;
+    let caller = context.authenticate(world).map_err(|failure| Error::of(&failure))?;
     let may = |roles: &[Role]| caller.is_any_of(roles);
     if !may(&Role::ALL) {
         return Err(Error::of(&Failure::forbidden()));
@@ -118,9 +119,9 @@ fn respond(world: &mut World, asked: &mut Asked<'_>, method: &str, params: &Valu
                 return Err(Error::of(&Failure::forbidden()));
             }
             let arguments = if params["arguments"].is_null() { json!({}) } else { params["arguments"].clone() };
-            let said = Said { member: params["critical"] == true, header: asked.call.is_confirmed() };
+            let confirmation = Confirmation { member: params["critical"] == true, header: context.call.is_confirmed() };
             let key = params["idempotencyKey"].as_str();
-            match confirmed_call(world, tool, &arguments, &caller, said, key) {
+            match confirmed_call(world, tool, &arguments, &caller, confirmation, key) {
                 Ok((content, key)) => {
                     let mut annotations = tool["annotations"].clone();
                     if let Some(key) = key {

@@ -1,16 +1,20 @@
-//! The stand-in for the simulation bridge: a real HTTP server on this machine that answers as recorded bridges do.
+//! The stand-in for the simulation bridge: a real HTTP server on this machine that answers like the
+//! recorded bridges.
 //!
-//! It plays version 0.1, which has REST routes and `call_tool`, or 0.5, which also speaks MCP and checks what it is told.
-//! It keeps simulations, jobs and results, asks for tokens and confirmations, and has the bridge's surprises: a blank
-//! path is a 500, a restart forgets everything but the jobs, a body weight that is too small blocks every later change.
-//! `tests/fixtures/simulation-api` holds the recordings and a contract test holds the stand-in to them.
+//! It simulates version 0.1, which has REST routes and `call_tool`, or 0.5, which also has MCP and
+//! checks the values of parameters. It keeps simulations, jobs and results, requires tokens and
+//! confirmations, and has the bridge's peculiarities: a blank path is answered with status 500, a
+//! restart loses everything except jobs and snapshots, and a body weight that is too small blocks
+//! all later changes. A contract test compares the stand-in with the recordings in
+//! `tests/fixtures/simulation-api`.
 //!
-//! Start at [`Bridge`]. A request goes through `server` (faults, ledger, trail) to `rest` or `mcp`, which settle role,
-//! confirmation and the shape of the arguments, and call one of the `tools`; these work on `world`. Behind it there is
-//! one of three back ends ([`Backend`]); `engine` computes the curves of the two that know a model, `jobs` says what
-//! becomes of a run.
+//! Start at [`Bridge`]. A request goes through `server` (faults, ledger, trail) to `rest` or `mcp`,
+//! which check the role, the confirmation and the arguments, and call one of the `tools`, which
+//! work on `world`. There are three back ends ([`Backend`]). `engine` computes the curves for the
+//! two that have models, and `jobs` implements the states of jobs.
 //!
-//! Canned answers were not used: a curve has to react to what was set before, and a job to its cancellation.
+//! Canned answers were rejected as a design: a curve depends on the parameters that were set, and a
+//! job on its cancellation.
 
 mod arguments;
 mod catalogue;
@@ -45,7 +49,7 @@ pub use self::{
 };
 use self::{server::Shared, world::fresh_id};
 
-/// The version of the bridge that is played.
+/// The version of the simulated bridge.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Version {
     /// 0.1.0: REST routes and `call_tool`.
@@ -56,7 +60,7 @@ pub enum Version {
 }
 
 impl Version {
-    /// Returns the version as the bridge reports it.
+    /// Returns the version that the bridge reports.
     pub fn text(self) -> &'static str {
         match self {
             Self::V01 => "0.1.0",
@@ -68,14 +72,16 @@ impl Version {
 /// The model engine behind the bridge.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Backend {
-    /// None: a simulation starts without parameters, and every run gives the same line.
+    /// No engine: a simulation starts without parameters, and every run has the same result, a
+    /// straight line.
     Memory,
-    /// The engine that was recorded: six parameters, no populations.
+    /// The engine of the recordings, with six parameters and no populations.
     Recorded,
-    /// Models with parameters enough to look around in, and populations.
+    /// An engine for demonstrations, with models that have many parameters, and with populations.
     ///
-    /// As with the recorded engine, a name decides about a run: `slow…` takes 6 s, `hang…` 15 s, `flaky…` fails twice,
-    /// `fail…` always; and about a load: `env-…`, `gone-…`, `broken-…`, `crash-…` and `noise-…` fail.
+    /// As with the recorded engine, the outcome of a run depends on the name of the simulation:
+    /// `slow…` takes 6 s, `hang…` 15 s, `flaky…` fails twice, and `fail…` always fails. Loading
+    /// fails for `env-…`, `gone-…`, `broken-…`, `crash-…` and `noise-…`.
     #[default]
     Demo,
 }
@@ -83,19 +89,19 @@ pub enum Backend {
 /// A role in a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// Reads.
+    /// May read.
     Viewer,
-    /// Reads, changes and runs.
+    /// May read, change and run.
     Operator,
-    /// Does all, and reads the trail.
+    /// May do everything, including reading the trail.
     Admin,
 }
 
 impl Role {
-    /// Every role.
+    /// All roles.
     pub const ALL: [Self; 3] = [Self::Viewer, Self::Operator, Self::Admin];
 
-    /// Returns the word for it in a token.
+    /// Returns its name in a token.
     pub fn name(self) -> &'static str {
         match self {
             Self::Viewer => "viewer",
@@ -108,25 +114,26 @@ impl Role {
 /// The options of the stand-in.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The version that is played.
+    /// The version of the simulated bridge.
     pub version: Version,
-    /// The engine behind it.
+    /// The model engine.
     pub backend: Backend,
-    /// True if runs wait in a queueing scheduler first; to cancel one there stalls the bridge, as it does the original.
+    /// True if runs wait in a queueing scheduler first. As in the original, cancelling a run there
+    /// stalls the bridge.
     pub scheduler: bool,
     /// The port on 127.0.0.1; 0 means a free one.
     pub port: u16,
-    /// The secret that tokens are signed with.
+    /// The secret with which tokens are signed.
     pub secret: String,
-    /// The number of requests with a token that are answered in a minute.
+    /// The maximum number of requests with a token per minute.
     pub rate_limit: usize,
-    /// The time that a run takes.
+    /// The duration of a run.
     pub run_takes: Duration,
-    /// The time between two looks at a job that is followed.
+    /// The interval at which a job is polled for its event stream.
     pub look_every: Duration,
-    /// The file that jobs and snapshots are kept in; a restart without one forgets them with the process.
+    /// The file that stores jobs and snapshots; `None` if they are lost when the process ends.
     pub persist: Option<PathBuf>,
-    /// The file that each request is appended to as a line of JSON.
+    /// The file to which each request is appended as a line of JSON.
     pub ledger_file: Option<PathBuf>,
     /// The clock.
     pub clock: Arc<dyn Clock>,
@@ -151,7 +158,7 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Returns the options of a bridge without a limit of requests and with short looks at jobs.
+    /// Returns options for tests: no rate limit, and frequent polling of jobs.
     pub fn quick(version: Version) -> Self {
         Self { version, rate_limit: usize::MAX, look_every: Duration::from_millis(20), ..Self::default() }
     }
@@ -165,7 +172,7 @@ pub struct Bridge {
 }
 
 impl Bridge {
-    /// Starts a bridge of a version with the demo models and [`Options::quick`].
+    /// Starts a bridge of this version with the demo models and [`Options::quick`].
     ///
     /// # Panics
     ///
@@ -174,15 +181,15 @@ impl Bridge {
         Self::with(Options::quick(version)).await.expect("a port is free")
     }
 
-    /// Starts a bridge with options.
+    /// Starts a bridge with these options.
     ///
     /// # Errors
     ///
     /// If the port is taken or one of the files cannot be used.
     pub async fn with(options: Options) -> std::io::Result<Self> {
-        let (door, address) = server::bind(options.port).await?;
+        let (listener, address) = server::bind(options.port).await?;
         let shared = Arc::new(Shared::open(options)?);
-        tokio::spawn(server::serve(door, shared.clone()));
+        tokio::spawn(server::serve(listener, shared.clone()));
         Ok(Self { address, shared })
     }
 
@@ -191,12 +198,12 @@ impl Bridge {
         format!("http://{}", self.address)
     }
 
-    /// Returns the secret that tokens are signed with.
+    /// Returns the secret with which tokens are signed.
     pub fn jwt_secret(&self) -> &str {
         &self.shared.options.secret
     }
 
-    /// Returns a token with a role that is good for an hour, for the subject `alice`.
+    /// Returns a token for the subject `alice` with this role, valid for an hour.
     pub fn token(&self, role: Role) -> String {
         let now = self.shared.options.clock.now().seconds();
         self.signed(&json!({ "sub": "alice", "roles": [role.name()], "exp": now + 3600 }))
@@ -207,13 +214,15 @@ impl Bridge {
         token::sign(claims, &self.shared.options.secret)
     }
 
-    /// Restarts the bridge: simulations and results are forgotten, jobs under way fail, connections in use are cut.
+    /// Restarts the bridge: simulations and results are lost, unfinished jobs fail, and requests in
+    /// progress are cut off.
     pub async fn restart(&self) {
         self.shared.restart();
         tokio::task::yield_now().await;
     }
 
-    /// Takes the bridge down, where connections are closed without an answer, or up again.
+    /// Takes the bridge down or up again. While it is down, connections are closed without an
+    /// answer.
     pub fn is_down(&self, down: bool) {
         self.shared.set_down(down);
     }
@@ -223,50 +232,50 @@ impl Bridge {
         self.shared.ledger.requests()
     }
 
-    /// Returns every call of a critical tool so far, in their order.
+    /// Returns every call of a critical tool so far, oldest first.
     pub fn audit(&self) -> Vec<CriticalCall> {
         self.shared.world().critical.clone()
     }
 
-    /// Returns the bridge's own trail, oldest first.
+    /// Returns the audit trail of the bridge, oldest first.
     pub fn trail(&self) -> Vec<Value> {
         self.shared.world().trail.clone()
     }
 
-    /// Lets a fault happen to the next request.
+    /// Queues a fault for the next request.
     pub fn fail_next(&self, fault: Fault) {
         self.shared.faults().add(fault, None);
     }
 
-    /// Lets a fault happen to the next request whose `METHOD /path tool` contains `only`; the tool is the one that is
-    /// called through `call_tool` or MCP.
+    /// Queues a fault for the next request whose `METHOD /path tool` contains `only`. The tool is
+    /// the one called through `call_tool`, MCP or its route.
     pub fn fail_next_on(&self, only: &str, fault: Fault) {
         self.shared.faults().add(fault, Some(only));
     }
 
-    /// Forgets the faults that are yet to come, and ends a stall.
+    /// Removes all queued faults, takes the bridge up, and ends a stall.
     pub fn is_well(&self) {
         self.shared.faults().clear();
         self.shared.set_down(false);
         self.shared.world().stalled = false;
     }
 
-    /// Holds the jobs: none ends from now on.
+    /// Holds the jobs: from now on none of them ends.
     pub fn hold_jobs(&self) {
         self.shared.world().held = true;
     }
 
-    /// Takes every job to its end, and holds none any longer.
+    /// Finishes all jobs, and stops holding jobs.
     pub fn finish_jobs(&self) {
         self.shared.finish_jobs();
     }
 
-    /// Lets jobs go on by themselves again.
+    /// Stops holding jobs, so that they end by themselves again.
     pub fn release_jobs(&self) {
         self.shared.release_jobs();
     }
 
-    /// Takes the oldest job that is not at its end there, and goes on holding the others. Returns its id.
+    /// Finishes the oldest unfinished job, without releasing the others. Returns its id.
     pub fn finish_next_job(&self) -> Option<String> {
         self.shared.finish_next_job()
     }
@@ -282,19 +291,19 @@ impl Bridge {
         self.shared.world().simulations.iter().map(|simulation| simulation.id.clone()).collect()
     }
 
-    /// Loads a model under an id, as if somebody else had.
+    /// Loads a model under an id, as if another client had.
     pub fn has_loaded(&self, path: &str, id: &str) {
         self.shared.world().register(id, &models::resolved(path));
     }
 
-    /// Returns the value and the unit of a parameter as they stand now.
+    /// Returns the current value and unit of a parameter.
     pub fn parameter(&self, simulation: &str, path: &str) -> Option<(f64, String)> {
         let mut world = self.shared.world();
         let parameter = world.simulation(simulation)?.parameters.get(path)?;
         Some((parameter.value, parameter.unit.clone()))
     }
 
-    /// Sets a parameter, as if somebody else had.
+    /// Sets a parameter, as if another client had.
     pub fn changes(&self, simulation: &str, path: &str, value: f64) {
         let mut world = self.shared.world();
         if let Some(parameter) = world.simulation(simulation).and_then(|own| own.parameters.get_mut(path)) {

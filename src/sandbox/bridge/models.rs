@@ -1,14 +1,15 @@
-//! The model files that the bridge finds, which exist nowhere else.
+//! The simulated model files of the bridge.
 //!
-//! Three lie in the configured folder; one beside it can be asked for and is refused. What a file holds depends on the
-//! back end: nothing, the six parameters of the recordings, or a model with parameters enough to look around in.
+//! There are demonstration models in the configured folder, and a file outside of it that is
+//! refused. The content of a file depends on the back end: nothing, the six parameters of the
+//! recordings, or a model with many parameters.
 
 use super::engine::{Parameter, Parameters};
 
-/// The folder that models are loaded from; relative paths count from it.
+/// The folder of the models. Relative paths refer to it.
 pub(crate) const ROOT: &str = "/data/models";
 
-/// A model of the playground.
+/// A demonstration model.
 #[derive(Debug)]
 pub(crate) struct Demo {
     /// The path of the file.
@@ -19,13 +20,13 @@ pub(crate) struct Demo {
 }
 
 impl Demo {
-    /// Returns the parameters as they stand in the file.
+    /// Returns the parameters in the file.
     pub(crate) fn parameters(&self) -> Parameters {
         of(self.parameters)
     }
 }
 
-/// The models with parameters enough to look around in. The two of known substances have values from textbooks.
+/// The demonstration models. The two for known substances have values from textbooks.
 pub(crate) const DEMOS: &[Demo] = &[
     Demo {
         path: "/data/models/demo.pkml",
@@ -96,15 +97,15 @@ pub(crate) const DEMOS: &[Demo] = &[
     },
 ];
 
-/// Other files that are there: further models of the recordings, and two that are refused.
+/// Other files that exist: a model of the recordings, and two files that are refused.
 const OTHER_FILES: &[&str] = &["/data/models/study.pkml", "/data/models/demo.txt", "/data/outside.pkml"];
 
-/// Returns the model of a path.
+/// Returns the model with this path.
 pub(crate) fn demo(path: &str) -> Option<&'static Demo> {
     DEMOS.iter().find(|demo| demo.path == path)
 }
 
-/// Returns the parameters of the back end that was recorded.
+/// Returns the parameters of [`super::Backend::Recorded`].
 pub(crate) fn recorded() -> Parameters {
     of(&[
         ("Compound|CL", 8.0, "L/h"),
@@ -137,12 +138,12 @@ pub(crate) fn resolved(path: &str) -> String {
     format!("/{}", parts.join("/"))
 }
 
-/// Returns true if the file is there.
+/// Returns true if the file exists.
 pub(crate) fn is_file(path: &str) -> bool {
     demo(path).is_some() || OTHER_FILES.contains(&path)
 }
 
-/// Returns the name of a file without folder and ending.
+/// Returns the name of a file without its folder and extension.
 pub(crate) fn stem(path: &str) -> &str {
     let name = path.rsplit('/').next().unwrap_or(path);
     name.rsplit_once('.').map_or(name, |(stem, _)| stem)

@@ -1,38 +1,39 @@
-//! Moments in microseconds, in the four spellings of the bridge.
+//! Points in time in microseconds, and the bridge's formats for them.
 
 use serde::{Deserialize, Serialize};
 
-/// A moment, in microseconds since 1970-01-01 00:00 UTC.
+/// A point in time, in microseconds since 1970-01-01 00:00 UTC.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct Moment(pub(crate) i64);
 
 impl Moment {
-    /// Returns ISO 8601 with microseconds and offset, as the REST routes write it.
+    /// Returns ISO 8601 with microseconds and offset, the format of REST routes.
     pub(crate) fn iso(self) -> String {
         self.written("%Y-%m-%dT%H:%M:%S%.6f+00:00")
     }
 
-    /// Returns ISO 8601 with whole seconds, as results are stamped.
+    /// Returns ISO 8601 with whole seconds, the format of results.
     pub(crate) fn whole(self) -> String {
         self.written("%Y-%m-%dT%H:%M:%SZ")
     }
 
-    /// Returns ISO 8601 with microseconds, as snapshots are stamped.
+    /// Returns ISO 8601 with microseconds, the format of snapshots.
     pub(crate) fn fine(self) -> String {
         self.written("%Y-%m-%dT%H:%M:%S%.6fZ")
     }
 
-    /// Returns the moment without marks between the numbers, as snapshots and files are named.
+    /// Returns ISO 8601 with microseconds and without separators, the format of the ids of
+    /// snapshots.
     pub(crate) fn packed(self) -> String {
         self.written("%Y%m%dT%H%M%S%6fZ")
     }
 
-    /// Returns whole seconds without marks, as files are named.
+    /// Returns ISO 8601 with whole seconds and without separators, the format of file names.
     pub(crate) fn packed_whole(self) -> String {
         self.written("%Y%m%dT%H%M%SZ")
     }
 
-    /// Returns seconds since 1970, as tools write it.
+    /// Returns the seconds since 1970, the format of tools.
     pub(crate) fn epoch(self) -> f64 {
         self.0 as f64 / 1e6
     }
@@ -48,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_spelling_is_the_bridges() {
+    fn every_format_is_the_bridges() {
         let moment = Moment(1_795_188_939_791_998);
         assert_eq!(moment.iso(), "2026-11-20T15:35:39.791998+00:00");
         assert_eq!(moment.whole(), "2026-11-20T15:35:39Z");

@@ -1,4 +1,4 @@
-//! What is only read: capabilities, resources in pages, chunks, the trail.
+//! Read-only data: capabilities, pages of resources, chunks, the audit trail.
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ use super::{
     world::{Simulation, World, digest},
 };
 
-/// Returns what the bridge says of itself.
+/// Returns the capabilities of the bridge.
 pub(crate) fn capabilities(world: &World) -> Value {
     let name = if world.backend == Backend::Memory { "inmemory" } else { "subprocess" };
     json!({
@@ -30,7 +30,7 @@ pub(crate) fn capabilities(world: &World) -> Value {
     })
 }
 
-/// Returns the counters as text.
+/// Returns the metrics as text.
 pub(crate) fn metrics(world: &World) -> String {
     format!(
         "# HELP mcp_http_requests_total Requests.\n# TYPE mcp_http_requests_total counter\n\
@@ -40,7 +40,7 @@ pub(crate) fn metrics(world: &World) -> String {
     )
 }
 
-/// Returns the tools as the route lists them.
+/// Returns the tools in the format of the route.
 pub(crate) fn tools(version: Version) -> &'static [Value] {
     catalogue::tools(version)
 }
@@ -65,7 +65,7 @@ impl Page {
     }
 }
 
-/// Answers with a page, or says that it is the one the caller has.
+/// Answers with a page, or with status 304 if the caller has it already.
 fn tagged(call: &Call, body: Value, modified: String, more: Vec<(&'static str, String)>) -> Answer {
     let tag = format!("W/\"{}\"", &digest(&body.to_string())[..40]);
     let mut headers = vec![("etag", tag.clone()), ("last-modified", modified)];
@@ -76,7 +76,7 @@ fn tagged(call: &Call, body: Value, modified: String, more: Vec<(&'static str, S
     Answer::Json { status: 200, body: Some(body), headers }
 }
 
-/// Returns the metadata of a simulation: what the engine knows of it.
+/// Returns the engine's metadata of a simulation.
 fn metadata(world: &World, simulation: &Simulation) -> Value {
     match world.backend {
         Backend::Memory => json!({}),
@@ -110,13 +110,13 @@ pub(crate) fn parameters(world: &mut World, call: &Call) -> Result<Answer, Failu
         let hint = "Load the simulation before inspecting parameter resources.";
         Failure::not_found(format!("Simulation '{id}' is not registered")).at("simulationId").hint(hint)
     })?;
-    let simulation = world.simulation(&id).expect("its rows were found above");
+    let simulation = world.simulation(&id).expect("it was found above");
     let (created, modified) = (simulation.created.whole(), simulation.accessed.whole());
     let more = vec![("mcp-simulation-created-at", created), ("mcp-simulation-fingerprint", "meta:none".to_owned())];
     Ok(tagged(call, Page::of(call).cut(items), modified, more))
 }
 
-/// Returns the parameters of a simulation as resources show them.
+/// Returns the parameters of a simulation in the format of resources.
 pub(crate) fn parameter_rows(world: &World, id: &str) -> Option<Vec<Value>> {
     let simulation = world.simulations.iter().find(|own| own.id == id)?;
     let named = world.backend != Backend::Memory;
@@ -130,7 +130,7 @@ pub(crate) fn parameter_rows(world: &World, id: &str) -> Option<Vec<Value>> {
     Some(simulation.parameters.iter().map(row).collect())
 }
 
-/// Returns the loaded simulations as the MCP resource shows them.
+/// Returns the loaded simulations in the format of the MCP resource.
 pub(crate) fn simulation_rows(world: &World) -> Vec<Value> {
     let row = |own: &Simulation| {
         json!({
@@ -153,7 +153,7 @@ pub(crate) fn chunk(world: &World, results: &str, chunk: &str) -> Result<Answer,
     Ok(Answer::Json { status: 200, body: Some(found.clone()), headers: vec![("content-disposition", name)] })
 }
 
-/// Returns the trail, newest first.
+/// Returns the audit trail, newest first.
 pub(crate) fn audit(world: &World, call: &Call) -> Value {
     let limit = call.query("limit").and_then(|limit| limit.parse().ok()).unwrap_or(100);
     let kind = call.query("eventType");

@@ -1,4 +1,5 @@
-//! Two checks of the newer version: a range for each organ, and patterns in a row of changes.
+//! Two checks of the newer version: plausible ranges of values, and patterns in a sequence of
+//! changes.
 
 use serde_json::{Value, json};
 
@@ -54,7 +55,8 @@ const RANGES: &[Range] = &[
     range("FractionUnbound", 0.0, 1.0, 0.1, "", false),
 ];
 
-/// Returns the range of the longest key that the path ends with, or else contains.
+/// Returns the range for a path: that of the longest key with which the path ends, or else which it
+/// contains.
 fn range_of(path: &str) -> Option<&'static Range> {
     let longest =
         |fits: &dyn Fn(&str) -> bool| RANGES.iter().filter(|range| fits(range.key)).max_by_key(|range| range.key.len());
@@ -62,7 +64,7 @@ fn range_of(path: &str) -> Option<&'static Range> {
 }
 
 impl Range {
-    /// Returns the least and the greatest value for a body weight.
+    /// Returns the minimum and the maximum for a body weight.
     fn limits(&self, weight: Option<f64>) -> (f64, f64) {
         let Some(weight) = weight.filter(|weight| self.scales && *weight > 0.0) else { return (self.min, self.max) };
         let exponent = if self.unit == "L" { 1.0 } else { 0.75 };
@@ -72,12 +74,12 @@ impl Range {
     }
 }
 
-/// Returns where the range of a path comes from.
+/// Returns the source of the range for a path.
 pub(crate) fn reference(path: &str) -> Vec<&'static str> {
     if range_of(path).is_some_and(|range| matches!(range.unit, "L" | "L/min")) { vec!["ICRP 89"] } else { Vec::new() }
 }
 
-/// Refuses a value outside of the range of its path.
+/// Refuses a value outside of the range for its path.
 pub(crate) fn in_range(path: &str, value: f64, parameters: &Parameters) -> Result<(), String> {
     let Some(range) = range_of(path) else { return Ok(()) };
     let (least, most) = range.limits(parameters.get(WEIGHT).map(|weight| weight.value));
@@ -102,7 +104,7 @@ pub(crate) struct Change {
     pub(crate) new: f64,
 }
 
-/// Returns the patterns in a row of changes that look like a search for a wanted result.
+/// Returns the patterns in a sequence of changes that look like a search for a desired result.
 pub(crate) fn sweep_alerts(changes: &[Change]) -> Vec<Value> {
     let mut paths: Vec<&str> = Vec::new();
     for change in changes {
@@ -138,7 +140,7 @@ pub(crate) fn sweep_alerts(changes: &[Change]) -> Vec<Value> {
     alerts
 }
 
-/// Returns what an answer says of the changes of a simulation.
+/// Returns the review of the changes of a simulation, for answers.
 pub(crate) fn sweep_review(simulation: &str, changes: &[Change]) -> Value {
     let alerts = sweep_alerts(changes);
     let kinds: Vec<&str> = alerts.iter().filter_map(|alert| alert["type"].as_str()).collect();
@@ -167,7 +169,7 @@ mod tests {
     use crate::bridge::models;
 
     #[test]
-    fn the_range_of_the_liver_scales_and_the_filtration_rate_is_held_against_the_kidney() {
+    fn the_range_of_the_liver_scales_and_the_filtration_rate_is_checked_as_a_kidney_volume() {
         let parameters = models::recorded();
         assert!(in_range("Organism|Liver|Volume", 0.6, &parameters).is_ok());
         assert!(in_range("Organism|Liver|Volume", 0.59, &parameters).is_err());

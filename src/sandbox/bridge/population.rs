@@ -1,4 +1,4 @@
-//! Results of population runs: figures over all subjects, and the curves in chunks.
+//! Results of population runs: aggregates over all subjects, and the curves in chunks.
 
 use std::collections::HashMap;
 
@@ -10,8 +10,8 @@ use super::{
     world::Population,
 };
 
-/// The largest number of subjects in a chunk.
-const CHUNK: usize = 20;
+/// The maximum number of subjects in a chunk.
+const CHUNK_SIZE: usize = 20;
 
 /// A subject with its curve.
 struct Subject {
@@ -20,7 +20,7 @@ struct Subject {
     concentration: Vec<f64>,
 }
 
-/// Returns the figures of the back end that knows no model: straight lines.
+/// Returns the results of [`super::Backend::Memory`], which has no model: straight lines.
 pub(crate) fn of_memory(results: &str, arguments: &Value, now: Moment) -> Population {
     let size = size(arguments);
     let line = |number: usize| {
@@ -29,7 +29,7 @@ pub(crate) fn of_memory(results: &str, arguments: &Value, now: Moment) -> Popula
         let concentration = slope.iter().map(|value| value * number as f64 / 100.0).collect();
         Subject { number, time: time.to_vec(), concentration }
     };
-    let subjects: Vec<Subject> = (1..=size.min(CHUNK)).map(line).collect();
+    let subjects: Vec<Subject> = (1..=size.min(CHUNK_SIZE)).map(line).collect();
     let count = size as f64;
     let aggregates = json!({
         "meanCmax": 1.0 + 0.01 * count, "sdCmax": 0.001 * count, "meanAUC": 5.0 + 0.02 * count,
@@ -48,7 +48,7 @@ pub(crate) fn of_model(results: &str, arguments: &Value, parameters: &Parameters
             let figures = engine::figures(&series.points);
             peaks.push(figures.cmax);
             areas.push(figures.auc);
-            // A quarter of the points is enough to draw a subject.
+            // A quarter of the points is enough to plot a subject.
             let (time, concentration): (Vec<f64>, Vec<f64>) = series.points.into_iter().step_by(4).unzip();
             end = time.last().copied().unwrap_or_default();
             Subject { number, time, concentration }
@@ -57,8 +57,9 @@ pub(crate) fn of_model(results: &str, arguments: &Value, parameters: &Parameters
     let (mean_peak, deviation_peak) = spread(&peaks);
     let (mean_area, deviation_area) = spread(&areas);
     let aggregates = json!({
-        "meanCmax": mean_peak, "sdCmax": deviation_peak, "p05Cmax": share(&peaks, 0.05), "medianCmax": share(&peaks, 0.5),
-        "p95Cmax": share(&peaks, 0.95), "meanAUC": mean_area, "sdAUC": deviation_area,
+        "meanCmax": mean_peak, "sdCmax": deviation_peak, "p05Cmax": quantile(&peaks, 0.05),
+        "medianCmax": quantile(&peaks, 0.5), "p95Cmax": quantile(&peaks, 0.95), "meanAUC": mean_area,
+        "sdAUC": deviation_area,
     });
     assembled(results, arguments, aggregates, &subjects, Some([0.0, end]), now)
 }
@@ -75,8 +76,8 @@ fn spread(values: &[f64]) -> (f64, f64) {
     (mean, (above / (count - 1.0).max(1.0)).sqrt())
 }
 
-/// Returns the value below which that share of a sample lies.
-fn share(values: &[f64], part: f64) -> f64 {
+/// Returns a quantile of a sample. `part` is from 0 to 1.
+fn quantile(values: &[f64], part: f64) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     let at = (part * (sorted.len().saturating_sub(1)) as f64).round() as usize;
@@ -95,7 +96,7 @@ fn assembled(
     let size = size(arguments);
     let mut chunks = HashMap::new();
     let mut listed = Vec::new();
-    for (at, part) in subjects.chunks(CHUNK).enumerate() {
+    for (at, part) in subjects.chunks(CHUNK_SIZE).enumerate() {
         let id = format!("{results}-chunk-{}", at + 1);
         let series: Vec<Value> = part
             .iter()

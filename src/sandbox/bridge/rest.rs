@@ -1,4 +1,4 @@
-//! Routes: who may, whether it is confirmed, the shape of the arguments, and then the tool.
+//! The routes: they check the role, the confirmation and the arguments, and call the tool.
 
 use axum::{
     body::Bytes,
@@ -16,21 +16,21 @@ use super::{
     world::{World, digest},
 };
 
-/// The words in the header that count as a confirmation.
+/// The values of the header that count as a confirmation.
 const CONFIRMING: [&str; 5] = ["true", "1", "yes", "y", "confirmed"];
 
 /// The body of a request.
 #[derive(Clone, Debug)]
-pub(crate) enum Sent {
-    /// There is none.
+pub(crate) enum RequestBody {
+    /// There is no body.
     Nothing,
-    /// It is no JSON.
+    /// The body is not valid JSON.
     Broken,
-    /// It is JSON.
+    /// The body is JSON.
     Json(Value),
 }
 
-/// A request as the routes see it.
+/// A parsed request.
 #[derive(Clone, Debug)]
 pub(crate) struct Call {
     pub(crate) method: String,
@@ -41,11 +41,11 @@ pub(crate) struct Call {
     pub(crate) protocol: Option<String>,
     pub(crate) if_none_match: Option<String>,
     pub(crate) correlation: String,
-    pub(crate) body: Sent,
+    pub(crate) body: RequestBody,
 }
 
 impl Call {
-    /// Reads a request.
+    /// Parses a request.
     pub(crate) fn read(method: &Method, uri: &Uri, headers: &HeaderMap, bytes: &Bytes) -> Self {
         let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
         Self {
@@ -58,17 +58,17 @@ impl Call {
             if_none_match: text("if-none-match"),
             correlation: correlation(headers),
             body: match bytes.is_empty() {
-                true => Sent::Nothing,
-                false => serde_json::from_slice(bytes).map_or(Sent::Broken, Sent::Json),
+                true => RequestBody::Nothing,
+                false => serde_json::from_slice(bytes).map_or(RequestBody::Broken, RequestBody::Json),
             },
         }
     }
 
-    /// Returns the tool that is called, on its own route or another way.
+    /// Returns the tool that is called, through `call_tool`, MCP or its route.
     pub(crate) fn tool(&self) -> Option<&str> {
         match (&self.body, self.path.as_str()) {
-            (Sent::Json(body), "/mcp/call_tool") => body["tool"].as_str(),
-            (Sent::Json(body), "/mcp") => body["params"]["name"].as_str(),
+            (RequestBody::Json(body), "/mcp/call_tool") => body["tool"].as_str(),
+            (RequestBody::Json(body), "/mcp") => body["params"]["name"].as_str(),
             (_, path) => catalogue::tool(Version::V05, path.strip_prefix('/')?)?["name"].as_str(),
         }
     }
@@ -81,8 +81,8 @@ impl Call {
 
     fn body(&self) -> Value {
         match &self.body {
-            Sent::Json(body) => body.clone(),
-            Sent::Nothing | Sent::Broken => Value::Null,
+            RequestBody::Json(body) => body.clone(),
+            RequestBody::Nothing | RequestBody::Broken => Value::Null,
         }
     }
 
@@ -93,29 +93,29 @@ impl Call {
     }
 }
 
-/// An answer before it is put on the wire.
+/// An answer to a request.
 #[derive(Clone, Debug)]
 pub(crate) enum Answer {
-    /// JSON, or no body at all.
+    /// JSON, or no body.
     Json { status: u16, body: Option<Value>, headers: Vec<(&'static str, String)> },
     /// Plain text.
     Text(String),
-    /// The events of a job.
+    /// The event stream of the job with this id.
     Stream(String),
 }
 
 impl Answer {
-    /// Answers with JSON.
+    /// Creates an answer with JSON.
     pub(crate) fn json(status: u16, body: Value) -> Self {
         Self::Json { status, body: Some(body), headers: Vec::new() }
     }
 
-    /// Answers without a body.
+    /// Creates an answer without a body.
     pub(crate) fn empty(status: u16) -> Self {
         Self::Json { status, body: None, headers: Vec::new() }
     }
 
-    /// Refuses.
+    /// Creates the answer for a failure.
     pub(crate) fn refused(failure: &Failure, correlation: &str) -> Self {
         Self::json(failure.status, failure.body(correlation))
     }
@@ -128,22 +128,22 @@ impl Answer {
     }
 }
 
-/// A request with what it takes to answer it.
-pub(crate) struct Asked<'a> {
+/// A request with the context that is needed to answer it.
+pub(crate) struct RequestContext<'a> {
     /// The request.
     pub(crate) call: &'a Call,
-    /// The secret of the tokens.
+    /// The secret with which tokens are signed.
     pub(crate) secret: &'a str,
     /// Counts a request and returns true if it is within the limit.
     pub(crate) within_limit: &'a dyn Fn() -> bool,
     /// The seconds since the start.
     pub(crate) uptime: f64,
-    /// The caller, once the token was read.
+    /// The caller, once the token is verified.
     pub(crate) caller: Option<Caller>,
 }
 
-impl Asked<'_> {
-    /// Reads the token.
+impl RequestContext<'_> {
+    /// Verifies the token.
     pub(crate) fn authenticate(&mut self, world: &mut World) -> Result<Caller, Failure> {
         if !(self.within_limit)() {
             return Err(Failure::of_status(429));
@@ -159,7 +159,7 @@ impl Asked<'_> {
         Ok(caller)
     }
 
-    /// Reads the token and asks for one of the roles.
+    /// Verifies the token and checks that the caller has one of these roles.
     pub(crate) fn authorize(&mut self, world: &mut World, roles: &[Role]) -> Result<Caller, Failure> {
         let caller = self.authenticate(world)?;
         if caller.is_any_of(roles) { Ok(caller) } else { Err(Failure::forbidden()) }
@@ -167,85 +167,86 @@ impl Asked<'_> {
 }
 
 /// Answers a request.
-pub(crate) fn answer(world: &mut World, asked: &mut Asked<'_>) -> Answer {
-    if asked.call.path == "/mcp" && world.version == Version::V05 {
-        return mcp::answer(world, asked);
+pub(crate) fn answer(world: &mut World, context: &mut RequestContext<'_>) -> Answer {
+    if context.call.path == "/mcp" && world.version == Version::V05 {
+        return mcp::answer(world, context);
     }
-    let correlation = asked.call.correlation.clone();
-    route(world, asked).unwrap_or_else(|failure| Answer::refused(&failure, &correlation))
+    let correlation = context.call.correlation.clone();
+    route(world, context).unwrap_or_else(|failure| Answer::refused(&failure, &correlation))
 }
 
-fn route(world: &mut World, asked: &mut Asked<'_>) -> Result<Answer, Failure> {
-    let call = asked.call;
+fn route(world: &mut World, context: &mut RequestContext<'_>) -> Result<Answer, Failure> {
+    let call = context.call;
     let segments: Vec<&str> = call.path.trim_start_matches('/').split('/').collect();
     let viewer = Role::ALL;
     match (call.method.as_str(), segments.as_slice()) {
         ("GET", ["health"]) => Ok(Answer::json(
             200,
             json!({
-                "status": "ok", "service": "mcp-bridge", "version": world.version.text(), "uptimeSeconds": asked.uptime,
+                "status": "ok", "service": "mcp-bridge", "version": world.version.text(),
+                "uptimeSeconds": context.uptime,
             }),
         )),
         ("GET", ["metrics"]) => Ok(Answer::Text(pages::metrics(world))),
         ("GET", ["mcp", "capabilities"]) => Ok(Answer::json(200, pages::capabilities(world))),
         ("GET", ["mcp", "list_tools"]) => {
-            asked.authorize(world, &viewer)?;
+            context.authorize(world, &viewer)?;
             Ok(Answer::json(200, json!({ "tools": pages::tools(world.version) })))
         }
         ("POST", ["mcp", "call_tool"]) => {
-            let caller = asked.authenticate(world)?;
-            call_tool(world, asked, &caller)
+            let caller = context.authenticate(world)?;
+            call_tool(world, context, &caller)
         }
         ("GET", ["mcp", "resources", "simulations"]) => {
-            asked.authorize(world, &viewer)?;
+            context.authorize(world, &viewer)?;
             Ok(pages::simulations(world, call))
         }
         ("GET", ["mcp", "resources", "parameters"]) => {
-            asked.authorize(world, &viewer)?;
+            context.authorize(world, &viewer)?;
             pages::parameters(world, call)
         }
         ("GET", ["audit", "events"]) => {
-            asked.authorize(world, &[Role::Admin])?;
+            context.authorize(world, &[Role::Admin])?;
             Ok(Answer::json(200, pages::audit(world, call)))
         }
         ("GET", ["jobs", job, "events"]) => {
-            asked.authorize(world, &viewer)?;
+            context.authorize(world, &viewer)?;
             Ok(Answer::Stream((*job).to_owned()))
         }
         ("GET", ["population_results", results, "chunks", chunk]) => {
-            asked.authorize(world, &viewer)?;
+            context.authorize(world, &viewer)?;
             pages::chunk(world, results, chunk)
         }
         ("GET", ["get_simulation_snapshot"]) => {
-            asked.authorize(world, &viewer)?;
+            context.authorize(world, &viewer)?;
             let id = call.query("simulationId").unwrap_or_default();
             Ok(Answer::json(200, tools::snapshots::list(world, &id)))
         }
         ("POST", ["get_simulation_results"]) => {
-            asked.authorize(world, &viewer)?;
-            let arguments = shaped(call, &catalogue::route_schema(&call.path).unwrap_or_default())?;
+            context.authorize(world, &viewer)?;
+            let arguments = checked_body(call, &catalogue::route_schema(&call.path).unwrap_or_default())?;
             Ok(Answer::json(200, tools::route_results(world, &arguments)?))
         }
         ("POST", ["snapshot_simulation"]) => {
-            asked.authorize(world, &viewer[1..])?;
-            let arguments = shaped(call, &catalogue::route_schema(&call.path).unwrap_or_default())?;
+            context.authorize(world, &viewer[1..])?;
+            let arguments = checked_body(call, &catalogue::route_schema(&call.path).unwrap_or_default())?;
             Ok(Answer::json(201, tools::snapshots::take(world, &arguments)?))
         }
         ("POST", ["restore_simulation"]) => {
-            asked.authorize(world, &viewer[1..])?;
-            let arguments = shaped(call, &catalogue::route_schema(&call.path).unwrap_or_default())?;
+            context.authorize(world, &viewer[1..])?;
+            let arguments = checked_body(call, &catalogue::route_schema(&call.path).unwrap_or_default())?;
             Ok(Answer::json(200, tools::snapshots::restore(world, &arguments)?))
         }
         ("POST", [name]) if has_route(name) => {
-            let tool = catalogue::tool(world.version, name).expect("every version has the tools with routes");
-            let caller = asked.authorize(world, &catalogue::roles(tool))?;
+            let tool = catalogue::tool(world.version, name).expect("tools with routes exist in every version");
+            let caller = context.authorize(world, &catalogue::roles(tool))?;
             tool_route(world, call, tool, &caller)
         }
         (_, segments) => Ok(no_route(segments)),
     }
 }
 
-/// The tools with a route of their own.
+/// Returns true if the tool has its own route.
 fn has_route(name: &str) -> bool {
     matches!(
         name,
@@ -262,7 +263,7 @@ fn has_route(name: &str) -> bool {
     )
 }
 
-/// Answers a request that has no route, or one for another method.
+/// Returns the answer to a request without a route, or with the wrong method for it.
 fn no_route(segments: &[&str]) -> Answer {
     let allowed = match segments {
         ["health" | "metrics" | "get_simulation_snapshot"] => "GET",
@@ -278,18 +279,18 @@ fn no_route(segments: &[&str]) -> Answer {
     }
 }
 
-/// Returns the body if it has the shape that a route asks for.
-fn shaped(call: &Call, schema: &Value) -> Result<Value, Failure> {
+/// Returns the body if it conforms to the schema.
+fn checked_body(call: &Call, schema: &Value) -> Result<Value, Failure> {
     let body = match &call.body {
-        Sent::Json(body) => body.clone(),
-        Sent::Broken => {
+        RequestBody::Json(body) => body.clone(),
+        RequestBody::Broken => {
             let context = json!({ "error": "Expecting property name enclosed in double quotes" });
             let problem = json!({
                 "type": "json_invalid", "loc": ["body", 1], "msg": "JSON decode error", "input": {}, "ctx": context,
             });
             return Err(Failure::bare(422, json!({ "detail": [problem] })));
         }
-        Sent::Nothing => {
+        RequestBody::Nothing => {
             let problem = json!({ "type": "missing", "loc": ["body"], "msg": "Field required", "input": null });
             return Err(Failure::bare(422, json!({ "detail": [problem] })));
         }
@@ -298,12 +299,12 @@ fn shaped(call: &Call, schema: &Value) -> Result<Value, Failure> {
     if issues.is_empty() { Ok(body) } else { Err(arguments::refuse_body(&issues)) }
 }
 
-/// Calls a tool on its own route.
+/// Calls a tool through its own route.
 fn tool_route(world: &mut World, call: &Call, tool: &Value, caller: &Caller) -> Result<Answer, Failure> {
     let name = tool["name"].as_str().unwrap_or_default();
     let mut schema = tool["inputSchema"].clone();
     if name == "load_simulation" {
-        // The route leaves the length of the id to the tool, which fails.
+        // The route does not check the length of the id, so the tool fails.
         schema["properties"]["simulationId"] = json!({});
     }
     let body = call.body();
@@ -321,11 +322,11 @@ fn tool_route(world: &mut World, call: &Call, tool: &Value, caller: &Caller) -> 
             };
             return Err(Failure::unconfirmed("Critical tool call requires explicit confirmation.", hint));
         }
-        let answer = shaped(call, &schema).and_then(|arguments| run_route(world, name, &arguments))?;
+        let answer = checked_body(call, &schema).and_then(|arguments| run_route(world, name, &arguments))?;
         world.critical[at].done = true;
         return Ok(answer);
     }
-    let arguments = shaped(call, &schema)?;
+    let arguments = checked_body(call, &schema)?;
     run_route(world, name, &arguments)
 }
 
@@ -342,7 +343,7 @@ fn run_route(world: &mut World, name: &str, arguments: &Value) -> Result<Answer,
     Ok(Answer::json(status, tools::call(world, name, arguments, Via::Route)?))
 }
 
-/// Notes a call of a critical tool. Returns its place.
+/// Records a call of a critical tool. Returns its index.
 pub(crate) fn note_critical(
     world: &mut World,
     tool: &str,
@@ -365,13 +366,13 @@ pub(crate) fn note_critical(
     world.critical.len() - 1
 }
 
-/// Calls any tool by its name.
-fn call_tool(world: &mut World, asked: &Asked<'_>, caller: &Caller) -> Result<Answer, Failure> {
+/// Calls a tool by its name.
+fn call_tool(world: &mut World, context: &RequestContext<'_>, caller: &Caller) -> Result<Answer, Failure> {
     let schema = json!({
         "type": "object", "required": ["tool"],
         "properties": { "tool": { "type": "string" }, "arguments": { "type": "object" } },
     });
-    let body = shaped(asked.call, &schema)?;
+    let body = checked_body(context.call, &schema)?;
     let name = body["tool"].as_str().unwrap_or_default();
     let unknown = || Failure::not_found(format!("Tool '{name}' is not registered")).at("tool");
     let tool = catalogue::tool(world.version, name).ok_or_else(unknown)?;
@@ -382,8 +383,8 @@ fn call_tool(world: &mut World, asked: &Asked<'_>, caller: &Caller) -> Result<An
     }
     let arguments = if body["arguments"].is_null() { json!({}) } else { body["arguments"].clone() };
     let key = body["idempotencyKey"].as_str();
-    let (member, header) = (body["critical"] == true, asked.call.is_confirmed());
-    let (content, echoed) = confirmed_call(world, tool, &arguments, caller, Said { member, header }, key)?;
+    let (member, header) = (body["critical"] == true, context.call.is_confirmed());
+    let (content, echoed) = confirmed_call(world, tool, &arguments, caller, Confirmation { member, header }, key)?;
     let mut annotations = tool["annotations"].clone();
     if let Some(key) = echoed {
         annotations["idempotencyKey"] = json!(key);
@@ -394,34 +395,34 @@ fn call_tool(world: &mut World, asked: &Asked<'_>, caller: &Caller) -> Result<An
     ))
 }
 
-/// The two ways in which a call by name says that it is confirmed.
+/// The two ways to confirm a call by name.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Said {
-    /// The member `critical`.
+pub(crate) struct Confirmation {
+    /// True if the member `critical` confirms it.
     pub(crate) member: bool,
-    /// The header.
+    /// True if the header confirms it.
     pub(crate) header: bool,
 }
 
-/// Calls a tool by its name after the role was settled: confirmation, shape, a call that was made before, the tool.
-/// Returns the content, with the key if the tool knows keys.
+/// Calls a tool by its name, after its role was checked. Checks the confirmation, the arguments and
+/// the idempotency key first. Returns the content, and the key if the tool supports keys.
 pub(crate) fn confirmed_call(
     world: &mut World,
     tool: &Value,
     arguments: &Value,
     caller: &Caller,
-    said: Said,
+    confirmation: Confirmation,
     key: Option<&str>,
 ) -> Result<(Value, Option<String>), Failure> {
     let name = tool["name"].as_str().unwrap_or_default();
     let mut noted = None;
     if tool["annotations"]["critical"] == true {
         let confirmed = match world.version {
-            Version::V01 => said.member && said.header,
-            Version::V05 => said.member || said.header,
+            Version::V01 => confirmation.member && confirmation.header,
+            Version::V05 => confirmation.member || confirmation.header,
         };
         noted = Some(note_critical(world, name, arguments, caller, confirmed));
-        if !confirmed && !said.member {
+        if !confirmed && !confirmation.member {
             let message = "Critical tools must be invoked with critical=true.";
             let hint = "Set 'critical': true in the request payload before calling this tool.";
             return Err(Failure::unconfirmed(message, hint));
@@ -456,9 +457,9 @@ pub(crate) fn confirmed_call(
     Ok((content, key.map(str::to_owned)))
 }
 
-/// Returns the line of the trail for a request and its answer.
+/// Returns the event of the trail for a request and its answer.
 pub(crate) fn trail_of(call: &Call, answer: &Answer, caller: Option<&Caller>, millis: f64) -> Value {
-    // Pages of resources do not tell the trail who asked.
+    // For pages of resources, the trail does not contain the caller.
     let caller = caller.filter(|_| !call.path.starts_with("/mcp/resources"));
     let identity = caller.map(|caller| {
         json!({
@@ -466,8 +467,8 @@ pub(crate) fn trail_of(call: &Call, answer: &Answer, caller: Option<&Caller>, mi
         })
     });
     let body = match &call.body {
-        Sent::Json(body) => json!(digest(&body.to_string())),
-        Sent::Nothing | Sent::Broken => Value::Null,
+        RequestBody::Json(body) => json!(digest(&body.to_string())),
+        RequestBody::Nothing | RequestBody::Broken => Value::Null,
     };
     json!({
         "correlationId": call.correlation,

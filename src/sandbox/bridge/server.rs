@@ -1,4 +1,5 @@
-//! The stand-in on the wire: reads a request, lets faults happen, asks the world, keeps the ledger, answers.
+//! The HTTP server: reads a request, injects faults, calls the handler, writes the ledger, and
+//! answers.
 
 use std::{
     net::SocketAddr,
@@ -28,33 +29,33 @@ use super::{
     ledger::{self, Ledger},
     mcp,
     moment::Moment,
-    rest::{self, Answer, Asked, Call},
+    rest::{self, Answer, Call, RequestContext},
     stream,
     world::{OnDisk, World},
 };
 use crate::{
-    connection::{Door, Switch},
+    connection::{Switch, SwitchListener},
     flood,
 };
 
-/// The largest body.
+/// The maximum size of a request body.
 const BODY_LIMIT: usize = 5 * 1024 * 1024;
 
-/// The window of the limit of requests.
+/// The window of the rate limit, in milliseconds.
 const MINUTE: i64 = 60_000;
 
-/// The state that the server and its owner share.
+/// The state shared by the server and [`super::Bridge`].
 pub(crate) struct Shared {
     /// The options.
     pub(crate) options: Options,
     world: Mutex<World>,
     faults: Mutex<Faults>,
-    /// Every request.
+    /// The ledger of all requests.
     pub(crate) ledger: Ledger,
-    /// The beginning of the present minute, and the requests in it.
+    /// The beginning of the current window, and the number of requests in it.
     window: Mutex<(i64, usize)>,
     down: Mutex<bool>,
-    /// Ends with the present run of the bridge; a restart begins another one.
+    /// Cancelled by a restart of the bridge, which then creates a new one.
     epoch: Mutex<CancellationToken>,
     released: Notify,
     stop: CancellationToken,
@@ -68,13 +69,13 @@ impl std::fmt::Debug for Shared {
 }
 
 impl Shared {
-    /// Returns a bridge that nobody has called.
+    /// Creates the state, with the jobs and snapshots that were saved.
     pub(crate) fn open(options: Options) -> std::io::Result<Self> {
         let stop = CancellationToken::new();
         let mut world = World::new(options.version, options.backend, options.scheduler, options.run_takes);
         world.tick(options.clock.now().millis());
-        if let Some(kept) = options.persist.as_deref().map(kept).transpose()? {
-            world.resume(kept);
+        if let Some(saved) = options.persist.as_deref().map(load).transpose()? {
+            world.resume(saved);
         }
         Ok(Self {
             world: Mutex::new(world),
@@ -102,7 +103,7 @@ impl Shared {
         self.faults.lock().expect("no holder of the lock panics")
     }
 
-    /// Ends the server.
+    /// Stops the server.
     pub(crate) fn stop(&self) {
         self.stop.cancel();
     }
@@ -120,7 +121,7 @@ impl Shared {
         self.epoch.lock().expect("no holder of the lock panics").clone()
     }
 
-    /// Ends the present run of the bridge and begins another one.
+    /// Restarts the bridge.
     pub(crate) fn restart(&self) {
         let mut world = self.world();
         world.restart();
@@ -130,7 +131,7 @@ impl Shared {
         std::mem::replace(&mut *self.epoch.lock().expect("no holder of the lock panics"), next).cancel();
     }
 
-    /// Takes every job to its end, and holds none any longer.
+    /// Finishes all jobs, and stops holding jobs.
     pub(crate) fn finish_jobs(&self) {
         let mut world = self.world();
         world.held = false;
@@ -140,16 +141,16 @@ impl Shared {
         self.released.notify_waiters();
     }
 
-    /// Lets jobs go on by themselves again.
+    /// Stops holding jobs, so that they end by themselves again.
     pub(crate) fn release_jobs(self: &Arc<Self>) {
         let mut world = self.world();
         world.held = false;
-        self.tend(&mut world);
+        self.start_timers(&mut world);
         drop(world);
         self.released.notify_waiters();
     }
 
-    /// Takes the oldest job that is not at its end there.
+    /// Finishes the oldest unfinished job. Returns its id.
     pub(crate) fn finish_next_job(&self) -> Option<String> {
         let mut world = self.world();
         let id = world.jobs.iter().find(|job| !job.status.is_final())?.id.clone();
@@ -160,7 +161,7 @@ impl Shared {
         Some(id)
     }
 
-    /// Returns true if one request more is within the limit.
+    /// Counts a request. Returns true if it is within the rate limit.
     fn is_within_limit(&self) -> bool {
         let now = self.options.clock.now().millis();
         let mut window = self.window.lock().expect("no holder of the lock panics");
@@ -172,8 +173,8 @@ impl Shared {
         within
     }
 
-    /// Sees to it that each job that runs comes to its end.
-    fn tend(self: &Arc<Self>, world: &mut World) {
+    /// Starts a timer for each started job and each job in the scheduler.
+    fn start_timers(self: &Arc<Self>, world: &mut World) {
         let waiting: Vec<(String, Duration)> = world
             .jobs
             .iter()
@@ -191,13 +192,13 @@ impl Shared {
                     () = epoch.cancelled() => return,
                     () = tokio::time::sleep(takes) => {}
                 }
-                shared.is_due(&id);
+                shared.time_elapsed(&id);
             });
         }
     }
 
-    /// Takes a job one state further, unless the owner holds it.
-    fn is_due(self: &Arc<Self>, id: &str) {
+    /// Advances a job after its time has elapsed, unless jobs are held.
+    fn time_elapsed(self: &Arc<Self>, id: &str) {
         let mut world = self.world();
         if world.held {
             for job in world.jobs.iter_mut().filter(|job| job.id == id) {
@@ -208,23 +209,24 @@ impl Shared {
         if world.job(id).is_some_and(|job| !job.status.is_final()) {
             world.advance(id);
         }
-        self.tend(&mut world);
+        self.start_timers(&mut world);
         self.save(&world);
     }
 
-    /// Writes what is kept on disk.
+    /// Writes the state to store on disk.
     fn save(&self, world: &World) {
         let Some(path) = &self.options.persist else { return };
-        let beside = path.with_extension("tmp");
-        let kept = serde_json::to_vec(&world.on_disk()).expect("plain JSON");
-        let written = private_file::write(&beside, &kept).and_then(|()| std::fs::rename(&beside, path));
+        let temporary = path.with_extension("tmp");
+        let saved = serde_json::to_vec(&world.on_disk()).expect("plain JSON");
+        let written = private_file::write(&temporary, &saved).and_then(|()| std::fs::rename(&temporary, path));
         if let Err(error) = written {
             tracing::error!(%error, "cannot save the jobs of the sandbox bridge");
         }
     }
 
-    /// Waits as long as the call does: a sensitivity run answers when its last scenario is done.
-    async fn outlasts(&self, runs: usize) {
+    /// Waits for the duration of these runs and until jobs are not held. A sensitivity run is
+    /// answered after its last scenario.
+    async fn wait_for_runs(&self, runs: usize) {
         let runs = u32::try_from(runs).unwrap_or(u32::MAX);
         tokio::time::sleep(self.options.run_takes.saturating_mul(runs)).await;
         loop {
@@ -237,8 +239,8 @@ impl Shared {
     }
 }
 
-/// Reads what was kept on disk; nothing if there is no file yet.
-fn kept(path: &Path) -> std::io::Result<OnDisk> {
+/// Reads the state that was stored on disk; the default if there is no file yet.
+fn load(path: &Path) -> std::io::Result<OnDisk> {
     match std::fs::read(path) {
         Ok(bytes) => Ok(serde_json::from_slice(&bytes)?),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(OnDisk::default()),
@@ -247,18 +249,18 @@ fn kept(path: &Path) -> std::io::Result<OnDisk> {
 }
 
 /// Binds a port on this machine only.
-pub(crate) async fn bind(port: u16) -> std::io::Result<(Door, SocketAddr)> {
+pub(crate) async fn bind(port: u16) -> std::io::Result<(SwitchListener, SocketAddr)> {
     let listener = tokio::net::TcpListener::bind(("127.0.0.1", port)).await?;
     let address = listener.local_addr()?;
-    Ok((Door(listener), address))
+    Ok((SwitchListener(listener), address))
 }
 
 /// Serves until the bridge is dropped.
-pub(crate) async fn serve(door: Door, shared: Arc<Shared>) {
+pub(crate) async fn serve(listener: SwitchListener, shared: Arc<Shared>) {
     let stop = shared.stop.clone();
     let routes = this_machine::only(Router::new().fallback(answer).with_state(shared));
     let app = routes.into_make_service_with_connect_info::<Switch>();
-    if let Err(error) = axum::serve(door, app).with_graceful_shutdown(stop.cancelled_owned()).await {
+    if let Err(error) = axum::serve(listener, app).with_graceful_shutdown(stop.cancelled_owned()).await {
         tracing::error!(%error, "the sandbox bridge stopped");
     }
 }
@@ -271,7 +273,7 @@ async fn answer(
     let (head, body) = request.into_parts();
     let Ok(bytes) = to_bytes(body, BODY_LIMIT).await else { return page(413) };
     let call = Call::read(&head.method, &head.uri, &head.headers, &bytes);
-    let at = shared.ledger.arrived(noted(&shared, &call, &head.headers, &bytes));
+    let at = shared.ledger.arrived(ledger_entry(&shared, &call, &head.headers, &bytes));
 
     let epoch = shared.epoch();
     let handled = tokio::select! {
@@ -285,7 +287,7 @@ async fn answer(
     })
 }
 
-/// Handles a request. Returns nothing if the client is to get no answer.
+/// Handles a request. Returns `None` if the client gets no answer.
 async fn handle(shared: &Arc<Shared>, call: &Call, at: usize, epoch: &CancellationToken) -> Option<Response> {
     if shared.is_down() {
         return None;
@@ -324,7 +326,7 @@ async fn handle(shared: &Arc<Shared>, call: &Call, at: usize, epoch: &Cancellati
     let begun = tokio::time::Instant::now();
     let (answer, wait) = {
         let mut world = shared.world();
-        let mut asked = Asked {
+        let mut context = RequestContext {
             call,
             secret: &shared.options.secret,
             within_limit: &|| shared.is_within_limit(),
@@ -332,15 +334,15 @@ async fn handle(shared: &Arc<Shared>, call: &Call, at: usize, epoch: &Cancellati
             caller: None,
         };
         let runs_before = world.jobs.len();
-        let answer = rest::answer(&mut world, &mut asked);
-        let caller = asked.caller.clone();
+        let answer = rest::answer(&mut world, &mut context);
+        let caller = context.caller.clone();
         if let Some(caller) = &caller {
             shared.ledger.note(at, |request| {
                 request.subject = Some(caller.subject.clone());
                 request.roles.clone_from(&caller.roles);
             });
         }
-        shared.tend(&mut world);
+        shared.start_timers(&mut world);
         if call.method == "POST" {
             shared.save(&world);
         }
@@ -351,7 +353,7 @@ async fn handle(shared: &Arc<Shared>, call: &Call, at: usize, epoch: &Cancellati
         (answer, (is_long && runs > 0).then_some(runs))
     };
     if let Some(runs) = wait {
-        shared.outlasts(runs).await;
+        shared.wait_for_runs(runs).await;
     }
     if lost {
         return None;
@@ -369,8 +371,8 @@ async fn handle(shared: &Arc<Shared>, call: &Call, at: usize, epoch: &Cancellati
     }
 }
 
-/// Returns the line of the ledger for a request that has no answer yet.
-fn noted(shared: &Shared, call: &Call, headers: &HeaderMap, bytes: &Bytes) -> ledger::Request {
+/// Returns the entry of the ledger for a request without an answer.
+fn ledger_entry(shared: &Shared, call: &Call, headers: &HeaderMap, bytes: &Bytes) -> ledger::Request {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
     ledger::Request {
         at: shared.world().now.iso(),
@@ -388,7 +390,7 @@ fn noted(shared: &Shared, call: &Call, headers: &HeaderMap, bytes: &Bytes) -> le
     }
 }
 
-/// Puts an answer on the wire.
+/// Converts an answer to an HTTP response.
 fn sent(answer: Answer, correlation: &str) -> Response {
     let (status, body, headers) = match answer {
         Answer::Json { status, body, headers } => (status, body.map(|body| body.to_string()), headers),
@@ -405,10 +407,10 @@ fn sent(answer: Answer, correlation: &str) -> Response {
     for (name, value) in &headers {
         response = response.header(*name, printable(value));
     }
-    response.body(body.map_or_else(Body::empty, Body::from)).expect("a status of ours and printable headers")
+    response.body(body.map_or_else(Body::empty, Body::from)).expect("the status and the headers are valid")
 }
 
-/// Returns a text without what a header may not hold.
+/// Returns the text without characters that are not allowed in headers.
 fn printable(text: &str) -> String {
     text.chars().filter(|own| (' '..='~').contains(own)).collect()
 }
@@ -420,7 +422,7 @@ fn page(status: u16) -> Response {
     (status, [(header::CONTENT_TYPE, "text/html; charset=utf-8")], html).into_response()
 }
 
-/// Returns the correlation id that a request brings, or a fresh one.
+/// Returns the correlation id of a request, or a new one.
 pub(crate) fn correlation(headers: &HeaderMap) -> String {
     let sent = headers.get("x-correlation-id").and_then(|value| value.to_str().ok());
     sent.map_or_else(fresh_id, str::to_owned)

@@ -1,7 +1,8 @@
-//! The events of a job: one line of JSON whenever the word for its state changes, and nothing in between.
+//! The event stream of a job: one event for each change of its state.
 //!
-//! The bridge looks again and again and misses what is over between two looks. The stand-in waits for a change first, so
-//! that a thousand quiet streams cost nothing, and looks no sooner after it than the bridge would.
+//! The bridge polls the job and misses a state that lasts less than the interval. The stand-in
+//! first waits for a change, so that a thousand idle streams cost nothing, and then for the
+//! interval of the bridge.
 
 use std::{io, sync::Arc};
 
@@ -12,21 +13,22 @@ use tokio_util::sync::CancellationToken;
 
 use super::{jobs::Status, server::Shared};
 
-/// The follower of a job.
+/// The state of the event stream of a job.
 struct Follower {
     shared: Arc<Shared>,
     job: String,
-    told: Option<Status>,
-    looked: bool,
+    last_sent: Option<Status>,
+    has_polled: bool,
     cut: bool,
-    over: bool,
+    ended: bool,
     epoch: CancellationToken,
 }
 
-/// Returns the events of a job as the body of an answer. Of an unknown job there are none. A restart breaks the line.
+/// Returns the events of a job as the body of an answer. An unknown job has none. A restart closes
+/// the connection.
 pub(crate) fn events(shared: Arc<Shared>, job: &str, cut: bool, epoch: CancellationToken) -> Body {
     let job = job.to_owned();
-    let follower = Follower { shared, job, told: None, looked: false, cut, over: false, epoch };
+    let follower = Follower { shared, job, last_sent: None, has_polled: false, cut, ended: false, epoch };
     Body::from_stream(stream::unfold(follower, |mut follower| async move {
         let event = follower.next().await?;
         Some((event, follower))
@@ -35,33 +37,33 @@ pub(crate) fn events(shared: Arc<Shared>, job: &str, cut: bool, epoch: Cancellat
 
 impl Follower {
     async fn next(&mut self) -> Option<io::Result<Bytes>> {
-        if self.over {
+        if self.ended {
             return None;
         }
-        if self.looked && !self.waits(None).await {
+        if self.has_polled && !self.wait(None).await {
             return self.broken();
         }
-        self.looked = true;
+        self.has_polled = true;
         loop {
             let news = self.shared.world().job(&self.job)?.news.clone();
-            // Asked for before the look, so that nothing between the two is missed.
+            // Created before the job is read, so that no change in between is missed.
             let changed = news.notified();
-            if let Some(event) = self.look() {
+            if let Some(event) = self.poll() {
                 return Some(Ok(event));
             }
-            if self.over {
+            if self.ended {
                 return None;
             }
-            if !self.waits(Some(changed)).await {
+            if !self.wait(Some(changed)).await {
                 return self.broken();
             }
         }
     }
 
-    /// Waits for a change, if there is one to wait for, and then until the next look. Returns false if the bridge
-    /// restarted meanwhile.
-    async fn waits(&self, changed: Option<Notified<'_>>) -> bool {
-        let look = async {
+    /// Waits for the change, if any, and then for the polling interval. Returns false if the bridge
+    /// was restarted in the meantime.
+    async fn wait(&self, changed: Option<Notified<'_>>) -> bool {
+        let poll = async {
             if let Some(changed) = changed {
                 changed.await;
             }
@@ -69,24 +71,24 @@ impl Follower {
         };
         tokio::select! {
             () = self.epoch.cancelled() => false,
-            () = look => true,
+            () = poll => true,
         }
     }
 
     fn broken(&mut self) -> Option<io::Result<Bytes>> {
-        self.over = true;
+        self.ended = true;
         Some(Err(io::ErrorKind::ConnectionReset.into()))
     }
 
-    /// Looks at the job. Returns an event if there is news.
-    fn look(&mut self) -> Option<Bytes> {
+    /// Reads the job. Returns an event if its state has changed.
+    fn poll(&mut self) -> Option<Bytes> {
         let world = self.shared.world();
         let job = world.job(&self.job)?;
-        if self.told == Some(job.status) {
+        if self.last_sent == Some(job.status) {
             return None;
         }
-        self.told = Some(job.status);
-        self.over = job.status.is_final() || self.cut;
+        self.last_sent = Some(job.status);
+        self.ended = job.status.is_final() || self.cut;
         if self.cut && job.status.is_final() {
             return None;
         }

@@ -1,4 +1,5 @@
-//! Bearer tokens: JSON web tokens signed with a shared secret, checked as the bridge checks them in development mode.
+//! Bearer tokens: JSON web tokens signed with a shared secret, with the checks of the bridge in
+//! development mode.
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use hmac::{Hmac, KeyInit as _, Mac as _};
@@ -10,14 +11,14 @@ use super::{Role, failure::Failure};
 /// The tolerated difference between clocks, in seconds.
 const SKEW: i64 = 60;
 
-/// The caller, as the token says.
+/// The caller according to the token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Caller {
     /// The subject.
     pub(crate) subject: String,
-    /// The roles, as they are spelled in the token.
+    /// The roles, as spelt in the token.
     pub(crate) roles: Vec<String>,
-    /// The id of the token, which makes it good for one use.
+    /// The id of the token. A token with an id is valid once.
     pub(crate) token_id: Option<String>,
 }
 
@@ -28,15 +29,15 @@ impl Caller {
     }
 }
 
-/// Signs claims.
+/// Returns a token with these claims.
 pub(crate) fn sign(claims: &Value, secret: &str) -> String {
     let head = URL_SAFE_NO_PAD.encode(json!({ "alg": "HS256", "typ": "JWT" }).to_string());
     let signed = format!("{head}.{}", URL_SAFE_NO_PAD.encode(claims.to_string()));
-    let seal = URL_SAFE_NO_PAD.encode(mac(&signed, secret).finalize().into_bytes());
-    format!("{signed}.{seal}")
+    let signature = URL_SAFE_NO_PAD.encode(mac(&signed, secret).finalize().into_bytes());
+    format!("{signed}.{signature}")
 }
 
-/// Reads the caller from the header; `now` is in seconds.
+/// Reads the caller from the header. `now` is in seconds.
 pub(crate) fn read(authorization: Option<&str>, secret: &str, now: i64) -> Result<Caller, Failure> {
     let sent = authorization.and_then(|value| value.strip_prefix("Bearer "));
     let token = sent.ok_or_else(|| Failure::unauthorized("Missing bearer token"))?;
@@ -65,7 +66,8 @@ pub(crate) fn read(authorization: Option<&str>, secret: &str, now: i64) -> Resul
     Ok(Caller { subject: subject.to_owned(), roles, token_id: claims["jti"].as_str().map(str::to_owned) })
 }
 
-/// Returns the claims of a token whose signature is good, or the reason in the library's words.
+/// Returns the claims of a token with a valid signature, or the error message of the bridge's
+/// library.
 fn verified(token: &str, secret: &str) -> Result<Value, String> {
     let parts: Vec<&str> = token.split('.').collect();
     let head = URL_SAFE_NO_PAD.decode(parts[0].trim_end_matches('=')).map_err(|_| "Error decoding token headers.")?;
@@ -77,19 +79,19 @@ fn verified(token: &str, secret: &str) -> Result<Value, String> {
         )
     })?;
     let head: Value = serde_json::from_str(head).map_err(|error| format!("Invalid header string: {error}"))?;
-    let [_, claims, seal] = parts[..] else { return Err("Not enough segments".to_owned()) };
+    let [_, claims, signature] = parts[..] else { return Err("Not enough segments".to_owned()) };
     if head["alg"] != "HS256" {
         return Err("The specified alg value is not allowed".to_owned());
     }
-    let seal = URL_SAFE_NO_PAD.decode(seal).map_err(|_| "Signature verification failed.")?;
+    let signature = URL_SAFE_NO_PAD.decode(signature).map_err(|_| "Signature verification failed.")?;
     let signed = &token[..token.rfind('.').unwrap_or_default()];
-    mac(signed, secret).verify_slice(&seal).map_err(|_| "Signature verification failed.")?;
+    mac(signed, secret).verify_slice(&signature).map_err(|_| "Signature verification failed.")?;
     let claims = URL_SAFE_NO_PAD.decode(claims).map_err(|_| "Invalid payload padding")?;
     serde_json::from_slice(&claims).map_err(|error| format!("Invalid payload string: {error}"))
 }
 
 fn mac(text: &str, secret: &str) -> Hmac<Sha256> {
-    let mut mac = Hmac::<Sha256>::new_from_slice(secret.as_bytes()).expect("any length is a key");
+    let mut mac = Hmac::<Sha256>::new_from_slice(secret.as_bytes()).expect("HMAC takes keys of any length");
     mac.update(text.as_bytes());
     mac
 }

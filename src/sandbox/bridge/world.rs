@@ -1,4 +1,4 @@
-//! The memory of the bridge: simulations, results, jobs, snapshots, and the trail of what was asked.
+//! The state of the bridge: simulations, results, jobs, snapshots, and the audit trail.
 
 use std::collections::{HashMap, HashSet};
 
@@ -20,15 +20,15 @@ use super::{
 pub(crate) struct Simulation {
     /// The id.
     pub(crate) id: String,
-    /// The file it was loaded from.
+    /// The file from which it was loaded.
     pub(crate) file: String,
-    /// The parameters as they stand now.
+    /// The current parameters.
     pub(crate) parameters: Parameters,
-    /// The moment of loading.
+    /// The time at which it was loaded.
     pub(crate) created: Moment,
-    /// The moment of the last use.
+    /// The time of its last use.
     pub(crate) accessed: Moment,
-    /// Every change since it was loaded.
+    /// All changes since it was loaded.
     pub(crate) changes: Vec<Change>,
 }
 
@@ -37,7 +37,7 @@ pub(crate) struct Simulation {
 pub(crate) struct Results {
     /// The simulation that was run.
     pub(crate) simulation: String,
-    /// The moment at which they were made.
+    /// The time at which they were generated.
     pub(crate) generated: Moment,
     /// The curves.
     pub(crate) series: Vec<Series>,
@@ -59,7 +59,7 @@ pub(crate) struct Snapshot {
     pub(crate) id: String,
     /// The simulation.
     pub(crate) simulation: String,
-    /// The moment it was taken.
+    /// The time at which it was taken.
     pub(crate) created: Moment,
     /// The parameters.
     pub(crate) parameters: Parameters,
@@ -68,7 +68,7 @@ pub(crate) struct Snapshot {
 }
 
 impl Snapshot {
-    /// Returns the snapshot as answers show it.
+    /// Returns the snapshot in the format of answers.
     pub(crate) fn shown(&self) -> Value {
         json!({
             "snapshotId": self.id, "simulationId": self.simulation, "createdAt": self.created.fine(),
@@ -77,7 +77,7 @@ impl Snapshot {
     }
 }
 
-/// The part of the memory that the bridge keeps on disk.
+/// The part of the state that the bridge stores on disk.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct OnDisk {
     jobs: Vec<Job>,
@@ -85,18 +85,18 @@ pub(crate) struct OnDisk {
     snapshots: Vec<Snapshot>,
 }
 
-/// Everything that the bridge remembers.
+/// The state of the bridge.
 #[derive(Debug)]
 pub(crate) struct World {
-    /// The version that is played.
+    /// The version of the simulated bridge.
     pub(crate) version: Version,
-    /// The back end behind it.
+    /// The model engine.
     pub(crate) backend: Backend,
     /// True if runs wait in a queueing scheduler first.
     pub(crate) scheduler: bool,
-    /// The time that a run takes.
+    /// The duration of a run.
     pub(crate) run_takes: std::time::Duration,
-    /// The present moment; no two looks are the same.
+    /// The current time, which is different at each access.
     pub(crate) now: Moment,
     /// The loaded simulations in the order of loading.
     pub(crate) simulations: Vec<Simulation>,
@@ -106,24 +106,25 @@ pub(crate) struct World {
     pub(crate) populations: HashMap<String, Population>,
     /// The jobs in the order of their submission.
     pub(crate) jobs: Vec<Job>,
-    /// The keys of calls that must not be done twice, with the digest of tool and arguments, and the job.
+    /// The idempotency keys of calls, each with the digest of tool and arguments, and the id of the
+    /// job.
     pub(crate) keys: HashMap<String, (String, String)>,
     /// The snapshots, oldest first.
     pub(crate) snapshots: Vec<Snapshot>,
-    /// The trail, oldest first.
+    /// The audit trail, oldest first.
     pub(crate) trail: Vec<Value>,
     /// The critical calls that reached the check of their confirmation.
     pub(crate) critical: Vec<CriticalCall>,
-    /// The ids of tokens that were used.
+    /// The ids of used tokens.
     pub(crate) used_tokens: HashSet<String>,
-    /// True while jobs wait for the test to finish them.
+    /// True while jobs end only if the test finishes them.
     pub(crate) held: bool,
-    /// True from the moment on from which nothing is answered any more.
+    /// True if no request is answered any more.
     pub(crate) stalled: bool,
 }
 
 impl World {
-    /// Returns a bridge that nobody has called.
+    /// Returns the initial state.
     pub(crate) fn new(version: Version, backend: Backend, scheduler: bool, run_takes: std::time::Duration) -> Self {
         Self {
             version,
@@ -145,29 +146,29 @@ impl World {
         }
     }
 
-    /// Returns what is kept on disk.
+    /// Returns the part of the state to store on disk.
     pub(crate) fn on_disk(&self) -> OnDisk {
         OnDisk { jobs: self.jobs.clone(), keys: self.keys.clone(), snapshots: self.snapshots.clone() }
     }
 
-    /// Takes up what was kept on disk, as a restart does.
+    /// Restores the state that was stored on disk, as a restart does.
     pub(crate) fn resume(&mut self, kept: OnDisk) {
         (self.jobs, self.keys, self.snapshots) = (kept.jobs, kept.keys, kept.snapshots);
         self.abandon_jobs();
     }
 
-    /// Sets the clock, which never stands still between two looks.
+    /// Sets the clock, which advances at each access.
     pub(crate) fn tick(&mut self, millis: i64) {
         self.now = Moment((millis * 1000).max(self.now.0 + 1));
     }
 
-    /// Returns the next moment.
+    /// Advances the clock and returns the time.
     pub(crate) fn moment(&mut self) -> Moment {
         self.now.0 += 1;
         self.now
     }
 
-    /// Forgets what a restart forgets: simulations and results. Job records and snapshots are on disk.
+    /// Restarts the bridge. Simulations and results are lost; jobs and snapshots are on disk.
     pub(crate) fn restart(&mut self) {
         self.simulations.clear();
         self.results.clear();
@@ -176,7 +177,7 @@ impl World {
         self.abandon_jobs();
     }
 
-    /// Returns a simulation.
+    /// Returns a simulation, and records its use.
     pub(crate) fn simulation(&mut self, id: &str) -> Option<&mut Simulation> {
         let now = self.now;
         let found = self.simulations.iter_mut().find(|simulation| simulation.id == id)?;
@@ -184,7 +185,7 @@ impl World {
         Some(found)
     }
 
-    /// Puts a simulation into the registry, in place of one of the same id.
+    /// Registers a simulation. It replaces one with the same id.
     pub(crate) fn register(&mut self, id: &str, file: &str) {
         let parameters = match self.backend {
             Backend::Memory => Parameters::new(),
@@ -214,7 +215,7 @@ impl World {
         Some(snapshot)
     }
 
-    /// Appends an event to the trail, chained to the one before.
+    /// Appends an event to the trail, with the hash of the previous event.
     pub(crate) fn record(&mut self, mut event: Value) {
         let previous = self.trail.last().and_then(|event| event["hash"].as_str()).map(str::to_owned);
         event["eventId"] = json!(fresh_id());
@@ -225,7 +226,7 @@ impl World {
     }
 }
 
-/// Returns a fresh id.
+/// Returns a new id.
 pub(crate) fn fresh_id() -> String {
     uuid::Uuid::new_v4().to_string()
 }

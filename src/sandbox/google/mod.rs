@@ -185,12 +185,12 @@ impl Drop for SandboxGoogle {
 
 async fn token(State(shared): State<Arc<Shared>>, Form(form): Form<HashMap<String, String>>) -> Response {
     let (life, mood) = shared.conduct.lock().expect("no holder of the lock panics").clone();
-    let no = |error: &str, words: &str| {
-        (StatusCode::BAD_REQUEST, Json(json!({ "error": error, "error_description": words }))).into_response()
+    let refuse = |error: &str, message: &str| {
+        (StatusCode::BAD_REQUEST, Json(json!({ "error": error, "error_description": message }))).into_response()
     };
     match mood {
         Mood::Well => {}
-        Mood::Refuses(error, words) => return no(error, words),
+        Mood::Refuses(error, message) => return refuse(error, message),
         Mood::Fails => {
             let body = json!({ "error": "internal_failure", "error_description": "Try again." });
             return (StatusCode::SERVICE_UNAVAILABLE, Json(body)).into_response();
@@ -203,11 +203,11 @@ async fn token(State(shared): State<Arc<Shared>>, Form(form): Form<HashMap<Strin
         Mood::Away => return (StatusCode::BAD_GATEWAY, "<html>Bad Gateway</html>").into_response(),
     }
     if form.get("grant_type").map(String::as_str) != Some(GRANT) {
-        return no("unsupported_grant_type", "Invalid grant_type");
+        return refuse("unsupported_grant_type", "Invalid grant_type");
     }
     let sent = form.get("assertion").map(String::as_str).unwrap_or_default();
     match assertion::check(sent, &shared.endpoint, shared.tokens.clock.now().seconds()) {
-        Err((error, words)) => no(error, words),
+        Err((error, message)) => refuse(error, message),
         Ok(()) => {
             let token = shared.tokens.mint(life);
             Json(json!({ "access_token": token, "expires_in": life.as_secs(), "token_type": "Bearer" })).into_response()

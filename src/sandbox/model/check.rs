@@ -24,7 +24,7 @@ pub(super) struct Refusal {
 
 /// Checks the key, then the request. `odd` are the blocks of unknown types that the stand-in has
 /// sent and that requests may therefore contain.
-pub(super) fn check(headers: &HeaderMap, key: &str, body: &Value, odd: &[Value]) -> Result<(), Refusal> {
+pub(super) fn check(headers: &HeaderMap, key: &str, body: &Value, unknown_blocks: &[Value]) -> Result<(), Refusal> {
     let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     if header("x-api-key") != Some(key) {
         return Err(Refusal { status: 401, message: "invalid x-api-key".to_owned() });
@@ -36,10 +36,10 @@ pub(super) fn check(headers: &HeaderMap, key: &str, body: &Value, odd: &[Value])
     if !header("content-type").is_some_and(|kind| kind.starts_with("application/json")) {
         return Err(wrong("content-type: must be application/json".to_owned()));
     }
-    request(body, odd).map_err(wrong)
+    request(body, unknown_blocks).map_err(wrong)
 }
 
-fn request(body: &Value, odd: &[Value]) -> Result<(), String> {
+fn request(body: &Value, unknown_blocks: &[Value]) -> Result<(), String> {
     let known = [
         "model",
         "max_tokens",
@@ -68,7 +68,7 @@ fn request(body: &Value, odd: &[Value]) -> Result<(), String> {
     let names = tools(request.get("tools"), &mut marks)?;
     choice(request.get("tool_choice"), &names)?;
     system(request.get("system"), &mut marks)?;
-    messages(&body["messages"], odd, &mut marks)?;
+    messages(&body["messages"], unknown_blocks, &mut marks)?;
     if marks > MAX_MARKS {
         return Err(format!("A maximum of {MAX_MARKS} blocks with cache_control may be provided. Found {marks}."));
     }
@@ -156,7 +156,7 @@ fn text(block: &Value, place: &str, marks: &mut usize) -> Result<(), String> {
     mark(block, place, marks)
 }
 
-fn messages(messages: &Value, odd: &[Value], marks: &mut usize) -> Result<(), String> {
+fn messages(messages: &Value, unknown_blocks: &[Value], marks: &mut usize) -> Result<(), String> {
     let messages = messages.as_array().filter(|list| !list.is_empty());
     let messages = messages.ok_or("messages: at least one message is required")?;
     let mut open: Vec<&str> = Vec::new();
@@ -213,7 +213,7 @@ fn messages(messages: &Value, odd: &[Value], marks: &mut usize) -> Result<(), St
                     answered.push(id);
                     mark(block, &inside, marks)?;
                 }
-                _ if expected == "assistant" && odd.contains(block) => {}
+                _ if expected == "assistant" && unknown_blocks.contains(block) => {}
                 _ => return Err(format!("{inside}: a block of this type is not allowed here")),
             }
         }
@@ -316,10 +316,10 @@ mod tests {
 
     #[test]
     fn blocks_of_unknown_types_must_come_back_unchanged() {
-        let odd = json!({ "type": "musing", "depth": 3 });
+        let unknown = json!({ "type": "musing", "depth": 3 });
         let mut body = valid_request();
-        body["messages"][1]["content"].as_array_mut().unwrap().push(odd.clone());
-        assert_eq!(request(&body, std::slice::from_ref(&odd)), Ok(()));
+        body["messages"][1]["content"].as_array_mut().unwrap().push(unknown.clone());
+        assert_eq!(request(&body, std::slice::from_ref(&unknown)), Ok(()));
         assert!(request(&body, &[json!({ "type": "musing", "depth": 4 })]).is_err());
     }
 }

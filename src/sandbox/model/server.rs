@@ -53,7 +53,7 @@ struct Ledger {
     received: Vec<Received>,
     cache: Cache,
     cost: Cost,
-    odd: Vec<Value>,
+    unknown_blocks: Vec<Value>,
 }
 
 impl Shared {
@@ -96,7 +96,7 @@ async fn messages(State(shared): State<Arc<Shared>>, headers: HeaderMap, bytes: 
     let body: Value = serde_json::from_slice(&bytes).unwrap_or_default();
     let mut ledger = shared.ledger();
     let number = ledger.received.len() + 1;
-    let (violation, response) = match check::check(&headers, shared.key, &body, &ledger.odd) {
+    let (violation, response) = match check::check(&headers, shared.key, &body, &ledger.unknown_blocks) {
         Err(Refusal { status, message }) => {
             let response = failure(status, &message, number, None);
             (Some(message), response)
@@ -114,8 +114,8 @@ fn respond(shared: &Shared, ledger: &mut Ledger, body: &Value, number: usize) ->
         Turn::Unscripted => return failure(500, "The sandbox has nothing scripted to say.", number, None),
     };
     let kinds = ["text", "tool_use"];
-    let odd = answer.content.iter().filter(|block| kinds.iter().all(|kind| block["type"] != *kind));
-    ledger.odd.extend(odd.cloned());
+    let unknown_blocks = answer.content.iter().filter(|block| kinds.iter().all(|kind| block["type"] != *kind));
+    ledger.unknown_blocks.extend(unknown_blocks.cloned());
     let model = body["model"].as_str().unwrap_or_default().to_owned();
     let envelope = Envelope { id: format!("msg_sandbox_{number:04}"), model, usage: ledger.cache.count(body) };
     ledger.cost.add(&envelope.usage, answer::output_tokens(&answer));

@@ -226,7 +226,7 @@ impl Server {
     /// complaint.
     fn can_show(&self, checked: Result<(), super::check::Problem>) -> bool {
         let is_valid = checked.is_ok();
-        self.remark("view_submission", checked);
+        self.record_problem("view_submission", checked);
         is_valid
     }
 

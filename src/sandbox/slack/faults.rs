@@ -188,7 +188,7 @@ fn fine() -> u16 {
 
 /// The faults of one call.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Trouble {
+pub(super) struct CallFaults {
     pub(super) delay: Duration,
     pub(super) retry_after: Option<u64>,
     pub(super) error: Option<String>,
@@ -242,8 +242,8 @@ impl Faults {
     }
 
     /// Returns the faults for a call of `method` with the body `said`, and counts them as used.
-    pub(super) fn take(&mut self, method: &str, body: &str) -> Trouble {
-        let mut trouble = Trouble::default();
+    pub(super) fn take(&mut self, method: &str, body: &str) -> CallFaults {
+        let mut trouble = CallFaults::default();
         self.calls.retain_mut(|fault| {
             let fault = match fault {
                 Fault::Only { containing, .. } if !body.contains(containing.as_str()) => return true,
@@ -312,12 +312,12 @@ mod tests {
             serde_json::from_str(r#"{"fault":"rate_limit","method":"chat.update","calls":2,"retry_after":7}"#).unwrap(),
         );
         faults.add(serde_json::from_str(r#"{"fault":"lose_answer"}"#).unwrap());
-        assert_eq!(faults.take("auth.test", ""), Trouble::default());
+        assert_eq!(faults.take("auth.test", ""), CallFaults::default());
         assert_eq!(faults.take("chat.update", "").retry_after, Some(7));
         assert_eq!(faults.take("chat.update", "").retry_after, Some(7));
-        assert_eq!(faults.take("chat.update", ""), Trouble::default());
+        assert_eq!(faults.take("chat.update", ""), CallFaults::default());
         assert_eq!(faults.take("chat.postMessage", "").answer_lost, Some(Loss::Closed));
-        assert_eq!(faults.take("chat.postMessage", ""), Trouble::default());
+        assert_eq!(faults.take("chat.postMessage", ""), CallFaults::default());
     }
 
     #[test]
@@ -325,9 +325,9 @@ mod tests {
         let mut faults = Faults::default();
         let only = r#"{"fault":"only","containing":"Start","then":{"fault":"page","status":403}}"#;
         faults.add(serde_json::from_str(only).unwrap());
-        assert_eq!(faults.take("chat.postMessage", "Stop"), Trouble::default());
+        assert_eq!(faults.take("chat.postMessage", "Stop"), CallFaults::default());
         assert_eq!(faults.take("chat.postMessage", "Start it").page, Some(403));
-        assert_eq!(faults.take("chat.postMessage", "Start it"), Trouble::default());
+        assert_eq!(faults.take("chat.postMessage", "Start it"), CallFaults::default());
     }
 
     #[test]

@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_call_over_the_limit_is_told_how_long_to_wait() {
+    fn a_call_over_the_limit_has_to_wait() {
         let mut limits = RateLimits::default();
         for _ in 0..50 {
             assert_eq!(limits.count("chat.update", None, Timestamp(1_000)), None);

@@ -39,7 +39,7 @@ pub(super) async fn receive(
     let _answering = server.ledger.answering();
     let answer = answer(&server, &id, &body).inspect_err(|refusal| server.complain_about("response_url", refusal));
     if answer.is_ok() && body["delete_original"] != true {
-        server.remark("response_url", check::spoken(&body));
+        server.record_problem("response_url", check::message_text(&body));
     }
     let (status, answer) = match answer {
         Ok(answer) => (StatusCode::OK, answer),
@@ -104,7 +104,7 @@ impl Server {
     pub(super) fn show_answer(self: &Arc<Self>, user: &UserId, channel: &ChannelId, answer: &Value) {
         match blocks(answer) {
             Ok(blocks) if !blocks.is_empty() || !text_of(&answer["text"]).is_empty() => {
-                self.remark("command", check::spoken(answer));
+                self.record_problem("command", check::message_text(answer));
                 self.post(draft(self, user, channel, answer, blocks));
             }
             Ok(_) => {}

@@ -60,7 +60,7 @@ impl Server {
         let answer = self.ask_app(Kind::Interaction, "block_suggestion", payload).await?.unwrap_or_default();
         let checked = check::suggestions(&answer);
         let shown = checked.is_ok();
-        self.remark("block_suggestion", checked);
+        self.record_problem("block_suggestion", checked);
         if !shown {
             return Err(Error::Unanswered);
         }

@@ -116,7 +116,7 @@ impl Failure {
     }
 
     /// The server's own code throws an exception that it does not handle.
-    pub(crate) fn trips(message: impl Into<String>) -> Self {
+    pub(crate) fn unhandled_exception(message: impl Into<String>) -> Self {
         Self::new(500, "TypeError", message, None, json!({}))
     }
 

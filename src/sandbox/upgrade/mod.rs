@@ -140,9 +140,9 @@ impl SandboxUpgrade {
     ///
     /// If the port is taken or one of the files cannot be used.
     pub async fn start(options: Options) -> std::io::Result<Self> {
-        let (door, address) = server::bind(options.port).await?;
+        let (listener, address) = server::bind(options.port).await?;
         let shared = Arc::new(Shared::open(options)?);
-        let serving = Some(tokio::spawn(server::serve(door, shared.clone())));
+        let serving = Some(tokio::spawn(server::serve(listener, shared.clone())));
         Ok(Self { address, shared, serving })
     }
 

@@ -35,7 +35,7 @@ use super::{
     world::{World, fresh_id},
 };
 use crate::{
-    connection::{Door, Switch},
+    connection::{Switch, SwitchListener},
     flood,
 };
 
@@ -154,10 +154,10 @@ fn load(path: &Path) -> std::io::Result<Option<World>> {
 }
 
 /// Serves until the token is cancelled.
-pub(crate) async fn serve(door: Door, shared: Arc<Shared>) {
+pub(crate) async fn serve(listener: SwitchListener, shared: Arc<Shared>) {
     let stop = shared.stop.clone();
     let app = router(shared).into_make_service_with_connect_info::<Switch>();
-    if let Err(error) = axum::serve(door, app).with_graceful_shutdown(stop.cancelled_owned()).await {
+    if let Err(error) = axum::serve(listener, app).with_graceful_shutdown(stop.cancelled_owned()).await {
         tracing::error!(%error, "the sandbox UpGrade stopped");
     }
 }
@@ -168,11 +168,11 @@ fn about(what: &str, error: &std::io::Error) -> std::io::Error {
 }
 
 /// Binds a port on this machine only.
-pub(crate) async fn bind(port: u16) -> std::io::Result<(Door, SocketAddr)> {
+pub(crate) async fn bind(port: u16) -> std::io::Result<(SwitchListener, SocketAddr)> {
     let listener = tokio::net::TcpListener::bind(("127.0.0.1", port)).await;
     let listener = listener.map_err(|error| about(&format!("cannot listen on 127.0.0.1:{port}"), &error))?;
     let address = listener.local_addr()?;
-    Ok((Door(listener), address))
+    Ok((SwitchListener(listener), address))
 }
 
 fn router(shared: Arc<Shared>) -> Router {

@@ -1,7 +1,7 @@
-//! The tools, one function each, the same behind routes, `call_tool` and MCP.
+//! The tools, one function each, for routes, `call_tool` and MCP.
 //!
-//! A tool works on the world and returns its answer or a refusal. Who may call it, and that a person confirmed, was
-//! settled before; the shape of the arguments too.
+//! A tool works on the world and returns its answer or an error. The role, the confirmation and the
+//! schema of the arguments are checked before.
 
 mod models;
 mod parameters;
@@ -16,7 +16,7 @@ use serde_json::Value;
 pub(crate) use self::{results::route_results, runs::again};
 use super::{failure::Failure, world::World};
 
-/// The way on which a tool is called.
+/// The way in which a tool is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Via {
     /// The tool's own route.
@@ -54,7 +54,7 @@ pub(crate) fn call(world: &mut World, name: &str, arguments: &Value, via: Via) -
     }
 }
 
-/// Refuses a simulation that is not loaded.
+/// Returns the error for a simulation that is not loaded.
 pub(crate) fn unknown_simulation(id: &str) -> Failure {
     Failure::not_found(format!("Simulation '{id}' not found"))
 }

@@ -1,4 +1,4 @@
-//! Loading models, and finding them.
+//! Loading and discovering models.
 
 use serde_json::{Value, json};
 
@@ -52,7 +52,7 @@ pub(super) fn load(world: &mut World, arguments: &Value) -> Result<Value, Failur
     }))
 }
 
-/// Refuses a path that is no model in the configured folder.
+/// Refuses a path that is not a model in the configured folder.
 fn admitted(version: Version, sent: &str, path: &str) -> Result<(), String> {
     let (endings, words): (&[&str], _) = match version {
         Version::V01 => (&[".pkml"], "Only .pkml files are supported"),
@@ -70,7 +70,7 @@ fn admitted(version: Version, sent: &str, path: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Folds every failure of a load into one status, as the bridge does.
+/// Returns the error for a failed load. Like the bridge, it has the same status for every failure.
 fn refused(version: Version, message: String) -> Failure {
     let (field, hint) = match version {
         _ if message.to_lowercase().contains("simulation") => {
@@ -82,7 +82,7 @@ fn refused(version: Version, message: String) -> Failure {
     Failure::input(message).at(field).hint(hint)
 }
 
-/// Returns the failure of the engine that the name of a simulation asks for.
+/// Returns the failure of the engine for the name of a simulation, if it has such a name.
 fn engine_failure(id: &str) -> Option<&'static str> {
     let failures = [
         ("env-", "EnvironmentMissing: R environment unavailable ({'issues': 'ospsuite not installed'})"),
@@ -139,7 +139,7 @@ pub(super) fn discover(world: &World, arguments: &Value) -> Result<Value, Failur
     }))
 }
 
-/// Looks at a model file without loading it.
+/// Checks a model file without loading it.
 pub(super) fn manifest(arguments: &Value) -> Result<Value, Failure> {
     let sent = text(arguments, "filePath").unwrap_or_default();
     let path = models::resolved(sent);

@@ -15,10 +15,10 @@ use super::{
     unknown_simulation,
 };
 
-/// The longest list of parameters.
-const LONGEST_LIST: usize = 500;
+/// The maximum length of a list of parameters.
+const MAX_LIST: usize = 500;
 
-/// Lists the paths that fit a pattern.
+/// Lists the paths that match a pattern.
 pub(super) fn list(world: &mut World, arguments: &Value) -> Result<Value, Failure> {
     let id = text(arguments, "simulationId").unwrap_or_default();
     let pattern = text(arguments, "searchPattern").unwrap_or("*");
@@ -32,11 +32,11 @@ pub(super) fn list(world: &mut World, arguments: &Value) -> Result<Value, Failur
         true => pattern == "*" || path.contains(pattern),
         false => glob(pattern, path),
     };
-    let paths: Vec<&String> = simulation.parameters.keys().filter(fits).take(LONGEST_LIST).collect();
+    let paths: Vec<&String> = simulation.parameters.keys().filter(fits).take(MAX_LIST).collect();
     Ok(json!({ "parameters": paths }))
 }
 
-/// Returns true if the whole path fits; `*` stands for any text and `?` for one character.
+/// Returns true if the whole path matches. `*` matches any text and `?` any character.
 fn glob(pattern: &str, path: &str) -> bool {
     let (pattern, path): (Vec<char>, Vec<char>) = (pattern.chars().collect(), path.chars().collect());
     let (mut at, mut from) = (0, 0);
@@ -58,7 +58,7 @@ fn glob(pattern: &str, path: &str) -> bool {
     pattern[at..].iter().all(|rest| *rest == '*')
 }
 
-/// Reads one parameter.
+/// Reads a parameter.
 pub(super) fn get(world: &mut World, arguments: &Value) -> Result<Value, Failure> {
     let hint = "Confirm the parameter path exists in the loaded simulation.";
     let (id, path) = addressed(arguments)?;
@@ -99,7 +99,7 @@ fn shown(path: &str, parameter: &Parameter, backend: Backend) -> Value {
     })
 }
 
-/// Changes one parameter.
+/// Changes a parameter.
 pub(super) fn set(world: &mut World, arguments: &Value) -> Result<Value, Failure> {
     let (id, path) = addressed(arguments)?;
     let mode = text(arguments, "updateMode").unwrap_or("absolute");
@@ -168,7 +168,7 @@ mod tests {
     use super::glob;
 
     #[test]
-    fn patterns_fit_whole_paths() {
+    fn patterns_match_whole_paths() {
         for (pattern, path, fits) in [
             ("*", "Dose", true),
             ("*Weight*", "Organism|Weight", true),

@@ -1,4 +1,4 @@
-//! Results and figures.
+//! Results of runs, and figures computed from them.
 
 use serde_json::{Value, json};
 
@@ -25,7 +25,7 @@ fn review(world: &World, simulation: &str) -> Value {
     plausible::sweep_review(simulation, loaded.map_or(&[], |own| own.changes.as_slice()))
 }
 
-/// Returns results as the route shows them.
+/// Returns results in the format of the route.
 pub(crate) fn route_results(world: &World, arguments: &Value) -> Result<Value, Failure> {
     let (id, results) = found(world, arguments)?;
     let series: Vec<Value> = results.series.iter().map(engine::Series::shown).collect();
@@ -36,7 +36,7 @@ pub(crate) fn route_results(world: &World, arguments: &Value) -> Result<Value, F
     }))
 }
 
-/// Returns results as the tool of the newer version shows them.
+/// Returns results in the format of the newer version's tool.
 pub(super) fn get(world: &World, arguments: &Value) -> Result<Value, Failure> {
     let (id, results) = found(world, arguments)?;
     let series: Vec<Value> = results.series.iter().map(engine::Series::shown).collect();
@@ -69,7 +69,7 @@ pub(super) fn figures(world: &World, arguments: &Value) -> Result<Value, Failure
     Ok(answer)
 }
 
-/// Returns the figures of one curve; the newer version draws it out to infinity.
+/// Returns the figures of a curve. The newer version extrapolates it to infinity.
 pub(super) fn metric(series: &engine::Series, version: Version) -> Value {
     let figures = engine::figures(&series.points);
     let mut metric = json!({

@@ -1,4 +1,4 @@
-//! The looks of the newer version: consistency, verification, and reports.
+//! The reviews of the newer version: consistency, verification, and reports.
 
 use serde_json::{Value, json};
 
@@ -84,7 +84,7 @@ pub(super) fn report(world: &mut World, arguments: &Value) -> Result<Value, Fail
     }))
 }
 
-/// Reads the results of another platform.
+/// Imports the results of another platform.
 pub(super) fn bundle(arguments: &Value) -> Value {
     json!({
         "tool": "ingest_external_pbpk_bundle", "contractVersion": CONTRACT,

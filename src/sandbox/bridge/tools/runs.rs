@@ -1,4 +1,4 @@
-//! Starting runs, looking at them and ending them.
+//! Starting runs, reading their status and cancelling them.
 
 use serde_json::{Value, json};
 
@@ -14,9 +14,10 @@ use super::{
     CONTRACT, Via, unknown_simulation,
 };
 
-/// The largest population, and the memory that one may need, in MB.
-const LARGEST_COHORT: u64 = 5000;
-const MEMORY: u64 = 2048;
+/// The maximum number of subjects in a population.
+const MAX_COHORT: u64 = 5000;
+/// The maximum memory for a population, in MB.
+const MAX_MEMORY: u64 = 2048;
 
 /// Starts a run.
 pub(super) fn run(world: &mut World, arguments: &Value, via: Via) -> Result<Value, Failure> {
@@ -25,7 +26,7 @@ pub(super) fn run(world: &mut World, arguments: &Value, via: Via) -> Result<Valu
         let hint = "Load the simulation before running it.";
         return Err(unknown_simulation(id).at("simulationId").hint(hint));
     }
-    // The route takes neither limit nor retries.
+    // The route ignores the time limit and retries.
     let own = |name: &str| if via == Via::Call { &arguments[name] } else { &Value::Null };
     let (limit, retries) = (own("timeoutSeconds").as_f64(), own("maxRetries").as_u64());
     let job = world.submit(id, text(arguments, "runId"), Work::Run, limit, retries);
@@ -38,7 +39,7 @@ pub(super) fn run(world: &mut World, arguments: &Value, via: Via) -> Result<Valu
     })
 }
 
-/// Returns what a tool answers to a started run, or to the same call again.
+/// Returns the answer to a started run, and to a repetition of the same call.
 fn started(job: &Job) -> Value {
     json!({
         "jobId": job.id, "status": job.status.word(), "queuedAt": job.submitted.epoch(), "attempts": job.attempts,
@@ -46,7 +47,7 @@ fn started(job: &Job) -> Value {
     })
 }
 
-/// Answers a call that was made before under the same key.
+/// Returns the answer to a call that was made before with the same key.
 pub(crate) fn again(world: &World, id: &str) -> Option<Value> {
     let job = world.job(id)?;
     let mut answer = started(job);
@@ -57,7 +58,7 @@ pub(crate) fn again(world: &World, id: &str) -> Option<Value> {
     Some(answer)
 }
 
-/// Starts the runs of a population.
+/// Starts a run of a population.
 pub(super) fn population(world: &mut World, arguments: &Value, via: Via) -> Result<Value, Failure> {
     let id = text(arguments, "simulationId").unwrap_or_default();
     let refuse = |message: String| {
@@ -66,14 +67,14 @@ pub(super) fn population(world: &mut World, arguments: &Value, via: Via) -> Resu
     if world.version == Version::V05 {
         let size = arguments["cohort"]["size"].as_u64().unwrap_or_default();
         let mut problems = Vec::new();
-        if size > LARGEST_COHORT {
+        if size > MAX_COHORT {
             let advice = "Contact an administrator for large simulations.";
-            problems.push(format!("Population size {size} exceeds maximum {LARGEST_COHORT}. {advice}"));
+            problems.push(format!("Population size {size} exceeds maximum {MAX_COHORT}. {advice}"));
         }
         let memory = size.saturating_mul(3) / 8 + 150;
-        if memory > MEMORY {
+        if memory > MAX_MEMORY {
             problems.push(format!(
-                "Estimated memory requirement ({memory} MB) exceeds quota ({MEMORY} MB) for population size {size}."
+                "Estimated memory requirement ({memory} MB) exceeds quota ({MAX_MEMORY} MB) for population size {size}."
             ));
         }
         if !problems.is_empty() {
@@ -97,7 +98,7 @@ pub(super) fn population(world: &mut World, arguments: &Value, via: Via) -> Resu
     }))
 }
 
-/// Looks at a job.
+/// Returns the status of a job.
 pub(super) fn status(world: &World, arguments: &Value, via: Via) -> Result<Value, Failure> {
     let id = text(arguments, "jobId").unwrap_or_default();
     let hint = "Verify the job identifier is correct and the job is still retained.";
@@ -116,7 +117,7 @@ pub(super) fn status(world: &World, arguments: &Value, via: Via) -> Result<Value
     })
 }
 
-/// Ends a job.
+/// Cancels a job.
 pub(super) fn cancel(world: &mut World, arguments: &Value) -> Result<Value, Failure> {
     let id = text(arguments, "jobId").unwrap_or_default();
     match world.cancel(id) {

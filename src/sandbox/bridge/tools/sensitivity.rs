@@ -1,4 +1,4 @@
-//! Sensitivity runs: one simulation for each scenario, all under one call.
+//! Sensitivity runs: one simulation for each scenario, all in one call.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde_json::{Value, json};
@@ -15,8 +15,8 @@ use super::{
     unknown_simulation,
 };
 
-/// The heading of the table.
-const HEADING: &str = "scenario_id,parameter_path,percent_change,absolute_value,job_status,error,metric,unit,cmax,tmax,\
+/// The header of the CSV table.
+const HEADER: &str = "scenario_id,parameter_path,percent_change,absolute_value,job_status,error,metric,unit,cmax,tmax,\
                        auc,delta_cmax_percent,delta_tmax_percent,delta_auc_percent";
 
 /// A scenario to run.
@@ -27,7 +27,8 @@ struct Scenario {
     change: Option<(String, f64, f64)>,
 }
 
-/// Runs every scenario. Each of them, but for the baseline, is a fresh load of the model with one parameter changed.
+/// Runs all scenarios. Except for the baseline, each of them loads the model again and changes one
+/// parameter.
 pub(super) fn run(world: &mut World, arguments: &Value) -> Result<Value, Failure> {
     let id = text(arguments, "simulationId").unwrap_or_default().to_owned();
     let model = text(arguments, "modelPath").unwrap_or_default().to_owned();
@@ -43,7 +44,7 @@ pub(super) fn run(world: &mut World, arguments: &Value) -> Result<Value, Failure
     }
     let scenarios = scenarios(world, &id, arguments)?;
     let mut rows = Vec::new();
-    let mut table = vec![HEADING.to_owned()];
+    let mut table = vec![HEADER.to_owned()];
     let mut baseline: Vec<Value> = Vec::new();
     for scenario in scenarios {
         if let Some((parameter, _, value)) = &scenario.change {
@@ -53,7 +54,7 @@ pub(super) fn run(world: &mut World, arguments: &Value) -> Result<Value, Failure
             own.parameters.insert(parameter.clone(), engine::Parameter { value: *value, unit });
         }
         let job = world.done(&scenario.simulation, &scenario.run);
-        let record = world.job(&job).expect("it was done above");
+        let record = world.job(&job).expect("it was run above");
         let (status, error) = (record.status.word(), record.error.clone());
         let metrics: Vec<Value> = world.results.get(&scenario.run).map(metrics).unwrap_or_default();
         if scenario.change.is_none() {
@@ -114,7 +115,7 @@ pub(super) fn run(world: &mut World, arguments: &Value) -> Result<Value, Failure
     }))
 }
 
-/// Works out the scenarios: the baseline, then each change of each parameter.
+/// Returns the scenarios: the baseline, then each change of each parameter.
 fn scenarios(world: &mut World, id: &str, arguments: &Value) -> Result<Vec<Scenario>, Failure> {
     let mut found = Vec::new();
     if arguments["includeBaseline"] != false {

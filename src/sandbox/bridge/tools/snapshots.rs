@@ -1,4 +1,4 @@
-//! Snapshots of the parameters, which are routes and no tools.
+//! Snapshots of the parameters, which have routes but no tools.
 
 use serde_json::{Value, json};
 
@@ -13,7 +13,7 @@ pub(crate) fn take(world: &mut World, arguments: &Value) -> Result<Value, Failur
     }
 }
 
-/// Puts the parameters of a snapshot back; the newest unless one is named.
+/// Restores the parameters of a snapshot. The default is the newest one.
 pub(crate) fn restore(world: &mut World, arguments: &Value) -> Result<Value, Failure> {
     let id = text(arguments, "simulationId").unwrap_or_default();
     let wanted = text(arguments, "snapshotId");

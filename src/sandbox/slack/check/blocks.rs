@@ -6,7 +6,7 @@ use super::{
     Checked, Problem,
     elements::{Place, element, image, unique_actions},
     problem,
-    text::{list, needed_string, optional_plain_text, plain_text, string, text},
+    text::{list, optional_plain_text, plain_text, required_string, string, text},
 };
 
 const NAME: usize = 255;
@@ -140,10 +140,10 @@ fn one(at: &str, block: &Value, surface: Surface) -> Checked {
             optional_plain_text(&format!("{at}/hint"), &block["hint"], 2_000)?;
             element(&format!("{at}/element"), &block["element"], Place::Input)
         }
-        "markdown" if surface == Surface::Message => needed_string(&format!("{at}/text"), &block["text"], usize::MAX),
+        "markdown" if surface == Surface::Message => required_string(&format!("{at}/text"), &block["text"], usize::MAX),
         "table" if surface == Surface::Message => table(at, block),
         "plan" => {
-            needed_string(&format!("{at}/title"), &block["title"], usize::MAX)?;
+            required_string(&format!("{at}/title"), &block["title"], usize::MAX)?;
             let tasks =
                 if block["tasks"].is_null() { &[] } else { list(&format!("{at}/tasks"), &block["tasks"], 0, 50)? };
             tasks.iter().enumerate().try_for_each(|(index, task)| task_card(&format!("{at}/tasks/{index}"), task))
@@ -208,8 +208,8 @@ fn table(at: &str, block: &Value) -> Checked {
 
 fn task_card(at: &str, task: &Value) -> Checked {
     string(&format!("{at}/block_id"), &task["block_id"], NAME)?;
-    needed_string(&format!("{at}/task_id"), &task["task_id"], NAME)?;
-    needed_string(&format!("{at}/title"), &task["title"], usize::MAX)?;
+    required_string(&format!("{at}/task_id"), &task["task_id"], NAME)?;
+    required_string(&format!("{at}/title"), &task["title"], usize::MAX)?;
     status(at, task)?;
     for name in ["details", "output"] {
         if !task[name].is_null() && task[name]["type"] != "rich_text" {

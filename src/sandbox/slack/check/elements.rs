@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::{
     Checked, problem,
-    text::{list, needed_string, optional_plain_text, plain_text, string, text, unique},
+    text::{list, optional_plain_text, plain_text, required_string, string, text, unique},
 };
 
 const NAME: usize = 255;
@@ -44,7 +44,7 @@ pub(super) fn element(at: &str, element: &Value, place: Place) -> Checked {
             initial(at, element)
         }
         "icon_button" => {
-            needed_string(&format!("{at}/icon"), &element["icon"], NAME)?;
+            required_string(&format!("{at}/icon"), &element["icon"], NAME)?;
             button(at, element)
         }
         "plain_text_input" => input(at, element),
@@ -64,9 +64,9 @@ pub(super) fn image(at: &str, image: &Value) -> Checked {
     if image["slack_file"].is_object() {
         string(&format!("{at}/image_url"), &image["image_url"], 3_000)?;
     } else {
-        needed_string(&format!("{at}/image_url"), &image["image_url"], 3_000)?;
+        required_string(&format!("{at}/image_url"), &image["image_url"], 3_000)?;
     }
-    needed_string(&format!("{at}/alt_text"), &image["alt_text"], 2_000)
+    required_string(&format!("{at}/alt_text"), &image["alt_text"], 2_000)
 }
 
 /// Checks that each `action_id` is unique in a block.
@@ -174,7 +174,7 @@ fn options(at: &str, element: &Value, least: usize, most: usize) -> Checked {
     for (index, option) in options.iter().enumerate() {
         let at = format!("{at}/options/{index}");
         text(&format!("{at}/text"), &option["text"], 75)?;
-        needed_string(&format!("{at}/value"), &option["value"], 150)?;
+        required_string(&format!("{at}/value"), &option["value"], 150)?;
         string(&format!("{at}/url"), &option["url"], 3_000)?;
         optional_plain_text(&format!("{at}/description"), &option["description"], 75)?;
     }

@@ -16,7 +16,7 @@ fn bad(words: impl std::fmt::Display) -> Problem {
 
 /// Checks the body of a message: a layout must have a fallback text, the text must not be too long,
 /// and nothing may notify groups of people.
-pub(in crate::slack) fn spoken(body: &Value) -> Checked {
+pub(in crate::slack) fn message_text(body: &Value) -> Checked {
     let text = body["text"].as_str().unwrap_or_default();
     let blocks = body["blocks"].as_array().map_or(0, Vec::len);
     if blocks > 0 && text.trim().is_empty() {
@@ -26,18 +26,20 @@ pub(in crate::slack) fn spoken(body: &Value) -> Checked {
     if length > TEXT {
         return Err(bad(format_args!("`text` has {length} characters; Slack recommends at most {TEXT}")));
     }
-    quiet("", body)
+    no_broadcast("", body)
 }
 
 /// Checks that no text in the value notifies groups of people. Text in which Slack parses no
 /// mentions may contain anything.
-pub(in crate::slack) fn quiet(at: &str, value: &Value) -> Checked {
+pub(in crate::slack) fn no_broadcast(at: &str, value: &Value) -> Checked {
     match value {
         Value::String(text) => match BROADCASTS.iter().find(|token| text.contains(**token)) {
             Some(token) => Err(bad(format_args!("`{token}` calls everybody [json-pointer:{at}]"))),
             None => Ok(()),
         },
-        Value::Array(items) => items.iter().enumerate().try_for_each(|(n, item)| quiet(&format!("{at}/{n}"), item)),
+        Value::Array(items) => {
+            items.iter().enumerate().try_for_each(|(n, item)| no_broadcast(&format!("{at}/{n}"), item))
+        }
         Value::Object(fields) => {
             let unparsed = matches!(value["type"].as_str(), Some("plain_text" | "raw_text" | "text"));
             let parsed =
@@ -45,7 +47,7 @@ pub(in crate::slack) fn quiet(at: &str, value: &Value) -> Checked {
             fields
                 .iter()
                 .filter(|(name, _)| parsed(name))
-                .try_for_each(|(name, item)| quiet(&format!("{at}/{name}"), item))
+                .try_for_each(|(name, item)| no_broadcast(&format!("{at}/{name}"), item))
         }
         Value::Null | Value::Bool(_) | Value::Number(_) => Ok(()),
     }
@@ -53,7 +55,7 @@ pub(in crate::slack) fn quiet(at: &str, value: &Value) -> Checked {
 
 /// Checks that a block that an edit changes has a new `block_id`. Clients keep the state of a block
 /// by its id.
-pub(in crate::slack) fn renewed(before: &[Value], after: &[Value]) -> Checked {
+pub(in crate::slack) fn new_block_ids(before: &[Value], after: &[Value]) -> Checked {
     for (n, block) in after.iter().enumerate() {
         let Some(id) = block["block_id"].as_str().filter(|id| !id.is_empty()) else { continue };
         let changed = before.iter().any(|older| older["block_id"] == id && !same(older, block));
@@ -101,7 +103,7 @@ mod tests {
                 true,
             ),
         ] {
-            assert_eq!(spoken(&body).is_ok(), fine, "{body}");
+            assert_eq!(message_text(&body).is_ok(), fine, "{body}");
         }
     }
 
@@ -111,9 +113,9 @@ mod tests {
             |id: &str, label: &str| json!({ "type": "actions", "block_id": id, "elements": [{ "text": label }] });
         let mut shown = button("card:1", "Start");
         shown["elements"][0]["action_id"] = json!("given out by Slack");
-        assert_eq!(renewed(&[shown.clone()], &[button("card:1", "Start")]), Ok(()));
-        assert_eq!(renewed(&[shown.clone()], &[button("card:2", "Stop")]), Ok(()));
-        let reason = renewed(&[shown], &[button("card:1", "Stop")]).unwrap_err().reason;
+        assert_eq!(new_block_ids(&[shown.clone()], &[button("card:1", "Start")]), Ok(()));
+        assert_eq!(new_block_ids(&[shown.clone()], &[button("card:2", "Stop")]), Ok(()));
+        let reason = new_block_ids(&[shown], &[button("card:1", "Stop")]).unwrap_err().reason;
         assert_eq!(reason, "block_id \"card:1\" stands for something else now [json-pointer:/blocks/0]");
     }
 }

@@ -16,7 +16,7 @@ pub use views::view;
 
 pub(super) use blocks::attachments;
 pub(super) use elements::suggestions;
-pub(super) use manners::{quiet, renewed, spoken};
+pub(super) use manners::{message_text, new_block_ids, no_broadcast};
 pub(super) use stream::chunks;
 pub(super) use views::errors;
 

@@ -6,7 +6,7 @@ use super::{
     Checked, Problem,
     blocks::{message, status},
     problem,
-    text::{needed_string, string},
+    text::{required_string, string},
 };
 
 /// The maximum length of a text in a task or a plan, in characters.
@@ -26,16 +26,16 @@ pub(in crate::slack) fn chunks(chunks: &[Value]) -> Checked {
 
 fn one(at: &str, chunk: &Value) -> Checked {
     match chunk["type"].as_str() {
-        Some("markdown_text") => needed_string(&format!("{at}/text"), &chunk["text"], MARKDOWN),
+        Some("markdown_text") => required_string(&format!("{at}/text"), &chunk["text"], MARKDOWN),
         Some("task_update") => {
-            needed_string(&format!("{at}/id"), &chunk["id"], NAME)?;
-            needed_string(&format!("{at}/title"), &chunk["title"], WORDS)?;
+            required_string(&format!("{at}/id"), &chunk["id"], NAME)?;
+            required_string(&format!("{at}/title"), &chunk["title"], WORDS)?;
             for name in ["details", "output"] {
                 string(&format!("{at}/{name}"), &chunk[name], WORDS)?;
             }
             status(at, chunk)
         }
-        Some("plan_update") => needed_string(&format!("{at}/title"), &chunk["title"], WORDS),
+        Some("plan_update") => required_string(&format!("{at}/title"), &chunk["title"], WORDS),
         Some("blocks") => match chunk["blocks"].as_array() {
             Some(blocks) => message(blocks),
             None => Err(problem(&format!("{at}/blocks"), "missing required field")),

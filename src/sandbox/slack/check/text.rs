@@ -15,7 +15,7 @@ pub(super) fn string(at: &str, value: &Value, most: usize) -> Checked {
 }
 
 /// Checks a required string with 1 to `most` characters.
-pub(super) fn needed_string(at: &str, value: &Value, most: usize) -> Checked {
+pub(super) fn required_string(at: &str, value: &Value, most: usize) -> Checked {
     match value.as_str() {
         Some("") => Err(problem(at, "must be more than 0 characters")),
         Some(_) => string(at, value, most),
@@ -32,7 +32,7 @@ pub(super) fn text(at: &str, value: &Value, most: usize) -> Checked {
     if kind != "mrkdwn" && kind != "plain_text" {
         return Err(problem(&format!("{at}/type"), format_args!("unsupported type: {kind}")));
     }
-    needed_string(&format!("{at}/text"), &value["text"], most)
+    required_string(&format!("{at}/text"), &value["text"], most)
 }
 
 /// Checks a text object of type `plain_text`.

@@ -56,7 +56,7 @@ pub(in crate::slack) fn errors(errors: &Value, blocks: &[Value]) -> Checked {
         if !is_field {
             return Err(invalid(format!("no input block is called \"{field}\" [json-pointer:/errors/{field}]")));
         }
-        super::text::needed_string(&format!("/errors/{field}"), words, 2_000)?;
+        super::text::required_string(&format!("/errors/{field}"), words, 2_000)?;
     }
     Ok(())
 }

@@ -16,7 +16,7 @@ pub(super) fn auth_test(server: &Arc<Server>) -> Answer {
 }
 
 pub(super) fn bots_info(server: &Arc<Server>, args: &Args) -> Answer {
-    let wanted = args.needed("bot")?;
+    let wanted = args.required("bot")?;
     let world = server.world();
     if world.app.bot_id != wanted {
         return Err(Refusal::of("bot_not_found"));

@@ -70,17 +70,17 @@ impl Args {
         self.0.get(name).map(structured)
     }
 
-    pub(super) fn needed(&self, name: &str) -> Result<String, Refusal> {
+    pub(super) fn required(&self, name: &str) -> Result<String, Refusal> {
         let text = self.text(name).filter(|text| !text.is_empty());
         text.ok_or_else(|| Refusal::because("invalid_arguments", &format!("missing required field: {name}")))
     }
 
     pub(super) fn ts(&self, name: &str) -> Result<MessageTs, Refusal> {
-        self.needed(name).map(MessageTs::new)
+        self.required(name).map(MessageTs::new)
     }
 
     pub(super) fn user(&self, name: &str) -> Result<UserId, Refusal> {
-        self.needed(name).map(UserId::new)
+        self.required(name).map(UserId::new)
     }
 }
 

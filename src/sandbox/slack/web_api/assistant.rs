@@ -11,7 +11,7 @@ const MAX_LOADING_MESSAGES: usize = 10;
 const MAX_PROMPTS: usize = 4;
 
 pub(super) fn set_status(server: &Arc<Server>, args: &Args) -> Answer {
-    let channel = place(server, &args.needed("channel_id")?, false)?;
+    let channel = place(server, &args.required("channel_id")?, false)?;
     let thread = args.ts("thread_ts")?;
     let root = root_of(&server.world(), &channel, &thread).ok_or_else(|| Refusal::of("thread_not_found"))?;
     let loading = args.json("loading_messages").and_then(|list| list.as_array().map(Vec::len)).unwrap_or_default();
@@ -24,16 +24,16 @@ pub(super) fn set_status(server: &Arc<Server>, args: &Args) -> Answer {
     let status = args
         .text("status")
         .ok_or_else(|| Refusal::because("invalid_arguments", "missing required field [json-pointer:/status]"))?;
-    server.remark("assistant.threads.setStatus", check::spoken(&json!({ "text": status })));
+    server.record_problem("assistant.threads.setStatus", check::message_text(&json!({ "text": status })));
     server.status(&channel, &root, &status);
     Ok(json!({}))
 }
 
 pub(super) fn set_session_status(server: &Arc<Server>, args: &Args) -> Answer {
-    let channel = place(server, &args.needed("channel_id")?, false)?;
+    let channel = place(server, &args.required("channel_id")?, false)?;
     let thread = args.ts("thread_ts")?;
     let root = root_of(&server.world(), &channel, &thread).ok_or_else(|| Refusal::of("thread_not_found"))?;
-    let status = args.needed("status")?;
+    let status = args.required("status")?;
     if !["active", "processing", "suspended", "closed"].contains(&status.as_str()) {
         return Err(Refusal::because("invalid_arguments", "unknown value [json-pointer:/status]"));
     }
@@ -42,7 +42,7 @@ pub(super) fn set_session_status(server: &Arc<Server>, args: &Args) -> Answer {
 }
 
 pub(super) fn set_suggested_prompts(server: &Arc<Server>, args: &Args) -> Answer {
-    let channel = place(server, &args.needed("channel_id")?, false)?;
+    let channel = place(server, &args.required("channel_id")?, false)?;
     let prompts = args.json("prompts").unwrap_or_default();
     let list = prompts.as_array().map(Vec::as_slice).unwrap_or_default();
     let whole = |prompt: &serde_json::Value| prompt["title"].is_string() && prompt["message"].is_string();

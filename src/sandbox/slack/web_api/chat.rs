@@ -21,9 +21,9 @@ const MAX_EDITED_TEXT: usize = 4_000;
 pub(super) const MARKDOWN_TEXT: usize = 12_000;
 
 pub(super) fn post_message(server: &Arc<Server>, args: &Args) -> Answer {
-    let channel = place(server, &args.needed("channel")?, true)?;
+    let channel = place(server, &args.required("channel")?, true)?;
     let draft = draft(server, args, channel)?;
-    server.remark("chat.postMessage", check::spoken(&args.recorded()));
+    server.record_problem("chat.postMessage", check::message_text(&args.recorded()));
     let message = server.post(draft);
     let world = server.world();
     Ok(
@@ -32,7 +32,7 @@ pub(super) fn post_message(server: &Arc<Server>, args: &Args) -> Answer {
 }
 
 pub(super) fn update(server: &Arc<Server>, args: &Args) -> Answer {
-    let channel = place(server, &args.needed("channel")?, false)?;
+    let channel = place(server, &args.required("channel")?, false)?;
     let ts = args.ts("ts")?;
     own(server, &channel, &ts, "cant_update_message")?;
     let (text, blocks) = content(args)?;
@@ -40,9 +40,9 @@ pub(super) fn update(server: &Arc<Server>, args: &Args) -> Answer {
         return Err(Refusal::of("msg_too_long"));
     }
     let metadata = metadata(args)?;
-    server.remark("chat.update", check::spoken(&args.recorded()));
+    server.record_problem("chat.update", check::message_text(&args.recorded()));
     let before = server.world().message(&channel, &ts).map(|message| message.blocks.clone()).unwrap_or_default();
-    server.remark("chat.update", check::renewed(&before, &blocks));
+    server.record_problem("chat.update", check::new_block_ids(&before, &blocks));
     let edit = Edit { text, blocks, metadata };
     let message = server.edit(&channel, &ts, edit).ok_or_else(|| Refusal::of("message_not_found"))?;
     let world = server.world();
@@ -53,7 +53,7 @@ pub(super) fn update(server: &Arc<Server>, args: &Args) -> Answer {
 }
 
 pub(super) fn delete(server: &Arc<Server>, args: &Args) -> Answer {
-    let channel = place(server, &args.needed("channel")?, false)?;
+    let channel = place(server, &args.required("channel")?, false)?;
     let ts = args.ts("ts")?;
     own(server, &channel, &ts, "cant_delete_message")?;
     server.delete(&channel, &ts).ok_or_else(|| Refusal::of("message_not_found"))?;
@@ -61,18 +61,18 @@ pub(super) fn delete(server: &Arc<Server>, args: &Args) -> Answer {
 }
 
 pub(super) fn post_ephemeral(server: &Arc<Server>, args: &Args) -> Answer {
-    let channel = place(server, &args.needed("channel")?, false)?;
+    let channel = place(server, &args.required("channel")?, false)?;
     let user = args.user("user")?;
     if !server.world().channel(channel.as_str()).is_some_and(|channel| channel.has(&user)) {
         return Err(Refusal::of("user_not_in_channel"));
     }
     let draft = Draft { ephemeral_to: Some(user), ..draft(server, args, channel)? };
-    server.remark("chat.postEphemeral", check::spoken(&args.recorded()));
+    server.record_problem("chat.postEphemeral", check::message_text(&args.recorded()));
     Ok(json!({ "message_ts": server.post(draft).ts }))
 }
 
 pub(super) fn get_permalink(server: &Arc<Server>, args: &Args) -> Answer {
-    let channel = place(server, &args.needed("channel")?, false)?;
+    let channel = place(server, &args.required("channel")?, false)?;
     let ts = args.ts("message_ts")?;
     let world = server.world();
     let message = world.message(&channel, &ts).filter(|message| !message.deleted && message.ephemeral_to.is_none());
@@ -85,8 +85,8 @@ pub(super) fn get_permalink(server: &Arc<Server>, args: &Args) -> Answer {
 }
 
 pub(super) fn react(server: &Arc<Server>, args: &Args) -> Answer {
-    let channel = place(server, &args.needed("channel")?, false)?;
-    let (ts, name) = (args.ts("timestamp")?, args.needed("name")?);
+    let channel = place(server, &args.required("channel")?, false)?;
+    let (ts, name) = (args.ts("timestamp")?, args.required("name")?);
     let bot = server.world().app.user.clone();
     match server.react(&channel, &ts, &bot, name.trim_matches(':')) {
         None => Err(Refusal::of("message_not_found")),

@@ -16,7 +16,7 @@ const PAGE: usize = 100;
 const MAX_PAGE: usize = 1_000;
 
 pub(super) fn replies(server: &Arc<Server>, args: &Args) -> Answer {
-    let channel = place(server, &args.needed("channel")?, false)?;
+    let channel = place(server, &args.required("channel")?, false)?;
     let ts = args.ts("ts")?;
     let world = server.world();
     let root = root_of(&world, &channel, &ts).ok_or_else(|| Refusal::of("thread_not_found"))?;
@@ -27,7 +27,7 @@ pub(super) fn replies(server: &Arc<Server>, args: &Args) -> Answer {
 }
 
 pub(super) fn history(server: &Arc<Server>, args: &Args) -> Answer {
-    let channel = place(server, &args.needed("channel")?, false)?;
+    let channel = place(server, &args.required("channel")?, false)?;
     let world = server.world();
     let all = world.roots(&channel).rev().filter(|message| within(message, args)).collect();
     page(&world, all, args)
@@ -51,14 +51,14 @@ pub(super) fn open(server: &Arc<Server>, args: &Args) -> Answer {
 }
 
 pub(super) fn info(server: &Arc<Server>, args: &Args) -> Answer {
-    let wanted = args.needed("channel")?;
+    let wanted = args.required("channel")?;
     let world = server.world();
     let channel = world.channels.iter().find(|channel| channel.id.as_str() == wanted);
     Ok(json!({ "channel": wire(channel.ok_or_else(|| Refusal::of("channel_not_found"))?, &world) }))
 }
 
 pub(super) fn members(server: &Arc<Server>, args: &Args) -> Answer {
-    let wanted = args.needed("channel")?;
+    let wanted = args.required("channel")?;
     let world = server.world();
     let channel = world.channels.iter().find(|channel| channel.id.as_str() == wanted);
     let channel = channel.ok_or_else(|| Refusal::of("channel_not_found"))?;

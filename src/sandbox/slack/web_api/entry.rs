@@ -152,7 +152,7 @@ impl Server {
     }
 
     /// Records a complaint about content that is accepted nevertheless.
-    pub(in crate::slack) fn remark(&self, method: &str, checked: Result<(), Problem>) {
+    pub(in crate::slack) fn record_problem(&self, method: &str, checked: Result<(), Problem>) {
         if let Err(problem) = checked {
             self.ledger.complain(self.now(), method, problem.error, &problem.reason);
         }

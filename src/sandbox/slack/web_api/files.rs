@@ -20,7 +20,7 @@ use crate::slack::{
 };
 
 pub(super) fn get_upload_url(server: &Arc<Server>, args: &Args) -> Answer {
-    let name = args.needed("filename")?;
+    let name = args.required("filename")?;
     let length = args.number("length").filter(|length| *length > 0);
     let length = length.ok_or_else(|| Refusal::because("invalid_arguments", "length must be at least 1"))?;
     let mut world = server.world();
@@ -95,7 +95,7 @@ pub(super) fn complete_upload(server: &Arc<Server>, args: &Args) -> Answer {
     };
     if let Some(channel) = channel {
         let text = args.text("initial_comment").unwrap_or_default();
-        server.remark("files.completeUploadExternal", check::spoken(&json!({ "text": text })));
+        server.record_problem("files.completeUploadExternal", check::message_text(&json!({ "text": text })));
         server.post(Draft { thread, files: ids, ..Draft::new(channel, bot, text) });
     }
     Ok(json!({ "files": shown }))

@@ -17,7 +17,7 @@ use crate::slack::{
 };
 
 pub(super) fn start(server: &Arc<Server>, args: &Args) -> Answer {
-    let channel = place(server, &args.needed("channel")?, false)?;
+    let channel = place(server, &args.required("channel")?, false)?;
     let is_direct = server.world().channel(channel.as_str()).is_some_and(|channel| channel.is_im());
     for recipient in ["recipient_user_id", "recipient_team_id"] {
         if !is_direct && !args.has(recipient) {
@@ -67,7 +67,7 @@ fn added(args: &Args) -> Result<Vec<Value>, Refusal> {
 }
 
 fn extend(server: &Arc<Server>, args: &Args, added: &[Value], ends: bool) -> Answer {
-    let channel = place(server, &args.needed("channel")?, false)?;
+    let channel = place(server, &args.required("channel")?, false)?;
     let ts = args.ts("ts")?;
     own(server, &channel, &ts, "message_not_owned_by_app")?;
     let name = name(&channel, &ts);

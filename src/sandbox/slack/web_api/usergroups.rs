@@ -23,7 +23,7 @@ pub(super) fn list(server: &Arc<Server>, args: &Args) -> Answer {
 }
 
 pub(super) fn users_list(server: &Arc<Server>, args: &Args) -> Answer {
-    let wanted = args.needed("usergroup")?;
+    let wanted = args.required("usergroup")?;
     let world = server.world();
     let group = world.groups.iter().find(|group| group.id == wanted).ok_or_else(|| Refusal::of("no_such_subteam"))?;
     Ok(json!({ "users": group.members }))

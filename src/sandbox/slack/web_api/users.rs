@@ -11,7 +11,7 @@ use crate::slack::{
 };
 
 pub(super) fn info(server: &Arc<Server>, args: &Args) -> Answer {
-    let wanted = args.needed("user")?;
+    let wanted = args.required("user")?;
     let world = server.world();
     let user =
         world.users.iter().find(|user| user.id.as_str() == wanted).ok_or_else(|| Refusal::of("user_not_found"))?;

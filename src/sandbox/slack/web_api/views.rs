@@ -68,7 +68,7 @@ fn content(server: &Server, args: &Args, kind: &str) -> Result<Value, Refusal> {
     let view =
         args.json("view").ok_or_else(|| Refusal::because("invalid_arguments", "missing required field: view"))?;
     check::view(&view, kind)?;
-    server.remark("views", check::quiet("", &view["blocks"]));
+    server.record_problem("views", check::no_broadcast("", &view["blocks"]));
     Ok(view)
 }
 
@@ -77,7 +77,7 @@ fn exchange(server: &Server, args: &Args) -> Result<UserId, Refusal> {
     let now = server.now();
     let mut world = server.world();
     let trigger =
-        world.triggers.get_mut(&args.needed("trigger_id")?).ok_or_else(|| Refusal::of("invalid_trigger_id"))?;
+        world.triggers.get_mut(&args.required("trigger_id")?).ok_or_else(|| Refusal::of("invalid_trigger_id"))?;
     if trigger.used {
         return Err(Refusal::of("exchanged_trigger_id"));
     }

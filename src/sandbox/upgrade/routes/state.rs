@@ -16,7 +16,7 @@ pub(crate) fn change(world: &mut World, call: &Call) -> Outcome {
     let id = call.text("experimentId").unwrap_or_default();
     let to = State::read(call.text("state").unwrap_or_default(), world.version).expect("the validator has accepted it");
     let Some(before) = world.experiment(id).cloned() else {
-        return Err(Failure::trips("Cannot read properties of null (reading 'context')"));
+        return Err(Failure::unhandled_exception("Cannot read properties of null (reading 'context')"));
     };
     if to == State::Enrolling {
         assign::exclude_early_visitors(world, id);

@@ -70,7 +70,7 @@ fn wanted<'a>(world: &'a World, call: &'a Call) -> Result<(&'a str, &'a Experime
     if !is_id(id) {
         return Err(Failure::not_a_uuid_bare(id));
     }
-    let missing = || Failure::trips("Cannot read properties of null (reading 'conditions')");
+    let missing = || Failure::unhandled_exception("Cannot read properties of null (reading 'conditions')");
     Ok((id, world.experiment(id).ok_or_else(missing)?))
 }
 

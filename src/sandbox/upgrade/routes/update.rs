@@ -21,13 +21,13 @@ pub(crate) fn update(world: &mut World, call: &Call) -> Outcome {
     let id = call.id()?.to_owned();
     experiments::check_meaning(body)?;
     let Some(before) = world.experiment(&id).cloned() else {
-        return Err(Failure::trips("Cannot read properties of undefined (reading 'state')"));
+        return Err(Failure::unhandled_exception("Cannot read properties of undefined (reading 'state')"));
     };
     let mut row_body = body.clone();
     row_body["id"] = json!(id);
     experiments::check_row(world, &row_body)?;
     if !body["conditionPayloads"].is_array() {
-        return Err(Failure::trips("Cannot read properties of undefined (reading 'reduce')"));
+        return Err(Failure::unhandled_exception("Cannot read properties of undefined (reading 'reduce')"));
     }
 
     let mut after = before.clone();
