@@ -1,6 +1,7 @@
-// Talks to the server: one function for each address, and the stream of events. Knows nothing of what is shown.
+// The client of the server: one function for each route, and the event stream. It does not depend
+// on the view.
 
-/** The server said no, or nothing. */
+/** The server refused a request or did not answer. */
 export class ApiError extends Error {}
 
 async function call(path, options) {
@@ -39,7 +40,7 @@ export const home = (as) => get('/workspace/home', { as });
 export const suggestions = () => get('/suggestions');
 export const trace = (channel, ts) => get('/trace', { channel, ts });
 
-/** Calls `on(event)` for each event for that person, and `reopened()` whenever the stream (re)starts. Returns its end. */
+/** Calls `on(event)` for each event of that person, and `reopened()` when the stream opens. Returns a function to close it. */
 export function listen(as, on, reopened, lost) {
   let stream;
   let waiting;
@@ -49,7 +50,8 @@ export function listen(as, on, reopened, lost) {
     stream.addEventListener('open', reopened);
     stream.addEventListener('error', () => {
       lost();
-      // It tries again by itself after a broken connection, but not after an answer that is no stream.
+      // It reconnects by itself after a lost connection, but not after an answer that is not a
+      // stream.
       if (stream.readyState === EventSource.CLOSED) waiting = setTimeout(open, 2000);
     });
   };

@@ -1,11 +1,12 @@
-// Completes @names and /commands while one types. Up and Down choose, Tab or Enter takes, Escape leaves it.
+// Completes @names and /commands while a person types. Up and Down select, Tab or Enter accepts,
+// Escape closes the list.
 
 import { h, fill, freshId } from './dom.js';
 import { avatar } from './avatar.js';
 import { icon } from './icons.js';
 import { bot, known, nameOf } from './store.js';
 
-/** Watches the text area; the list goes into `place`. Returns whether a key was used up by the list. */
+/** Watches the text area and shows the list in `place`. Returns a key handler, which returns true for a key of the list. */
 export function autocomplete(area, place) {
   const list = h('div', { class: 'completions', role: 'listbox', id: freshId('completions'), 'aria-label': 'Suggestions', hidden: true });
   place.append(list);
@@ -60,7 +61,7 @@ export function autocomplete(area, place) {
   };
 }
 
-// What could complete the text before the caret: `{ from, items }`, or nothing.
+// Returns the completions of the text before the caret: `{ from, items }`, or nothing.
 function search(before) {
   const command = /^\/([\w-]*)$/.exec(before);
   const name = /(?:^|\s)@([\w.-]*)$/.exec(before);

@@ -1,9 +1,9 @@
-// Faces: the initial of a person on their colour, the mark for the bot.
+// Avatars: the initial of a person on their colour, or the logo of the bot.
 
 import { h } from './dom.js';
 import { bot, nameOf } from './store.js';
 
-/** The face of `someone`, `size` pixels wide. Decorative: their name stands beside it. */
+/** Returns the avatar of `someone`, `size` pixels wide. It is decorative, because the name is next to it. */
 export function avatar(someone, size = 36) {
   const shared = { class: 'avatar', 'aria-hidden': 'true', vars: { size: `${size}px` } };
   if (someone && someone.id === bot()?.id) return h('span', shared, h('img', { src: '/assets/mark.svg', alt: '' }));

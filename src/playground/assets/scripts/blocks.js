@@ -1,4 +1,4 @@
-// Draws Block Kit. One function for each kind of block; what is not known is a small grey box, never a guess.
+// Renders Block Kit, with a function for each kind of block. An unknown kind is a small grey box.
 
 import { h, freshId } from './dom.js';
 import { icon } from './icons.js';
@@ -9,7 +9,7 @@ import { element, picture, unsupported } from './elements.js';
 import { textObject, wordsOf } from './text.js';
 
 /**
- * The blocks as nodes. `context`: `{ values: Map, errors?: { block_id: words }, act(block_id, element, chosen) }`.
+ * Returns the blocks as nodes. `context`: `{ values: Map, errors?: { block_id: words }, act(block_id, element, chosen) }`.
  */
 export function blocks(list, context) {
   return list.map((block, index) => {
@@ -20,7 +20,7 @@ export function blocks(list, context) {
   });
 }
 
-// A block that lacks what it must have hides itself, not the message around it.
+// An invalid block is not shown, but the rest of the message is.
 function draw(block, id, context) {
   try {
     return BLOCKS[block.type]?.(block, id, context) ?? unsupported(block.type ?? 'block');
@@ -92,7 +92,7 @@ const BLOCKS = {
   },
 };
 
-// Titles of plans and tasks are plain strings; older ones are text objects.
+// Titles of plans and tasks are strings; older ones are text objects.
 const words = (text) => (typeof text === 'string' ? withEmoji(text) : textObject(text));
 
 const TASK_WORDS = { pending: 'waiting', in_progress: 'in progress', complete: 'done', error: 'failed' };

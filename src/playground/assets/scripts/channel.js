@@ -1,4 +1,4 @@
-// The conversation in the middle: its head, its messages, where one writes; or the Home of the bot.
+// The conversation in the middle: header, messages and composer; or the Home tab of the bot.
 
 import { h, fill, reconcile, redraw } from './dom.js';
 import { icon } from './icons.js';
@@ -10,7 +10,7 @@ import { homeView } from './home.js';
 import { botChannel, channel, go, known, me, nameOf, on, user } from './store.js';
 import { plainText } from './mrkdwn.js';
 
-/** Draws into `pane`, now and whenever something changes. */
+/** Renders into `pane`, now and on each change. */
 export function startChannel(pane) {
   const head = h('div', { class: 'pane-head' });
   const list = h('div', { class: 'messages' });
@@ -23,7 +23,8 @@ export function startChannel(pane) {
     const here = channel();
     if (!here) return;
     redraw(head, JSON.stringify([here.name, here.topic, known.homeTab, here.id]), () => title(here));
-    // The tab says who and where: two of them may be two people.
+    // The title of the browser tab names the person and the place, since two tabs can be two
+    // people.
     const news = known.channels.reduce((sum, one) => sum + (one.kind === 'im' ? one.unread : one.mentions), 0);
     document.title = `${news ? `(${news}) ` : ''}${nameOf(me())} · ${here.kind === 'im' ? nameOf(user(here.with)) : `#${here.name}`} · Countersign`;
     const now = `${known.me}/${here.id}/${known.homeTab}`;
@@ -62,7 +63,7 @@ function title(here) {
     here.topic && h('span', { class: 'topic', title: plainText(here.topic) }, plainText(here.topic)));
 }
 
-// Only the bot has more than messages.
+// Only the conversation with the bot has tabs.
 function tabs(here) {
   if (here.id !== botChannel()?.id) return null;
   const tab = (words, home) => h('button', {

@@ -1,4 +1,5 @@
-// Where one writes. Enter sends, Shift+Enter begins a new line; what is half written stays with its conversation.
+// The message composer. Enter sends, Shift+Enter begins a new line. A draft is kept for each
+// conversation.
 
 import * as api from './api.js';
 import { h } from './dom.js';
@@ -11,7 +12,7 @@ import { toast } from './toasts.js';
 
 const drafts = new Map();
 
-/** A composer for the channel, or for the thread that begins with `ts`. */
+/** Returns a composer for the channel, or for the thread that begins with `ts`. */
 export function composer(channelId, label, ts) {
   const draft = `${channelId}/${ts ?? ''}`;
   const area = h('textarea', { class: 'composer-text', rows: 1, placeholder: label, 'aria-label': label, value: drafts.get(draft) ?? '', dataset: { composer: ts ? 'thread' : 'channel' } });

@@ -1,10 +1,10 @@
-// The “are you sure?” of an element, in a <dialog>.
+// The confirmation dialog of an element, a <dialog>.
 
 import { h } from './dom.js';
 import { withEmoji } from './emoji.js';
 import { textObject, wordsOf } from './text.js';
 
-/** Asks with the words of a confirm object; true if they agree. */
+/** Asks with the texts of a confirm object. Resolves to true if the person agrees. */
 export function confirm(spec) {
   return new Promise((answer) => {
     const refuse = h('button', { class: 'button', value: 'no' }, withEmoji(wordsOf(spec.deny) || 'Cancel'));
@@ -20,7 +20,7 @@ export function confirm(spec) {
     });
     document.body.append(dialog);
     dialog.showModal();
-    // A hasty Enter must not do what cannot be undone.
+    // A hasty Enter must not confirm something that cannot be undone.
     (spec.style === 'danger' ? refuse : agree).focus();
   });
 }

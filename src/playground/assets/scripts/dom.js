@@ -1,6 +1,6 @@
-// Builds DOM nodes. The only way anything gets onto the page: text becomes text nodes, never markup.
+// Builds DOM nodes. All content of the page is built here: text becomes text nodes, never markup.
 
-/** `h('p', { class: 'note', onclick: f, 'aria-label': 'x' }, 'words', node, [more])`; null and false are skipped. */
+/** Creates `h('p', { class: 'note', onclick: f, 'aria-label': 'x' }, 'words', node, [more])`. Skips null and false. */
 export function h(tag, attributes = {}, ...children) {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
@@ -14,7 +14,7 @@ export function h(tag, attributes = {}, ...children) {
   return add(element, children);
 }
 
-/** Appends what `h` accepts as children. */
+/** Appends children, in the forms that `h` accepts. */
 export function add(parent, ...children) {
   for (const child of children.flat(Infinity)) {
     if (child !== null && child !== undefined && child !== false) parent.append(child);
@@ -22,13 +22,13 @@ export function add(parent, ...children) {
   return parent;
 }
 
-/** Makes `parent` contain exactly these children. */
+/** Replaces the children of `parent` by these. */
 export function fill(parent, ...children) {
   parent.replaceChildren();
   return add(parent, ...children);
 }
 
-/** Fills `parent` with what `make` gives, unless it shows that already; the focus stays where it was. */
+/** Fills `parent` with the result of `make`, unless it is shown already. The focus is kept. */
 export function redraw(parent, signature, make) {
   if (parent.signature === signature) return;
   parent.signature = signature;
@@ -39,8 +39,8 @@ export function redraw(parent, signature, make) {
 }
 
 /**
- * Makes `parent` show `items` in order, each `{ key, signature, make }`. What has not changed keeps its node, and so its
- * focus, selection and half-typed input.
+ * Makes `parent` show `items` in order, each `{ key, signature, make }`. An unchanged item keeps its node, and so its
+ * focus, selection and unfinished input.
  */
 export function reconcile(parent, items) {
   const old = new Map([...parent.children].map((node) => [node.dataset.key, node]));
@@ -73,7 +73,7 @@ function focusOn(element) {
 
 let counter = 0;
 
-/** An id no other element has. */
+/** Returns a unique element id. */
 export function freshId(prefix = 'id') {
   counter += 1;
   return `${prefix}-${counter}`;

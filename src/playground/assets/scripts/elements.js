@@ -1,5 +1,5 @@
-// The elements of Block Kit that can be pressed or filled in. Each records what it holds in `context.values`, in the
-// shape of Slack's `view.state.values`; those that act call `context.act(block_id, element, chosen)`.
+// The interactive elements of Block Kit. Each stores its value in `context.values`, in the format
+// of Slack's `view.state.values`. Elements that act call `context.act(block_id, element, chosen)`.
 
 import { h } from './dom.js';
 import { icon } from './icons.js';
@@ -8,7 +8,7 @@ import { confirm } from './confirm.js';
 import { manyOf, oneOf, overflow } from './pickers.js';
 import { textObject, wordsOf } from './text.js';
 
-/** Draws one element. `live`: it acts as soon as it changes; otherwise it waits for the form around it. */
+/** Renders an element. With `live`, it acts when its value changes; otherwise only its form is submitted. */
 export function element(spec, blockId, context, { live = true, id = null, describedBy = null, optional = false } = {}) {
   const draw = ELEMENTS[spec.type];
   if (!draw) return unsupported(spec.type ?? 'element');
@@ -26,10 +26,10 @@ export function element(spec, blockId, context, { live = true, id = null, descri
   return draw(field);
 }
 
-/** How `context.values` names a field. */
+/** Returns the key of a field in `context.values`. */
 export const valueKey = (blockId, actionId) => `${blockId}\n${actionId}`;
 
-/** `{ block_id: { action_id: { type, … } } }`, as Slack sends it. */
+/** Returns the values in Slack's format, `{ block_id: { action_id: { type, … } } }`. */
 export function stateValues(values) {
   const state = {};
   for (const [key, value] of values) {
@@ -39,12 +39,13 @@ export function stateValues(values) {
   return state;
 }
 
-/** A small grey box for what Slack knows and we do not. */
+/** Returns a small grey box in place of an element that is not supported here. */
 export function unsupported(type) {
   return h('div', { class: 'unsupported' }, `unsupported block: ${type}`);
 }
 
-// Asks first where the element says so, shows that something is under way, and tells the app.
+// Asks for confirmation if the element requires it, shows progress, and sends the action to the
+// app.
 async function act({ spec, blockId, context }, chosen, node) {
   if (spec.confirm && !(await confirm(spec.confirm))) return;
   node?.setAttribute('aria-busy', 'true');
@@ -156,7 +157,7 @@ const ELEMENTS = {
   },
 };
 
-// People and channels are chosen by id.
+// The values of these menus are the ids of people and channels.
 function chooser(field, name, initialName) {
   const initial = field.held ? field.held[name] : field.spec[initialName];
   field.hold({ [name]: initial ?? null });
@@ -171,7 +172,8 @@ function choices(field, type, isChosen, change) {
       h('span', {}, textObject(one.text), one.description && h('span', { class: 'choice-description' }, textObject(one.description))))));
 }
 
-// Everything with a keyboard: what is typed is held at once; Enter or leaving the field acts where it is live.
+// Text inputs: the value is stored at each change. If the element is live, Enter or leaving the
+// field acts.
 function typed(field, input, name, initial) {
   const { spec, attributes, held } = field;
   for (const [key, value] of Object.entries({ ...attributes, placeholder: wordsOf(spec.placeholder), maxlength: spec.max_length })) {
@@ -185,7 +187,7 @@ function typed(field, input, name, initial) {
   return input;
 }
 
-/** An image from this server; any other is named, not fetched: the page talks to nobody else. */
+/** Returns an image from this server. The address of any other is shown as text, since nothing is loaded from elsewhere. */
 export function picture(spec, style) {
   const url = spec.image_url ?? spec.slack_file?.url ?? (spec.slack_file?.id && `/workspace/file/${spec.slack_file.id}`) ?? '';
   const address = new URL(url, location.href);

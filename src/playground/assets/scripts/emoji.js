@@ -1,11 +1,12 @@
-// Emoji in text. The few the bot says most are drawn here, so that they look alike on every machine, also where no
-// emoji font is installed; all others are left to the system. Short names (:tada:) are replaced as Slack does.
+// Emoji in text. Those that the bot uses most are drawn here, so that they look the same on every
+// machine, even without an emoji font. All others use the system's font. As in Slack, short names
+// (:tada:) are replaced.
 
 import { h } from './dom.js';
 
 const NS = 'http://www.w3.org/2000/svg';
 
-// Shapes on a 16 by 16 grid: [what, attributes].
+// The shapes, on a 16 by 16 grid: [element, attributes].
 const disc = (fill) => ['circle', { cx: 8, cy: 8, r: 7, fill }];
 const stroke = (d, colour = '#fff', width = 2) => ['path', {
   d, fill: 'none', stroke: colour, 'stroke-width': width, 'stroke-linecap': 'round', 'stroke-linejoin': 'round',
@@ -47,7 +48,7 @@ const NAMES = {
 
 const PATTERN = new RegExp(`:[a-z0-9_+'-]+:|(?:${Object.keys(DRAWN).join('|')})\\uFE0F?`, 'gu');
 
-/** The text as nodes, with its emoji drawn. */
+/** Returns the text as nodes, with emoji as drawings. */
 export function withEmoji(text, shortNames = true) {
   const nodes = [];
   let done = 0;
@@ -62,7 +63,7 @@ export function withEmoji(text, shortNames = true) {
   return nodes;
 }
 
-/** The emoji with that short name; the name itself if we do not know it. */
+/** Returns the emoji with that short name, or the name itself if it is unknown. */
 export function namedEmoji(name) {
   return NAMES[name] ? emoji(NAMES[name]) : document.createTextNode(`:${name}:`);
 }
@@ -78,6 +79,6 @@ function emoji(character) {
     for (const [key, value] of Object.entries(attributes)) shape.setAttribute(key, value);
     svg.append(shape);
   }
-  // The character stays beside the drawing, for screen readers and for copying.
+  // The character is kept next to the drawing, for screen readers and for copying.
   return h('span', { class: 'emoji emoji-drawn' }, svg, h('span', { class: 'emoji-text' }, character));
 }

@@ -1,11 +1,11 @@
-// The Home tab of the bot: one view of blocks, kept by the app for each person.
+// The Home tab of the bot: a view that the app publishes for each person.
 
 import { h } from './dom.js';
 import { blocks } from './blocks.js';
 import { pressesIn } from './press.js';
 import { bot, nameOf } from './store.js';
 
-/** The view as a node; a word of patience while there is none. */
+/** Returns the view as a node, or a notice if there is none yet. */
 export function homeView(view) {
   if (!view) {
     return h('div', { class: 'empty' }, h('img', { class: 'empty-mark', src: '/assets/mark.svg', alt: '' }),

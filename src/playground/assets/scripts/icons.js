@@ -1,4 +1,4 @@
-// Our own icons: strokes on a 20 by 20 grid, in the colour of the text around them.
+// The icons of the page: strokes on a 20 by 20 grid, in the colour of the surrounding text.
 
 const NS = 'http://www.w3.org/2000/svg';
 
@@ -36,7 +36,7 @@ const STROKES = {
   link: 'M8.5 11.5 11.5 8.5 M9 6 11 4A3.2 3.2 0 0 1 16 9L14 11 M11 14 9 16A3.2 3.2 0 0 1 4 11L6 9',
 };
 
-/** An `<svg>` of that name, hidden from screen readers: the words beside it, or its button's label, say it. */
+/** Returns the icon as an `<svg>`. It is hidden from screen readers, which read the text next to it or the button's label. */
 export function icon(name, size = 18) {
   const svg = document.createElementNS(NS, 'svg');
   for (const [key, value] of Object.entries({

@@ -1,10 +1,10 @@
-// Begins here: gives each part of the page its place, then follows the workspace.
+// The entry point: places the parts of the page, then starts the store.
 //
-//   store.js     what is known, fetched through api.js; tells the others when it changes
+//   store.js     the state of the page, fetched through api.js; notifies the others of changes
 //   topbar.js, sidebar.js, channel.js, thread.js, modal.js     the parts of the page
-//   messages.js → blocks.js → elements.js                      a message, its blocks, what can be pressed
-//   mrkdwn.js, markdown.js, rich_text.js                       the three ways Slack writes text
-//   trace.js     what the bot did in a thread
+//   messages.js → blocks.js → elements.js                      a message, its blocks and elements
+//   mrkdwn.js, markdown.js, rich_text.js                       Slack's three text formats
+//   trace.js     the actions of the bot in a thread
 
 import { startChannel } from './channel.js';
 import { startModals } from './modal.js';

@@ -1,11 +1,11 @@
-// The Markdown of a `markdown` block: what a language model writes. Small and safe: it builds nodes, knows no HTML, and
-// what it does not understand stays as typed.
+// The Markdown of a `markdown` block, as language models write it. It builds nodes and supports no
+// HTML. Unknown syntax is shown as typed.
 
 import { h } from './dom.js';
 import { withEmoji } from './emoji.js';
 import { link } from './mrkdwn.js';
 
-/** The text as nodes. */
+/** Returns the text as nodes. */
 export function markdown(text) {
   return blocks(text.replace(/\r\n?/g, '\n').split('\n'));
 }
@@ -60,7 +60,7 @@ function endOf(lines, from, belongs) {
   return end;
 }
 
-// Items of the first indentation; deeper lines go to the item above them, as blocks of their own.
+// The items with the smallest indentation. Deeper lines are blocks inside the item above them.
 function list(lines) {
   const [, indent, mark] = ITEM.exec(lines[0]);
   const items = [];
@@ -86,7 +86,8 @@ function table(head, rule, rows) {
     h('thead', {}, row(head, 'th')), h('tbody', {}, rows.map((line) => row(line, 'td')))));
 }
 
-// In order of strength. Each: what it looks like, and the node it makes.
+// The inline formats, in order of precedence: each with a pattern and a function that makes its
+// node.
 const INLINE = [
   [/\\([\\`*_{}[\]()#+.!~|<>-])/y, (m) => document.createTextNode(m[1])],
   [/(`+)([\s\S]*?[^`])\1(?!`)/y, (m) => h('code', { class: 'code' }, m[2].trim())],

@@ -1,4 +1,4 @@
-// A menu that drops from a button: arrow keys move, Enter chooses, Escape or a click elsewhere closes.
+// A drop-down menu. Arrow keys move, Enter chooses, Escape or a click elsewhere closes.
 
 import { h } from './dom.js';
 import { icon } from './icons.js';
@@ -7,15 +7,16 @@ import { withEmoji } from './emoji.js';
 let open = null;
 
 /**
- * Opens under `anchor`. Items: `{ label, description?, face?, checked?, danger?, choose }` or `{ heading }`.
- * With `stay`, choosing toggles and the menu remains; `choose` then returns whether the item is checked now.
+ * Opens a menu under `anchor`. Items: `{ label, description?, face?, checked?, danger?, choose }` or `{ heading }`.
+ * With `stay`, choosing toggles the item and the menu remains open; `choose` then returns true if the item is checked.
  */
 export function openMenu(anchor, items, { label, stay = false, closed = () => {} } = {}) {
   const again = open?.anchor === anchor;
   closeMenu();
   if (again) return;
   const menu = h('div', { class: 'menu', role: 'menu', 'aria-label': label }, items.map((item) => row(item, stay)));
-  // Inside a dialog the menu must be part of it: everything outside cannot be reached while it is open.
+  // In a dialog, the menu must be a part of it: everything outside is inert while the dialog is
+  // open.
   (anchor.closest('dialog') ?? document.body).append(menu);
   place(menu, anchor);
   anchor.setAttribute('aria-expanded', 'true');
@@ -26,7 +27,7 @@ export function openMenu(anchor, items, { label, stay = false, closed = () => {}
   (menu.querySelector('[aria-checked="true"]') ?? rows(menu)[0])?.focus();
 }
 
-/** Closes what is open. */
+/** Closes the open menu, if any. */
 export function closeMenu() {
   if (!open) return;
   const { anchor, menu, closed, outside } = open;

@@ -1,4 +1,5 @@
-// One message: who, when, what, and what can be done with it. The channel and the thread show the same ones.
+// Messages, with author, time, content and actions. The channel and the thread use the same
+// rendering.
 
 import * as api from './api.js';
 import { h } from './dom.js';
@@ -13,7 +14,7 @@ import { toast } from './toasts.js';
 import { bot, known, nameOf, openThread, statusIn, user } from './store.js';
 import { day, full, ofTs, recently, sameDay, time } from './time.js';
 
-/** The items for `reconcile`: messages in order, days between them. */
+/** Returns the items for `reconcile`: messages in order, with dividers between days. */
 export function messageItems(messages, { inThread = false } = {}) {
   return messages.flatMap((message, index) => {
     const before = messages[index - 1];
@@ -30,14 +31,15 @@ export function messageItems(messages, { inThread = false } = {}) {
   });
 }
 
-/** “countersign is thinking…” */
+/** Returns the status line, such as “countersign is thinking…”. */
 export function statusLine(words, stop) {
   return h('div', { class: 'status-line', role: 'status' }, h('span', { class: 'status-dots', 'aria-hidden': 'true' }, h('i'), h('i'), h('i')),
     h('span', {}, `${nameOf(bot())} ${words}`),
     stop && h('button', { type: 'button', class: 'button status-stop', onclick: stop }, 'Stop'));
 }
 
-// Within five minutes the same person does not need their face again; in the channel, a thread in between ends it.
+// Messages of a person within five minutes share one avatar. In the channel, a thread in between
+// ends the group.
 function continues(before, message, inThread) {
   const close = ofTs(message.ts) - ofTs(before.ts) < 5 * 60 * 1000;
   return close && before.user === message.user && !before.ephemeral && !message.ephemeral && !before.deleted

@@ -1,5 +1,5 @@
-// The views an app opens above the page: a stack of up to three, with errors at their fields. A <dialog>, which keeps
-// the keyboard inside and closes on Escape.
+// The modals of the app: a stack of up to three, with errors next to their fields, in a <dialog>,
+// which keeps the focus inside and closes on Escape.
 
 import * as api from './api.js';
 import { h, fill } from './dom.js';
@@ -12,11 +12,11 @@ import { pressesIn } from './press.js';
 import { wordsOf } from './text.js';
 import { toast } from './toasts.js';
 
-// The open views, the one on top last: `{ view, values, errors }`.
+// The open views, topmost last: `{ view, values, errors }`.
 let stack = [];
 let dialog = null;
 
-/** Follows what the app opens. */
+/** Opens, updates and closes views when the app does. */
 export function startModals() {
   on('view', ({ type, view, view_id: id }) => {
     if (type === 'view_close') stack = stack.filter((one) => one.view.id !== id);
@@ -62,7 +62,7 @@ function draw({ keepFocus = false } = {}) {
   if (!keepFocus) (dialog.querySelector('[aria-invalid="true"]') ?? dialog.querySelector('.field, .select, .choice input, .button-primary'))?.focus();
 }
 
-// An updated view keeps what was typed in the fields that are still there, and nothing else.
+// An updated view keeps the values of fields that still exist, and no others.
 function forgetGone(view, values) {
   const there = new Set((view.blocks ?? []).flatMap((block) => (
     [block.element, block.accessory, ...(block.elements ?? [])].filter(Boolean).map((one) => valueKey(block.block_id, one.action_id))
@@ -91,7 +91,7 @@ async function submit(top) {
   }
 }
 
-// What Slack itself refuses before it asks the app.
+// Returns the errors that Slack shows without asking the app.
 function missing({ view, values }) {
   const errors = {};
   for (const block of (view.blocks ?? []).filter((one) => one.type === 'input' && !one.optional)) {

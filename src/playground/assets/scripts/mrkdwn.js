@@ -1,17 +1,17 @@
-// Slack's mrkdwn, as Slack draws it: *bold* _italic_ ~strike~ `code`, fences, > quotes, <links|…>, mentions and dates.
-// Markdown is not mrkdwn: **bold**, # headings, lists and [links](…) stay as they were typed, as they would in Slack.
+// Slack's mrkdwn, rendered as in Slack: *bold* _italic_ ~strike~ `code`, fences, > quotes,
+// <links|…>, mentions and dates. Markdown is not mrkdwn: as in Slack, **bold**, # headings, lists
+// and [links](…) are shown as typed.
 
 import { h } from './dom.js';
 import { withEmoji } from './emoji.js';
 import { slackDate, full } from './time.js';
 import { known, user } from './store.js';
 
-/** Slack escapes these three and no others. */
+/** The only three characters that Slack escapes. */
 export const unescape = (text) => text.replaceAll('&lt;', '<').replaceAll('&gt;', '>').replaceAll('&amp;', '&');
 
 /**
- * The text as nodes. Bare addresses become links, as in Slack, but not in a `verbatim` text object: there Slack changes
- * nothing that is plain.
+ * Returns the text as nodes. As in Slack, bare addresses become links, except in a `verbatim` text object.
  */
 export function mrkdwn(text, linking = true) {
   return text.split(/```\n?([\s\S]*?)\n?```/g).flatMap((piece, index) => {
@@ -20,12 +20,12 @@ export function mrkdwn(text, linking = true) {
   });
 }
 
-/** The text without its marks, for notifications, labels and copying. */
+/** Returns the text without formatting marks, for notifications, labels and copying. */
 export function plainText(text) {
   return plainTokens(text).replace(/(^|\W)[*_~]([^*_~\n]+)[*_~](?=\W|$)/g, '$1$2');
 }
 
-// A line that begins with > is quoted; neighbours share one quote.
+// Lines that begin with > are quoted. Adjacent ones form one quote.
 function paragraphs(text, afterFence, linking) {
   const groups = [];
   for (const line of (afterFence ? text.replace(/^\n/, '') : text).split('\n')) {
@@ -66,7 +66,7 @@ function inline(text, linking) {
   return nodes;
 }
 
-// The node that begins at `at`, and where it ends; nothing if there is only a letter.
+// Returns the node that begins at `at`, and its end; nothing if there is just a character.
 function special(text, at, linking) {
   const character = text[at];
   if (character === '<') {
@@ -84,7 +84,8 @@ function special(text, at, linking) {
   return end ? [h(MARKS[character], {}, inline(text.slice(at + 1, end), linking)), end + 1] : null;
 }
 
-// A mark closes on the same line, after something that is not a space, before something that is not a letter.
+// A closing mark is on the same line, after a character other than a space, and not before a
+// letter.
 function closing(text, at, mark) {
   if (!text[at + 1] || /\s/.test(text[at + 1]) || text[at + 1] === mark) return null;
   for (let end = at + 1; end < text.length && text[end] !== '\n'; end += 1) {
@@ -94,7 +95,7 @@ function closing(text, at, mark) {
   return null;
 }
 
-// What stands between < and >.
+// Returns the node for the text between < and >.
 function token(inside) {
   const bar = inside.indexOf('|');
   const target = bar < 0 ? inside : inside.slice(0, bar);
@@ -105,13 +106,13 @@ function token(inside) {
   return link(unescape(target), label);
 }
 
-/** `@Ana`, highlighted more if it is us. */
+/** Returns a mention, such as `@Ana`. One of the current person is highlighted more. */
 export function mention(id, label) {
   const name = user(id)?.name ?? label ?? id;
   return h('span', { class: id === known.me ? 'mention mention-me' : 'mention', title: user(id)?.real_name }, `@${name}`);
 }
 
-/** `#channel`, which leads there. */
+/** Returns a `#channel` that links to the channel. */
 export function channelLink(id, label) {
   const found = known.channels.find((one) => one.id === id);
   return h('a', { class: 'mention', href: `#as=${known.me}&channel=${id}` }, `#${found?.name ?? label ?? id}`);
@@ -127,7 +128,7 @@ function command(inside, label) {
   return h('span', { class: 'mention' }, label ?? `@${name.replace('subteam', 'group')}`);
 }
 
-/** A link that may be followed; anything but the web and mail stays text. */
+/** Returns a link. Addresses other than web and mail addresses stay text. */
 export function link(url, label) {
   const message = /^https:\/\/[^/]+\.slack\.com\/archives\/(\w+)\/p(\d+)(\d{6})(?:\?.*thread_ts=([\d.]+))?/.exec(url);
   if (message) {
@@ -138,7 +139,7 @@ export function link(url, label) {
   return h('a', { href: url, target: '_blank', rel: 'noopener noreferrer' }, label ?? url.replace(/^mailto:/, ''));
 }
 
-// Text between marks: bare addresses become links, emoji are drawn.
+// Returns the text between marks, with bare addresses as links and emoji as drawings.
 function words(text) {
   return text.split(/(https?:[^\s<>]+[^\s<>.,;:!?)'"])/g).flatMap((piece, index) => (
     index % 2 ? [link(unescape(piece), null)] : withEmoji(unescape(piece))

@@ -1,4 +1,4 @@
-// Choosing from options: the one-of-many list, the many-of-many list, and the overflow menu.
+// Menus of options: single choice, multiple choice, and overflow.
 
 import { h, fill } from './dom.js';
 import { icon } from './icons.js';
@@ -7,7 +7,7 @@ import { avatar } from './avatar.js';
 import { known, people, nameOf } from './store.js';
 import { wordsOf } from './text.js';
 
-/** The groups of options an element offers: `[{ label, options: [{ key, words, option }] }]`. */
+/** Returns the groups of options of an element: `[{ label, options: [{ key, words, option }] }]`. */
 function groups(element) {
   const plain = (option) => ({ key: option.value, words: wordsOf(option.text), description: wordsOf(option.description), option });
   if (element.type.includes('users_select')) {
@@ -20,7 +20,10 @@ function groups(element) {
   return [{ options: (element.options ?? []).map(plain) }];
 }
 
-/** A native list; calls `change(option)` with the chosen option, or the id for people and channels; with null where `optional` and taken back. */
+/**
+ * Returns a native list. Calls `change` with the chosen option, or with the id of a person or channel, or with null if
+ * an `optional` choice is cleared.
+ */
 export function oneOf(element, chosenKey, attributes, change, optional = false) {
   const offered = groups(element);
   const all = offered.flatMap((group) => group.options);
@@ -31,7 +34,7 @@ export function oneOf(element, chosenKey, attributes, change, optional = false) 
   return select;
 }
 
-/** A button that shows what is chosen and opens a list to tick; calls `change(options)` when the list closes. */
+/** Returns a button that shows the chosen options and opens a list. Calls `change(options)` when the list closes. */
 export function manyOf(element, chosenKeys, attributes, change) {
   const offered = groups(element);
   const all = offered.flatMap((group) => group.options);
@@ -57,7 +60,7 @@ export function manyOf(element, chosenKeys, attributes, change) {
   return button;
 }
 
-/** The three dots. */
+/** Returns an overflow menu, the three dots. */
 export function overflow(element, attributes, change) {
   const button = h('button', {
     type: 'button', class: 'button button-overflow', 'aria-label': 'More actions', 'aria-haspopup': 'menu', 'aria-expanded': 'false', ...attributes,

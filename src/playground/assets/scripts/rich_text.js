@@ -1,11 +1,11 @@
-// `rich_text`: text that is already taken apart into sections, lists, quotes and pieces with a style.
+// `rich_text` blocks: text that is divided into sections, lists, quotes and styled pieces.
 
 import { h } from './dom.js';
 import { namedEmoji, withEmoji } from './emoji.js';
 import { channelLink, link, mention } from './mrkdwn.js';
 import { slackDate, full } from './time.js';
 
-/** The parts of the block as nodes. */
+/** Returns the parts of the block as nodes. */
 export function richText(block) {
   const nodes = [];
   for (const part of block.elements ?? []) {

@@ -1,11 +1,12 @@
-// The list on the left: channels, people, the app; what has something new is bold, what names us has a number.
+// The sidebar: channels, people, the app. Unread ones are bold; a badge counts mentions of the
+// current person.
 
 import { h, redraw } from './dom.js';
 import { icon } from './icons.js';
 import { avatar } from './avatar.js';
 import { bot, botChannel, go, known, nameOf, on, openChannel, user } from './store.js';
 
-/** Draws into `nav`, now and whenever something changes. */
+/** Renders into `nav`, now and on each change. */
 export function startSidebar(nav) {
   const draw = () => {
     redraw(nav, JSON.stringify([known.team, known.channels, known.channel, [...known.users.values()]]), parts);

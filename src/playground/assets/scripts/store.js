@@ -1,16 +1,16 @@
-// What the page knows, and who wants to hear when it changes. Events from the server are hints: they make us fetch
-// again what is on screen; the server's answer is the truth. Where we are (who, channel, thread, tab) lives in the
-// address after `#`, so that a reload stays, and two tabs can be two people.
+// The state of the page, and the listeners to its changes. Events from the server are hints to
+// fetch the visible data again. The location (person, channel, thread, tab) is stored in the
+// address after `#`, so that it survives a reload, and two browser tabs can be two people.
 
 import * as api from './api.js';
 
-/** Everything that is known. Read it freely; change it through the functions below. */
+/** The state. It may be read anywhere, and is changed only through the functions below. */
 export const known = {
   me: null, team: { name: '' }, users: new Map(), channels: [], commands: [], shortcuts: [], suggestions: [],
   channel: null, messages: null, thread: null, tab: 'thread', home: null, homeTab: false, statuses: new Map(), sessions: new Map(), online: true,
 };
 
-// Who a newcomer is until they choose: the first of the workspace.
+// The default person: the first of the workspace.
 const NEWCOMER = 'U1';
 
 const listeners = new Map();
@@ -20,29 +20,29 @@ export function on(topic, f) {
   listeners.set(topic, [...(listeners.get(topic) ?? []), f]);
 }
 
-/** Tells everybody. */
+/** Calls the listeners of a topic. */
 export function emit(topic, detail) {
   for (const f of listeners.get(topic) ?? []) f(detail);
 }
 
 export const me = () => known.users.get(known.me);
 export const user = (id) => known.users.get(id);
-/** The app we are here for: the one that can be written to. */
+/** Returns the app with which the person can have a conversation. */
 export const bot = () => user(known.channels.find((one) => one.kind === 'im' && user(one.with)?.is_bot)?.with);
 export const people = () => [...known.users.values()].filter((someone) => !someone.is_bot);
 export const channel = (id = known.channel) => known.channels.find((one) => one.id === id);
 export const botChannel = () => known.channels.find((one) => one.kind === 'im' && one.with === bot()?.id);
 export const nameOf = (someone) => someone?.real_name || someone?.name || 'Somebody';
 export const statusIn = (id, ts) => known.statuses.get(`${id}/${ts}`);
-/** Whether the bot works in a thread as an agent: then Slack shows a Stop button of its own. */
+/** Returns true if the bot works in a thread as an agent. Slack then shows its own Stop button. */
 export const worksIn = (id, ts) => known.sessions.get(`${id}/${ts}`) === 'processing';
 
-/** Begins: finds out who we are, where we are, and follows the workspace from there. */
+/** Starts: determines the person and the location, and follows the changes of the workspace. */
 export async function start() {
   const place = fromAddress();
   const last = place.as ?? localStorage.getItem('as') ?? NEWCOMER;
   known.suggestions = await api.suggestions();
-  // The workspace may have been made anew since, without that person.
+  // The workspace may have been recreated without that person.
   await becomes(last, place).catch((error) => (error.status === 404 ? becomes(NEWCOMER) : Promise.reject(error)));
   window.addEventListener('hashchange', () => {
     const wanted = fromAddress();
@@ -54,13 +54,13 @@ export async function start() {
 
 let stopListening = () => {};
 
-/** From now on we write as that person. */
+/** Switches to another person. */
 export async function becomes(as, place = {}) {
   const withBot = known.channel && known.channel === botChannel()?.id;
   const state = await api.state(as);
   stopListening();
   take(state);
-  // Each person has their own conversation with the bot.
+  // Each person has a separate conversation with the bot.
   if (withBot) known.channel = botChannel()?.id;
   localStorage.setItem('as', known.me);
   known.statuses.clear();
@@ -93,7 +93,7 @@ export const openThread = (ts, tab = 'thread') => go({ channel: known.channel, t
 export const closeThread = () => go({ channel: known.channel });
 export const showTab = (tab) => go({ channel: known.channel, ts: known.thread?.ts, tab });
 
-/** Posts as us. Talking to the bot opens its thread beside the channel: that is where it answers. */
+/** Posts as the current person. A message to the bot opens its thread next to the channel, where the bot answers. */
 export async function send(text, thread_ts) {
   const sent = await api.send(known.me, known.channel, text, thread_ts);
   if (sent?.ok === false) throw new api.ApiError(sent.error ?? 'The message was not accepted.');
@@ -103,7 +103,7 @@ export async function send(text, thread_ts) {
   await refresh();
 }
 
-/** Fetches again what is on screen. Called often: calls in a row become one. */
+/** Fetches the visible data again. Successive calls are merged into one. */
 let running = null;
 let again = false;
 export function refresh() {
@@ -176,7 +176,7 @@ function onEvent(event) {
       emit('view', event);
       break;
     case 'message': {
-      // What the bot was busy with is said now.
+      // The bot has posted its message, so the status is over.
       const said = event.message ?? {};
       if (user(said.user)?.is_bot && known.statuses.delete(`${event.channel}/${said.thread_ts}`)) emit('status');
       refresh();

@@ -1,17 +1,17 @@
-// Things to try: shown where nothing has been said yet, and behind the light bulb of every composer.
+// Suggestions: shown in empty conversations, and behind the light bulb of each composer.
 
 import { h } from './dom.js';
 import { icon } from './icons.js';
 import { bot, channel, known, nameOf, send, user } from './store.js';
 import { toast } from './toasts.js';
 
-/** `[{ why, text }]`, addressed to the bot where it has to be. */
+/** Returns the suggestions, `[{ why, text }]`, with a mention of the bot if the channel requires it. */
 export function suggestions() {
   const address = channel()?.kind === 'im' ? '' : `@${bot()?.name} `;
   return known.suggestions.map(({ why, text }) => ({ why, text: `${address}${text}` }));
 }
 
-/** The friendly first sight of an empty conversation. */
+/** Returns the welcome in an empty conversation. */
 export function emptyState() {
   const here = channel();
   const name = nameOf(bot());
@@ -28,7 +28,7 @@ export function emptyState() {
     h('p', { class: 'empty-tip' }, icon('idea', 16), 'Some changes need a second person: become somebody else at the top right.'));
 }
 
-/** Above the first message, once there is one: where this is, and the same things to try, smaller. */
+/** Returns the introduction above the first message: the place, and the same suggestions in a smaller form. */
 export function beginning() {
   const here = channel();
   const other = here.kind === 'im' && user(here.with);

@@ -1,5 +1,5 @@
-// Sets light or dark before anything is drawn, so that the page does not flash. Not a module: it must run at once.
-// "auto" follows the system; topbar.js offers the choice.
+// Sets the light or dark theme before the page is rendered, so that it does not flash. Not a
+// module, since it must run at once. "auto" follows the system. The menu is in topbar.js.
 (() => {
   const chosen = localStorage.getItem('theme');
   if (chosen === 'light' || chosen === 'dark') document.documentElement.dataset.theme = chosen;

@@ -1,4 +1,4 @@
-// The pane beside the channel: one thread, and behind its second tab what the bot did in it.
+// The pane next to the channel: a thread, and in its second tab the trace of it.
 
 import { h, fill, reconcile, redraw } from './dom.js';
 import { icon } from './icons.js';
@@ -9,7 +9,7 @@ import { channel, closeThread, known, nameOf, on, showTab, statusIn, user, works
 import * as api from './api.js';
 import { toast } from './toasts.js';
 
-/** Draws into `pane`, now and whenever something changes. */
+/** Renders into `pane`, now and on each change. */
 export function startThread(pane) {
   const head = h('div', { class: 'pane-head' });
   const list = h('div', { class: 'messages' });
@@ -61,7 +61,7 @@ export function startThread(pane) {
   });
 }
 
-// The first message, a line with the number of replies, the replies.
+// Renders the root, a line with the number of replies, and the replies.
 function replies(list, { messages }) {
   const [root, ...rest] = messages;
   if (!root) return;

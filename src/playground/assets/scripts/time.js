@@ -1,4 +1,5 @@
-// Moments in the reader's own time zone and words. Slack's `ts` is seconds with a fraction, as a string.
+// Times in the time zone and the language of the reader. Slack's `ts` is seconds with a fraction,
+// as a string.
 
 const clock = new Intl.DateTimeFormat([], { hour: 'numeric', minute: '2-digit' });
 const clockWithSeconds = new Intl.DateTimeFormat([], { hour: 'numeric', minute: '2-digit', second: '2-digit' });
@@ -7,31 +8,31 @@ const medium = new Intl.DateTimeFormat([], { month: 'long', day: 'numeric', year
 const long = new Intl.DateTimeFormat([], { weekday: 'long', month: 'long', day: 'numeric', year: 'numeric' });
 const weekday = new Intl.DateTimeFormat([], { weekday: 'long', month: 'long', day: 'numeric' });
 
-/** The moment of a Slack `ts`. */
+/** Returns the time of a Slack `ts`. */
 export const ofTs = (ts) => new Date(Number.parseFloat(ts) * 1000);
 
-/** A moment as our records write it: milliseconds, or a date in words. */
+/** Returns a time of the bot's records: seconds, milliseconds, or a date as text. */
 export const ofRecord = (at) => new Date(typeof at === 'number' && at < 1e11 ? at * 1000 : at);
 
 export const time = (date) => clock.format(date);
 export const timeWithSeconds = (date) => clockWithSeconds.format(date);
 export const full = (date) => (Number.isNaN(date.getTime()) ? '' : `${long.format(date)} at ${clockWithSeconds.format(date)}`);
 
-/** The name of the day for a divider: Today, Yesterday, Tuesday, March 3. */
+/** Returns the name of the day for a divider: Today, Yesterday, Tuesday, March 3. */
 export function day(date) {
   return near(date) ?? weekday.format(date);
 }
 
-/** For “last reply …”: today at 10:02. */
+/** Returns the time for “last reply …”: today at 10:02. */
 export function recently(date) {
   const close = near(date);
   return close ? `${close.toLowerCase()} at ${time(date)}` : `${short.format(date)} at ${time(date)}`;
 }
 
-/** Whether both are on the same day here. */
+/** Returns true if both times are on the same day in the reader's time zone. */
 export const sameDay = (a, b) => a.toDateString() === b.toDateString();
 
-/** Fills the tokens of `<!date^…^format|…>`. */
+/** Replaces the tokens in the format of `<!date^…^format|…>`. */
 export function slackDate(seconds, format) {
   const date = new Date(seconds * 1000);
   if (Number.isNaN(date.getTime())) return null;

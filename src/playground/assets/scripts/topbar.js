@@ -1,4 +1,4 @@
-// The bar above everything: what this is, light or dark, and who we are.
+// The bar at the top: the title, the theme, and the current person.
 
 import { h, fill } from './dom.js';
 import { icon } from './icons.js';
@@ -7,11 +7,11 @@ import { openMenu } from './menu.js';
 import { becomes, known, me, nameOf, on, people } from './store.js';
 import { toast } from './toasts.js';
 
-/** Draws into `bar`, now and whenever something changes. */
+/** Renders into `bar`, now and on each change. */
 export function startTopbar(bar) {
   let drawn = null;
   const draw = () => {
-    // Drawn only when it would look different: a menu that is open hangs on its button.
+    // Rendered only if it changes, because an open menu is attached to its button.
     const now = JSON.stringify([known.me, known.online, people(), theme()]);
     if (!me() || drawn === now) return;
     drawn = now;

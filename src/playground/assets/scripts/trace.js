@@ -1,4 +1,5 @@
-// What the bot did in a thread: its runs step by step, the actions and who decided, the chain of the audit.
+// The trace of a thread: the runs of the bot step by step, the actions and their decisions, the
+// audit chain.
 
 import * as api from './api.js';
 import { h, fill } from './dom.js';
@@ -7,7 +8,7 @@ import { avatar } from './avatar.js';
 import { known, nameOf, user } from './store.js';
 import { full, ofRecord, recently, timeWithSeconds } from './time.js';
 
-/** Draws the trace into `pane`, from fresh records; what was unfolded stays unfolded. */
+/** Fetches the records and renders the trace into `pane`. Expanded parts stay expanded. */
 export async function traceOf(pane, channel, thread) {
   let record;
   try {
@@ -50,7 +51,7 @@ function run({ run: id, started_at: at, steps = [], ratings = [] }, index) {
     h('ol', { class: 'steps' }, steps.map((one) => step(one, id))), opinions(ratings));
 }
 
-// Whether the answer helped: the last word of each person.
+// Returns the feedback on an answer: the latest of each person.
 function opinions(ratings) {
   const last = [...new Map(ratings.map((one) => [one.by, one])).values()];
   if (!last.length) return null;
@@ -85,7 +86,8 @@ function usage({ model, calls = 0, input_tokens: input = 0, output_tokens: outpu
   return `${model ?? 'model'} · ${calls} ${calls === 1 ? 'call' : 'calls'} · ${input.toLocaleString()} in, ${output.toLocaleString()} out`;
 }
 
-// Where a step leads: a node, a person, the end. Written as a word, or as an object with one key.
+// Returns the next place after a step: a node, a person, the end. The record has a word, or an
+// object with one key.
 function wayOn(next) {
   const [kind, to] = typeof next === 'object' && next ? Object.entries(next)[0] ?? ['end'] : [next];
   if (!kind || kind === 'end' || kind === 'finished') return { kind: 'end', words: 'end' };
@@ -116,7 +118,7 @@ function audit(entries) {
       detail && h('div', { class: 'chain-detail' }, kind === 'rated' ? opinion(detail.helped) : say(detail)), hash && h('code', { class: 'chain-hash', title: hash }, icon('link', 13), hash.slice(0, 16))))))];
 }
 
-// What a step was given: said, decided or stopped by somebody; anything else as it was recorded.
+// Returns the input of a step: a message, decision or stop of a person; anything else as recorded.
 function told(input) {
   const inside = typeof input === 'object' && !input.kind && Object.keys(input).length === 1 ? Object.values(input)[0] : input;
   if (typeof inside !== 'object' || inside === null) return say(input);
