@@ -21,7 +21,7 @@ use super::{
     words::{Word, after, lower, respell, strip_politeness, text, words, words_with},
 };
 
-/// The confidence that a message that only mentions a thing asks about it.
+/// The confidence that a message asks about a thing that it merely mentions.
 pub(super) const MENTION_CONFIDENCE: f64 = 0.75;
 
 /// Verbs that refer to a change from an earlier message, whose words are not all in this one.

@@ -24,8 +24,8 @@ fn line(interpretation: &Interpretation) -> String {
     }
 }
 
-/// Checks each row of a table, and panics with a list of all rows with another meaning than
-/// expected.
+/// Checks each row of a table. Panics with a list of the rows whose meaning is not the expected
+/// one.
 #[track_caller]
 pub fn check(book: &Book, situation: &Situation, table: &[(&str, &str)]) {
     let mut wrong = Vec::new();

@@ -148,7 +148,7 @@ pub(super) fn request_naming(words: &[Word], thing: &str) -> String {
     words.iter().map(named).collect::<Vec<_>>().join(" ").replace("the the ", "the ").replace(" ,", ",")
 }
 
-/// Returns the reply that the bot does not ignore the restriction `left` of a request.
+/// Returns the reply to a request with the restriction `left`, which the bot does not understand.
 pub fn declined(left: &str, used: &str, follows: bool) -> Interpretation {
     let left = left.strip_prefix("but ").unwrap_or(left);
     // “Mind stopping X” cannot follow “I can”.

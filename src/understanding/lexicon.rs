@@ -255,7 +255,7 @@ fn match_words(words: &[String], tokens: &[Token], slips: usize) -> Option<(usiz
     (!words.is_empty()).then_some((end, made))
 }
 
-/// Returns the word without one of its letters, for each letter.
+/// Returns all forms of a word that lack one of its letters.
 fn one_letter_deletions(word: &str) -> Vec<String> {
     let starts: Vec<(usize, char)> = word.char_indices().collect();
     starts.iter().map(|(at, letter)| format!("{}{}", &word[..*at], &word[at + letter.len_utf8()..])).collect()

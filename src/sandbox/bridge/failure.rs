@@ -30,12 +30,12 @@ impl Failure {
         Self::new(400, "InvalidInput", message)
     }
 
-    /// There is no such thing.
+    /// The requested item does not exist.
     pub(crate) fn not_found(message: impl Into<String>) -> Self {
         Self::new(404, "NotFound", message)
     }
 
-    /// There is such a thing already.
+    /// The item exists already.
     pub(crate) fn conflict(message: impl Into<String>) -> Self {
         Self::new(409, "Conflict", message)
     }

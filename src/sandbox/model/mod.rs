@@ -148,7 +148,8 @@ impl SandboxModel {
         self.shared.script().fail(Fault::BadJson);
     }
 
-    /// Sets if the server is overloaded. If so, it answers every valid request with status 529.
+    /// Sets whether the server is overloaded. If so, it answers every valid request with status
+    /// 529.
     pub fn is_down(&self, down: bool) {
         self.shared.script().down = down;
     }

@@ -11,7 +11,7 @@ use super::{
     world::{Channel, World, message::Message},
 };
 
-/// Returns the deliveries of a new message. A mention is delivered twice: as a mention and as a
+/// Returns the deliveries for a new message. A mention is delivered twice: as a mention and as a
 /// message of the channel.
 pub(super) fn posted(message: &Message, world: &mut World, now: Timestamp) -> Vec<Delivery> {
     let Some(channel) = receiving_channel(message, world) else { return Vec::new() };

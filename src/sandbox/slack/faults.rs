@@ -241,7 +241,7 @@ impl Faults {
         }
     }
 
-    /// Returns the faults for a call of `method` with the body `said`, and counts them as used.
+    /// Returns the faults for a call of `method` with this body, and counts them as used.
     pub(super) fn take(&mut self, method: &str, body: &str) -> CallFaults {
         let mut trouble = CallFaults::default();
         self.calls.retain_mut(|fault| {

@@ -418,7 +418,7 @@ pub(crate) fn exclude_early_visitors(world: &mut World, id: &str) {
     }
 }
 
-/// Pauses an experiment that has enough participants. Like on the platform, each later visit logs
+/// Pauses an experiment that has enough participants. As on the platform, each later visit logs
 /// the change again.
 pub(crate) fn end_if_enough(world: &mut World, id: &str) {
     let Some(experiment) = world.experiment(id) else { return };

@@ -18,7 +18,7 @@ pub(crate) struct Violation {
 }
 
 impl Violation {
-    /// Creates a violation by the property itself.
+    /// Creates a violation of the property itself.
     pub(crate) fn new(property: &str, constraints: &[(&'static str, String)]) -> Self {
         Self { property: property.to_owned(), children: Vec::new(), constraints: constraints.to_vec() }
     }

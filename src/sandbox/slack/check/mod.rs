@@ -1,4 +1,4 @@
-//! All limits of Block Kit. Like in Slack, content beyond a limit is refused.
+//! All limits of Block Kit. As in Slack, content beyond a limit is refused.
 //!
 //! Lengths are in characters. `blocks` checks blocks, `elements` the elements in them, `views`
 //! modals and Home tabs, and `stream` streamed messages. A problem has an error and its place as a

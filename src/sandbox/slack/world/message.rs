@@ -1,4 +1,4 @@
-//! Messages, and the text of them that a reader sees.
+//! Messages and their visible text.
 
 use countersign_core::ids::{ChannelId, MessageTs, UserId};
 use serde::{Deserialize, Serialize};

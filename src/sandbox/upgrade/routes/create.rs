@@ -206,7 +206,7 @@ pub(crate) fn read_row(world: &World, body: &Value, id: &str, stamp: Stamp) -> R
     }
 }
 
-/// Reads a condition. Like in the platform's database, weights have single precision.
+/// Reads a condition. As in the platform's database, weights have single precision.
 pub(crate) fn read_condition(world: &World, sent: &Value, id: String, factors: &[Value]) -> Condition {
     let elements = array(sent, "levelCombinationElements").map(|element| level_element(world, element, factors));
     Condition {

@@ -1,6 +1,6 @@
 //! `POST /experiments/paginated`.
 //!
-//! Like on the platform, pages are formed in order of id, and only the rows within a page are
+//! As on the platform, pages are formed in order of id, and only the rows within a page are
 //! sorted. A client that wants the first names of all has to request everything.
 
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! Enrolment statistics. Like on the platform, conditions are identified by id.
+//! Enrolment statistics. As on the platform, conditions are identified by id.
 
 use std::collections::BTreeSet;
 
