@@ -126,22 +126,22 @@ impl Names {
     fn collect_at(&self, message: &str, tokens: &[Token], at: usize, found: &mut Vec<(usize, usize, Mention)>) {
         let first = &tokens[at];
         for place in self.by_first.get(&first.folded).into_iter().flatten().copied() {
-            if let Some((end, slips)) = match_words(&self.words[place], &tokens[at..], 0) {
-                self.push_mention(message, &tokens[at..at + self.words[place].len()], end, place, slips > 0, found);
+            if let Some((end, typos)) = match_words(&self.words[place], &tokens[at..], 0) {
+                self.push_mention(message, &tokens[at..at + self.words[place].len()], end, place, typos > 0, found);
             }
         }
         let near = self.similar_words(&first.folded);
         let exact = std::iter::once((&first.folded, 0)).filter(|(word, _)| self.by_first.contains_key(*word));
-        for (word, slips) in exact.chain(near.iter().map(|word| (*word, 1))) {
+        for (word, typos) in exact.chain(near.iter().map(|word| (*word, 1))) {
             for place in self.by_first.get(word).into_iter().flatten().copied() {
-                let Some((end, more)) = match_words(&self.words[place][1..], &tokens[at + 1..], MAX_TYPOS - slips)
+                let Some((end, more)) = match_words(&self.words[place][1..], &tokens[at + 1..], MAX_TYPOS - typos)
                 else {
-                    if self.words[place].len() == 1 && slips > 0 {
+                    if self.words[place].len() == 1 && typos > 0 {
                         self.push_mention(message, &tokens[at..=at], first.end, place, true, found);
                     }
                     continue;
                 };
-                if slips + more > 0 {
+                if typos + more > 0 {
                     let end = if self.words[place].len() == 1 { first.end } else { end };
                     self.push_mention(message, &tokens[at..at + self.words[place].len()], end, place, true, found);
                 }
@@ -219,17 +219,17 @@ fn is_ordinary(message: &str, token: &Token, name: &Name, unsure: bool) -> bool 
         tomorrow day week month control individual random balance consistency and or not for with hint hints me first last";
     let said = &message[token.start..token.end];
     let number = said.chars().all(|c| c.is_ascii_digit());
-    let few = token.folded.chars().count() < if unsure { 6 } else { 2 };
+    let too_short = token.folded.chars().count() < if unsure { 6 } else { 2 };
     let is_kind = token.folded.strip_suffix('s').unwrap_or(&token.folded) == name.kind;
     let common = is_kind || ORDINARY.split_whitespace().any(|word| word == token.folded);
     let capital =
         said == name.name && said.chars().any(char::is_uppercase) && !message[..token.start].trim().is_empty();
-    number || few && !stands_alone(said.chars().next().unwrap_or('a')) || common && (unsure || !capital)
+    number || too_short && !stands_alone(said.chars().next().unwrap_or('a')) || common && (unsure || !capital)
 }
 
 /// Returns the end of the last word and the number of typing mistakes, if the tokens begin with these words.
-fn match_words(words: &[String], tokens: &[Token], slips: usize) -> Option<(usize, usize)> {
-    let mut made = 0;
+fn match_words(words: &[String], tokens: &[Token], max_typos: usize) -> Option<(usize, usize)> {
+    let mut typos = 0;
     let mut end = 0;
     if tokens.len() < words.len() {
         return None;
@@ -246,13 +246,13 @@ fn match_words(words: &[String], tokens: &[Token], slips: usize) -> Option<(usiz
             continue;
         }
         let long = word.chars().count() >= MIN_TYPO_LENGTH && token.folded.chars().count() >= MIN_TYPO_LENGTH;
-        if made < slips && long && strsim::damerau_levenshtein(word, &token.folded) == 1 {
-            made += 1;
+        if typos < max_typos && long && strsim::damerau_levenshtein(word, &token.folded) == 1 {
+            typos += 1;
             continue;
         }
         return None;
     }
-    (!words.is_empty()).then_some((end, made))
+    (!words.is_empty()).then_some((end, typos))
 }
 
 /// Returns all forms of a word that lack one of its letters.

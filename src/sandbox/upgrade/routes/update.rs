@@ -1,6 +1,6 @@
 //! `PUT /experiments/{id}`: replaces an experiment.
 //!
-//! No request is refused because of the status. The answer is the body of the request; like in the
+//! No request is refused because of the status. The answer is the body of the request; as in the
 //! platform's database layer, columns of the row are added only if the row changed. Lists are
 //! ignored since 6.3 and replaced before.
 
