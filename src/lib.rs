@@ -78,7 +78,7 @@
 //! domains understand the same words, the person is asked once which of them is meant ([`understanding::book`]).
 //!
 //! The files below are those of the largest folder in [`capabilities`]; a smaller one, such as [`standing`], has
-//! fewer. Paths count from `src/`, but for `config/default.toml`, `deploy/` and `tests/`.
+//! fewer. Paths count from `src/`, but for `deploy/` and `tests/`.
 //!
 //! | to change | go to |
 //! | --- | --- |
@@ -99,11 +99,23 @@
 //! | what a word means | `core.rs` and `assignment.rs` in the capability's `glossary`; two words together in its `pairs.rs` |
 //! | what a model is told | of a domain: its `instructions.md`, `families.rs`, each `description` and `schema`; of everything: `assistant/prompts` |
 //! | which tools a model is offered for a request | the capability's `families.rs`; how they are chosen in `assistant/nodes/round.rs`, how much fits in `assistant/tools.rs` |
-//! | a setting, such as how long a lease lasts | the struct of its section, with `config/default.toml`, and its bounds in `config/check.rs`; a capability's in its `settings.rs` |
+//! | a setting, such as how long a lease lasts | the struct of its section, with `config/default.toml`, and its bounds in `config/check.rs`; a capability's in its `settings.rs` and its `default.toml`. The page for operators, `config/default.toml` at the top level, is made of these parts, with a blank line between them |
 //! | what an envelope can limit | the `MEASURES` in the capability's `settings.rs`, with the value in the action's [`graph::action::Scope`]; a new kind of limit in `config/measure.rs`; an example in `config/default.toml` |
 //! | what a standing approval can allow | the capability's `allowances.rs` |
 //! | a stored field | the struct, of a conversation [`assistant::state`], with `skip_serializing_if` and a default: seals are computed from the record as it is serialized again, so an old record has to come out as it went in, and nothing that is sealed gets another name; and a new entry in `tests/fixtures/shapes` (of a conversation, `chat_checkpoint.json`), where the old ones stay |
-//! | a new domain | its folder with a `Cargo.toml`; in the top `Cargo.toml` as a member, a dependency of the workspace and one of `countersign`; `pub use` and a row of the table above; a stand-in; [`app::installed`], the tables in `tests/integration/tidy.rs`; `tests/integration/dialogues/toy.rs` is the smallest one |
+//! | a new domain | “The next capability”, below |
+//!
+//! # The next capability
+//!
+//! 1. `src/capabilities/<name>` with a `Cargo.toml` like that of `memory`, and a `lib.rs` with one [`capabilities::Capability`]; the
+//!    smallest one is `tests/integration/dialogues/toy.rs`.
+//! 2. In the top `Cargo.toml`: a member, a dependency of the workspace, and one of `countersign`.
+//! 3. On this page: a row of the table of crates, above those crates that it uses, and `pub use`.
+//! 4. In [`app::installed`]: one line in `capabilities`.
+//! 5. If it has settings: `settings.rs` with a [`config::SectionSpec`] and `default.toml` beside it, named in
+//!    [`app::installed::SETTINGS`] and added at the end of the page for operators.
+//! 6. If it has a platform: the client on [`services`], a stand-in in `sandbox`, started in [`app::installed`] too.
+//! 7. Its dialogues in `tests/integration/dialogues`; a row in `FOLDERS` of `tests/integration/tidy.rs` keeps its words in its folder.
 //!
 //! # Promises, and where they are kept
 //!

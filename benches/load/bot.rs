@@ -19,6 +19,8 @@ const DRAIN: Duration = Duration::from_secs(30);
 pub(crate) struct Surroundings<'a> {
     pub(crate) slack_url: &'a str,
     pub(crate) upgrade_url: &'a str,
+    /// The address of the simulation bridge and the secret of its tokens, if there is one.
+    pub(crate) bridge: Option<(&'a str, &'a str)>,
     pub(crate) folder: &'a Path,
     pub(crate) redis_url: Option<&'a str>,
     pub(crate) socket: bool,
@@ -72,6 +74,9 @@ impl Bot {
             .stdout(Stdio::null());
         if around.socket {
             command.env("SLACK_APP_TOKEN", "xapp-bench");
+        }
+        if let Some((url, secret)) = around.bridge {
+            command.env("BRIDGE_URL", url).env("BRIDGE_JWT_SECRET", secret);
         }
         if let Some(url) = around.redis_url {
             command.env("REDIS_URL", url);

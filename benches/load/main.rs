@@ -15,6 +15,7 @@
 //! | `--threads N` | only commands and the Home tab, on a store that holds so many threads before the bot starts |
 //! | `--all-open` | with `--threads`: each of those threads has an open card |
 //! | `--slow-connections N` | only acknowledgements and `/healthz`, while so many clients keep the bot waiting; it may have 1,024 files and sockets open |
+//! | `--waiting N` | only threads that wait for a job at the simulation bridge: none, N, then twice as many; and plans |
 //! | `--bot FILE` | another build of the bot, such as the one before a change |
 //!
 //! One round trip is: mention → card → press → change on the platform → outcome on the card and a reply in the thread.
@@ -30,6 +31,7 @@ mod figures;
 mod round;
 mod slack;
 mod slow;
+mod waiting;
 mod wire;
 
 use std::{
@@ -83,6 +85,8 @@ struct Options {
     all_open: bool,
     #[arg(long, conflicts_with_all = ["threads", "socket"])]
     slow_connections: Option<usize>,
+    #[arg(long, conflicts_with_all = ["threads", "slow_connections"])]
+    waiting: Option<usize>,
     #[arg(long, default_value = env!("CARGO_BIN_EXE_countersign"))]
     bot: PathBuf,
     /// What `cargo bench` adds.
@@ -117,9 +121,19 @@ async fn run(options: Options) -> anyhow::Result<Table> {
             .context("filling the store")?;
     }
     let (slack_url, upgrade_url) = (slack.api_url(), upgrade.url());
+    let bridge = match options.waiting {
+        Some(threads) => {
+            upgrade.has_anew(&experiment(0), "inactive");
+            slow::may_open(4 * threads)?;
+            Some(waiting::bridge().await?)
+        }
+        None => None,
+    };
+    let bridge_url = bridge.as_ref().map(|bridge| (bridge.url(), bridge.jwt_secret().to_owned()));
     let surroundings = Surroundings {
         slack_url: &slack_url,
         upgrade_url: &upgrade_url,
+        bridge: bridge_url.as_ref().map(|(url, secret)| (url.as_str(), secret.as_str())),
         folder: folder.path(),
         redis_url: redis_url.as_deref(),
         socket: options.socket,
@@ -148,6 +162,11 @@ async fn run(options: Options) -> anyhow::Result<Table> {
     if let Some(many) = options.slow_connections {
         slow::measure(&person, bot.address, many, &mut table).await?;
         table.row("", "memory", format!("{:.1} MiB", bot.memory()?.now));
+        bot.stop()?;
+        return Ok(table);
+    }
+    if let (Some(threads), Some(bridge)) = (options.waiting, &bridge) {
+        waiting::measure(&person, &bot, bridge, threads, &mut table).await?;
         bot.stop()?;
         return Ok(table);
     }

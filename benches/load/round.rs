@@ -115,6 +115,20 @@ impl Person {
         Ok(began.elapsed())
     }
 
+    /// Asks in a fresh thread for a change that takes long, and has it approved.
+    pub(crate) async fn begins(&self, root: &str, hears: &mut Hears, words: &str) -> anyhow::Result<()> {
+        self.says(root, root, true, words).await?;
+        let (card, block, value) = loop {
+            let heard = hears.next(words).await?;
+            if let Some((block, value)) = heard.approve.clone() {
+                break (heard, block, value);
+            }
+            ensure!(heard.edit || heard.text.ends_with('…'), "no card for “{words}” but: {}", heard.text);
+        };
+        self.presses(root, &card.ts, &block, &value).await?;
+        Ok(())
+    }
+
     /// Asks in a thread for a change of an experiment, has it approved, and waits for all that follows.
     pub(crate) async fn approves(&self, root: &str, hears: &mut Hears, words: &str) -> anyhow::Result<Round> {
         let ts = if hears.is_empty() { root.to_owned() } else { self.slack.fresh_ts() };
@@ -168,6 +182,16 @@ impl Hears {
 
     fn is_empty(&self) -> bool {
         self.turns == 0
+    }
+
+    /// Waits for so many replies that are no status lines.
+    pub(crate) async fn replies(&mut self, words: &str, count: usize) -> anyhow::Result<()> {
+        let mut there = 0;
+        while there < count {
+            let heard = self.next(words).await?;
+            there += usize::from(!heard.edit && !heard.text.ends_with('…'));
+        }
+        Ok(())
     }
 
     async fn next(&mut self, words: &str) -> anyhow::Result<Heard> {

@@ -82,8 +82,9 @@ pub(crate) async fn measure(person: &Person, bot: SocketAddr, many: usize, table
     Ok(())
 }
 
-/// This process has a connection for each slow client.
-fn may_open(many: usize) -> anyhow::Result<()> {
+/// Raises the limit of open files, where it is lower: this process has a connection for each slow client. What it starts
+/// from then on may open as many.
+pub(crate) fn may_open(many: usize) -> anyhow::Result<()> {
     let needed = u64::try_from(many)? + 512;
     let limit = getrlimit(Resource::Nofile);
     if limit.current.is_none_or(|current| current >= needed) {

@@ -5,7 +5,9 @@
 
 use std::{collections::HashMap, ffi::OsString, path::Path};
 
-use config::{Config as Tree, ConfigError, Environment, File, FileFormat, Value, ValueKind};
+use config::{
+    Config as Tree, ConfigBuilder, ConfigError, Environment, File, FileFormat, Value, ValueKind, builder::DefaultState,
+};
 use secrecy::SecretString;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value as Json};
@@ -17,16 +19,16 @@ use super::{
     variables,
 };
 
-/// The default settings.
-const DEFAULTS: &str = include_str!("../../config/default.toml");
+/// The defaults of the sections that always exist. Each capability contributes those of its own section.
+const DEFAULTS: &str = include_str!("default.toml");
 
 /// The conventional variables of some settings, as pairs of variable and key.
 const USUAL_NAMES: &[(&str, &str)] =
     &[("SLACK_API_URL", "slack.api_url"), ("ANTHROPIC_BASE_URL", "model.base_url"), ("PORT", "server.port")];
 
 /// The keys of the settings that are lists, in any section.
-const LISTS: [&str; 9] =
-    ["approvers", "contexts", "escalate_to", "subjects", "outsiders", "redact", "redact_matching", "tools", "critical"];
+const LISTS: [&str; 7] =
+    ["approvers", "contexts", "escalate_to", "subjects", "outsiders", "redact", "redact_matching"];
 
 /// The origin of variables, as named by the library.
 const ENVIRONMENT: &str = "the environment";
@@ -65,8 +67,7 @@ impl Config {
         environment: &HashMap<String, String>,
         added: &Additions,
     ) -> (Option<Self>, Problems) {
-        let defaults = Tree::builder().add_source(File::from_str(DEFAULTS, FileFormat::Toml));
-        let defaults = match defaults.build() {
+        let defaults = match defaults(added).build() {
             Ok(defaults) => defaults,
             Err(error) => return (None, Problems(vec![fatal("config/default.toml", &error)])),
         };
@@ -158,9 +159,15 @@ fn secret_in(environment: &HashMap<String, String>, variable: &str) -> Option<Se
     (!value.is_empty()).then(|| SecretString::from(value))
 }
 
+/// Returns a builder that contains the defaults.
+fn defaults(added: &Additions) -> ConfigBuilder<DefaultState> {
+    let all = std::iter::once(DEFAULTS).chain(added.sections.iter().map(|section| section.defaults));
+    all.fold(Tree::builder(), |builder, defaults| builder.add_source(File::from_str(defaults, FileFormat::Toml)))
+}
+
 /// Merges the defaults, the file and the variables.
 fn tree(file: Option<&Path>, environment: &HashMap<String, String>, added: &Additions) -> Result<Tree, Problem> {
-    let mut builder = Tree::builder().add_source(File::from_str(DEFAULTS, FileFormat::Toml));
+    let mut builder = defaults(added);
     if let Some(file) = file {
         if file.is_dir() {
             let what = "found a folder; right would be a file with settings in it".to_owned();
@@ -197,7 +204,8 @@ fn tree(file: Option<&Path>, environment: &HashMap<String, String>, added: &Addi
 fn is_list(name: &str, added: &Additions) -> bool {
     let key = name.rsplit("__").next().unwrap_or_default().to_lowercase();
     let among = |measure: &Measure| matches!(measure.kind, Kind::Among { key: list, .. } if list == key);
-    LISTS.contains(&key.as_str()) || added.measures.iter().copied().flatten().any(among)
+    let of_sections = added.sections.iter().any(|section| section.lists.contains(&key.as_str()));
+    LISTS.contains(&key.as_str()) || of_sections || added.measures.iter().copied().flatten().any(among)
 }
 
 /// Returns a problem for each section that is set to a plain value. This cannot be seen in the merged tree if a

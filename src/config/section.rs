@@ -21,6 +21,8 @@ pub struct Additions {
 pub struct SectionSpec {
     /// The name of the section in the settings.
     pub name: &'static str,
+    /// The default settings in TOML, each with an explanation; a part of `config/default.toml`.
+    pub defaults: &'static str,
     /// The secrets, as pairs of the key and the only variable that may contain it.
     pub secrets: &'static [(&'static str, &'static str)],
     /// The secret of each entry, for a section whose keys are names chosen by operators: the key within the entry, and
@@ -30,6 +32,8 @@ pub struct SectionSpec {
     pub usual_names: &'static [(&'static str, &'static str)],
     /// The keys that appear only in comments of the default settings.
     pub optional: &'static [&'static str],
+    /// The keys, of the section or of its entries, whose values are lists.
+    pub lists: &'static [&'static str],
     /// Reads the values. The error describes a wrong value.
     pub read: fn(Value) -> Result<Box<dyn Section>, serde_json::Error>,
 }

@@ -161,7 +161,8 @@ impl<S: State> Engine<S> {
         GraphName::new(self.graph.name())
     }
 
-    /// Continues a leased thread until nothing is left to do, and releases it.
+    /// Continues a leased thread until nothing is left to do, and releases it. Returns the events that its actions wait
+    /// for from then on.
     ///
     /// # Errors
     ///
@@ -173,14 +174,14 @@ impl<S: State> Engine<S> {
     /// # Cancel safety
     ///
     /// Dropping the future is like a crash: the next worker continues from the last saved step.
-    pub async fn advance(&self, acquired: Acquired) -> Result<(), Error> {
+    pub async fn advance(&self, acquired: Acquired) -> Result<Vec<AwaitedEvent>, Error> {
         let lease = &acquired.lease;
         if lease.graph.as_str() != self.graph.name() {
             let error = Error::OtherGraph { thread: lease.thread.clone(), graph: lease.graph.clone() };
-            return release_to_another(&*self.store, &*self.clock, &acquired, error).await;
+            return Err(release_to_another(&*self.store, &*self.clock, &acquired, error).await);
         }
         if let Err(newer) = acquired.saved.check_format(&lease.thread) {
-            return release_to_another(&*self.store, &*self.clock, &acquired, newer).await;
+            return Err(release_to_another(&*self.store, &*self.clock, &acquired, newer).await);
         }
         let mut session = Session::open(acquired);
         if session.begins_anew() {
@@ -190,7 +191,10 @@ impl<S: State> Engine<S> {
             let lease = match session.checkpoint.cursor.clone() {
                 Cursor::Idle => match session.next_message() {
                     Some(message) => self.take_message(&mut session, message).await?,
-                    None => return self.release(&mut session).await,
+                    None => {
+                        self.release(&mut session).await?;
+                        LeaseState::Released
+                    }
                 },
                 Cursor::At { node, attempt, ended } => match self.stop_between(&mut session, ended.as_ref()).await? {
                     Some(by) => self.end_stopped(&mut session, &node, self.clock.now(), by).await?,
@@ -199,7 +203,7 @@ impl<S: State> Engine<S> {
                 Cursor::Performing { action, node } => Box::pin(self.carry_out(&mut session, &action, &node)).await?,
             };
             if lease == LeaseState::Released {
-                return Ok(());
+                return Ok(session.checkpoint.awaited_events());
             }
         }
     }
@@ -368,11 +372,22 @@ pub async fn release_to_another(
     clock: &dyn Clock,
     acquired: &Acquired,
     why: Error,
-) -> Result<(), Error> {
+) -> Error {
     let again = clock.now() + OTHER_PROGRAM_DELAY;
     let nothing = Changes::new(CommitId::fresh(), acquired.lease.thread.clone());
-    store.commit(&acquired.lease, acquired.saved.version, &nothing, Then::ReleaseUntil(again)).await?;
-    Err(why)
+    let released = store.commit(&acquired.lease, acquired.saved.version, &nothing, Then::ReleaseUntil(again)).await;
+    released.err().unwrap_or(why)
+}
+
+/// An event that an action of a thread waits for.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct AwaitedEvent {
+    /// The action.
+    pub action: ActionId,
+    /// The name of the system that reports the event.
+    pub source: String,
+    /// The event's key there.
+    pub key: String,
 }
 
 impl<S: State> Checkpoint<S> {

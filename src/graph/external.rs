@@ -15,7 +15,7 @@ use super::{
     batches::{NOTHING_IN_FLIGHT, so_far},
     checkpoint::{Checkpoint, Cursor, ReplySlots, Suspended},
     digest::Digest,
-    engine::{Engine, LeaseState},
+    engine::{AwaitedEvent, Engine, LeaseState},
     node::State,
     perform::{Attempt, illegal},
     session::{Session, StepInfo, outgoing},
@@ -38,6 +38,15 @@ impl<S: State> Checkpoint<S> {
             suspended.waits_for.as_ref().is_some_and(|(source, key)| source == arrived.source() && key == arrived.key())
         };
         self.suspended.values().find(waits).map(|suspended| suspended.action.clone())
+    }
+
+    /// Returns the events that actions wait for.
+    pub(super) fn awaited_events(&self) -> Vec<AwaitedEvent> {
+        let awaited = |suspended: &Suspended| {
+            let (source, key) = suspended.waits_for.clone()?;
+            Some(AwaitedEvent { action: suspended.action.clone(), source, key })
+        };
+        self.suspended.values().filter_map(awaited).collect()
     }
 
     /// Returns an action that waits for an event, if there is one.

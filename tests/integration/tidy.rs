@@ -236,6 +236,95 @@ fn only_its_capability_names_a_platform() {
     assert!(named.is_empty(), "{} lines name a platform:\n{}", named.len(), named.join("\n"));
 }
 
+/// A capability that is a folder: what it is called, and where else its words may stand.
+struct Folder {
+    words: &'static [&'static str],
+    /// Its folder, its client, its stand-in, and the file of the composition root that says which capabilities there are.
+    places: &'static [&'static str],
+    /// Lines elsewhere, by the file and a part of them: where it is declared, and where a word means something else.
+    lines: &'static [(&'static str, &'static str)],
+}
+
+/// The capabilities that were added last. To add one touches what is listed here, and nothing else.
+const FOLDERS: &[Folder] = &[
+    Folder {
+        words: &["mcp", "model context protocol"],
+        places: &[
+            "src/capabilities/mcp",
+            "src/services/mcp",
+            "src/sandbox/mcp",
+            "src/app/installed.rs",
+            // The bridge to the simulations speaks the same protocol; it does not know this capability.
+            "src/capabilities/simulation/bridge",
+            "src/capabilities/simulation/phrases",
+            "src/sandbox/bridge",
+        ],
+        lines: &[
+            ("Cargo.toml", "    \"src/services/mcp\","),
+            ("Cargo.toml", "    \"src/capabilities/mcp\","),
+            ("Cargo.toml", "countersign-mcp = {"),
+            ("Cargo.toml", "countersign-mcp.workspace"),
+            ("Cargo.toml", "countersign-mcp-client = {"),
+            ("Cargo.toml", "countersign-mcp-client.workspace"),
+            ("Cargo.toml", "rmcp = {"),
+            ("src/lib.rs", "//! | [`mcp`] |"),
+            ("src/lib.rs", "//! | [`mcp-client`](mcp_client) |"),
+            ("src/lib.rs", "pub use countersign_mcp"),
+            ("src/sandbox/lib.rs", "pub mod mcp;"),
+            // An example in the explanation of a field.
+            ("src/config/section.rs", "(\"token\", \"MCP_\", \"_TOKEN\")"),
+        ],
+    },
+    Folder {
+        words: &["simulation", "pharmaco"],
+        places: &["src/capabilities/simulation", "src/sandbox/bridge", "src/app/installed.rs"],
+        lines: &[
+            ("Cargo.toml", "    \"src/capabilities/simulation\","),
+            ("Cargo.toml", "countersign-simulation = {"),
+            ("Cargo.toml", "countersign-simulation.workspace"),
+            ("src/lib.rs", "//! | [`simulation`] |"),
+            ("src/lib.rs", "pub use countersign_simulation"),
+            // The slash command, which the stand-in for Slack lists as the manifests in `deploy` do.
+            ("src/sandbox/slack/mod.rs", "\"/simulation\""),
+            // Users who are made up for a test of an experiment.
+            ("src/capabilities/experiments/allowances.rs", "simulated_users"),
+            ("src/capabilities/experiments/families.rs", "user_simulation"),
+            ("src/capabilities/standing/phrases.txt", "simulation of|simulations of"),
+        ],
+    },
+];
+
+#[test]
+fn a_capability_is_a_folder_and_lines_that_name_it() {
+    let tests = for_tests_alone();
+    let mut wrong = Vec::new();
+    for Folder { words, places, lines } in FOLDERS {
+        let mut used = vec![false; lines.len()];
+        for file in tracked_files().iter().filter(|file| file.starts_with("src/") || *file == "Cargo.toml") {
+            let path = Path::new(file);
+            let is_its_own = places.iter().any(|place| path.starts_with(place));
+            if is_its_own || !path.exists() || tests.iter().any(|test| path.starts_with(test)) {
+                continue;
+            }
+            let Ok(text) = fs::read_to_string(path) else { continue }; // a picture, a font
+            let text = if path.extension().is_some_and(|kind| kind == "rs") { production(&text) } else { text };
+            for line in text.lines() {
+                let lower = line.to_lowercase();
+                if !words.iter().any(|word| lower.contains(word)) {
+                    continue;
+                }
+                match lines.iter().position(|(of, part)| of == file && line.contains(part)) {
+                    Some(at) => used[at] = true,
+                    None => wrong.push(format!("{file}: {}", line.trim())),
+                }
+            }
+        }
+        let unused = lines.iter().zip(used).filter(|(_, used)| !used);
+        wrong.extend(unused.map(|((file, part), _)| format!("{file}: no line has {part:?} any more")));
+    }
+    assert!(wrong.is_empty(), "a capability is named outside of its folder:\n{}", wrong.join("\n"));
+}
+
 #[test]
 fn what_is_for_tests_is_left_out_and_nothing_else() {
     let text =

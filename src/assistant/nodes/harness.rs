@@ -232,10 +232,7 @@ fn registry() -> Registry {
 
 /// Returns the settings of the largest capability, as they are without any.
 pub(crate) fn settings() -> Upgrade {
-    let additions = Additions {
-        sections: &[SECTION, countersign_simulation::settings::SECTION, countersign_mcp::settings::SECTION],
-        measures: &[],
-    };
+    let additions = Additions { sections: &[SECTION], measures: &[] };
     Config::load(None, &Default::default(), &additions).unwrap().sections.get::<Upgrade>().clone()
 }
 

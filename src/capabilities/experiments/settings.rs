@@ -40,10 +40,12 @@ pub struct Upgrade {
 /// The specification of the section, for the loader of the settings.
 pub const SECTION: SectionSpec = SectionSpec {
     name: "upgrade",
+    defaults: include_str!("default.toml"),
     secrets: &[("auth_token", "UPGRADE_AUTH_TOKEN")],
     entry_secret: None,
     usual_names: &[("UPGRADE_API_URL", "api_url"), ("UPGRADE_SERVICE_ACCOUNT", "service_account")],
     optional: &["service_account", "token_uri"],
+    lists: &[],
     read: |values| Ok(Box::new(serde_json::from_value::<Upgrade>(values)?)),
 };
 

@@ -64,10 +64,12 @@ impl Default for Server {
 /// The section, for the reader of the settings.
 pub const SECTION: SectionSpec = SectionSpec {
     name: "mcp",
+    defaults: include_str!("default.toml"),
     secrets: &[],
     entry_secret: Some(("token", "MCP_", "_TOKEN")),
     usual_names: &[],
     optional: &[],
+    lists: &["tools", "critical"],
     read: |values| Ok(Box::new(serde_json::from_value::<Mcp>(values)?)),
 };
 

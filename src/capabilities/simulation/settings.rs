@@ -42,10 +42,12 @@ pub struct SimulationSettings {
 /// The section, for the reader of the settings.
 pub const SECTION: SectionSpec = SectionSpec {
     name: "simulation",
+    defaults: include_str!("default.toml"),
     secrets: &[("token", "BRIDGE_TOKEN"), ("jwt_secret", "BRIDGE_JWT_SECRET")],
     entry_secret: None,
     usual_names: &[("BRIDGE_URL", "url")],
     optional: &["url", "models"],
+    lists: &[],
     read: |values| Ok(Box::new(serde_json::from_value::<SimulationSettings>(values)?)),
 };
 

@@ -312,15 +312,10 @@ fn is_approver(record: &ActionRecord, by: &UserId, person: &Person) -> bool {
 mod tests {
     use super::*;
     use countersign_config::{Additions, Approvals, Config};
-    use countersign_experiments::settings::SECTION;
     use countersign_graph::action::Scope;
 
     fn settings() -> Approvals {
-        let additions = Additions {
-            sections: &[SECTION, countersign_simulation::settings::SECTION, countersign_mcp::settings::SECTION],
-            measures: &[],
-        };
-        Config::load(None, &Default::default(), &additions).unwrap().approvals
+        Config::load(None, &Default::default(), &Additions::default()).unwrap().approvals
     }
 
     fn names(names: &[&str]) -> Vec<String> {

@@ -1,8 +1,9 @@
 //! Follows what happens elsewhere for the actions that wait for it, and stores each event once.
 //!
-//! An action that waits holds nothing: its record says what for. This room reads those records, after a start and after
-//! each step of a thread of this process, and has the capability follow the event ([`EventSource`]). While nothing waits it
-//! does nothing, but for a look every [`LOOK`] at what other processes may have left.
+//! An action that waits holds nothing: its record says what for. This room reads those records after a start, hears from
+//! then on of each thread of this process what it waits for ([`Advanced`]), and has the capability follow the event
+//! ([`EventSource`]). A thread that waits for nothing costs it nothing; every [`LOOK`] it reads what other processes may
+//! have left.
 //!
 //! Several processes may follow the same event. That does no harm: an event is stored once, by its key
 //! ([`External::dedup`]), and one that nobody waits for any more is not stored.
@@ -13,10 +14,11 @@ use countersign_capabilities::EventSource;
 use countersign_core::{
     cause,
     clock::Clock,
-    ids::{ActionId, ThreadId},
+    ids::ThreadId,
 };
 use countersign_graph::{
-    action::{ActionRecord, Status},
+    action::Status,
+    engine::AwaitedEvent,
     store::{ActionFilter, Error, External, Store},
 };
 use tokio::{
@@ -26,7 +28,7 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::workers::Workers;
+use super::workers::{Advanced, Workers};
 
 /// The interval between looks at the waiting actions of all threads.
 const LOOK: Duration = Duration::from_secs(60);
@@ -39,9 +41,7 @@ const AGAIN: Duration = Duration::from_secs(1);
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Wanted {
     thread: ThreadId,
-    action: ActionId,
-    source: String,
-    key: String,
+    event: AwaitedEvent,
 }
 
 /// The follower of events that actions wait for.
@@ -81,67 +81,88 @@ impl Events {
         let mut looks = interval(LOOK);
         looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
-            let of = tokio::select! {
+            let heard = tokio::select! {
                 () = stop.cancelled() => return,
                 Some(ended) = following.tasks.join_next() => {
                     if let Ok(wanted) = ended {
-                        following.running.remove(&wanted);
+                        following.ended(&wanted);
                     }
                     continue;
                 }
                 _ = looks.tick() => None,
-                thread = advanced.recv() => match thread {
-                    Ok(thread) => Some(thread),
+                advanced = advanced.recv() => match advanced {
+                    Ok(advanced) => Some(advanced),
                     Err(RecvError::Lagged(_)) => None,
                     Err(RecvError::Closed) => return stop.cancelled().await,
                 },
             };
-            match self.wanted(of.as_ref()).await {
-                Ok(wanted) => self.follow(&mut following, of.as_ref(), wanted),
-                Err(error) => tracing::warn!(error = cause::chain(&error), "Cannot look for actions that wait"),
+            let looked = match heard {
+                Some(Advanced { thread, fence, awaits: Some(awaits) }) => {
+                    if !following.is_newer(&thread, fence) {
+                        continue;
+                    }
+                    self.follow_in(&mut following, &thread, fence, awaits.to_vec());
+                    Ok(())
+                }
+                Some(Advanced { thread, fence, awaits: None }) => {
+                    let wanted = self.wanted(Some(&thread)).await;
+                    wanted.map(|mut wanted| {
+                        let events = wanted.remove(&thread).unwrap_or_default();
+                        self.follow_in(&mut following, &thread, fence, events);
+                    })
+                }
+                None => self.wanted(None).await.map(|wanted| self.follow_all(&mut following, wanted)),
+            };
+            if let Err(error) = looked {
+                tracing::warn!(error = cause::chain(&error), "Cannot look for actions that wait");
             }
         }
     }
 
-    /// Returns the events that actions wait for: those of one thread, or of all.
-    async fn wanted(&self, of: Option<&ThreadId>) -> Result<Vec<Wanted>, Error> {
+    /// Reads the events that actions wait for, by their threads: of one thread, or of all.
+    async fn wanted(&self, of: Option<&ThreadId>) -> Result<HashMap<ThreadId, Vec<AwaitedEvent>>, Error> {
         let filter = ActionFilter { thread: of.cloned(), statuses: vec![Status::Intent], limit: MOST };
-        let actions = self.store.actions(&filter).await?;
-        Ok(actions.iter().filter_map(|record| self.wanted_by(record)).collect())
-    }
-
-    fn wanted_by(&self, record: &ActionRecord) -> Option<Wanted> {
-        let wait = record.waits.as_ref().filter(|wait| wait.end.is_none() && self.source(&wait.source).is_some())?;
-        Some(Wanted {
-            thread: record.thread.clone(),
-            action: record.id.clone(),
-            source: wait.source.clone(),
-            key: wait.key.clone(),
-        })
+        let mut wanted: HashMap<_, Vec<_>> = HashMap::new();
+        for record in self.store.actions(&filter).await? {
+            if let Some(wait) = record.waits.filter(|wait| wait.end.is_none()) {
+                let event = AwaitedEvent { action: record.id, source: wait.source, key: wait.key };
+                wanted.entry(record.thread).or_default().push(event);
+            }
+        }
+        Ok(wanted)
     }
 
     fn source(&self, name: &str) -> Option<&Arc<dyn EventSource>> {
         self.sources.iter().find(|source| source.source() == name)
     }
 
-    /// Begins to follow what is not followed yet, and ends what nobody waits for any more.
-    fn follow(&self, following: &mut Following, of: Option<&ThreadId>, wanted: Vec<Wanted>) {
-        following.running.retain(|known, task| {
-            let is_wanted = of.is_some_and(|of| *of != known.thread) || wanted.contains(known);
-            if !is_wanted {
-                task.abort();
+    /// Follows these events of all threads and no others.
+    fn follow_all(&self, following: &mut Following, wanted: HashMap<ThreadId, Vec<AwaitedEvent>>) {
+        following.threads.retain(|thread, followed| wanted.contains_key(thread) || followed.end());
+        for (thread, events) in wanted {
+            let fence = following.threads.get(&thread).map_or(0, |followed| followed.fence);
+            self.follow_in(following, &thread, fence, events);
+        }
+    }
+
+    /// Follows these events of a thread and no others.
+    fn follow_in(&self, following: &mut Following, thread: &ThreadId, fence: u64, events: Vec<AwaitedEvent>) {
+        let mut known = following.threads.remove(thread).unwrap_or_default();
+        let mut followed = Followed { fence, events: Vec::new() };
+        for event in events {
+            if let Some(at) = known.events.iter().position(|(known, _)| *known == event) {
+                followed.events.push(known.events.swap_remove(at));
+            } else if let Some(source) = self.source(&event.source) {
+                tracing::info!(thread.id = %thread, action.id = %event.action, source = event.source, "Following an event");
+                let wanted = Wanted { thread: thread.clone(), event: event.clone() };
+                let (store, clock, workers) = (self.store.clone(), self.clock.clone(), self.workers.clone());
+                let task = following.tasks.spawn(follow(source.clone(), store, clock, workers, wanted));
+                followed.events.push((event, task));
             }
-            is_wanted
-        });
-        for wanted in wanted {
-            let Some(source) = self.source(&wanted.source).filter(|_| !following.running.contains_key(&wanted)) else {
-                continue;
-            };
-            tracing::info!(thread.id = %wanted.thread, action.id = %wanted.action, source = wanted.source, "Following an event");
-            let task =
-                follow(source.clone(), self.store.clone(), self.clock.clone(), self.workers.clone(), wanted.clone());
-            let task = following.tasks.spawn(task);
-            following.running.insert(wanted, task);
+        }
+        known.end();
+        if !followed.events.is_empty() {
+            following.threads.insert(thread.clone(), followed);
         }
     }
 }
@@ -149,8 +170,41 @@ impl Events {
 /// The events that are followed now.
 #[derive(Default)]
 struct Following {
-    running: HashMap<Wanted, AbortHandle>,
+    threads: HashMap<ThreadId, Followed>,
     tasks: JoinSet<Wanted>,
+}
+
+/// The events of one thread that are followed.
+#[derive(Default)]
+struct Followed {
+    /// The fence of the lease that began the last of these waits; 0 if it is not known.
+    fence: u64,
+    events: Vec<(AwaitedEvent, AbortHandle)>,
+}
+
+impl Following {
+    /// Returns true unless something later is known of the thread: two workers may tell of it in the wrong order.
+    fn is_newer(&self, thread: &ThreadId, fence: u64) -> bool {
+        self.threads.get(thread).is_none_or(|followed| followed.fence <= fence)
+    }
+
+    /// Forgets an event whose task has ended.
+    fn ended(&mut self, wanted: &Wanted) {
+        if let Some(followed) = self.threads.get_mut(&wanted.thread) {
+            followed.events.retain(|(event, _)| *event != wanted.event);
+            if followed.events.is_empty() {
+                self.threads.remove(&wanted.thread);
+            }
+        }
+    }
+}
+
+impl Followed {
+    /// Ends the following. Returns false: nothing is followed any more.
+    fn end(&mut self) -> bool {
+        self.events.drain(..).for_each(|(_, task)| task.abort());
+        false
+    }
 }
 
 /// Follows one event and stores it.
@@ -161,19 +215,20 @@ async fn follow(
     workers: Workers,
     wanted: Wanted,
 ) -> Wanted {
-    let Some(body) = source.follow(&wanted.key).await else { return wanted };
-    let event = match External::new(wanted.source.clone(), wanted.key.clone(), body) {
+    let AwaitedEvent { action, source: name, key } = &wanted.event;
+    let Some(body) = source.follow(key).await else { return wanted };
+    let event = match External::new(name.clone(), key.clone(), body) {
         Ok(event) => event,
         Err(error) => {
-            tracing::error!(action.id = %wanted.action, %error, "An event is too long; its wait ends when its time is over");
+            tracing::error!(action.id = %action, %error, "An event is too long; its wait ends when its time is over");
             return wanted;
         }
     };
     loop {
         let stored = async {
-            let action = store.action(&wanted.thread, &wanted.action).await?;
-            let waits = action.and_then(|action| action.waits);
-            if waits.is_some_and(|wait| wait.end.is_none() && wait.key == wanted.key) {
+            let record = store.action(&wanted.thread, action).await?;
+            let waits = record.and_then(|record| record.waits);
+            if waits.is_some_and(|wait| wait.end.is_none() && wait.key == *key) {
                 store.ingest(&event.clone().deliver_to(wanted.thread.clone(), clock.now())).await?;
                 workers.wake(wanted.thread.clone());
             }

@@ -23,7 +23,7 @@ use countersign_core::{
     ids::{GraphName, ThreadId, WorkerId},
 };
 use countersign_graph::{
-    engine::{Engine, release_to_another},
+    engine::{AwaitedEvent, Engine, release_to_another},
     node::State,
     store::{Acquired, Error, Lease, Store},
     unwind::caught,
@@ -43,12 +43,13 @@ pub trait Advance: Send + Sync {
     /// Returns the graph whose threads this engine advances.
     fn graph(&self) -> GraphName;
 
-    /// Advances the thread until nothing is left to do, and releases it.
+    /// Advances the thread until nothing is left to do, and releases it. Returns the events that its actions wait for
+    /// from then on.
     ///
     /// # Errors
     ///
     /// See [`Engine::advance`].
-    async fn advance(&self, acquired: Acquired) -> Result<(), Error>;
+    async fn advance(&self, acquired: Acquired) -> Result<Vec<AwaitedEvent>, Error>;
 }
 
 #[async_trait]
@@ -57,9 +58,20 @@ impl<S: State> Advance for Engine<S> {
         Self::graph(self)
     }
 
-    async fn advance(&self, acquired: Acquired) -> Result<(), Error> {
+    async fn advance(&self, acquired: Acquired) -> Result<Vec<AwaitedEvent>, Error> {
         Self::advance(self, acquired).await
     }
+}
+
+/// A thread that was advanced, once its work is saved.
+#[derive(Clone, Debug)]
+pub struct Advanced {
+    /// The thread.
+    pub thread: ThreadId,
+    /// The fence of the lease under which it was advanced: a later lease has a higher one.
+    pub fence: u64,
+    /// The events that its actions wait for; `None` if that is not known, since the work broke off.
+    pub awaits: Option<Arc<[AwaitedEvent]>>,
 }
 
 /// The workers of one process.
@@ -80,8 +92,8 @@ struct Inner {
     stop: CancellationToken,
     /// The threads that this process is working on; true if another hint arrived in the meantime.
     busy: Mutex<HashMap<ThreadId, bool>>,
-    /// Sends the id of each thread that was advanced.
-    advanced: broadcast::Sender<ThreadId>,
+    /// Announces each thread that was advanced.
+    advanced: broadcast::Sender<Advanced>,
 }
 
 /// The dependencies of [`Workers`].
@@ -131,7 +143,7 @@ impl Workers {
 
     /// Returns a receiver of the threads that are advanced here from now on. A thread is sent once
     /// its work is saved.
-    pub fn advanced(&self) -> broadcast::Receiver<ThreadId> {
+    pub fn advanced(&self) -> broadcast::Receiver<Advanced> {
         self.0.advanced.subscribe()
     }
 
@@ -219,9 +231,13 @@ impl Workers {
             result = work => result,
             lost = self.keep_lease(&lease) => Ok(Err(lost)),
         };
+        let awaits = match &result {
+            Ok(Ok(awaits)) => Some(Arc::from(&awaits[..])),
+            Ok(Err(_)) | Err(_) => None,
+        };
         let report = async {
             match result {
-                Ok(Ok(())) => {}
+                Ok(Ok(_)) => {}
                 Ok(Err(Error::Fenced(_))) => tracing::warn!("Another worker has taken over this thread"),
                 Ok(Err(Error::OtherGraph { graph, .. })) => self.report_unknown_graph(graph),
                 Err(panicked) => {
@@ -237,19 +253,19 @@ impl Workers {
             }
         };
         report.instrument(span).await;
-        let _ = self.0.advanced.send(thread.clone()); // there may be no receiver
+        let _ = self.0.advanced.send(Advanced { thread: thread.clone(), fence: lease.fence, awaits }); // there may be no receiver
         self.0.sender.flush_finished(thread);
     }
 
     /// Has the engine of the thread's graph advance it. Without such an engine, the thread is
     /// released unchanged.
-    async fn advance_in_its_graph(&self, acquired: Acquired) -> Result<(), Error> {
+    async fn advance_in_its_graph(&self, acquired: Acquired) -> Result<Vec<AwaitedEvent>, Error> {
         let Lease { thread, graph, .. } = &acquired.lease;
         match self.0.engines.get(graph) {
             Some(engine) => engine.advance(acquired).await,
             None => {
                 let unknown = Error::OtherGraph { thread: thread.clone(), graph: graph.clone() };
-                release_to_another(&*self.0.store, &*self.0.clock, &acquired, unknown).await
+                Err(release_to_another(&*self.0.store, &*self.0.clock, &acquired, unknown).await)
             }
         }
     }
@@ -328,11 +344,11 @@ mod tests {
             GraphName::default()
         }
 
-        async fn advance(&self, _: Acquired) -> Result<(), Error> {
+        async fn advance(&self, _: Acquired) -> Result<Vec<AwaitedEvent>, Error> {
             let earlier = self.calls.fetch_add(1, Ordering::SeqCst);
             self.called.notify_one();
             assert!(earlier > 0, "the first call panics");
-            Ok(())
+            Ok(Vec::new())
         }
     }
 
@@ -349,13 +365,13 @@ mod tests {
             self.graph.into()
         }
 
-        async fn advance(&self, acquired: Acquired) -> Result<(), Error> {
+        async fn advance(&self, acquired: Acquired) -> Result<Vec<AwaitedEvent>, Error> {
             let Acquired { lease, saved, messages } = acquired;
             let mut changes = Changes::new(CommitId::fresh(), lease.thread.clone());
             changes.acks = messages.iter().map(|message| message.seq).collect();
             self.store.commit(&lease, saved.version, &changes, Then::Release).await?;
             self.read.lock().unwrap().push((lease.thread, messages.len()));
-            Ok(())
+            Ok(Vec::new())
         }
     }
 

@@ -1,0 +1,170 @@
+//! Threads that each wait for the end of a job at the simulation bridge, and what that costs while nothing changes; and
+//! what a step of a plan costs.
+//!
+//! Every thread asks for a run, has it approved, and then waits. The bridge's stand-in is in this process, so memory and
+//! processor time are the bot's alone. The first threads also make the bot grow to its working size: what a further one
+//! costs is told by a second wave of as many.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context as _, ensure};
+use countersign::sandbox::bridge::{self, Bridge};
+use tokio::{task::JoinSet, time::sleep};
+
+use crate::{
+    FEW,
+    bot::Bot,
+    figures::Table,
+    round::{Hears, Person},
+};
+
+/// How long the bot is watched while nothing changes.
+const QUIET: Duration = Duration::from_secs(120);
+/// How long it may take to become quiet.
+const BOUND: Duration = Duration::from_secs(300);
+/// The processor time in half a second below which the bot counts as quiet.
+const STILL: Duration = Duration::from_millis(10);
+/// The plans, or single requests, that are measured.
+const PLANS: usize = 100;
+/// The steps of a plan.
+const STEPS: usize = 4;
+
+/// Starts a bridge with one simulation, whose jobs do not end before they are told to.
+pub(crate) async fn bridge() -> std::io::Result<Bridge> {
+    let bridge = Bridge::with(bridge::Options { rate_limit: usize::MAX, ..bridge::Options::default() }).await?;
+    bridge.has_loaded("/data/models/demo.pkml", "demo");
+    bridge.hold_jobs();
+    Ok(bridge)
+}
+
+/// Lets twice as many threads wait, and measures the bot with none, with half and with all of them.
+pub(crate) async fn measure(
+    person: &Person,
+    bot: &Bot,
+    bridge: &Bridge,
+    threads: usize,
+    table: &mut Table,
+) -> anyhow::Result<()> {
+    plans(person, bot, table).await?;
+    becomes_quiet(bot).await?;
+    let mut memory = vec![bot.memory()?.now];
+    let spent = stays_quiet(bot).await?;
+    table.row("no thread waits", "RSS", format!("{:.1} MiB", memory[0]));
+    table.row("", "processor time in a minute", spent);
+    for wave in 1..=2 {
+        let before = bot.processor_time()?;
+        begin(person, threads).await?;
+        streams(bridge, wave * threads).await?;
+        becomes_quiet(bot).await?;
+        let begun = (bot.processor_time()? - before).as_secs_f64() * 1e3 / threads as f64;
+        memory.push(bot.memory()?.now);
+        let each = (memory[wave] - memory[wave - 1]) * 1024.0 / threads as f64;
+        let spent = stays_quiet(bot).await?;
+        table.row(format!("{} threads wait", wave * threads), "RSS", format!("{:.1} MiB", memory[wave]));
+        table.row("", format!("for each of the last {threads}"), format!("{each:.1} KiB"));
+        table.row("", "processor time to get there, for each", format!("{begun:.2} ms"));
+        table.row("", "processor time in a minute", spent);
+    }
+    let (before, began) = (bot.processor_time()?, Instant::now());
+    bridge.finish_jobs();
+    let results = || bridge.requests().iter().filter(|request| request.path == "/get_simulation_results").count();
+    until("the results are read", || results() >= 2 * threads).await?;
+    becomes_quiet(bot).await?;
+    let took = began.elapsed();
+    let each = (bot.processor_time()? - before).as_secs_f64() * 1e3 / (2 * threads) as f64;
+    table.row("all jobs end at once", "until all is told", format!("{:.0} s", took.as_secs_f64()));
+    table.row("", "processor time for each, its chart included", format!("{each:.1} ms"));
+    Ok(())
+}
+
+/// Has as many threads ask for a run and approves it.
+async fn begin(person: &Person, threads: usize) -> anyhow::Result<()> {
+    let left = Arc::new(AtomicUsize::new(threads));
+    let mut people = JoinSet::new();
+    for _ in 0..FEW {
+        let (person, left) = (person.clone(), left.clone());
+        people.spawn(async move {
+            while left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_ok() {
+                let root = person.slack.fresh_ts();
+                let mut hears = Hears::thread(&person.slack, &root);
+                person.begins(&root, &mut hears, "run demo").await?;
+                person.slack.forget(&root);
+            }
+            anyhow::Ok(())
+        });
+    }
+    while let Some(one) = people.join_next().await {
+        one??;
+    }
+    Ok(())
+}
+
+/// Waits until so many jobs are followed.
+async fn streams(bridge: &Bridge, wanted: usize) -> anyhow::Result<()> {
+    let opened = || bridge.requests().iter().filter(|request| request.path.ends_with("/events")).count();
+    until("the jobs are followed", || opened() >= wanted).await
+}
+
+async fn until(what: &str, is_so: impl Fn() -> bool) -> anyhow::Result<()> {
+    let bound = Instant::now() + BOUND;
+    while !is_so() {
+        ensure!(Instant::now() < bound, "in vain: {what}");
+        sleep(Duration::from_millis(200)).await;
+    }
+    Ok(())
+}
+
+/// Waits until the bot has nothing to do.
+async fn becomes_quiet(bot: &Bot) -> anyhow::Result<()> {
+    let bound = Instant::now() + BOUND;
+    let mut still = 0;
+    while still < 6 {
+        ensure!(Instant::now() < bound, "the bot does not become quiet");
+        let before = bot.processor_time()?;
+        sleep(Duration::from_millis(500)).await;
+        still = if bot.processor_time()? - before < STILL { still + 1 } else { 0 };
+    }
+    Ok(())
+}
+
+/// The processor time in a minute in which nothing happens.
+async fn stays_quiet(bot: &Bot) -> anyhow::Result<String> {
+    let (before, began) = (bot.processor_time()?, Instant::now());
+    sleep(QUIET).await;
+    let spent = (bot.processor_time()? - before).as_secs_f64();
+    let minutes = began.elapsed().as_secs_f64() / 60.0;
+    Ok(format!("{:.0} ms ({:.3} %)", spent * 1e3 / minutes, spent / minutes / 0.6))
+}
+
+/// Measures the steps of plans that only read, against the same requests by themselves.
+async fn plans(person: &Person, bot: &Bot, table: &mut Table) -> anyhow::Result<()> {
+    let step = "show Bench 00";
+    let plan = vec![step; STEPS].join(", then ");
+    let mut spent = Vec::new();
+    for (words, replies) in [(step, 1), (plan.as_str(), STEPS)] {
+        for round in 0..=1 {
+            let before = bot.processor_time()?;
+            for _ in 0..PLANS {
+                let root = person.slack.fresh_ts();
+                let mut hears = Hears::thread(&person.slack, &root);
+                person.says(&root, &root, true, words).await?;
+                hears.replies(words, replies).await.with_context(|| format!("“{words}”"))?;
+                person.slack.forget(&root);
+            }
+            becomes_quiet(bot).await?;
+            if round == 1 {
+                // The first round opens connections and fills caches.
+                spent.push((bot.processor_time()? - before).as_secs_f64() * 1e3 / (PLANS * replies) as f64);
+            }
+        }
+    }
+    table.row("a request that reads", "bot's processor time, by itself", format!("{:.2} ms", spent[0]));
+    table.row("", format!("as a step of a plan of {STEPS}"), format!("{:.2} ms", spent[1]));
+    Ok(())
+}
