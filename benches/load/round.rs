@@ -186,10 +186,12 @@ impl Hears {
 
     /// Waits for so many replies that are no status lines.
     pub(crate) async fn replies(&mut self, words: &str, count: usize) -> anyhow::Result<()> {
-        let mut there = 0;
-        while there < count {
-            let heard = self.next(words).await?;
-            there += usize::from(!heard.edit && !heard.text.ends_with('…'));
+        let mut there = Vec::new();
+        while there.len() < count {
+            let heard = self.next(words).await.with_context(|| format!("so far: {there:?}"))?;
+            if !heard.edit && !heard.text.ends_with('…') {
+                there.push(heard.text);
+            }
         }
         Ok(())
     }

@@ -8,17 +8,24 @@ use countersign_assistant::{
     blob_cache::{BlobCache, MIN_RETENTION},
     state::AgentState,
 };
-use countersign_capabilities::{Allowances, Capability, Registry};
+use countersign_capabilities::{Allowances, Capability, History, Registry};
 use countersign_config::{Config, StoreKind};
 use countersign_conversation::{
     approvals::policy,
     commands::settings::{self, ActionPolicies, Settings},
 };
 use countersign_core::{
+    cause,
     clock::Clock,
     ids::{CHAT, GraphName},
 };
-use countersign_graph::{action::Scope, conversing::Memories, engine::PolicyInput, standing::Entitled, store::Store};
+use countersign_graph::{
+    action::{ActionRecord, Label, Scope},
+    conversing::Memories,
+    engine::PolicyInput,
+    standing::Entitled,
+    store::Store,
+};
 use countersign_memory::{self as memory, Memory, notes::Notes};
 use countersign_model::{
     Model,
@@ -115,12 +122,30 @@ pub fn with_standing_approvals(
     clock: Arc<dyn Clock>,
     entitled: Arc<dyn Entitled>,
 ) -> anyhow::Result<(Registry, Arc<GrantRegister>)> {
+    let records: Arc<dyn History> = Arc::new(Records(store.clone()));
+    all.iter().for_each(|capability| capability.remember_by(records.clone()));
     all.push(Arc::new(Memory(Arc::new(Notes::new(store.clone(), clock.clone())))));
     all.push(Arc::new(Plans::new(Registry::build(all.clone())?)));
     let allowances = Allowances::new(all.iter().flat_map(|capability| capability.allowances()));
     let book = Arc::new(GrantRegister::new(store, clock.clone(), entitled, allowances));
     all.push(Arc::new(StandingApprovals::new(book.clone(), all.clone(), clock)));
     Ok((registry(config, all)?, book))
+}
+
+/// The records of past changes in a store.
+struct Records(Arc<dyn Store>);
+
+#[async_trait]
+impl History for Records {
+    async fn of(&self, target: &str, limit: usize) -> Vec<ActionRecord> {
+        let found = self.0.actions_under(&[Label::About(target.to_owned())], &[], limit).await;
+        let mut found = found.unwrap_or_else(|error| {
+            tracing::warn!(error = cause::chain(&error), "Cannot read the records of past changes");
+            Vec::new()
+        });
+        found.retain(|record| record.intent_at.is_some() && record.proof.holds());
+        found
+    }
 }
 
 /// Returns the registry of these capabilities. Fails if they conflict, or if a rule in the settings is for an unknown

@@ -19,6 +19,7 @@ use countersign_graph::{
     keyring::{KeyId, Keyring},
     store::{ActionFilter, Store},
 };
+use countersign_memory::notes;
 use countersign_standing::register;
 use countersign_store::sealed::{SealScope, SealedStore};
 use secrecy::ExposeSecret as _;
@@ -47,7 +48,11 @@ const MAX_CARDS: usize = 10_000;
 const KEY_BYTES: usize = 32;
 
 /// The scope of the seals, beyond the records of actions.
-const SCOPE: SealScope = SealScope { may_be_unsealed: interaction::is_card_timer, registers: &[register::KEY] };
+const SCOPE: SealScope = SealScope {
+    may_be_unsealed: interaction::is_card_timer,
+    registers: &[register::KEY],
+    register_families: &[notes::KEYS],
+};
 
 /// The keys and their origin.
 #[derive(Debug)]

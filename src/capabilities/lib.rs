@@ -11,6 +11,7 @@ mod command;
 mod events;
 pub mod facts;
 mod family;
+mod history;
 pub mod moment;
 pub mod parameters;
 pub mod picture;
@@ -35,6 +36,7 @@ pub use self::{
     command::{Command, Takes, Word},
     events::EventSource,
     family::Family,
+    history::History,
     registry::{Effect, OWN_COMMAND, Registry, RegistryError},
 };
 
@@ -215,6 +217,12 @@ pub trait Capability: Send + Sync {
     /// Returns the names of its things, to choose from.
     async fn places(&self) -> Vec<String> {
         Vec::new()
+    }
+
+    /// Takes the records of past changes, before anything else is asked of it. Where there is no store, as in a check of the
+    /// settings, it is not called.
+    fn remember_by(&self, history: Arc<dyn History>) {
+        let _ = history;
     }
 
     /// Returns the follower of the events that its actions wait for.

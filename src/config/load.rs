@@ -27,8 +27,7 @@ const USUAL_NAMES: &[(&str, &str)] =
     &[("SLACK_API_URL", "slack.api_url"), ("ANTHROPIC_BASE_URL", "model.base_url"), ("PORT", "server.port")];
 
 /// The keys of the settings that are lists, in any section.
-const LISTS: [&str; 7] =
-    ["approvers", "contexts", "escalate_to", "subjects", "outsiders", "redact", "redact_matching"];
+const LISTS: [&str; 7] = ["approvers", "contexts", "escalate_to", "subjects", "outsiders", "redact", "redact_matching"];
 
 /// The origin of variables, as named by the library.
 const ENVIRONMENT: &str = "the environment";

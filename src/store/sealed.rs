@@ -38,6 +38,14 @@ pub struct SealScope {
     pub may_be_unsealed: fn(&Value) -> bool,
     /// The registers that are sealed.
     pub registers: &'static [&'static str],
+    /// The beginnings of the keys of further registers that are sealed, such as those with the notes about each person.
+    pub register_families: &'static [&'static str],
+}
+
+impl SealScope {
+    fn has_register(&self, key: &str) -> bool {
+        self.registers.contains(&key) || self.register_families.iter().any(|family| key.starts_with(family))
+    }
 }
 
 /// A store that seals the data written to another store and verifies the data read from it.
@@ -436,7 +444,7 @@ impl Store for SealedStore {
 
     async fn register(&self, key: &str) -> Result<Register, Error> {
         let mut found = self.inner.register(key).await?;
-        if self.scope.registers.contains(&key) && !found.value.is_null() {
+        if self.scope.has_register(key) && !found.value.is_null() {
             found.value = self.unseal_value(key, &found.value).unwrap_or_default().unwrap_or_else(|| {
                 tracing::error!(register = key, "A register has no valid seal and counts as empty");
                 Value::Null
@@ -446,7 +454,7 @@ impl Store for SealedStore {
     }
 
     async fn set_register(&self, key: &str, expected: u64, value: &Value) -> Result<bool, Error> {
-        if self.scope.registers.contains(&key) {
+        if self.scope.has_register(key) {
             return self.inner.set_register(key, expected, &self.seal_value(key, value)).await;
         }
         self.inner.set_register(key, expected, value).await

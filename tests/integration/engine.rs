@@ -311,7 +311,7 @@ impl Bench {
         let clock = ManualClock::default();
         let store = SqliteStore::open(folder.path().join("threads.sqlite"), Arc::new(clock.clone())).unwrap();
         let keys = Arc::new(Keyring::new(vec![vec![7; 32]]).unwrap());
-        let scope = Sealing { may_be_unsealed: |_| false, registers: &[] };
+        let scope = Sealing { may_be_unsealed: |_| false, registers: &[], register_families: &[] };
         let raw: Arc<dyn Store> = Arc::new(store);
         let store = Arc::new(RacedStore::raced(Arc::new(SealedStore::new(raw.clone(), keys.clone(), scope))));
         let failures = Arc::new(Mutex::new(0));

@@ -204,6 +204,7 @@ impl Capability for McpServer {
             let wrote = accepted.write(&path);
             wrote.map_err(|error| format!("{} cannot be written: {error}", path.display()))?;
             lines.push(format!("{} accepted, in {}", accepted.tools.len(), path.display()));
+            lines.push("restart the bot to use what is new here: it reads this file when it starts".to_owned());
             Ok(lines)
         };
         Some((server.name, accepted.await))

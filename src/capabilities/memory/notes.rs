@@ -1,4 +1,5 @@
-//! The notes of a person: one register of the store, changed by compare-and-set.
+//! The notes of a person: one register of the store, changed by compare-and-set, and sealed: who can write into the store
+//! without the key cannot put words into anybody's mouth.
 
 use std::{fmt, sync::Arc};
 
@@ -10,6 +11,8 @@ use countersign_graph::store::{Error, Register, Store};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+/// The beginning of the keys of the registers with notes; the person follows.
+pub const KEYS: &str = "memory:";
 /// The largest number of notes of a person.
 pub const MAX_NOTES: usize = 20;
 /// The longest note, in characters.
@@ -129,5 +132,5 @@ impl Notes {
 
 /// Returns the key of a person's register.
 fn key(person: &UserId) -> String {
-    format!("memory:{}", person.as_str())
+    format!("{KEYS}{}", person.as_str())
 }

@@ -1,4 +1,4 @@
-//! The ends of jobs, for the runs that wait for them.
+//! The ends of jobs and of analyses, for the actions that wait for them.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use countersign_capabilities::EventSource;
 use serde_json::{Value, json};
 
 use super::{
-    Deps, SOURCE,
+    Deps, SOURCE, analyses,
     bridge::{error::Error, follow::forgotten},
 };
 
@@ -29,6 +29,9 @@ impl EventSource for Jobs {
     }
 
     async fn follow(&self, key: &str) -> Option<Value> {
+        if let Some(action) = analyses::action_of(key) {
+            return self.0.analyses.ended(&action).await.map(|outcome| json!(outcome));
+        }
         match self.0.client.followed(key, &|_| ()).await {
             Ok(ended) => Some(json!(ended)),
             Err(Error::NotFound { .. }) => Some(json!(forgotten(key))),

@@ -66,6 +66,11 @@ impl<'a> Asked<'a> {
 /// A question if several are loaded, or a refusal if the named one is not.
 pub async fn simulation(deps: &Deps, asked: Asked<'_>, says: impl Fn(&str) -> String) -> Result<Loaded, PrepareError> {
     let all = deps.client.simulations().await.map_err(|error| unavailable(&error))?;
+    let known = |id: &str| all.iter().any(|loaded| loaded.id == id && loaded.file.is_some());
+    let only = (all.len() == 1).then(|| all[0].id.as_str());
+    for meant in [asked.name, asked.active, only].into_iter().flatten().filter(|id| !known(id)) {
+        deps.memory.recall(meant).await;
+    }
     let Some(asked) = asked.name else {
         if let Some(active) = all.iter().find(|loaded| asked.active == Some(loaded.id.as_str())) {
             return Ok(active.clone());

@@ -3,7 +3,8 @@
 //! [`tools`] read at any time; each file in [`actions`] is one change or run that a person approves. [`bridge`] is the
 //! client, [`find`] finds simulations and parameters by the words of people, [`amount`], [`wanted`] and [`units`] turn what
 //! was said into the absolute number that a card shows, [`ranges`] knows what a bridge allows, [`events`] follows running
-//! jobs, [`chart`] draws, [`memory`] is a help that a restart may empty, and [`replies`] holds the sentences.
+//! jobs, [`analyses`] those calls that last as long as their work, [`chart`] draws, [`memory`] remembers what the bridge
+//! does not tell, and [`replies`] holds the sentences.
 //!
 //! Start reading at [`Simulation`], then at a file in [`actions`].
 //!
@@ -18,7 +19,7 @@
 //! | --- | --- |
 //! | `messages` | the thread's history, in the state of the chat graph |
 //! | `simulation_context.simulationId` | the last subject of the conversation: “it” |
-//! | `simulation_context.filePath` | the bridge's list of simulations, where it tells; else [`memory`] |
+//! | `simulation_context.filePath` | the bridge's list of simulations, where it tells; else the record of its loading, by [`memory`] |
 //! | `simulation_context.lastJobId` | the progress and outcome of the run's record; [`memory`] for “the last job” |
 //! | `pending_tool_call` | the record of the action, with its parameters and the state that was shown |
 //! | `user_feedback` | the decisions of that record |
@@ -31,6 +32,7 @@
 
 pub mod actions;
 pub mod amount;
+pub mod analyses;
 pub mod bridge;
 pub mod chart;
 mod check;
@@ -52,7 +54,9 @@ pub mod wanted;
 use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
-use countersign_capabilities::{Capability, Command, EventSource, Family, Nameable, Service, Tool, facts::Facts};
+use countersign_capabilities::{
+    Capability, Command, EventSource, Family, History, Nameable, Service, Tool, facts::Facts,
+};
 use countersign_core::{
     clock::Clock,
     reply::{Choice, Reply},
@@ -61,7 +65,7 @@ use countersign_graph::action::{ActionKind, ActionRecord, ErrorKind, Outcome, St
 use countersign_understanding::{lexicon::Names, phrases::Phrases};
 use serde_json::Value;
 
-use self::{bridge::client::BridgeClient, memory::Memory, settings::SimulationSettings};
+use self::{analyses::Analyses, bridge::client::BridgeClient, memory::Memory, settings::SimulationSettings};
 
 /// The name of the capability.
 const NAME: &str = "simulation";
@@ -78,6 +82,8 @@ pub struct Deps {
     pub settings: Arc<SimulationSettings>,
     /// The memory of this process.
     pub memory: Arc<Memory>,
+    /// The analyses that this process is having made.
+    pub analyses: Arc<Analyses>,
 }
 
 /// The capability of simulations, on one bridge.
@@ -103,7 +109,8 @@ impl Simulation {
     /// Fails if there is no address, or the client cannot be set up.
     pub fn new(settings: &SimulationSettings, clock: Arc<dyn Clock>) -> anyhow::Result<Self> {
         let client = settings.client(clock.clone())?;
-        let deps = Deps { client, settings: Arc::new(settings.clone()), memory: Arc::default() };
+        let settings = Arc::new(settings.clone());
+        let deps = Deps { client, settings, memory: Arc::default(), analyses: Arc::default() };
         Ok(Self { deps, clock })
     }
 }
@@ -194,6 +201,10 @@ impl Capability for Simulation {
         let all = self.deps.client.simulations().await.map_err(|error| error.to_string())?;
         let things = all.into_iter().map(|loaded| loaded.id).collect();
         Ok(Nameable { thing: "simulation", contexts: Vec::new(), things })
+    }
+
+    fn remember_by(&self, history: Arc<dyn History>) {
+        self.deps.memory.remember_by(history);
     }
 
     fn events(&self) -> Option<Arc<dyn EventSource>> {

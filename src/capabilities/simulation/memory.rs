@@ -1,18 +1,27 @@
-//! The facts that this process remembers of its work with the bridge, which the bridge itself does not tell.
+//! The facts about the work with the bridge that the bridge itself does not tell.
 //!
-//! It is a help and never the truth: it is empty after a restart, each list has an end, and what is loaded is always asked
-//! of the bridge anew. The names of simulations are kept for [`KEPT`], so that a message is read with them.
+//! The model file of a simulation and the values that its parameters had before they were changed are in the records of
+//! the approved changes, across restarts and for all processes: [`Memory::recall`] and [`Memory::recalled_default`] read
+//! them there. The rest is a help and never the truth: it is empty after a restart, each list has an end, and what is
+//! loaded is always asked of the bridge anew. The names of simulations are kept for [`KEPT`], so that a message is read
+//! with them.
 
 use std::{
     collections::{BTreeMap, VecDeque},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    fmt,
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
     time::Duration,
 };
 
+use countersign_capabilities::History;
 use countersign_core::clock::{Clock, Timestamp};
+use countersign_graph::action::{ActionRecord, Status};
 use countersign_understanding::lexicon::{Name, Names};
 
-use super::bridge::{client::BridgeClient, data::Parameter};
+use super::{
+    actions::load,
+    bridge::{client::BridgeClient, data::Parameter},
+};
 
 /// The time for which the names of simulations are used without reading them again.
 const KEPT: Duration = Duration::from_secs(20);
@@ -22,6 +31,8 @@ const PAUSE: Duration = Duration::from_secs(5);
 const PATIENCE: Duration = Duration::from_secs(2);
 /// The most entries of each list.
 const MOST: usize = 200;
+/// The most changes of one parameter that are read to find its first value.
+const MOST_CHANGES: usize = 1_000;
 
 /// The kind of a simulation's name.
 pub const SIMULATION: &str = "simulation";
@@ -41,6 +52,16 @@ pub struct Started {
     pub results: Option<String>,
 }
 
+/// Returns the target of the loading of a simulation.
+pub fn load_target(simulation: &str) -> String {
+    format!("simulation:{simulation}")
+}
+
+/// Returns the target of the changes of a parameter.
+pub fn parameter_target(simulation: &str, path: &str) -> String {
+    format!("parameter:{simulation}:{path}")
+}
+
 #[derive(Debug, Default)]
 struct Inner {
     files: BTreeMap<String, String>,
@@ -50,13 +71,57 @@ struct Inner {
     read_at: Option<Timestamp>,
 }
 
-/// The memory of this process.
-#[derive(Debug, Default)]
-pub struct Memory(Mutex<Inner>);
+/// The memory of this process, and its way to the records.
+#[derive(Default)]
+pub struct Memory {
+    inner: Mutex<Inner>,
+    history: OnceLock<Arc<dyn History>>,
+}
+
+impl fmt::Debug for Memory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Memory").field("inner", &self.inner).finish_non_exhaustive()
+    }
+}
 
 impl Memory {
     fn inner(&self) -> MutexGuard<'_, Inner> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes the records of past changes.
+    pub fn remember_by(&self, history: Arc<dyn History>) {
+        let _ = self.history.set(history); // it is given once
+    }
+
+    /// Reads the model file of a simulation from the record of its loading, for [`Self::file`].
+    pub async fn recall(&self, simulation: &str) {
+        let Some(load) = self.load_of(simulation).await else { return };
+        let Some(file) = load.parameters["file"].as_str() else { return };
+        if self.file(simulation).as_deref() != Some(file) {
+            self.loaded(simulation, file);
+        }
+    }
+
+    /// Reads the value that a parameter had before its first change since the model was loaded, from the records of the
+    /// changes.
+    pub async fn recalled_default(&self, simulation: &str, path: &str) -> Option<Parameter> {
+        let loaded_at = self.load_of(simulation).await?.intent_at?;
+        let changes = self.history.get()?.of(&parameter_target(simulation, path), MOST_CHANGES).await;
+        if changes.len() == MOST_CHANGES {
+            return None; // the first one may be older
+        }
+        let since = |record: &&ActionRecord| record.intent_at.is_some_and(|at| at > loaded_at);
+        let first = changes.iter().filter(since).min_by_key(|record| record.intent_at)?;
+        let value = first.preconditions["value"].as_f64()?;
+        let unit = first.preconditions["unit"].as_str().or(first.parameters["unit"].as_str());
+        Some(Parameter { path: path.to_owned(), value, unit: unit.map(str::to_owned) })
+    }
+
+    /// Reads the record of the last loading of a simulation under this name.
+    async fn load_of(&self, simulation: &str) -> Option<ActionRecord> {
+        let loads = self.history.get()?.of(&load_target(simulation), MOST).await;
+        loads.into_iter().find(|record| record.name == load::NAME && record.status == Status::Done)
     }
 
     /// Returns the model file that a simulation was loaded from.

@@ -199,7 +199,10 @@ async fn health(deps: &Deps) -> Result<Value, ToolError> {
 
 async fn simulations(deps: &Deps) -> Result<Value, ToolError> {
     let mut all = deps.client.simulations().await.map_err(failed)?;
-    for loaded in &mut all {
+    for loaded in all.iter_mut().filter(|loaded| loaded.file.is_none()) {
+        if deps.memory.file(&loaded.id).is_none() {
+            deps.memory.recall(&loaded.id).await;
+        }
         loaded.file = loaded.file.take().or_else(|| deps.memory.file(&loaded.id));
     }
     Ok(json!({ "simulations": all }))

@@ -109,7 +109,8 @@ pub async fn absolute(
             Ok(Wanted { value, unit, how: Some(how), assumed: false })
         }
         Amount::Default => {
-            let default = deps.memory.default_of(simulation, path);
+            let recalled = deps.memory.recalled_default(simulation, path).await;
+            let default = recalled.or_else(|| deps.memory.default_of(simulation, path));
             let default = default.ok_or_else(|| wrong(refusals::no_default(path, simulation)))?;
             let how = Some("the value when the model was loaded".to_owned());
             Ok(Wanted { value: default.value, unit: default.unit, how, assumed: false })

@@ -11,11 +11,7 @@
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use countersign_capabilities::EventSource;
-use countersign_core::{
-    cause,
-    clock::Clock,
-    ids::ThreadId,
-};
+use countersign_core::{cause, clock::Clock, ids::ThreadId};
 use countersign_graph::{
     action::Status,
     engine::AwaitedEvent,

@@ -105,7 +105,11 @@ fn keys() -> Arc<Keyring> {
 
 /// A store as somebody with these keys has it.
 fn sealed(store: Arc<dyn Store>, keys: &Arc<Keyring>) -> Arc<dyn Store> {
-    Arc::new(SealedStore::new(store, keys.clone(), SealScope { may_be_unsealed: |_| true, registers: &[] }))
+    Arc::new(SealedStore::new(
+        store,
+        keys.clone(),
+        SealScope { may_be_unsealed: |_| true, registers: &[], register_families: &[] },
+    ))
 }
 
 fn times() -> Times {

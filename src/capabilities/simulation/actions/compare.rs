@@ -36,6 +36,7 @@ use crate::{
     },
     curve::{self, Curve},
     find::{self, Asked},
+    memory::parameter_target,
     ranges::{self, Range},
     replies::{answers, errors, lasting, refusals},
     units::{self, quantity},
@@ -222,7 +223,7 @@ impl ActionKind for CompareValues {
         preconditions["value"] = json!(before.value);
         Ok(Proposal {
             card: card(&comparison, deps.memory.last_took(&loaded.id)),
-            scope: Scope::of(format!("parameter:{}:{}", loaded.id, comparison.parameter)).of_subject(&loaded.id),
+            scope: Scope::of(parameter_target(&loaded.id, &comparison.parameter)).of_subject(&loaded.id),
             parameters: json!(comparison),
             preconditions,
             undo: Some(undo),

@@ -15,6 +15,7 @@ use crate::{
     Deps,
     bridge::client::Version,
     find,
+    memory::load_target,
     replies::{errors, refusals},
 };
 
@@ -109,7 +110,7 @@ impl ActionKind for LoadSimulation {
             editable: false,
         };
         Ok(Proposal {
-            scope: Scope::of(format!("simulation:{simulation}")).of_subject(&simulation),
+            scope: Scope::of(load_target(&simulation)).of_subject(&simulation),
             parameters: json!(Load { file, simulation }),
             preconditions: json!({ "loaded": false }),
             card,

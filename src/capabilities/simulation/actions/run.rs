@@ -79,7 +79,10 @@ pub(super) async fn still_loaded(deps: &Deps, simulation: &str) -> Result<Value,
     let all = deps.client.simulations().await.map_err(|error| unread(deps, simulation, &error))?;
     match all.iter().find(|loaded| loaded.id == simulation) {
         Some(loaded) => Ok(loaded_state(loaded)),
-        None => Err(super::failed(ErrorKind::NotFound, outcomes::forgotten(deps, simulation))),
+        None => {
+            deps.memory.recall(simulation).await;
+            Err(super::failed(ErrorKind::NotFound, outcomes::forgotten(deps, simulation)))
+        }
     }
 }
 

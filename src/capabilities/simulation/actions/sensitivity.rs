@@ -1,24 +1,31 @@
 //! `run_sensitivity_analysis`: changes parameters one by one and compares the PK figures.
 //!
 //! The bridge answers only when every scenario is done, and recognises no repeat: without an answer nothing is sent again,
-//! and a person is asked.
+//! and a person is asked. The call goes on beside the thread ([`crate::analyses`]), which waits for its end and holds
+//! nothing meanwhile.
+
+use std::time::Duration;
 
 use async_trait::async_trait;
 use countersign_capabilities::parameters::{missing, non_blank, parameters, refused, schema};
-use countersign_core::reply::{Card, Reply, Text};
+use countersign_core::{
+    ids::UserId,
+    reply::{Card, Reply, Text},
+};
 use countersign_graph::action::{
-    ActionKind, ActionRecord, ErrorKind, Outcome, Performed, PrepareError, Probed, Proposal, Recovery, Refusal, Scope,
+    ActionKind, ActionRecord, Awaited, Batch, Batches, ErrorKind, Outcome, Performed, PrepareError, Probed, Proposal,
+    Refusal, Scope, WaitEnd,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{approved, cannot_read_back, ended_badly, fact, file_of, run, stored};
+use super::{approved, cannot_read_back, ended_badly, fact, failed, file_of, run, running, stored};
 use crate::{
-    Deps,
+    Deps, SOURCE, analyses,
     bridge::client::{LONG, Sensitivity},
     find::{self, Asked},
-    replies::answers,
+    replies::{answers, outcomes},
     units::{number, quantity},
 };
 
@@ -30,8 +37,15 @@ const MOST: usize = 6;
 /// The change in percent if none is given.
 const USUAL: f64 = 10.0;
 
+/// The time for which the end of an analysis is looked for at once, before the thread is released to wait for it.
+const AT_ONCE: Duration = Duration::from_millis(400);
+/// The time after which the call of an analysis can no longer have an effect that is not seen.
+const IN_FLIGHT: Duration = Duration::from_secs(LONG.as_secs() + 2);
+/// The longest wait for the end: the call has its own limit, so this one ends only the wait for a call that was lost.
+const WITHIN: Duration = Duration::from_secs(LONG.as_secs() + 10);
+
 /// The action `run_sensitivity_analysis`.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct RunSensitivity(pub Deps);
 
 /// The parameters of the action.
@@ -145,22 +159,8 @@ impl ActionKind for RunSensitivity {
         run::still_loaded(&self.0, &asked.simulation).await
     }
 
-    async fn perform(&self, record: &ActionRecord) -> Performed {
-        let (asked, confirmed): (Sensitivity, _) = match approved(record) {
-            Ok(approved) => approved,
-            Err(outcome) => return Performed::Ended(outcome),
-        };
-        match self.0.client.sensitivity(&asked, &confirmed).await {
-            Ok(scenarios) => {
-                let result = json!({ "simulation": asked.simulation, "scenarios": scenarios });
-                Performed::Ended(Outcome::Done { result, summary: Text::from(record.card.done.as_str()) })
-            }
-            Err(error) => ended_badly(self, record, &self.0, &asked.simulation, error).await,
-        }
-    }
-
-    fn recovery(&self) -> Recovery {
-        Recovery::Probe { in_flight: LONG + std::time::Duration::from_secs(2), repeatable: false }
+    fn batches(&self) -> Option<&dyn Batches> {
+        Some(self)
     }
 
     async fn probe(&self, record: &ActionRecord) -> Probed {
@@ -187,6 +187,86 @@ impl ActionKind for RunSensitivity {
         match &record.outcome {
             Some(Outcome::Done { result, .. }) => answers::sensitivity_report(reply, result),
             _ => reply,
+        }
+    }
+}
+
+#[async_trait]
+impl Batches for RunSensitivity {
+    async fn next(&self, record: &ActionRecord, interrupted: bool) -> Batch {
+        let analyses = &self.0.analyses;
+        let end = record.waits.as_ref().and_then(|wait| wait.end.as_ref());
+        if let Some(WaitEnd::Arrived(body)) = end
+            && let Ok(outcome) = serde_json::from_value(body.clone())
+        {
+            analyses.forget(&record.id);
+            return Batch::Ended(outcome);
+        }
+        if !analyses.has(&record.id) {
+            if interrupted || record.progress.is_some() {
+                return Batch::Ended(self.lost(record).await);
+            }
+            let (this, of) = (self.clone(), record.clone());
+            analyses.begin(&record.id, async move { this.call(&of).await });
+        }
+        if let Some(outcome) = analyses.ended_within(&record.id, AT_ONCE).await {
+            analyses.forget(&record.id);
+            return Batch::Ended(outcome);
+        }
+        let now = self.0.client.clock().now();
+        let note = Text::from("Running at the bridge since ").moment(now).plain(". I wait for its end.");
+        let progress = running::progress(json!({}), 0, 1, note);
+        Batch::Waits(progress, Awaited { source: SOURCE.to_owned(), key: analyses::key(&record.id), within: WITHIN })
+    }
+
+    fn in_flight(&self) -> Duration {
+        IN_FLIGHT
+    }
+
+    fn longest(&self) -> Duration {
+        WITHIN + IN_FLIGHT
+    }
+
+    fn stopped(&self, record: &ActionRecord, by: Option<&UserId>) -> Outcome {
+        self.0.analyses.forget(&record.id);
+        let simulation = record.parameters["simulation"].as_str().unwrap_or_default();
+        Outcome::Done {
+            result: json!({ "simulation": simulation, "stopped": true }),
+            summary: outcomes::analysis_stopped(simulation, record.progress.is_some(), by),
+        }
+    }
+}
+
+impl RunSensitivity {
+    /// Makes the call and waits for its answer.
+    async fn call(&self, record: &ActionRecord) -> Outcome {
+        let (asked, confirmed): (Sensitivity, _) = match approved(record) {
+            Ok(approved) => approved,
+            Err(outcome) => return outcome,
+        };
+        match self.0.client.sensitivity(&asked, &confirmed).await {
+            Ok(scenarios) => {
+                let result = json!({ "simulation": asked.simulation, "scenarios": scenarios });
+                Outcome::Done { result, summary: Text::from(record.card.done.as_str()) }
+            }
+            Err(error) => match ended_badly(self, record, &self.0, &asked.simulation, error).await {
+                Performed::Ended(outcome) => outcome,
+                Performed::NoAnswer { detail } => {
+                    tracing::warn!(action.id = %record.id, detail, "An analysis has no answer");
+                    self.lost(record).await
+                }
+            },
+        }
+    }
+
+    /// Returns the outcome of an analysis whose answer is lost, by what the bridge has of it.
+    async fn lost(&self, record: &ActionRecord) -> Outcome {
+        match self.probe(record).await {
+            Probed::DidNotHappen => failed(ErrorKind::Network, outcomes::analysis_not_begun()),
+            Probed::CannotTell { evidence } | Probed::Otherwise { evidence } | Probed::Unfinished { evidence } => {
+                Outcome::Unknown { summary: outcomes::analysis_lost(evidence) }
+            }
+            Probed::Happened(outcome) => outcome,
         }
     }
 }

@@ -20,6 +20,7 @@ use crate::{
         error::Error,
     },
     find::{self, Asked},
+    memory::parameter_target,
     ranges::{self, Range},
     replies::refusals,
     units::quantity,
@@ -142,7 +143,7 @@ impl ActionKind for SetParameter {
                 label: format!("Set back to {back}"),
             }
         });
-        let scope = Scope::of(format!("parameter:{}:{path}", loaded.id)).of_subject(&loaded.id);
+        let scope = Scope::of(parameter_target(&loaded.id, &path)).of_subject(&loaded.id);
         let Wanted { value, unit, .. } = wanted;
         Ok(Proposal {
             parameters: json!(Set { simulation: loaded.id, parameter: path, value, unit }),

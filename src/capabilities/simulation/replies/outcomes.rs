@@ -69,3 +69,28 @@ pub fn run_stopped(simulation: &str, handed_in: bool, by: Option<&UserId>) -> Te
         false => text.plain("Nothing was run."),
     }
 }
+
+/// The answer of an analysis is lost.
+pub fn analysis_lost(evidence: Text) -> Text {
+    Text::from("The answer with the figures is lost. ").join(evidence).plain(" Ask again for a new analysis.")
+}
+
+/// An analysis was not begun.
+pub fn analysis_not_begun() -> Text {
+    Text::from("The bridge did not begin the analysis. Ask again.")
+}
+
+/// An analysis was stopped by a person, or because its time was over.
+pub fn analysis_stopped(simulation: &str, begun: bool, by: Option<&UserId>) -> Text {
+    let text = match by {
+        Some(by) => Text::from("Stopped by ").name(by.clone()).plain(". "),
+        None => Text::from("Stopped, because it took too long. "),
+    };
+    match begun {
+        true => text
+            .plain("The bridge can't cancel an analysis, so it may still finish that of ")
+            .bold(simulation)
+            .plain("; I don't wait for its figures."),
+        false => text.plain("Nothing was run."),
+    }
+}
