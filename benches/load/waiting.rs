@@ -78,15 +78,6 @@ pub(crate) async fn measure(
         table.row("", "processor time to get there, for each", format!("{begun:.2} ms"));
         table.row("", "processor time in a minute", spent);
     }
-    let (before, began) = (bot.processor_time()?, Instant::now());
-    bridge.finish_jobs();
-    let results = || bridge.requests().iter().filter(|request| request.path == "/get_simulation_results").count();
-    until("the results are read", || results() >= 2 * threads).await?;
-    becomes_quiet(bot).await?;
-    let took = began.elapsed();
-    let each = (bot.processor_time()? - before).as_secs_f64() * 1e3 / (2 * threads) as f64;
-    table.row("all jobs end at once", "until all is told", format!("{:.0} s", took.as_secs_f64()));
-    table.row("", "processor time for each, its chart included", format!("{each:.1} ms"));
     Ok(())
 }
 

@@ -358,6 +358,10 @@ impl Store for SealedStore {
         self.inner.unreadable(limit).await
     }
 
+    fn is_shared(&self) -> bool {
+        self.inner.is_shared()
+    }
+
     async fn probe(&self) -> Result<(), Error> {
         self.inner.probe().await
     }

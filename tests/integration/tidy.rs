@@ -77,9 +77,10 @@ fn for_tests_alone() -> Vec<PathBuf> {
     found
 }
 
-/// Where a platform may be named: in the folder of its capability, in the stand-ins, and in the one file of the composition
-/// root that says which capabilities there are.
-const OF_A_PLATFORM: &[&str] = &["src/capabilities/experiments", "src/sandbox", "src/app/installed.rs"];
+/// Where a platform may be named: in the folder of its capability, in the stand-ins, in the one file of the composition root
+/// that says which capabilities there are, and in the examples that operators read.
+const OF_A_PLATFORM: &[&str] =
+    &["src/capabilities/experiments", "src/sandbox", "src/app/installed.rs", "src/config/default.toml"];
 
 /// The words of the platforms.
 const PLATFORM_WORDS: &[&str] = &["experiment", "upgrade"];

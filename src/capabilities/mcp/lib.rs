@@ -176,7 +176,9 @@ impl Capability for McpServer {
             let path = server.settings.accepted_file(server.name);
             let mut accepted = Accepted::read(&path).unwrap_or_default();
             let listed: BTreeSet<&String> = server.settings.tools.iter().collect();
+            let known_before = accepted.tools.len();
             accepted.tools.retain(|name, _| listed.contains(name));
+            let mut is_new = accepted.tools.len() < known_before;
             let mut lines = Vec::new();
             for tool in listed {
                 let Some(present) = known.iter().find(|present| present.name == *tool) else {
@@ -190,6 +192,7 @@ impl Capability for McpServer {
                 }
                 let before = accepted.tools.get(tool).map(|pinned| pinned.definition.clone());
                 let changed = before.as_ref().map(|before| differences(before, present));
+                is_new |= changed.as_ref().is_none_or(|changed| !changed.is_empty());
                 let what = if present.reads { "says that it only reads" } else { "changes something" };
                 lines.push(match changed.as_deref() {
                     Some([]) => format!("{tool}: as before"),
@@ -204,7 +207,10 @@ impl Capability for McpServer {
             let wrote = accepted.write(&path);
             wrote.map_err(|error| format!("{} cannot be written: {error}", path.display()))?;
             lines.push(format!("{} accepted, in {}", accepted.tools.len(), path.display()));
-            lines.push("restart the bot to use what is new here: it reads this file when it starts".to_owned());
+            if is_new {
+                let restart = "restart the bot to offer what is new or changed: it reads this file when it starts";
+                lines.push(restart.to_owned());
+            }
             Ok(lines)
         };
         Some((server.name, accepted.await))

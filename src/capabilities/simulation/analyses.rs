@@ -82,6 +82,11 @@ impl Analyses {
         self.all().remove(action);
     }
 
+    /// Gives up every call that is not over, as at the end of the process.
+    pub fn give_up(&self) {
+        self.all().clear();
+    }
+
     fn all(&self) -> MutexGuard<'_, HashMap<ActionId, Arc<Running>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -115,6 +115,12 @@ impl Simulation {
     }
 }
 
+impl Drop for Simulation {
+    fn drop(&mut self) {
+        self.deps.analyses.give_up();
+    }
+}
+
 #[async_trait]
 impl Capability for Simulation {
     fn name(&self) -> &'static str {

@@ -2,8 +2,8 @@
 //!
 //! An action that waits holds nothing: its record says what for. This room reads those records after a start, hears from
 //! then on of each thread of this process what it waits for ([`Advanced`]), and has the capability follow the event
-//! ([`EventSource`]). A thread that waits for nothing costs it nothing; every [`LOOK`] it reads what other processes may
-//! have left.
+//! ([`EventSource`]). A thread that waits for nothing costs it nothing, and one that waits costs nothing while nothing
+//! happens; only where other processes work with the same store, it reads every [`LOOK`] what they may have left.
 //!
 //! Several processes may follow the same event. That does no harm: an event is stored once, by its key
 //! ([`External::dedup`]), and one that nobody waits for any more is not stored.
@@ -26,8 +26,11 @@ use tokio_util::sync::CancellationToken;
 
 use super::workers::{Advanced, Workers};
 
-/// The interval between looks at the waiting actions of all threads.
+/// The interval between looks at the waiting actions of all threads where other processes may leave some, and between
+/// attempts to follow an event that could not be followed.
 const LOOK: Duration = Duration::from_secs(60);
+/// The same where there are no other processes: nothing should be found then.
+const RARE_LOOK: Duration = Duration::from_secs(3600);
 /// The most waiting actions that are followed.
 const MOST: usize = 10_000;
 /// The wait before an event is stored again that the store did not take.
@@ -74,15 +77,24 @@ impl Events {
         }
         let mut advanced = self.workers.advanced();
         let mut following = Following::default();
-        let mut looks = interval(LOOK);
-        looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let every = |period| {
+            let mut ticks = interval(period);
+            ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+            ticks
+        };
+        let mut looks = every(if self.store.is_shared() { LOOK } else { RARE_LOOK });
+        let mut attempts = every(LOOK);
         loop {
             let heard = tokio::select! {
                 () = stop.cancelled() => return,
                 Some(ended) = following.tasks.join_next() => {
-                    if let Ok(wanted) = ended {
-                        following.ended(&wanted);
+                    if let Ok((wanted, found)) = ended {
+                        following.ended(&wanted, found);
                     }
+                    continue;
+                }
+                _ = attempts.tick() => {
+                    self.follow_again(&mut following);
                     continue;
                 }
                 _ = looks.tick() => None,
@@ -132,6 +144,23 @@ impl Events {
         self.sources.iter().find(|source| source.source() == name)
     }
 
+    /// Follows the events again that could not be followed.
+    fn follow_again(&self, following: &mut Following) {
+        for (thread, followed) in &mut following.threads {
+            for (event, task) in followed.events.iter_mut().filter(|(_, task)| task.is_none()) {
+                *task = self.begin(&mut following.tasks, thread, event);
+            }
+        }
+    }
+
+    /// Begins to follow an event. `None`: there is no capability here that could.
+    fn begin(&self, tasks: &mut Tasks, thread: &ThreadId, event: &AwaitedEvent) -> Option<AbortHandle> {
+        let source = self.source(&event.source)?.clone();
+        let wanted = Wanted { thread: thread.clone(), event: event.clone() };
+        let (store, clock, workers) = (self.store.clone(), self.clock.clone(), self.workers.clone());
+        Some(tasks.spawn(follow(source, store, clock, workers, wanted)))
+    }
+
     /// Follows these events of all threads and no others.
     fn follow_all(&self, following: &mut Following, wanted: HashMap<ThreadId, Vec<AwaitedEvent>>) {
         following.threads.retain(|thread, followed| wanted.contains_key(thread) || followed.end());
@@ -148,12 +177,9 @@ impl Events {
         for event in events {
             if let Some(at) = known.events.iter().position(|(known, _)| *known == event) {
                 followed.events.push(known.events.swap_remove(at));
-            } else if let Some(source) = self.source(&event.source) {
+            } else if let Some(task) = self.begin(&mut following.tasks, thread, &event) {
                 tracing::info!(thread.id = %thread, action.id = %event.action, source = event.source, "Following an event");
-                let wanted = Wanted { thread: thread.clone(), event: event.clone() };
-                let (store, clock, workers) = (self.store.clone(), self.clock.clone(), self.workers.clone());
-                let task = following.tasks.spawn(follow(source.clone(), store, clock, workers, wanted));
-                followed.events.push((event, task));
+                followed.events.push((event, Some(task)));
             }
         }
         known.end();
@@ -167,15 +193,19 @@ impl Events {
 #[derive(Default)]
 struct Following {
     threads: HashMap<ThreadId, Followed>,
-    tasks: JoinSet<Wanted>,
+    tasks: Tasks,
 }
+
+/// The tasks that follow events. Each returns its event, and false if it could not be followed to its end.
+type Tasks = JoinSet<(Wanted, bool)>;
 
 /// The events of one thread that are followed.
 #[derive(Default)]
 struct Followed {
     /// The fence of the lease that began the last of these waits; 0 if it is not known.
     fence: u64,
-    events: Vec<(AwaitedEvent, AbortHandle)>,
+    /// With their tasks; `None` for one that could not be followed so far.
+    events: Vec<(AwaitedEvent, Option<AbortHandle>)>,
 }
 
 impl Following {
@@ -184,10 +214,13 @@ impl Following {
         self.threads.get(thread).is_none_or(|followed| followed.fence <= fence)
     }
 
-    /// Forgets an event whose task has ended.
-    fn ended(&mut self, wanted: &Wanted) {
+    /// Forgets an event that was `found`, or keeps it for another attempt.
+    fn ended(&mut self, wanted: &Wanted, found: bool) {
         if let Some(followed) = self.threads.get_mut(&wanted.thread) {
-            followed.events.retain(|(event, _)| *event != wanted.event);
+            match followed.events.iter_mut().find(|(event, _)| *event == wanted.event) {
+                Some((_, task)) if !found => *task = None,
+                _ => followed.events.retain(|(event, _)| *event != wanted.event),
+            }
             if followed.events.is_empty() {
                 self.threads.remove(&wanted.thread);
             }
@@ -198,7 +231,7 @@ impl Following {
 impl Followed {
     /// Ends the following. Returns false: nothing is followed any more.
     fn end(&mut self) -> bool {
-        self.events.drain(..).for_each(|(_, task)| task.abort());
+        self.events.drain(..).filter_map(|(_, task)| task).for_each(|task| task.abort());
         false
     }
 }
@@ -210,14 +243,14 @@ async fn follow(
     clock: Arc<dyn Clock>,
     workers: Workers,
     wanted: Wanted,
-) -> Wanted {
+) -> (Wanted, bool) {
     let AwaitedEvent { action, source: name, key } = &wanted.event;
-    let Some(body) = source.follow(key).await else { return wanted };
+    let Some(body) = source.follow(key).await else { return (wanted, false) };
     let event = match External::new(name.clone(), key.clone(), body) {
         Ok(event) => event,
         Err(error) => {
             tracing::error!(action.id = %action, %error, "An event is too long; its wait ends when its time is over");
-            return wanted;
+            return (wanted, true);
         }
     };
     loop {
@@ -231,11 +264,124 @@ async fn follow(
             Ok::<_, Error>(())
         };
         match stored.await {
-            Ok(()) => return wanted,
+            Ok(()) => return (wanted, true),
             Err(error) => {
                 tracing::warn!(error = cause::chain(&error), "Cannot store an event; trying again");
                 tokio::time::sleep(AGAIN).await;
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use async_trait::async_trait;
+    use countersign_core::{
+        clock::Timestamp,
+        ids::{CommitId, GraphName},
+    };
+    use countersign_graph::store::{Acquired, Changes, Then};
+    use serde_json::Value;
+    use tokio::{
+        sync::{mpsc, oneshot},
+        time::timeout,
+    };
+
+    use super::*;
+    use crate::runtime::workers::{
+        Advance,
+        tests::{hears, opened, workers},
+    };
+
+    const BOUND: Duration = Duration::from_secs(30);
+
+    /// A follower that tells what it begins and what it gives up.
+    struct Told(mpsc::UnboundedSender<String>);
+
+    struct GivenUp(mpsc::UnboundedSender<String>, String);
+
+    impl Drop for GivenUp {
+        fn drop(&mut self) {
+            self.0.send(format!("-{}", self.1)).ok();
+        }
+    }
+
+    #[async_trait]
+    impl EventSource for Told {
+        fn source(&self) -> &'static str {
+            "cluster"
+        }
+
+        async fn follow(&self, key: &str) -> Option<Value> {
+            self.0.send(format!("+{key}")).ok();
+            let _given_up = GivenUp(self.0.clone(), key.to_owned());
+            std::future::pending().await
+        }
+    }
+
+    /// An engine whose threads wait for these events, one list after the other.
+    struct Waits(Mutex<Vec<Vec<&'static str>>>, Arc<dyn Store>);
+
+    #[async_trait]
+    impl Advance for Waits {
+        fn graph(&self) -> GraphName {
+            GraphName::default()
+        }
+
+        async fn advance(&self, acquired: Acquired) -> Result<Vec<AwaitedEvent>, Error> {
+            let Acquired { lease, saved, .. } = acquired;
+            let nothing = Changes::new(CommitId::fresh(), lease.thread.clone());
+            self.1.commit(&lease, saved.version, &nothing, Then::Release).await?;
+            let keys = self.0.lock().unwrap().remove(0);
+            let event = |key: &str| AwaitedEvent {
+                action: "a".into(),
+                source: if key == "elsewhere" { "nobody" } else { "cluster" }.to_owned(),
+                key: key.to_owned(),
+            };
+            Ok(keys.into_iter().map(event).collect())
+        }
+    }
+
+    /// The follower reads another store, which is empty: all that it knows of a thread it hears from the workers.
+    #[tokio::test]
+    async fn what_a_thread_waits_for_is_heard_and_not_read() {
+        let (store, clock, _folder) = open_store();
+        let (empty, _, _empty_folder) = open_store();
+        let turns = vec![vec![], vec!["job-1", "elsewhere"], vec!["job-1", "job-2"], vec!["job-2"], vec![]];
+        let count = turns.len();
+        let workers = workers(&store, &clock, vec![Arc::new(Waits(Mutex::new(turns), store.clone()))]);
+        let (told, mut tells) = mpsc::unbounded_channel();
+        let events = Events::new(EventsDeps {
+            store: empty,
+            clock: Arc::new(clock.clone()),
+            workers: workers.clone(),
+            sources: vec![Arc::new(Told(told))],
+        });
+        let (stop, (begun, began)) = (CancellationToken::new(), oneshot::channel());
+        let follower = tokio::spawn({
+            let stop = stop.clone();
+            async move {
+                begun.send(()).ok();
+                events.run(stop).await;
+            }
+        });
+        began.await.unwrap();
+        tokio::task::yield_now().await;
+        let mut advanced = workers.advanced();
+        for _ in 0..count {
+            let thread = deliver(&store, "1.1", "chat", Timestamp(clock.now().0)).await;
+            workers.wake(thread);
+            timeout(BOUND, advanced.recv()).await.unwrap().unwrap();
+        }
+        let mut heard = Vec::new();
+        for _ in 0..4 {
+            heard.push(timeout(BOUND, tells.recv()).await.expect("it is told").unwrap());
+        }
+        heard.sort();
+        assert_eq!(heard, ["+job-1", "+job-2", "-job-1", "-job-2"]);
+        stop.cancel();
+        timeout(BOUND, follower).await.unwrap().unwrap();
     }
 }

@@ -312,7 +312,7 @@ impl Drop for BusyGuard<'_> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use std::sync::atomic::{AtomicU32, Ordering};
 
     use tokio::{sync::Notify, time::timeout};
@@ -376,13 +376,17 @@ mod tests {
     }
 
     /// Opens a store in a temporary folder, with its clock.
-    fn open_store() -> (Arc<dyn Store>, ManualClock, tempfile::TempDir) {
+    pub(in crate::runtime) fn open_store() -> (Arc<dyn Store>, ManualClock, tempfile::TempDir) {
         let (folder, clock) = (tempfile::tempdir().unwrap(), ManualClock::default());
         let store = SqliteStore::open(folder.path().join("threads.sqlite"), Arc::new(clock.clone())).unwrap();
         (Arc::new(store), clock, folder)
     }
 
-    fn workers(store: &Arc<dyn Store>, clock: &ManualClock, engines: Vec<Arc<dyn Advance>>) -> Workers {
+    pub(in crate::runtime) fn workers(
+        store: &Arc<dyn Store>,
+        clock: &ManualClock,
+        engines: Vec<Arc<dyn Advance>>,
+    ) -> Workers {
         let clock: Arc<dyn Clock> = Arc::new(clock.clone());
         Workers::new(WorkersDeps {
             store: store.clone(),
@@ -397,7 +401,7 @@ mod tests {
     }
 
     /// Delivers a message to the thread with this root in this graph.
-    async fn deliver(store: &Arc<dyn Store>, root: &str, graph: &str, at: Timestamp) -> ThreadId {
+    pub(in crate::runtime) async fn deliver(store: &Arc<dyn Store>, root: &str, graph: &str, at: Timestamp) -> ThreadId {
         let thread = ThreadId { team: "T1".into(), channel: "C1".into(), root: root.into() };
         let message = ThreadMessage::Said {
             by: "ana".into(),

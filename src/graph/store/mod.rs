@@ -320,6 +320,11 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// most `limit`.
     async fn unreadable(&self, limit: usize) -> Result<Vec<Unreadable>, Error>;
 
+    /// Returns true if several processes may work with it at the same time.
+    fn is_shared(&self) -> bool {
+        true
+    }
+
     /// Performs a test write and checks that a restarted process would find it.
     ///
     /// # Errors

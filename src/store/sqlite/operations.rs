@@ -384,6 +384,10 @@ impl Store for SqliteStore {
         self.readers.run(move |connection| aside::list(connection, limit)).await
     }
 
+    fn is_shared(&self) -> bool {
+        false // it locks its file
+    }
+
     async fn probe(&self) -> Result<(), Error> {
         let clock = self.clock.now();
         let write = move |connection: &rusqlite::Connection| {

@@ -343,6 +343,8 @@ async fn populations_and_sensitivities_are_run() {
     thread.says("ana", "sensitivity analysis for dose and liver clearance").await;
     told.note("sensitivity analysis for dose and liver clearance", &mut thread);
     thread.clicks("bo", "Run analysis").await;
+    eventually("the end of the analysis", || has_said(&thread, "Analyzed")).await;
+    bot.settled().await;
     told.note("[Run analysis]", &mut thread);
     thread.says("ana", "list the snapshots").await;
     thread.says("ana", "take a snapshot").await;
@@ -404,5 +406,90 @@ async fn a_run_that_a_restart_of_the_bridge_ended_is_told_as_lost() {
     bridge.restart().await;
     eventually("the end of the run", || has_said(&thread, "the bridge restarted before it ended")).await;
     bot.settled().await;
+    finish(bot, bridge).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_model_file_and_the_first_values_outlive_a_restart_of_the_bot() {
+    let (mut bot, bridge) = bot_with(Version::V01).await;
+    let thread = loads(&bot, "demo").await;
+    for value in ["5 mg", "7 mg"] {
+        thread.says("ana", &format!("set the dose to {value}")).await;
+        thread.clicks("bo", "Set value").await;
+    }
+    assert_eq!(bridge.parameter("demo", "Dose"), Some((7.0, "mg".to_owned())));
+    drop(thread);
+    bot.restart().await;
+    let mut thread = bot.user("ana").says("set the dose of demo back to the default").await;
+    let card = thread.heard();
+    assert!(card.contains("100 mg") && card.contains("the value when the model was loaded"), "{card}");
+    let mut thread = bot.user("ana").says("run demo for a population of 50").await;
+    let card = thread.heard();
+    assert!(card.contains("*Model file*  `/data/models/demo.pkml`"), "{card}");
+    // The bridge forgets the simulation, too: what to load again is still known.
+    bridge.restart().await;
+    let mut thread = bot.user("ana").says("run demo").await;
+    let heard = thread.heard();
+    assert!(heard.contains("load /data/models/demo.pkml as demo") || heard.contains("Load demo again"), "{heard}");
+    drop(thread);
+    finish(bot, bridge).await;
+}
+
+/// A thread in which an analysis is being made that does not end.
+async fn analyzes(bot: &TestBot) -> Thread<'_> {
+    let mut thread = loads(bot, "demo").await;
+    thread.says("ana", "sensitivity analysis for dose").await;
+    thread.clicks("bo", "Run analysis").await;
+    eventually("the wait", || has_said(&thread, "I wait for its end.")).await;
+    bot.settled().await;
+    thread.heard();
+    thread
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_analysis_is_waited_for_and_holds_nothing() {
+    for version in [Version::V01, Version::V05] {
+        let (bot, bridge) = bot_with(version).await;
+        bridge.hold_jobs();
+        let mut thread = analyzes(&bot).await;
+        thread.says("ana", "which simulations are loaded?").await;
+        let heard = thread.heard();
+        assert!(heard.contains("demo") && !has_said(&thread, "Analyzed"), "the thread goes on meanwhile: {heard}");
+        bridge.finish_jobs();
+        eventually("the end of the analysis", || has_said(&thread, "Analyzed the sensitivity of demo.")).await;
+        bot.settled().await;
+        finish(bot, bridge).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_analysis_can_be_left_to_the_bridge() {
+    let (bot, bridge) = bot_with(Version::V05).await;
+    bridge.hold_jobs();
+    let mut thread = analyzes(&bot).await;
+    thread.says("ana", "stop").await;
+    let said = "The bridge can't cancel an analysis, so it may still finish that of *demo*";
+    assert!(thread.heard().contains(said), "{}", thread.last());
+    bridge.finish_jobs();
+    bot.settled().await;
+    assert!(!has_said(&thread, "Analyzed"));
+    finish(bot, bridge).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_analysis_that_a_restart_cut_off_is_told_as_lost_and_not_repeated() {
+    let (mut bot, bridge) = bot_with(Version::V05).await;
+    bridge.hold_jobs();
+    let root = analyzes(&bot).await.root.clone();
+    bot.restart().await;
+    let thread = Thread::new(&bot, "experiments", root);
+    bot.settled().await;
+    assert!(!has_said(&thread, "lost"), "another process may have the answer");
+    bot.clock.advance(std::time::Duration::from_secs(101));
+    eventually("the end of the wait", || has_said(&thread, "The answer with the figures is lost.")).await;
+    bot.settled().await;
+    let calls = bridge.audit().iter().filter(|call| call.tool == "run_sensitivity_analysis").count();
+    assert_eq!(calls, 1);
+    drop(thread);
     finish(bot, bridge).await;
 }

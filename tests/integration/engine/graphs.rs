@@ -82,7 +82,7 @@ impl Bench {
         self.store.ingest(&delivery).await.unwrap();
     }
 
-    async fn acquire(&self) -> Option<Acquired> {
+    pub(super) async fn acquire(&self) -> Option<Acquired> {
         self.store.acquire(&WorkerId::new("w"), Duration::from_secs(30), self.clock.now(), None).await.unwrap()
     }
 }

@@ -6,6 +6,7 @@ use countersign::{
     conversation::runtime::interaction::Interaction,
     graph::{
         action::{Awaited, Batch, Batches, Progress, WaitEnd},
+        engine::AwaitedEvent,
         store::{Error, External},
     },
 };
@@ -179,6 +180,21 @@ async fn a_wait_holds_nothing_and_ends_with_its_event() {
     assert!(record.ends_with(&[Arrived, Outcome]), "{record:?}");
     bench.clock.advance(WITHIN * 2);
     assert_eq!(bench.time_is_over().await, 0, "nobody waits any more");
+}
+
+#[tokio::test]
+async fn the_engine_tells_what_a_thread_waits_for() {
+    let job = Arc::default();
+    let bench = Bench::waiting(&job).await;
+    let event = External::new("cluster", "job-2 ended", json!({})).unwrap();
+    bench.store.ingest(&event.deliver_to(thread(), bench.clock.now())).await.unwrap();
+    let awaits = bench.engine.advance(bench.acquire().await.expect("something happened")).await.unwrap();
+    let awaited =
+        AwaitedEvent { action: bench.action().await.id, source: "cluster".to_owned(), key: "job-1 ended".to_owned() };
+    assert_eq!(awaits, [awaited], "that was another job");
+    bench.ends_there().await;
+    let awaits = bench.engine.advance(bench.acquire().await.expect("the job ended")).await.unwrap();
+    assert_eq!(awaits, []);
 }
 
 #[tokio::test]

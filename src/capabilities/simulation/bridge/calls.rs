@@ -1,11 +1,10 @@
 //! The calls: signed, repeated if they only read, confirmed if they change something.
 
-use std::time::Duration;
-
 use backon::Retryable as _;
 use countersign_core::{permit, status_line};
 use countersign_services::{
     changes::Changes,
+    event_stream::Stream,
     http::{self, Lost},
 };
 use reqwest::{Method, RequestBuilder};
@@ -129,15 +128,10 @@ impl BridgeClient {
         }
     }
 
-    /// Opens the event stream of a job; it may stay open for `within`.
-    pub(super) async fn stream(&self, path: &str, within: Duration) -> Result<reqwest::Response, Error> {
+    /// Opens the event stream of a job.
+    pub(super) async fn stream(&self, path: &str) -> Result<Stream, Error> {
         let request = self.request(Method::GET, path, Role::Viewer)?.header("Accept", "text/event-stream");
-        let lost = |error: reqwest::Error| Error::Unavailable { reason: error.without_url().to_string() };
-        let response = request.timeout(within).send().await.map_err(lost)?;
-        match response.status().is_success() {
-            true => Ok(response),
-            false => Err(Error::Unavailable { reason: format!("it answered {}", response.status().as_u16()) }),
-        }
+        self.streams.open(request).await.map_err(|error| Error::Unavailable { reason: error.to_string() })
     }
 
     fn request(&self, method: Method, path: &str, role: Role<'_>) -> Result<RequestBuilder, Error> {

@@ -6,7 +6,7 @@ use std::{
 };
 
 use countersign_core::clock::Clock;
-use countersign_services::{changes::Changes, http};
+use countersign_services::{changes::Changes, event_stream::Streams, http};
 use reqwest::{Client, Method};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -49,6 +49,7 @@ pub struct BridgeClient {
     pub(super) changes: Changes,
     /// Sends the one call that answers only when all its scenarios are done.
     pub(super) long_changes: Changes,
+    pub(super) streams: Streams,
     pub(super) longest: usize,
     pub(super) base: String,
     pub(super) access: Access,
@@ -120,8 +121,20 @@ impl BridgeClient {
         let client = http::client(&url, timeout).map_err(|error| unavailable(error.without_url().to_string()))?;
         let changes = |timeout| Changes::to(&url, timeout, longest).map_err(|error| unavailable(error.to_string()));
         let (changes, long_changes) = (changes(timeout)?, changes(LONG)?);
+        let streams = Streams::of(&url, timeout).map_err(|error| unavailable(error.to_string()))?;
         let base = url.as_str().trim_end_matches('/').to_owned();
-        Ok(Self { client, changes, long_changes, longest, base, access, timeout, clock, version: Mutex::default() })
+        Ok(Self {
+            client,
+            changes,
+            long_changes,
+            streams,
+            longest,
+            base,
+            access,
+            timeout,
+            clock,
+            version: Mutex::default(),
+        })
     }
 
     /// Returns the time limit of a call.

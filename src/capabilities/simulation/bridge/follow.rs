@@ -6,8 +6,6 @@
 
 use std::time::Duration;
 
-use eventsource_stream::Eventsource as _;
-use futures_util::StreamExt as _;
 use serde_json::Value;
 
 use super::{
@@ -39,10 +37,11 @@ impl BridgeClient {
     pub async fn followed(&self, job: &str, tell: &(dyn Fn(&Job) + Send + Sync)) -> Result<Job, Error> {
         let mut pause = PAUSE;
         loop {
-            if let Some(ended) = self.streamed(job, tell).await {
+            if let Ok(Some(ended)) = tokio::time::timeout(HELD, self.streamed(job, tell)).await {
                 return Ok(ended);
             }
-            match self.job(job).await {
+            // In a box of its own: thousands of these futures may rest in their streams.
+            match Box::pin(self.job(job)).await {
                 Ok(found) => {
                     tell(&found);
                     if found.status.is_final() {
@@ -62,10 +61,10 @@ impl BridgeClient {
     /// Returns the final state if the stream tells it before it ends.
     async fn streamed(&self, job: &str, tell: &(dyn Fn(&Job) + Send + Sync)) -> Option<Job> {
         let id: String = url::form_urlencoded::byte_serialize(job.as_bytes()).collect();
-        let response = self.stream(&format!("/jobs/{id}/events"), HELD).await.ok()?;
-        let mut events = response.bytes_stream().eventsource().take(MOST_EVENTS);
-        while let Some(event) = events.next().await {
-            let body: Value = serde_json::from_str(&event.ok()?.data).ok()?;
+        let path = format!("/jobs/{id}/events");
+        let mut events = Box::pin(self.stream(&path)).await.ok()?;
+        for _ in 0..MOST_EVENTS {
+            let body: Value = serde_json::from_str(&events.next().await.ok()??).ok()?;
             let found = Job::read(&body).ok().filter(|found| found.id == job)?;
             tell(&found);
             if found.status.is_final() {
