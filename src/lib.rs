@@ -115,7 +115,8 @@
 //! 5. If it has settings: `settings.rs` with a [`config::SectionSpec`] and `default.toml` beside it, named in
 //!    [`app::installed::SETTINGS`] and added at the end of the page for operators.
 //! 6. If it has a platform: the client on [`services`], a stand-in in `sandbox`, started in [`app::installed`] too.
-//! 7. Its dialogues in `tests/integration/dialogues`; a row in `FOLDERS` of `tests/integration/tidy.rs` keeps its words in its folder.
+//! 7. Its dialogues in `tests/integration/dialogues`; a row in `FOLDERS` of `tests/integration/tidy.rs` keeps its words in its
+//!    folder.
 //!
 //! # Promises, and where they are kept
 //!

@@ -40,6 +40,8 @@ pub(crate) struct Bot {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Memory {
     pub(crate) now: f64,
+    /// That part of it which is not of files, such as the program's own.
+    pub(crate) own: f64,
     pub(crate) most: f64,
 }
 
@@ -104,7 +106,7 @@ impl Bot {
             let kib = line.split_whitespace().next().context("a number")?;
             Ok(kib.parse::<f64>()? / 1024.0)
         };
-        Ok(Memory { now: field("VmRSS:")?, most: field("VmHWM:")? })
+        Ok(Memory { now: field("VmRSS:")?, own: field("RssAnon:")?, most: field("VmHWM:")? })
     }
 
     /// Ends it as a service manager does.

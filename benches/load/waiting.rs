@@ -2,8 +2,9 @@
 //! what a step of a plan costs.
 //!
 //! Every thread asks for a run, has it approved, and then waits. The bridge's stand-in is in this process, so memory and
-//! processor time are the bot's alone. The first threads also make the bot grow to its working size: what a further one
-//! costs is told by a second wave of as many.
+//! processor time are the bot's alone. The first wave of threads also makes the bot grow to its working size, of which
+//! SQLite's page caches are the largest part; a further thread's cost is told by a second wave. Memory is that which is not
+//! of files.
 
 use std::{
     sync::{
@@ -55,9 +56,9 @@ pub(crate) async fn measure(
 ) -> anyhow::Result<()> {
     plans(person, bot, table).await?;
     becomes_quiet(bot).await?;
-    let mut memory = vec![bot.memory()?.now];
+    let mut memory = vec![bot.memory()?.own];
     let spent = stays_quiet(bot).await?;
-    table.row("no thread waits", "RSS", format!("{:.1} MiB", memory[0]));
+    table.row("no thread waits", "memory", format!("{:.1} MiB", memory[0]));
     table.row("", "processor time in a minute", spent);
     for wave in 1..=2 {
         let before = bot.processor_time()?;
@@ -70,10 +71,10 @@ pub(crate) async fn measure(
         streams(bridge, wave * threads).await?;
         becomes_quiet(bot).await?;
         let begun = (bot.processor_time()? - before).as_secs_f64() * 1e3 / threads as f64;
-        memory.push(bot.memory()?.now);
+        memory.push(bot.memory()?.own);
         let each = (memory[wave] - memory[wave - 1]) * 1024.0 / threads as f64;
         let spent = stays_quiet(bot).await?;
-        table.row(format!("{} threads wait", wave * threads), "RSS", format!("{:.1} MiB", memory[wave]));
+        table.row(format!("{} threads wait", wave * threads), "memory", format!("{:.1} MiB", memory[wave]));
         table.row("", format!("for each of the last {threads}"), format!("{each:.1} KiB"));
         table.row("", "processor time to get there, for each", format!("{begun:.2} ms"));
         table.row("", "processor time in a minute", spent);
