@@ -292,7 +292,7 @@ mod tests {
     use super::*;
     use crate::runtime::workers::{
         Advance,
-        tests::{hears, opened, workers},
+        tests::{deliver, open_store, workers},
     };
 
     const BOUND: Duration = Duration::from_secs(30);
