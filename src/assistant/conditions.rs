@@ -2,8 +2,10 @@
 //! before, or the person is asked.
 
 use countersign_capabilities::Registry;
-use countersign_planner::condition::{self, Verdict};
-use countersign_understanding::conditions::split;
+use countersign_planner::{
+    condition::{self, Condition, Verdict},
+    plan::Step,
+};
 use serde_json::Value;
 
 /// The decision on a step with a condition.
@@ -25,9 +27,7 @@ pub(super) enum Decision {
     Ask {
         /// The condition.
         condition: String,
-        /// The request.
-        request: String,
-        /// The reason why code cannot evaluate it.
+        /// The reason.
         because: String,
     },
 }
@@ -37,11 +37,10 @@ pub(super) enum Decision {
 const SUCCEEDED: &[&str] =
     &["it works", "it worked", "that works", "that worked", "it succeeds", "it succeeded", "it went well"];
 
-/// Decides on a step of a plan according to the result of the step before it.
-pub(super) fn decide(registry: &Registry, step: &str, result: &Value) -> Decision {
-    let split = split(step);
-    let request = split.request.to_owned();
-    let Some(words) = split.condition else { return Decision::Do { request, because: None } };
+/// Decides on a step of a plan by the result of the step that its condition looks at.
+pub(super) fn decide(registry: &Registry, step: &Step, result: &Value) -> Decision {
+    let request = step.task_objective.clone();
+    let Some(Condition { words, .. }) = &step.condition else { return Decision::Do { request, because: None } };
     if SUCCEEDED.iter().any(|known| words.eq_ignore_ascii_case(known)) {
         return Decision::Do { request, because: None };
     }
@@ -50,10 +49,10 @@ pub(super) fn decide(registry: &Registry, step: &str, result: &Value) -> Decisio
     match verdict {
         Some(Verdict::Holds(because)) => Decision::Do { request, because: Some(because) },
         Some(Verdict::Fails(because)) => Decision::Stop { because },
-        Some(Verdict::CannotTell(because)) => Decision::Ask { condition: words.to_owned(), request, because },
+        Some(Verdict::CannotTell(because)) => Decision::Ask { condition: words.clone(), because },
         None => {
             let because = "that cannot be worked out from the result".to_owned();
-            Decision::Ask { condition: words.to_owned(), request, because }
+            Decision::Ask { condition: words.clone(), because }
         }
     }
 }
@@ -76,7 +75,9 @@ mod tests {
     use super::*;
 
     fn decision(step: &str, result: &Value) -> Decision {
-        decide(&Registry::default(), step, result)
+        let registry = Registry::default();
+        let plan = registry.plan_of(1, &["show it".to_owned(), step.to_owned()]);
+        decide(&registry, &plan.steps[1], result)
     }
 
     #[test]
@@ -96,10 +97,10 @@ mod tests {
     }
 
     #[test]
-    fn a_condition_that_code_cannot_evaluate_is_put_to_the_person() {
-        let Decision::Ask { condition, request, .. } = decision("only if it looks nice, start it", &json!({})) else {
+    fn what_code_cannot_tell_is_asked() {
+        let Decision::Ask { condition, .. } = decision("only if it looks nice, start it", &json!({})) else {
             panic!("it is asked");
         };
-        assert_eq!((condition.as_str(), request.as_str()), ("it looks nice", "start it"));
+        assert_eq!(condition, "it looks nice");
     }
 }

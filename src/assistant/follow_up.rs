@@ -9,6 +9,7 @@ use countersign_graph::{
     action::{ActionRecord, Status},
     store::ActionFollowUp,
 };
+use countersign_planner::{control::Limits, routing::Next};
 use countersign_understanding::{
     book::Book,
     situation::{RejectedChange, Situation},
@@ -36,6 +37,29 @@ pub(super) fn record_follow_up(
         ActionFollowUp::SaidDone => marked_done_reply(record),
         ActionFollowUp::Settled => abandoned_reply(record, by),
         ActionFollowUp::CameLate => late_reply(record, by),
+    };
+    state.conversation.add_bot_message(state.turn.number, &reply.words());
+    reply
+}
+
+/// Adds the reason of a refused plan to the state, and returns the reply to it: another plan follows, or none.
+pub(super) fn record_refused_plan(
+    state: &mut AgentState,
+    record: &ActionRecord,
+    next: &Next,
+    limits: &Limits,
+    now: Timestamp,
+) -> Reply {
+    let made = state.turned_down_plans;
+    state.log.add(record, outcomes::log_line(record), now);
+    state.keep_rejected(record);
+    state.turned_down_plans = made;
+    let reply = match next {
+        Next::Plan => Reply::text("OK, I make one other plan from that."),
+        _ => {
+            Reply::text(format!("I made {made} plans for this, and {} is the most without being asked.", limits.plans))
+                .hint("Tell me here what to do instead.")
+        }
     };
     state.conversation.add_bot_message(state.turn.number, &reply.words());
     reply

@@ -34,9 +34,11 @@ pub fn chat_graph(
 ) -> Result<Graph<AgentState>, DefinitionError> {
     let model = ModelWithFallback::new(model, fallback);
     let prompts = Prompts::new(&registry);
-    let rounds = Rounds::new(registry.clone(), blobs.clone(), prompts.clone(), plans);
     let carry_on = CarryOn::new(registry.clone(), plans);
-    Graph::builder(CHAT, Analyze::NAME, ChatListener(registry.book.clone()))
+    let rounds = Rounds::new(registry.clone(), blobs.clone(), prompts.clone(), plans, carry_on.clone());
+    let listener =
+        ChatListener { book: registry.book.clone(), plan_action: registry.plan_action(), limits: plans.limits };
+    Graph::builder(CHAT, Analyze::NAME, listener)
         .node(Analyze::new(model.clone(), registry.clone(), rounds.clone(), carry_on.clone()))
         .node(Clarify::new(registry.clone()))
         .node(Gather::new(model.clone(), rounds))

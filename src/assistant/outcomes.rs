@@ -8,10 +8,7 @@ use countersign_core::{
 use countersign_graph::action::{ActionRecord, Decision, Outcome, Status, Verdict};
 use serde_json::{Value, json};
 
-use super::{
-    log::Log,
-    plan::{Plan, requests_in_words},
-};
+use super::log::Log;
 
 /// The number of entries that are listed.
 const MAX_LISTED: usize = 15;
@@ -77,15 +74,11 @@ fn outcome_reply(record: &ActionRecord, subject: Option<&str>) -> Reply {
     }
 }
 
-/// Says that one of several requests is done, and which one is next. The way back is on the card.
-pub fn done_so_far(registry: &Registry, record: &ActionRecord, plan: &Plan) -> Reply {
+/// Says that one of several requests is done. The way back is on the card.
+pub fn done_so_far(registry: &Registry, record: &ActionRecord) -> Reply {
     let subject = subject(registry, record);
     let to = Text::new().person(record.requested_by.clone()).plain(" ");
-    Reply::text(
-        to.join(done_text(record, subject.as_deref()))
-            .plain(" Next: ")
-            .plain(requests_in_words(plan.ahead.get(..1).unwrap_or_default())),
-    )
+    Reply::text(to.join(done_text(record, subject.as_deref())))
 }
 
 /// Returns the person who asked and the people who approved, each once: all must see that it went wrong.

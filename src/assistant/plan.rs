@@ -1,21 +1,28 @@
 //! Plans: several requests in one message, which are carried out in order.
 //!
-//! A plan belongs to the turn that works on it. Together with that turn it waits for the answer to
-//! a question or for a decision on a card. It is stored next to the turn, not in it, so that
-//! another message can drop it, and the answer to a question can continue it in a new turn. A step
-//! that fails ends the plan, and the reply lists the remaining steps.
+//! The plan of the requests is checked before the first of them begins ([`countersign_planner::plan::Plan::checked`]),
+//! and [`countersign_planner::routing::next`] decides on what follows each step. What happens to it is noted as events,
+//! which the engine writes into the record with the step.
+//!
+//! A plan belongs to the turn that works on it and waits with it: for the answer to a question, or for a decision on a
+//! card. It stands beside the turn and not in it, so that a message in between can drop it, and an answer to a question
+//! can take it up in a turn of its own. A step that does not succeed ends the plan, and the steps that were not done
+//! are named.
 
-use countersign_capabilities::Registry;
+use countersign_capabilities::{ASSISTANT, Registry};
 use countersign_core::{clock::Timestamp, status_line};
+use countersign_graph::retry::RetryPolicy;
 use countersign_planner::{
     self as planner,
-    control::{Control, Limits},
-    plan::{RESPOND, Step},
+    control::{Control, Limits, Severity, StepError},
+    events::{Phase, StreamEvent},
+    plan::Step,
     routing::{self, Next},
 };
 use countersign_understanding::situation::Draft;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 
 use super::{
     context::shortened_to,
@@ -49,11 +56,17 @@ pub struct Plan {
     pub total_steps: usize,
     /// The results of the finished steps.
     pub step_results: Vec<StepResult>,
-    /// The requests that follow the current step, in order.
+    /// The requests after it in the person's words, in order.
     pub ahead: Vec<String>,
+    /// All steps and the answer at the end, as they were checked. Without steps in plans of earlier versions.
+    #[serde(skip_serializing_if = "has_no_steps")]
+    pub planned: planner::plan::Plan,
+    /// The results that the conditions of later steps look at, by the keys of their steps.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub results: BTreeMap<String, Value>,
     /// The number of requests in the message beyond [`MAX_STEPS`].
     pub left_out: usize,
-    /// The result of the last finished step, as data on which conditions are evaluated.
+    /// The result of the newest finished step, in plans of earlier versions.
     #[serde(skip_serializing_if = "Value::is_null")]
     pub last_result: Value,
     /// The counters that determine how the plan continues.
@@ -64,6 +77,11 @@ pub struct Plan {
 /// Returns true if the counters have their initial values, which are not stored.
 fn is_untouched(control: &Control) -> bool {
     *control == Control::default()
+}
+
+/// Returns true for the plan of an earlier version, whose steps are not stored.
+fn has_no_steps(plan: &planner::plan::Plan) -> bool {
+    plan.steps.is_empty()
 }
 
 /// The event that a plan waits for between two steps of the graph.
@@ -110,28 +128,84 @@ impl Plan {
         done.chain(current).chain(ahead).collect()
     }
 
-    /// Returns the next step of the plan according to [`routing::next`].
-    pub fn route(&self, limits: &Limits) -> Next {
-        let request = |_| Step { capability: Some(REQUEST.to_owned()), ..Step::default() };
-        let end = Step { capability: Some(RESPOND.to_owned()), ..Step::default() };
-        let finished = self.step_results.len();
-        let steps = (0..finished + self.ahead.len()).map(request).chain([end]).collect();
+    /// Returns the decision on what follows, by the rules of [`routing::next`].
+    pub fn route(&self, registry: &Registry, limits: &Limits) -> Next {
         routing::next(&routing::Turn {
             control: &self.control,
             limits,
-            task: Some(REQUEST),
+            task: self.planned.steps.first().map(|step| step.task_objective.as_str()),
             is_classified: true,
-            plan: Some(&planner::plan::Plan { steps }),
-            step: finished,
-            known: &|name| name == REQUEST,
+            plan: Some(&self.planned),
+            step: self.step_results.len(),
+            known: &|name| registry.carries_out(name),
         })
         .unwrap_or(Next::Error)
     }
+
+    /// Returns the step that follows the finished ones.
+    pub fn next_step(&self) -> Option<&Step> {
+        self.planned.steps.get(self.step_results.len())
+    }
+
+    /// Gives a plan of an earlier version its steps; `in_hand` is the request of the current one.
+    pub(super) fn complete_steps(&mut self, registry: &Registry, in_hand: &str) {
+        if !has_no_steps(&self.planned) {
+            return;
+        }
+        let done = self.step_results.iter().map(|step| step.request.clone());
+        let is_taken = self.step_results.len() < self.step_counter;
+        let current = is_taken.then(|| in_hand.to_owned());
+        let requests: Vec<String> = done.chain(current).chain(self.ahead.iter().cloned()).collect();
+        let known = |name: &str| registry.carries_out(name);
+        self.planned = registry.plan_of(self.turn, &requests).checked(&known, &[]).unwrap_or_default();
+        let newest = self.step_results.len().checked_sub(1).and_then(|index| self.planned.steps.get(index));
+        if let Some(step) = newest {
+            self.results.insert(step.context_key.clone(), std::mem::take(&mut self.last_result));
+        }
+    }
+
+    /// Assigns the steps ahead to capabilities once more.
+    pub(super) fn reclassify(&mut self, registry: &Registry) {
+        self.control.reclassified();
+        let again = registry.plan_of(self.turn, &self.ahead);
+        let ahead = self.planned.steps.iter_mut().skip(self.step_results.len());
+        for (step, again) in ahead.zip(again.steps) {
+            step.capability = again.capability;
+        }
+    }
+
+    /// Returns an event of the step in hand.
+    fn event(&self, text: impl Into<String>) -> StreamEvent {
+        let step = self.step_counter.checked_sub(1).and_then(|index| self.planned.steps.get(index));
+        StreamEvent {
+            text: text.into(),
+            source: step.and_then(|step| step.capability.clone()).unwrap_or_else(|| ASSISTANT.to_owned()),
+            phase: Phase::Execution,
+            step: self.step_counter,
+            total_steps: self.total_steps,
+            done: self.step_results.len(),
+            ..StreamEvent::default()
+        }
+    }
+
+    /// Returns the event of the end; `why` is the reason if steps are left that are not done.
+    fn end_event(&self, why: Option<&str>) -> StreamEvent {
+        let (done, total) = (self.step_results.len(), self.total_steps);
+        let text =
+            if done == total { format!("All {total} steps done") } else { format!("{done} of {total} steps done") };
+        StreamEvent { error: why.map(str::to_owned), complete: true, ..self.event(text) }
+    }
 }
 
-/// The capability that every step is routed as. A step is a request, which is only interpreted when
-/// its turn comes.
-const REQUEST: &str = "request";
+/// The number of steps in which a message becomes a plan; the last of them makes it.
+const PREPARATIONS: usize = 3;
+/// The name of what makes plans, in events.
+const PLANNER: &str = "planner";
+
+/// Returns the text of the event that a step begins.
+fn begins(request: &str) -> String {
+    format!("Begins: {}", shorten(request, MAX_TEXT_LENGTH))
+}
 
 /// Joins requests into a single line, shortened.
 pub fn requests_in_words(requests: &[String]) -> String {
@@ -157,26 +231,73 @@ impl AgentState {
         self.plan().is_some_and(|plan| !plan.ahead.is_empty())
     }
 
-    /// Begins a plan with the first of these requests as the current step.
-    pub fn begin_plan(&mut self, steps: &[String], now: Timestamp) {
-        let mut ahead = steps.iter().take(MAX_STEPS).map(|step| shorten(step, super::state::MAX_MESSAGE_LENGTH));
+    /// Begins a checked plan of these requests: the first of them is the one in hand from now on.
+    pub fn begin_plan(&mut self, planned: planner::plan::Plan, requests: &[String], now: Timestamp) {
+        let mut ahead = requests.iter().take(MAX_STEPS).map(|step| shorten(step, super::state::MAX_MESSAGE_LENGTH));
         let Some(first) = ahead.next() else { return };
         let ahead: Vec<String> = ahead.collect();
         self.turn.said = first;
-        let plans_created = self.drop_plan().map_or(0, |plan| plan.control.plans_created);
-        let mut control = Control { plans_created, started_at: now, ..Control::default() };
-        control.plan_created();
-        self.plans.push(Plan {
+        self.drop_plan();
+        let control = Control { plans_created: self.turn.plans_created, started_at: now, ..Control::default() };
+        let plan = Plan {
             turn: self.turn.number,
             step_counter: 1,
             total_steps: 1 + ahead.len(),
             ahead,
-            left_out: steps.len().saturating_sub(MAX_STEPS),
+            planned,
+            left_out: requests.len().saturating_sub(MAX_STEPS),
             control,
             ..Plan::default()
+        };
+        self.events.push(StreamEvent {
+            text: format!("A plan of {} steps", plan.total_steps),
+            source: PLANNER.to_owned(),
+            phase: Phase::TaskPreparation,
+            step: PREPARATIONS,
+            total_steps: PREPARATIONS,
+            ..StreamEvent::default()
         });
+        self.events.push(plan.event(begins(&self.turn.said)));
+        self.plans.push(plan);
         let over = self.plans.len().saturating_sub(MAX_PLANS);
-        self.plans.drain(..over);
+        for plan in self.plans.drain(..over) {
+            self.events.push(plan.end_event(Some("too many requests wait here")));
+        }
+    }
+
+    /// Returns the decision on what follows a plan that was refused for a reason.
+    pub(super) fn after_refused_plan(&self, reason: &str, limits: &Limits) -> Next {
+        let mut control = Control { plans_created: self.turned_down_plans, ..Control::default() };
+        control.failed(StepError {
+            failed: Some(PLANNER.to_owned()),
+            severity: Severity::Replanning,
+            user_message: reason.to_owned(),
+            cause: "refused".to_owned(),
+            retry: RetryPolicy::OF_CAPABILITY,
+        });
+        routing::next(&routing::Turn {
+            control: &control,
+            limits,
+            task: Some(reason),
+            is_classified: true,
+            plan: None,
+            step: 0,
+            known: &|_| true,
+        })
+        .unwrap_or(Next::Error)
+    }
+
+    /// Notes an event of the plan of this turn.
+    pub(super) fn note_plan_event(&mut self, text: &str, error: Option<String>) {
+        let Some(event) = self.plan().map(|plan| StreamEvent { error, ..plan.event(text) }) else { return };
+        self.events.push(event);
+    }
+
+    /// Ends the plan of this turn; `why` is the reason if steps are left that are not done.
+    pub(super) fn end_plan(&mut self, why: Option<&str>) -> Option<Plan> {
+        let plan = self.drop_plan()?;
+        self.events.push(plan.end_event(why));
+        Some(plan)
     }
 
     /// Continues, in the current turn, the plan that waits in `of_turn`: its question was answered
@@ -189,6 +310,8 @@ impl AgentState {
         if let Some(new) = self.drop_plan() {
             plan.total_steps += new.ahead.len();
             plan.ahead.extend(new.ahead);
+            plan.planned.steps.pop(); // the answer at the end
+            plan.planned.steps.extend(new.planned.steps.into_iter().skip(1));
         }
         self.plans.push(Plan { turn: number, waits_for: WaitsFor::Nothing, ..plan });
     }
@@ -203,28 +326,36 @@ impl AgentState {
         })
     }
 
-    /// Records the result of the current step, as text and as data.
-    pub fn finish_step(&mut self, result: &str, data: Value) {
+    /// Notes the result of the step in hand, in words and, if a later condition looks at it, as data.
+    pub fn finish_step(&mut self, result: &str, data: &Value) {
         let request = shorten(&self.turn.said, MAX_TEXT_LENGTH);
         let Some(plan) = self.plan_mut() else { return };
         plan.waits_for = WaitsFor::Nothing;
+        let key = plan.next_step().map(|step| step.context_key.clone()).unwrap_or_default();
+        let is_looked_at = |step: &Step| step.condition.as_ref().is_some_and(|condition| condition.on == key);
+        if plan.planned.steps.iter().any(is_looked_at) {
+            plan.results.insert(key, shortened_to(data, MAX_RESULT_LENGTH));
+        }
         plan.step_results.push(StepResult {
             step: plan.step_counter,
-            request,
+            request: request.clone(),
             result: shorten(result, MAX_TEXT_LENGTH),
         });
-        plan.last_result = shortened_to(&data, MAX_RESULT_LENGTH);
         plan.control.succeeded();
+        let event = plan.event(format!("Done: {request}"));
+        self.events.push(event);
     }
 
     /// Begins the next step of the plan, if there is one.
     pub fn take_step(&mut self, now: Timestamp) {
         let Some(plan) = self.plan_mut().filter(|plan| !plan.ahead.is_empty()) else { return };
         plan.waits_for = WaitsFor::Nothing;
-        let said = plan.ahead.remove(0);
+        let words = plan.ahead.remove(0);
+        let said = plan.next_step().map_or(words, |step| step.task_objective.clone());
         plan.step_counter += 1;
-        // Messages may have arrived since the card was shown; the step then belongs to a newer
-        // turn.
+        let event = plan.event(begins(&said));
+        self.events.push(event);
+        // Others may have written after the card: this step then belongs to a newer turn.
         let newest = self.newest_turn();
         let number = if newest > self.turn.number { newest + 1 } else { self.turn.number };
         if let Some(plan) = self.plan_mut() {
@@ -240,8 +371,8 @@ impl AgentState {
     }
 
     fn begin_step(&mut self, number: u64, said: String, now: Timestamp) {
-        let Turn { by, without_model, .. } = std::mem::take(&mut self.turn);
-        self.turn = Turn { number, said, by, at: now, without_model, ..Turn::default() };
+        let Turn { by, without_model, plans_created, .. } = std::mem::take(&mut self.turn);
+        self.turn = Turn { number, said, by, at: now, without_model, plans_created, ..Turn::default() };
     }
 
     /// Counts a node that runs for the plan, and shows the current step in the status line.
@@ -277,6 +408,8 @@ impl AgentState {
                     WaitsFor::Card | WaitsFor::Condition => false,
                 }
         };
-        self.plans.extract_if(.., is_over).flat_map(|plan| plan.ahead).collect()
+        let over: Vec<Plan> = self.plans.extract_if(.., is_over).collect();
+        self.events.extend(over.iter().map(|plan| plan.end_event(Some("something else was asked for"))));
+        over.into_iter().flat_map(|plan| plan.ahead).collect()
     }
 }

@@ -11,7 +11,7 @@ use countersign_core::{
     reply::{Part, Reply, Text},
 };
 use countersign_graph::action::{ActionRecord, ErrorKind, MissingParameter};
-use countersign_planner::control::Reached;
+use countersign_planner::{control::Reached, plan::Fault};
 use countersign_understanding::situation::Draft;
 use serde_json::Value;
 
@@ -45,6 +45,18 @@ pub fn examples(registry: &Registry) -> Reply {
             |reply, (label, says)| reply.choice(label, says),
         )
         .choice("What can you do?", "what can you do?")
+}
+
+/// Says that no other plan could be made from the reason why one was refused.
+pub fn no_other_plan(reason: &str) -> Reply {
+    Reply::text(format!("I couldn't make another plan from “{}”.", shorten(reason, 200)))
+        .hint("Tell me which steps to leave out, or their order, such as “without step 2” or “2 before 1”.")
+}
+
+/// Says that a condition is about nothing that is known.
+pub fn cannot_tell(condition: &str) -> Reply {
+    Reply::text(format!("I can't tell whether “{condition}”, so I did nothing."))
+        .hint("A condition can be about the result of a request before it in the same message.")
 }
 
 /// Returns the same for a thread with an open card: the cards follow it.
@@ -169,12 +181,18 @@ pub fn from_a_note(note: &str) -> Text {
     Text::from("As you usually do. You asked me to remember: ").italic(note)
 }
 
-/// Adds the reason why a step with a condition is done.
-pub fn condition_holds(reply: Reply, because: Option<&str>, request: &str) -> Reply {
-    match because {
-        Some(because) => reply.and(Part::Text(format!("Since {because}, I go on: {request}").into())),
-        None => reply,
+/// Adds the request that follows to the outcome of a change.
+pub fn next_is(mut reply: Reply, request: &str) -> Reply {
+    if let Some(Part::Text(outcome)) = reply.parts.first_mut() {
+        let next = format!(" Next: {}", requests_in_words(&[request.to_owned()]));
+        *outcome = std::mem::take(outcome).plain(next);
     }
+    reply
+}
+
+/// Adds the reason why a step with a condition is done.
+pub fn condition_holds(reply: Reply, because: &str, request: &str) -> Reply {
+    reply.and(Part::Text(format!("Since {because}, I go on: {request}").into()))
 }
 
 /// Adds the reason why a step with a condition is not done.
@@ -216,11 +234,54 @@ pub fn condition_denied() -> Reply {
     Reply::text("All right, I stop here.")
 }
 
-/// Adds the requests that were to follow and are not done.
-pub fn not_gone_on_to(reply: Reply, undone: &[String]) -> Reply {
-    match undone {
+/// Adds what a plan has done before the step in hand, and the requests that were to follow and are not done.
+pub fn ended_early(reply: Reply, plan: &Plan) -> Reply {
+    let before = plan.step_results.iter().filter(|step| step.step < plan.step_counter);
+    let done: Vec<String> = before.map(|step| step.request.clone()).collect();
+    let reply = match done.as_slice() {
+        [] => reply,
+        done => reply.and(Part::Text(format!("Done before that: {}", requests_in_words(done)).into())),
+    };
+    match plan.ahead.as_slice() {
         [] => reply,
         undone => reply.and(Part::Text(format!("I did not go on to: {}", requests_in_words(undone)).into())),
+    }
+}
+
+/// Says why requests cannot be done in their order. Nothing is begun.
+pub fn plan_fault(fault: &Fault, requests: &[String]) -> Reply {
+    let request = |step: usize| requests.get(step - 1).map(|request| shorten(request, 120)).unwrap_or_default();
+    let words = match fault {
+        Fault::MissingCondition { step, .. } => format!(
+            "I can't tell whether the condition in “{}” holds: no request before it reads anything that could show it.",
+            request(*step)
+        ),
+        Fault::UnknownCapability { step, .. } => format!("Nothing here can do “{}” any more.", request(*step)),
+        Fault::KeyUsedTwice { second: step, .. } | Fault::MissingInput { step, .. } | Fault::EndsEarly { step } => {
+            format!("I can't do “{}” at that place: {fault}.", request(*step))
+        }
+    };
+    Reply::text(words).hint("Nothing was begun. Please ask again in another order, or one by one.")
+}
+
+/// Says that a capability which a plan needs is gone.
+pub fn no_longer_offered(capability: &str) -> String {
+    format!("what the next step needs ({capability}) is no longer offered here")
+}
+
+/// Adds the reason why a plan ends.
+pub fn stops_here(reply: Reply, why: &str) -> Reply {
+    match why {
+        "" => reply,
+        why => reply.and(Part::Text(format!("I stop here: {why}.").into())),
+    }
+}
+
+/// Adds the number of times that a step was tried, if it was more than once.
+pub fn tried(reply: Reply, times: u32) -> Reply {
+    match times {
+        0 | 1 => reply,
+        times => reply.hint(format!("I tried {times} times, with growing waits.")),
     }
 }
 

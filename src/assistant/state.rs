@@ -37,6 +37,7 @@ use countersign_graph::{
     store::ActionFollowUp,
 };
 use countersign_model::Message;
+use countersign_planner::{control::Limits, events::StreamEvent, routing};
 use countersign_understanding::{
     book::Book,
     lexicon::Mention,
@@ -110,8 +111,14 @@ pub struct AgentState {
     pub plans: Vec<Plan>,
     /// The changes that were asked for.
     pub log: Log,
+    /// The number of plans that were made for the request that was turned down last, if that was a plan.
+    #[serde(skip_serializing_if = "is_none")]
+    pub turned_down_plans: u32,
     /// The data of the turn alone.
     pub turn: Turn,
+    /// The events of plans since the last save.
+    #[serde(skip)]
+    pub events: Vec<StreamEvent>,
 }
 
 /// A turn: from one message to its answer.
@@ -129,6 +136,9 @@ pub struct Turn {
     /// The names in the message of things that exist.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub names: Vec<Mention>,
+    /// The number of plans that were made in this turn.
+    #[serde(skip_serializing_if = "is_none")]
+    pub plans_created: u32,
     /// True if the person wants to see the plan of several requests before it begins.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub plan_first: bool,
@@ -198,6 +208,11 @@ fn is_zero(turn: &u64) -> bool {
     *turn == 0
 }
 
+/// Returns true for a count of nothing, which is not stored.
+fn is_none(count: &u32) -> bool {
+    *count == 0
+}
+
 /// The phase of a turn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
@@ -263,10 +278,16 @@ impl State for AgentState {
 
     fn stopped(&mut self) -> Option<String> {
         let in_hand = self.turn.said.clone();
-        let rest = self.drop_plan().map(|plan| plan.lines(&in_hand)).map(|lines| replies::stopped_plan(&lines));
+        let rest = self.end_plan(Some("a person said stop")).map(|plan| plan.lines(&in_hand));
+        let rest = rest.map(|lines| replies::stopped_plan(&lines));
         self.draft = None;
         self.turn = Turn { number: self.turn.number, ..Turn::default() };
         rest
+    }
+
+    fn take_events(&mut self) -> Vec<Value> {
+        let event = |event: StreamEvent| serde_json::to_value(event).expect("an event is plain data");
+        std::mem::take(&mut self.events).into_iter().map(event).collect()
     }
 
     fn suspend(&self) -> Value {
@@ -284,11 +305,25 @@ impl State for AgentState {
 }
 
 /// The listener of a thread, which runs no node; with the phrases that are understood.
-pub(super) struct ChatListener(pub(super) Arc<Book>);
+pub(super) struct ChatListener {
+    pub(super) book: Arc<Book>,
+    /// The action that shows a plan on a card.
+    pub(super) plan_action: Option<&'static str>,
+    pub(super) limits: Limits,
+}
+
+impl ChatListener {
+    /// Returns the reason of a refused plan, and the decision on it, if the person whose plan it is gave one.
+    fn refused_plan<'a>(&self, state: &AgentState, record: &'a ActionRecord) -> Option<(&'a str, routing::Next)> {
+        let is_plan = self.plan_action == Some(record.name.as_str());
+        let reason = outcomes::reason_of(record).filter(|_| is_plan)?;
+        Some((reason, state.after_refused_plan(reason, &self.limits)))
+    }
+}
 
 impl Listener<AgentState> for ChatListener {
     fn is_meant(&self, state: &AgentState, by: &UserId, text: &str, open: &[ActionRecord]) -> bool {
-        state.is_spoken_to(&self.0, by, text, open)
+        state.is_spoken_to(&self.book, by, text, open)
     }
 
     fn heard(
@@ -299,7 +334,31 @@ impl Listener<AgentState> for ChatListener {
         by: &UserId,
         now: Timestamp,
     ) -> Reply {
-        super::follow_up::record_follow_up(&self.0, state, record, follow_up, by, now)
+        let refused = match follow_up {
+            ActionFollowUp::Explained => self.refused_plan(state, record),
+            _ => None,
+        };
+        match refused {
+            Some((_, next)) => super::follow_up::record_refused_plan(state, record, &next, &self.limits, now),
+            None => super::follow_up::record_follow_up(&self.book, state, record, follow_up, by, now),
+        }
+    }
+
+    fn goes_on(
+        &self,
+        state: &mut AgentState,
+        record: &ActionRecord,
+        follow_up: ActionFollowUp,
+        now: Timestamp,
+    ) -> bool {
+        if follow_up != ActionFollowUp::Explained {
+            return false;
+        }
+        let Some((reason, routing::Next::Plan)) = self.refused_plan(state, record) else { return false };
+        let plans_created = state.turned_down_plans;
+        state.begin_turn(&Said { by: record.requested_by.clone(), text: reason.to_owned(), at: now, request: None });
+        state.turn.plans_created = plans_created;
+        true
     }
 }
 

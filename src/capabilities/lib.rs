@@ -15,6 +15,7 @@ mod history;
 pub mod moment;
 pub mod parameters;
 pub mod picture;
+mod planning;
 mod registry;
 
 use std::{sync::Arc, time::Duration};
@@ -37,6 +38,7 @@ pub use self::{
     events::EventSource,
     family::Family,
     history::History,
+    planning::ASSISTANT,
     registry::{Effect, OWN_COMMAND, Registry, RegistryError},
 };
 

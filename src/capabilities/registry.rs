@@ -156,15 +156,23 @@ impl Registry {
         self.capabilities.iter().find_map(|capability| capability.plan_action())
     }
 
-    /// Returns the effect of a request that is one step of several, as far as the phrases can tell.
-    pub fn effect_of(&self, request: &str) -> Effect {
+    /// Returns the tools and actions that a request leads to that is one step of several, as far as the phrases can tell.
+    pub(super) fn calls_of(&self, request: &str) -> Vec<String> {
         let situation = Situation {
             said: request.to_owned(),
             last_subject: Some("it".to_owned()),
             names: self.names_in(request),
             ..Situation::default()
         };
-        let Hint::Calls(calls) = self.book.hint(&situation) else { return Effect::Unclear };
+        match self.book.hint(&situation) {
+            Hint::Calls(calls) => calls,
+            Hint::Talk | Hint::Nothing => Vec::new(),
+        }
+    }
+
+    /// Returns the effect of a request that is one step of several, as far as the phrases can tell.
+    pub fn effect_of(&self, request: &str) -> Effect {
+        let calls = self.calls_of(request);
         match calls.iter().find_map(|name| self.actions.get(name.as_str())) {
             Some(action) if action.irreversible() => Effect::Irreversible,
             Some(_) => Effect::Changes,

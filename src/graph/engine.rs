@@ -367,12 +367,7 @@ impl<S: State> Engine<S> {
 /// # Errors
 ///
 /// `why`, or the error that occurred while releasing the thread.
-pub async fn release_to_another(
-    store: &dyn Store,
-    clock: &dyn Clock,
-    acquired: &Acquired,
-    why: Error,
-) -> Error {
+pub async fn release_to_another(store: &dyn Store, clock: &dyn Clock, acquired: &Acquired, why: Error) -> Error {
     let again = clock.now() + OTHER_PROGRAM_DELAY;
     let nothing = Changes::new(CommitId::fresh(), acquired.lease.thread.clone());
     let released = store.commit(&acquired.lease, acquired.saved.version, &nothing, Then::ReleaseUntil(again)).await;

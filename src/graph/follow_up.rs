@@ -15,6 +15,7 @@ use super::{
     node::State,
     perform::{failed, illegal},
     session::{Session, StepInfo},
+    step::record_events,
     store::{ActionChange, ActionFollowUp, AuditKind, Changes, Error, Then},
 };
 
@@ -80,9 +81,14 @@ impl<S: State> Engine<S> {
         );
         self.say(session, changes, reply).await?;
         session.checkpoint.reply_slots = reply_slots;
+        let goes_on = self.graph.listener().goes_on(&mut session.checkpoint.state, record, follow_up, now);
+        if goes_on {
+            self.begin_run(session);
+        }
+        record_events(session, changes, now);
         let info = StepInfo {
             node: FOLLOW_UP,
-            next: "end",
+            next: if goes_on { self.graph.start() } else { "end" },
             began,
             took: now.since(began),
             usage: None,

@@ -42,6 +42,11 @@ pub trait State: Clone + Default + PartialEq + Serialize + DeserializeOwned + Se
         None
     }
 
+    /// Takes the events that the nodes have noted since the last save; each becomes an entry of the record.
+    fn take_events(&mut self) -> Vec<Value> {
+        Vec::new()
+    }
+
     /// Returns the part of the state that belongs to the current turn only, to be stored while a
     /// question is open.
     fn suspend(&self) -> Value;
@@ -75,6 +80,11 @@ pub trait Listener<S: State>: Send + Sync {
         by: &UserId,
         now: Timestamp,
     ) -> Reply;
+
+    /// Begins a turn with a follow-up, after the reply to it. `true`: a run begins with it.
+    fn goes_on(&self, _state: &mut S, _record: &ActionRecord, _follow_up: ActionFollowUp, _now: Timestamp) -> bool {
+        false
+    }
 }
 
 /// A message of a person.

@@ -154,6 +154,7 @@ impl<S: State> Engine<S> {
             let post = outgoing(slot, now, Outbound::Elsewhere { channel, body });
             extra.outbox.push(Outgoing { slot: None, ..post });
         }
+        record_events(session, &mut extra, now);
         let mut wait = None;
         let next = match next {
             Next::Later(target, after) => {
@@ -273,6 +274,14 @@ impl<S: State> Engine<S> {
             pause: false,
         };
         self.save_step(session, info, extra, None).await
+    }
+}
+
+/// Adds to the record what the nodes have noted of the run.
+pub(super) fn record_events<S: State>(session: &mut Session<S>, changes: &mut Changes, now: Timestamp) {
+    for mut event in session.checkpoint.state.take_events() {
+        event["run"] = json!(session.checkpoint.run);
+        changes.audit.push(AuditDraft::new(AuditKind::Progress, now, None, event));
     }
 }
 

@@ -21,6 +21,7 @@ use super::{
     engine::{Engine, LeaseState},
     node::State,
     session::{Session, StepInfo},
+    step::record_events,
     store::{AuditDraft, AuditKind, Error, Lease, QueuedMessage, Seq, Then, ThreadMessage},
 };
 
@@ -85,6 +86,7 @@ impl<S: State> Engine<S> {
         let rest = rest.unwrap_or_else(|| "What was not begun is not done.".to_owned());
         let text = Text::from("Stopped, as ").person(by).plain(format!(" asked. {rest}"));
         self.say(session, &mut extra, Reply::text(text)).await?;
+        record_events(session, &mut extra, now);
         session.checkpoint.cursor = Cursor::Idle;
         let (took, usage, error) = (now.since(began), None, None);
         let info = StepInfo { node: STOP, next: "end", began, took, usage, error, pause: false };

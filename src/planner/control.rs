@@ -35,6 +35,12 @@ impl Control {
         self.succeeded();
     }
 
+    /// Counts a new classification that an error asked for; the errors before it are over.
+    pub fn reclassified(&mut self) {
+        self.reclassifications += 1;
+        self.succeeded();
+    }
+
     /// Notes a success: the failures before it no longer count.
     pub fn succeeded(&mut self) {
         self.failures = 0;

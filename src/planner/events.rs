@@ -1,6 +1,10 @@
 //! The events of a run with a plan, in the shapes of `tests/fixtures/agent-state/event-vectors.json`.
+//!
+//! A [`StreamEvent`] is stored with the step that caused it, so it lasts. [`lists`] returns the events of a thread in the
+//! three shapes in which programs read them.
 
 use countersign_core::clock::Timestamp;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 /// Returns a status update. `progress` is from 0 to 1 and kept as it is; `more` are named values, which win over none
@@ -20,45 +24,46 @@ pub fn progress(current: i64, total: i64, operation: &str, more: Map<String, Val
 }
 
 /// The phase of a live run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Phase {
     /// The message is read and the plan is made.
+    #[serde(rename = "Task Preparation")]
     TaskPreparation,
     /// The steps of the plan are carried out.
+    #[default]
     Execution,
 }
 
-/// An event of a live run.
-#[derive(Clone, Debug, PartialEq)]
+/// An event of a live run, as it is stored.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct StreamEvent {
     /// The message for people.
-    pub message: String,
+    pub text: String,
     /// The node or capability that it comes from.
     pub source: String,
-    /// The time.
-    pub at: Timestamp,
-    /// The number of the step, counted from 1, and the number of steps.
-    pub step: Option<(usize, usize)>,
     /// The phase.
     pub phase: Phase,
-    /// The error, if the event is about one.
+    /// The number of the step within its phase, counted from 1.
+    pub step: usize,
+    /// The number of steps of the phase.
+    pub total_steps: usize,
+    /// The number of steps of the plan that are done.
+    pub done: usize,
+    /// The error, if the event is about one. As `reason`, it is dropped with other words when their time is over.
+    #[serde(rename = "reason", default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
     /// True at the end of the run.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub complete: bool,
 }
 
 impl StreamEvent {
     /// Returns the event as JSON; values that are absent are left out.
-    pub fn to_json(&self) -> Value {
+    pub fn to_json(&self, at: Timestamp) -> Value {
         let mut event = json!({
-            "event_type": "status", "message": self.message, "source": self.source, "component": self.source,
-            "timestamp": seconds(self.at),
-            "phase": match self.phase { Phase::TaskPreparation => "Task Preparation", Phase::Execution => "Execution" },
+            "event_type": "status", "message": self.text, "source": self.source, "component": self.source,
+            "timestamp": seconds(at), "phase": self.phase, "step": self.step, "total_steps": self.total_steps,
         });
-        if let Some((step, total)) = self.step {
-            event["step"] = json!(step);
-            event["total_steps"] = json!(total);
-        }
         if let Some(error) = &self.error {
             event["error"] = json!(error);
         }
@@ -67,6 +72,28 @@ impl StreamEvent {
         }
         event
     }
+}
+
+/// Returns events with their times in the three shapes: `stream`, and of the carrying out also `status_updates` and
+/// `progress_events`.
+pub fn lists(events: &[(Timestamp, StreamEvent)]) -> Value {
+    let source = |event: &StreamEvent| Map::from_iter([("source".to_owned(), json!(event.source))]);
+    let count = |number: usize| i64::try_from(number).unwrap_or(i64::MAX);
+    let carried_out: Vec<_> = events.iter().filter(|(_, event)| event.phase == Phase::Execution).collect();
+    let progress: Vec<Value> = carried_out
+        .iter()
+        .map(|(at, event)| progress(count(event.done), count(event.total_steps), &event.text, source(event), *at))
+        .collect();
+    let updates: Vec<Value> = carried_out
+        .iter()
+        .zip(&progress)
+        .map(|((at, event), progress)| {
+            let share = progress["progress"].as_f64().unwrap_or_default();
+            status(&event.text, share, event.complete, source(event), *at)
+        })
+        .collect();
+    let stream: Vec<Value> = events.iter().map(|(at, event)| event.to_json(*at)).collect();
+    json!({ "stream": stream, "status_updates": updates, "progress_events": progress })
 }
 
 /// Returns Unix seconds.
@@ -124,23 +151,40 @@ mod tests {
         }
     }
 
+    fn reading() -> StreamEvent {
+        StreamEvent {
+            text: "Reading".into(),
+            source: "weather".into(),
+            step: 1,
+            total_steps: 3,
+            ..StreamEvent::default()
+        }
+    }
+
     #[test]
     fn absent_values_are_left_out_of_the_stream() {
-        let event = StreamEvent {
-            message: "Reading".to_owned(),
-            source: "weather".to_owned(),
-            at: Timestamp(1_500),
-            step: Some((1, 3)),
-            phase: Phase::Execution,
-            error: None,
-            complete: false,
-        };
         assert_eq!(
-            event.to_json(),
+            reading().to_json(Timestamp(1_500)),
             json!({
                 "event_type": "status", "message": "Reading", "source": "weather", "component": "weather",
                 "timestamp": 1.5, "phase": "Execution", "step": 1, "total_steps": 3,
             })
         );
+    }
+
+    #[test]
+    fn events_are_listed_in_three_shapes() {
+        let made = StreamEvent { phase: Phase::TaskPreparation, step: 3, ..reading() };
+        let ended = StreamEvent { step: 3, done: 3, complete: true, ..reading() };
+        let all = lists(&[(Timestamp(0), made), (Timestamp(1_000), reading()), (Timestamp(2_000), ended)]);
+        assert_eq!(all["stream"].as_array().map(Vec::len), Some(3));
+        assert_eq!(all["stream"][0]["phase"], "Task Preparation");
+        let ended =
+            json!({ "message": "Reading", "progress": 1.0, "complete": true, "timestamp": 2.0, "source": "weather" });
+        assert_eq!(all["status_updates"][1], ended);
+        let begun = json!({
+            "current": 0, "total": 3, "operation": "Reading", "progress": 0.0, "timestamp": 1.0, "source": "weather",
+        });
+        assert_eq!(all["progress_events"][0], begun);
     }
 }

@@ -16,7 +16,7 @@ use countersign_core::permit::Permit;
 use countersign_wire::{
     BoxError,
     capped::TooLong,
-    permitted::{Sending, Permitting},
+    permitted::{Permitting, Sending},
 };
 use http_body_util::{BodyExt as _, Full};
 use hyper::{

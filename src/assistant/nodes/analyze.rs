@@ -22,7 +22,7 @@ use super::{
     },
     carry_on::CarryOn,
     clarify::Clarify,
-    close::close,
+    close::close_because,
     gather::Gather,
     respond::Respond,
     round::{Round, Rounds},
@@ -176,7 +176,8 @@ impl Node<AgentState> for Analyze {
                 Some(true) => return Ok(self.carry_on.condition_confirmed(state, of_turn, context.now)),
                 Some(false) => {
                     state.take_up_plan(of_turn);
-                    return Ok(close(state, replies::condition_denied(), StepUsage::default()));
+                    let reply = replies::condition_denied();
+                    return Ok(close_because(state, reply, StepUsage::default(), "the condition does not hold"));
                 }
                 None => {}
             }

@@ -8,6 +8,7 @@ use countersign_capabilities::Registry;
 use countersign_core::{clock::Timestamp, reply::Reply};
 use countersign_graph::{node::Step, retry::RetryPolicy};
 use countersign_planner::{
+    self as planner,
     control::{Severity, StepError},
     routing::Next,
 };
@@ -17,19 +18,29 @@ use super::{
     super::{
         conditions::{self, Decision},
         model_with_fallback::StepUsage,
-        plan::WaitsFor,
+        plan::{MAX_STEPS, WaitsFor},
         plan_settings::PlanSettings,
         replies,
         state::AgentState,
     },
     analyze::Analyze,
-    close::{close, end},
+    close::{close, close_because, end},
 };
 
 /// The kinds of problems that may be transient.
 const TRANSIENT: &[&str] = &["network", "api"];
 
-/// A service that continues plans.
+/// The end of a step that succeeded.
+pub(super) struct StepEnd {
+    /// The reply to its request.
+    pub(super) reply: Reply,
+    /// Its result.
+    pub(super) result: Value,
+    /// True if something was changed: the next request is then named beside the outcome.
+    pub(super) is_change: bool,
+}
+
+/// Carries on with plans.
 #[derive(Clone)]
 pub(in super::super) struct CarryOn {
     registry: Registry,
@@ -42,48 +53,118 @@ impl CarryOn {
         Self { registry, settings }
     }
 
-    /// Ends the current step with this reply and result, and begins the next step if there is one.
+    /// Begins the requests of a message in order, if the plan of them holds; `planned` is the plan if a person has
+    /// agreed to one.
+    pub(super) fn begin(
+        &self,
+        mut state: AgentState,
+        requests: &[String],
+        planned: Option<planner::plan::Plan>,
+        usage: StepUsage,
+        now: Timestamp,
+    ) -> Step<AgentState> {
+        let requests_done = &requests[..requests.len().min(MAX_STEPS)];
+        let planned = planned.unwrap_or_else(|| self.registry.plan_of(state.turn.number, requests_done));
+        let known = |capability: &str| self.registry.carries_out(capability);
+        match planned.checked(&known, &[]) {
+            Ok(planned) => {
+                state.begin_plan(planned, requests, now);
+                Step::go(state, Analyze::NAME).cost(usage.total())
+            }
+            Err(fault) => close(state, replies::plan_fault(&fault, requests_done), usage),
+        }
+    }
+
+    /// Says the reply to the step in hand, and goes on with the next one if there is one.
     pub(super) fn after_step(
         &self,
         mut state: AgentState,
-        reply: Reply,
-        result: Value,
+        StepEnd { reply, result, is_change }: StepEnd,
         usage: StepUsage,
         now: Timestamp,
     ) -> Step<AgentState> {
         let mut reply = replies::left_behind(reply, &state.drop_abandoned_plans());
-        state.finish_step(&reply.words(), result);
+        self.complete_steps(&mut state);
+        state.finish_step(&reply.words(), &result);
         let limits = &self.settings.limits;
         let Some(plan) = state.plan_mut() else { return end(state, reply, usage) };
         if !plan.ahead.is_empty()
             && let Some(reached) = plan.control.enforce(limits, now)
         {
-            return close(state, replies::limit_reached(reply, &reached), usage);
+            return close_because(state, replies::limit_reached(reply, &reached), usage, &reached.to_string());
         }
-        if !matches!(plan.route(limits), Next::Step(_)) {
-            let left_out = state.drop_plan().map_or(0, |plan| plan.left_out);
-            return end(state, replies::left_out(reply, left_out), usage);
+        let missing = plan.next_step().and_then(|step| step.capability.clone());
+        if let Some(missing) = missing.filter(|name| !plan.ahead.is_empty() && !self.registry.carries_out(name)) {
+            plan.control.failed(StepError {
+                user_message: replies::no_longer_offered(&missing),
+                failed: Some(missing),
+                severity: Severity::Reclassification,
+                cause: "unknown capability".to_owned(),
+                retry: RetryPolicy::OF_CAPABILITY,
+            });
         }
-        reply.rates = None; // people are asked to rate only the last reply
-        self.begin_next(state, reply, usage, now)
+        let mut next = plan.route(&self.registry, limits);
+        if next == Next::Classify {
+            plan.reclassify(&self.registry);
+            next = plan.route(&self.registry, limits);
+        }
+        match next {
+            Next::Step(_) => {
+                reply.rates = None; // only the last answer is asked about
+                self.begin_next(state, reply, is_change, usage, now)
+            }
+            Next::Respond(_) => {
+                let left_out = state.end_plan(None).map_or(0, |plan| plan.left_out);
+                end(state, replies::left_out(reply, left_out), usage)
+            }
+            _ => {
+                let why = plan.control.error.take().map(|error| error.user_message).unwrap_or_default();
+                close_because(state, replies::stops_here(reply, &why), usage, &why)
+            }
+        }
     }
 
-    /// Begins the next step of a plan if its condition holds; otherwise ends the plan or asks the
-    /// person.
-    fn begin_next(&self, mut state: AgentState, reply: Reply, usage: StepUsage, now: Timestamp) -> Step<AgentState> {
+    /// Gives the plan its steps if it is one of an earlier version.
+    fn complete_steps(&self, state: &mut AgentState) {
+        let in_hand = state.turn.said.clone();
+        if let Some(plan) = state.plan_mut() {
+            plan.complete_steps(&self.registry, &in_hand);
+        }
+    }
+
+    /// Begins the next step of a plan, if its condition holds.
+    fn begin_next(
+        &self,
+        mut state: AgentState,
+        reply: Reply,
+        after_change: bool,
+        usage: StepUsage,
+        now: Timestamp,
+    ) -> Step<AgentState> {
         let Some(plan) = state.plan_mut() else { return end(state, reply, usage) };
-        let next = plan.ahead.first().cloned().unwrap_or_default();
-        match conditions::decide(&self.registry, &next, &plan.last_result) {
+        let step = plan.next_step().cloned().unwrap_or_default();
+        let looked_at = step.condition.as_ref().and_then(|condition| plan.results.get(&condition.on));
+        match conditions::decide(&self.registry, &step, looked_at.unwrap_or(&Value::Null)) {
             Decision::Do { request, because } => {
-                let reply = replies::condition_holds(reply, because.as_deref(), &request);
+                let reply = match &because {
+                    Some(because) => replies::condition_holds(reply, because, &request),
+                    None if after_change => replies::next_is(reply, &request),
+                    None => reply,
+                };
+                if let Some(because) = because {
+                    state.note_plan_event(&format!("The condition holds: {because}"), None);
+                }
                 state.remember_reply(&reply);
                 state.take_step(now);
-                state.turn.said = request;
                 Step::go(state, Analyze::NAME).say(reply).cost(usage.total())
             }
-            Decision::Stop { because } => close(state, replies::condition_fails(reply, &because), usage),
-            Decision::Ask { condition, because, .. } => {
+            Decision::Stop { because } => {
+                let why = format!("the condition does not hold: {because}");
+                close_because(state, replies::condition_fails(reply, &because), usage, &why)
+            }
+            Decision::Ask { condition, because } => {
                 plan.waits_for = WaitsFor::Condition;
+                state.note_plan_event(&format!("Asks whether “{condition}”"), None);
                 end(state, replies::ask_condition(reply, &condition, &because), usage)
             }
         }
@@ -92,9 +173,8 @@ impl CarryOn {
     /// Continues a plan after the person has confirmed that the condition of its next step holds.
     pub(super) fn condition_confirmed(&self, mut state: AgentState, of_turn: u64, now: Timestamp) -> Step<AgentState> {
         state.take_up_plan(of_turn);
-        let next = state.plan().and_then(|plan| plan.ahead.first().cloned()).unwrap_or_default();
+        self.complete_steps(&mut state);
         state.take_step(now);
-        state.turn.said = countersign_understanding::conditions::split(&next).request.to_owned();
         Step::go(state, Analyze::NAME)
     }
 
@@ -110,23 +190,29 @@ impl CarryOn {
         let kind = state.turn.errors.last().map(|problem| problem.kind.clone()).unwrap_or_default();
         let severity = if TRANSIENT.contains(&kind.as_str()) { Severity::Retriable } else { Severity::Critical };
         let limits = &self.settings.limits;
+        self.complete_steps(&mut state);
         let Some(plan) = state.plan_mut().filter(|plan| plan.total_steps > 1) else {
             return close(state, reply, usage);
         };
         plan.control.failed(StepError {
-            failed: Some(plan.place()),
+            failed: plan.next_step().and_then(|step| step.capability.clone()),
             severity,
             user_message: reply.words(),
-            cause: kind,
+            cause: kind.clone(),
             retry: RetryPolicy::OF_CAPABILITY,
         });
-        plan.control.enforce(limits, now);
-        match plan.route(limits) {
+        if let Some(reached) = plan.control.enforce(limits, now) {
+            return close_because(state, replies::limit_reached(reply, &reached), usage, &reached.to_string());
+        }
+        let failures = plan.control.failures;
+        match plan.route(&self.registry, limits) {
             Next::Again { after, .. } => {
+                let text = format!("Try {failures} failed, the next in {} s", after.as_secs_f64());
+                state.note_plan_event(&text, Some(kind));
                 state.repeat_step(now);
                 Step::later(state, Analyze::NAME, after).cost(usage.total())
             }
-            _ => close(state, reply, usage),
+            _ => close_because(state, replies::tried(reply, failures), usage, &kind),
         }
     }
 }

@@ -10,10 +10,17 @@ use countersign_graph::node::Step;
 
 use super::super::{model_with_fallback::StepUsage, plan::WaitsFor, replies, state::AgentState};
 
-/// Sends `reply` and ends the run. The following requests are dropped.
-pub(super) fn close(mut state: AgentState, reply: Reply, usage: StepUsage) -> Step<AgentState> {
-    let undone = state.drop_plan().map(|plan| plan.ahead).unwrap_or_default();
-    let reply = replies::not_gone_on_to(reply, &undone);
+/// Says `reply` and ends the run. The requests that were to follow are not done.
+pub(super) fn close(state: AgentState, reply: Reply, usage: StepUsage) -> Step<AgentState> {
+    close_because(state, reply, usage, "the step in hand did not succeed")
+}
+
+/// Says `reply` and ends the run; `why` is the reason in the record if requests are left.
+pub(super) fn close_because(mut state: AgentState, reply: Reply, usage: StepUsage, why: &str) -> Step<AgentState> {
+    let reply = match state.end_plan(Some(why)) {
+        Some(plan) => replies::ended_early(reply, &plan),
+        None => reply,
+    };
     let reply = replies::left_behind(reply, &state.drop_abandoned_plans());
     end(state, reply, usage)
 }

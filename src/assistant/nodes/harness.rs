@@ -4,6 +4,7 @@
 use std::{
     collections::VecDeque,
     sync::{Arc, LazyLock, Mutex},
+    time::Duration,
 };
 
 use async_trait::async_trait;
@@ -29,7 +30,7 @@ use countersign_model::{Block, Error, KnownBlock, Model, Request, Response, Usag
 use countersign_understanding::{RulesModel, book::Book};
 use serde_json::{Value, json};
 
-use crate::{blob_cache::BlobCache, graph::chat_graph, state::AgentState};
+use crate::{blob_cache::BlobCache, graph::chat_graph, plan_settings::PlanSettings, state::AgentState};
 
 /// A model that gives prepared answers, and remembers the requests.
 #[derive(Debug, Default)]
@@ -319,6 +320,10 @@ pub(super) struct Told {
     pub(super) asked: Option<Ask>,
     pub(super) usage: Option<store::Usage>,
     pub(super) way: Vec<&'static str>,
+    /// The waits before nodes.
+    pub(super) waits: Vec<Duration>,
+    /// The events of plans, each as its text and its error.
+    pub(super) events: Vec<String>,
 }
 
 impl Told {
@@ -358,12 +363,21 @@ impl Harness {
 
     /// Creates a harness with these tools and actions.
     pub(super) fn on(model: Arc<dyn Model>, registry: Registry) -> Self {
+        Self::with_settings(model, registry, PlanSettings::default())
+    }
+
+    /// Creates a harness without a language model, with these settings of plans.
+    pub(super) fn with_plans(plans: PlanSettings) -> Self {
+        Self::with_settings(Arc::new(RulesModel(registry().book)), registry(), plans)
+    }
+
+    fn with_settings(model: Arc<dyn Model>, registry: Registry, plans: PlanSettings) -> Self {
         let graph = chat_graph(
             model,
             Arc::new(RulesModel(registry.book.clone())),
             registry,
             Arc::new(Drawer::default()),
-            crate::plan_settings::PlanSettings::default(),
+            plans,
         )
         .unwrap();
         let now = Timestamp(1_700_000_000_000);
@@ -379,6 +393,11 @@ impl Harness {
         self.now = Timestamp(self.now.0 + 1_000);
         self.state.begin_turn(&Said { by: "ana".into(), text: text.to_owned(), at: self.now, request: None });
         self.follow(self.graph.start(), None).await
+    }
+
+    /// Lets time pass.
+    pub(super) fn waits(&mut self, time: Duration) {
+        self.now = self.now + time;
     }
 
     /// Goes on with the turn at this node, as after a restart.
@@ -397,9 +416,10 @@ impl Harness {
     }
 
     async fn follow(&mut self, start: &'static str, ended: Option<ActionRecord>) -> Told {
-        let mut told = Told { says: Vec::new(), asked: None, usage: None, way: Vec::new() };
+        let mut told =
+            Told { says: Vec::new(), asked: None, usage: None, way: Vec::new(), waits: Vec::new(), events: Vec::new() };
         let mut name = start;
-        for _ in 0..12 {
+        for _ in 0..30 {
             told.way.push(name);
             let context = Context {
                 thread: thread(),
@@ -414,6 +434,13 @@ impl Harness {
             let stored = serde_json::to_string(&self.state).unwrap();
             let step = node.run(serde_json::from_str(&stored).unwrap(), &context).await.unwrap();
             self.state = step.state;
+            told.events.extend(self.state.take_events().iter().map(|event| match event["reason"].as_str() {
+                Some(error) => format!("{}: {error}", event["text"].as_str().unwrap()),
+                None => event["text"].as_str().unwrap().to_owned(),
+            }));
+            if let Next::Later(_, wait) = step.next {
+                told.waits.push(wait);
+            }
             told.says.extend(step.says);
             if let Some(usage) = step.usage {
                 let sum = told.usage.get_or_insert_with(store::Usage::default);

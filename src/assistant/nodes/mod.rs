@@ -10,6 +10,8 @@ mod gather_tools;
 #[cfg(test)]
 pub(super) mod harness;
 mod notes;
+#[cfg(test)]
+mod plan_tests;
 pub(super) mod respond;
 pub(super) mod round;
 #[cfg(test)]

@@ -25,7 +25,7 @@ use super::{
         view::{self, Prompts},
     },
     analyze::Analyze,
-    carry_on::CarryOn,
+    carry_on::{CarryOn, StepEnd},
     close::close,
     gather_tools::entry_kind,
 };
@@ -76,13 +76,14 @@ impl Respond {
             && let Ok(steps) = serde_json::from_value::<Vec<String>>(result["steps"].clone())
         {
             state.turn.change = None;
-            state.begin_plan(&steps, context.now);
-            return Step::go(state, Analyze::NAME).cost(usage.total());
+            let planned = serde_json::from_value(result["plan"].clone()).ok(); // cards of earlier versions have none
+            return self.carry_on.begin(state, &steps, planned, usage, context.now);
         }
         if let Some(plan) = state.plan_mut() {
             plan.control.started_at = plan.control.started_at + context.now.since(record.requested_at);
         }
-        self.carry_on.after_step(state, reply.rated(&context.run), result, usage, context.now)
+        let ended = StepEnd { reply: reply.rated(&context.run), result, is_change: true };
+        self.carry_on.after_step(state, ended, usage, context.now)
     }
 
     /// Lets a model put the answer into words.
@@ -176,7 +177,7 @@ fn result_of(mut gathered: BTreeMap<String, Value>) -> Value {
 /// Remembers the outcome of an action, and says it.
 fn closing_reply(registry: &Registry, state: &mut AgentState, record: &ActionRecord, context: &Context) -> Reply {
     let reply = match state.plan().filter(|plan| !plan.ahead.is_empty()) {
-        Some(plan) if record.status == Status::Done => outcomes::done_so_far(registry, record, plan),
+        Some(_) if record.status == Status::Done => outcomes::done_so_far(registry, record),
         _ => outcomes::outcome(registry, record),
     };
     state.context.mark_outdated();
@@ -190,6 +191,8 @@ fn closing_reply(registry: &Registry, state: &mut AgentState, record: &ActionRec
     }
     if record.status == Status::Rejected {
         state.keep_rejected(record);
+        let is_plan = registry.plan_action() == Some(record.name.as_str());
+        state.turned_down_plans = if is_plan { state.turn.plans_created } else { 0 };
     }
     reply
 }
@@ -283,6 +286,7 @@ impl Node<AgentState> for Respond {
         let reply = replies::with_plan_place(reply, state.plan());
         let reply = if answers { reply.rated(&context.run) } else { reply };
         let result = std::mem::take(&mut state.turn.gathered);
-        Ok(self.carry_on.after_step(state, reply, result_of(result), usage, context.now))
+        let ended = StepEnd { reply, result: result_of(result), is_change: false };
+        Ok(self.carry_on.after_step(state, ended, usage, context.now))
     }
 }

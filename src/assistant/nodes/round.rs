@@ -9,7 +9,10 @@ use std::sync::Arc;
 
 use countersign_capabilities::{Effect, Registry};
 use countersign_config::plans::LookFirst;
-use countersign_core::reply::{Reply, Text};
+use countersign_core::{
+    clock::Timestamp,
+    reply::{Reply, Text},
+};
 use countersign_graph::{
     action::{ErrorKind, PrepareError, Proposal, Reader, Refusal},
     node::{Context, Step},
@@ -34,7 +37,7 @@ use super::{
         tools::{self, Kit},
         view::{self, Prompts},
     },
-    analyze::Analyze,
+    carry_on::CarryOn,
     clarify::Clarify,
     close::{ask, close},
     confirm::Confirm,
@@ -61,6 +64,7 @@ pub(in super::super) struct Rounds {
     blobs: Arc<dyn BlobCache>,
     prompts: Prompts,
     plans: PlanSettings,
+    carry_on: CarryOn,
 }
 
 /// A round of a turn.
@@ -104,8 +108,9 @@ impl Rounds {
         blobs: Arc<dyn BlobCache>,
         prompts: Prompts,
         plans: PlanSettings,
+        carry_on: CarryOn,
     ) -> Self {
-        Self { kit: Arc::new(Kit::new(registry.clone())), registry, blobs, prompts, plans }
+        Self { kit: Arc::new(Kit::new(registry.clone())), registry, blobs, prompts, plans, carry_on }
     }
 
     /// Returns the instructions for the model.
@@ -270,10 +275,11 @@ impl Rounds {
             if let Some(action) = self.plan_card_for(&round.state, &steps) {
                 return self.show_plan(round, action, steps);
             }
-            round.state.begin_plan(&steps, round.context.now);
-            round.state.turn.families.clear();
-            round.state.turn.exchange.clear();
-            return Step::go(round.state, Analyze::NAME).cost(round.usage.total());
+            let Round { mut state, context, usage, .. } = round;
+            state.turn.plans_created += 1;
+            state.turn.families.clear();
+            state.turn.exchange.clear();
+            return self.carry_on.begin(state, &steps, None, usage, context.now);
         }
         let (intent, confidence) = (analysis.intent_type, analysis.confidence);
         let answer = analysis.answer.trim().to_owned();
@@ -364,7 +370,7 @@ impl Rounds {
         match state.turn.change.clone() {
             Some(change) if complete || stopped => {
                 let said = if has_language_model { state.turn.said.clone() } else { String::new() };
-                Box::pin(self.prepare(state, change, usage, &reader, &said)).await
+                Box::pin(self.prepare(state, change, usage, &reader, &said, context.now)).await
             }
             _ if stopped || answered => Step::go(state, Respond::NAME).cost(usage.total()),
             _ => Step::go(state, Gather::NAME).cost(usage.total()),
@@ -381,6 +387,7 @@ impl Rounds {
         usage: StepUsage,
         reader: &Reader,
         said: &str,
+        now: Timestamp,
     ) -> Step<AgentState> {
         let Some(action) = self.registry.actions.get(change.action.as_str()) else {
             return close(state, replies::cannot_do(&change.action), usage);
@@ -408,6 +415,9 @@ impl Rounds {
                 state.on_card = Some(Draft { asked: None, ..change.clone() });
                 state.turned_down = None;
                 let turn = &mut state.turn;
+                if self.registry.plan_action() == Some(change.action.as_str()) {
+                    turn.plans_created += 1;
+                }
                 turn.change = Some(change);
                 turn.proposal = Some(proposal);
                 // The turn is stored while the card is open, so it keeps only what is needed then.
@@ -424,7 +434,7 @@ impl Rounds {
                         completed.params.insert(first.name.clone(), value.into());
                         state.turn.from_notes.push(note);
                         state.unheard = before;
-                        return Box::pin(self.prepare(state, completed, usage, reader, said)).await;
+                        return Box::pin(self.prepare(state, completed, usage, reader, said, now)).await;
                     }
                     state.unheard = unheard(&parameters.to_string());
                     state.turn.missing = missing.iter().map(|missing| missing.name.clone()).collect();
@@ -455,7 +465,7 @@ impl Rounds {
             Err(PrepareError::Unavailable { error, reply }) => {
                 state.note_problem(replies::kind_name(error), &reply.words());
                 let again = state.turn.said.clone();
-                close(state, replies::try_again(reply, &again), usage)
+                self.carry_on.after_failure(state, replies::try_again(reply, &again), usage, now)
             }
         }
     }

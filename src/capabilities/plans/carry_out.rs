@@ -12,6 +12,7 @@ use countersign_graph::action::{
     ActionKind, ActionRecord, ErrorKind, Field, Form, Input, Outcome, Performed, PrepareError, Proposal, Recovery,
     Refusal, Scope,
 };
+use countersign_planner::plan::Plan;
 use countersign_understanding::conditions::split;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -51,24 +52,39 @@ pub struct PlanParameters {
     pub order: Option<String>,
 }
 
-/// Returns the requests that are chosen, in their order.
+/// Returns the indices of the requests that are chosen, in their order.
 ///
 /// # Errors
 ///
-/// A sentence about the first number that names no step, or names one twice.
-pub fn chosen(parameters: &PlanParameters) -> Result<Vec<String>, String> {
+/// A sentence about the first number that names no step.
+fn chosen(parameters: &PlanParameters) -> Result<Vec<usize>, String> {
     let PlanParameters { steps, order } = parameters;
-    let Some(order) = non_blank(order.as_ref()) else { return Ok(steps.clone()) };
-    let mut numbers: Vec<usize> = Vec::new();
-    for word in order.split(|c: char| c == ',' || c == ';' || c.is_whitespace()).filter(|word| !word.is_empty()) {
-        let number = word.parse().ok().filter(|number| (1..=steps.len()).contains(number));
-        let number = number.ok_or_else(|| replies::no_such_step(word, steps.len()))?;
-        if numbers.contains(&number) {
-            return Err(replies::named_twice(number));
+    let Some(order) = non_blank(order.as_ref()) else { return Ok((0..steps.len()).collect()) };
+    let words = order.split(|c: char| c == ',' || c == ';' || c.is_whitespace()).filter(|word| !word.is_empty());
+    words
+        .map(|word| {
+            let number: Option<usize> = word.parse().ok().filter(|number| (1..=steps.len()).contains(number));
+            number.map(|number| number - 1).ok_or_else(|| replies::no_such_step(word, steps.len()))
+        })
+        .collect()
+}
+
+impl CarryOutPlan {
+    /// Returns the plan of the chosen requests, checked and repaired, with the requests in its order.
+    ///
+    /// # Errors
+    ///
+    /// A sentence about what makes the order impossible.
+    fn checked(&self, parameters: &PlanParameters) -> Result<(Plan, Vec<String>), String> {
+        let order = chosen(parameters)?;
+        if order.is_empty() {
+            return Err(replies::nothing_left());
         }
-        numbers.push(number);
+        let plan = self.others.plan_in_order(0, &parameters.steps, &order);
+        let known = |capability: &str| self.others.carries_out(capability);
+        let plan = plan.checked(&known, &[]).map_err(|fault| replies::fault(&fault, &order, &parameters.steps))?;
+        Ok((plan, order.iter().map(|index| parameters.steps[*index].clone()).collect()))
     }
-    Ok(numbers.iter().filter_map(|number| steps.get(number - 1).cloned()).collect())
 }
 
 #[async_trait]
@@ -114,10 +130,7 @@ impl ActionKind for CarryOutPlan {
         if plan.steps.is_empty() {
             return Err(Refusal::Missing(vec![missing("steps", "Which steps does the plan have?", Vec::new())]).into());
         }
-        let chosen = chosen(&plan).map_err(|why| refused(ErrorKind::Validation, replies::refused(&why)))?;
-        if chosen.is_empty() {
-            return Err(refused(ErrorKind::Validation, replies::refused(&replies::nothing_left())));
-        }
+        let (_, chosen) = self.checked(&plan).map_err(|why| refused(ErrorKind::Validation, replies::refused(&why)))?;
         let steps: Vec<(String, Effect)> =
             chosen.into_iter().map(|step| (step.clone(), self.others.effect_of(split(&step).request))).collect();
         let left_out: Vec<&String> =
@@ -138,10 +151,12 @@ impl ActionKind for CarryOutPlan {
     /// Ends at once: the graph carries out the steps, each with its own approval.
     async fn perform(&self, record: &ActionRecord) -> Performed {
         let plan: PlanParameters = serde_json::from_value(record.parameters.clone()).unwrap_or_default();
-        let steps = chosen(&plan).unwrap_or_default();
-        Performed::Ended(Outcome::Done {
-            result: json!({ "steps": steps }),
-            summary: Text::from(record.card.done.as_str()),
+        Performed::Ended(match self.checked(&plan) {
+            Ok((plan, requests)) => Outcome::Done {
+                result: json!({ "steps": requests, "plan": plan }),
+                summary: Text::from(record.card.done.as_str()),
+            },
+            Err(why) => Outcome::Failed { error: ErrorKind::Validation, summary: Text::from(why) },
         })
     }
 
@@ -159,23 +174,43 @@ mod tests {
         PlanParameters { steps, order: order.map(str::to_owned) }
     }
 
+    fn action() -> CarryOutPlan {
+        CarryOutPlan::new(Arc::new(Registry::default()))
+    }
+
+    fn ordered(order: Option<&str>) -> Result<Vec<String>, String> {
+        action().checked(&plan(order)).map(|(_, requests)| requests)
+    }
+
     #[test]
     fn steps_are_dropped_and_reordered() {
-        assert_eq!(chosen(&plan(None)).unwrap().len(), 3);
-        assert_eq!(chosen(&plan(Some("2, 1"))).unwrap(), ["test its balance", "create Foo"]);
-        assert_eq!(chosen(&plan(Some(" 3 "))).unwrap(), ["start it"]);
+        assert_eq!(ordered(None).unwrap().len(), 3);
+        assert_eq!(ordered(Some("2, 1")).unwrap(), ["test its balance", "create Foo"]);
+        assert_eq!(ordered(Some(" 3 ")).unwrap(), ["start it"]);
     }
 
     #[test]
     fn a_wrong_number_is_named() {
-        assert_eq!(chosen(&plan(Some("1, 4"))).unwrap_err(), "There is no step “4”: the plan has steps 1 to 3.");
-        assert_eq!(chosen(&plan(Some("one"))).unwrap_err(), "There is no step “one”: the plan has steps 1 to 3.");
-        assert_eq!(chosen(&plan(Some("1 1"))).unwrap_err(), "Step 1 is named twice.");
+        assert_eq!(ordered(Some("1, 4")).unwrap_err(), "There is no step “4”: the plan has steps 1 to 3.");
+        assert_eq!(ordered(Some("one")).unwrap_err(), "There is no step “one”: the plan has steps 1 to 3.");
+        assert_eq!(ordered(Some("1 3 1")).unwrap_err(), "Step 1 is named twice.");
+        assert_eq!(ordered(Some(",")).unwrap_err(), "No step is left.");
+    }
+
+    #[test]
+    fn a_condition_stays_behind_the_step_that_it_looks_at() {
+        let steps = ["show A", "list the contexts", "only if it has 2 users, stop it"].map(str::to_owned).to_vec();
+        let with = |order: &str| PlanParameters { steps: steps.clone(), order: Some(order.to_owned()) };
+        assert!(action().checked(&with("2 3")).is_ok());
+        assert_eq!(
+            action().checked(&with("3 2")).unwrap_err(),
+            "Step 3 looks at the result of step 2 (“list the contexts”), which is left out or comes later."
+        );
     }
 
     #[tokio::test]
     async fn the_card_lists_the_steps() {
-        let action = CarryOutPlan::new(Arc::new(Registry::default()));
+        let action = action();
         let proposal = action.prepare(&json!(plan(Some("2, 1")))).await.unwrap();
         assert_eq!(proposal.card.title, "Do these 2 steps?");
         let facts: Vec<String> =

@@ -1,4 +1,4 @@
-//! The phrases about a plan on a card: `without step 2`, `only step 1`, `2 before 1`.
+//! The phrases about a plan on a card: `without step 2`, `without the deletion`, `only step 1`, `2 before 1`.
 
 use countersign_understanding::{
     phrases::{Phrases, Utterance},
@@ -33,6 +33,8 @@ impl Phrases for OfPlans {
 /// Returns the numbers of the steps that these words leave, in order; `None` if they are about no step.
 fn order(words: &[&str], plan: &PlanParameters) -> Option<String> {
     let count = plan.steps.len();
+    let begins = words.iter().position(|word| !BEFORE.contains(word)).unwrap_or(words.len());
+    let words = &words[begins..];
     let numbers = |words: &[&str]| -> Option<Vec<usize>> {
         let words = words.iter().filter(|word| !["step", "steps", "the", "and", ",", "number"].contains(word));
         let numbers: Vec<usize> = words.map(|word| number(word)).collect::<Option<_>>()?;
@@ -44,8 +46,8 @@ fn order(words: &[&str], plan: &PlanParameters) -> Option<String> {
         None => (1..=count).collect(),
     };
     let left: Vec<usize> = match words {
-        ["without" | "skip" | "drop" | "remove", rest @ ..] | ["leave", "out", rest @ ..] => {
-            let dropped = numbers(rest)?;
+        ["without" | "skip" | "skipping" | "drop" | "remove" | "except", rest @ ..] | ["leave", "out", rest @ ..] => {
+            let dropped = numbers(rest).or_else(|| named(rest, &plan.steps))?;
             present.into_iter().filter(|number| !dropped.contains(number)).collect()
         }
         ["only" | "just", rest @ ..] => numbers(rest)?,
@@ -62,6 +64,25 @@ fn order(words: &[&str], plan: &PlanParameters) -> Option<String> {
     };
     let left: Vec<String> = left.iter().map(ToString::to_string).collect();
     (!left.is_empty()).then(|| left.join(", "))
+}
+
+/// The words before what should be different.
+const BEFORE: &[&str] =
+    &["no", "ok", "okay", "yes", "but", "please", "do", "it", "that", "again", "just", "then", ",", ".", ":", "-"];
+
+/// Returns the numbers of the steps that these words mean by what they do: `the deletion` is the step `delete it`.
+fn named(words: &[&str], steps: &[String]) -> Option<Vec<usize>> {
+    const FILLERS: &[&str] = &["the", "a", "an", "step", "steps", "it", "part", "with", "of", ",", ".", "please"];
+    /// The letters by which two forms of a word are known to be one.
+    const STEM: usize = 4;
+    let stem = |word: &str| word.chars().take(STEM).collect::<String>();
+    let meant: Vec<String> = words.iter().filter(|word| !FILLERS.contains(word)).map(|word| stem(word)).collect();
+    let holds = |step: &String| {
+        let step: Vec<String> = step.split_whitespace().map(|word| stem(&word.to_lowercase())).collect();
+        meant.iter().all(|word| step.contains(word))
+    };
+    let found: Vec<usize> = (1..=steps.len()).filter(|number| holds(&steps[number - 1])).collect();
+    (!meant.is_empty() && !found.is_empty()).then_some(found)
 }
 
 /// Reads the number of a step.
@@ -83,7 +104,12 @@ mod tests {
         assert_eq!(said("only step one").as_deref(), Some("1"));
         assert_eq!(said("3 before 1").as_deref(), Some("3, 1, 2"));
         assert_eq!(said("step 2 before step 1").as_deref(), Some("2, 1, 3"));
-        for words in ["without step 4", "skip it", "only", "without steps 1 and 2 and 3"] {
+        let plan = PlanParameters { steps: vec!["stop Foo".into(), "delete it".into()], order: None };
+        let said = |words: &str| order(&words.split(' ').collect::<Vec<_>>(), &plan);
+        for words in ["no , without the delete", "without deleting it", "skip the deletion", "leave out delete it"] {
+            assert_eq!(said(words).as_deref(), Some("1"), "{words}");
+        }
+        for words in ["without step 4", "skip it", "only", "without steps 1 and 2 and 3", "without the rain"] {
             assert_eq!(said(words), None, "{words}");
         }
     }

@@ -2,6 +2,7 @@
 
 use countersign_capabilities::Effect;
 use countersign_core::reply::{Card, Fact, Reply, Text};
+use countersign_planner::plan::Fault;
 
 /// Returns the card that shows a plan.
 pub(super) fn card(steps: &[(String, Effect)], left_out: &[&String]) -> Card {
@@ -49,9 +50,29 @@ pub(super) fn no_such_step(word: &str, count: usize) -> String {
     format!("There is no step “{word}”: the plan has steps 1 to {count}.")
 }
 
-/// Says that a step is named twice.
-pub(super) fn named_twice(number: usize) -> String {
-    format!("Step {number} is named twice.")
+/// Says what makes an order of steps impossible. `order` are the indices of the chosen requests among all of them.
+pub(super) fn fault(fault: &Fault, order: &[usize], requests: &[String]) -> String {
+    let number = |step: usize| order.get(step - 1).map_or(step, |index| index + 1);
+    // The key of a step holds its index among all requests.
+    let of_key = |key: &str| {
+        let index = key.split('_').nth(1)?.parse::<usize>().ok()?;
+        Some(format!("step {} (“{}”)", index + 1, requests.get(index)?))
+    };
+    let before = |key: &str| of_key(key).unwrap_or_else(|| "a step before it".to_owned());
+    match fault {
+        Fault::KeyUsedTwice { first, .. } => format!("Step {} is named twice.", number(*first)),
+        Fault::MissingInput { step, key, .. } => {
+            format!("Step {} is about the thing of {}, which is left out or comes later.", number(*step), before(key))
+        }
+        Fault::MissingCondition { step, key } if key.is_empty() => {
+            format!("Step {} has a condition, and there is no step before it whose result could tell.", number(*step))
+        }
+        Fault::MissingCondition { step, key } => {
+            format!("Step {} looks at the result of {}, which is left out or comes later.", number(*step), before(key))
+        }
+        Fault::UnknownCapability { step, .. } => format!("Step {} is nothing that I can do here.", number(*step)),
+        Fault::EndsEarly { step } => format!("Step {} ends the plan, so nothing can follow it.", number(*step)),
+    }
 }
 
 /// Says that no step is left.

@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use countersign_core::ids::ThreadId;
 use countersign_graph::store::{ActionFilter, AuditEntry, AuditKind, Error, StepRecord, Store, Version};
+use countersign_planner::events::{self, StreamEvent};
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 /// The most steps that are listed: the newest.
@@ -45,7 +47,7 @@ impl Traces {
         Ok(json!({ "threads": rows.collect::<Vec<_>>() }))
     }
 
-    /// Returns everything about one thread: its runs with their steps, its actions, its record. `None`: not one of the
+    /// Returns everything about one thread: its runs with their steps, the events of its plans, its actions, its record. `None`: not one of the
     /// bot's.
     ///
     /// # Errors
@@ -62,6 +64,7 @@ impl Traces {
             "thread": thread.to_string(),
             "version": saved.version,
             "runs": runs(&steps, &audit),
+            "events": plan_events(&audit),
             "actions": actions.iter().map(|action| json!({
                 "id": action.id,
                 "name": action.name,
@@ -87,6 +90,13 @@ impl Traces {
             })).collect::<Vec<_>>(),
         })))
     }
+}
+
+/// Returns the events of plans, in the shapes of [`events::lists`].
+fn plan_events(audit: &[AuditEntry]) -> Value {
+    let of_plans = audit.iter().map(|entry| &entry.event).filter(|event| event.kind == AuditKind::Progress);
+    let read = of_plans.filter_map(|event| Some((event.at, StreamEvent::deserialize(&event.detail).ok()?)));
+    events::lists(&read.collect::<Vec<_>>())
 }
 
 /// Groups steps by the runs they belong to, both in order.

@@ -401,7 +401,12 @@ pub(super) mod tests {
     }
 
     /// Delivers a message to the thread with this root in this graph.
-    pub(in crate::runtime) async fn deliver(store: &Arc<dyn Store>, root: &str, graph: &str, at: Timestamp) -> ThreadId {
+    pub(in crate::runtime) async fn deliver(
+        store: &Arc<dyn Store>,
+        root: &str,
+        graph: &str,
+        at: Timestamp,
+    ) -> ThreadId {
         let thread = ThreadId { team: "T1".into(), channel: "C1".into(), root: root.into() };
         let message = ThreadMessage::Said {
             by: "ana".into(),

@@ -88,6 +88,8 @@ pub enum AuditKind {
     Answered,
     /// The bot sent a message through a channel other than Slack.
     Posted,
+    /// A run with a plan made progress. The details hold the event as the graph describes it.
+    Progress,
     /// A step called a language model. The details name the model and count calls and tokens.
     Ran,
     /// Requests were sent to the platform. The details include its answers.

@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 
 use countersign_core::{clock::Timestamp, ids::ThreadId};
 use countersign_graph::store::{AuditDraft, AuditEntry, AuditKind};
-use serde_json::Value;
+use countersign_planner::events::Phase;
+use serde_json::{Value, json};
 
 use super::{
     JSONL,
@@ -182,6 +183,7 @@ impl Story<'_> {
                 let summary = self.people.named(detail["summary"].as_str().unwrap_or_default());
                 self.write_event(event, &capitalized(&what), Some(&summary));
             }
+            AuditKind::Progress => self.write_progress(event),
             AuditKind::Ran => {}
             AuditKind::Attached => self.write_attachment(event),
             AuditKind::PolicyChanged if detail["policy"].is_object() => {
@@ -266,6 +268,21 @@ impl Story<'_> {
         }
     }
 
+    fn write_progress(&mut self, event: &AuditDraft) {
+        let detail = &event.detail;
+        let place = match (detail["complete"] == true, detail["step"].as_u64(), detail["total_steps"].as_u64()) {
+            (false, Some(step), Some(total)) if detail["phase"] == json!(Phase::Execution) => {
+                format!("step {step} of {total}")
+            }
+            (true, ..) => "end".to_owned(),
+            _ => "made".to_owned(),
+        };
+        let words = inline(&self.people.named(detail["text"].as_str().unwrap_or_default()));
+        let reason = detail["reason"].as_str().map(|reason| format!(" ({})", inline(&self.people.named(reason))));
+        let what = format!("**Plan**, {place}: {words}{}.", reason.unwrap_or_default());
+        self.write_event(event, &what, None);
+    }
+
     fn write_exchanges(&mut self, event: &AuditDraft, card: &str) {
         self.write_event(event, &format!("Sent to the platform for {card}, and its answers:"), None);
         let mut table = String::from("| Request | Answer | Times |\n| --- | --- | --- |\n");
@@ -332,6 +349,7 @@ fn kind_name(kind: AuditKind) -> &'static str {
         AuditKind::Said => "a message",
         AuditKind::Answered => "an answer",
         AuditKind::Posted => "a message elsewhere",
+        AuditKind::Progress => "the progress of a plan",
         AuditKind::Ran => "the use of a model",
         AuditKind::Sent => "requests to the platform",
         AuditKind::Attached => "a file",

@@ -25,7 +25,7 @@ export async function traceOf(pane, channel, thread) {
   const unfolded = new Set([...pane.querySelectorAll('details[open]')].map((one) => one.dataset.fold));
   pane.signature = signature;
   pane.dataset.of = thread.ts;
-  fill(pane, h('div', { class: 'trace' }, summary(record),
+  fill(pane, h('div', { class: 'trace' }, summary(record), plans(record.events),
     (record.runs ?? []).map(run), part('Actions', (record.actions ?? []).map(action)), part('Audit chain', audit(record.audit ?? []))));
   for (const one of pane.querySelectorAll('details')) if (unfolded.has(one.dataset.fold)) one.open = true;
 }
@@ -38,6 +38,18 @@ function summary({ runs = [], version, actions = [] }) {
   return h('div', { class: 'trace-facts' }, fact(version ?? 0, 'version'), fact(steps.length, steps.length === 1 ? 'step' : 'steps'),
     fact(sum('calls'), sum('calls') === 1 ? 'model call' : 'model calls'), fact((sum('input_tokens') + sum('output_tokens')).toLocaleString(), 'tokens'),
     fact(actions.length, actions.length === 1 ? 'action' : 'actions'));
+}
+
+// The events of plans as they happened, with how much was done by then.
+function plans({ stream = [], progress_events: progress = [] } = {}) {
+  const last = progress.at(-1);
+  const event = ({ message, source, timestamp, phase, step, total_steps: total, error, complete }) => h('li', { class: `step ${error ? 'step-failed' : ''} ${complete ? 'step-end' : ''}` },
+    h('div', { class: 'step-head' }, h('strong', { class: 'step-node' }, phase === 'Execution' ? `Step ${step} of ${total}` : 'Plan'),
+      h('span', { class: 'step-way' }, source), h('span', { class: 'step-time' }, timeWithSeconds(ofRecord(timestamp)))),
+    h('div', { class: 'step-input' }, message), error && h('div', { class: 'step-error' }, icon('alert', 15), error));
+  return stream.length ? h('section', { class: 'trace-part' },
+    h('h3', {}, 'Plan', last && h('span', { class: 'trace-when' }, `${Math.round(last.progress * 100)}% done`)),
+    h('ol', { class: 'steps' }, stream.map(event))) : null;
 }
 
 function part(title, nodes) {

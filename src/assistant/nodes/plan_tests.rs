@@ -1,0 +1,165 @@
+//! Plans through the whole graph: their limits, what is told of them, and their events.
+
+use std::time::Duration;
+
+use countersign_core::{clock::Timestamp, reply::Text};
+use countersign_graph::action::{Decision, Outcome, Status, Verdict};
+use countersign_planner::{control::Limits, routing::Next};
+use insta::assert_snapshot;
+use serde_json::json;
+
+use super::harness::{Harness, Script, Told, calls};
+use crate::{plan::Plan, plan_settings::PlanSettings, state::AgentState};
+
+fn with(limits: Limits) -> Harness {
+    Harness::with_plans(PlanSettings { limits, ..PlanSettings::default() })
+}
+
+/// The newest card is approved, and its change made.
+async fn done(harness: &mut Harness) -> Told {
+    let approved = vec![Decision { by: Some("bo".into()), at: Timestamp(0), verdict: Verdict::Approved }];
+    let outcome =
+        Outcome::Done { result: json!({ "name": "Math Hints" }), summary: Text::from("Started “Math Hints”.") };
+    harness.ends(Status::Done, approved, Some(outcome)).await
+}
+
+const SAID: &str = "start Math Hints, then start Math Hints again, then check UpGrade";
+
+#[tokio::test]
+async fn a_plan_is_told_by_its_events() {
+    let mut harness = Harness::with_rules();
+    let told = harness.says("start Math Hints and then start Away").await;
+    assert_eq!(told.events, ["A plan of 2 steps", "Begins: start Math Hints"]);
+    let told = done(&mut harness).await;
+    assert_eq!(told.events[..2], ["Done: start Math Hints", "Begins: start Away"]);
+    assert_eq!(told.events.last().unwrap(), "1 of 2 steps done: network");
+}
+
+#[tokio::test]
+async fn a_step_is_tried_three_times_with_growing_waits() {
+    let mut harness = Harness::with_rules();
+    let told = harness.says("start Away and then start Math Hints").await;
+    assert_eq!(told.waits, [Duration::from_millis(500), Duration::from_millis(750)]);
+    assert_eq!(told.way.iter().filter(|node| **node == "analyze").count(), 1 + 3, "the plan, then each try");
+    assert_snapshot!(told.read(), @"
+    UpGrade does not answer at the moment.
+    I tried 3 times, with growing waits.
+    I did not go on to: start Math Hints.
+    [Try again → start Away]
+    ");
+    assert_eq!(
+        told.events,
+        [
+            "A plan of 2 steps",
+            "Begins: start Away",
+            "Try 1 failed, the next in 0.5 s: network",
+            "Try 2 failed, the next in 0.75 s: network",
+            "0 of 2 steps done: network",
+        ]
+    );
+}
+
+#[tokio::test]
+async fn a_request_alone_is_not_repeated_unasked() {
+    let told = Harness::with_rules().says("start Away").await;
+    assert!(told.waits.is_empty());
+}
+
+#[tokio::test]
+async fn a_plan_ends_when_its_time_is_over() {
+    let mut harness = with(Limits { run_time: Duration::ZERO, ..Limits::default() });
+    harness.says("start Math Hints and then check UpGrade").await;
+    let told = done(&mut harness).await;
+    assert_snapshot!(told.read(), @"
+    @ana “Math Hints”: done, approved by @bo.
+    I stop here: it took longer than 0 s, which is the most that is allowed for one request.
+    I did not go on to: check UpGrade.
+    ");
+}
+
+#[tokio::test]
+async fn the_time_in_which_a_person_is_asked_does_not_count() {
+    let mut harness = with(Limits { run_time: Duration::from_secs(60), ..Limits::default() });
+    harness.says("start Math Hints and then check UpGrade").await;
+    harness.waits(Duration::from_secs(3600));
+    let told = done(&mut harness).await;
+    assert!(told.events.contains(&"Begins: check UpGrade".to_owned()), "{:?}", told.events);
+}
+
+#[tokio::test]
+async fn a_plan_ends_after_its_number_of_nodes() {
+    let mut harness = with(Limits { nodes: 2, ..Limits::default() });
+    harness.says("start Math Hints and then check UpGrade").await;
+    let told = done(&mut harness).await;
+    assert_snapshot!(told.read(), @"
+    @ana “Math Hints”: done, approved by @bo.
+    I stop here: it took more than 2 steps of work, which is the most that is allowed for one request.
+    I did not go on to: check UpGrade.
+    ");
+}
+
+/// Makes the capability of the next step one that does not exist, as after an update without it.
+fn loses_a_capability(harness: &mut Harness) -> &mut Plan {
+    let plan = harness.state.plans.last_mut().unwrap();
+    plan.planned.steps[1].capability = Some("weather".to_owned());
+    plan
+}
+
+#[tokio::test]
+async fn a_step_of_a_capability_that_is_gone_is_assigned_again_once() {
+    let mut harness = Harness::with_rules();
+    harness.says("start Math Hints and then check UpGrade").await;
+    loses_a_capability(&mut harness);
+    let told = done(&mut harness).await;
+    assert!(told.events.contains(&"Begins: check UpGrade".to_owned()), "{:?}", told.events);
+
+    let mut harness = Harness::with_rules();
+    harness.says("start Math Hints and then check UpGrade").await;
+    loses_a_capability(&mut harness).control.reclassifications = 1;
+    assert_snapshot!(done(&mut harness).await.read(), @"
+    @ana “Math Hints”: done, approved by @bo.
+    I stop here: what the next step needs (weather) is no longer offered here.
+    I did not go on to: check UpGrade.
+    ");
+}
+
+#[test]
+fn a_refused_plan_is_made_again_once_unasked() {
+    let limits = Limits::default();
+    let after =
+        |plans| AgentState { turned_down_plans: plans, ..AgentState::default() }.after_refused_plan("no", &limits);
+    assert_eq!((after(1), after(2)), (Next::Plan, Next::Error));
+}
+
+#[tokio::test]
+async fn a_plan_of_an_earlier_version_goes_on() {
+    let mut harness = Harness::with_rules();
+    harness.says(SAID).await;
+    harness.state.plans.last_mut().unwrap().planned.steps.clear();
+    let told = done(&mut harness).await;
+    assert_eq!(told.asked.unwrap().proposal.card.title, "Start “Math Hints”?");
+    let plan = harness.state.plan().unwrap();
+    let keys: Vec<&str> = plan.planned.steps.iter().map(|step| step.context_key.as_str()).collect();
+    assert_eq!(keys.len(), 4, "three steps and the answer: {keys:?}");
+}
+
+#[tokio::test]
+async fn a_condition_that_nothing_can_show_begins_nothing() {
+    let steps = json!({
+        "intent_type": "needs_info", "confidence": 0.9, "user_request_summary": "…",
+        "steps": ["if it rains, start Math Hints", "check UpGrade"],
+    });
+    let script = Script::of([calls([("analyze_user_request", steps)])]);
+    let told = Harness::with(script).says("if it rains, start Math Hints; then check UpGrade").await;
+    assert_snapshot!(told.read(), @"
+    I can't tell whether the condition in “if it rains, start Math Hints” holds: no request before it reads anything that could show it.
+    Nothing was begun. Please ask again in another order, or one by one.
+    ");
+    assert!(told.asked.is_none());
+
+    let told = Harness::with_rules().says("if it rains, delete everything").await;
+    assert_snapshot!(told.read(), @"
+    I can't tell whether “it rains”, so I did nothing.
+    A condition can be about the result of a request before it in the same message.
+    ");
+}

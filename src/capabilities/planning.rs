@@ -1,0 +1,111 @@
+//! Plans made of the requests of a message: which capability does each step, and what it needs of the steps before it.
+
+use countersign_planner::{
+    condition::Condition,
+    plan::{Input, Plan, Step},
+};
+use countersign_understanding::conditions::split;
+
+use super::Registry;
+
+/// The name in a plan for the steps that no phrase assigns to a capability: the assistant understands them when it is
+/// their turn.
+pub const ASSISTANT: &str = "assistant";
+
+/// The words that mean something mentioned before.
+const BACK: &[&str] = &["it", "its", "that", "this", "them", "they", "these", "those"];
+
+impl Registry {
+    /// Returns the plan of these requests, as it is before [`Plan::checked`]. A request with “it” needs the newest step
+    /// before it that is about something by name or changes something; a condition looks at the step before it. The keys
+    /// begin with `turn`, so that no two plans of a thread share one.
+    pub fn plan_of(&self, turn: u64, requests: &[String]) -> Plan {
+        let order: Vec<usize> = (0..requests.len()).collect();
+        self.plan_in_order(turn, requests, &order)
+    }
+
+    /// Returns the same with only some of the requests, or in another order: their indices. A step whose “it” or whose
+    /// condition depends on a request that is left out, or comes later now, keeps that need.
+    pub fn plan_in_order(&self, turn: u64, requests: &[String], order: &[usize]) -> Plan {
+        let whole = self.linked(turn, requests);
+        let mut steps: Vec<Step> = Vec::new();
+        for (step, _) in order.iter().filter_map(|index| whole.get(*index)) {
+            let is_done = |(before, is_subject): &&(Step, bool)| {
+                *is_subject && steps.iter().any(|step| step.context_key == before.context_key)
+            };
+            let mut step = step.clone();
+            if !step.inputs.is_empty()
+                && let Some((subject, _)) = whole.iter().rev().find(is_done)
+            {
+                step.inputs = input_from(subject).into_iter().collect();
+            }
+            steps.push(step);
+        }
+        Plan { steps }
+    }
+
+    /// Returns the steps of these requests in their own order; `true` with those that a later “it” may mean.
+    fn linked(&self, turn: u64, requests: &[String]) -> Vec<(Step, bool)> {
+        let mut steps: Vec<(Step, bool)> = Vec::new();
+        for (index, request) in requests.iter().enumerate() {
+            let words = split(request);
+            let calls = self.calls_of(words.request);
+            let capability = self.capability_of(&calls);
+            let call = calls.into_iter().find(|name| self.is_there(name));
+            let condition = words.condition.map(|words| Condition {
+                on: steps.last().map(|(before, _)| before.context_key.clone()).unwrap_or_default(),
+                words: words.to_owned(),
+            });
+            let subject = steps.iter().rev().find(|(_, is_subject)| *is_subject);
+            let subject = subject.filter(|_| points_back(words.request));
+            let inputs: Vec<Input> = subject.and_then(|(subject, _)| input_from(subject)).into_iter().collect();
+            let changes = call.as_deref().is_some_and(|name| self.actions.contains_key(name));
+            let names_something = self.names_in(words.request).iter().any(|name| name.subject);
+            let is_subject = call.is_some() && (names_something || (changes && inputs.is_empty()));
+            let step = Step {
+                context_key: format!("{turn}_{index}_{capability}"),
+                capability: Some(capability),
+                task_objective: words.request.to_owned(),
+                expected_output: call.map(|name| name.to_uppercase()),
+                inputs,
+                condition,
+                ..Step::default()
+            };
+            steps.push((step, is_subject));
+        }
+        steps
+    }
+
+    /// Returns true if there is such a capability for a step of a plan.
+    pub fn carries_out(&self, capability: &str) -> bool {
+        capability == ASSISTANT || self.capabilities.iter().any(|known| known.name() == capability)
+    }
+
+    /// Returns the name of the capability that these tools and actions belong to.
+    fn capability_of(&self, calls: &[String]) -> String {
+        let owns = |call: &String| {
+            let owner = self.capabilities.iter().find(|capability| {
+                capability.tools().iter().any(|tool| tool.name() == call)
+                    || capability.actions().iter().any(|action| action.name() == call)
+            });
+            owner.map(|capability| capability.name().to_owned())
+        };
+        calls.iter().find_map(owns).unwrap_or_else(|| ASSISTANT.to_owned())
+    }
+
+    /// Returns true for the name of a tool or an action.
+    fn is_there(&self, name: &str) -> bool {
+        self.tools.contains_key(name) || self.actions.contains_key(name)
+    }
+}
+
+/// Returns the result of a step as an input of another one.
+fn input_from(step: &Step) -> Option<Input> {
+    Some(Input { kind: step.expected_output.clone()?, key: step.context_key.clone() })
+}
+
+/// Returns true if a request means something mentioned before.
+fn points_back(request: &str) -> bool {
+    let words = request.split(|c: char| !c.is_alphanumeric() && c != '\'');
+    words.map(str::to_lowercase).any(|word| BACK.contains(&word.as_str()))
+}
