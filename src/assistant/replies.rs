@@ -49,9 +49,12 @@ pub fn examples(registry: &Registry) -> Reply {
 
 /// Says that no other plan could be made from the reason why one was refused.
 pub fn no_other_plan(reason: &str) -> Reply {
-    Reply::text(format!("I couldn't make another plan from “{}”.", shorten(reason, 200)))
-        .hint("Tell me which steps to leave out, or their order, such as “without step 2” or “2 before 1”.")
+    Reply::text(format!("I couldn't make another plan from “{}”.", shorten(reason, 200))).hint(ANOTHER_PLAN)
 }
+
+/// Says how another plan is asked for.
+pub const ANOTHER_PLAN: &str =
+    "Tell me which steps to leave out, or their order, such as “without step 2” or “2 before 1”.";
 
 /// Says that a condition is about nothing that is known.
 pub fn cannot_tell(condition: &str) -> Reply {

@@ -11,9 +11,6 @@ use countersign_understanding::{self as understanding, Meaning, book::Book, situ
 
 use super::{conditions, offered, state::AgentState, view};
 
-/// The largest number of words in an answer, even by a person who is alone with the bot.
-const MAX_WORDS: usize = 8;
-
 /// Numbers that are written out.
 const NUMBERS: &[&str] = &[
     "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "twelve", "twenty", "fifty",
@@ -226,7 +223,7 @@ impl AgentState {
         }
         let asks = text.trim_end().ends_with('?');
         // Nobody else is there to be answered: what cannot be the answer is asked for once more.
-        if asked_of == Some(by) && self.waits_for_an_answer() && !asks && words.len() <= MAX_WORDS && !is_talk(&words) {
+        if asked_of == Some(by) && self.waits_for_an_answer() && !asks && !is_talk(&words) {
             return true;
         }
         let waits = !open.is_empty() || self.draft.is_some() || !self.offered.is_empty();
@@ -460,6 +457,15 @@ mod tests {
             }
         }
         assert!(heard > 3_000);
+    }
+
+    #[test]
+    fn who_is_alone_and_was_asked_is_never_met_with_silence() {
+        let state = asks_for("parameter", &[]);
+        let said =
+            "weigh cmax against Volume at 1.5, then at 2, and at 3 L, for the demo, with both curves in one chart";
+        assert!(state.is_spoken_to(&book(), &"ana".into(), said, &[]));
+        assert!(!state.is_spoken_to(&book(), &"bo".into(), said, &[]), "bo was not asked");
     }
 
     #[test]

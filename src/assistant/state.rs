@@ -7,6 +7,9 @@
 //! | `current_state` | [`Turn::phase`] (`ANALYZING`, `GATHERING_INFO`, `CONFIRMING`, `RESPONDING`); `EXECUTING` is the engine's [`countersign_graph::checkpoint::Cursor::Performing`] | the turn |
 //! | `intent_type`, `capability`, `confidence`, `user_request_summary` | [`Turn::analysis`] | the turn |
 //! | `step_counter`, `total_steps`, `step_results` | [`AgentState::plans`]: [`Plan::step_counter`] and its neighbours | from the message with several requests to the end of the last one, at most [`super::plan::MAX_STEPS`] |
+//! | `planning_execution_plan`, `planning_current_step_index` | [`Plan::planned`]; the index is the number of [`Plan::step_results`] | as long as the plan |
+//! | `control_…` counters | [`Plan::control`]; the plans of a turn in [`Turn::plans_created`], of a refused one in [`AgentState::turned_down_plans`] | the plan; the turn |
+//! | `status_updates`, `progress_events` | [`AgentState::events`] until the next save, then the record | the record |
 //! | `action_needed`, `action_params` | [`Turn::change`], set by the tool `propose_<action>`; while something is missing also [`AgentState::draft`] | the turn; a draft until it is complete, dropped or forgotten |
 //! | `missing_params` | [`Turn::missing`], and the one that was asked for in [`Draft::asked`] | the turn; the draft |
 //! | `context_metadata` and the lists that were read | [`AgentState::context`], by type: the tool's name in capitals, such as `CONTEXT_METADATA` | the thread, the newest |

@@ -1,6 +1,7 @@
 //! Plans: several steps of one request, which may depend on each other.
 //!
-//! A [`plan::Plan`] is checked and repaired by [`plan::Plan::checked`] before it is used. After each step
+//! A [`plan::Plan`] is checked and repaired by [`plan::Plan::checked`] before it is used, and again when a person puts its
+//! steps into another order. After each step
 //! [`routing::next`] says what follows: the next step, another attempt, another plan, or the end. A step may have a
 //! [`condition::Condition`] on an earlier result; code evaluates it, and where code cannot, a person is asked.
 //!
@@ -19,6 +20,10 @@
 //! | step index past the end of the plan | an exception | [`routing::PastTheEnd`], an error of the caller |
 //! | two steps with one key, unknown inputs, a reply in the middle | not checked | [`plan::Fault`] |
 //! | a wait before another attempt | sleeps inside the decision | returned, and waited for outside |
+//! | a refused plan | made again without end | its reason is the input of one other plan; then the limit of plans holds |
+//! | an unknown capability in a plan | another classification makes another plan, from its first step | the steps ahead are assigned again; what is done stays done |
+//! | the limits of run time and nodes | declared and never obeyed | [`control::Control::enforce`], after each step |
+//! | the newest event replaces those before it | a history has to be kept elsewhere | each [`events::StreamEvent`] is an entry of the record |
 
 pub mod condition;
 pub mod control;

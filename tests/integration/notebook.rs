@@ -58,6 +58,10 @@ fn events(chart: &str) -> Vec<AuditDraft> {
         { "method": "GET", "path": "/api/experiments/single/e1", "count": 2 },
     ]);
     let file = json!({ "name": "balance.png", "title": "Balance of Math Hints", "hash": chart, "bytes": 8 });
+    let progress = json!({
+        "text": "Begins: show Math Hints", "source": "experiments", "phase": "Execution", "step": 2, "total_steps": 3,
+        "done": 1, "run": "r1",
+    });
     let about = |mut event: AuditDraft| {
         event.action = Some("a1".into());
         event
@@ -87,6 +91,7 @@ fn events(chart: &str) -> Vec<AuditDraft> {
         (AuditKind::Waits, None, json!({ "done": 1, "total": 2, "source": "cluster", "key": "job-1 ended" }), true),
         (AuditKind::Arrived, None, json!({ "source": "cluster", "key": "job-1 ended", "digest": "feed" }), true),
         (AuditKind::Posted, None, json!({ "channel": "post", "digest": "feed" }), false),
+        (AuditKind::Progress, None, progress, false),
     ];
     all.into_iter()
         .enumerate()
@@ -125,7 +130,8 @@ fn after(kind: AuditKind) -> Option<AuditKind> {
         Forgotten => Waits,
         Waits => Arrived,
         Arrived => Posted,
-        Posted | Unreadable => return None, // the latter is never recorded
+        Posted => Progress,
+        Progress | Unreadable => return None, // the latter is never recorded
     })
 }
 
@@ -168,7 +174,7 @@ async fn a_thread_in_which_everything_happened_reads_well() {
 async fn what_was_exported_verifies() {
     let exported = of_everything(Redaction::default()).await;
     let verified = verify(&exported.jsonl.bytes).unwrap();
-    assert_eq!((verified.thread, verified.entries, verified.last), (thread(), 24, exported.last));
+    assert_eq!((verified.thread, verified.entries, verified.last), (thread(), 25, exported.last));
     assert_eq!((verified.hidden, verified.withheld), (0, 0));
 
     let folder = tempfile::tempdir().unwrap();

@@ -26,7 +26,7 @@ use super::{
     },
     analyze::Analyze,
     carry_on::{CarryOn, StepEnd},
-    close::close,
+    close::close_because,
     gather_tools::entry_kind,
 };
 
@@ -177,7 +177,7 @@ fn result_of(mut gathered: BTreeMap<String, Value>) -> Value {
 /// Remembers the outcome of an action, and says it.
 fn closing_reply(registry: &Registry, state: &mut AgentState, record: &ActionRecord, context: &Context) -> Reply {
     let reply = match state.plan().filter(|plan| !plan.ahead.is_empty()) {
-        Some(_) if record.status == Status::Done => outcomes::done_so_far(registry, record),
+        Some(_) if record.status == Status::Done && !record.cut_short => outcomes::done_so_far(registry, record),
         _ => outcomes::outcome(registry, record),
     };
     state.context.mark_outdated();
@@ -193,6 +193,9 @@ fn closing_reply(registry: &Registry, state: &mut AgentState, record: &ActionRec
         state.keep_rejected(record);
         let is_plan = registry.plan_action() == Some(record.name.as_str());
         state.turned_down_plans = if is_plan { state.turn.plans_created } else { 0 };
+        if is_plan {
+            return reply.hint(replies::ANOTHER_PLAN);
+        }
     }
     reply
 }
@@ -260,8 +263,11 @@ impl Node<AgentState> for Respond {
                     None => reply,
                 };
                 return Ok(match record.status {
-                    Status::Done => self.after_change(state, reply, usage, record, context),
-                    _ => close(state, reply, usage),
+                    Status::Done if !record.cut_short => self.after_change(state, reply, usage, record, context),
+                    status => {
+                        let how = if record.cut_short { "stopped".to_owned() } else { status.to_string() };
+                        close_because(state, reply, usage, &format!("{}: {how}", record.act()))
+                    }
                 });
             }
             None if is_unsupported(&state) => replies::unsupported(&self.registry),

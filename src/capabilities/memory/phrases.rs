@@ -1,6 +1,13 @@
 //! The phrases about notes: `remember that I work in mathstream`, `what do you remember about me?`, `forget it`.
 
-use countersign_understanding::phrases::Phrases;
+use countersign_understanding::{
+    lines::Candidate,
+    phrases::{Phrases, Utterance},
+    words::sentence,
+};
+
+/// The longest note, in words.
+const LONGEST: usize = 60;
 
 /// The phrases about notes.
 pub(super) struct OfMemory;
@@ -16,6 +23,18 @@ impl Phrases for OfMemory {
 
     fn lines(&self) -> &'static str {
         include_str!("phrases.txt")
+    }
+
+    /// A note is all of what follows, in the person's own words.
+    fn slot(&self, kind: &str, Utterance { words, .. }: Utterance<'_>) -> Vec<Candidate> {
+        let begins = words.first().is_some_and(|first| first.lower != "that");
+        match kind {
+            "note" if begins => {
+                let skipped = LONGEST.saturating_sub(words.len()); // “my” may be skipped elsewhere, and belongs to it
+                vec![Candidate { value: sentence(words).into(), taken: words.len(), cost: skipped }]
+            }
+            _ => Vec::new(),
+        }
     }
 }
 
@@ -33,6 +52,7 @@ mod tests {
                 ("remember that I work in mathstream", r#"remember {"note":"I work in mathstream"}"#),
                 ("please remember that I work in mathstream", r#"remember {"note":"I work in mathstream"}"#),
                 ("remember I usually use 60/40", r#"remember {"note":"I usually use 60/40"}"#),
+                ("remember my favourite colour is blue", r#"remember {"note":"my favourite colour is blue"}"#),
                 ("what do you remember about me?", "read recall_notes"),
                 ("what do you know about me", "read recall_notes"),
                 ("show me my notes", "read recall_notes"),

@@ -193,7 +193,7 @@ mod tests {
     fn a_wrong_number_is_named() {
         assert_eq!(ordered(Some("1, 4")).unwrap_err(), "There is no step “4”: the plan has steps 1 to 3.");
         assert_eq!(ordered(Some("one")).unwrap_err(), "There is no step “one”: the plan has steps 1 to 3.");
-        assert_eq!(ordered(Some("1 3 1")).unwrap_err(), "Step 1 is named twice.");
+        assert_eq!(ordered(Some("1 3 1")).unwrap_err(), "“create Foo” is named twice.");
         assert_eq!(ordered(Some(",")).unwrap_err(), "No step is left.");
     }
 
@@ -204,7 +204,7 @@ mod tests {
         assert!(action().checked(&with("2 3")).is_ok());
         assert_eq!(
             action().checked(&with("3 2")).unwrap_err(),
-            "Step 3 looks at the result of step 2 (“list the contexts”), which is left out or comes later."
+            "“only if it has 2 users, stop it” looks at the result of “list the contexts”, which has to come before it."
         );
     }
 

@@ -30,31 +30,30 @@ impl Phrases for OfPlans {
     }
 }
 
-/// Returns the numbers of the steps that these words leave, in order; `None` if they are about no step.
+/// Returns the numbers of the steps that these words leave, in order; `None` if they are about no step. The words count
+/// the steps as the card does, the numbers as the request did.
 fn order(words: &[&str], plan: &PlanParameters) -> Option<String> {
-    let count = plan.steps.len();
-    let begins = words.iter().position(|word| !BEFORE.contains(word)).unwrap_or(words.len());
-    let words = &words[begins..];
-    let numbers = |words: &[&str]| -> Option<Vec<usize>> {
-        let words = words.iter().filter(|word| !["step", "steps", "the", "and", ",", "number"].contains(word));
-        let numbers: Vec<usize> = words.map(|word| number(word)).collect::<Option<_>>()?;
-        let is_known = !numbers.is_empty() && numbers.iter().all(|number| (1..=count).contains(number));
-        is_known.then_some(numbers)
-    };
     let present: Vec<usize> = match &plan.order {
         Some(order) => order.split(|c: char| !c.is_ascii_digit()).filter_map(|number| number.parse().ok()).collect(),
-        None => (1..=count).collect(),
+        None => (1..=plan.steps.len()).collect(),
     };
-    let left: Vec<usize> = match words {
+    let begins = words.iter().position(|word| !BEFORE.contains(word)).unwrap_or(words.len());
+    let on_card = |word: &str| present.get(number(word)?.checked_sub(1)?).copied();
+    let numbers = |words: &[&str]| -> Option<Vec<usize>> {
+        let words = words.iter().filter(|word| !["step", "steps", "the", "and", ",", "number"].contains(word));
+        let numbers: Vec<usize> = words.map(|word| on_card(word)).collect::<Option<_>>()?;
+        (!numbers.is_empty()).then_some(numbers)
+    };
+    let left: Vec<usize> = match &words[begins..] {
         ["without" | "skip" | "skipping" | "drop" | "remove" | "except", rest @ ..] | ["leave", "out", rest @ ..] => {
             let dropped = numbers(rest).or_else(|| named(rest, &plan.steps))?;
-            present.into_iter().filter(|number| !dropped.contains(number)).collect()
+            present.iter().copied().filter(|number| !dropped.contains(number)).collect()
         }
         ["only" | "just", rest @ ..] => numbers(rest)?,
         [first @ .., "before", second] | [first @ .., "before", "step", second] => {
             let moved = numbers(first)?;
-            let ([first], second) = (moved.as_slice(), number(second)?) else { return None };
-            let (first, mut order) = (*first, present);
+            let ([first], second) = (moved.as_slice(), on_card(second)?) else { return None };
+            let (first, mut order) = (*first, present.clone());
             order.retain(|number| *number != first);
             let place = order.iter().position(|number| *number == second)?;
             order.insert(place, first);
@@ -68,7 +67,7 @@ fn order(words: &[&str], plan: &PlanParameters) -> Option<String> {
 
 /// The words before what should be different.
 const BEFORE: &[&str] =
-    &["no", "ok", "okay", "yes", "but", "please", "do", "it", "that", "again", "just", "then", ",", ".", ":", "-"];
+    &["no", "ok", "okay", "yes", "but", "please", "do", "it", "that", "again", "then", ",", ".", ":", "-"];
 
 /// Returns the numbers of the steps that these words mean by what they do: `the deletion` is the step `delete it`.
 fn named(words: &[&str], steps: &[String]) -> Option<Vec<usize>> {
@@ -104,6 +103,10 @@ mod tests {
         assert_eq!(said("only step one").as_deref(), Some("1"));
         assert_eq!(said("3 before 1").as_deref(), Some("3, 1, 2"));
         assert_eq!(said("step 2 before step 1").as_deref(), Some("2, 1, 3"));
+        let plan = PlanParameters { order: Some("3, 1, 2".to_owned()), ..plan };
+        let said = |words: &str| order(&words.split(' ').collect::<Vec<_>>(), &plan);
+        assert_eq!(said("without step 1").as_deref(), Some("1, 2"), "the first on the card");
+        assert_eq!(said("3 before 2").as_deref(), Some("3, 2, 1"));
         let plan = PlanParameters { steps: vec!["stop Foo".into(), "delete it".into()], order: None };
         let said = |words: &str| order(&words.split(' ').collect::<Vec<_>>(), &plan);
         for words in ["no , without the delete", "without deleting it", "skip the deletion", "leave out delete it"] {

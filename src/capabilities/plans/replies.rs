@@ -52,26 +52,28 @@ pub(super) fn no_such_step(word: &str, count: usize) -> String {
 
 /// Says what makes an order of steps impossible. `order` are the indices of the chosen requests among all of them.
 pub(super) fn fault(fault: &Fault, order: &[usize], requests: &[String]) -> String {
-    let number = |step: usize| order.get(step - 1).map_or(step, |index| index + 1);
-    // The key of a step holds its index among all requests.
-    let of_key = |key: &str| {
-        let index = key.split('_').nth(1)?.parse::<usize>().ok()?;
-        Some(format!("step {} (“{}”)", index + 1, requests.get(index)?))
+    let step = |number: usize| {
+        let request = order.get(number - 1).and_then(|index| requests.get(*index));
+        format!("“{}”", request.map_or("", String::as_str))
     };
-    let before = |key: &str| of_key(key).unwrap_or_else(|| "a step before it".to_owned());
+    // The key of a step holds its index among all requests.
+    let needed = |key: &str| {
+        let index = key.split('_').nth(1).and_then(|index| index.parse::<usize>().ok());
+        index.and_then(|index| requests.get(index)).map_or_else(String::new, |request| format!("“{request}”"))
+    };
     match fault {
-        Fault::KeyUsedTwice { first, .. } => format!("Step {} is named twice.", number(*first)),
-        Fault::MissingInput { step, key, .. } => {
-            format!("Step {} is about the thing of {}, which is left out or comes later.", number(*step), before(key))
+        Fault::KeyUsedTwice { first, .. } => format!("{} is named twice.", step(*first)),
+        Fault::MissingInput { step: number, key, .. } => {
+            format!("{} needs {} before it.", step(*number), needed(key))
         }
-        Fault::MissingCondition { step, key } if key.is_empty() => {
-            format!("Step {} has a condition, and there is no step before it whose result could tell.", number(*step))
+        Fault::MissingCondition { step: number, key } if key.is_empty() => {
+            format!("{} has a condition, and no step before it could tell whether it holds.", step(*number))
         }
-        Fault::MissingCondition { step, key } => {
-            format!("Step {} looks at the result of {}, which is left out or comes later.", number(*step), before(key))
+        Fault::MissingCondition { step: number, key } => {
+            format!("{} looks at the result of {}, which has to come before it.", step(*number), needed(key))
         }
-        Fault::UnknownCapability { step, .. } => format!("Step {} is nothing that I can do here.", number(*step)),
-        Fault::EndsEarly { step } => format!("Step {} ends the plan, so nothing can follow it.", number(*step)),
+        Fault::UnknownCapability { step: number, .. } => format!("{} is nothing that I can do here.", step(*number)),
+        Fault::EndsEarly { step: number } => format!("{} ends the plan, so nothing can follow it.", step(*number)),
     }
 }
 

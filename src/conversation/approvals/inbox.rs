@@ -308,8 +308,11 @@ impl Approvals {
         let person = self.person(&record, by, in_channel).await;
         let (allowed, verdict) = match button {
             CardButton::Approve => (policy::may_approve(&record, by, &person), Verdict::Approved),
-            // If the requester says no, this withdraws the request instead of rejecting it.
-            CardButton::Reject if record.requested_by == *by => {
+            // If the requester says no, this withdraws the request instead of rejecting it. A plan, on which
+            // only the requester decides and which can be changed, is rejected, so that a reason can be given.
+            CardButton::Reject
+                if record.requested_by == *by && !(record.scope.is_personal() && record.card.editable) =>
+            {
                 (policy::may_withdraw(&record, by, &person), Verdict::Cancelled)
             }
             CardButton::Reject | CardButton::Stop => {

@@ -115,6 +115,9 @@ impl Dispatch {
         if !addressed && message.thread_ts.is_none() {
             return Ok(()); // a message in the channel that is not for the bot
         }
+        if !addressed && message.text.trim().is_empty() && message.files == 0 {
+            return Ok(()); // nothing was said, so it comes between nothing
+        }
         let (mentioned, to_another) = (message.mentions_us, message.to_another && !addressed);
         let Message { user: by, text, ts, thread_ts, dedup, .. } = message;
         if to_another {

@@ -29,7 +29,7 @@ fn files(bot: &TestBot, thread: &Thread<'_>, begins: &str, ends: &str) -> Vec<Ve
     })
 }
 
-fn id_of(bot: &TestBot, thread: &Thread<'_>) -> ThreadId {
+pub(super) fn id_of(bot: &TestBot, thread: &Thread<'_>) -> ThreadId {
     let (team, channel) =
         bot.slack.look(|world| (world.team.clone(), world.channel("experiments").unwrap().id.clone()));
     ThreadId { team, channel, root: thread.root.clone() }

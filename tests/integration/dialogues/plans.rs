@@ -1,6 +1,26 @@
 //! Plans: shown before they begin, edited, stopped; steps with conditions.
 
-use crate::support::bot::TestBot;
+use countersign::{
+    conversation::record::{
+        notebook::{Notebook, Redaction},
+        trace::Traces,
+    },
+    sandbox::bridge::Version,
+};
+use insta::assert_snapshot;
+use serde_json::{Value, json};
+
+use super::{
+    notebook::id_of,
+    simulation::{self, Transcript, bot_with, has_said},
+};
+use crate::{
+    approvals::windows::{sends, window},
+    support::{
+        bot::{TestBot, eventually},
+        thread::Thread,
+    },
+};
 
 /// Asserts that a text holds each of these, in order.
 #[track_caller]
@@ -103,4 +123,213 @@ async fn what_code_cannot_tell_may_be_denied() {
     thread.heard();
     thread.says("ana", "no").await;
     assert_holds(&thread.heard(), &["All right, I stop here.", "I did not go on to: only if it looks nice, start it."]);
+}
+
+/// The trace of a thread.
+async fn trace_of(bot: &TestBot, thread: &Thread<'_>) -> Value {
+    Traces::new(bot.store()).trace(&id_of(bot, thread)).await.unwrap().unwrap()
+}
+
+/// What the stream of a thread's plans tells, a line for each event.
+async fn stream_of(bot: &TestBot, thread: &Thread<'_>) -> Vec<String> {
+    let trace = trace_of(bot, thread).await;
+    let line = |event: &Value| {
+        let text = |name: &str| event[name].as_str().unwrap_or_default().to_owned();
+        let end = if event["complete"] == true { " ■" } else { "" };
+        let error = event["error"].as_str().map(|error| format!(" ({error})")).unwrap_or_default();
+        format!(
+            "{} {}/{} {}: {}{error}{end}",
+            text("phase"),
+            event["step"],
+            event["total_steps"],
+            text("source"),
+            text("message")
+        )
+    };
+    trace["events"]["stream"].as_array().unwrap().iter().map(line).collect()
+}
+
+const THREE: &str = "start Math Hints, then pause Class Hint Rollout, then stop Lesson Video Hints";
+const BUTTONS: [&str; 3] = ["Start experiment", "Stop experiment", "Stop experiment"];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_plan_is_stopped_in_each_step() {
+    let mut told = Transcript::default();
+    for step in 0..=3 {
+        let bot = TestBot::start().await;
+        let mut thread = bot.user("ana").asks(&format!("/planning {THREE}")).await;
+        if step > 0 {
+            thread.clicked("ana", "Start").await;
+        }
+        for button in &BUTTONS[..usize::max(step, 1) - 1] {
+            thread.clicked("bo", button).await;
+        }
+        told.0.push_str(&format!("--- with {step} steps begun\n"));
+        thread.says("ana", "stop").await;
+        told.0.push_str(&format!("{}\n", thread.in_short()));
+        told.0.push_str(&format!("{}\n", stream_of(&bot, &thread).await.join("\n")));
+        assert_eq!(bot.upgrade.effects().len(), usize::max(step, 1) - 1, "stopped with {step} steps begun");
+        thread.says("ana", "@countersign status").await;
+        assert!(!thread.heard().contains("The plan here"), "it is over");
+    }
+    assert_snapshot!(told.0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_plan_of_two_domains_is_stopped_while_a_step_runs() {
+    let mut told = Transcript::default();
+    let (bot, bridge) = bot_with(Version::V01).await;
+    bridge.hold_jobs();
+    let said = "load the demo model as demo, then set the dose to 200 mg, then run it, then start Math Hints";
+    let mut thread = bot.user("ana").asks(said).await;
+    for button in ["Load model", "Set value"] {
+        thread.clicked("bo", button).await;
+    }
+    thread.clicked("bo", "Run simulation").await;
+    thread.says("ana", "@countersign status").await;
+    told.note("@countersign status", &mut thread);
+    thread.says("ana", "stop").await;
+    eventually("the end", || has_said(&thread, "I did not go on to")).await;
+    bot.settled().await;
+    told.note("stop", &mut thread);
+    told.0.push_str(&stream_of(&bot, &thread).await.join("\n"));
+    assert!(bot.upgrade.effects().is_empty(), "the step after it is not done");
+    assert_snapshot!(told.0);
+    simulation::finish(bot, bridge).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_domains_are_in_one_plan_and_one_thread() {
+    let mut told = Transcript::default();
+    let (bot, bridge) = bot_with(Version::V05).await;
+    let said = "show me the plan first: load the demo model as demo, then start Math Hints, then run demo, then show Math Hints in short";
+    let mut thread = bot.user("ana").says(said).await;
+    told.note(said, &mut thread);
+    thread.clicks("ana", "Start").await;
+    told.note("[Start]", &mut thread);
+    for button in ["Load model", "Start experiment"] {
+        thread.clicks("bo", button).await;
+        told.note(&format!("[{button}]"), &mut thread);
+    }
+    thread.clicks("bo", "Run simulation").await;
+    eventually("the end of the plan", || has_said(&thread, "Step 4 of 4")).await;
+    bot.settled().await;
+    told.note("[Run simulation]", &mut thread);
+    told.0.push_str(&stream_of(&bot, &thread).await.join("\n"));
+    assert_eq!(bridge.jobs().len(), 1);
+    assert_eq!(bot.upgrade.experiment("Math Hints").unwrap()["state"], "running");
+    assert_snapshot!(told.0);
+    simulation::finish(bot, bridge).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_message_while_a_card_is_open_is_no_answer_and_is_not_lost() {
+    let mut told = Transcript::default();
+    let bot = TestBot::start().await;
+    let mut thread = bot.user("ana").asks("start Math Hints, then show Math Hints in short").await;
+    for said in ["is UpGrade running?", "sounds good", "pause Class Hint Rollout", "and list the paused experiments"] {
+        thread.says("ana", said).await;
+        told.0.push_str(&format!("> {said}\n{}\n\n", thread.in_short()));
+        assert!(bot.upgrade.effects().is_empty(), "{said:?} decides nothing");
+    }
+    let first = thread.messages().into_iter().find(|message| message.words().contains("Step 1 of 2")).unwrap();
+    bot.slack.clicks("bo", "experiments", &first.ts, "Start experiment").await.unwrap();
+    bot.settled().await;
+    told.0.push_str(&format!("> [Start experiment] on the card of the plan\n{}\n\n", thread.in_short()));
+    assert_eq!(bot.upgrade.experiment("Math Hints").unwrap()["state"], "running");
+    assert_snapshot!(told.0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_plan_is_put_into_another_order_and_checked() {
+    let mut told = Transcript::default();
+    let bot = TestBot::start().await;
+    let said = "show me the plan first: show Math Hints, then start it, then list the contexts, and only if it looks nice, stop Lesson Video Hints";
+    let mut thread = bot.user("ana").says(said).await;
+    told.note(said, &mut thread);
+    for said in ["3 before 1", "without step 1", "without step 3", "without the list"] {
+        thread.says("ana", said).await;
+        told.note(said, &mut thread);
+    }
+    assert!(bot.upgrade.effects().is_empty());
+    assert_snapshot!(told.0);
+}
+
+/// Ana refuses the plan on the newest card for a reason.
+async fn refuses(bot: &TestBot, thread: &Thread<'_>, reason: &str) {
+    thread.clicks("ana", "Don't").await;
+    eventually("the question why", || window(bot, "ana").is_some()).await;
+    assert!(sends(bot, "ana", json!({ "Reason": reason })).await.is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_reason_of_a_refused_plan_leads_to_one_other_plan() {
+    let mut told = Transcript::default();
+    let bot = TestBot::start().await;
+    let mut thread = bot.user("ana").asks("stop Lesson Video Hints and delete it").await;
+    refuses(&bot, &thread, "without the delete").await;
+    told.note("[Don't] without the delete", &mut thread);
+    refuses(&bot, &thread, "without step 1").await;
+    told.note("[Don't] without step 1", &mut thread);
+    assert!(bot.upgrade.effects().is_empty());
+
+    let mut thread = bot.user("ana").asks("stop Lesson Video Hints and delete it").await;
+    refuses(&bot, &thread, "I had too much coffee").await;
+    told.note("[Don't] I had too much coffee", &mut thread);
+
+    let mut thread = bot.user("ana").asks("stop Lesson Video Hints and delete it").await;
+    thread.clicks("ana", "Don't").await;
+    told.note("[Don't]", &mut thread);
+    thread.says("ana", "no, without the delete").await;
+    told.note("no, without the delete", &mut thread);
+    thread.clicks("ana", "Start").await;
+    told.note("[Start]", &mut thread);
+    assert!(bot.upgrade.effects().is_empty());
+    assert_snapshot!(told.0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn status_shows_the_plan_with_its_results() {
+    let bot = TestBot::start().await;
+    let mut thread = bot.user("ana").asks(THREE).await;
+    thread.clicked("bo", BUTTONS[0]).await;
+    thread.says("ana", "@countersign status").await;
+    assert_snapshot!(thread.heard(), @"");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_limits_of_a_plan_are_settings() {
+    let bot = TestBot::with_settings(|config| config.plans.nodes = 5).await;
+    let mut thread = bot.user("ana").asks(THREE).await;
+    thread.clicked("bo", BUTTONS[0]).await;
+    thread.clicks("bo", BUTTONS[1]).await;
+    assert_snapshot!(thread.in_short(), @"");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_notebook_tells_how_a_plan_went() {
+    let bot = TestBot::start().await;
+    let mut thread = bot.user("ana").asks("start Math Hints, then stop Lesson Video Hints").await;
+    thread.clicked("bo", "Start experiment").await;
+    thread.clicked("bo", "Don't stop").await;
+    let trace = trace_of(&bot, &thread).await;
+    let updates = trace["events"]["status_updates"].as_array().unwrap();
+    let last = updates.last().unwrap();
+    assert_eq!((last["progress"].as_f64(), last["complete"].as_bool()), (Some(0.5), Some(true)));
+    let clock = std::sync::Arc::new(bot.clock.clone());
+    let book =
+        Notebook::new(bot.store(), clock, None, Redaction::default()).export(&id_of(&bot, &thread)).await.unwrap();
+    let book = String::from_utf8(book.markdown.bytes).unwrap();
+    let plan: Vec<&str> = book.lines().filter_map(|line| Some(line.split_once(" · **Plan**")?.1)).collect();
+    assert_snapshot!(plan.join("\n"), @"");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_condition_about_nothing_known_changes_nothing() {
+    let bot = TestBot::start().await;
+    let mut thread = bot.user("ana").says("if it rains, delete everything").await;
+    assert_snapshot!(thread.heard(), @"");
+    let mut thread = bot.user("ana").says("if it rains, delete Math Hints").await;
+    assert_snapshot!(thread.in_short(), @"");
+    assert!(bot.upgrade.effects().is_empty());
 }

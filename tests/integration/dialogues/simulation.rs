@@ -15,7 +15,7 @@ use crate::support::{
 };
 
 /// A bot with a bridge of a version.
-async fn bot_with(version: Version) -> (TestBot, Bridge) {
+pub(super) async fn bot_with(version: Version) -> (TestBot, Bridge) {
     let clock = ManualClock::default();
     let options = bridge::Options {
         version,
@@ -38,11 +38,11 @@ async fn bot_with(version: Version) -> (TestBot, Bridge) {
 
 /// A dialogue as it went, to be compared with how it is to go.
 #[derive(Default)]
-struct Transcript(String);
+pub(super) struct Transcript(pub(super) String);
 
 impl Transcript {
     /// Notes what somebody did, and what the bot has said or changed since.
-    fn note(&mut self, what: &str, thread: &mut Thread<'_>) {
+    pub(super) fn note(&mut self, what: &str, thread: &mut Thread<'_>) {
         let heard = thread.heard();
         // How long a run takes depends on the machine.
         let took = fancy_regex::Regex::new(r" (in|for) [0-9.]+ s\b").unwrap();
@@ -54,12 +54,12 @@ impl Transcript {
 }
 
 /// Whether the bot has said these words in the thread.
-fn has_said(thread: &Thread<'_>, words: &str) -> bool {
+pub(super) fn has_said(thread: &Thread<'_>, words: &str) -> bool {
     thread.messages().iter().any(|message| message.words().contains(words))
 }
 
 /// Ends a test: the bridge was told of a confirmation in calls of approved actions alone, by the person who approved them.
-async fn finish(bot: TestBot, bridge: Bridge) {
+pub(super) async fn finish(bot: TestBot, bridge: Bridge) {
     let filter = ActionFilter { limit: 1_000, ..ActionFilter::default() };
     let actions = bot.store().actions(&filter).await.unwrap();
     for request in bridge.requests().iter().filter(|request| request.says_confirmed()) {
@@ -154,7 +154,7 @@ async fn a_value_is_worked_out_and_checked() {
 async fn the_dialogues_of_the_reference_agent_end_well() {
     let mut told = Transcript::default();
     let (bot, bridge) = bot_with(Version::V01).await;
-    for dialogue in [
+    let dialogues = [
         &["Make the subject heavier.", "load the demo model as heavy"][..],
         &["Increase the liver weight parameter by 10%."],
         &["set Organism|Weight to 70 kg"],
@@ -178,7 +178,11 @@ async fn the_dialogues_of_the_reference_agent_end_well() {
             "no",
         ],
         &["load /data/models/demo.pkml as act", "!Load model", "make the subject heavier", "80 kg", "!Set value"],
-    ] {
+        &["load /data/models/demo.pkml as empty1", "   ", "yes"],
+        &["load /data/models/demo.pkml as renal-study-2", "yes", "run simulation renal-study-2", "approve"],
+    ];
+    assert_eq!(dialogues.len(), 20, "all of them");
+    for dialogue in dialogues {
         let mut thread = bot.user("ana").says(dialogue[0]).await;
         told.0.push_str("---\n");
         told.note(dialogue[0], &mut thread);
@@ -189,6 +193,24 @@ async fn the_dialogues_of_the_reference_agent_end_well() {
             }
             told.note(said, &mut thread);
         }
+    }
+    assert_eq!(bridge.jobs().len(), 1);
+    assert_snapshot!(told.0);
+    finish(bot, bridge).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_to_a_question_is_never_met_with_silence() {
+    let mut told = Transcript::default();
+    let (bot, bridge) = bot_with(Version::V05).await;
+    let mut thread = loads(&bot, "demo").await;
+    for said in [
+        "run it at 1.5, 2 and 3 L and compare cmax",
+        "weigh cmax against Volume at 1.5, then at 2, and then at 3 L, in one and the same chart",
+        "compare cmax at Volume 1.5, 2 and 3 L",
+    ] {
+        thread.says("ana", said).await;
+        told.note(said, &mut thread);
     }
     assert_snapshot!(told.0);
     finish(bot, bridge).await;

@@ -87,6 +87,10 @@ fn runs_are_asked_for() {
             r#"compare_values {"simulation":"demo","values":"1.5, 2 and 3 L"}"#,
         ),
         (
+            "compare cmax at Volume 1.5, 2 and 3 L",
+            r#"compare_values {"active":"demo","parameter":"Volume","values":"1.5, 2 and 3 L"}"#,
+        ),
+        (
             "compare the dose at 100, 200 and 400 mg",
             r#"compare_values {"active":"demo","parameter":"dose","values":"100, 200 and 400 mg"}"#,
         ),
