@@ -169,7 +169,7 @@ async fn a_proxy_is_asked_for_the_whole_address() {
     let (proxy, served) = server(OK).await;
     let proxies = Matcher::builder().http(proxy.as_str().replace("http://", "http://me:pw@")).build();
     let far: Url = "http://upgrade.example/api/".parse().unwrap();
-    let through = Changes::with_proxies(Some(proxies), &far, TIMEOUT, 1000).unwrap();
+    let through = Changes::through(Some(proxies), &far, TIMEOUT, 1000).unwrap();
     through.send(post(&far), &permit()).await.unwrap();
     let received = served.await.unwrap().remove(0);
     assert!(received.starts_with("POST http://upgrade.example/api/experiments?a=b HTTP/1.1\r\n"), "{received}");
@@ -184,7 +184,7 @@ async fn a_proxy_is_asked_for_a_tunnel_to_a_service_with_tls() {
     let (proxy, served) = server("HTTP/1.1 502 Bad Gateway\r\n\r\n").await;
     let proxies = Matcher::builder().https(proxy.as_str()).build();
     let far: Url = "https://upgrade.example/api/".parse().unwrap();
-    let through = Changes::with_proxies(Some(proxies), &far, TIMEOUT, 1000).unwrap();
+    let through = Changes::through(Some(proxies), &far, TIMEOUT, 1000).unwrap();
     let lost = through.send(post(&far), &permit()).await.unwrap_err();
     assert!(matches!(&lost, Lost::NotSent { .. }), "{lost:?}");
     let received = served.await.unwrap().remove(0);
