@@ -3,7 +3,10 @@
 
 use countersign::{ids::MessageTs, sandbox::slack::world::message::Message};
 
-use super::script::World;
+use super::{
+    beside::Beside,
+    script::{Outcome, World},
+};
 
 /// What somebody does.
 #[derive(Clone, Copy, Debug)]
@@ -12,10 +15,12 @@ pub(super) enum Act {
     Says(&'static str, &'static str),
     /// Presses the newest button of this action id on a message with these words.
     Presses(&'static str, &'static str, &'static str),
-    /// Opens the form of the newest card, and enters this under this label.
-    Edits(&'static str, &'static str, &'static str),
+    /// Opens a form with the newest button of this action id, and enters this under this label.
+    FillsIn(&'static str, &'static str, &'static str, &'static str),
     /// Sets the state of an experiment, on the platform itself.
     Elsewhere(&'static str, &'static str),
+    /// Nobody does anything; this happens in the world.
+    Beside(fn(&World)),
 }
 
 /// One thing that happens, and what is to be seen before the next.
@@ -30,8 +35,10 @@ pub(super) struct Turn {
 pub(super) struct Seen {
     /// The messages of the bot in the thread.
     pub(super) messages: Vec<Message>,
-    /// How often the platform was changed.
+    /// How often the platform, or what stands beside it, was changed.
     pub(super) effects: usize,
+    /// How often the event stream of a job was opened.
+    pub(super) follows: usize,
 }
 
 impl Seen {
@@ -41,7 +48,7 @@ impl Seen {
     }
 
     /// How many cards wait.
-    fn cards(&self) -> usize {
+    pub(super) fn cards(&self) -> usize {
         self.messages.iter().filter(|message| Self::is_open(message)).count()
     }
 
@@ -54,12 +61,17 @@ impl Seen {
     }
 
     /// Whether a button of this action id is there.
-    fn offers(&self, button: &str) -> bool {
+    pub(super) fn offers(&self, button: &str) -> bool {
         self.newest_with(button, "").is_some()
     }
 
+    /// Whether a message has these words.
+    pub(super) fn has(&self, words: &str) -> bool {
+        self.messages.iter().any(|message| message.words().contains(words))
+    }
+
     /// So many messages, and so many cards that wait.
-    fn shows(&self, messages: usize, cards: usize) -> bool {
+    pub(super) fn shows(&self, messages: usize, cards: usize) -> bool {
         self.messages.len() >= messages && self.cards() == cards
     }
 }
@@ -77,17 +89,26 @@ pub(super) struct Dialogue {
     pub(super) effects: fn(&World) -> Vec<String>,
     /// Whether what is said depends on chance, such as the order in which two requests arrive.
     pub(super) by_chance: bool,
+    /// The system that stands beside Slack and the platform.
+    pub(super) beside: Beside,
+    /// Whether an interrupted dialogue came out as it may, by how it comes out undisturbed.
+    pub(super) agrees: fn(&Outcome, &Outcome) -> bool,
 }
 
-const fn says(who: &'static str, text: &'static str, then: fn(&Seen) -> bool) -> Turn {
+pub(super) const fn says(who: &'static str, text: &'static str, then: fn(&Seen) -> bool) -> Turn {
     Turn { act: Act::Says(who, text), then }
 }
 
-const fn presses(who: &'static str, button: &'static str, on: &'static str, then: fn(&Seen) -> bool) -> Turn {
+pub(super) const fn presses(
+    who: &'static str,
+    button: &'static str,
+    on: &'static str,
+    then: fn(&Seen) -> bool,
+) -> Turn {
     Turn { act: Act::Presses(who, button, on), then }
 }
 
-const fn approves(then: fn(&Seen) -> bool) -> Turn {
+pub(super) const fn approves(then: fn(&Seen) -> bool) -> Turn {
     presses("bo", "approve", "", then)
 }
 
@@ -119,7 +140,7 @@ fn with_a_trial(world: &World) {
     world.upgrade.has("Trial", "enrolling");
 }
 
-const PLAIN: Dialogue = Dialogue {
+pub(super) const PLAIN: Dialogue = Dialogue {
     name: "",
     before: nothing,
     request: ("ana", "start the Math Hints experiment"),
@@ -127,6 +148,8 @@ const PLAIN: Dialogue = Dialogue {
     turns: &[],
     effects: changes,
     by_chance: false,
+    beside: Beside::Nothing,
+    agrees: |undisturbed, interrupted| undisturbed == interrupted,
 };
 
 /// All of them. The first is the one of which pairs of crashes are played.
@@ -144,7 +167,7 @@ pub(super) const DIALOGUES: &[Dialogue] = &[
     Dialogue {
         name: "edit",
         turns: &[
-            Turn { act: Act::Edits("ana", "Status", "cancelled"), then: |seen| seen.shows(2, 1) },
+            Turn { act: Act::FillsIn("ana", "edit", "Status", "cancelled"), then: |seen| seen.shows(2, 1) },
             approves(|seen| seen.shows(3, 0) && seen.effects == 1),
         ],
         ..PLAIN

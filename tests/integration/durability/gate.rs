@@ -9,6 +9,7 @@ use axum::{
     http::StatusCode,
     response::{IntoResponse as _, Response},
 };
+use serde_json::Value;
 use tokio::task::JoinHandle;
 
 use super::process::Kill;
@@ -49,7 +50,7 @@ impl Calls {
         Arc::new(Self { point, ..Self::default() })
     }
 
-    /// `METHOD /path` of each.
+    /// `METHOD /path` of each, with the tool if one is called by its name.
     pub(super) fn seen(&self) -> Vec<String> {
         self.seen.lock().unwrap().clone()
     }
@@ -97,8 +98,9 @@ type Passage = (reqwest::Client, String, Arc<Calls>);
 async fn pass(State((client, target, calls)): State<Passage>, request: Request) -> Response {
     let (head, body) = request.into_parts();
     let path = head.uri.path_and_query().map_or("/", |path| path.as_str());
-    let side = calls.count(format!("{} {}", head.method, head.uri.path()));
     let body = to_bytes(body, usize::MAX).await.unwrap();
+    let tool = tool_of(&body).map(|tool| format!(" {tool}")).unwrap_or_default();
+    let side = calls.count(format!("{} {}{tool}", head.method, head.uri.path()));
     let mut headers = head.headers;
     headers.remove("host");
     let forward = client.request(head.method, format!("{target}{path}")).headers(headers).body(body);
@@ -124,11 +126,17 @@ async fn pass(State((client, target, calls)): State<Passage>, request: Request) 
         }
         let answer = forward.send().await.ok()?;
         let (status, headers) = (answer.status(), answer.headers().clone());
-        let mut response = Response::new(Body::from(answer.bytes().await.ok()?));
+        let mut response = Response::new(Body::from_stream(answer.bytes_stream())); // some never end
         *response.status_mut() = status;
         *response.headers_mut() = headers;
         response.headers_mut().remove("transfer-encoding");
         Some(response)
     });
     passed.await.unwrap().unwrap_or_else(|| StatusCode::BAD_GATEWAY.into_response())
+}
+
+/// The tool that a request calls by its name, as bridges and MCP servers are called.
+fn tool_of(body: &[u8]) -> Option<String> {
+    let body: Value = serde_json::from_slice(body).ok()?;
+    Some(body["tool"].as_str().or_else(|| body["params"]["name"].as_str())?.to_owned())
 }

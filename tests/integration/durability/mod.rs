@@ -1,11 +1,13 @@
 //! What survives what: killed processes, a network that misbehaves, stores that go away.
 
 mod batches;
+mod beside;
 mod crash_matrix;
 mod crashing_bot;
 mod crashing_store;
 mod deliveries;
 mod dialogues;
+mod dialogues_beside;
 mod exports;
 mod gate;
 mod lease_loss;

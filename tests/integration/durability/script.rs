@@ -13,6 +13,8 @@ use countersign::{
     graph::store::{AuditKind, Backlog, Store},
     ids::{MessageTs, ThreadId},
     sandbox::{
+        bridge::Bridge,
+        mcp::SandboxMcp,
         slack::{self, SandboxSlack, world::message::Message},
         upgrade::{self, SandboxUpgrade},
     },
@@ -22,6 +24,7 @@ use tempfile::TempDir;
 use tokio::{task::JoinHandle, time::Instant};
 
 use super::{
+    beside::{Beside, Running},
     dialogues::{Act, Dialogue, Seen},
     process::{Process, serve},
 };
@@ -65,6 +68,7 @@ impl Kept {
 pub(super) struct World {
     pub(super) slack: SandboxSlack,
     pub(super) upgrade: SandboxUpgrade,
+    beside: Running,
     pub(super) kept: Kept,
     folder: TempDir,
 }
@@ -102,6 +106,11 @@ impl Drop for World {
 impl World {
     /// `redis`: where to keep threads, else in a file.
     pub(super) async fn start(redis: Option<String>) -> Self {
+        Self::start_with(redis, Beside::Nothing).await
+    }
+
+    /// The same with one system more.
+    pub(super) async fn start_with(redis: Option<String>, beside: Beside) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let slack = slack::Options {
             answer_within: Duration::from_secs(1),
@@ -113,6 +122,7 @@ impl World {
         Self {
             slack: SandboxSlack::start(slack).await.unwrap(),
             upgrade: SandboxUpgrade::start(upgrade).await.unwrap(),
+            beside: Running::start(beside, folder.path()).await,
             kept,
             folder,
         }
@@ -120,6 +130,25 @@ impl World {
 
     pub(super) fn folder(&self) -> &Path {
         self.folder.path()
+    }
+
+    /// The simulation bridge of a dialogue that has one.
+    pub(super) fn bridge(&self) -> &Bridge {
+        let Running::Bridge(bridge) = &self.beside else { panic!("this dialogue has no bridge") };
+        bridge
+    }
+
+    /// The MCP server of a dialogue that has one.
+    pub(super) fn notes(&self) -> &SandboxMcp {
+        let Running::Notes(notes) = &self.beside else { panic!("this dialogue has no MCP server") };
+        notes
+    }
+
+    /// The servers that a bot calls, as `http://127.0.0.1:4711`.
+    pub(super) fn origins(&self) -> Vec<String> {
+        let upgrade = self.upgrade.url();
+        let (upgrade, _) = upgrade.split_at(upgrade.rfind("/api").unwrap());
+        [self.slack.url().to_owned(), upgrade.to_owned()].into_iter().chain(self.beside.origin()).collect()
     }
 
     pub(super) fn log(&self) -> PathBuf {
@@ -149,6 +178,7 @@ impl World {
         .into();
         let key = self.folder().join("countersign.key").display().to_string();
         settings.insert("COUNTERSIGN__APPROVALS__DIGEST_KEY_FILE".to_owned(), key);
+        settings.extend(self.beside.settings(self.folder()).into_iter().map(|(name, value)| (name.to_owned(), value)));
         match &self.kept {
             Kept::Sqlite(path) => {
                 settings.insert("COUNTERSIGN__STORE__KIND".to_owned(), "sqlite".to_owned());
@@ -249,12 +279,16 @@ impl World {
                     slack.clicks(who, CHANNEL, &card, button).await.is_ok()
                 })
             }
-            Act::Edits(who, label, value) => {
-                let card = seen.newest_with("edit", "");
+            Act::FillsIn(who, button, label, value) => {
+                let card = seen.newest_with(button, "");
                 tokio::spawn(async move {
                     let Some(card) = card else { return false };
-                    slack.clicks(who, CHANNEL, &card, "edit").await.is_ok() && fills_in(&slack, who, label, value).await
+                    slack.clicks(who, CHANNEL, &card, button).await.is_ok() && fills_in(&slack, who, label, value).await
                 })
+            }
+            Act::Beside(happens) => {
+                happens(self);
+                tokio::spawn(async { true })
             }
             Act::Elsewhere(name, state) => {
                 let url = format!("{}/experiments/state", self.upgrade.url());
@@ -278,7 +312,14 @@ impl World {
     }
 
     fn seen(&self, root: &MessageTs) -> Seen {
-        Seen { messages: self.said(root), effects: self.upgrade.effects().len() }
+        let effects = self.upgrade.effects().len() + self.beside.effects();
+        let follows = match &self.beside {
+            Running::Bridge(bridge) => {
+                bridge.requests().iter().filter(|request| request.path.ends_with("/events")).count()
+            }
+            Running::Nothing | Running::Notes(_) => 0,
+        };
+        Seen { messages: self.said(root), effects, follows }
     }
 
     /// How many messages of the bot there ever were in a channel, also those that were taken back again.
@@ -356,7 +397,9 @@ async fn fills_in(slack: &SandboxSlack, who: &str, label: &str, value: &str) -> 
 }
 
 fn words(said: &[Message]) -> Vec<String> {
-    said.iter().map(|message| without_names(&crate::support::thread::normalised(&message.words()))).collect()
+    let took = fancy_regex::Regex::new(r"\b(in|for|about) [0-9.]+ s\b").unwrap();
+    let words = |message: &Message| without_names(&crate::support::thread::normalised(&message.words()));
+    said.iter().map(|message| took.replace_all(&words(message), "$1 ‹duration›").into_owned()).collect()
 }
 
 /// Standing approvals have names of their own.

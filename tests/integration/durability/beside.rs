@@ -1,0 +1,100 @@
+//! The systems that stand beside Slack and UpGrade in some dialogues: a simulation bridge, or an MCP server.
+
+use std::{path::Path, sync::Arc, time::Duration};
+
+use countersign::{
+    capabilities::Capability as _,
+    clock::SystemClock,
+    mcp::{McpServer, settings::Server},
+    sandbox::{
+        bridge::{self, Bridge, Version},
+        mcp::{self, SandboxMcp},
+    },
+};
+
+/// The tools of the MCP server that are offered.
+const TOOLS: &[&str] = &["list-notes", "sign-board"];
+/// The time that a run takes unless it is held: long enough for its event stream to be opened.
+const RUN: Duration = Duration::from_millis(100);
+
+/// A system beside the usual ones.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Beside {
+    /// None.
+    #[default]
+    Nothing,
+    /// A simulation bridge of a version.
+    Bridge(Version),
+    /// An MCP server that keeps notes, with its tools accepted.
+    Notes,
+}
+
+/// The running one.
+pub(super) enum Running {
+    Nothing,
+    Bridge(Bridge),
+    Notes(SandboxMcp),
+}
+
+impl Running {
+    /// Starts it; `folder` is for its files.
+    pub(super) async fn start(beside: Beside, folder: &Path) -> Self {
+        match beside {
+            Beside::Nothing => Self::Nothing,
+            Beside::Bridge(version) => {
+                let options = bridge::Options { run_takes: RUN, ..bridge::Options::quick(version) };
+                Self::Bridge(Bridge::with(options).await.unwrap())
+            }
+            Beside::Notes => {
+                rustls::crypto::ring::default_provider().install_default().ok();
+                let server = SandboxMcp::start(mcp::Options::default()).await.unwrap();
+                let settings = Server {
+                    url: Some(server.url()),
+                    tools: TOOLS.iter().map(|tool| (*tool).to_owned()).collect(),
+                    accepted: Some(folder.join("notes.json")),
+                    ..Server::default()
+                };
+                let capability = McpServer::new("notes", &settings, Arc::new(SystemClock)).unwrap();
+                capability.accept(true).await.unwrap().1.unwrap();
+                Self::Notes(server)
+            }
+        }
+    }
+
+    /// The settings with which a bot finds it.
+    pub(super) fn settings(&self, folder: &Path) -> Vec<(&'static str, String)> {
+        match self {
+            Self::Nothing => Vec::new(),
+            Self::Bridge(bridge) => vec![
+                ("BRIDGE_URL", bridge.url()),
+                ("BRIDGE_JWT_SECRET", bridge.jwt_secret().to_owned()),
+                ("COUNTERSIGN__SIMULATION__TIMEOUT", "1s".to_owned()),
+                ("COUNTERSIGN__SIMULATION__MODELS", "/data/models".to_owned()),
+            ],
+            Self::Notes(server) => vec![
+                ("COUNTERSIGN__MCP__NOTES__URL", server.url()),
+                ("COUNTERSIGN__MCP__NOTES__TOOLS", TOOLS.join(",")),
+                ("COUNTERSIGN__MCP__NOTES__ACCEPTED", folder.join("notes.json").display().to_string()),
+                ("COUNTERSIGN__MCP__NOTES__TIMEOUT", "2s".to_owned()),
+            ],
+        }
+    }
+
+    /// The server's address without a path.
+    pub(super) fn origin(&self) -> Option<String> {
+        match self {
+            Self::Nothing => None,
+            Self::Bridge(bridge) => Some(bridge.url()),
+            Self::Notes(server) => Some(server.url().trim_end_matches("/mcp").to_owned()),
+        }
+    }
+
+    /// The changes that were made there.
+    pub(super) fn effects(&self) -> usize {
+        match self {
+            Self::Nothing => 0,
+            Self::Bridge(bridge) => bridge.audit().iter().filter(|call| call.done).count(),
+            Self::Notes(server) => server.calls().len(),
+        }
+    }
+}
