@@ -64,6 +64,7 @@ impl<S: State> Engine<S> {
                 }
                 let outcome = batches.stopped(&record, stop.as_ref());
                 let cut_short = ActionRecord { cut_short: true, ..record };
+                session.stop();
                 return self.close(session, &cut_short, attempt, outcome).await;
             }
             if !interrupted && self.stopping.is_cancelled() {
@@ -79,6 +80,7 @@ impl<S: State> Engine<S> {
                 Ok(Err(Panicked)) => {
                     note_requests(session, &record, &http_log, self.clock.now());
                     let evidence = "Something went wrong on my side in the middle of it.";
+                    session.stop();
                     return self.close(session, &record, attempt, unknown(evidence.into())).await;
                 }
                 Ok(Ok(batch)) => Ok(batch),
@@ -103,7 +105,10 @@ impl<S: State> Engine<S> {
                     }
                     record = self.save_batch(session, record, progress).await?; // the next pass of the loop stops it
                 }
-                Ok(Batch::Ended(outcome)) => return self.close(session, &record, attempt, outcome).await,
+                Ok(Batch::Ended(outcome)) => {
+                    session.stop();
+                    return self.close(session, &record, attempt, outcome).await;
+                }
                 Ok(Batch::NotNow) | Err(_) => return self.wait_for_flight(session, batches, &record).await,
             }
             (interrupted, arrived) = (false, false);
@@ -209,9 +214,10 @@ impl<S: State> Engine<S> {
         self.save(session, changes, then).await
     }
 
-    /// Returns the person who said “stop” since this thread was leased, if anyone did.
+    /// Returns the person who said “stop” since this thread was leased, if anyone did. The message is acknowledged when
+    /// the action is closed, so that a process that takes over in between finds it as well.
     async fn stopped_by(&self, session: &mut Session<S>) -> Result<Option<UserId>, Error> {
         session.add_messages(self.store.messages(&session.lease, session.newest_seq()).await?);
-        Ok(session.stop())
+        Ok(session.stop_said())
     }
 }

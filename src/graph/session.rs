@@ -150,6 +150,14 @@ impl<S: State> Session<S> {
         }
     }
 
+    /// Returns the author of the first “stop” among the messages, which is not acknowledged.
+    pub(super) fn stop_said(&self) -> Option<UserId> {
+        self.messages.iter().find_map(|message| match &message.message {
+            ThreadMessage::Stop { by, .. } => Some(by.clone()),
+            _ => None,
+        })
+    }
+
     /// Acknowledges every “stop” among the messages, and the earlier requests that have not been
     /// begun. Returns the author of the first “stop”.
     pub(super) fn stop(&mut self) -> Option<UserId> {
