@@ -157,7 +157,8 @@ impl Capability for McpServer {
 
     fn service(&self) -> Option<Service> {
         let timeout = self.server.settings.timeout;
-        Some(Service { name: self.server.name, health: self.lists.0, timeout, settle_within: Duration::from_secs(60) })
+        let settle_within = Duration::ZERO; // nothing is looked for: a tool reads back what it did at once, or not at all
+        Some(Service { name: self.server.name, health: self.lists.0, timeout, settle_within })
     }
 
     async fn nameable(&self) -> Result<Nameable, String> {

@@ -93,7 +93,7 @@ pub struct Simulation {
     clock: Arc<dyn Clock>,
 }
 
-/// The bridge as a service; the settings replace its time.
+/// The bridge as a service; the settings replace its times.
 const SERVICE: Service = Service {
     name: "Simulation bridge",
     health: tools::HEALTH,
@@ -196,7 +196,8 @@ impl Capability for Simulation {
     }
 
     fn service(&self) -> Option<Service> {
-        Some(Service { timeout: self.deps.settings.timeout, ..SERVICE })
+        let SimulationSettings { timeout, settle_within, .. } = *self.deps.settings;
+        Some(Service { timeout, settle_within, ..SERVICE })
     }
 
     async fn check(&self) -> Option<(&'static str, Result<String, String>)> {

@@ -22,6 +22,9 @@ pub struct SimulationSettings {
     /// The time limit of a call, such as `"10s"`.
     #[serde(with = "humantime_serde")]
     pub timeout: Duration,
+    /// The time for which a change without an answer is looked for, such as `"1min"`.
+    #[serde(with = "humantime_serde")]
+    pub settle_within: Duration,
     /// The largest answer that is read, in megabytes.
     pub max_answer_mb: usize,
     /// The time limit of a run that names none, such as `"5min"`.
@@ -63,7 +66,12 @@ impl Section for SimulationSettings {
         if let Some(what) = self.url.as_deref().and_then(wrong_address) {
             wrong("url", what);
         }
-        for (key, time, most) in [("timeout", self.timeout, 120), ("run_limit", self.run_limit, 24 * 3600)] {
+        let times = [
+            ("timeout", self.timeout, 120),
+            ("settle_within", self.settle_within, 3600),
+            ("run_limit", self.run_limit, 24 * 3600),
+        ];
+        for (key, time, most) in times {
             if let Some(what) = between(time, 1, most) {
                 wrong(key, what);
             }
