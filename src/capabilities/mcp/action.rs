@@ -193,10 +193,7 @@ impl Calls {
     /// Looks at a call: it is over, asks something, or goes on.
     async fn look(&self, record: &ActionRecord, running: &Running, repeated: bool) -> Batch {
         match running.state(LOOK).await {
-            State::Ended(answer) => {
-                self.server.calls.end(&record.id);
-                self.ended(record, answer, repeated).await
-            }
+            State::Ended(answer) => self.ended(record, answer, repeated).await,
             State::Asks(nth, question) => {
                 questions::ask(self.server.name, record, nth, &question, self.server.settings.longest)
             }
@@ -230,6 +227,7 @@ impl Calls {
                 Outcome::Failed { error: replies::kind(&error), summary }
             }
             Err(_) if self.tool.repeats && !repeated => {
+                self.server.calls.end(&record.id);
                 let data = json!({ "again": true });
                 return Batch::Made(Progress {
                     data,
@@ -286,6 +284,9 @@ impl Batches for Calls {
             None => {
                 let server = self.server.name;
                 let text = match end {
+                    Some(WaitEnd::Arrived(_)) if interrupted => Text::from("I was restarted while I passed this answer on to ")
+                        .bold(server)
+                        .plain(", so I don't know whether it arrived there."),
                     Some(WaitEnd::Arrived(_)) => Text::from("I was restarted while ").bold(server).plain(
                         " was waiting for this answer, so it could not be passed on, and the call has ended without it.",
                     ),

@@ -14,6 +14,10 @@ use serde_json::{Map, Value};
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
+/// The number of calls from which on those that are over are forgotten. Until then they are kept: an outcome that could not
+/// be saved is looked up here again.
+const KEPT: usize = 16;
+
 /// The calls by the actions that make them.
 #[derive(Debug, Default)]
 pub(crate) struct Calls(Mutex<HashMap<ActionId, Arc<Running>>>);
@@ -80,7 +84,11 @@ impl Calls {
             changes.send_replace(State::Ended(answer));
         });
         let running = Arc::new(Running { state, answers, stop });
-        self.all().insert(action.clone(), running.clone());
+        let mut all = self.all();
+        if all.len() >= KEPT {
+            all.retain(|_, running| !running.is_over());
+        }
+        all.insert(action.clone(), running.clone());
         running
     }
 
@@ -103,6 +111,10 @@ impl Running {
         let is_news = |state: &State| !matches!(state, State::Sent(_));
         let _ = tokio::time::timeout(within, state.wait_for(is_news)).await;
         self.state.borrow().clone()
+    }
+
+    fn is_over(&self) -> bool {
+        matches!(*self.state.borrow(), State::Ended(_))
     }
 
     /// Gives the answer to the question that is open.
