@@ -55,8 +55,16 @@ impl<S: State> Engine<S> {
             let permit = Permit::new(self.clock.clone(), batches.in_flight() / 2);
             stop = stop.or(self.stopped_by(session).await?);
             // The result of an interrupted batch is looked up first, since the reported outcome must be true.
-            let is_late = record.intent_at.is_some_and(|began| self.clock.now() > began + batches.longest());
-            if !interrupted && !arrived && (stop.is_some() || is_late) {
+            let late = record.intent_at.is_some_and(|began| self.clock.now() > began + batches.longest());
+            if !interrupted && !arrived && (stop.is_some() || late) {
+                let gives_up = tokio::time::timeout(self.settings.step_timeout, caught(batches.give_up(&record)));
+                let given_up = tokio::select! {
+                    given_up = http_log.during(permit.during(gives_up)) => given_up,
+                    () = self.keep_permit(session, &permit) => return Err(Error::Fenced(session.lease.thread.clone())),
+                };
+                if let Ok(Ok(Some(progress))) = given_up {
+                    record.progress = Some(progress);
+                }
                 let now = self.clock.now();
                 note_requests(session, &record, &http_log, now);
                 if let Some(by) = &stop {

@@ -34,6 +34,13 @@ pub trait Batches: Send + Sync {
     /// Returns the maximum duration of the whole change, after which it is stopped.
     fn longest(&self) -> Duration;
 
+    /// Ends the work elsewhere, such as a job, of a change that is about to be stopped. Returns the progress that
+    /// records this. It is called again if the process dies before the change is closed.
+    async fn give_up(&self, record: &ActionRecord) -> Option<Progress> {
+        let _ = record;
+        None
+    }
+
     /// Returns the outcome if the change is stopped at this point, by a person or, if `by` is
     /// `None`, because its maximum duration is over.
     fn stopped(&self, record: &ActionRecord, by: Option<&UserId>) -> Outcome;

@@ -13,7 +13,8 @@ use countersign_core::{
     reply::{Card, Reply, Text},
 };
 use countersign_graph::action::{
-    ActionKind, ActionRecord, Batch, Batches, ErrorKind, Outcome, PrepareError, Proposal, Refusal, Scope, Undo,
+    ActionKind, ActionRecord, Batch, Batches, ErrorKind, Outcome, PrepareError, Progress, Proposal, Refusal, Scope,
+    Undo,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -100,7 +101,7 @@ pub struct Sweep {
     /// True if the parameter has its old value again.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub set_back: bool,
-    /// True if the present job was asked to be cancelled.
+    /// True if the bridge was asked to cancel the present job.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub cancelled: bool,
 }
@@ -262,9 +263,9 @@ impl Batches for CompareValues {
         };
         let sweep = sweep_of(record);
         match (&sweep.job, comparison.values.get(sweep.points.len())) {
-            (Some(job), _) => self.goes_on(record, &comparison, sweep.clone(), job, &confirmed).await,
+            (Some(job), _) => self.goes_on(record, &comparison, sweep.clone(), job).await,
             (None, Some(value)) => self.begins(record, &comparison, sweep, *value, &confirmed, interrupted).await,
-            (None, None) => self.ends(record, &comparison, sweep, &confirmed).await,
+            (None, None) => self.ends(record, &comparison, sweep, &confirmed, interrupted).await,
         }
     }
 
@@ -274,6 +275,16 @@ impl Batches for CompareValues {
 
     fn longest(&self) -> Duration {
         running::LONGEST
+    }
+
+    async fn give_up(&self, record: &ActionRecord) -> Option<Progress> {
+        let (comparison, confirmed): (Comparison, _) = approved(record).ok()?;
+        let mut sweep = sweep_of(record);
+        if let Some(job) = &sweep.job {
+            sweep.cancelled = running::cancel(&self.0, record, job).await;
+        }
+        sweep.set_back = self.set(&comparison, comparison.before, &confirmed, true).await.is_ok();
+        Some(progress(&comparison, &sweep))
     }
 
     fn stopped(&self, record: &ActionRecord, by: Option<&UserId>) -> Outcome {
@@ -294,6 +305,10 @@ impl Batches for CompareValues {
                 .code(&comparison.parameter)
                 .plain(format!(" may still have a value of the comparison; it was {before} before.")),
         };
+        let text = match sweep.job.is_some() && !sweep.cancelled {
+            true => text.plain(" The run of the present value could not be canceled, so it may go on at the bridge."),
+            false => text,
+        };
         Outcome::Done { result: json!({ "simulation": comparison.simulation, "points": sweep.points }), summary: text }
     }
 }
@@ -310,7 +325,6 @@ impl CompareValues {
         interrupted: bool,
     ) -> Batch {
         let deps = &self.0;
-        let wanted = Parameter { value, ..old(comparison) };
         let before = old(comparison);
         deps.memory.before_change(&comparison.simulation, &before);
         let nth = sweep.points.len();
@@ -321,7 +335,7 @@ impl CompareValues {
         };
         let key = format!("{}-{nth}", record.id);
         let handed_in = async {
-            deps.client.set(&comparison.simulation, &wanted, confirmed).await?;
+            self.set(comparison, value, confirmed, interrupted).await?;
             deps.client.run(&asked, &key, confirmed).await
         };
         match handed_in.await {
@@ -341,26 +355,12 @@ impl CompareValues {
     }
 
     /// Takes in the end of the present point's run.
-    async fn goes_on(
-        &self,
-        record: &ActionRecord,
-        comparison: &Comparison,
-        mut sweep: Sweep,
-        job: &str,
-        confirmed: &Confirmed,
-    ) -> Batch {
-        let deps = &self.0;
-        match running::found(deps, record, job, sweep.cancelled).await {
+    async fn goes_on(&self, record: &ActionRecord, comparison: &Comparison, mut sweep: Sweep, job: &str) -> Batch {
+        match running::found(&self.0, record, job).await {
             Found::Ended(ended) => {
                 let value = comparison.values.get(sweep.points.len()).copied().unwrap_or_default();
                 sweep.points.push(self.point(value, &ended).await);
                 sweep.job = None;
-                Batch::Made(progress(comparison, &sweep))
-            }
-            Found::ToBeStopped => {
-                running::cancel(deps, record, job).await;
-                sweep.cancelled = true;
-                sweep.set_back = deps.client.set(&comparison.simulation, &old(comparison), confirmed).await.is_ok();
                 Batch::Made(progress(comparison, &sweep))
             }
             Found::GoesOn(_) | Found::Unknown => {
@@ -369,8 +369,15 @@ impl CompareValues {
         }
     }
 
-    /// Sets the parameter back, and ends. Setting it back twice is as good as once.
-    async fn ends(&self, record: &ActionRecord, comparison: &Comparison, sweep: Sweep, confirmed: &Confirmed) -> Batch {
+    /// Sets the parameter back, and ends.
+    async fn ends(
+        &self,
+        record: &ActionRecord,
+        comparison: &Comparison,
+        sweep: Sweep,
+        confirmed: &Confirmed,
+        interrupted: bool,
+    ) -> Batch {
         let deps = &self.0;
         let worked = sweep.points.iter().filter(|point| point.metric.is_some()).count();
         let back = quantity(comparison.before, comparison.unit.as_deref());
@@ -380,8 +387,8 @@ impl CompareValues {
             all => format!("{worked} of {all}"),
         };
         let text = text.plain(format!(" at {count} values in ")).bold(&comparison.simulation);
-        let text = match deps.client.set(&comparison.simulation, &old(comparison), confirmed).await {
-            Ok(_) => text.plain(format!(". It is {back} again.")),
+        let text = match self.set(comparison, comparison.before, confirmed, interrupted).await {
+            Ok(()) => text.plain(format!(". It is {back} again.")),
             Err(error @ (Error::NoAnswer { .. } | Error::Unavailable { .. } | Error::Busy)) => {
                 match running::not_handed_in(deps, record, &comparison.simulation, true, &error) {
                     Batch::NotNow => return Batch::NotNow,
@@ -392,6 +399,25 @@ impl CompareValues {
         };
         let result = json!({ "simulation": comparison.simulation, "points": sweep.points });
         Batch::Ended(Outcome::Done { result, summary: text })
+    }
+
+    /// Sets the parameter. If it was perhaps set before, it is read first, and not set again where it has this value.
+    async fn set(
+        &self,
+        comparison: &Comparison,
+        value: f64,
+        confirmed: &Confirmed,
+        interrupted: bool,
+    ) -> Result<(), Error> {
+        let client = &self.0.client;
+        if interrupted {
+            let now = client.parameter(&comparison.simulation, &comparison.parameter).await?;
+            if same(now.value, value) {
+                return Ok(());
+            }
+        }
+        let wanted = Parameter { value, ..old(comparison) };
+        client.set(&comparison.simulation, &wanted, confirmed).await.map(drop)
     }
 
     /// Reads the figures of one point.
@@ -427,7 +453,7 @@ fn sweep_of(record: &ActionRecord) -> Sweep {
     progress.and_then(|progress| serde_json::from_value(progress.data.clone()).ok()).unwrap_or_default()
 }
 
-fn progress(comparison: &Comparison, sweep: &Sweep) -> countersign_graph::action::Progress {
+fn progress(comparison: &Comparison, sweep: &Sweep) -> Progress {
     let (done, total) = (sweep.points.len() as u64, comparison.values.len() as u64);
     let present = comparison.values.get(sweep.points.len());
     let note = present.map(|value| format!("at {}", quantity(*value, comparison.unit.as_deref()))).unwrap_or_default();

@@ -9,17 +9,13 @@ use countersign_core::{
     reply::{Card, Reply, Text},
 };
 use countersign_graph::action::{
-    ActionKind, ActionRecord, Batch, Batches, ErrorKind, Outcome, PrepareError, Proposal, Refusal, Scope,
+    ActionKind, ActionRecord, Batch, Batches, ErrorKind, Outcome, PrepareError, Progress, Proposal, Refusal, Scope,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{
-    approved, fact, file_of, in_flight, run,
-    running::{self, Going},
-    stored,
-};
+use super::{approved, fact, file_of, in_flight, run, running, stored};
 use crate::{
     Deps,
     bridge::{
@@ -155,14 +151,13 @@ impl Batches for RunPopulation {
             Ok(approved) => approved,
             Err(outcome) => return Batch::Ended(outcome),
         };
-        let Going { job, cancelled } = running::going(record);
-        let Some(job) = job else {
+        let Some(job) = running::going(record).job else {
             return match deps.client.run_population(&run, record.id.as_str(), &confirmed).await {
                 Ok(job) => running::handed_in(deps, &job, &run.simulation, run.limit_s),
                 Err(error) => running::not_handed_in(deps, record, &run.simulation, interrupted, &error),
             };
         };
-        match running::follow(deps, record, &job, cancelled, run.limit_s).await {
+        match running::follow(deps, record, &job, run.limit_s).await {
             Ok(ended) => Batch::Ended(self.ended(&run.simulation, &ended).await),
             Err(batch) => batch,
         }
@@ -174,6 +169,10 @@ impl Batches for RunPopulation {
 
     fn longest(&self) -> Duration {
         running::LONGEST
+    }
+
+    async fn give_up(&self, record: &ActionRecord) -> Option<Progress> {
+        running::give_up(&self.0, record).await
     }
 
     fn stopped(&self, record: &ActionRecord, by: Option<&UserId>) -> Outcome {

@@ -9,17 +9,13 @@ use countersign_core::{
     reply::{Card, Reply, Text},
 };
 use countersign_graph::action::{
-    ActionKind, ActionRecord, Batch, Batches, ErrorKind, Outcome, PrepareError, Proposal, Scope,
+    ActionKind, ActionRecord, Batch, Batches, ErrorKind, Outcome, PrepareError, Progress, Proposal, Scope,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{
-    approved, fact, file_of, in_flight,
-    running::{self, Going},
-    stored, unread,
-};
+use super::{approved, fact, file_of, in_flight, running, stored, unread};
 use crate::{
     Deps,
     bridge::{
@@ -169,15 +165,14 @@ impl Batches for RunSimulation {
             Ok(approved) => approved,
             Err(outcome) => return Batch::Ended(outcome),
         };
-        let Going { job, cancelled } = running::going(record);
-        let Some(job) = job else {
+        let Some(job) = running::going(record).job else {
             let asked = Run { simulation: run.simulation, run: format!("run-{}", record.id), limit_s: run.limit_s };
             return match deps.client.run(&asked, record.id.as_str(), &confirmed).await {
                 Ok(job) => running::handed_in(deps, &job, &asked.simulation, asked.limit_s),
                 Err(error) => running::not_handed_in(deps, record, &asked.simulation, interrupted, &error),
             };
         };
-        match running::follow(deps, record, &job, cancelled, run.limit_s).await {
+        match running::follow(deps, record, &job, run.limit_s).await {
             Ok(ended) => Batch::Ended(self.ended(&run.simulation, &ended).await),
             Err(batch) => batch,
         }
@@ -189,6 +184,10 @@ impl Batches for RunSimulation {
 
     fn longest(&self) -> Duration {
         running::LONGEST
+    }
+
+    async fn give_up(&self, record: &ActionRecord) -> Option<Progress> {
+        running::give_up(&self.0, record).await
     }
 
     fn stopped(&self, record: &ActionRecord, by: Option<&UserId>) -> Outcome {

@@ -35,7 +35,7 @@ pub struct Going {
     /// The job, once it is handed in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub job: Option<String>,
-    /// True if the job was asked to be cancelled.
+    /// True if the bridge was asked to cancel the job.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cancelled: bool,
 }
@@ -46,8 +46,6 @@ pub enum Found {
     Ended(Job),
     /// It goes on, in this state.
     GoesOn(JobStatus),
-    /// The action was woken to be stopped.
-    ToBeStopped,
     /// It cannot be asked about now.
     Unknown,
 }
@@ -70,14 +68,12 @@ pub fn awaited(job: &str, limit_s: u64) -> Awaited {
 }
 
 /// Returns the state of a job that the record waited for.
-pub async fn found(deps: &Deps, record: &ActionRecord, job: &str, cancelled: bool) -> Found {
+pub async fn found(deps: &Deps, record: &ActionRecord, job: &str) -> Found {
     let wait = record.waits.as_ref().filter(|wait| wait.key == job);
-    if let Some(WaitEnd::Arrived(body)) = wait.and_then(|wait| wait.end.as_ref()) {
-        if let Ok(ended) = serde_json::from_value::<Job>(body.clone()) {
-            return Found::Ended(ended);
-        }
-    } else if wait.is_some_and(|wait| wait.end.is_none()) && !cancelled {
-        return Found::ToBeStopped;
+    if let Some(WaitEnd::Arrived(body)) = wait.and_then(|wait| wait.end.as_ref())
+        && let Ok(ended) = serde_json::from_value::<Job>(body.clone())
+    {
+        return Found::Ended(ended);
     }
     match deps.client.job(job).await {
         Ok(found) if found.status.is_final() => Found::Ended(found),
@@ -87,12 +83,25 @@ pub async fn found(deps: &Deps, record: &ActionRecord, job: &str, cancelled: boo
     }
 }
 
-/// Cancels the job of an action that is being stopped; what the bridge answers is told by the job's state later.
-pub async fn cancel(deps: &Deps, record: &ActionRecord, job: &str) {
-    let Ok(confirmed) = confirmed(record) else { return };
-    if let Err(error) = deps.client.cancel(job, &confirmed).await {
+/// Has the bridge cancel the job of an action that is being stopped, unless the job has ended or this was asked before.
+/// Returns false if the bridge could not be asked.
+pub async fn cancel(deps: &Deps, record: &ActionRecord, job: &str) -> bool {
+    let Ok(confirmed) = confirmed(record) else { return false };
+    if deps.client.job(job).await.is_ok_and(|found| found.cancel_requested || found.status.is_final()) {
+        return true;
+    }
+    let cancelled = deps.client.cancel(job, &confirmed).await;
+    if let Err(error) = &cancelled {
         tracing::warn!(job.id = job, %error, "Cannot cancel the job of an action that is being stopped");
     }
+    cancelled.is_ok()
+}
+
+/// Cancels the one job of an action that is being stopped; returns the progress then.
+pub async fn give_up(deps: &Deps, record: &ActionRecord) -> Option<Progress> {
+    let Going { job: Some(job), cancelled: false } = going(record) else { return None };
+    let cancelled = cancel(deps, record, &job).await;
+    Some(progress(Going { job: Some(job), cancelled }, 0, 1, Text::new()))
 }
 
 /// Returns the batch of an action that waits for the job it has just handed in.
@@ -104,25 +113,15 @@ pub fn handed_in(deps: &Deps, job: &Job, simulation: &str, limit_s: u64) -> Batc
 }
 
 /// Follows the one job of an action. Returns it once it has ended, or the batch to go on with.
-pub async fn follow(
-    deps: &Deps,
-    record: &ActionRecord,
-    job: &str,
-    cancelled: bool,
-    limit_s: u64,
-) -> Result<Job, Batch> {
-    let going = |cancelled| Going { job: Some(job.to_owned()), cancelled };
-    let status = match found(deps, record, job, cancelled).await {
+pub async fn follow(deps: &Deps, record: &ActionRecord, job: &str, limit_s: u64) -> Result<Job, Batch> {
+    let status = match found(deps, record, job).await {
         Found::Ended(ended) => return Ok(ended),
-        Found::ToBeStopped => {
-            cancel(deps, record, job).await;
-            return Err(Batch::Made(progress(going(true), 0, 1, Text::from("being canceled"))));
-        }
         Found::GoesOn(status) => status,
         Found::Unknown => JobStatus::Running,
     };
     let since = record.progress_at.unwrap_or_else(|| deps.client.clock().now());
-    Err(Batch::Waits(progress(going(cancelled), 0, 1, note(status, since)), awaited(job, limit_s)))
+    let going = Going { job: Some(job.to_owned()), cancelled: false };
+    Err(Batch::Waits(progress(going, 0, 1, note(status, since)), awaited(job, limit_s)))
 }
 
 /// Returns the end of a batch whose run could not be handed in.
@@ -150,7 +149,7 @@ pub fn stopped(record: &ActionRecord, simulation: &str, by: Option<&UserId>) -> 
     let going = going(record);
     Outcome::Done {
         result: json!({ "simulation": simulation, "job": going.job, "stopped": true }),
-        summary: outcomes::run_stopped(simulation, going.job.is_some(), by),
+        summary: outcomes::run_stopped(simulation, going.job.is_some().then_some(going.cancelled), by),
     }
 }
 

@@ -58,15 +58,22 @@ pub fn run_failed(simulation: &str, job: &Job) -> Text {
     }
 }
 
-/// A run was stopped by a person, or because its time was over.
-pub fn run_stopped(simulation: &str, handed_in: bool, by: Option<&UserId>) -> Text {
+/// A run was stopped by a person, or because its time was over. `cancelled`: whether the bridge was asked to cancel its
+/// job, if there is one.
+pub fn run_stopped(simulation: &str, cancelled: Option<bool>, by: Option<&UserId>) -> Text {
     let text = match by {
         Some(by) => Text::from("Stopped by ").name(by.clone()).plain(". "),
         None => Text::from("Stopped, because it took too long. "),
     };
-    match handed_in {
-        true => text.plain("The bridge was asked to cancel the run of ").bold(simulation).plain("; it has no results."),
-        false => text.plain("Nothing was run."),
+    match cancelled {
+        Some(true) => {
+            text.plain("The bridge was asked to cancel the run of ").bold(simulation).plain("; it has no results.")
+        }
+        Some(false) => text
+            .plain("The bridge could not be asked to cancel the run of ")
+            .bold(simulation)
+            .plain(", so it may go on there. Its results are not told here."),
+        None => text.plain("Nothing was run."),
     }
 }
 
