@@ -515,3 +515,49 @@ async fn an_analysis_that_a_restart_cut_off_is_told_as_lost_and_not_repeated() {
     drop(thread);
     finish(bot, bridge).await;
 }
+
+/// The number of times that the bridge was asked to cancel a job.
+fn cancellations(bridge: &Bridge) -> usize {
+    bridge.requests().iter().filter(|request| request.tool.as_deref() == Some("cancel_job")).count()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stop_before_the_job_is_known_cancels_it() {
+    let (bot, bridge) = bot_with(Version::V05).await;
+    bridge.hold_jobs();
+    let thread = loads(&bot, "demo").await;
+    thread.says("ana", "run it").await;
+    bridge.fail_next_on("run_simulation", Fault::LostAnswer);
+    thread.press("bo", "Run simulation").await;
+    eventually("the run", || bridge.jobs().len() == 1).await;
+    let stop = bot.slack.says("ana", "experiments", "stop", Some(&thread.root)).unwrap();
+    bot.delivered(&stop).await;
+    in_time(&bot, "the stop", || has_said(&thread, "Stopped by ana")).await;
+    bot.settled().await;
+    assert!(has_said(&thread, "The bridge was asked to cancel the run of"), "{}", thread.last());
+    assert_eq!((bridge.jobs().len(), cancellations(&bridge)), (1, 1), "what is told is true");
+    drop(thread);
+    finish(bot, bridge).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_comparison_that_is_stopped_between_two_runs_sets_the_parameter_back() {
+    let (bot, bridge) = bot_with(Version::V05).await;
+    bridge.hold_jobs();
+    let thread = loads(&bot, "demo").await;
+    let volume = bridge.parameter("demo", "Organism|Liver|Volume");
+    thread.says("ana", "run it at 2 and 3 L liver volume and compare cmax").await;
+    thread.clicks("bo", "Run 2 values").await;
+    bridge.fail_next_on("set_parameter_value", Fault::LostAnswer);
+    bridge.finish_next_job();
+    eventually("the second value", || bridge.parameter("demo", "Organism|Liver|Volume").unwrap().0 == 3.0).await;
+    let stop = bot.slack.says("ana", "experiments", "stop", Some(&thread.root)).unwrap();
+    bot.delivered(&stop).await;
+    in_time(&bot, "the stop", || has_said(&thread, "Stopped by ana")).await;
+    bot.settled().await;
+    assert!(has_said(&thread, "after 1 of 2 values. `Organism|Liver|Volume` is 1.5 L again."), "{}", thread.last());
+    assert_eq!(bridge.parameter("demo", "Organism|Liver|Volume"), volume);
+    assert_eq!((bridge.jobs().len(), cancellations(&bridge)), (2, 1));
+    drop(thread);
+    finish(bot, bridge).await;
+}

@@ -32,7 +32,7 @@ pub(super) enum Beside {
 /// The running one.
 pub(super) enum Running {
     Nothing,
-    Bridge(Bridge),
+    Bridge(Arc<Bridge>),
     Notes(SandboxMcp),
 }
 
@@ -43,7 +43,7 @@ impl Running {
             Beside::Nothing => Self::Nothing,
             Beside::Bridge(version) => {
                 let options = bridge::Options { run_takes: RUN, ..bridge::Options::quick(version) };
-                Self::Bridge(Bridge::with(options).await.unwrap())
+                Self::Bridge(Arc::new(Bridge::with(options).await.unwrap()))
             }
             Beside::Notes => {
                 rustls::crypto::ring::default_provider().install_default().ok();
@@ -69,6 +69,7 @@ impl Running {
                 ("BRIDGE_URL", bridge.url()),
                 ("BRIDGE_JWT_SECRET", bridge.jwt_secret().to_owned()),
                 ("COUNTERSIGN__SIMULATION__TIMEOUT", "1s".to_owned()),
+                ("COUNTERSIGN__SIMULATION__SETTLE_WITHIN", "1s".to_owned()),
                 ("COUNTERSIGN__SIMULATION__MODELS", "/data/models".to_owned()),
             ],
             Self::Notes(server) => vec![

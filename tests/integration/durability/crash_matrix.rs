@@ -6,7 +6,7 @@
 //!
 //! The first dialogue is interrupted at every point, and at pairs of points; of the others, and of the pairs, the test
 //! command plays a sample that is drawn anew each time (its seed is told, and can be given in `CRASHES_SEED`).
-//! `CRASHES=all` plays everything, and `CRASHES=<name>` every point of one dialogue:
+//! `CRASHES=all` plays everything, and `CRASHES=<name>` every point of one dialogue, or of several with `;` between:
 //!
 //! ```text
 //! CRASHES=all cargo test --test integration -- crash_matrix --nocapture
@@ -41,14 +41,21 @@ const AT_A_TIME: usize = 6;
 const DRAWN_IN_SQLITE: usize = 8;
 const DRAWN_IN_REDIS: usize = 3;
 
-/// Which dialogues are played at every point: the first, all of them, or the one of this name.
+/// Which dialogues are played at every point besides the first: all of them, or those of these names.
 const WHICH: &str = "CRASHES";
 /// What samples are drawn with.
 const SEED: &str = "CRASHES_SEED";
 
 /// How the calls end that change something, besides those that post in Slack.
-const CHANGING: &[&str] =
-    &["/experiments/state", " load_simulation", " set_parameter_value", " run_simulation", " sign-board"];
+const CHANGING: &[&str] = &[
+    "/experiments/state",
+    " load_simulation",
+    " set_parameter_value",
+    " run_simulation",
+    " cancel_job",
+    " sign-board",
+    " answer",
+];
 
 /// Where a process dies.
 #[derive(Clone, Debug)]
@@ -115,10 +122,15 @@ async fn a_crash_while_something_goes_on_elsewhere_is_not_noticed_with_redis() {
 }
 
 /// Several dialogues; what was noticed is told of all of them.
+#[expect(clippy::print_stdout, reason = "playing everything takes long")]
 async fn each(dialogues: &[Dialogue], stores: impl AsyncFn() -> Stores) {
     let mut noticed = Vec::new();
     for dialogue in dialogues {
-        noticed.extend(matrix(stores().await, dialogue).await.err());
+        let result = matrix(stores().await, dialogue).await;
+        if let Err(what) = &result {
+            println!("{what}");
+        }
+        noticed.extend(result.err());
     }
     assert!(noticed.is_empty(), "{}", noticed.join("\n\n"));
 }
@@ -139,7 +151,7 @@ fn chosen(points: Vec<Point>, pairs: Vec<Point>, dialogue: &Dialogue, drawn: usi
     let mut chance: StdRng = StdRng::seed_from_u64(seed);
     let draw = |from: Vec<Point>, chance: &mut StdRng| from.sample(chance, drawn).cloned().collect::<Vec<_>>();
     let is_first = dialogue.name == DIALOGUES[0].name;
-    match is_first || which == dialogue.name {
+    match is_first || which.split(';').any(|name| name == dialogue.name) {
         true => [points, draw(pairs, &mut chance)].concat(),
         false => draw(points, &mut chance),
     }
@@ -234,7 +246,7 @@ async fn names_of_calls(
 ) -> Result<Vec<String>, String> {
     let world = World::start_with(redis, dialogue.beside).await;
     let calls = Calls::with(None);
-    let ended = hold_through_gates(&world, dialogue, &calls).await;
+    let ended = hold_through_gates(&world, dialogue, &calls, world.origins()).await;
     let ended = ended.map_err(|what| format!("{}: without a crash, {what}", dialogue.name))?;
     if (ended.crashes, &ended.outcome) != (0, undisturbed) {
         return Err(format!("{}: it comes out once so, {undisturbed:#?}, and once so: {ended:#?}", dialogue.name));
@@ -282,15 +294,22 @@ async fn interrupted(redis: Option<String>, dialogue: &Dialogue, point: &Point) 
             let first = Process::start(dies_at(one, 0), &world.log());
             world.hold(dialogue, first, vec![dies_at(other, 1)]).await
         }
-        Point::Call(point, _) => hold_through_gates(&world, dialogue, &Calls::with(Some(point.clone()))).await,
+        Point::Call(point, _) => {
+            hold_through_gates(&world, dialogue, &Calls::with(Some(point.clone())), world.origins()).await
+        }
     }
 }
 
-/// The first bot goes through gates; the one after it does not.
-async fn hold_through_gates(world: &World, dialogue: &Dialogue, calls: &Arc<Calls>) -> Result<Ended, String> {
+/// The first bot goes through gates to these servers; the one after it does not.
+pub(super) async fn hold_through_gates(
+    world: &World,
+    dialogue: &Dialogue,
+    calls: &Arc<Calls>,
+    origins: Vec<String>,
+) -> Result<Ended, String> {
     let mut settings = world.settings();
     let mut gates = Vec::new();
-    for origin in world.origins() {
+    for origin in origins {
         let gate = Gate::before(&origin, calls.clone()).await;
         settings.values_mut().for_each(|value| *value = value.replace(&origin, gate.url()));
         gates.push(gate);

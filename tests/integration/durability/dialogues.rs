@@ -37,7 +37,7 @@ pub(super) struct Seen {
     pub(super) messages: Vec<Message>,
     /// How often the platform, or what stands beside it, was changed.
     pub(super) effects: usize,
-    /// How often the event stream of a job was opened.
+    /// Of how many jobs the event stream was opened.
     pub(super) follows: usize,
 }
 

@@ -1,12 +1,12 @@
 //! The dialogues in which something goes on elsewhere: a job at the simulation bridge, the portions of a sweep, a plan over
 //! two domains, a question of an MCP server in the middle of a call.
 
-use countersign::sandbox::bridge::Version;
+use countersign::sandbox::bridge::{Bridge, Request, Version};
 
 use super::{
     beside::Beside,
-    dialogues::{Act, Dialogue, PLAIN, Seen, Turn, approves, says},
-    script::World,
+    dialogues::{Act, Dialogue, PLAIN, Seen, Turn, approves, presses, says},
+    script::{Outcome, World},
 };
 
 /// What happens in the world, and not by a person.
@@ -23,7 +23,10 @@ fn simulated(world: &World) -> Vec<String> {
         format!("{} {}, {confirmed} by {}", call.tool, call.arguments, call.subject)
     });
     let changes = world.upgrade.effects().into_iter().map(|entry| format!("{} {}", entry.method, entry.path));
-    calls.chain(changes).chain([format!("{} runs", world.bridge().jobs().len())]).collect()
+    let cancels = |request: &&Request| request.tool.as_deref() == Some("cancel_job") && request.status == Some(200);
+    let cancelled = world.bridge().requests().iter().filter(cancels).count();
+    let counts = [format!("{} runs", world.bridge().jobs().len()), format!("{cancelled} cancellations")];
+    calls.chain(changes).chain(counts).collect()
 }
 
 fn holding(world: &World) {
@@ -46,6 +49,21 @@ fn runs(seen: &Seen) -> bool {
 
 const ENDS: Turn = happens(|world| world.bridge().finish_jobs(), |seen| seen.has("Cmax"));
 
+const LIVER: &str = "Organism|Liver|Volume";
+const SWEEP: &str = "run it at 1.5, 2 and 3 L liver volume and compare cmax";
+const PLAN: &str = "1. load the demo model as demo\n2. run demo\n3. only if cmax is above 1, start Math Hints";
+
+/// Agreement but for the model file on the card of a run, which a process forgets when it dies.
+fn but_for_the_file(undisturbed: &Outcome, interrupted: &Outcome) -> bool {
+    let without = |outcome: &Outcome| {
+        let kept = |words: &String| {
+            words.lines().filter(|line| !line.starts_with("*Model file*")).collect::<Vec<_>>().join("\n")
+        };
+        Outcome { words: outcome.words.iter().map(kept).collect(), ..outcome.clone() }
+    };
+    without(undisturbed) == without(interrupted)
+}
+
 /// All of them.
 pub(super) const BESIDE: &[Dialogue] = &[
     Dialogue {
@@ -62,6 +80,7 @@ pub(super) const BESIDE: &[Dialogue] = &[
             ENDS,
         ],
         effects: simulated,
+        agrees: but_for_the_file,
         ..PLAIN
     },
     Dialogue {
@@ -78,28 +97,71 @@ pub(super) const BESIDE: &[Dialogue] = &[
         beside: Beside::Bridge(Version::V05),
         before: loaded_and_holding,
         request: ("ana", "run demo"),
-        turns: &[approves(runs), happens(restarts, |seen| seen.has("the bridge restarted before it ended"))],
+        turns: &[
+            approves(runs),
+            happens(|world| restarts(world.bridge()), |seen| seen.has("the bridge restarted before it ended")),
+        ],
         effects: simulated,
         ..PLAIN
     },
     Dialogue {
         name: "sweep",
         beside: Beside::Bridge(Version::V05),
-        before: loaded,
-        request: ("ana", "run it at 1.5, 2 and 3 L liver volume and compare cmax"),
-        turns: &[approves(|seen| seen.has("Compared"))],
+        before: |world| {
+            loaded(world);
+            world.bridge().changes("demo", LIVER, 1.8);
+        },
+        request: ("ana", SWEEP),
+        turns: &[approves(|seen| seen.has("It is 1.8 L again"))],
+        effects: simulated,
+        ..PLAIN
+    },
+    Dialogue {
+        name: "run that is stopped",
+        beside: Beside::Bridge(Version::V05),
+        before: loaded_and_holding,
+        request: ("ana", "run demo"),
+        turns: &[approves(runs), says("ana", "@countersign stop", |seen| seen.has("was asked to cancel"))],
+        effects: simulated,
+        ..PLAIN
+    },
+    Dialogue {
+        name: "sweep that is stopped",
+        beside: Beside::Bridge(Version::V05),
+        before: |world| {
+            loaded_and_holding(world);
+            world.bridge().changes("demo", LIVER, 1.8);
+        },
+        request: ("ana", SWEEP),
+        turns: &[
+            approves(|seen| seen.follows > 0 && seen.cards() == 0 && seen.has("at 1.5 L")),
+            happens(|world| drop(world.bridge().finish_next_job()), |seen| seen.has("at 2 L") && seen.follows == 2),
+            says("ana", "@countersign stop", |seen| seen.has("after 1 of 3 values")),
+        ],
         effects: simulated,
         ..PLAIN
     },
     Dialogue {
         name: "plan over two domains",
         beside: Beside::Bridge(Version::V05),
-        request: ("ana", "1. load the demo model as demo\n2. run demo\n3. only if cmax is above 1, start Math Hints"),
+        before: holding,
+        request: ("ana", PLAN),
         turns: &[
-            approves(|seen| seen.shows(2, 1)),
-            approves(|seen| seen.shows(3, 1)),
-            approves(|seen| seen.shows(4, 0)),
+            approves(|seen| seen.has("Step 2 of 3") && seen.cards() == 1),
+            approves(runs),
+            happens(|world| world.bridge().finish_jobs(), |seen| seen.has("Step 3 of 3") && seen.cards() == 1),
+            approves(|seen| seen.effects == 3 && seen.has("Started “Math Hints”")),
         ],
+        effects: simulated,
+        agrees: but_for_the_file,
+        ..PLAIN
+    },
+    Dialogue {
+        name: "plan whose condition fails",
+        beside: Beside::Bridge(Version::V05),
+        before: loaded_and_holding,
+        request: ("ana", "1. run demo\n2. only if cmax is above 1000, start Math Hints"),
+        turns: &[approves(runs), happens(|world| world.bridge().finish_jobs(), |seen| seen.has("I stop here"))],
         effects: simulated,
         ..PLAIN
     },
@@ -108,16 +170,92 @@ pub(super) const BESIDE: &[Dialogue] = &[
         beside: Beside::Notes,
         request: ("ana", "call sign-board on notes"),
         turns: &[
-            approves(|seen| seen.offers("answer") || seen.shows(2, 0)),
-            Turn { act: Act::FillsIn("ana", "answer", "Name", "Ada"), then: |seen| seen.shows(3, 0) },
+            approves(|seen| seen.offers("answer") || is_over(seen)),
+            Turn { act: Act::FillsIn("ana", "answer", "Name", "Ada"), then: is_over },
         ],
-        effects: |world| world.notes().notes(),
+        effects: signed,
+        agrees: is_honest,
+        ..PLAIN
+    },
+    Dialogue {
+        name: "elicitation that is declined",
+        beside: Beside::Notes,
+        request: ("ana", "call sign-board on notes"),
+        turns: &[approves(|seen| seen.offers("decline") || is_over(seen)), presses("ana", "decline", "", is_over)],
+        effects: signed,
+        agrees: is_honest,
         ..PLAIN
     },
 ];
 
-/// The bridge restarts while nobody can see it do so, as far as this process goes.
-fn restarts(world: &World) {
-    let bridge = world.bridge();
+/// A call is over: its outcome was told.
+fn is_over(seen: &Seen) -> bool {
+    seen.has("It answered") || seen.has("It may or may not have happened")
+}
+
+/// The notes on the board, and how often the tool was called.
+fn signed(world: &World) -> Vec<String> {
+    let calls = world.notes().calls().len();
+    world.notes().notes().into_iter().chain([format!("{calls} calls")]).collect()
+}
+
+/// A question of a server does not outlive the process that made the call. So it comes out as without a crash, or the call
+/// is told as one of which nobody knows, once: it was made once at most, and the note is the one that was asked for, if any.
+fn is_honest(undisturbed: &Outcome, interrupted: &Outcome) -> bool {
+    let told = |outcome: &Outcome, words: &str| outcome.words.iter().filter(|said| said.contains(words)).count();
+    let calls = interrupted.effects.iter().all(|effect| undisturbed.effects.contains(effect) || effect == "0 calls");
+    undisturbed == interrupted
+        || calls
+            && interrupted.recorded == undisturbed.recorded
+            && told(interrupted, "I was restarted") == 2 // on the card and in the thread
+            && told(interrupted, "It may or may not have happened") == 2
+            && told(interrupted, "It answered") == 0
+}
+
+/// Restarts a bridge.
+pub(super) fn restarts(bridge: &Bridge) {
     tokio::task::block_in_place(|| tokio::runtime::Handle::current().block_on(bridge.restart()));
 }
+
+/// The end of a change was told, or the request was refused at once.
+fn is_told(seen: &Seen) -> bool {
+    let is_refused = seen.messages.len() == 1 && !seen.has("Approved by");
+    seen.cards() == 0 && (seen.messages.len() > 1 || is_refused)
+}
+
+/// The dialogues that a restart of the bridge interrupts.
+pub(super) const RESTARTED: &[Dialogue] = &[
+    Dialogue {
+        name: "run",
+        beside: Beside::Bridge(Version::V05),
+        before: loaded,
+        request: ("ana", "run demo"),
+        asked: |seen| seen.cards() == 1 || is_told(seen),
+        turns: &[approves(is_told)],
+        effects: simulated,
+        ..PLAIN
+    },
+    Dialogue {
+        name: "run on the older bridge",
+        beside: Beside::Bridge(Version::V01),
+        before: loaded,
+        request: ("ana", "run demo"),
+        asked: |seen| seen.cards() == 1 || is_told(seen),
+        turns: &[approves(is_told)],
+        effects: simulated,
+        ..PLAIN
+    },
+    Dialogue {
+        name: "sweep",
+        beside: Beside::Bridge(Version::V05),
+        before: |world| {
+            loaded(world);
+            world.bridge().changes("demo", LIVER, 1.8);
+        },
+        request: ("ana", SWEEP),
+        asked: |seen| seen.cards() == 1 || is_told(seen),
+        turns: &[approves(is_told)],
+        effects: simulated,
+        ..PLAIN
+    },
+];

@@ -1,4 +1,5 @@
-//! A gate on the way to an outside system: counts the calls that pass and, at a chosen one, has the caller killed.
+//! A gate on the way to an outside system: counts the calls that pass and, at a chosen one, has the caller killed, or
+//! something else happen.
 
 use std::sync::{Arc, Mutex};
 
@@ -37,10 +38,12 @@ pub(super) struct Point {
 }
 
 /// The calls that passed several gates, in order.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct Calls {
     seen: Mutex<Vec<String>>,
     point: Option<Point>,
+    /// Happens at the point, in place of the death of the caller.
+    instead: Option<Box<dyn Fn() + Send + Sync>>,
     /// Kills the caller.
     pub(super) kill: Kill,
 }
@@ -48,6 +51,12 @@ pub(super) struct Calls {
 impl Calls {
     pub(super) fn with(point: Option<Point>) -> Arc<Self> {
         Arc::new(Self { point, ..Self::default() })
+    }
+
+    /// At this point the caller is not killed, but this happens: before the call arrives, or when it is done and its answer
+    /// is lost with that.
+    pub(super) fn where_happens(point: Point, what: impl Fn() + Send + Sync + 'static) -> Arc<Self> {
+        Arc::new(Self { point: Some(point), instead: Some(Box::new(what)), ..Self::default() })
     }
 
     /// `METHOD /path` of each, with the tool if one is called by its name.
@@ -108,6 +117,16 @@ async fn pass(State((client, target, calls)): State<Passage>, request: Request) 
     let passed = tokio::spawn(async move {
         match side {
             None => {}
+            Some(side) if let Some(happens) = &calls.instead => {
+                let arrives = side != Side::Before;
+                if arrives {
+                    forward.try_clone().expect("its body is here").send().await.ok();
+                }
+                happens();
+                if arrives {
+                    return None;
+                }
+            }
             Some(Side::Before) => {
                 calls.kill.now();
                 return None;
@@ -135,8 +154,10 @@ async fn pass(State((client, target, calls)): State<Passage>, request: Request) 
     passed.await.unwrap().unwrap_or_else(|| StatusCode::BAD_GATEWAY.into_response())
 }
 
-/// The tool that a request calls by its name, as bridges and MCP servers are called.
+/// The tool that a request calls by its name, or what it is else, as bridges and MCP servers are called.
 fn tool_of(body: &[u8]) -> Option<String> {
     let body: Value = serde_json::from_slice(body).ok()?;
-    Some(body["tool"].as_str().or_else(|| body["params"]["name"].as_str())?.to_owned())
+    let answer = body.get("jsonrpc").and(body.get("result")).map(|_| "answer");
+    let named = [&body["tool"], &body["params"]["name"], &body["method"]].into_iter().find_map(Value::as_str);
+    named.or(answer).map(str::to_owned)
 }

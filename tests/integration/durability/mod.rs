@@ -2,6 +2,7 @@
 
 mod batches;
 mod beside;
+mod bridge_restarts;
 mod crash_matrix;
 mod crashing_bot;
 mod crashing_store;

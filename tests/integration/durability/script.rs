@@ -133,7 +133,7 @@ impl World {
     }
 
     /// The simulation bridge of a dialogue that has one.
-    pub(super) fn bridge(&self) -> &Bridge {
+    pub(super) fn bridge(&self) -> &Arc<Bridge> {
         let Running::Bridge(bridge) = &self.beside else { panic!("this dialogue has no bridge") };
         bridge
     }
@@ -315,7 +315,11 @@ impl World {
         let effects = self.upgrade.effects().len() + self.beside.effects();
         let follows = match &self.beside {
             Running::Bridge(bridge) => {
-                bridge.requests().iter().filter(|request| request.path.ends_with("/events")).count()
+                let mut streams: Vec<String> = bridge.requests().into_iter().map(|request| request.path).collect();
+                streams.retain(|path| path.ends_with("/events"));
+                streams.sort();
+                streams.dedup();
+                streams.len()
             }
             Running::Nothing | Running::Notes(_) => 0,
         };
@@ -356,6 +360,7 @@ impl World {
             // A process that some other test is starting holds copies of our files, and the lock, until it runs.
             tokio::time::sleep(LOOK * 5).await;
             bot = Process::start(serve(&self.settings()), &self.log());
+            eventually("a bot that is connected", || bot.ended().is_some() || bot.is_up()).await;
             tokio::time::sleep(CLEARING).await;
         }
         Err(format!("something is left to do for ever:\n{}", bot.log()))

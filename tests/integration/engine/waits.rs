@@ -25,6 +25,10 @@ struct Job {
     result: Mutex<Option<Value>>,
     /// How the batches were called.
     calls: Mutex<Vec<(bool, Option<WaitEnd>)>>,
+    /// How many looks at it are in vain.
+    away: Mutex<u32>,
+    /// How often it was given up.
+    given_up: Mutex<u32>,
 }
 
 #[async_trait]
@@ -74,6 +78,11 @@ impl Batches for Job {
         if let Some(WaitEnd::Arrived(result)) = end {
             return Batch::Ended(ended(result));
         }
+        let less = self.away.lock().unwrap().checked_sub(1);
+        if let Some(less) = less {
+            *self.away.lock().unwrap() = less;
+            return Batch::NotNow;
+        }
         let mut started = self.started.lock().unwrap();
         if *started > 0 {
             assert!(interrupted, "who was not interrupted begins");
@@ -99,8 +108,14 @@ impl Batches for Job {
         Duration::from_secs(3600)
     }
 
-    fn stopped(&self, _: &ActionRecord, by: Option<&UserId>) -> Outcome {
-        ended(json!({ "stopped by": by }))
+    async fn give_up(&self, record: &ActionRecord) -> Option<Progress> {
+        *self.given_up.lock().unwrap() += 1;
+        Some(Progress { data: json!({ "job": "given up" }), ..record.progress.clone()? })
+    }
+
+    fn stopped(&self, record: &ActionRecord, by: Option<&UserId>) -> Outcome {
+        let job = record.progress.as_ref().map(|progress| progress.data["job"].clone());
+        ended(json!({ "stopped by": by, "job": job }))
     }
 }
 
@@ -272,10 +287,28 @@ async fn a_wait_can_be_stopped() {
     while bench.advances().await {}
     let action = bench.action().await;
     assert_eq!((action.status, action.cut_short), (Status::Done, true));
-    assert_eq!(bench.result().await, json!({ "stopped by": "bo" }));
+    assert_eq!(bench.result().await, json!({ "stopped by": "bo", "job": "given up" }));
     assert_eq!(*job.calls.lock().unwrap(), [(false, None), (true, None)], "it is looked up how things stand");
     bench.hears("hello").await;
     assert_eq!(bench.saved().await["state"]["heard"], json!(["x", "hello"]));
+}
+
+#[tokio::test]
+async fn a_stop_is_heard_when_it_can_be_found_out_how_things_stand() {
+    let job: Arc<Job> = Arc::default();
+    let bench = Bench::waiting(&job).await;
+    *job.away.lock().unwrap() = 1;
+    let mut changes = Changes::new(CommitId::fresh(), thread());
+    changes.messages.push(ThreadMessage::Stop { by: "bo".into(), asks: true });
+    bench.store.apply(&changes).await.unwrap();
+    while bench.advances().await {}
+    assert_eq!((bench.action().await.status, *job.given_up.lock().unwrap()), (Status::Intent, 0));
+    bench.clock.advance(Duration::from_secs(6));
+    while bench.advances().await {}
+    assert_eq!(bench.result().await, json!({ "stopped by": "bo", "job": "given up" }));
+    assert_eq!(*job.given_up.lock().unwrap(), 1);
+    bench.hears("hello").await;
+    assert_eq!(bench.saved().await["state"]["heard"], json!(["x", "hello"]), "the stop is not heard again");
 }
 
 #[tokio::test]
