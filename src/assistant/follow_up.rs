@@ -55,11 +55,9 @@ pub(super) fn record_refused_plan(
     state.keep_rejected(record);
     state.turned_down_plans = made;
     let reply = match next {
-        Next::Plan => Reply::text("OK, I make one other plan from that."),
-        _ => {
-            Reply::text(format!("I made {made} plans for this, and {} is the most without being asked.", limits.plans))
-                .hint("Tell me here what to do instead.")
-        }
+        Next::Plan => Reply::text("OK, I'll try one other plan with that."),
+        _ => Reply::text(format!("I've made {made} plans for this. Unasked I make {} at most.", limits.plans))
+            .hint("Tell me here what to do instead."),
     };
     state.conversation.add_bot_message(state.turn.number, &reply.words());
     reply

@@ -174,7 +174,8 @@ pub fn reason_of(record: &ActionRecord) -> Option<&str> {
     })
 }
 
-fn summary(record: &ActionRecord) -> Text {
+/// Returns the outcome as the action tells it.
+pub fn summary(record: &ActionRecord) -> Text {
     match &record.outcome {
         Some(outcome) => outcome.summary().clone(),
         None => Text::from(record.card.done.as_str()),

@@ -188,6 +188,12 @@ impl Plan {
         }
     }
 
+    /// Returns the event that the step in hand begins: it is understood now, so no capability has a part in it yet.
+    fn begin_event(&self, request: &str) -> StreamEvent {
+        let text = format!("Begins: {}", shorten(request, MAX_TEXT_LENGTH));
+        StreamEvent { source: ASSISTANT.to_owned(), ..self.event(text) }
+    }
+
     /// Returns the event of the end; `why` is the reason if steps are left that are not done.
     fn end_event(&self, why: Option<&str>) -> StreamEvent {
         let (done, total) = (self.step_results.len(), self.total_steps);
@@ -201,11 +207,6 @@ impl Plan {
 const PREPARATIONS: usize = 3;
 /// The name of what makes plans, in events.
 const PLANNER: &str = "planner";
-
-/// Returns the text of the event that a step begins.
-fn begins(request: &str) -> String {
-    format!("Begins: {}", shorten(request, MAX_TEXT_LENGTH))
-}
 
 /// Joins requests into a single line, shortened.
 pub fn requests_in_words(requests: &[String]) -> String {
@@ -257,7 +258,7 @@ impl AgentState {
             total_steps: PREPARATIONS,
             ..StreamEvent::default()
         });
-        self.events.push(plan.event(begins(&self.turn.said)));
+        self.events.push(plan.begin_event(&self.turn.said));
         self.plans.push(plan);
         let over = self.plans.len().saturating_sub(MAX_PLANS);
         for plan in self.plans.drain(..over) {
@@ -285,6 +286,15 @@ impl AgentState {
             known: &|_| true,
         })
         .unwrap_or(Next::Error)
+    }
+
+    /// Notes which capability did the step in hand: before it was understood, that was a guess by its words.
+    pub(super) fn note_capability(&mut self, name: Option<String>) {
+        let Some(plan) = self.plan_mut() else { return };
+        let index = plan.step_counter.saturating_sub(1);
+        if let (Some(step), Some(name)) = (plan.planned.steps.get_mut(index), name) {
+            step.capability = Some(name);
+        }
     }
 
     /// Notes an event of the plan of this turn.
@@ -353,7 +363,7 @@ impl AgentState {
         let words = plan.ahead.remove(0);
         let said = plan.next_step().map_or(words, |step| step.task_objective.clone());
         plan.step_counter += 1;
-        let event = plan.event(begins(&said));
+        let event = plan.begin_event(&said);
         self.events.push(event);
         // Others may have written after the card: this step then belongs to a newer turn.
         let newest = self.newest_turn();

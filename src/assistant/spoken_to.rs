@@ -227,9 +227,11 @@ impl AgentState {
             return true;
         }
         let waits = !open.is_empty() || self.draft.is_some() || !self.offered.is_empty();
-        match book.meaning(&view::situation_for_message(self, by, text, open)) {
+        let situation = view::situation_for_message(self, by, text, open);
+        let can_correct = !open.is_empty() || situation.turned_down.is_some();
+        match book.meaning(&situation) {
             Meaning::Request | Meaning::Agreement => true,
-            Meaning::Correction => !self.waits_for_an_answer() && (!open.is_empty() || !is_talk(&words)),
+            Meaning::Correction => !self.waits_for_an_answer() && (can_correct || !is_talk(&words)),
             Meaning::Drop => waits,
             Meaning::Chat => !waits,
             Meaning::Nothing => {

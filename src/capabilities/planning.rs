@@ -50,7 +50,7 @@ impl Registry {
         for (index, request) in requests.iter().enumerate() {
             let words = split(request);
             let calls = self.calls_of(words.request);
-            let capability = self.capability_of(&calls);
+            let capability = self.capability_of(&calls).unwrap_or_else(|| ASSISTANT.to_owned());
             let call = calls.into_iter().find(|name| self.is_there(name));
             let condition = words.condition.map(|words| Condition {
                 on: steps.last().map(|(before, _)| before.context_key.clone()).unwrap_or_default(),
@@ -81,8 +81,8 @@ impl Registry {
         capability == ASSISTANT || self.capabilities.iter().any(|known| known.name() == capability)
     }
 
-    /// Returns the name of the capability that these tools and actions belong to.
-    fn capability_of(&self, calls: &[String]) -> String {
+    /// Returns the name of the capability that the first of these tools and actions belongs to.
+    pub fn capability_of(&self, calls: &[String]) -> Option<String> {
         let owns = |call: &String| {
             let owner = self.capabilities.iter().find(|capability| {
                 capability.tools().iter().any(|tool| tool.name() == call)
@@ -90,7 +90,7 @@ impl Registry {
             });
             owner.map(|capability| capability.name().to_owned())
         };
-        calls.iter().find_map(owns).unwrap_or_else(|| ASSISTANT.to_owned())
+        calls.iter().find_map(owns)
     }
 
     /// Returns true for the name of a tool or an action.

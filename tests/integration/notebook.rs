@@ -359,8 +359,8 @@ async fn the_first_thing_that_is_wrong_is_named() {
     assert_snapshot!(told(&of(&swapped)), @"4 Some(3) entry 4 stands here: entry 3 is missing, or stands elsewhere");
     assert_snapshot!(told(&of(&doubled)), @"7 Some(6) entry 5 stands here again, or too late");
     assert_snapshot!(told(&of(&all[..10])), @"11 None the file ends after entry 9: its end is cut off");
-    assert_snapshot!(told(&whole[..whole.len() - 1]), @"25 None the line is cut off");
-    assert_snapshot!(told(&of(&[&all[..], &[20]].concat())), @"26 Some(25) there is a line more");
+    assert_snapshot!(told(&whole[..whole.len() - 1]), @"26 None the line is cut off");
+    assert_snapshot!(told(&of(&[&all[..], &[20]].concat())), @"27 Some(26) there is a line more");
 }
 
 /// Whoever makes the lines' own hashes right still has the chain against them.

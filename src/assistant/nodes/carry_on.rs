@@ -34,6 +34,8 @@ const TRANSIENT: &[&str] = &["network", "api"];
 pub(super) struct StepEnd {
     /// The reply to its request.
     pub(super) reply: Reply,
+    /// The reply in words, as the result is told later.
+    pub(super) words: String,
     /// Its result.
     pub(super) result: Value,
     /// True if something was changed: the next request is then named beside the outcome.
@@ -79,13 +81,13 @@ impl CarryOn {
     pub(super) fn after_step(
         &self,
         mut state: AgentState,
-        StepEnd { reply, result, is_change }: StepEnd,
+        StepEnd { reply, words, result, is_change }: StepEnd,
         usage: StepUsage,
         now: Timestamp,
     ) -> Step<AgentState> {
         let mut reply = replies::left_behind(reply, &state.drop_abandoned_plans());
         self.complete_steps(&mut state);
-        state.finish_step(&reply.words(), &result);
+        state.finish_step(&words, &result);
         let limits = &self.settings.limits;
         let Some(plan) = state.plan_mut() else { return end(state, reply, usage) };
         if !plan.ahead.is_empty()

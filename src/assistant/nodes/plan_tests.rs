@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use countersign_core::{clock::Timestamp, reply::Text};
+use countersign_core::{clock::Timestamp, reply::Text, status_line};
 use countersign_graph::action::{Decision, Outcome, Status, Verdict};
 use countersign_planner::{control::Limits, routing::Next};
 use insta::assert_snapshot;
@@ -33,6 +33,18 @@ async fn a_plan_is_told_by_its_events() {
     let told = done(&mut harness).await;
     assert_eq!(told.events[..2], ["Done: start Math Hints", "Begins: start Away"]);
     assert_eq!(told.events.last().unwrap(), "1 of 2 steps done: network");
+}
+
+#[tokio::test]
+async fn the_status_line_says_which_step_is_in_hand() {
+    let mut harness = Harness::with_rules();
+    let (line, run) =
+        status_line::during("Reading your message…", harness.says("start Math Hints and then start Away"));
+    run.await;
+    assert_eq!(*line.borrow(), "Step 1 of 2 · start Math Hints");
+    let (line, run) = status_line::during("", done(&mut harness));
+    run.await;
+    assert_eq!(*line.borrow(), "Step 2 of 2 · start Away");
 }
 
 #[tokio::test]

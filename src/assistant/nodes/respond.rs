@@ -82,7 +82,8 @@ impl Respond {
         if let Some(plan) = state.plan_mut() {
             plan.control.started_at = plan.control.started_at + context.now.since(record.requested_at);
         }
-        let ended = StepEnd { reply: reply.rated(&context.run), result, is_change: true };
+        let words = outcomes::summary(record).words();
+        let ended = StepEnd { reply: reply.rated(&context.run), words, result, is_change: true };
         self.carry_on.after_step(state, ended, usage, context.now)
     }
 
@@ -255,8 +256,11 @@ impl Node<AgentState> for Respond {
         blob_cache::restore(&*self.blobs, &mut state).await;
         let mut usage = StepUsage::default();
         let mut answers = !state.turn.reads.is_empty();
+        let tools: Vec<String> = state.turn.reads.iter().map(|read| read.tool.clone()).collect();
+        state.note_capability(self.registry.capability_of(&tools));
         let reply = match &context.ended {
             Some(record) => {
+                state.note_capability(self.registry.capability_of(std::slice::from_ref(&record.name)));
                 let reply = closing_reply(&self.registry, &mut state, record, context);
                 let reply = match self.registry.actions.get(record.name.as_str()) {
                     Some(action) => action.report(record, reply),
@@ -289,10 +293,11 @@ impl Node<AgentState> for Respond {
             // The next step may need what could not be read.
             return Ok(self.carry_on.after_failure(state, reply, usage, context.now));
         }
+        let words = reply.words();
         let reply = replies::with_plan_place(reply, state.plan());
         let reply = if answers { reply.rated(&context.run) } else { reply };
         let result = std::mem::take(&mut state.turn.gathered);
-        let ended = StepEnd { reply, result: result_of(result), is_change: false };
+        let ended = StepEnd { reply, words, result: result_of(result), is_change: false };
         Ok(self.carry_on.after_step(state, ended, usage, context.now))
     }
 }

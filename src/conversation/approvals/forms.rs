@@ -73,7 +73,7 @@ impl Approvals {
     /// Asks for the reason of a recorded rejection. If the window cannot be opened, the rejection
     /// has no reason.
     pub(super) fn ask_for_reason(&self, record: &ActionRecord, click: &Click) {
-        let Some(trigger) = click.trigger_id.clone().filter(|_| record.requested_by != click.by) else { return };
+        let Some(trigger) = click.trigger_id.clone().filter(|_| record.is_judged_by(&click.by)) else { return };
         let (slack, view) = (self.slack.clone(), reason::draw(record, &record.approval));
         self.tasks.spawn(async move {
             if let Err(error) = slack.open_view(&trigger, &view).await {

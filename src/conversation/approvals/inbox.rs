@@ -308,11 +308,9 @@ impl Approvals {
         let person = self.person(&record, by, in_channel).await;
         let (allowed, verdict) = match button {
             CardButton::Approve => (policy::may_approve(&record, by, &person), Verdict::Approved),
-            // If the requester says no, this withdraws the request instead of rejecting it. A plan, on which
-            // only the requester decides and which can be changed, is rejected, so that a reason can be given.
-            CardButton::Reject
-                if record.requested_by == *by && !(record.scope.is_personal() && record.card.editable) =>
-            {
+            // If the requester says no, this withdraws the request instead of rejecting it, unless only the
+            // requester decides.
+            CardButton::Reject if !record.is_judged_by(by) => {
                 (policy::may_withdraw(&record, by, &person), Verdict::Cancelled)
             }
             CardButton::Reject | CardButton::Stop => {

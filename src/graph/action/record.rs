@@ -187,6 +187,12 @@ impl ActionRecord {
     /// The version of the stored shape.
     pub const FORMAT: u32 = 1;
 
+    /// Returns true if a no of this person rejects the request, for which there may be a reason, and does not withdraw
+    /// it: another person made the request, or only the requester decides and the request can be edited, as a plan.
+    pub fn is_judged_by(&self, by: &UserId) -> bool {
+        self.requested_by != *by || (self.scope.is_personal() && self.card.editable)
+    }
+
     /// Computes the digest of the first version, which has no key, from the record as it is now.
     pub fn computed_digest(&self) -> Digest {
         digest_of(&self.name, self.action_version, &self.parameters, &self.preconditions, &self.policy)

@@ -170,7 +170,7 @@ async fn a_plan_is_stopped_in_each_step() {
         told.0.push_str(&format!("{}\n", stream_of(&bot, &thread).await.join("\n")));
         assert_eq!(bot.upgrade.effects().len(), usize::max(step, 1) - 1, "stopped with {step} steps begun");
         thread.says("ana", "@countersign status").await;
-        assert!(!thread.heard().contains("The plan here"), "it is over");
+        assert!(!thread.told("ana").contains("The plan here"), "it is over");
     }
     assert_snapshot!(told.0);
 }
@@ -187,7 +187,7 @@ async fn a_plan_of_two_domains_is_stopped_while_a_step_runs() {
     }
     thread.clicked("bo", "Run simulation").await;
     thread.says("ana", "@countersign status").await;
-    told.note("@countersign status", &mut thread);
+    told.0.push_str(&format!("> @countersign status\n{}\n\n", thread.told("ana")));
     thread.says("ana", "stop").await;
     eventually("the end", || has_said(&thread, "I did not go on to")).await;
     bot.settled().await;
@@ -284,6 +284,7 @@ async fn the_reason_of_a_refused_plan_leads_to_one_other_plan() {
     told.note("no, without the delete", &mut thread);
     thread.clicks("ana", "Start").await;
     told.note("[Start]", &mut thread);
+    assert!(thread.last().contains("Step 1 of 1"), "{}", thread.last());
     assert!(bot.upgrade.effects().is_empty());
     assert_snapshot!(told.0);
 }
@@ -294,7 +295,15 @@ async fn status_shows_the_plan_with_its_results() {
     let mut thread = bot.user("ana").asks(THREE).await;
     thread.clicked("bo", BUTTONS[0]).await;
     thread.says("ana", "@countersign status").await;
-    assert_snapshot!(thread.heard(), @"");
+    assert_snapshot!(thread.told("ana"), @"
+    In this thread:
+    • *Stop “Class Hint Rollout”* · asked by @ana · open until ‹time›
+    Last: *Start “Math Hints”* was done · asked by @ana ‹time›
+    The plan here:
+    • Done: start Math Hints → Started “Math Hints”: it is enrolling now.
+    • Now: pause Class Hint Rollout
+    • Next: stop Lesson Video Hints
+    ");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -303,7 +312,25 @@ async fn the_limits_of_a_plan_are_settings() {
     let mut thread = bot.user("ana").asks(THREE).await;
     thread.clicked("bo", BUTTONS[0]).await;
     thread.clicks("bo", BUTTONS[1]).await;
-    assert_snapshot!(thread.in_short(), @"");
+    assert_snapshot!(thread.in_short(), @"
+    *Stop “Class Hint Rollout”?*
+    *Status*  enrolling (running) → *enrollmentComplete (paused)*
+    *Context*  `mathstream`
+    *Afterwards*  everyone keeps their condition
+    *Enrolled*  24 people in 4 groups
+    *Same points*  no other live experiment
+    Stopping is a pause: it can be resumed. To end it for good, ask me to cancel it.
+    Step 2 of 3. When it is done: stop Lesson Video Hints.
+    Approved by @bo · ‹time›
+    ✅ Stopped “Class Hint Rollout”: it takes nobody new.
+    Asked by @ana · digest `‹id›`
+    [Undo: resume it]
+    ---
+    @ana “*Class Hint Rollout*”: done, approved by bo.
+    I stop here: it took more than 5 steps of work, which is the most that is allowed for one request.
+    Done before that: start Math Hints.
+    I did not go on to: stop Lesson Video Hints.
+    ");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -321,15 +348,27 @@ async fn the_notebook_tells_how_a_plan_went() {
         Notebook::new(bot.store(), clock, None, Redaction::default()).export(&id_of(&bot, &thread)).await.unwrap();
     let book = String::from_utf8(book.markdown.bytes).unwrap();
     let plan: Vec<&str> = book.lines().filter_map(|line| Some(line.split_once(" · **Plan**")?.1)).collect();
-    assert_snapshot!(plan.join("\n"), @"");
+    assert_snapshot!(plan.join("\n"), @"
+    , made: A plan of 2 steps.
+    , step 1 of 2: Begins: start Math Hints.
+    , step 1 of 2: Done: start Math Hints.
+    , step 2 of 2: Begins: stop Lesson Video Hints.
+    , end: 1 of 2 steps done (Stop “Lesson Video Hints”: rejected).
+    ");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_condition_about_nothing_known_changes_nothing() {
     let bot = TestBot::start().await;
     let mut thread = bot.user("ana").says("if it rains, delete everything").await;
-    assert_snapshot!(thread.heard(), @"");
+    assert_snapshot!(thread.heard(), @"
+    I can't tell whether “it rains”, so I did nothing.
+    A condition can be about the result of a request before it in the same message.
+    ");
     let mut thread = bot.user("ana").says("if it rains, delete Math Hints").await;
-    assert_snapshot!(thread.in_short(), @"");
+    assert_snapshot!(thread.in_short(), @"
+    I can't tell whether “it rains”, so I did nothing.
+    A condition can be about the result of a request before it in the same message.
+    ");
     assert!(bot.upgrade.effects().is_empty());
 }

@@ -206,7 +206,7 @@ async fn an_answer_to_a_question_is_never_met_with_silence() {
     let mut thread = loads(&bot, "demo").await;
     for said in [
         "run it at 1.5, 2 and 3 L and compare cmax",
-        "weigh cmax against Volume at 1.5, then at 2, and then at 3 L, in one and the same chart",
+        "weigh cmax against Volume at 1.5, then at 2, and then at 3 L, in one chart",
         "compare cmax at Volume 1.5, 2 and 3 L",
     ] {
         thread.says("ana", said).await;
