@@ -91,6 +91,7 @@
 //! | a slash word | a capability's in its `commands.rs` (the table and `answer`), the bot's own in [`conversation::commands::grammar`], answered in `conversation/commands/mod.rs`; a word typed in a thread in `conversation/commands/in_thread.rs`; and the usage hint in `deploy/slack-manifest.*.json` and `sandbox/slack/mod.rs` |
 //! | who may decide, and what a press is answered | [`conversation::approvals::policy`], `conversation/approvals/replies.rs`; guests, bots and other workspaces in `conversation/approvals/people.rs` |
 //! | who may be shown what; how a card is drawn | [`conversation::record::sight`]; [`conversation::presentation::render`] |
+//! | what a plan is made of, and when it is refused | `capabilities/planning.rs` makes it, [`planner::plan`] checks it; its card is in [`plans`], what follows a step in `assistant/nodes/carry_on.rs` |
 //! | a window for something new | [`capabilities::Capability::shortcuts`] |
 //! | the Home tab | `conversation/surfaces/home`; a capability may add a section ([`capabilities::Capability::home`]), and its `invitations` stand under “How to ask” |
 //! | what `check` and `/readyz` tell of a platform | [`capabilities::Capability::check`]; its JSON, and how often it is asked, in `app/services.rs`, the rest of `/readyz` in `app/http.rs` |

@@ -11,17 +11,19 @@ use countersign_core::{
     reply::{Part, Reply, Text},
 };
 use countersign_graph::action::{ActionRecord, ErrorKind, MissingParameter};
-use countersign_planner::{control::Reached, plan::Fault};
 use countersign_understanding::situation::Draft;
 use serde_json::Value;
 
 use super::{
     history::shorten,
     outcomes,
-    plan::{MAX_STEPS, Plan, requests_in_words},
     state::{AgentState, ToolRead},
     tools,
 };
+
+mod plans;
+
+pub use self::plans::*;
 
 /// The number of answers that are offered as buttons.
 const MAX_BUTTONS: usize = 5;
@@ -46,15 +48,6 @@ pub fn examples(registry: &Registry) -> Reply {
         )
         .choice("What can you do?", "what can you do?")
 }
-
-/// Says that no other plan could be made from the reason why one was refused.
-pub fn no_other_plan(reason: &str) -> Reply {
-    Reply::text(format!("I couldn't make another plan from “{}”.", shorten(reason, 200))).hint(ANOTHER_PLAN)
-}
-
-/// Says how another plan is asked for.
-pub const ANOTHER_PLAN: &str =
-    "Tell me which steps to leave out, or their order, such as “without step 2” or “2 before 1”.";
 
 /// Says that a condition is about nothing that is known.
 pub fn cannot_tell(condition: &str) -> Reply {
@@ -138,22 +131,6 @@ pub fn still_waiting(registry: &Registry, draft: &Draft) -> Reply {
     }
 }
 
-/// Puts above the answer which of several requests it is for.
-pub fn with_plan_place(mut reply: Reply, plan: Option<&Plan>) -> Reply {
-    if let Some(plan) = plan {
-        reply.parts.insert(0, Part::Note(plan.place().into()));
-    }
-    reply
-}
-
-/// Returns the place of a card among several requests, and what follows when it is approved.
-pub fn plan_note(plan: &Plan) -> Text {
-    match plan.ahead.as_slice() {
-        [] => format!("{}.", plan.place()).into(),
-        ahead => format!("{}. When it is done: {}", plan.place(), requests_in_words(ahead)).into(),
-    }
-}
-
 /// Returns a note on a card that leaves out a part of the message: the words.
 pub fn not_a_part(words: &[String]) -> Text {
     let quoted: Vec<String> = words.iter().map(|words| format!("“{words}”")).collect();
@@ -171,139 +148,9 @@ pub fn takes_back(done: &Text, at: Timestamp) -> Text {
     Text::from("This takes back what was done ").moment(at).plain(": ").join(done.clone())
 }
 
-/// Adds the requests that follow once the question is answered.
-pub fn with_next_steps(reply: Reply, ahead: &[String]) -> Reply {
-    match ahead {
-        [] => reply,
-        ahead => reply.hint(format!("After that: {}", requests_in_words(ahead))),
-    }
-}
-
 /// Returns a note on a card that takes a value from a note of the person.
 pub fn from_a_note(note: &str) -> Text {
     Text::from("As you usually do. You asked me to remember: ").italic(note)
-}
-
-/// Adds the request that follows to the outcome of a change.
-pub fn next_is(mut reply: Reply, request: &str) -> Reply {
-    if let Some(Part::Text(outcome)) = reply.parts.first_mut() {
-        let next = format!(" Next: {}", requests_in_words(&[request.to_owned()]));
-        *outcome = std::mem::take(outcome).plain(next);
-    }
-    reply
-}
-
-/// Adds the reason why a step with a condition is done.
-pub fn condition_holds(reply: Reply, because: &str, request: &str) -> Reply {
-    reply.and(Part::Text(format!("Since {because}, I go on: {request}").into()))
-}
-
-/// Adds the reason why a step with a condition is not done.
-pub fn condition_fails(reply: Reply, because: &str) -> Reply {
-    reply.and(Part::Text(format!("I stop here, since {because}.").into()))
-}
-
-/// Asks whether a condition holds that code cannot evaluate.
-pub fn ask_condition(reply: Reply, condition: &str, because: &str) -> Reply {
-    reply
-        .and(Part::Text(format!("You said “if {condition}”, and {because}. Shall I go on?").into()))
-        .choice("Yes, go on", GO_ON)
-        .choice("No, stop here", "no, stop here")
-}
-
-/// The words of the button that says that a condition holds.
-pub const GO_ON: &str = "yes, go on";
-
-/// Says that a plan ends because it reached a limit.
-pub fn limit_reached(reply: Reply, reached: &Reached) -> Reply {
-    reply.and(Part::Text(format!("I stop here: {reached}, which is the most that is allowed for one request.").into()))
-}
-
-/// Returns the steps of a plan that was stopped, each with its state.
-pub fn stopped_plan(lines: &[String]) -> String {
-    let lines: Vec<String> = lines
-        .iter()
-        .map(|line| match line.split_once(": ") {
-            Some(("Done", rest)) => format!("• Done: {rest}"),
-            Some((_, rest)) => format!("• Not done: {rest}"),
-            None => format!("• {line}"),
-        })
-        .collect();
-    format!("\n{}", lines.join("\n"))
-}
-
-/// Says that a plan ended because the person did not confirm its condition.
-pub fn condition_denied() -> Reply {
-    Reply::text("All right, I stop here.")
-}
-
-/// Adds what a plan has done before the step in hand, and the requests that were to follow and are not done.
-pub fn ended_early(reply: Reply, plan: &Plan) -> Reply {
-    let before = plan.step_results.iter().filter(|step| step.step < plan.step_counter);
-    let done: Vec<String> = before.map(|step| step.request.clone()).collect();
-    let reply = match done.as_slice() {
-        [] => reply,
-        done => reply.and(Part::Text(format!("Done before that: {}", requests_in_words(done)).into())),
-    };
-    match plan.ahead.as_slice() {
-        [] => reply,
-        undone => reply.and(Part::Text(format!("I did not go on to: {}", requests_in_words(undone)).into())),
-    }
-}
-
-/// Says why requests cannot be done in their order. Nothing is begun.
-pub fn plan_fault(fault: &Fault, requests: &[String]) -> Reply {
-    let request = |step: usize| requests.get(step - 1).map(|request| shorten(request, 120)).unwrap_or_default();
-    let words = match fault {
-        Fault::MissingCondition { step, .. } => format!(
-            "I can't tell whether the condition in “{}” holds: no request before it reads anything that could show it.",
-            request(*step)
-        ),
-        Fault::UnknownCapability { step, .. } => format!("Nothing here can do “{}” any more.", request(*step)),
-        Fault::KeyUsedTwice { second: step, .. } | Fault::MissingInput { step, .. } | Fault::EndsEarly { step } => {
-            format!("I can't do “{}” at that place: {fault}.", request(*step))
-        }
-    };
-    Reply::text(words).hint("Nothing was begun. Please ask again in another order, or one by one.")
-}
-
-/// Says that a capability which a plan needs is gone.
-pub fn no_longer_offered(capability: &str) -> String {
-    format!("what the next step needs ({capability}) is no longer offered here")
-}
-
-/// Adds the reason why a plan ends.
-pub fn stops_here(reply: Reply, why: &str) -> Reply {
-    match why {
-        "" => reply,
-        why => reply.and(Part::Text(format!("I stop here: {why}.").into())),
-    }
-}
-
-/// Adds the number of times that a step was tried, if it was more than once.
-pub fn tried(reply: Reply, times: u32) -> Reply {
-    match times {
-        0 | 1 => reply,
-        times => reply.hint(format!("I tried {times} times, with growing waits.")),
-    }
-}
-
-/// Adds the requests that were to follow a question that is no longer open.
-pub fn left_behind(reply: Reply, undone: &[String]) -> Reply {
-    match undone {
-        [] => reply,
-        undone => reply.and(Part::Text(
-            format!("What was to follow your earlier request is not done: {}", requests_in_words(undone)).into(),
-        )),
-    }
-}
-
-/// Adds the number of requests that are too many for one message.
-pub fn left_out(reply: Reply, how_many: usize) -> Reply {
-    match how_many {
-        0 => reply,
-        n => reply.hint(format!("I do up to {MAX_STEPS} requests of a message, so I left out the last {n}.")),
-    }
 }
 
 /// Says that a request cannot be served, and which can.

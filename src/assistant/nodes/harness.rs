@@ -1,6 +1,8 @@
 //! The test harness of the nodes: a scripted model, a small platform, and a driver that follows `Next` without
 //! an engine.
 
+mod record;
+
 use std::{
     collections::VecDeque,
     sync::{Arc, LazyLock, Mutex},
@@ -12,7 +14,6 @@ use countersign_capabilities::{Capability, Registry, Tool, ToolError};
 use countersign_config::{Additions, Config};
 use countersign_core::{
     clock::{SystemClock, Timestamp},
-    ids::{ApprovalId, ThreadId},
     reply::{Card, Choice, Fact, Reply, Text},
 };
 use countersign_experiments::{
@@ -22,7 +23,6 @@ use countersign_experiments::{
 use countersign_graph::{
     action::*,
     definition::Graph,
-    keyring::Proof,
     node::{Ask, Context, Next, Said, State},
     store,
 };
@@ -30,6 +30,7 @@ use countersign_model::{Block, Error, KnownBlock, Model, Request, Response, Usag
 use countersign_understanding::{RulesModel, book::Book};
 use serde_json::{Value, json};
 
+use self::record::{record, thread};
 use crate::{blob_cache::BlobCache, graph::chat_graph, plan_settings::PlanSettings, state::AgentState};
 
 /// A model that gives prepared answers, and remembers the requests.
@@ -462,57 +463,5 @@ impl Harness {
             }
         }
         panic!("it goes round: {:?}", told.way)
-    }
-}
-
-fn thread() -> ThreadId {
-    ThreadId { team: "T1".into(), channel: "C1".into(), root: "1700000000.000100".into() }
-}
-
-fn record(ask: &Ask, now: Timestamp) -> ActionRecord {
-    let Proposal { parameters, preconditions, card, undo, scope } = ask.proposal.clone();
-    let policy =
-        Policy { approvers: vec![Approver::Channel], own_request: true, needed: 1, typed: true, ..Policy::default() };
-    ActionRecord {
-        format: ActionRecord::FORMAT,
-        id: format!("A{}", now.0).as_str().into(),
-        approval: ApprovalId::new(&thread(), 1),
-        thread: thread(),
-        run: "r1".into(),
-        name: ask.action.clone(),
-        action_version: 1,
-        digest: digest_of(&ask.action, 1, &parameters, &preconditions, &policy),
-        keyed: None,
-        seal: None,
-        proof: Proof::Ours,
-        parameters,
-        preconditions,
-        policy,
-        status: Status::Pending,
-        revision: 1,
-        card,
-        slot: "card:A1".into(),
-        requested_by: ask.requested_by.clone(),
-        requested_at: now,
-        expires_at: now,
-        decisions: Vec::new(),
-        intent_at: None,
-        sends: 0,
-        answers: Vec::new(),
-        progress: None,
-        progress_at: None,
-        interrupted_at: None,
-        waits: None,
-        outcome: None,
-        undo,
-        notified: Vec::new(),
-        scope,
-        edits: Vec::new(),
-        origin: None,
-        escalated_at: None,
-        replaced_by: None,
-        cut_short: false,
-        under: None,
-        settled: None,
     }
 }
