@@ -122,7 +122,8 @@ impl Events {
                 None => self.wanted(None).await.map(|wanted| self.follow_all(&mut following, wanted)),
             };
             if let Err(error) = looked {
-                tracing::warn!(error = cause::chain(&error), "Cannot look for actions that wait");
+                tracing::warn!(error = cause::chain(&error), "Cannot look for actions that wait; looking again soon");
+                looks.reset_after(LOOK);
             }
         }
     }
