@@ -1,9 +1,9 @@
-//! The cache for large answers of tools, kept once for all threads under the hash of their content; a state only names
-//! them.
+//! The cache for large answers of tools. Each is stored once for all threads, under the hash of its content; a state
+//! contains only its name.
 //!
-//! A list of everything or the vocabulary of all contexts would be saved with every step of every thread that asked.
-//! [`offload`] takes such answers out of a state before it is saved, [`restore`] puts them back before it is worked
-//! on. An answer that cannot be put in the blob cache stays in the state.
+//! Otherwise a list of all experiments or the vocabulary of all contexts would be saved with every step of every thread
+//! that asked for it. [`offload`] takes such answers out of a state before it is saved, and [`restore`] puts them back
+//! before it is used. An answer that cannot be put in the cache stays in the state.
 
 use std::time::Duration;
 
@@ -12,21 +12,20 @@ use serde_json::{Value, json};
 
 use super::{context::MAX_ENTRY_BYTES, replies, state::AgentState};
 
-/// The shortest time for which a blob is kept.
+/// The minimum time for which a blob is kept.
 pub const MIN_RETENTION: Duration = Duration::from_secs(24 * 3600);
 
 /// The store of large answers.
 #[async_trait]
 pub trait BlobCache: Send + Sync {
-    /// Keeps bytes for [`MIN_RETENTION`] at least, and returns the name under which they are found. `None` if that cannot be
-    /// done now.
+    /// Stores bytes for at least [`MIN_RETENTION`] and returns their name. `None` if that cannot be done now.
     async fn put(&self, bytes: &[u8]) -> Option<String>;
 
-    /// Returns the bytes under a name. `None` if they are gone, or cannot be read now.
+    /// Returns the bytes with this name. `None` if they are gone or cannot be read now.
     async fn get(&self, name: &str) -> Option<Vec<u8>>;
 }
 
-/// Keeps nothing: every answer stays in the state.
+/// A cache that stores nothing: every answer stays in the state.
 #[derive(Clone, Copy, Debug)]
 pub struct NoBlobCache;
 
@@ -41,12 +40,12 @@ impl BlobCache for NoBlobCache {
     }
 }
 
-/// Returns the value under a name.
+/// Returns the value with this name.
 pub(super) async fn get(blobs: &dyn BlobCache, name: &str) -> Option<Value> {
     serde_json::from_slice(&blobs.get(name).await?).ok()
 }
 
-/// Moves the large answers of the turn to the blob cache.
+/// Moves the large answers of the turn to the cache.
 pub(super) async fn offload(blobs: &dyn BlobCache, state: &mut AgentState) {
     let now = state.turn.at;
     for (key, answer) in &mut state.turn.gathered {
@@ -60,7 +59,7 @@ pub(super) async fn offload(blobs: &dyn BlobCache, state: &mut AgentState) {
     }
 }
 
-/// Puts the answers back into the state. An answer that is gone has to be asked for again.
+/// Puts the answers back into the state. If one is gone, the reply offers to ask again.
 pub(super) async fn restore(blobs: &dyn BlobCache, state: &mut AgentState) {
     let names: Vec<(String, String)> = state
         .turn

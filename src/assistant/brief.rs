@@ -1,14 +1,14 @@
-//! Schemas in the form that a language model is sent: the same names and meanings in fewer words.
+//! Shorter schemas for language models, with the same names and meanings.
 //!
-//! An action accepts its parameters in many forms, as people phrase them in many ways. A model needs one form of each, the
-//! plainest, which the action accepts as well. The result is small enough to be sent with each request, and plain
-//! enough that most providers can hold a model to it.
+//! An action accepts its parameters in many forms, as people phrase them in many ways. A model needs only the simplest
+//! form of each. The result is small enough to be sent with each request, and simple enough for most providers to
+//! enforce it in strict mode.
 
 use serde_json::{Map, Value, json};
 
-/// The number of optional members in all schemas that one request holds a model to.
+/// The maximum number of optional members in all strict schemas of one request.
 const MAX_OPTIONAL_MEMBERS: usize = 24;
-/// The number of tools that one request holds a model to.
+/// The maximum number of strict tools in one request.
 const MAX_STRICT_TOOLS: usize = 20;
 
 /// Returns the brief schema of the arguments of a tool.
@@ -18,7 +18,7 @@ pub(super) fn brief(schema: &Value) -> Value {
     }
     let mut brief = shortened(schema);
     if let Some(members) = brief.as_object_mut() {
-        members.remove("description"); // the tool's own says more
+        members.remove("description"); // the tool's own description says more
         members.insert("type".to_owned(), "object".into());
         members.entry("properties").or_insert_with(|| json!({}));
         members.entry("additionalProperties").or_insert(Value::Bool(false));
@@ -33,7 +33,7 @@ fn shortened(schema: &Value) -> Value {
     }
     let description = members.get("description").and_then(Value::as_str).map(in_one_line);
     if members.contains_key("anyOf") {
-        let mut brief = plainest(schema).map_or_else(|| json!({}), shortened);
+        let mut brief = simplest(schema).map_or_else(|| json!({}), shortened);
         if let (Some(description), Some(brief)) = (description, brief.as_object_mut())
             && (!brief.contains_key("description") || brief["type"] != "string")
         {
@@ -70,14 +70,14 @@ fn shortened(schema: &Value) -> Value {
     brief.into()
 }
 
-/// Returns the plainest of several forms: a list, else a text, else the first.
-fn plainest(schema: &Value) -> Option<&Value> {
+/// Returns the simplest of several forms: a list, otherwise a text, otherwise the first.
+fn simplest(schema: &Value) -> Option<&Value> {
     let forms = forms(schema);
     let of = |kind: &str| forms.iter().find(|form| form["type"] == kind).copied();
     of("array").or_else(|| of("string")).or_else(|| forms.first().copied())
 }
 
-/// Returns the forms that a value may have, those of its forms included.
+/// Returns the forms that a value may have, nested ones included, without null.
 fn forms(schema: &Value) -> Vec<&Value> {
     match schema["anyOf"].as_array() {
         Some(forms_of) => forms_of.iter().flat_map(forms).filter(|form| form["type"] != "null").collect(),
@@ -89,7 +89,7 @@ fn in_one_line(words: &str) -> String {
     words.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// The strictness that one request has left.
+/// The strict tools and optional members that one request has left.
 #[derive(Debug)]
 pub(super) struct Strictness {
     tools: usize,
@@ -97,12 +97,12 @@ pub(super) struct Strictness {
 }
 
 impl Strictness {
-    /// Returns the strictness of a whole request.
+    /// Returns the limits of a whole request.
     pub(super) fn new() -> Self {
         Self { tools: MAX_STRICT_TOOLS, optional: MAX_OPTIONAL_MEMBERS }
     }
 
-    /// Returns true if a model can be held to this schema in addition to those before it.
+    /// Returns true, and counts the schema, if it can be strict in addition to those before it.
     pub(super) fn admit(&mut self, schema: &Value) -> bool {
         let Some(optional) = optional_members(schema) else { return false };
         let fits = self.tools > 0 && optional <= self.optional;
@@ -114,7 +114,7 @@ impl Strictness {
     }
 }
 
-/// Returns the number of optional members; `None` if a model cannot be held to the schema.
+/// Returns the number of optional members; `None` if the schema cannot be strict.
 fn optional_members(schema: &Value) -> Option<usize> {
     const PLAIN: &[&str] =
         &["type", "description", "enum", "const", "properties", "required", "items", "additionalProperties"];

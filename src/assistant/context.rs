@@ -1,9 +1,9 @@
-//! The knowledge that capabilities gained, kept from turn to turn: type → key → entry.
+//! The data that capabilities have read, kept from turn to turn: type → key → entry.
 //!
-//! The merge is the one of `tests/fixtures/agent-state/merge-vectors.json`: an entry is replaced as a whole, types and
-//! keys that are not named stay. It is associative, the later write wins, and merging a value with itself gives that
-//! value. So that a thread does not grow for ever, [`ContextData::learn`] forgets the entries that were written longest
-//! ago; that is the only deletion.
+//! Merging is specified by `tests/fixtures/agent-state/merge-vectors.json`: an entry is replaced as a whole, and types
+//! and keys that are not in the update stay. It is associative, the later write wins, and merging a value with itself
+//! gives that value. To bound the size of a thread, [`ContextData::learn`] forgets the entries that were written longest
+//! ago; nothing else is deleted.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -11,12 +11,12 @@ use countersign_core::clock::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-/// The number of entries that are kept.
+/// The maximum number of entries kept.
 pub const MAX_ENTRIES: usize = 8;
-/// The longest entry, in bytes of JSON; see [`shortened`].
+/// The maximum size of an entry, in bytes of JSON; see [`shortened`].
 pub const MAX_ENTRY_BYTES: usize = 2_000;
 
-/// The time for which an answer is used again.
+/// The maximum age of an entry that is used instead of reading again.
 pub const MAX_AGE: Duration = Duration::from_secs(120);
 
 /// Entries by type and key.
@@ -28,13 +28,12 @@ pub type Entries = BTreeMap<String, BTreeMap<String, Value>>;
 pub struct ContextData {
     /// The entries.
     pub entries: Entries,
-    /// Type and key of each entry, the one written last at the end.
+    /// The type and key of each entry, in the order of writing.
     order: Vec<(String, String)>,
-    /// The times of reading of the entries that are whole and still hold, as far as this thread knows; by key.
+    /// The time at which each entry was read, by key, if it is complete and not outdated.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     read_at: BTreeMap<String, Timestamp>,
-    /// The places of the whole entries that are too long to be kept here, as names of the [`super::blob_cache`]; by
-    /// key.
+    /// The names in the [`super::blob_cache`] of the complete entries that are too large to be kept here, by key.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     #[serde(rename = "on_shelf")]
     cached: BTreeMap<String, String>,
@@ -76,7 +75,7 @@ impl ContextData {
         }
     }
 
-    /// Notes that the whole of the entry that was learnt last under this key is cached under `name`.
+    /// Notes that the newest entry with this key is cached in full under `name`.
     pub fn move_to_cache(&mut self, key: &str, name: &str, now: Timestamp) {
         if self.order.iter().any(|(_, known)| known == key) {
             self.cached.insert(key.to_owned(), name.to_owned());
@@ -84,8 +83,7 @@ impl ContextData {
         }
     }
 
-    /// Returns an entry that was read at most [`MAX_AGE`] ago and that nothing here has changed since, with the time of
-    /// reading.
+    /// Returns an entry that was read at most [`MAX_AGE`] ago and is not outdated, with the time at which it was read.
     pub fn fresh(&self, kind: &str, key: &str, now: Timestamp) -> Option<(Fresh, Timestamp)> {
         let read_at = *self.read_at.get(key)?;
         let entry = self.of(kind)?.get(key)?;
@@ -96,7 +94,7 @@ impl ContextData {
         (now.since(read_at) <= MAX_AGE).then_some((entry, read_at))
     }
 
-    /// Notes that something was changed: all entries have to be read again.
+    /// Marks all entries as outdated, since something was changed.
     pub fn mark_outdated(&mut self) {
         self.read_at.clear();
     }
@@ -107,7 +105,7 @@ impl ContextData {
     }
 }
 
-/// Merges an update into what is stored.
+/// Merges an update into the stored entries.
 pub fn merge(stored: &mut Entries, update: Entries) {
     for (kind, keys) in update {
         stored.entry(kind).or_default().extend(keys);
@@ -119,8 +117,8 @@ pub fn shortened(value: &Value) -> Value {
     shortened_to(value, MAX_ENTRY_BYTES)
 }
 
-/// Shortens a value to `longest` bytes of JSON. A long list keeps its first items, an object its shape: its longest
-/// member is shortened first. The number of omitted parts stands beside it.
+/// Shortens a value to at most `longest` bytes of JSON. A list keeps its first items; an object keeps its members, of
+/// which the longest is shortened. The number of omitted parts is added.
 pub fn shortened_to(value: &Value, longest: usize) -> Value {
     let size = value.to_string().len();
     if size <= longest {

@@ -1,7 +1,7 @@
-//! The calls of a model and their results: checked on the way in, paired on the way out.
+//! A model's tool calls and their results: the arguments are validated, and each call is paired with its result.
 //!
 //! A model may call nothing, several tools at once, a tool that does not exist, or one with arguments of any shape.
-//! Each call gets exactly one result, in one message, so that the conversation stays one a provider accepts.
+//! Each call gets exactly one result, and all results are in one message, as providers require.
 
 use std::{
     collections::HashMap,
@@ -13,14 +13,14 @@ use jsonschema::Validator;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-/// The number of compiled schemas that are kept; more than there are tools.
-const COMPILED_SCHEMAS: usize = 256;
+/// The maximum number of compiled schemas that are cached; more than there are tools.
+const MAX_COMPILED_SCHEMAS: usize = 256;
 
-/// Returns the arguments of a call, without the members a model set to null because it had nothing to say.
+/// Returns the arguments of a call without members that are null, which a model sets when it has no value.
 ///
 /// # Errors
 ///
-/// In words for the model, if they are no object or do not fit `schema`.
+/// Fails, with a message for the model, if the arguments are not an object or do not match `schema`.
 pub(super) fn validate(input: &Value, schema: &Value) -> Result<Value, String> {
     let arguments = match input {
         Value::Null => Map::new(),
@@ -42,7 +42,7 @@ pub(super) fn validate(input: &Value, schema: &Value) -> Result<Value, String> {
     if mistakes.is_empty() { Ok(arguments) } else { Err(mistakes.join("; ")) }
 }
 
-/// Compiles the schema. Compiling one costs far more than checking a call, and there are few.
+/// Returns the compiled schema, from a cache: compiling one costs far more than checking a call, and there are few.
 fn validator(schema: &Value) -> Result<Arc<Validator>, String> {
     static COMPILED: LazyLock<Mutex<HashMap<Value, Arc<Validator>>>> = LazyLock::new(Mutex::default);
     let mut compiled = COMPILED.lock().expect("nothing panics while it is held");
@@ -50,7 +50,7 @@ fn validator(schema: &Value) -> Result<Arc<Validator>, String> {
         return Ok(known.clone());
     }
     let new = jsonschema::validator_for(schema).map_err(|error| format!("the tool is broken: {error}"))?;
-    if compiled.len() >= COMPILED_SCHEMAS {
+    if compiled.len() >= MAX_COMPILED_SCHEMAS {
         compiled.clear();
     }
     let new = Arc::new(new);
@@ -58,16 +58,16 @@ fn validator(schema: &Value) -> Result<Arc<Validator>, String> {
     Ok(new)
 }
 
-/// Reads the arguments of a call as a type, after [`validate`].
+/// Parses the arguments of a call as a type, after [`validate`].
 ///
 /// # Errors
 ///
-/// In words for the model.
+/// Fails, with a message for the model, if the arguments are invalid or cannot be parsed.
 pub(super) fn parse<T: DeserializeOwned>(input: &Value, schema: &Value) -> Result<T, String> {
     serde_json::from_value(validate(input, schema)?).map_err(|error| error.to_string())
 }
 
-/// One call of a response.
+/// A tool call in a response.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Call {
     /// The id that pairs the call with its result.
@@ -78,14 +78,14 @@ pub(super) struct Call {
     pub(super) input: Value,
 }
 
-/// Returns the calls of a response, in order.
+/// Returns the tool calls of a response, in order.
 pub(super) fn calls(response: &Response) -> Vec<Call> {
     let call =
         |(id, name, input): (&str, &str, &Value)| Call { id: id.into(), name: name.into(), input: input.clone() };
     response.tool_calls().map(call).collect()
 }
 
-/// Returns the result of a call, or what was wrong with it.
+/// Returns the block with the result of a call or with its error.
 pub(super) fn result(call: &Call, outcome: Result<String, String>) -> Block {
     let (content, is_error) = match outcome {
         Ok(content) => (content, false),
@@ -94,7 +94,7 @@ pub(super) fn result(call: &Call, outcome: Result<String, String>) -> Block {
     KnownBlock::ToolResult { tool_use_id: call.id.clone(), content, is_error }.into()
 }
 
-/// Adds a model's response and the results of its calls.
+/// Appends a model's response and the results of its calls.
 pub(super) fn append(exchange: &mut Vec<Message>, response: Response, results: Vec<Block>) {
     exchange.push(Message { role: Role::Assistant, content: response.content });
     exchange.push(Message { role: Role::User, content: results });

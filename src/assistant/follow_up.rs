@@ -1,4 +1,4 @@
-//! The assistant's replies to follow-ups of actions that were decided; it also remembers them.
+//! The assistant's replies to follow-ups of decided actions, which are also added to the state.
 
 use countersign_core::{
     clock::Timestamp,
@@ -42,7 +42,8 @@ pub(super) fn record_follow_up(
     reply
 }
 
-/// Adds the reason of a refused plan to the state, and returns the reply to it: another plan follows, or none.
+/// Adds the reason for a refused plan to the state, and returns the reply: another plan follows, or the limit is
+/// reached.
 pub(super) fn record_refused_plan(
     state: &mut AgentState,
     record: &ActionRecord,
@@ -50,21 +51,21 @@ pub(super) fn record_refused_plan(
     limits: &Limits,
     now: Timestamp,
 ) -> Reply {
-    let made = state.turned_down_plans;
+    let plans_made = state.turned_down_plans;
     state.log.add(record, outcomes::log_line(record), now);
     state.keep_rejected(record);
-    state.turned_down_plans = made;
+    state.turned_down_plans = plans_made;
     let reply = match next {
         Next::Plan => Reply::text("OK, I'll try one other plan with that."),
-        _ => Reply::text(format!("I've made {made} plans for this. Unasked I make {} at most.", limits.plans))
+        _ => Reply::text(format!("I've made {plans_made} plans for this. Unasked I make {} at most.", limits.plans))
             .hint("Tell me here what to do instead."),
     };
     state.conversation.add_bot_message(state.turn.number, &reply.words());
     reply
 }
 
-/// Gives the reason of a rejection. If the reason says what would be right, one press asks for that; for a card that
-/// has a form, what else can be done was said when it was turned down.
+/// Returns the reply that gives the reason for a rejection. If the reason says what to do instead, a button asks for
+/// that. For a card with a form, the reply to the rejection has already said what else can be done.
 fn explanation_reply(book: &Book, record: &ActionRecord, by: &UserId, turned_down: Option<&RejectedChange>) -> Reply {
     let reason = outcomes::reason_of(record).unwrap_or_default();
     let text = Text::new().person(record.requested_by.clone()).plain(", ").person(by.clone());
@@ -78,38 +79,38 @@ fn explanation_reply(book: &Book, record: &ActionRecord, by: &UserId, turned_dow
     }
 }
 
-/// Gives the result of a second look. If the result is known now, the people who read that it was unknown are
-/// addressed, too.
+/// Returns the reply that gives the result of another check. If the result is known now, the people who read that it
+/// was unknown are mentioned, too.
 fn recheck_reply(record: &ActionRecord, by: &UserId) -> Reply {
     let to = Text::new().person(by.clone()).plain(" ");
     let about = || Text::new().bold(record.act()).plain(": ");
-    let told = record.outcome.as_ref().map(|outcome| outcome.summary().clone()).unwrap_or_default();
+    let summary = record.outcome.as_ref().map(|outcome| outcome.summary().clone()).unwrap_or_default();
     match record.status {
         Status::Done => {
             let to = outcomes::everyone_and(by, record);
-            Reply::text(to.plain("I looked again, and it happened. ").join(about()).join(told))
+            Reply::text(to.plain("I looked again, and it happened. ").join(about()).join(summary))
         }
         Status::Unknown => {
-            Reply::text(to.join(about()).plain("I looked again, and it still cannot be told. ").join(told))
+            Reply::text(to.join(about()).plain("I looked again, and it still cannot be told. ").join(summary))
                 .hint("Please look at the platform itself, then press Mark as done or Abandon on the card.")
         }
-        _ => Reply::text(outcomes::everyone_and(by, record).join(about()).join(told)),
+        _ => Reply::text(outcomes::everyone_and(by, record).join(about()).join(summary)),
     }
 }
 
-/// Replies that a person says that the action happened, and reading it back does not confirm that.
+/// Returns the reply for an action that a person marked as done, although reading it back does not confirm that.
 fn marked_done_reply(record: &ActionRecord) -> Reply {
-    let told = record.outcome.as_ref().map(|outcome| outcome.summary().clone()).unwrap_or_default();
-    Reply::text(Text::new().bold(record.act()).plain(": ").join(told))
+    let summary = record.outcome.as_ref().map(|outcome| outcome.summary().clone()).unwrap_or_default();
+    Reply::text(Text::new().bold(record.act()).plain(": ").join(summary))
 }
 
-/// Replies that a person gave the action up.
+/// Returns the reply that a person abandoned the action.
 fn abandoned_reply(record: &ActionRecord, by: &UserId) -> Reply {
     let text = Text::new().person(by.clone()).plain(" gave up ").bold(record.act());
     Reply::text(text.plain("; whether it happened is not known. I will not try it again by myself."))
 }
 
-/// Replies that a person said that the action happened, after another person had settled it.
+/// Returns the reply for an action that a person marked as done after it had already been settled.
 fn late_reply(record: &ActionRecord, by: &UserId) -> Reply {
     let text = Text::new().person(by.clone()).plain(" ").bold(record.act());
     Reply::text(match &record.settled {

@@ -1,4 +1,4 @@
-//! The chat graph, put together.
+//! The construction of the chat graph.
 
 use std::sync::Arc;
 
@@ -19,12 +19,12 @@ use super::{
     view::Prompts,
 };
 
-/// Builds the chat graph. `fallback` answers whenever `model` cannot, and has to be local; large answers are kept in
-/// `blobs`, and requests of several steps are carried out by `plans`.
+/// Builds the chat graph. `fallback` answers whenever `model` cannot, and has to be local. Large answers are kept in
+/// `blobs`, and `plans` are the settings for requests of several steps.
 ///
 /// # Errors
 ///
-/// If the nodes do not fit together: a bug of ours.
+/// Fails if the nodes do not fit together, which is a bug.
 pub fn chat_graph(
     model: Arc<dyn Model>,
     fallback: Arc<dyn Model>,

@@ -7,13 +7,13 @@ use countersign_core::ids::UserId;
 use countersign_model::{Message, Role};
 use serde::{Deserialize, Serialize};
 
-/// The number of messages that are kept.
+/// The maximum number of messages kept.
 pub const MAX_LINES: usize = 12;
-/// The longest message kept, in characters.
+/// The maximum length of a kept message, in characters.
 pub const MAX_LINE_LENGTH: usize = 600;
-/// The number of older turns that are kept as one line each.
+/// The maximum number of older turns kept as one line each.
 pub const MAX_SUMMARIES: usize = 5;
-/// The longest of those lines, in characters.
+/// The maximum length of such a line, in characters.
 pub const MAX_SUMMARY_LENGTH: usize = 120;
 
 /// The newest messages and a summary of older ones.
@@ -62,7 +62,7 @@ impl History {
         }
     }
 
-    /// Returns the messages before `turn` as a model sees them: it begins with a person, and speakers alternate.
+    /// Returns the messages before `turn` for a model: the first is a person's, and speakers alternate.
     pub fn before(&self, turn: u64) -> Vec<Message> {
         let mut spoken: Vec<(Role, String)> = Vec::new();
         for line in self.lines.iter().filter(|line| line.turn < turn) {

@@ -1,4 +1,4 @@
-//! The chat graph: how the assistant thinks, from a message to an answer or a card.
+//! The chat graph of the assistant: from a message to an answer or a card.
 //!
 //! ```text
 //! analyze ─┬─► clarify ─► end              not sure what is meant: one question, with buttons
@@ -9,22 +9,22 @@
 //!                 └─► confirm ═ a person ═► (the engine performs) ═► respond ─► end
 //! ```
 //!
-//! A clear request takes one call of a model: in the first one it is offered the tools that the request seems to need
-//! ([`tools`]), and calls them. It classifies only a request that is unclear, several, or something else. Rounds of
-//! calls are in [`nodes`].
+//! A clear request takes one call of a model, which is offered the tools that the request seems to need ([`tools`]) and
+//! calls them. It classifies a message only if that is unclear, contains several requests, or is something else. Rounds
+//! of calls are in [`nodes`].
 //!
-//! Several requests in one message are done in order ([`plan`]): where a step was answered or done, `respond` goes to
-//! `analyze` with the next one.
+//! Several requests in one message are done in order ([`plan`]): when a step has been answered or done, `respond` goes
+//! to `analyze` with the next one.
 //!
 //! Start reading at [`graph::chat_graph`], then [`state::AgentState`]; each node is one file in [`nodes`]. The
 //! instructions of models are in `prompts/` and [`view`]; replies by code are in [`replies`].
 //!
 //! *Architecture Invariant:* nothing here changes the outside world, and no model's words reach a card: cards come from
-//! [`countersign_graph::action::ActionKind::prepare`]. *Architecture Invariant:* it does not know Slack, stores or any
+//! [`countersign_graph::action::ActionKind::prepare`]. *Architecture Invariant:* it knows no Slack, no stores and no
 //! platform; tools and actions come in a [`countersign_capabilities::Registry`].
 //!
-//! The design not taken: a model that runs the whole turn as one open-ended loop of tool calls. It is shorter to write,
-//! but a person could not be asked in the middle of it, and nothing would bound what a turn costs.
+//! The alternative would be a model that runs the whole turn as one open-ended loop of tool calls. That is shorter to
+//! write, but a person could not be asked in the middle of it, and nothing would bound the cost of a turn.
 
 pub mod blob_cache;
 mod brief;

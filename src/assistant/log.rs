@@ -1,6 +1,6 @@
 //! The changes that were asked for in this thread, newest last.
 //!
-//! The audit trail is the store's; this is what the assistant itself can report of it, and what “undo” refers to.
+//! The audit trail is in the store; this is the part that the assistant can report and that “undo” refers to.
 
 use countersign_core::{
     clock::Timestamp,
@@ -11,9 +11,9 @@ use countersign_graph::action::{ActionRecord, Status, Undo, Verdict};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// The number of entries that are kept.
+/// The maximum number of entries kept.
 pub const MAX_ENTRIES: usize = 40;
-/// The number of the newest entries that can be undone, or tried again.
+/// The number of newest entries that can be undone or tried again.
 const MAX_WITH_FOLLOW_UP: usize = 5;
 
 /// The newest entries, and the number of those before them.
@@ -33,7 +33,7 @@ pub struct LogEntry {
     pub id: ActionId,
     /// The name of the action.
     pub action: String,
-    /// The moment at which it ended.
+    /// The time at which it ended.
     pub at: Timestamp,
     /// The status with which it ended.
     pub status: Status,
@@ -41,7 +41,7 @@ pub struct LogEntry {
     pub what: Text,
     /// The person who asked.
     pub requested_by: UserId,
-    /// The people who approved, or rejected it.
+    /// The people who approved or rejected it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub decided_by: Vec<UserId>,
     /// True if it was stopped before everything was done.
@@ -50,18 +50,18 @@ pub struct LogEntry {
     /// The action that reverses it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub undo: Option<Undo>,
-    /// Its parameters, if it did not come about and can be asked for again.
+    /// Its parameters, if it failed or expired and can be asked for again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub again: Option<Value>,
 }
 
 impl Log {
-    /// Adds the state of a record; a second look at the same record replaces the first.
+    /// Adds the current state of a record, which replaces an earlier entry for the same record.
     pub fn add(&mut self, record: &ActionRecord, what: Text, now: Timestamp) {
         let decided_by = match record.status {
             Status::Rejected => {
-                let no = |verdict: &Verdict| matches!(verdict, Verdict::Rejected { .. });
-                record.decisions.iter().filter(|d| no(&d.verdict)).filter_map(|d| d.by.clone()).collect()
+                let is_rejection = |verdict: &Verdict| matches!(verdict, Verdict::Rejected { .. });
+                record.decisions.iter().filter(|d| is_rejection(&d.verdict)).filter_map(|d| d.by.clone()).collect()
             }
             _ => record.approved_by(),
         };

@@ -6,18 +6,18 @@ use countersign_model::watched::Pulse;
 /// The health of the language model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ModelHealth {
-    /// Its name at its provider.
+    /// The provider's name for the model.
     pub name: String,
-    /// The time it was asked last, and true if it answered.
+    /// The time of the last request, and true if it was answered.
     pub last: Option<(Timestamp, bool)>,
 }
 
-/// The language model, as far as its health goes.
+/// The source of the language model's health.
 #[derive(Clone, Debug, Default)]
 pub struct WatchedModel(Option<(String, Pulse)>);
 
 impl WatchedModel {
-    /// Creates the model of this name and pulse, if there is one.
+    /// Creates the source from the model's name and pulse, if there is a model.
     pub fn new(model: Option<(String, Pulse)>) -> Self {
         Self(model)
     }

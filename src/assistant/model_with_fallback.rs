@@ -1,4 +1,4 @@
-//! The model of a turn: the language model, and the grammar once the language model does not answer.
+//! The model of a turn: the language model, or the grammar if the language model does not answer.
 
 use std::{borrow::Cow, sync::Arc};
 
@@ -17,17 +17,17 @@ pub(super) struct ModelWithFallback {
 }
 
 impl ModelWithFallback {
-    /// `fallback` answers when `model` cannot; it has to be local.
+    /// Creates the pair. `fallback` answers when `model` cannot, and has to be local.
     pub(super) fn new(model: Arc<dyn Model>, fallback: Arc<dyn Model>) -> Self {
         Self { model, fallback }
     }
 
-    /// Asks the model. When the language model does not answer, the rest of the turn goes on without it: its calls so
-    /// far are forgotten, the results of its tools are kept.
+    /// Sends a request to the model. If the language model does not answer, the rest of the turn continues without it:
+    /// its calls so far are dropped, and the results of its tools are kept.
     ///
     /// # Errors
     ///
-    /// If not even the fallback answers: a bug of ours.
+    /// Fails if the fallback does not answer either, which is a bug.
     pub(super) async fn ask(
         &self,
         state: &mut AgentState,
@@ -59,14 +59,14 @@ impl ModelWithFallback {
         self.without_model(request).await
     }
 
-    /// Returns the request as the model is sent it: a language model finds names itself, and each word of the situation
-    /// costs.
+    /// Returns the request to send. A language model is not sent the names: it finds them itself, and each word of the
+    /// situation costs.
     fn for_model<'a>(&self, request: &'a Request) -> Cow<'a, Request> {
         match (self.model.is_remote(), request.situation.get("names")) {
             (true, Some(_)) => {
-                let mut told = request.clone();
-                told.situation.as_object_mut().and_then(|known| known.remove("names"));
-                Cow::Owned(told)
+                let mut sent = request.clone();
+                sent.situation.as_object_mut().and_then(|known| known.remove("names"));
+                Cow::Owned(sent)
             }
             _ => Cow::Borrowed(request),
         }
@@ -79,14 +79,14 @@ impl ModelWithFallback {
         })
     }
 
-    /// Goes on without the language model for the rest of the turn.
+    /// Continues without the language model for the rest of the turn.
     pub(super) fn continue_without_model(&self, state: &mut AgentState) {
         state.turn.without_model = true;
         state.turn.exchange.clear();
         state.turn.change = None;
     }
 
-    /// Returns true if a language model takes part in this turn: it finds words for anything, the grammar does not.
+    /// Returns true if a language model is used in this turn. Unlike the grammar, it can put any answer into words.
     pub(super) fn has_language_model(&self, state: &AgentState) -> bool {
         !state.turn.without_model && self.model.is_remote()
     }
@@ -106,7 +106,7 @@ impl StepUsage {
         sum.output_tokens += response.usage.output_tokens;
     }
 
-    /// Returns the sum, if anything was asked that costs.
+    /// Returns the sum, if there was any call that costs.
     pub(super) fn total(self) -> Option<store::Usage> {
         self.0
     }

@@ -1,15 +1,15 @@
-//! The choices that the last answer offered as buttons, picked in words: “yes”, “the second one”, “the running one”,
-//! “assign-prog”.
+//! Recognizes words that pick one of the choices that the last answer offered as buttons: “yes”, “the second one”, “the
+//! running one”, “assign-prog”.
 //!
-//! A pick becomes the words of its button before the message is read, so every model understands it alike. It holds for
-//! the next message only.
+//! A pick is replaced with the words of its button before the message is analyzed, so every model handles it the same
+//! way. Only the next message can pick.
 
 use countersign_core::reply::Choice;
 
-/// The words around a choice that carry no meaning.
-const SMALL: &[&str] =
+/// Words of a pick that carry no meaning.
+const FILLERS: &[&str] =
     &["the", "one", "in", "with", "of", "i", "mean", "meant", "no", "yes", "please", "take", "that", "id", "context"];
-/// Agreement with the only thing that was offered.
+/// Messages that pick the only choice.
 const YES: &[&str] = &[
     "yes",
     "y",
@@ -31,11 +31,11 @@ const ORDINALS: &[&[&str]] = &[
     &["fourth", "4", "4th", "#4"],
     &["fifth", "5", "5th", "#5"],
 ];
-/// The largest number of words in a pick; a longer message stands for itself.
+/// The maximum number of words in a pick; a longer message is a request of its own.
 const MAX_WORDS: usize = 8;
 
-/// Returns the choice that these words pick, if they plainly pick one. Words of the question that are in no label do
-/// not count: “the running document” where documents were asked about.
+/// Returns the choice that a text picks, if it clearly picks one. Words of the question that are in no label are
+/// ignored, such as “document” in “the running document” after a question about documents.
 pub(super) fn picked_choice<'a>(choices: &'a [Choice], question: Option<&str>, said: &str) -> Option<&'a Choice> {
     let said = said.trim().trim_end_matches(['.', '!', '…']).to_lowercase().replace('’', "'");
     if choices.is_empty() || said.ends_with('?') {
@@ -49,8 +49,8 @@ pub(super) fn picked_choice<'a>(choices: &'a [Choice], question: Option<&str>, s
     let of_question = |word: &str| question.iter().any(|asked| asked == word || asked.strip_suffix('s') == Some(word));
     let in_label =
         |word: &str| choices.iter().any(|choice| words_of(&choice.label.to_lowercase()).iter().any(|own| own == word));
-    let says_nothing = |word: &str| SMALL.contains(&word) || (of_question(word) && !in_label(word));
-    let meaningful: Vec<&str> = all.iter().map(String::as_str).filter(|word| !says_nothing(word)).collect();
+    let is_ignored = |word: &str| FILLERS.contains(&word) || (of_question(word) && !in_label(word));
+    let meaningful: Vec<&str> = all.iter().map(String::as_str).filter(|word| !is_ignored(word)).collect();
     if meaningful.is_empty() || all.len() > MAX_WORDS {
         return None;
     }
@@ -63,19 +63,19 @@ pub(super) fn picked_choice<'a>(choices: &'a [Choice], question: Option<&str>, s
         }
     }
     let label = |choice: &&Choice| words_of(&choice.label.to_lowercase());
-    let mut same = choices.iter().filter(|choice| label(choice) == meaningful);
-    let same = same.next().filter(|_| same.next().is_none());
-    same.or_else(|| {
-        let has = |choice: &&Choice| {
+    let mut equal = choices.iter().filter(|choice| label(choice) == meaningful);
+    let equal = equal.next().filter(|_| equal.next().is_none());
+    equal.or_else(|| {
+        let contains_all = |choice: &&Choice| {
             let label = label(choice);
             meaningful.iter().all(|word| label.iter().any(|own| own == word))
         };
-        let mut fitting = choices.iter().filter(has);
+        let mut fitting = choices.iter().filter(contains_all);
         fitting.next().filter(|_| fitting.next().is_none())
     })
 }
 
-/// Returns the words of a text; a hyphen or an underscore joins.
+/// Splits a text into words; hyphens and underscores are part of a word.
 fn words_of(text: &str) -> Vec<String> {
     let inside = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '#' | '\'' | '.');
     let words = text.split(|c: char| !inside(c)).map(|word| word.trim_matches(['\'', '.', '-']));

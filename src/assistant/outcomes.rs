@@ -1,4 +1,4 @@
-//! The outcome of an action, in words for the person who asked; and the list of what was done in the thread.
+//! Replies about the outcome of an action, and the list of the changes made in the thread.
 
 use countersign_capabilities::Registry;
 use countersign_core::{
@@ -10,10 +10,10 @@ use serde_json::{Value, json};
 
 use super::log::Log;
 
-/// The number of entries that are listed.
+/// The maximum number of entries listed.
 const MAX_LISTED: usize = 15;
 
-/// Returns the reply to the end of an action, whatever it is.
+/// Returns the reply about the end of an action, with the next steps to choose from.
 pub fn outcome(registry: &Registry, record: &ActionRecord) -> Reply {
     let subject = subject(registry, record);
     let reply = outcome_reply(record, subject.as_deref());
@@ -21,25 +21,25 @@ pub fn outcome(registry: &Registry, record: &ActionRecord) -> Reply {
     steps.into_iter().fold(reply, |reply, step| reply.choice(step.label, step.says))
 }
 
-/// Returns the outcome, without what comes next.
+/// Returns the reply about the end of an action, without next steps.
 fn outcome_reply(record: &ActionRecord, subject: Option<&str>) -> Reply {
     let to = || Text::new().person(record.requested_by.clone()).plain(" ");
     match record.status {
         Status::Done => {
             let text = to().join(done_text(record, subject));
-            let goes_on = subject.is_some() && summary(record).words() == record.card.done;
-            Reply::text(if goes_on { text.plain(" What next?") } else { text })
+            let asks_what_next = subject.is_some() && summary(record).words() == record.card.done;
+            Reply::text(if asks_what_next { text.plain(" What next?") } else { text })
         }
         Status::Failed => {
             let several = record.scope.subjects.len() > 1;
-            let told = summary(record);
+            let summary = summary(record);
             let words = match several {
-                true if worked_for_some(&told) => " did not work for all of them. ",
+                true if worked_for_some(&summary) => " did not work for all of them. ",
                 true => " did not work for any of them. ",
                 false => " did not work. ",
             };
             let text = everyone(record).bold(record.act()).plain(words);
-            Reply::text(text.join(told))
+            Reply::text(text.join(summary))
         }
         Status::Unknown => {
             Reply::text(everyone(record).join(summary(record))).hint("I will not send it again by myself.")
@@ -74,19 +74,19 @@ fn outcome_reply(record: &ActionRecord, subject: Option<&str>) -> Reply {
     }
 }
 
-/// Says that one of several requests is done. The way back is on the card.
+/// Returns the reply that one of several requests is done. The undo is on the card.
 pub fn done_so_far(registry: &Registry, record: &ActionRecord) -> Reply {
     let subject = subject(registry, record);
     let to = Text::new().person(record.requested_by.clone()).plain(" ");
     Reply::text(to.join(done_text(record, subject.as_deref())))
 }
 
-/// Returns the person who asked and the people who approved, each once: all must see that it went wrong.
+/// Mentions the person who asked and the people who approved, each once: all of them must see that it went wrong.
 fn everyone(record: &ActionRecord) -> Text {
     everyone_and(&record.requested_by, record)
 }
 
-/// Returns the same with one more person in front, who asked for a second look.
+/// Mentions `by`, who asked to check again, then the person who asked for the action and the people who approved it.
 pub fn everyone_and(by: &UserId, record: &ActionRecord) -> Text {
     let mut everyone = vec![by.clone()];
     for person in std::iter::once(record.requested_by.clone()).chain(record.approved_by()) {
@@ -97,13 +97,14 @@ pub fn everyone_and(by: &UserId, record: &ActionRecord) -> Text {
     people(Text::new(), "", &everyone).plain(" ")
 }
 
-/// Says that it is done, and who approved: the card above says what. If the platform answered, its answer is given.
+/// Returns the text that an action is done, and who approved it. This is the platform's answer if there is one;
+/// otherwise it is short, since the card above has the details.
 fn done_text(record: &ActionRecord, subject: Option<&str>) -> Text {
-    let told = summary(record);
-    if told.words() != record.card.done {
+    let summary = summary(record);
+    if summary.words() != record.card.done {
         return match approved_by_others(record) {
-            Some(others) => told.plain(" Approved by ").join(others).plain("."),
-            None => told,
+            Some(others) => summary.plain(" Approved by ").join(others).plain("."),
+            None => summary,
         };
     }
     let done = match subject {
@@ -116,8 +117,8 @@ fn done_text(record: &ActionRecord, subject: Option<&str>) -> Text {
     }
 }
 
-/// Returns the people who approved it, if any but the person who asked did; named, and not notified again. Under a
-/// standing approval nobody pressed, and the card says which one it was.
+/// Returns the names of the people who approved, without notifying them again; `None` if nobody but the person who
+/// asked did. Also `None` under a standing approval: nobody pressed Approve, and the card names that approval.
 fn approved_by_others(record: &ActionRecord) -> Option<Text> {
     let people = record.approved_by();
     if record.under.is_some() || people.iter().all(|person| *person == record.requested_by) {
@@ -126,18 +127,18 @@ fn approved_by_others(record: &ActionRecord) -> Option<Text> {
     Some(Text::listed(people.into_iter().map(|person| Text::new().name(person)), "and"))
 }
 
-/// Returns true if a failure says how many it worked for: “1 of 2: …”.
-fn worked_for_some(told: &Text) -> bool {
-    told.words().split_once(" of ").is_some_and(|(some, _)| some.parse::<u64>().is_ok_and(|some| some > 0))
+/// Returns true if the text of a failure begins with the number of successes, and that is not zero: “1 of 2: …”.
+fn worked_for_some(summary: &Text) -> bool {
+    summary.words().split_once(" of ").is_some_and(|(some, _)| some.parse::<u64>().is_ok_and(|some| some > 0))
 }
 
 fn rejected(record: &ActionRecord) -> Reply {
-    let no = record.decisions.iter().rev().find_map(|decision| match decision {
+    let rejection = record.decisions.iter().rev().find_map(|decision| match decision {
         Decision { by: Some(by), verdict: Verdict::Rejected { reason }, .. } => Some((by, reason)),
         _ => None,
     });
     let asked_by = &record.requested_by;
-    let Some((by, reason)) = no else {
+    let Some((by, reason)) = rejection else {
         return Reply::text(
             Text::new().person(asked_by.clone()).plain(" this was turned down, so nothing was changed."),
         );
@@ -166,7 +167,7 @@ fn rejected(record: &ActionRecord) -> Reply {
     }
 }
 
-/// Returns the reason of the rejection, in the person's words.
+/// Returns the reason for the rejection, in the person's words.
 pub fn reason_of(record: &ActionRecord) -> Option<&str> {
     record.decisions.iter().rev().find_map(|decision| match decision {
         Decision { verdict: Verdict::Rejected { reason: Some(reason) }, .. } => Some(reason.as_str()),
@@ -201,7 +202,7 @@ pub fn log_line(record: &ActionRecord) -> Text {
     people(line, " · edited before the decision by ", &record.edited_by())
 }
 
-/// Returns the name of the thing that an action is about, from now on “it”.
+/// Returns the name of the thing that an action is about, which later messages may call “it”.
 pub fn subject(registry: &Registry, record: &ActionRecord) -> Option<String> {
     let result = match &record.outcome {
         Some(Outcome::Done { result, .. }) => result,
@@ -210,7 +211,7 @@ pub fn subject(registry: &Registry, record: &ActionRecord) -> Option<String> {
     registry.subject(&record.name, &record.parameters, result)
 }
 
-/// Returns the list of what was done in this thread: when, and who approved.
+/// Returns the list of the changes made in this thread, each with its time and the people who asked and approved.
 pub fn accomplished(registry: &Registry, log: &Log) -> Reply {
     let done: Vec<_> = log.carried_out().collect();
     if done.is_empty() {
@@ -240,7 +241,7 @@ pub fn accomplished(registry: &Registry, log: &Log) -> Reply {
     }
 }
 
-/// Adds people, where there are any.
+/// Appends `before` and mentions of the people, if there are any.
 fn people(text: Text, before: &str, people: &[UserId]) -> Text {
     if people.is_empty() {
         return text;
@@ -255,7 +256,7 @@ fn people(text: Text, before: &str, people: &[UserId]) -> Text {
     text
 }
 
-/// Returns the log as a model reads it.
+/// Returns the newest entries of the log as JSON for a model.
 pub fn log_as_data(log: &Log) -> Value {
     let entries: Vec<Value> = log
         .entries

@@ -1,12 +1,12 @@
 //! Plans: several requests in one message, which are carried out in order.
 //!
 //! The plan of the requests is checked before the first of them begins ([`countersign_planner::plan::Plan::checked`]),
-//! and [`countersign_planner::routing::next`] decides on what follows each step. What happens to it is noted as events,
+//! and [`countersign_planner::routing::next`] decides on what follows each step. Its progress is noted as events,
 //! which the engine writes into the record with the step.
 //!
 //! A plan belongs to the turn that works on it and waits with it: for the answer to a question, or for a decision on a
-//! card. It stands beside the turn and not in it, so that a message in between can drop it, and an answer to a question
-//! can take it up in a turn of its own. A step that does not succeed ends the plan, and the steps that were not done
+//! card. It is stored beside the turn and not in it, so that a message in between can drop it, and an answer to a
+//! question can continue it in a later turn. A step that does not succeed ends the plan, and the steps that were not done
 //! are named.
 
 use countersign_capabilities::{ASSISTANT, Registry};
@@ -56,7 +56,7 @@ pub struct Plan {
     pub total_steps: usize,
     /// The results of the finished steps.
     pub step_results: Vec<StepResult>,
-    /// The requests after it in the person's words, in order.
+    /// The requests after the current one in the person's words, in order.
     pub ahead: Vec<String>,
     /// All steps and the answer at the end, as they were checked. Without steps in plans of earlier versions.
     #[serde(skip_serializing_if = "has_no_steps")]
@@ -205,7 +205,7 @@ impl Plan {
 
 /// The number of steps in which a message becomes a plan; the last of them makes it.
 const PREPARATIONS: usize = 3;
-/// The name of what makes plans, in events.
+/// The source of the events about making a plan.
 const PLANNER: &str = "planner";
 
 /// Joins requests into a single line, shortened.

@@ -25,14 +25,14 @@ mod plans;
 
 pub use self::plans::*;
 
-/// The number of answers that are offered as buttons.
+/// The maximum number of answers offered as buttons.
 const MAX_BUTTONS: usize = 5;
-/// Says that the grammar took the place of the language model.
+/// The note that the grammar was used instead of the language model.
 pub const WITHOUT_MODEL: &str = "I worked without my language model this time, so I may have missed some nuance.";
-/// The longest label of a button, in characters.
+/// The maximum length of a button's label, in characters.
 const MAX_LABEL_LENGTH: usize = 60;
 
-/// The number of examples that are shown to a person who was not understood.
+/// The maximum number of examples shown to a person who was not understood.
 const MAX_EXAMPLES: usize = 4;
 
 /// Suggestions of what to say, when nothing was understood.
@@ -49,13 +49,13 @@ pub fn examples(registry: &Registry) -> Reply {
         .choice("What can you do?", "what can you do?")
 }
 
-/// Says that a condition is about nothing that is known.
+/// Says that a condition refers to no known result.
 pub fn cannot_tell(condition: &str) -> Reply {
     Reply::text(format!("I can't tell whether “{condition}”, so I did nothing."))
         .hint("A condition can be about the result of a request before it in the same message.")
 }
 
-/// Returns the same for a thread with an open card: the cards follow it.
+/// Says that nothing was understood, in a thread with open cards, which are shown after it.
 pub fn not_understood() -> Reply {
     Reply::text("I'm not sure what you would like, so I did nothing.").choice("What can you do?", "what can you do?")
 }
@@ -77,10 +77,10 @@ fn buttons(reply: Reply, options: &[String]) -> Reply {
         .fold(reply, |reply, option| reply.choice(shorten(option, MAX_LABEL_LENGTH), option))
 }
 
-/// Makes the buttons repeat all of the request in its own words, with the chosen thing in place of the name that does
-/// not exist. A request that does not contain that name stays as the action put it.
+/// Makes the buttons repeat the whole request in its own words, with the choice in place of the name that does not
+/// exist. If the request does not contain that name, the buttons stay as the action worded them.
 pub fn with_whole_requests(mut reply: Reply, said: &str, asked: Option<&str>) -> Reply {
-    // Letters of other scripts stay as they are, so that places fit.
+    // Only ASCII is lowercased, so that the byte offset holds for `said` too.
     let place = asked.and_then(|asked| said.to_ascii_lowercase().find(&asked.to_ascii_lowercase()));
     let Some((asked, place)) = asked.filter(|asked| asked.len() > 1).zip(place) else { return reply };
     let (before, after) = (&said[..place], &said[place + asked.len()..]);
@@ -91,13 +91,13 @@ pub fn with_whole_requests(mut reply: Reply, said: &str, asked: Option<&str>) ->
             None if choice.says.ends_with(&choice.label) => choice.label.as_str(),
             None => continue,
         };
-        // “create Foo in mathstream” offers something else than the name that was asked for.
+        // A button such as “create Foo in mathstream” keeps the name that was asked for.
         let own = choice.says.strip_suffix(chosen).unwrap_or(&choice.says).to_ascii_lowercase();
         if own.contains(&asked.to_ascii_lowercase()) {
             continue;
         }
         let whole = format!("{before}{chosen}{after}");
-        // The shorter one is the action's own way to say it, and holds as much.
+        // Otherwise the action's own words are as complete.
         if whole.split_whitespace().count() > choice.says.split_whitespace().count() {
             choice.says = whole;
         }
@@ -131,19 +131,19 @@ pub fn still_waiting(registry: &Registry, draft: &Draft) -> Reply {
     }
 }
 
-/// Returns a note on a card that leaves out a part of the message: the words.
+/// Returns a note on a card with the words of the message that the change leaves out.
 pub fn not_a_part(words: &[String]) -> Text {
     let quoted: Vec<String> = words.iter().map(|words| format!("“{words}”")).collect();
     format!("You also said {}. That is no part of this change.", quoted.join(", ")).into()
 }
 
-/// Returns the question for several requests that leave out a part of the message.
+/// Returns the question about words of the message that are part of none of its requests.
 pub fn in_no_step(words: &[String]) -> String {
     let quoted: Vec<String> = words.iter().map(|words| format!("“{words}”")).collect();
     format!("I do not know which of your requests {} belongs to. Please ask for them one by one.", quoted.join(", "))
 }
 
-/// Returns a note on the card of an undo: what it takes back, and when that was done.
+/// Returns a note on the card of an undo with the change that it reverses and the time of that change.
 pub fn takes_back(done: &Text, at: Timestamp) -> Text {
     Text::from("This takes back what was done ").moment(at).plain(": ").join(done.clone())
 }
@@ -177,18 +177,18 @@ pub fn card_is_open(title: &str, approve: &str, reject: &str) -> Reply {
     )
 }
 
-/// Says that the message fits nothing that the change in hand could take.
+/// Says that the message contains nothing that fits the change in hand.
 pub fn no_part_of_it() -> Reply {
     Reply::text("I did not understand that as a change of what was asked for, so nothing is different.")
 }
 
-/// Asks for a number where words were given; `question` is what it is for.
+/// Asks for a number where words were given; `question` is the question that it answers.
 pub fn needs_a_number(question: Option<&str>) -> Reply {
     let reply = Reply::text("I need a whole number here, such as 5.").choice("Never mind", "never mind");
     question.map_or(reply.clone(), |question| reply.and(Part::Text(question.into())))
 }
 
-/// Adds the cards that still wait, and what decides about them; nothing if there are none.
+/// Adds the cards that are still open, and the note that their buttons decide; nothing if there are none.
 pub fn still_open(reply: Reply, open: &[ActionRecord]) -> Reply {
     match open {
         [] => reply,
@@ -212,7 +212,7 @@ fn says_now(open: &ActionRecord) -> Vec<(String, Text)> {
     changes.take(3).map(|fact| (fact.label.clone(), fact.after.clone())).collect()
 }
 
-/// Returns a note on the card of another change that an open one stays.
+/// Returns a note on a new card that an earlier card stays open.
 pub fn stays_open(open: &ActionRecord) -> Text {
     Text::from("The card that was open before stays open: ").plain(open.act()).plain(".")
 }
@@ -239,7 +239,7 @@ pub fn nothing_to_do() -> Reply {
     Reply::text("There is nothing to change here, so I left everything as it is.")
 }
 
-/// Says that no answer was found, neither in a model's words nor in a tool's.
+/// Says that neither a model nor a tool gave an answer.
 pub fn no_words() -> Reply {
     Reply::text("I could not work out an answer to that.")
         .hint("Try it in other words, or ask for one thing at a time.")
@@ -256,7 +256,7 @@ pub fn for_you_to_decide(reply: Reply, request: &str) -> Reply {
     ))
 }
 
-/// Offers to ask the same once more.
+/// Adds a button that asks the same again.
 pub fn try_again(reply: Reply, said: &str) -> Reply {
     match reply.choices.is_empty() && said.chars().count() <= 300 {
         true => reply.choice("Try again", said),
@@ -264,17 +264,17 @@ pub fn try_again(reply: Reply, said: &str) -> Reply {
     }
 }
 
-/// Says that what was read is gone.
+/// Says that the data that was read is gone.
 pub fn not_kept() -> Reply {
     Reply::text("I no longer have what I had read for this.")
 }
 
-/// Says that the grammar took the place of the language model.
+/// Adds the note that the grammar was used instead of the language model.
 pub fn without_model(reply: Reply) -> Reply {
     reply.hint(WITHOUT_MODEL)
 }
 
-/// Returns the answers of the tools of this turn, as they are.
+/// Returns the tools' answers of this turn, joined in one reply.
 pub fn results(registry: &Registry, state: &AgentState) -> Option<Reply> {
     let mut whole: Option<Reply> = None;
     for read in &state.turn.reads {
@@ -352,7 +352,7 @@ fn in_words(value: &Value) -> String {
     shorten(&words, 300)
 }
 
-/// Returns the word for a kind of error in the state and for models.
+/// Returns the name of a kind of error in the state and for models.
 pub fn kind_name(kind: ErrorKind) -> &'static str {
     match kind {
         ErrorKind::Api => "api",

@@ -1,9 +1,10 @@
-//! Decides, by code and before anything else is done, if a message that does not name the bot is meant for it.
+//! Decides, without a model and before anything else is done, if a message that does not mention the bot is meant for
+//! it.
 //!
-//! In a thread people talk with each other. Without a mention the bot listens to two things: the answer to its own
-//! question, by the person whom it asked; and, for as long as one person alone has written in the thread, what that
-//! person wants. A plain yes, no or stop goes another way and is not looked at here. Everything else is talk: it costs
-//! nothing, and its words are not kept.
+//! People in a thread also talk with each other. Without a mention, the bot listens to two kinds of messages: an answer
+//! to its question from the person it asked and, as long as only one person has written in the thread, the requests of
+//! that person. A plain yes, no or stop is handled elsewhere. Everything else is talk: it costs nothing, and its words
+//! are not kept.
 
 use countersign_core::ids::UserId;
 use countersign_graph::action::ActionRecord;
@@ -11,16 +12,17 @@ use countersign_understanding::{self as understanding, Meaning, book::Book, situ
 
 use super::{conditions, offered, state::AgentState, view};
 
-/// Numbers that are written out.
-const NUMBERS: &[&str] = &[
+/// Words for numbers.
+const NUMBER_WORDS: &[&str] = &[
     "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "twelve", "twenty", "fifty",
     "hundred", "thousand",
 ];
 
-/// The number of people who wrote in the thread that are remembered: more than one is company.
+/// The maximum number of people who are remembered as having written in the thread. It matters only if there is more
+/// than one.
 const MAX_SPEAKERS: usize = 3;
 
-/// Words of a person who talks with other people, or about the matter.
+/// Words that mark a message as talk with other people or about the subject.
 const TALK: &[&str] = &[
     "i",
     "i'm",
@@ -121,8 +123,8 @@ const TALK: &[&str] = &[
     "busy",
 ];
 
-/// The beginnings of an answer.
-const BEFORE: &[&str] = &[
+/// Phrases that may precede an answer.
+const ANSWER_OPENINGS: &[&str] = &[
     "it should be",
     "it will be",
     "it is",
@@ -154,8 +156,8 @@ const BEFORE: &[&str] = &[
     "with",
 ];
 
-/// The beginnings of a request.
-const REQUEST: &[&str] = &[
+/// Words that mark a request if they are among its first three.
+const REQUEST_WORDS: &[&str] = &[
     "please",
     "can",
     "could",
@@ -199,7 +201,7 @@ const REQUEST: &[&str] = &[
 ];
 
 impl AgentState {
-    /// Notes that a person wrote in the thread; `to_another`: to another person.
+    /// Notes that a person wrote in the thread. `to_another` is true if the message was addressed to another person.
     pub(super) fn note_presence(&mut self, by: &UserId, to_another: bool) {
         self.in_company |= to_another;
         if self.speakers.len() < MAX_SPEAKERS && !self.speakers.contains(by) {
@@ -207,9 +209,9 @@ impl AgentState {
         }
     }
 
-    /// Returns true if a message that does not name the bot is meant for it. `open`: the cards that wait in the thread.
+    /// Returns true if a message that does not mention the bot is meant for it. `open` are the open cards of the thread.
     pub(super) fn is_spoken_to(&self, book: &Book, by: &UserId, text: &str, open: &[ActionRecord]) -> bool {
-        let words = lower(text);
+        let words = lowercase_words(text);
         if words.is_empty() {
             return false;
         }
@@ -222,7 +224,7 @@ impl AgentState {
             return false;
         }
         let asks = text.trim_end().ends_with('?');
-        // Nobody else is there to be answered: what cannot be the answer is asked for once more.
+        // Nobody else can be meant. If the message is not an answer, the bot asks again.
         if asked_of == Some(by) && self.waits_for_an_answer() && !asks && !is_talk(&words) {
             return true;
         }
@@ -235,7 +237,7 @@ impl AgentState {
             Meaning::Drop => waits,
             Meaning::Chat => !waits,
             Meaning::Nothing => {
-                let begins = words.iter().take(3).any(|word| REQUEST.contains(&word.as_str()));
+                let begins = words.iter().take(3).any(|word| REQUEST_WORDS.contains(&word.as_str()));
                 if waits { asks && begins } else { asks || begins }
             }
         }
@@ -262,25 +264,25 @@ impl AgentState {
         if understanding::is_cancellation(text) || understanding::ends_draft(text) {
             return true;
         }
-        let rest = without_beginning(words);
+        let rest = without_openings(words);
         if book.only_parts(&rest.join(" ")) || book.only_parts(text) {
             return true;
         }
         let Some(asked) = &draft.asked else { return false };
         let plain = words.join(" ");
-        if asked.options.iter().any(|option| lower(option).join(" ") == plain) {
+        if asked.options.iter().any(|option| lowercase_words(option).join(" ") == plain) {
             return true;
         }
         is_possible_answer(asked, text, rest)
     }
 }
 
-/// Returns true if words have the form of the answer to a question.
+/// Returns true if the words have the form of an answer to the question.
 fn is_possible_answer(asked: &DraftQuestion, text: &str, words: &[String]) -> bool {
     let has = |list: &[&str]| words.iter().any(|word| list.contains(&word.as_str()));
     let digits = words.iter().any(|word| word.contains(|c: char| c.is_ascii_digit()));
-    let most = |count: usize| !words.is_empty() && words.len() <= count;
-    let options = |likeness: f64| {
+    let at_most = |count: usize| !words.is_empty() && words.len() <= count;
+    let resembles_option = |likeness: f64| {
         let said = words.join(" ");
         asked
             .options
@@ -288,7 +290,7 @@ fn is_possible_answer(asked: &DraftQuestion, text: &str, words: &[String]) -> bo
             .any(|option| strsim::normalized_damerau_levenshtein(&option.to_lowercase(), &said) > likeness)
     };
     let parameter = asked.parameter.as_str();
-    // A description may say anything; who begins to talk with others does not describe.
+    // A description may contain any words, unless it begins like talk or addresses somebody.
     if parameter == "description" {
         return !is_talk(&words[..words.len().min(1)]) && !has(&["you", "your"]);
     }
@@ -296,15 +298,17 @@ fn is_possible_answer(asked: &DraftQuestion, text: &str, words: &[String]) -> bo
         return false;
     }
     match parameter {
-        "weights" => (digits || has(&["equal", "equally", "even", "evenly", "half"])) && most(8),
-        "conditions" => (text.contains([',', '/']) || has(&["and", "vs", "versus"]) || most(3)) && most(14),
-        "decision_points" => (text.contains('/') || has(&["site", "target"])) && most(14),
-        "start_on" | "end_on" => (digits || has(DAYS)) && most(8),
-        "limit" | "users" | "count" | "number" => (digits || has(NUMBERS)) && most(5),
-        "unit" => has(&["individual", "group", "person", "user", "student", "class", "school", "teacher"]) && most(5),
-        "context" => most(2) || options(0.7),
-        "name" | "new_name" => most(8),
-        _ => options(0.6) || most(5),
+        "weights" => (digits || has(&["equal", "equally", "even", "evenly", "half"])) && at_most(8),
+        "conditions" => (text.contains([',', '/']) || has(&["and", "vs", "versus"]) || at_most(3)) && at_most(14),
+        "decision_points" => (text.contains('/') || has(&["site", "target"])) && at_most(14),
+        "start_on" | "end_on" => (digits || has(DAYS)) && at_most(8),
+        "limit" | "users" | "count" | "number" => (digits || has(NUMBER_WORDS)) && at_most(5),
+        "unit" => {
+            has(&["individual", "group", "person", "user", "student", "class", "school", "teacher"]) && at_most(5)
+        }
+        "context" => at_most(2) || resembles_option(0.7),
+        "name" | "new_name" => at_most(8),
+        _ => resembles_option(0.6) || at_most(5),
     }
 }
 
@@ -331,9 +335,9 @@ fn is_talk(words: &[String]) -> bool {
     words.iter().any(|word| TALK.contains(&word.as_str()))
 }
 
-fn without_beginning(words: &[String]) -> &[String] {
+fn without_openings(words: &[String]) -> &[String] {
     let mut rest = words;
-    while let Some(length) = BEFORE.iter().find_map(|phrase| {
+    while let Some(length) = ANSWER_OPENINGS.iter().find_map(|phrase| {
         let phrase: Vec<&str> = phrase.split(' ').collect();
         (rest.len() > phrase.len() && rest.iter().zip(&phrase).all(|(word, other)| word == other))
             .then_some(phrase.len())
@@ -343,11 +347,14 @@ fn without_beginning(words: &[String]) -> &[String] {
     rest
 }
 
-/// Returns the words in lower case; characters inside of a word stay.
-fn lower(text: &str) -> Vec<String> {
+/// Splits the text into words in lower case, without the punctuation around them.
+fn lowercase_words(text: &str) -> Vec<String> {
     let text = text.to_lowercase().replace('’', "'");
-    let ends = |c: char| !c.is_alphanumeric();
-    text.split_whitespace().map(|word| word.trim_matches(ends).to_owned()).filter(|word| !word.is_empty()).collect()
+    let punctuation = |c: char| !c.is_alphanumeric();
+    text.split_whitespace()
+        .map(|word| word.trim_matches(punctuation).to_owned())
+        .filter(|word| !word.is_empty())
+        .collect()
 }
 
 #[cfg(test)]
@@ -383,7 +390,7 @@ mod tests {
         ["weights", "conditions", "decision_points", "start_on", "limit", "unit", "context", "name", "experiment"];
 
     #[test]
-    fn the_answer_of_who_was_asked_is_heard_in_company() {
+    fn an_answer_of_the_person_asked_is_heard_in_company() {
         for (parameter, options, answers) in [
             (
                 "weights",
@@ -444,13 +451,13 @@ mod tests {
             "someone should check the numbers",
             "he said they were fine with it",
         ];
-        let mut heard = 0;
+        let mut checked = 0;
         for parameter in PARAMETERS {
             let mut state = asks_for(parameter, &["assign-prog", "mathstream"]);
             state.note_presence(&"bo".into(), true);
             for line in openings.iter().flat_map(|opening| lines.iter().map(move |line| format!("{opening}{line}"))) {
                 for by in ["ana", "bo", "cy"] {
-                    heard += 1;
+                    checked += 1;
                     assert!(
                         !state.is_spoken_to(&book(), &by.into(), &line, &[]),
                         "{by}, asked for {parameter}: {line}"
@@ -458,11 +465,11 @@ mod tests {
                 }
             }
         }
-        assert!(heard > 3_000);
+        assert!(checked > 3_000);
     }
 
     #[test]
-    fn who_is_alone_and_was_asked_is_never_met_with_silence() {
+    fn a_person_alone_who_was_asked_always_gets_a_reply() {
         let state = asks_for("parameter", &[]);
         let said =
             "weigh cmax against Volume at 1.5, then at 2, and at 3 L, for the demo, with both curves in one chart";
@@ -471,7 +478,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_alone_with_the_bot_is_heard_until_somebody_comes() {
+    fn a_person_alone_with_the_bot_is_heard_until_another_writes() {
         let mut state = AgentState::default();
         state.note_presence(&"ana".into(), false);
         let requests = ["start Running Test", "what conditions does assign-prog have?", "and the other one?", "thanks"];

@@ -58,7 +58,7 @@ use super::{
     replies,
 };
 
-/// The longest message a turn works with, in characters.
+/// The maximum length of a message in a turn, in characters.
 pub const MAX_MESSAGE_LENGTH: usize = 4_000;
 /// The number of turns for which a question about a draft stays open, and a change that was turned down can be
 /// corrected.
@@ -79,7 +79,7 @@ pub struct AgentState {
     pub draft: Option<Draft>,
     /// The turn in which the draft was last touched.
     pub draft_turn: u64,
-    /// The parts of messages about the draft that it does not contain so far.
+    /// The parts of messages about the draft that are not in it so far.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unheard: Vec<String>,
     /// The change on the newest card, so that “no, at 60/40” can make a new version of it.
@@ -94,22 +94,22 @@ pub struct AgentState {
     /// The turn in which it was turned down.
     #[serde(skip_serializing_if = "is_zero")]
     pub turned_down_turn: u64,
-    /// The choices of the last answer; for the next message.
+    /// The choices of the last answer, from which the next message may pick.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub offered: Vec<Choice>,
     /// The name of the thing that “it” means.
     #[serde(rename = "last_experiment")]
     pub last_subject: Option<String>,
-    /// The person whom the open question was put to; `None` in threads of earlier versions.
+    /// The person who was asked the open question; `None` in threads of earlier versions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub asked_of: Option<UserId>,
     /// The people who wrote in the thread, the first few.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub speakers: Vec<UserId>,
-    /// True if a person there spoke to another person.
+    /// True if a person in the thread has spoken to another person.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub in_company: bool,
-    /// Several requests of one message, each plan until its last step.
+    /// The plans of messages with several requests, each kept until its last step.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub plans: Vec<Plan>,
     /// The changes that were asked for.
@@ -117,7 +117,7 @@ pub struct AgentState {
     /// The number of plans that were made for the request that was turned down last, if that was a plan.
     #[serde(skip_serializing_if = "is_none")]
     pub turned_down_plans: u32,
-    /// The data of the turn alone.
+    /// The data of the current turn.
     pub turn: Turn,
     /// The events of plans since the last save.
     #[serde(skip)]
@@ -128,7 +128,7 @@ pub struct AgentState {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Turn {
-    /// Counts the messages of the thread.
+    /// The number of the turn: a count of the messages of the thread.
     pub number: u64,
     /// The message, within [`MAX_MESSAGE_LENGTH`].
     pub said: String,
@@ -136,7 +136,7 @@ pub struct Turn {
     pub by: Option<UserId>,
     /// The time of the message.
     pub at: Timestamp,
-    /// The names in the message of things that exist.
+    /// The names of existing things in the message.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub names: Vec<Mention>,
     /// The number of plans that were made in this turn.
@@ -145,7 +145,7 @@ pub struct Turn {
     /// True if the person wants to see the plan of several requests before it begins.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub plan_first: bool,
-    /// The notes of the person that gave a value to the change.
+    /// The person's notes that gave the change a value.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub from_notes: Vec<String>,
     /// The phase of the turn.
@@ -154,10 +154,10 @@ pub struct Turn {
     pub analysis: Option<Analysis>,
     /// The change that is being worked out.
     pub change: Option<Draft>,
-    /// True if that change came as it is, so that no words have to be understood.
+    /// True if the change was given as data, so that no words have to be understood.
     #[serde(rename = "wished", skip_serializing_if = "std::ops::Not::not")]
     pub is_explicit: bool,
-    /// True if that change is what an open card asks for, corrected.
+    /// True if the change is a correction of the change on an open card.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub corrects: bool,
     /// The parameters that the change still lacks, as the model sees it.
@@ -171,17 +171,17 @@ pub struct Turn {
     /// The families whose tools a model asked for.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub families: Vec<String>,
-    /// The number of times the gathering model was asked.
+    /// The number of calls of the gathering model.
     pub rounds: u32,
-    /// The messages of the gathering model and its results so far; empty when the gathering ends.
+    /// The gathering model's messages and the results of its calls so far; empty when the gathering ends.
     pub exchange: Vec<Message>,
     /// The change that waits for its card.
     pub proposal: Option<Proposal>,
-    /// The answer in a model's words, until it is said.
+    /// The answer in a model's words, until it is sent.
     pub reply: Option<Reply>,
-    /// True if the language model did not answer and the grammar took its place.
+    /// True if the language model did not answer and the grammar was used instead.
     pub without_model: bool,
-    /// The reply in the end, shortened.
+    /// The final reply, shortened.
     pub final_response: Option<String>,
 }
 
@@ -211,7 +211,7 @@ fn is_zero(turn: &u64) -> bool {
     *turn == 0
 }
 
-/// Returns true for a count of nothing, which is not stored.
+/// Returns true for a count of zero, which is not stored.
 fn is_none(count: &u32) -> bool {
     *count == 0
 }
@@ -240,7 +240,7 @@ pub struct ToolRead {
     pub arguments: Value,
     /// The key of the answer in [`Turn::gathered`].
     pub key: String,
-    /// The reply if there is no answer.
+    /// The reply if the call failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed: Option<Reply>,
     /// The time of reading, if that was in an earlier turn.
@@ -307,16 +307,19 @@ impl State for AgentState {
     }
 }
 
-/// The listener of a thread, which runs no node; with the phrases that are understood.
+/// The reaction of the chat graph to events for which no node runs.
 pub(super) struct ChatListener {
+    /// The phrases that are understood.
     pub(super) book: Arc<Book>,
     /// The action that shows a plan on a card.
     pub(super) plan_action: Option<&'static str>,
+    /// The limits of plans.
     pub(super) limits: Limits,
 }
 
 impl ChatListener {
-    /// Returns the reason of a refused plan, and the decision on it, if the person whose plan it is gave one.
+    /// Returns the reason for a refused plan and the decision on what follows; `None` if the action is not a plan or no
+    /// reason was given.
     fn refused_plan<'a>(&self, state: &AgentState, record: &'a ActionRecord) -> Option<(&'a str, routing::Next)> {
         let is_plan = self.plan_action == Some(record.name.as_str());
         let reason = outcomes::reason_of(record).filter(|_| is_plan)?;
@@ -371,7 +374,7 @@ impl AgentState {
         self.conversation.lines.iter().map(|line| line.turn).max().unwrap_or(0)
     }
 
-    /// Keeps a change that lacks something.
+    /// Keeps an incomplete change.
     pub fn keep_draft(&mut self, draft: Draft) {
         self.draft_turn = self.turn.number;
         self.asked_of.clone_from(&self.turn.by);

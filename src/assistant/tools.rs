@@ -1,9 +1,8 @@
-//! The tools that a model is offered: those of the graph itself, and those of the capabilities that a request needs.
+//! The tools that a model is offered: the graph's own, and those of the capabilities that a request needs.
 //!
-//! Each action is a tool of its own, `propose_<action>`: calling it sets what is called `action_needed` and
-//! `action_params` elsewhere. Which tools go with a request is decided by [`Kit::offered`] from the families that the
-//! request needs, within a bound for all of them together. The same families give the same tools in the same order and
-//! bytes, so that a provider can cache them.
+//! Each action is a tool, `propose_<action>`; a call sets `action_needed` and `action_params` (see [`super::state`]).
+//! [`Kit::offered`] chooses the tools of a request from the families that it needs, up to a total size. The same families
+//! give the same tools, byte for byte, so that a provider can cache them.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -16,30 +15,30 @@ use serde_json::{Value, json};
 
 use super::brief::{self, Strictness};
 
-/// Gives the analysis of a request.
+/// The tool that gives the analysis of a request.
 pub(super) const ANALYZE: &str = "analyze_user_request";
 /// The prefix of the tools that propose a change.
 pub(super) const PROPOSE: &str = "propose_";
-/// Gives or corrects one parameter.
+/// The tool that gives or corrects one parameter.
 pub(super) const UPDATE_PARAMS: &str = "update_action_params";
-/// Names the parameters that only the person can give.
+/// The tool that names the parameters that only the person can give.
 pub(super) const SET_MISSING: &str = "set_missing_params";
-/// Notes that something is wrong.
+/// The tool that notes a problem.
 pub(super) const ADD_ERROR: &str = "add_error";
-/// Gives up the draft.
+/// The tool that drops the draft.
 pub(super) const DROP_DRAFT: &str = "drop_draft";
-/// Reads what was done in this thread.
+/// The tool that reads what was done in this thread.
 pub(super) const EXECUTION_LOG: &str = "get_execution_log";
-/// Offers buttons below the answer.
+/// The tool that offers buttons below the answer.
 pub(super) const NEXT_STEPS: &str = "offer_next_steps";
-/// Reads back everything that was gathered.
+/// The tool that reads back everything that was gathered.
 pub(super) const ALL_GATHERED: &str = "get_all_gathered_info";
-/// Reads back the problems of the turn.
+/// The tool that reads back the problems of the turn.
 pub(super) const ERRORS: &str = "get_errors";
 
-/// The capability of requests that nothing here serves.
+/// The name given as the capability of a request that no capability serves.
 pub(super) const UNSUPPORTED: &str = "unsupported";
-/// The largest size of all tools of a request together, in bytes of JSON: 3,000 tokens of four.
+/// The maximum total size of the tools of a request, in bytes of JSON: 3,000 tokens of four bytes.
 pub(super) const MAX_OFFER_BYTES: usize = 12_000;
 
 fn spec(name: &str, description: &str, input_schema: Value) -> ToolSpec {
@@ -59,15 +58,15 @@ pub(super) fn size(spec: &ToolSpec) -> usize {
         + spec.input_schema.to_string().len()
 }
 
-/// Returns the action that a tool proposes, going by its name.
+/// Returns the action that a tool proposes, according to its name.
 pub(super) fn proposed_action(tool: &str) -> Option<&str> {
     tool.strip_prefix(PROPOSE)
 }
 
-/// The key of an offer: tools and actions by name, and true if a change is in hand.
+/// The key of a cached offer: the names of the tools and actions, and true if a change is in hand.
 type OfferKey = (BTreeSet<&'static str>, bool);
 
-/// All tools there are, and which of them belong together.
+/// All tools and actions, in the form that models are sent, and the offers made so far.
 pub(super) struct Kit {
     registry: Registry,
     analysis: ToolSpec,
@@ -93,14 +92,14 @@ impl Kit {
         Self { registry, analysis, specs, offers: Mutex::default() }
     }
 
-    /// Returns the tool by which a model says that a request is unclear, several, or none.
+    /// Returns the tool by which a model says that a message is unclear, or contains several requests or none.
     pub(super) fn analysis(&self) -> &ToolSpec {
         &self.analysis
     }
 
-    /// Returns the tools for a request that needs these families, and above all `first`, tools and actions by name.
-    /// While a change is `in_hand`, also what continues it. Tools that do not fit any more are left out: they can be
-    /// asked for by family.
+    /// Returns the tools for a request that needs these families. The tools and actions named in `first` come before
+    /// all others. While a change is `in_hand`, the tools that continue it are included. Tools that exceed
+    /// [`MAX_OFFER_BYTES`] are left out; the model can ask for them by family.
     pub(super) fn offered<'a>(
         &self,
         families: impl IntoIterator<Item = &'a str>,
@@ -113,13 +112,13 @@ impl Kit {
         for family in families {
             names.extend(self.registry.families_called(family).flat_map(Family::names));
         }
-        let mut left = MAX_OFFER_BYTES.saturating_sub(self.own(in_hand).map(size).sum());
+        let mut bytes_left = MAX_OFFER_BYTES.saturating_sub(self.own(in_hand).map(size).sum());
         let mut chosen = BTreeSet::new();
         for name in names {
             let Some(spec) = self.specs.get(name).filter(|_| !chosen.contains(name)) else { continue };
             let size = size(spec);
-            if size <= left {
-                left -= size;
+            if size <= bytes_left {
+                bytes_left -= size;
                 chosen.insert(name);
             }
         }
@@ -138,9 +137,9 @@ impl Kit {
     /// Returns the graph's own tools, then the chosen ones in the order of their families.
     fn build_offer(&self, chosen: &BTreeSet<&'static str>, in_hand: bool) -> Arc<[ToolSpec]> {
         let mut tools: Vec<ToolSpec> = self.own(in_hand).cloned().collect();
-        let mut told = BTreeSet::new();
+        let mut added = BTreeSet::new();
         for name in self.registry.families.iter().flat_map(Family::names) {
-            if chosen.contains(name) && told.insert(name) {
+            if chosen.contains(name) && added.insert(name) {
                 tools.extend(self.specs.get(name).cloned());
             }
         }
@@ -159,13 +158,12 @@ impl Kit {
         [&self.analysis].into_iter().chain(always()).chain(continuing)
     }
 
-    /// Returns a tool of the graph itself, offered or not.
+    /// Returns one of the graph's own tools, offered or not.
     pub(super) fn own_tool(&self, name: &str) -> Option<&ToolSpec> {
         self.own(true).find(|spec| spec.name == name)
     }
 
-    /// Returns the capability that a request needs, in the wide words of the state, by a tool or an action that was
-    /// called.
+    /// Returns the name of the capability that a called tool or action belongs to.
     pub(super) fn capability_of(&self, call: &str) -> Option<&'static str> {
         self.registry.family_of(proposed_action(call).unwrap_or(call)).map(|family| family.within)
     }
@@ -178,18 +176,18 @@ impl Kit {
         families
     }
 
-    /// Returns the families that are offered when nothing is known of a request.
+    /// Returns the families that are offered when nothing is known about a request.
     pub(super) fn common_families(&self) -> Vec<&'static str> {
         self.registry.families.iter().filter(|family| family.often).map(|family| family.name).collect()
     }
 
-    /// Returns the wide word of the state for a name that a model gave for what a request needs.
+    /// Returns the name of the capability for a family's name or a capability's name, as given by a model.
     pub(super) fn wide_name<'a>(&self, name: &'a str) -> &'a str {
         self.registry.families_called(name).next().map_or(name, |family| family.within)
     }
 }
 
-/// Returns the tool by which a model says that a request is not one clear request.
+/// Returns the tool by which a model says that a message is not one clear request.
 fn analysis(families: &[Family]) -> ToolSpec {
     let mut names: Vec<&str> = Vec::new();
     for family in families {
@@ -246,7 +244,7 @@ fn analysis(families: &[Family]) -> ToolSpec {
     )
 }
 
-/// Returns the tools that are there for every request.
+/// Returns the tools that are offered with every request.
 fn always() -> &'static [ToolSpec] {
     static TOOLS: LazyLock<Vec<ToolSpec>> = LazyLock::new(|| {
         vec![
@@ -329,7 +327,7 @@ fn next_steps() -> ToolSpec {
     )
 }
 
-/// Returns the tools of `respond`: they read back what is known, and offer buttons.
+/// Returns the tools of the node `respond`, which read back what is known and offer buttons.
 pub(super) fn responding(registry: &Registry) -> Vec<ToolSpec> {
     let back = |name: &str, what: &str| {
         spec(name, &format!("Read back {what}. Nothing is asked of the platform."), no_arguments())

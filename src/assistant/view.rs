@@ -1,6 +1,6 @@
-//! The view that models have of the state: the situation and the request around it.
+//! The requests that models are sent, and the part of the state that they show: the situation.
 //!
-//! Bounded everywhere: a turn costs the same on the first day of a thread and on the last.
+//! Everything in them is bounded, so the cost of a turn does not grow with the age of the thread.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -18,12 +18,12 @@ use super::{
     state::{AgentState, MAX_DRAFT_TURNS, MAX_MESSAGE_LENGTH},
 };
 
-/// The number of the newest changes that a model is shown.
+/// The number of recent changes that a model is shown.
 const RECENT_CHANGES: usize = 4;
-/// The longest result shown in the situation, in bytes of JSON.
+/// The maximum size of a result in the situation, in bytes of JSON.
 const MAX_RESULT_BYTES: usize = 6_000;
 
-/// The standing instructions of a language model: who it is, what each capability is about, and what is to be done.
+/// The fixed instructions of a language model: its persona, the instructions of each capability, and its task.
 #[derive(Clone, Debug)]
 pub(super) struct Prompts {
     /// The instructions for doing what a message asks for.
@@ -33,7 +33,7 @@ pub(super) struct Prompts {
 }
 
 impl Prompts {
-    /// Creates the instructions for these capabilities; the same bytes for the same capabilities.
+    /// Creates the instructions for these capabilities. The same capabilities give the same bytes.
     pub(super) fn new(registry: &Registry) -> Self {
         let sections = registry.capabilities.iter().map(|capability| {
             let instructions = capability.instructions().trim();
@@ -68,7 +68,7 @@ pub(super) fn situation(state: &AgentState, context: &Context) -> Situation {
     }
 }
 
-/// Returns the situation if these words were the next message.
+/// Returns the situation that there would be with this text as the next message.
 pub(super) fn situation_for_message(state: &AgentState, by: &UserId, text: &str, open: &[ActionRecord]) -> Situation {
     let number = state.newest_turn() + 1;
     Situation {
@@ -85,8 +85,8 @@ pub(super) fn situation_for_message(state: &AgentState, by: &UserId, text: &str,
     }
 }
 
-/// Returns the change on the newest open card. Its moments are those that the card shows: “tomorrow” may mean another
-/// day by now.
+/// Returns the change on the newest open card, with the dates that the card shows: “tomorrow” may mean another day by
+/// now.
 fn on_card(state: &AgentState, context: &Context) -> Option<Draft> {
     let mut change = state.on_card.clone()?;
     let open = card_to_correct(&change.action, context)?;
@@ -100,7 +100,7 @@ fn on_card(state: &AgentState, context: &Context) -> Option<Draft> {
     Some(change)
 }
 
-/// Returns the newest open card of this action, which a correction is about.
+/// Returns the newest open card of this action, to which a correction applies.
 pub(super) fn card_to_correct<'a>(action: &str, context: &'a Context) -> Option<&'a ActionRecord> {
     context.open.iter().filter(|open| open.name == action).max_by_key(|open| open.requested_at)
 }
@@ -120,8 +120,8 @@ fn recent_changes(state: &AgentState) -> Vec<RecentChange> {
         params: parameters.as_object().cloned().unwrap_or_default(),
         asked: None,
     };
-    let told = |entry: &&LogEntry| entry.again.is_some() || entry.status.has_outcome();
-    let entries: Vec<_> = state.log.entries.iter().filter(told).collect();
+    let shown = |entry: &&LogEntry| entry.again.is_some() || entry.status.has_outcome();
+    let entries: Vec<_> = state.log.entries.iter().filter(shown).collect();
     let newest = entries.iter().skip(entries.len().saturating_sub(RECENT_CHANGES));
     newest
         .map(|entry| RecentChange {
@@ -144,7 +144,7 @@ pub(super) fn request(
     let mut situation = situation(state, context);
     let instructions = match purpose {
         Purpose::Analyze | Purpose::Gather => {
-            // Both stand in the exchange.
+            // The exchange already contains both.
             situation.errors.clear();
             situation.analysis = situation.analysis.filter(|_| state.turn.exchange.is_empty());
             prompts.work.clone()

@@ -38,11 +38,11 @@ pub(super) struct StepEnd {
     pub(super) words: String,
     /// Its result.
     pub(super) result: Value,
-    /// True if something was changed: the next request is then named beside the outcome.
+    /// True if something was changed. The reply then names the next request, too.
     pub(super) is_change: bool,
 }
 
-/// Carries on with plans.
+/// A service that continues plans.
 #[derive(Clone)]
 pub(in super::super) struct CarryOn {
     registry: Registry,
@@ -55,8 +55,8 @@ impl CarryOn {
         Self { registry, settings }
     }
 
-    /// Begins the requests of a message in order, if the plan of them holds; `planned` is the plan if a person has
-    /// agreed to one.
+    /// Begins the requests of a message in order, if their plan is valid. `planned` is the plan if a person has approved
+    /// one.
     pub(super) fn begin(
         &self,
         mut state: AgentState,
@@ -77,7 +77,7 @@ impl CarryOn {
         }
     }
 
-    /// Says the reply to the step in hand, and goes on with the next one if there is one.
+    /// Sends the reply to the step in hand, and continues with the next one if there is one.
     pub(super) fn after_step(
         &self,
         mut state: AgentState,

@@ -1,4 +1,5 @@
-//! One question, with the possible meanings as buttons. Never a guess, and never an error message.
+//! The node that asks one question, with the possible meanings as buttons. It never guesses, and it never shows an
+//! error message.
 
 use async_trait::async_trait;
 use countersign_capabilities::Registry;
@@ -14,13 +15,13 @@ use super::{
     close::close,
 };
 
-/// Asks the person what is meant.
+/// The node that asks the person what is meant.
 pub(in super::super) struct Clarify {
     registry: Registry,
 }
 
 impl Clarify {
-    /// Its name.
+    /// The name of the node.
     pub(in super::super) const NAME: &'static str = "clarify";
 
     /// Creates the node.

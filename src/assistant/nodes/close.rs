@@ -10,12 +10,12 @@ use countersign_graph::node::Step;
 
 use super::super::{model_with_fallback::StepUsage, plan::WaitsFor, replies, state::AgentState};
 
-/// Says `reply` and ends the run. The requests that were to follow are not done.
+/// Sends `reply` and ends the run. The requests that were to follow are not done.
 pub(super) fn close(state: AgentState, reply: Reply, usage: StepUsage) -> Step<AgentState> {
     close_because(state, reply, usage, "the step in hand did not succeed")
 }
 
-/// Says `reply` and ends the run; `why` is the reason in the record if requests are left.
+/// Sends `reply` and ends the run; `why` is the reason in the record if requests are left.
 pub(super) fn close_because(mut state: AgentState, reply: Reply, usage: StepUsage, why: &str) -> Step<AgentState> {
     let reply = match state.end_plan(Some(why)) {
         Some(plan) => replies::ended_early(reply, &plan),

@@ -1,7 +1,7 @@
-//! The card: the change becomes a question to a person, and the turn pauses.
+//! The node that shows the card: the change becomes a question to a person, and the turn pauses.
 //!
-//! It does nothing else. The card was made by the action from checked parameters; no model's words are on it. If the
-//! grammar took a language model's place the card says so: whoever approves should read it with more care.
+//! The card was made by the action from checked parameters and contains no words of a model. If the grammar was used
+//! instead of the language model, the card says so, since it should then be read with more care.
 
 use async_trait::async_trait;
 use countersign_core::{
@@ -27,15 +27,15 @@ use super::{
     respond::Respond,
 };
 
-/// Asks for approval.
+/// The node that asks for approval.
 pub(in super::super) struct Confirm;
 
 impl Confirm {
-    /// Its name.
+    /// The name of the node.
     pub(in super::super) const NAME: &'static str = "confirm";
 }
 
-/// Returns true if a card asks for exactly this already. The small print may differ.
+/// Returns true if an open card asks for exactly this change. Its warnings and notes may differ.
 fn is_same(open: &ActionRecord, action: &str, proposal: &Proposal) -> bool {
     let card = &proposal.card;
     open.name == action
@@ -43,17 +43,17 @@ fn is_same(open: &ActionRecord, action: &str, proposal: &Proposal) -> bool {
         && (&open.card.title, &open.card.facts) == (&card.title, &card.facts)
 }
 
-/// The fate of a card that was open when a person asked for something else instead.
+/// The effect of a new card on one that was open before.
 enum CardToReplace<'a> {
-    /// The same person asked for it: the new card takes its place.
+    /// The same person asked for it: the new card replaces it.
     Own(&'a ActionRecord),
     /// Another person asked for it, or it is one of several: it stays.
     Stays(&'a ActionRecord),
-    /// The message is no correction.
+    /// The message is not a correction, so no card is affected.
     Nothing,
 }
 
-/// Finds the card that “no, Running Test instead” is about.
+/// Finds the card that a correction such as “no, Running Test instead” is about.
 fn card_to_replace<'a>(turn: &Turn, change: &Draft, by: &UserId, context: &'a Context) -> CardToReplace<'a> {
     let own: Vec<_> = context.open.iter().filter(|open| open.requested_by == *by).collect();
     match (turn.corrects, own.as_slice(), context.open.as_slice()) {
@@ -68,7 +68,7 @@ fn card_to_replace<'a>(turn: &Turn, change: &Draft, by: &UserId, context: &'a Co
     }
 }
 
-/// Returns a note of what this change takes back, if it is the undo of another one.
+/// Returns a note about the change that this one reverses, if it is an undo.
 fn undo_note(log: &Log, change: &Draft) -> Option<Text> {
     let undone = log.entries.iter().rev().find(|entry| {
         entry.undo.as_ref().is_some_and(|undo| {

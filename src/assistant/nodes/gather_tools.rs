@@ -1,4 +1,4 @@
-//! The effects of a model's calls while it gathers: setters change the turn, reading tools read side by side.
+//! The effects of a model's calls while it gathers: setters change the turn, and reading tools run concurrently.
 
 use std::sync::Arc;
 
@@ -19,35 +19,35 @@ use super::super::{
     tools::{self, Kit},
 };
 
-/// The number of reads in one turn.
+/// The maximum number of reads in one turn.
 const MAX_READS: usize = 12;
-/// The longest result that is kept for the answer, in bytes of JSON.
+/// The maximum size of a result that is kept for the answer, in bytes of JSON.
 const MAX_RESULT_BYTES: usize = 100_000;
-/// The longest result that goes back to the model, in bytes of JSON.
+/// The maximum size of a result that is sent to the model, in bytes of JSON.
 const MAX_RESULT_FOR_MODEL: usize = 8_000;
 
 /// The effects of the calls of one round.
 #[derive(Debug, Default)]
 pub(super) struct RoundEffects {
-    /// Parameters were given.
+    /// True if parameters were given.
     pub(super) parameters: bool,
-    /// Something is being read.
+    /// True if a call reads something.
     pub(super) read: bool,
-    /// The draft is given up.
+    /// True if the draft was dropped.
     pub(super) dropped: bool,
-    /// A call was refused.
+    /// True if a call was refused.
     pub(super) mistaken: bool,
-    /// A parameter was given that the change does not have.
-    pub(super) foreign: bool,
-    /// Words were given where a number is needed.
+    /// True if a parameter was given that the change does not have.
+    pub(super) unknown_parameter: bool,
+    /// True if words were given where a number is needed.
     pub(super) no_number: bool,
 }
 
-/// The work that one call needs.
+/// The work that is left for a call.
 pub(super) enum PlannedCall {
-    /// The call is settled already.
+    /// The call already has its result.
     Settled(Result<String, String>),
-    /// The call reads.
+    /// A tool has to be called.
     Reading { tool: Arc<dyn Tool>, arguments: Value, key: String },
     /// The answer was read in this thread a moment ago.
     Known { entry: Fresh, read_at: Timestamp, tool: Arc<dyn Tool>, arguments: Value, key: String },
@@ -64,7 +64,7 @@ pub(super) enum ToolAnswer {
 }
 
 impl PlannedCall {
-    /// Calls the tool, if there is anything to read.
+    /// Calls the tool, unless the result is already known.
     pub(super) async fn run(self, blobs: &dyn BlobCache, reader: &Reader) -> ToolAnswer {
         let (tool, arguments, key) = match self {
             Self::Settled(settled) => return ToolAnswer::Settled(settled),
@@ -102,7 +102,7 @@ struct AddError {
     message: String,
 }
 
-/// Returns the rank of a call among those of its round, in whatever order the model made them: proposals, then their
+/// Returns the rank of a call among those of its round. Whatever the model's order, proposals come first, then their
 /// updates, then everything else.
 pub(super) fn call_order(call: &Call) -> u8 {
     match call.name.as_str() {
@@ -126,14 +126,14 @@ pub(super) struct CallContext<'a> {
     pub(super) registry: &'a Registry,
     /// The graph's own tools.
     pub(super) kit: &'a Kit,
-    /// The situation: the change on a card, one that was turned down, what was done before.
+    /// The situation, with the changes that are open, turned down or done.
     pub(super) situation: &'a Situation,
     /// True if the round proposes several changes.
     pub(super) several: bool,
 }
 
 impl CallContext<'_> {
-    /// Handles one call. Everything except reading is done here.
+    /// Handles one call. Everything is done here but reading, which is left to [`PlannedCall::run`].
     pub(super) fn handle(self, state: &mut AgentState, effects: &mut RoundEffects, call: &Call) -> PlannedCall {
         let outcome = match call.name.as_str() {
             tools::EXECUTION_LOG => Ok(read_log(state)),
@@ -155,8 +155,8 @@ impl CallContext<'_> {
         PlannedCall::Settled(outcome)
     }
 
-    /// Proposes a change, with all that is known of it. Problems with its parameters are reported to the model; if it
-    /// leaves them so, to the person.
+    /// Makes a proposed change the change of the turn. Problems with its parameters are reported to the model; if it
+    /// does not solve them, they are reported to the person.
     fn propose(
         self,
         state: &mut AgentState,
@@ -176,14 +176,14 @@ impl CallContext<'_> {
         let Some(given) = input.as_object() else {
             return Err("the arguments must be a JSON object".to_owned());
         };
-        // What was made in this thread is proposed once more, or put back, as it was stored.
+        // An undo or a repetition of a change in this thread has the parameters that were stored with that change.
         let as_stored = self.situation.recent_changes.iter().flat_map(|change| [&change.undo, &change.again]).flatten();
         let is_stored = as_stored
             .into_iter()
             .any(|draft| draft.action == action && given.iter().all(|(k, v)| draft.params.get(k) == Some(v)));
-        let foreign = given.keys().find(|key| !is_stored && !has_parameter(self.registry, action, key));
-        if let Some(foreign) = foreign {
-            return Err(format!("`{action}` has no parameter `{}`", shorten_name(foreign)));
+        let unknown = given.keys().find(|key| !is_stored && !has_parameter(self.registry, action, key));
+        if let Some(unknown) = unknown {
+            return Err(format!("`{action}` has no parameter `{}`", shorten_name(unknown)));
         }
         let schema = kind.schema();
         let counted = |(key, value): (&String, &Value)| {
@@ -207,7 +207,7 @@ impl CallContext<'_> {
         fits.map(|_| "noted".to_owned())
     }
 
-    /// Runs a tool of the graph itself.
+    /// Runs one of the graph's own tools.
     fn set(self, state: &mut AgentState, effects: &mut RoundEffects, call: &Call) -> Result<String, String> {
         let unknown = || format!("there is no tool `{}`", shorten_name(&call.name));
         let schema = &self.kit.own_tool(&call.name).ok_or_else(unknown)?.input_schema;
@@ -260,7 +260,7 @@ impl CallContext<'_> {
         }
         if let Some(change) = &mut state.turn.change {
             if !has_parameter(self.registry, &change.action, &key) {
-                effects.foreign = true;
+                effects.unknown_parameter = true;
                 return Err(format!("`{}` has no parameter `{}`", change.action, shorten_name(&key)));
             }
             let schema = &schema_of(self.registry, &change.action)["properties"][key.as_str()];
@@ -334,7 +334,7 @@ fn remember_subject(state: &mut AgentState, tool: &dyn Tool, arguments: &Value, 
     }
 }
 
-/// Returns true if an action has such a parameter. Any other would be dropped without notice.
+/// Returns true if an action has this parameter. Any other would be ignored silently.
 fn has_parameter(registry: &Registry, action: &str, key: &str) -> bool {
     schema_of(registry, action)["properties"].as_object().is_none_or(|known| known.contains_key(key))
 }
@@ -354,25 +354,25 @@ pub(super) fn keep_answer(state: &mut AgentState, call: &Call, answer: ToolAnswe
         ToolAnswer::Settled(outcome) => return exchange::result(call, outcome),
         ToolAnswer::Read { tool, arguments, key, result } => (tool, arguments, key, result),
         ToolAnswer::Known { tool, arguments, key, value, read_at } => {
-            let mut told = shortened_to(&value, MAX_RESULT_FOR_MODEL);
-            if let Some(told) = told.as_object_mut() {
-                told.insert("read_seconds_ago".to_owned(), state.turn.at.since(read_at).as_secs().into());
+            let mut for_model = shortened_to(&value, MAX_RESULT_FOR_MODEL);
+            if let Some(for_model) = for_model.as_object_mut() {
+                for_model.insert("read_seconds_ago".to_owned(), state.turn.at.since(read_at).as_secs().into());
             }
             remember_subject(state, &*tool, &arguments, &value);
             state.turn.gathered.insert(key.clone(), value);
             let read_at = Some(read_at);
             state.turn.reads.push(ToolRead { tool: tool.name().to_owned(), arguments, key, failed: None, read_at });
-            return exchange::result(call, Ok(told.to_string()));
+            return exchange::result(call, Ok(for_model.to_string()));
         }
     };
-    let (failed, told) = match result {
+    let (failed, for_model) = match result {
         Ok(value) => {
             remember_subject(state, &*tool, &arguments, &value);
             state.context.learn(&entry_kind(tool.name()), &key, &value, state.turn.at);
             let kept = shortened_to(&value, MAX_RESULT_BYTES);
-            let told = shortened_to(&kept, MAX_RESULT_FOR_MODEL).to_string();
+            let for_model = shortened_to(&kept, MAX_RESULT_FOR_MODEL).to_string();
             state.turn.gathered.insert(key.clone(), kept);
-            (None, Ok(told))
+            (None, Ok(for_model))
         }
         Err(ToolError { kind, reply, transient }) => {
             let words = reply.words();
@@ -382,7 +382,7 @@ pub(super) fn keep_answer(state: &mut AgentState, call: &Call, answer: ToolAnswe
         }
     };
     state.turn.reads.push(ToolRead { tool: tool.name().to_owned(), arguments, key, failed, read_at: None });
-    exchange::result(call, told)
+    exchange::result(call, for_model)
 }
 
 /// Returns the key under which a tool's answer is kept: the tool without `get_`, and its arguments. The form and page
@@ -392,12 +392,12 @@ pub(super) fn entry_key(tool: &str, arguments: &Value) -> String {
     if let (Some(stem), Some(context)) = (key.strip_suffix("context"), arguments["context"].as_str()) {
         return format!("{stem}{}", super::super::history::shorten(context, 80)); // `conditions_for_assign-prog`
     }
-    let told = |(name, value): &(&String, &Value)| match name.as_str() {
+    let distinguishes = |(name, value): &(&String, &Value)| match name.as_str() {
         "form" => *value == "raw",
         "page" => false,
         _ => true,
     };
-    for (_, value) in arguments.as_object().into_iter().flatten().filter(told) {
+    for (_, value) in arguments.as_object().into_iter().flatten().filter(distinguishes) {
         let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         key.push(':');
         key.push_str(&super::super::history::shorten(&text, 80));

@@ -1,4 +1,4 @@
-//! Values from the notes of a person, for what a request leaves out.
+//! Values from a person's notes for the parameters that a request leaves out.
 
 use countersign_capabilities::Registry;
 use countersign_graph::action::MissingParameter;
@@ -6,8 +6,8 @@ use countersign_understanding::situation::Draft;
 
 use super::super::state::AgentState;
 
-/// Returns the value of a missing parameter that a note of the person names, and the note: the one possible value
-/// that is in their notes.
+/// Returns the value of a missing parameter and the note that names it, if the person's notes name exactly one of the
+/// possible values.
 pub(super) async fn value_of(
     registry: &Registry,
     state: &AgentState,
@@ -27,7 +27,7 @@ pub(super) async fn value_of(
     named.iter().find(|_| only).cloned()
 }
 
-/// Returns true if a note holds this name as words of its own.
+/// Returns true if a note contains this name as whole words.
 fn mentions(note: &str, name: &str) -> bool {
     let (note, name) = (note.to_lowercase(), name.to_lowercase());
     let is_part = |c: char| c.is_alphanumeric() || c == '-' || c == '_';
@@ -42,7 +42,7 @@ mod tests {
     use super::mentions;
 
     #[test]
-    fn a_name_is_found_as_words_of_its_own() {
+    fn a_name_is_found_as_whole_words() {
         assert!(mentions("I work in mathstream.", "mathstream") && mentions("Assign-prog is mine", "assign-prog"));
         assert!(!mentions("I work in mathstreams", "mathstream") && !mentions("my-assign-prog", "assign-prog"));
         assert!(!mentions("anything", ""));

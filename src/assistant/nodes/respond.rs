@@ -1,4 +1,4 @@
-//! The answer. If the outcome is known, code says it; otherwise a model does, from the state.
+//! The node that answers: in fixed words if the outcome is known, otherwise in the words of a model.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -30,10 +30,10 @@ use super::{
     gather_tools::entry_kind,
 };
 
-/// The number of times the model is asked in one turn.
+/// The maximum number of calls of the model in one turn.
 const MAX_ROUNDS: usize = 3;
 
-/// Replies with the outcome of the turn.
+/// The node that replies with the outcome of the turn.
 pub(in super::super) struct Respond {
     model: ModelWithFallback,
     registry: Registry,
@@ -44,7 +44,7 @@ pub(in super::super) struct Respond {
 }
 
 impl Respond {
-    /// Its name.
+    /// The name of the node.
     pub(in super::super) const NAME: &'static str = "respond";
 
     /// Creates the node.
@@ -59,7 +59,7 @@ impl Respond {
         Self { model, registry, blobs, prompts, tools, carry_on }
     }
 
-    /// Goes on after a change was made: with the steps of a plan that was approved, or with the next step of one.
+    /// Continues after a change: begins a plan that was approved on its card, or the next step of the current plan.
     fn after_change(
         &self,
         mut state: AgentState,
@@ -121,7 +121,7 @@ impl Respond {
     }
 }
 
-/// Reads back what is known, for a model that answers.
+/// Runs a call of the answering model, which reads back what is known or offers buttons.
 fn read_back(
     registry: &Registry,
     specs: &[ToolSpec],
@@ -160,8 +160,7 @@ pub(super) fn next_steps(call: &Call) -> Vec<Choice> {
     steps.map(|offered| offered.steps).unwrap_or_default()
 }
 
-/// Returns true if the one thing that was read is the documented answer to a documented question: then no words have to
-/// be found.
+/// Returns true if the only read was the one documented for this question, so that no model has to word the answer.
 pub(super) fn is_documented(book: &Book, state: &AgentState, situation: &Situation) -> bool {
     let [read] = state.turn.reads.as_slice() else { return false };
     read.failed.is_none() && book.documented_read(situation).is_some_and(|(tool, _)| read.tool == tool)
@@ -175,7 +174,7 @@ fn result_of(mut gathered: BTreeMap<String, Value>) -> Value {
     }
 }
 
-/// Remembers the outcome of an action, and says it.
+/// Adds the outcome of an action to the state, and returns the reply.
 fn closing_reply(registry: &Registry, state: &mut AgentState, record: &ActionRecord, context: &Context) -> Reply {
     let reply = match state.plan().filter(|plan| !plan.ahead.is_empty()) {
         Some(_) if record.status == Status::Done && !record.cut_short => outcomes::done_so_far(registry, record),
@@ -201,13 +200,14 @@ fn closing_reply(registry: &Registry, state: &mut AgentState, record: &ActionRec
     reply
 }
 
-/// Returns true if nothing here can serve the request.
+/// Returns true if no capability can serve the request.
 fn is_unsupported(state: &AgentState) -> bool {
     state.turn.analysis.as_ref().is_some_and(|analysis| analysis.capability.as_deref() == Some(tools::UNSUPPORTED))
 }
 
-/// Returns the answer that needs no model: a failure, or a tool's answer to a documented question.
-fn settle(registry: &Registry, state: &AgentState, has_language_model: bool, context: &Context) -> Option<Reply> {
+/// Returns the answer if it needs no model: a failure, a tool's answer to a documented question, or, without a language
+/// model, the tools' answers.
+fn fixed_reply(registry: &Registry, state: &AgentState, has_language_model: bool, context: &Context) -> Option<Reply> {
     let turn = &state.turn;
     if !turn.reads.is_empty() && turn.gathered.is_empty() {
         return turn.reads.iter().find_map(|read| read.failed.clone());
@@ -215,7 +215,7 @@ fn settle(registry: &Registry, state: &AgentState, has_language_model: bool, con
     let situation = view::situation(state, context);
     match (turn.reads.as_slice(), registry.book.documented_read(&situation)) {
         ([], _) => registry.book.without_a_request(&situation).map(Reply::markdown),
-        // The words say which part was asked for, even where the model's call asked for everything.
+        // The arguments are those of the question, which may ask for less than the model's call did.
         ([read], Some((tool, arguments))) if read.tool == tool => {
             let reply = replies::tool_reply(registry, state, &ToolRead { arguments, ..read.clone() })?;
             Some(match registry.book.considered_request(&situation).filter(|_| read.failed.is_none()) {
@@ -228,7 +228,7 @@ fn settle(registry: &Registry, state: &AgentState, has_language_model: bool, con
     }
 }
 
-/// Adds the files of the tools' answers to a model's words, which cannot take their place.
+/// Adds the files of the tools' answers to a model's words, which cannot replace them.
 fn with_files(registry: &Registry, state: &AgentState, mut reply: Reply) -> Reply {
     if reply.files.is_empty() {
         reply.files = replies::results(registry, state).map(|results| results.files).unwrap_or_default();
@@ -275,7 +275,7 @@ impl Node<AgentState> for Respond {
                 });
             }
             None if is_unsupported(&state) => replies::unsupported(&self.registry),
-            None => match settle(&self.registry, &state, self.model.has_language_model(&state), context) {
+            None => match fixed_reply(&self.registry, &state, self.model.has_language_model(&state), context) {
                 Some(reply) => reply,
                 None => {
                     let reply = match state.turn.reply.take() {

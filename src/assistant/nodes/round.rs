@@ -353,7 +353,7 @@ impl Rounds {
         if effects.dropped {
             return close(state, replies::dropped(!context.open.is_empty()), usage);
         }
-        if effects.foreign && stopped {
+        if effects.unknown_parameter && stopped {
             return close(state, replies::still_open(replies::no_part_of_it(), &context.open), usage);
         }
         if effects.no_number && stopped {
