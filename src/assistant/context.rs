@@ -2,8 +2,8 @@
 //!
 //! Merging is specified by `tests/fixtures/agent-state/merge-vectors.json`: an entry is replaced as a whole, and types
 //! and keys that are not in the update stay. It is associative, the later write wins, and merging a value with itself
-//! gives that value. To bound the size of a thread, [`ContextData::learn`] forgets the entries that were written longest
-//! ago; nothing else is deleted.
+//! gives that value. To bound the size of a thread, [`ContextData::learn`] forgets the entries that were written
+//! longest ago; nothing else is deleted.
 
 use std::{collections::BTreeMap, time::Duration};
 

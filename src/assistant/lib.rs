@@ -20,8 +20,8 @@
 //! instructions of models are in `prompts/` and [`view`]; replies by code are in [`replies`].
 //!
 //! *Architecture Invariant:* nothing here changes the outside world, and no model's words reach a card: cards come from
-//! [`countersign_graph::action::ActionKind::prepare`]. *Architecture Invariant:* it knows no Slack, no stores and no
-//! platform; tools and actions come in a [`countersign_capabilities::Registry`].
+//! [`countersign_graph::action::ActionKind::prepare`]. *Architecture Invariant:* it knows neither Slack nor stores nor
+//! any platform; tools and actions come in a [`countersign_capabilities::Registry`].
 //!
 //! The alternative would be a model that runs the whole turn as one open-ended loop of tool calls. That is shorter to
 //! write, but a person could not be asked in the middle of it, and nothing would bound the cost of a turn.

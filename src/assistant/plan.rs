@@ -6,8 +6,8 @@
 //!
 //! A plan belongs to the turn that works on it and waits with it: for the answer to a question, or for a decision on a
 //! card. It is stored beside the turn and not in it, so that a message in between can drop it, and an answer to a
-//! question can continue it in a later turn. A step that does not succeed ends the plan, and the steps that were not done
-//! are named.
+//! question can continue it in a later turn. A step that does not succeed ends the plan, and the steps that were not
+//! done are named.
 
 use countersign_capabilities::{ASSISTANT, Registry};
 use countersign_core::{clock::Timestamp, status_line};

@@ -209,7 +209,8 @@ impl AgentState {
         }
     }
 
-    /// Returns true if a message that does not mention the bot is meant for it. `open` are the open cards of the thread.
+    /// Returns true if a message that does not mention the bot is meant for it. `open` are the open cards of the
+    /// thread.
     pub(super) fn is_spoken_to(&self, book: &Book, by: &UserId, text: &str, open: &[ActionRecord]) -> bool {
         let words = lowercase_words(text);
         if words.is_empty() {

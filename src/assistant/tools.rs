@@ -1,8 +1,8 @@
 //! The tools that a model is offered: the graph's own, and those of the capabilities that a request needs.
 //!
 //! Each action is a tool, `propose_<action>`; a call sets `action_needed` and `action_params` (see [`super::state`]).
-//! [`Kit::offered`] chooses the tools of a request from the families that it needs, up to a total size. The same families
-//! give the same tools, byte for byte, so that a provider can cache them.
+//! [`Kit::offered`] chooses the tools of a request from the families that it needs, up to a total size. The same
+//! families give the same tools, byte for byte, so that a provider can cache them.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -182,7 +182,7 @@ impl Kit {
     }
 
     /// Returns the name of the capability for a family's name or a capability's name, as given by a model.
-    pub(super) fn wide_name<'a>(&self, name: &'a str) -> &'a str {
+    pub(super) fn capability_name<'a>(&self, name: &'a str) -> &'a str {
         self.registry.families_called(name).next().map_or(name, |family| family.within)
     }
 }

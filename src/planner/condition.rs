@@ -1,8 +1,8 @@
 //! The condition of a step, evaluated on the result of an earlier step.
 //!
-//! Code decides: `cmax is above 10` looks for the one number of the result that is called so. Where no number, or more
-//! than one, has that name, the verdict is [`Verdict::CannotTell`], and a person is asked. A language model may only
-//! write down a condition; whether it holds is never its word.
+//! Code evaluates it: `cmax is above 10` looks for the number called `cmax` in the result. If no number has that name,
+//! or more than one, the verdict is [`Verdict::CannotTell`], and a person is asked. A language model may write down a
+//! condition, but never decides whether it holds.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -10,24 +10,24 @@ use serde_json::Value;
 /// A condition of a step.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Condition {
-    /// The key of the result that it is about.
+    /// The key of the result that the condition is about.
     pub on: String,
     /// The condition as the person put it, such as `it is even` or `cmax is above 10 mg/L`.
     pub words: String,
 }
 
-/// The outcome of a condition.
+/// The result of evaluating a condition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// It holds, with the figure that says so.
+    /// The condition holds, with the figure that shows it.
     Holds(String),
-    /// It does not hold, with the figure that says so.
+    /// The condition does not hold, with the figure that shows it.
     Fails(String),
-    /// Code cannot tell, with the reason.
+    /// Code cannot evaluate the condition, with the reason.
     CannotTell(String),
 }
 
-/// A comparison of a number of the result.
+/// A comparison of a number in the result.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Comparison {
     /// The name of the number, in lower-case words.
@@ -86,11 +86,11 @@ const OPERATORS: &[(&[&str], Operator)] = &[
     (&["="], Operator::Equal),
 ];
 
-/// The words that stand before a name or an operator and mean nothing by themselves.
+/// Words before a name or an operator that carry no meaning.
 const FILLERS: &[&str] =
     &["the", "its", "is", "are", "was", "were", "stays", "be", "a", "an", "there", "if", "has", "it"];
 
-/// Reads a comparison; `None` if the words are none.
+/// Parses a comparison; `None` if the text is not one.
 pub fn read(words: &str) -> Option<Comparison> {
     let words: Vec<String> = words.to_lowercase().split_whitespace().map(trimmed).filter(|w| !w.is_empty()).collect();
     let at = |start: usize, operator: &[&str]| {
@@ -122,7 +122,7 @@ fn trimmed(word: &str) -> String {
     word.trim_matches(|c: char| matches!(c, ',' | ';' | ':' | '.' | '!' | '?' | '"' | '“' | '”')).to_owned()
 }
 
-/// Reads a number, with the unit that may be written to it: `10`, `2.5`, `5%`, `10mg/l`.
+/// Parses a number, with the unit directly after it, if there is one: `10`, `2.5`, `5%`, `10mg/l`.
 fn number(word: &str) -> Option<(f64, Option<String>)> {
     let end = word.find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '-' | '+'))).unwrap_or(word.len());
     let number: f64 = word[..end].parse().ok()?;
@@ -131,7 +131,7 @@ fn number(word: &str) -> Option<(f64, Option<String>)> {
 }
 
 impl Comparison {
-    /// Evaluates it on a result.
+    /// Evaluates the comparison on a result.
     pub fn on(&self, result: &Value) -> Verdict {
         let mut found = Vec::new();
         collect(result, &mut Vec::new(), &mut found);
@@ -140,7 +140,7 @@ impl Comparison {
             self.field.iter().all(|word| words.iter().any(|other| same(word, other)))
         };
         found.retain(|(path, _, _)| named(path));
-        // Of `metrics.cmax` and `metrics.cmax.n` the name of the first is closer.
+        // The shortest path is the best match: `metrics.cmax` rather than `metrics.cmax.n`.
         let closest = found.iter().map(|(path, _, _)| path.len()).min();
         found.retain(|(path, _, _)| Some(path.len()) == closest);
         let name = self.field.join(" ");
@@ -173,7 +173,7 @@ impl Comparison {
     }
 }
 
-/// Collects the numbers of a result with their paths, and the unit that stands beside them.
+/// Collects the numbers of a result with their paths, and the `unit` in the same object.
 fn collect(value: &Value, path: &mut Vec<String>, found: &mut Vec<(Vec<String>, f64, Option<String>)>) {
     match value {
         Value::Object(members) => {
@@ -211,7 +211,7 @@ fn parts_of(name: &str) -> Vec<String> {
     parts
 }
 
-/// Returns true if two words are the same but for a plural's `s`.
+/// Returns true if two words are equal, apart from a plural `s`.
 fn same(one: &str, other: &str) -> bool {
     one.trim_end_matches('s') == other.trim_end_matches('s')
 }

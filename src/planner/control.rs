@@ -1,4 +1,4 @@
-//! The counters, limits and errors that decide how a plan goes on.
+//! The counters, limits and errors that determine how a plan continues.
 
 use std::time::Duration;
 
@@ -6,15 +6,15 @@ use countersign_core::clock::Timestamp;
 use countersign_graph::retry::RetryPolicy;
 use serde::{Deserialize, Serialize};
 
-/// The counters of one turn. A new message sets them to zero; an answer to a card leaves them as they are.
+/// The counters of one turn. A new message sets them to zero; an answer to a card does not change them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Control {
-    /// The plans that were made.
+    /// The number of plans made.
     pub plans_created: u32,
-    /// The classifications that an error asked for.
+    /// The number of classifications that were repeated because of an error.
     pub reclassifications: u32,
-    /// The failures of the step in hand, in a row.
+    /// The number of consecutive failures of the current step.
     pub failures: u32,
     /// The error of the last step; `None` after a success.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -24,24 +24,24 @@ pub struct Control {
     pub stopped: Option<String>,
     /// The time at which the first step began.
     pub started_at: Timestamp,
-    /// The nodes that ran.
+    /// The number of nodes that ran.
     pub nodes: u32,
 }
 
 impl Control {
-    /// Counts a new plan; the errors of the one before it are over.
+    /// Counts a new plan, and clears the error of the one before.
     pub fn plan_created(&mut self) {
         self.plans_created += 1;
         self.succeeded();
     }
 
-    /// Counts a new classification that an error asked for; the errors before it are over.
+    /// Counts a classification that was repeated because of an error, and clears that error.
     pub fn reclassified(&mut self) {
         self.reclassifications += 1;
         self.succeeded();
     }
 
-    /// Notes a success: the failures before it no longer count.
+    /// Notes a success, which clears the failures before it.
     pub fn succeeded(&mut self) {
         self.failures = 0;
         self.error = None;
@@ -53,12 +53,12 @@ impl Control {
         self.error = Some(error);
     }
 
-    /// Stops the turn, which then begins no other step. The first reason stays.
+    /// Stops the turn: no further step begins. Only the first reason is kept.
     pub fn stop(&mut self, reason: &str) {
         self.stopped.get_or_insert_with(|| reason.to_owned());
     }
 
-    /// Stops the turn if it has taken longer than the limits allow; returns the limit that was reached.
+    /// Stops the turn if it has reached the limit of its time or of its nodes, and returns that limit.
     pub fn enforce(&mut self, limits: &Limits, now: Timestamp) -> Option<Reached> {
         let reached = if now.since(self.started_at) >= limits.run_time {
             Reached::RunTime(limits.run_time)
@@ -76,13 +76,13 @@ impl Control {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Limits {
-    /// The largest number of plans.
+    /// The maximum number of plans.
     pub plans: u32,
-    /// The largest number of classifications that errors ask for.
+    /// The maximum number of classifications that are repeated because of an error.
     pub reclassifications: u32,
-    /// The longest time from the first step to the end, without the time in which a person is asked.
+    /// The maximum time from the first step to the end, without the time in which a person is asked.
     pub run_time: Duration,
-    /// The largest number of nodes that run.
+    /// The maximum number of nodes that run.
     pub nodes: u32,
 }
 
@@ -111,12 +111,12 @@ pub struct StepError {
     pub failed: Option<String>,
     /// The severity.
     pub severity: Severity,
-    /// The error as people read it.
+    /// The message for people.
     pub user_message: String,
     /// The cause, for the operator.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub cause: String,
-    /// The attempts that are allowed.
+    /// The policy for further attempts.
     #[serde(default)]
     pub retry: RetryPolicy,
 }
@@ -125,13 +125,14 @@ pub struct StepError {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
-    /// The same step may succeed: time-out, connection lost.
+    /// The same step may succeed the next time, such as after a time-out or a lost connection.
     Retriable,
     /// The plan is wrong: an input is missing, or the approach cannot work.
     Replanning,
     /// The choice of capabilities is wrong.
     Reclassification,
-    /// It cannot succeed: a right is missing, the configuration is wrong. Also for errors of an unknown kind.
+    /// The step cannot succeed: a permission is missing, or the configuration is wrong. Also for errors of an unknown
+    /// kind.
     #[default]
     Critical,
     /// The system itself is at fault.

@@ -1,14 +1,14 @@
 //! The events of a run with a plan, in the shapes of `tests/fixtures/agent-state/event-vectors.json`.
 //!
-//! A [`StreamEvent`] is stored with the step that caused it, so it lasts. [`lists`] returns the events of a thread in the
-//! three shapes in which programs read them.
+//! A [`StreamEvent`] is stored with the step that caused it, so it is kept. [`lists`] returns the events of a thread in
+//! the three shapes that programs read.
 
 use countersign_core::clock::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-/// Returns a status update. `progress` is from 0 to 1 and kept as it is; `more` are named values, which win over none
-/// of the others' names.
+/// Returns a status update. `progress` is from 0 to 1 and is not changed; `more` are additional values, which replace
+/// none of the others.
 pub fn status(message: &str, progress: f64, complete: bool, more: Map<String, Value>, now: Timestamp) -> Value {
     with(more, json!({ "message": message, "progress": progress, "complete": complete, "timestamp": seconds(now) }))
 }
@@ -49,7 +49,8 @@ pub struct StreamEvent {
     pub total_steps: usize,
     /// The number of steps of the plan that are done.
     pub done: usize,
-    /// The error, if the event is about one. As `reason`, it is dropped with other words when their time is over.
+    /// The error, if the event is about one. It is stored as `reason`, so that it is deleted with
+    /// other texts at the end of their retention.
     #[serde(rename = "reason", default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
     /// True at the end of the run.
@@ -74,8 +75,8 @@ impl StreamEvent {
     }
 }
 
-/// Returns events with their times in the three shapes: `stream`, and of the carrying out also `status_updates` and
-/// `progress_events`.
+/// Returns events with their times in three shapes: `stream` contains all, `status_updates` and `progress_events`
+/// contain those of the execution.
 pub fn lists(events: &[(Timestamp, StreamEvent)]) -> Value {
     let source = |event: &StreamEvent| Map::from_iter([("source".to_owned(), json!(event.source))]);
     let count = |number: usize| i64::try_from(number).unwrap_or(i64::MAX);
@@ -96,14 +97,14 @@ pub fn lists(events: &[(Timestamp, StreamEvent)]) -> Value {
     json!({ "stream": stream, "status_updates": updates, "progress_events": progress })
 }
 
-/// Returns Unix seconds.
+/// Returns the time in Unix seconds.
 fn seconds(at: Timestamp) -> f64 {
     #[expect(clippy::cast_precision_loss, reason = "milliseconds since 1970 fit into 53 bits")]
     let milliseconds = at.0 as f64;
     milliseconds / 1000.0
 }
 
-/// Adds named values to an event.
+/// Adds values to an event, without replacing any.
 fn with(more: Map<String, Value>, mut event: Value) -> Value {
     if let Some(members) = event.as_object_mut() {
         for (name, value) in more {

@@ -9,7 +9,7 @@ use super::condition::Condition;
 
 /// The step that answers the person.
 pub const RESPOND: &str = "respond";
-/// The step that asks the person a question back.
+/// The step that asks the person a question.
 pub const CLARIFY: &str = "clarify";
 
 /// Several steps, in order.
@@ -25,11 +25,11 @@ pub struct Plan {
 pub struct Step {
     /// The key under which the result is kept, unique in the plan.
     pub context_key: String,
-    /// The capability that carries it out; `None`: the person is answered.
+    /// The capability that carries out the step; `None` if the step answers the person.
     pub capability: Option<String>,
     /// The request, complete in itself.
     pub task_objective: String,
-    /// The criterion by which it has succeeded, in words.
+    /// The criterion for its success, in words.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub success_criteria: String,
     /// The context type of the result; `None` if nothing is kept.
@@ -41,7 +41,7 @@ pub struct Step {
     /// The results that it needs.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub inputs: Vec<Input>,
-    /// The condition under which it is done; `None`: it is always done.
+    /// The condition under which it is carried out; `None` if it always is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub condition: Option<Condition>,
 }
@@ -62,10 +62,10 @@ impl Step {
     }
 }
 
-/// A fault of a plan for which there is no repair.
+/// A fault of a plan that cannot be repaired.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
-    /// No such capability: another choice of capabilities may help.
+    /// A capability does not exist; another choice of capabilities may help.
     #[error("step {step} needs `{capability}`, which does not exist")]
     UnknownCapability {
         /// The number of the step, counted from 1.
@@ -110,12 +110,13 @@ pub enum Fault {
 }
 
 impl Plan {
-    /// Returns the plan, repaired: one without steps answers the person, and so does the last step of any other. A step
-    /// without a key gets `<index>_<capability>`. `known` are the capabilities, `existing` the results of earlier turns.
+    /// Checks and repairs the plan. If its last step does not end it, a step that answers the person is added. A step
+    /// without a key gets `<index>_<capability>`. `known` returns true for the name of a capability; `existing` are the
+    /// results of earlier turns.
     ///
     /// # Errors
     ///
-    /// The first [`Fault`] that no repair helps.
+    /// Fails with the first [`Fault`] that cannot be repaired.
     pub fn checked(mut self, known: &dyn Fn(&str) -> bool, existing: &[Input]) -> Result<Self, Fault> {
         for (index, step) in self.steps.iter_mut().enumerate() {
             if step.context_key.is_empty() {

@@ -1,4 +1,4 @@
-//! The decision on what follows in a turn with a plan: the first rule that applies.
+//! The decision on how a turn with a plan continues, by the first rule that applies.
 
 use std::time::Duration;
 
@@ -7,20 +7,20 @@ use super::{
     plan::{CLARIFY, Plan, RESPOND},
 };
 
-/// The state of a turn, as far as it decides what follows.
+/// The part of a turn's state that determines how the turn continues.
 #[derive(Clone, Copy)]
 pub struct Turn<'a> {
     /// The counters and the last error.
     pub control: &'a Control,
     /// The limits.
     pub limits: &'a Limits,
-    /// The task of the person; `None` before it is worked out.
+    /// The person's task; `None` before it is extracted.
     pub task: Option<&'a str>,
     /// True if capabilities were chosen for the task.
     pub is_classified: bool,
     /// The plan, if there is one.
     pub plan: Option<&'a Plan>,
-    /// The index of the step in hand.
+    /// The index of the current step.
     pub step: usize,
     /// Returns true for the name of a capability.
     pub known: &'a dyn Fn(&str) -> bool,
@@ -29,42 +29,42 @@ pub struct Turn<'a> {
 /// The continuation of a turn.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// The same part again, after a wait.
+    /// The same capability or node runs again, after a wait.
     Again {
         /// The capability or the node that failed.
         failed: String,
         /// The wait.
         after: Duration,
     },
-    /// The task is worked out.
+    /// The task is extracted.
     Extract,
     /// Capabilities are chosen.
     Classify,
     /// A plan is made.
     Plan,
-    /// The step in hand is carried out by this capability.
+    /// The current step is carried out by this capability.
     Step(String),
-    /// The person is answered, or asked back.
+    /// The person is answered or asked a question, by the step with this name.
     Respond(String),
     /// The turn ends with its error.
     Error,
 }
 
-/// The step in hand lies behind the last step of the plan: the caller did not end the turn.
+/// The current step is past the end of the plan: the caller did not end the turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("step {step} of a plan of {count} steps")]
 pub struct PastTheEnd {
-    /// The index of the step in hand.
+    /// The index of the current step.
     pub step: usize,
     /// The number of steps.
     pub count: usize,
 }
 
-/// Returns what follows.
+/// Decides how the turn continues.
 ///
 /// # Errors
 ///
-/// [`PastTheEnd`].
+/// Fails with [`PastTheEnd`] if the plan has no current step.
 pub fn next(turn: &Turn<'_>) -> Result<Next, PastTheEnd> {
     if turn.control.stopped.is_some() {
         return Ok(Next::Error);
@@ -89,7 +89,7 @@ pub fn next(turn: &Turn<'_>) -> Result<Next, PastTheEnd> {
     })
 }
 
-/// Returns what follows an error.
+/// Decides how the turn continues after an error.
 fn after_error(turn: &Turn<'_>, error: &StepError) -> Next {
     let Control { failures, plans_created, reclassifications, .. } = *turn.control;
     match (error.severity, &error.failed) {

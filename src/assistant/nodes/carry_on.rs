@@ -55,8 +55,8 @@ impl CarryOn {
         Self { registry, settings }
     }
 
-    /// Begins the requests of a message in order, if their plan is valid. `planned` is the plan if a person has approved
-    /// one.
+    /// Begins the requests of a message in order, if their plan is valid. `planned` is the plan if a person has
+    /// approved one.
     pub(super) fn begin(
         &self,
         mut state: AgentState,

@@ -1,5 +1,5 @@
-//! The test harness of the nodes: a scripted model, a small platform, and a driver that follows `Next` without
-//! an engine.
+//! The test harness of the nodes: a scripted model, a fake platform, and a driver that runs the graph without an
+//! engine.
 
 mod record;
 
@@ -33,7 +33,7 @@ use serde_json::{Value, json};
 use self::record::{record, thread};
 use crate::{blob_cache::BlobCache, graph::chat_graph, plan_settings::PlanSettings, state::AgentState};
 
-/// A model that gives prepared answers, and remembers the requests.
+/// A model that gives prepared answers and records the requests.
 #[derive(Debug, Default)]
 pub(super) struct Script {
     answers: Mutex<VecDeque<Result<Response, Error>>>,
@@ -62,7 +62,7 @@ impl Model for Script {
     }
 }
 
-/// A response that calls these tools at once.
+/// Returns a response that calls these tools.
 pub(super) fn calls<const N: usize>(calls: [(&str, Value); N]) -> Result<Response, Error> {
     let block = |(i, (name, input)): (usize, (&str, Value))| -> Block {
         KnownBlock::ToolUse { id: format!("call_{i}"), name: name.to_owned(), input }.into()
@@ -114,7 +114,7 @@ impl Tool for FakeTool {
     }
 }
 
-/// Knows one experiment, and makes cards.
+/// An action that knows one experiment.
 struct FakeAction(&'static str);
 
 #[async_trait]
@@ -232,7 +232,7 @@ fn registry() -> Registry {
     with_phrases(fakes)
 }
 
-/// Returns the settings of the largest capability, as they are without any.
+/// Returns the default settings of the largest capability.
 pub(crate) fn settings() -> Upgrade {
     let additions = Additions { sections: &[SECTION], measures: &[] };
     Config::load(None, &Default::default(), &additions).unwrap().sections.get::<Upgrade>().clone()
@@ -249,7 +249,7 @@ pub(crate) fn book() -> Arc<Book> {
     BOOK.clone()
 }
 
-/// Returns the registry of these fakes, and of the phrases about experiments, most of which lead to none of them.
+/// Returns a registry of these fakes, with the phrases about experiments.
 pub(super) fn with_phrases(fakes: Fakes) -> Registry {
     let mut registry = Registry::build(vec![Arc::new(fakes)]).unwrap();
     registry.book = book();
@@ -328,7 +328,7 @@ pub(super) struct Told {
 }
 
 impl Told {
-    /// Returns the words, then the buttons in brackets; the title of a card.
+    /// Returns the words of the replies, each followed by its buttons in brackets, and the title of the card.
     pub(super) fn read(&self) -> String {
         let mut lines: Vec<String> = Vec::new();
         for reply in &self.says {
@@ -342,10 +342,10 @@ impl Told {
 
 /// A blob cache in memory.
 #[derive(Default)]
-struct Drawer(Mutex<Vec<Vec<u8>>>);
+struct MemoryBlobCache(Mutex<Vec<Vec<u8>>>);
 
 #[async_trait]
-impl BlobCache for Drawer {
+impl BlobCache for MemoryBlobCache {
     async fn put(&self, bytes: &[u8]) -> Option<String> {
         let mut all = self.0.lock().unwrap();
         all.push(bytes.to_vec());
@@ -377,7 +377,7 @@ impl Harness {
             model,
             Arc::new(RulesModel(registry.book.clone())),
             registry,
-            Arc::new(Drawer::default()),
+            Arc::new(MemoryBlobCache::default()),
             plans,
         )
         .unwrap();
@@ -401,7 +401,7 @@ impl Harness {
         self.now = self.now + time;
     }
 
-    /// Goes on with the turn at this node, as after a restart.
+    /// Continues the turn at this node, as after a restart.
     pub(super) async fn has_next_step(&mut self, node: &'static str) -> Told {
         self.follow(node, None).await
     }
@@ -431,7 +431,7 @@ impl Harness {
                 open: self.open.clone(),
             };
             let node = self.graph.node(name).expect("the builder checked it");
-            // What a node gets was stored in between.
+            // The state is stored and loaded before each node.
             let stored = serde_json::to_string(&self.state).unwrap();
             let step = node.run(serde_json::from_str(&stored).unwrap(), &context).await.unwrap();
             self.state = step.state;
@@ -462,6 +462,6 @@ impl Harness {
                 }
             }
         }
-        panic!("it goes round: {:?}", told.way)
+        panic!("the graph does not end: {:?}", told.way)
     }
 }

@@ -1,4 +1,4 @@
-//! Plans through the whole graph: their limits, what is told of them, and their events.
+//! Tests of plans in the whole graph: their limits, replies and events.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ fn with(limits: Limits) -> Harness {
     Harness::with_plans(PlanSettings { limits, ..PlanSettings::default() })
 }
 
-/// The newest card is approved, and its change made.
+/// Approves the newest card and ends its change with success.
 async fn done(harness: &mut Harness) -> Told {
     let approved = vec![Decision { by: Some("bo".into()), at: Timestamp(0), verdict: Verdict::Approved }];
     let outcome =
@@ -26,7 +26,7 @@ async fn done(harness: &mut Harness) -> Told {
 const SAID: &str = "start Math Hints, then start Math Hints again, then check UpGrade";
 
 #[tokio::test]
-async fn a_plan_is_told_by_its_events() {
+async fn a_plan_is_reported_by_its_events() {
     let mut harness = Harness::with_rules();
     let told = harness.says("start Math Hints and then start Away").await;
     assert_eq!(told.events, ["A plan of 2 steps", "Begins: start Math Hints"]);
@@ -110,7 +110,7 @@ async fn a_plan_ends_after_its_number_of_nodes() {
     ");
 }
 
-/// Makes the capability of the next step one that does not exist, as after an update without it.
+/// Replaces the capability of the next step with one that does not exist, as after an update that removed it.
 fn loses_a_capability(harness: &mut Harness) -> &mut Plan {
     let plan = harness.state.plans.last_mut().unwrap();
     plan.planned.steps[1].capability = Some("weather".to_owned());
@@ -144,7 +144,7 @@ fn a_refused_plan_is_made_again_once_unasked() {
 }
 
 #[tokio::test]
-async fn a_plan_of_an_earlier_version_goes_on() {
+async fn a_plan_of_an_earlier_version_is_continued() {
     let mut harness = Harness::with_rules();
     harness.says(SAID).await;
     harness.state.plans.last_mut().unwrap().planned.steps.clear();

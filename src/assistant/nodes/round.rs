@@ -226,7 +226,7 @@ impl Rounds {
             if name != tools::UNSUPPORTED && !state.turn.families.contains(name) {
                 state.turn.families.push(name.clone());
             }
-            analysis.capability = Some(self.kit.wide_name(name).to_owned());
+            analysis.capability = Some(self.kit.capability_name(name).to_owned());
         }
         analysis.capability =
             analysis.capability.or_else(|| self.registry.book.capability(&view::situation(state, round.context)));

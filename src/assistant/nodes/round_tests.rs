@@ -1,4 +1,4 @@
-//! Rounds of a scripted model: the tools it is offered, and the effects of its calls in any order.
+//! Tests of rounds with a scripted model: the tools it is offered, and the effects of its calls in any order.
 
 use std::sync::Arc;
 
@@ -37,7 +37,7 @@ fn start() -> (&'static str, Value) {
 }
 
 #[tokio::test]
-async fn calls_of_one_message_count_in_whatever_order_they_come() {
+async fn the_order_of_calls_in_a_response_does_not_matter() {
     let orders = [
         calls([("update_action_params", json!({ "key": "status", "value": "enrolling" })), start()]),
         calls([start(), ("update_action_params", json!({ "key": "status", "value": "enrolling" }))]),
@@ -69,7 +69,7 @@ async fn calls_of_one_message_count_in_whatever_order_they_come() {
 }
 
 #[tokio::test]
-async fn calls_one_after_another_lead_to_the_same() {
+async fn calls_in_several_rounds_lead_to_the_same_card() {
     let script = Script::of([
         finds("needs_info", 0.9),
         calls([("count_things", json!({}))]),
@@ -144,7 +144,7 @@ async fn a_question_takes_two_calls_and_talk_one() {
 }
 
 #[tokio::test]
-async fn what_continues_a_draft_is_offered_while_there_is_one() {
+async fn tools_that_continue_a_draft_are_offered_while_there_is_one() {
     let continuing = ["update_action_params", "set_missing_params", "add_error", "drop_draft"];
     let script = Script::of([
         calls([("propose_create_experiment", json!({ "name": "Foo" }))]),
@@ -168,7 +168,7 @@ async fn what_continues_a_draft_is_offered_while_there_is_one() {
 }
 
 #[tokio::test]
-async fn what_a_model_leaves_out_stands_on_the_card() {
+async fn the_card_shows_what_a_model_leaves_out() {
     let warnings = |told: &super::harness::Told| -> Vec<String> {
         told.asked.as_ref().unwrap().proposal.card.warnings.iter().map(Text::words).collect()
     };
@@ -211,7 +211,7 @@ async fn parameters_that_do_not_fit_are_told_to_the_model_and_then_to_the_person
 }
 
 #[tokio::test]
-async fn an_exchange_of_an_older_version_is_gone_on_with() {
+async fn an_exchange_of_an_older_version_is_continued() {
     let call = |id: &str, name: &str, input: Value| -> Block {
         KnownBlock::ToolUse { id: id.to_owned(), name: name.to_owned(), input }.into()
     };
@@ -252,7 +252,7 @@ async fn an_exchange_of_an_older_version_is_gone_on_with() {
 }
 
 #[test]
-fn what_any_single_request_needs_fits() {
+fn the_tools_for_any_single_request_fit() {
     let registry = experiments();
     let kit = Kit::new(registry.clone());
     let size = |tools: &[countersign_model::ToolSpec]| tools.iter().map(tools::size).sum::<usize>();

@@ -1,4 +1,4 @@
-//! Turns through the whole graph, with a scripted model or none.
+//! Tests of turns in the whole graph, with a scripted model or none.
 
 use std::{sync::Arc, time::Duration};
 
@@ -69,7 +69,7 @@ async fn starting_an_experiment_takes_one_call_and_the_click_none() {
 }
 
 #[tokio::test]
-async fn the_grammar_makes_the_same_way() {
+async fn the_grammar_takes_the_same_path() {
     let mut harness = Harness::with_rules();
     let told = harness.says("Start the Math Hints experiment").await;
     assert_eq!(told.way, ["analyze", "gather", "confirm"]);
@@ -78,7 +78,7 @@ async fn the_grammar_makes_the_same_way() {
 }
 
 #[tokio::test]
-async fn what_is_missing_is_asked_for_and_kept() {
+async fn missing_parameters_are_asked_for_and_kept() {
     let mut harness = Harness::with_rules();
     assert_snapshot!(harness.says("create an experiment").await.read(), @r"
     What should it be called?
@@ -105,7 +105,7 @@ async fn a_refused_answer_leaves_the_question_open() {
 }
 
 #[tokio::test]
-async fn never_mind_drops_it() {
+async fn never_mind_drops_the_draft() {
     let mut harness = Harness::with_rules();
     harness.says("create an experiment").await;
     assert_snapshot!(harness.says("never mind").await.read(), @"All right, I let that go. Nothing was changed.");
@@ -125,7 +125,7 @@ async fn a_question_that_nobody_answers_is_forgotten() {
 }
 
 #[tokio::test]
-async fn what_is_not_understood_gets_help_and_no_guess() {
+async fn an_unknown_request_gets_examples_and_no_guess() {
     let mut harness = Harness::with_rules();
     assert_snapshot!(harness.says("asdf").await.read(), @r"
     I'm not sure what you would like. Here are a few things you can say:
@@ -145,7 +145,7 @@ async fn what_is_not_understood_gets_help_and_no_guess() {
 }
 
 #[tokio::test]
-async fn a_misspelt_name_comes_back_with_its_neighbour() {
+async fn a_misspelt_name_gets_a_suggestion() {
     let mut harness = Harness::with_rules();
     assert_snapshot!(harness.says("start math hint").await.read(), @r"
     There is no experiment “math hint”. Did you mean “Math Hints”?
@@ -155,7 +155,7 @@ async fn a_misspelt_name_comes_back_with_its_neighbour() {
 }
 
 #[tokio::test]
-async fn a_platform_that_is_away_is_said_and_can_be_asked_again() {
+async fn a_platform_outage_is_reported_and_can_be_retried() {
     let mut harness = Harness::with_rules();
     assert_snapshot!(harness.says("start Away").await.read(), @r"
     UpGrade does not answer at the moment.
@@ -168,7 +168,7 @@ async fn a_platform_that_is_away_is_said_and_can_be_asked_again() {
 }
 
 #[tokio::test]
-async fn each_end_of_a_card_has_its_words() {
+async fn each_outcome_of_a_card_has_its_reply() {
     let mut harness = Harness::with_rules();
     let rejected = |reason: Option<&str>| by_bo(Verdict::Rejected { reason: reason.map(str::to_owned) });
     let failed = Outcome::Failed { error: ErrorKind::Api, summary: Text::from("UpGrade refused it: full.") };
@@ -202,7 +202,7 @@ async fn each_end_of_a_card_has_its_words() {
 }
 
 #[tokio::test]
-async fn what_was_done_is_listed_with_who_approved_it() {
+async fn changes_are_listed_with_their_approvers() {
     let mut harness = Harness::with_rules();
     assert_snapshot!(harness.says("what have we accomplished?").await.read(), @r"
     Nothing was changed in this thread so far.
@@ -216,7 +216,7 @@ async fn what_was_done_is_listed_with_who_approved_it() {
 }
 
 #[tokio::test]
-async fn undo_proposes_the_way_back() {
+async fn undo_proposes_the_reverse_change() {
     let mut harness = Harness::with_rules();
     started(&mut harness).await;
     let told = harness.says("undo: Started “Math Hints”.").await;
@@ -229,7 +229,7 @@ async fn undo_proposes_the_way_back() {
 }
 
 #[tokio::test]
-async fn what_did_not_come_about_can_be_asked_for_again() {
+async fn a_change_that_failed_can_be_asked_for_again() {
     let mut harness = Harness::with_rules();
     harness.says("start Math Hints").await;
     let told = harness.ends(Status::Expired, Vec::new(), None).await;
@@ -320,7 +320,7 @@ fn the_button_for_the_next_page_is_understood() {
 }
 
 #[tokio::test]
-async fn it_is_what_was_talked_about() {
+async fn it_means_the_last_subject() {
     let mut harness = Harness::with_rules();
     started(&mut harness).await;
     assert_snapshot!(harness.says("stop it").await.read(), @"card: Start “Math Hints”?");
@@ -328,7 +328,7 @@ async fn it_is_what_was_talked_about() {
 }
 
 #[tokio::test]
-async fn an_outage_of_the_model_is_bridged_and_said() {
+async fn an_outage_of_the_model_is_bridged_and_reported() {
     let mut harness = Harness::with(Script::of([is_away()]));
     let told = harness.says("what is a weight?").await;
     assert!(told.read().contains("share of participants"), "{}", told.read());
@@ -397,7 +397,7 @@ async fn a_careless_model_is_corrected_and_never_breaks_the_turn() {
 }
 
 #[tokio::test]
-async fn an_analysis_that_cannot_be_read_is_left_to_the_grammar() {
+async fn an_invalid_analysis_is_replaced_by_the_grammar() {
     let mut harness = Harness::with(Script::of([says("Sure, I will start it!")]));
     assert_snapshot!(harness.says("start Math Hints").await.read(), @"card: Start “Math Hints”?");
 }
@@ -429,7 +429,7 @@ async fn an_unsure_model_asks_with_its_options() {
 }
 
 #[tokio::test]
-async fn a_turn_is_put_back_as_it_was() {
+async fn a_turn_is_resumed_as_it_was() {
     let mut harness = Harness::with_rules();
     harness.says("start Math Hints").await;
     let paused = harness.state.turn.clone();

@@ -1,4 +1,4 @@
-//! `forget`: deletes notes about the person who asks, after their own yes.
+//! `forget`: deletes notes about the person who asks, after that person has approved.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use super::{notes::Notes, replies};
 /// The name of the action.
 pub const NAME: &str = "forget";
 
-/// The words that mean every note.
+/// The phrases that mean all notes.
 const ALL: &[&str] = &["everything", "all", "all of it", "it all", "all notes", "all of them"];
 
 /// The action `forget`.
@@ -50,7 +50,7 @@ impl ActionKind for Forget {
         parameters::schema::<ForgetParameters>()
     }
 
-    /// Refuses: a note belongs to a person, and none is known.
+    /// Refuses, since a note belongs to a person and none is known.
     async fn prepare(&self, _: &Value) -> Result<Proposal, PrepareError> {
         Err(refused(ErrorKind::UserInput, replies::nobody()))
     }

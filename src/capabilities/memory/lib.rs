@@ -1,13 +1,14 @@
-//! Memory: notes about a person, which the person asked for.
+//! Memory: notes about people, kept at their own request.
 //!
-//! A note is written by [`remember`] and deleted by [`forget`]; both are cards that only the person decides, whose notes
-//! they are. [`recall::RecallNotes`] shows a person their own notes and nobody else's. [`notes`] keeps them, one register
+//! A note is written by [`remember`] and deleted by [`forget`]. Both show a card, which only the person whose notes
+//! they are can decide. [`recall::RecallNotes`] shows people only their own notes. [`notes`] stores them, one register
 //! of the store for each person.
 //!
-//! A note is used where a request leaves something out ([`countersign_capabilities::Capability::notes`]), and then it is
-//! said. It never comes from somebody else's words, and never from what was only said in passing.
+//! A note is used if a request leaves something out ([`countersign_capabilities::Capability::notes`]), and the card
+//! then says so. Notes are never taken from another person's words, nor from words that the person did not ask to be
+//! remembered.
 //!
-//! It never knows a platform or a thread. Start reading at [`notes`].
+//! This crate knows no platforms and no threads. Start reading at [`notes`].
 
 pub mod forget;
 pub mod notes;

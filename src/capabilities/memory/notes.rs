@@ -1,5 +1,5 @@
-//! The notes of a person: one register of the store, changed by compare-and-set, and sealed: who can write into the store
-//! without the key cannot put words into anybody's mouth.
+//! The notes of a person: one register of the store, changed by compare-and-set. It is sealed, so that
+//! write access to the store without the key is not enough to forge a note.
 
 use std::{fmt, sync::Arc};
 
@@ -11,14 +11,14 @@ use countersign_graph::store::{Error, Register, Store};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-/// The beginning of the keys of the registers with notes; the person follows.
+/// The prefix of the keys of the registers with notes; the person's id follows.
 pub const KEYS: &str = "memory:";
-/// The largest number of notes of a person.
+/// The maximum number of notes of a person.
 pub const MAX_NOTES: usize = 20;
-/// The longest note, in characters.
+/// The maximum length of a note, in characters.
 pub const MAX_LENGTH: usize = 300;
-/// The number of tries of a change when others write at the same moment.
-const TRIES: u32 = 20;
+/// The maximum number of attempts to make a change while others write at the same time.
+const MAX_TRIES: u32 = 20;
 
 /// One note.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -47,7 +47,7 @@ pub enum NotesError {
     /// The store failed.
     #[error(transparent)]
     Store(#[from] Error),
-    /// Others changed the notes at every try.
+    /// The notes were changed by others at every attempt.
     #[error("the notes are changed by others all the time")]
     Busy,
     /// There is no room for another note.
@@ -74,7 +74,7 @@ impl Notes {
     ///
     /// # Errors
     ///
-    /// [`NotesError`].
+    /// Fails if there are [`MAX_NOTES`] notes, if the store fails, or if others change the notes at every attempt.
     pub async fn add(&self, person: &UserId, text: &str) -> Result<(), NotesError> {
         let at = self.clock.now();
         self.change(person, |notes| {
@@ -90,11 +90,11 @@ impl Notes {
         .await
     }
 
-    /// Deletes these notes. Those that are gone already are no error.
+    /// Deletes these notes. Those that no longer exist are ignored.
     ///
     /// # Errors
     ///
-    /// An error of the store.
+    /// Fails if the store fails, or if others change the notes at every attempt.
     pub async fn remove(&self, person: &UserId, texts: &[String]) -> Result<(), NotesError> {
         self.change(person, |notes| {
             notes.retain(|note| !texts.contains(&note.text));
@@ -118,7 +118,7 @@ impl Notes {
         person: &UserId,
         mut change: impl FnMut(&mut Vec<Note>) -> Result<(), NotesError>,
     ) -> Result<(), NotesError> {
-        for _ in 0..TRIES {
+        for _ in 0..MAX_TRIES {
             let (revision, before) = self.read(person).await?;
             let mut notes = before.clone();
             change(&mut notes)?;

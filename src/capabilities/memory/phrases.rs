@@ -6,8 +6,8 @@ use countersign_understanding::{
     words::sentence,
 };
 
-/// The longest note, in words.
-const LONGEST: usize = 60;
+/// The maximum length of a note, in words.
+const MAX_WORDS: usize = 60;
 
 /// The phrases about notes.
 pub(super) struct OfMemory;
@@ -25,13 +25,14 @@ impl Phrases for OfMemory {
         include_str!("phrases.txt")
     }
 
-    /// A note is all of what follows, in the person's own words.
+    /// Returns all following words as the note.
     fn slot(&self, kind: &str, Utterance { words, .. }: Utterance<'_>) -> Vec<Candidate> {
         let begins = words.first().is_some_and(|first| first.lower != "that");
         match kind {
             "note" if begins => {
-                let skipped = LONGEST.saturating_sub(words.len()); // “my” may be skipped elsewhere, and belongs to it
-                vec![Candidate { value: sentence(words).into(), taken: words.len(), cost: skipped }]
+                // The longest note costs least: other phrases may skip a word such as “my”, but it belongs to the note.
+                let cost = MAX_WORDS.saturating_sub(words.len());
+                vec![Candidate { value: sentence(words).into(), taken: words.len(), cost }]
             }
             _ => Vec::new(),
         }

@@ -31,7 +31,7 @@ impl Tool for RecallNotes {
         json!({ "type": "object", "properties": {} })
     }
 
-    /// Lists none, since the reader is not known.
+    /// Returns no notes, since the reader is not known.
     async fn call(&self, _: &Value) -> Result<Value, ToolError> {
         Ok(json!({ "notes": [] }))
     }

@@ -1,4 +1,4 @@
-//! `remember`: writes a note about the person who asks, after their own yes.
+//! `remember`: writes a note about the person who asks, after that person has approved.
 
 use std::sync::Arc;
 
@@ -51,7 +51,7 @@ impl ActionKind for Remember {
         parameters::schema::<RememberParameters>()
     }
 
-    /// Refuses: a note belongs to a person, and none is known.
+    /// Refuses, since a note belongs to a person and none is known.
     async fn prepare(&self, _: &Value) -> Result<Proposal, PrepareError> {
         Err(refused(ErrorKind::UserInput, replies::nobody()))
     }

@@ -29,7 +29,7 @@ pub struct CarryOutPlan {
 }
 
 impl CarryOutPlan {
-    /// Creates the action for plans of the changes of these capabilities.
+    /// Creates the action for plans whose steps use these capabilities.
     pub fn new(others: Arc<Registry>) -> Self {
         Self { others }
     }
@@ -52,11 +52,11 @@ pub struct PlanParameters {
     pub order: Option<String>,
 }
 
-/// Returns the indices of the requests that are chosen, in their order.
+/// Returns the indices of the chosen requests, in the chosen order.
 ///
 /// # Errors
 ///
-/// A sentence about the first number that names no step.
+/// Fails with a sentence about the first number that no step has.
 fn chosen(parameters: &PlanParameters) -> Result<Vec<usize>, String> {
     let PlanParameters { steps, order } = parameters;
     let Some(order) = non_blank(order.as_ref()) else { return Ok((0..steps.len()).collect()) };
@@ -70,11 +70,11 @@ fn chosen(parameters: &PlanParameters) -> Result<Vec<usize>, String> {
 }
 
 impl CarryOutPlan {
-    /// Returns the plan of the chosen requests, checked and repaired, with the requests in its order.
+    /// Returns the plan of the chosen requests, checked and repaired, and the requests in the same order.
     ///
     /// # Errors
     ///
-    /// A sentence about what makes the order impossible.
+    /// Fails with a sentence about the reason why the order is impossible.
     fn checked(&self, parameters: &PlanParameters) -> Result<(Plan, Vec<String>), String> {
         let order = chosen(parameters)?;
         if order.is_empty() {

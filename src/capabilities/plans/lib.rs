@@ -1,10 +1,10 @@
-//! Plans that are looked at first: one card with all steps of a request, in order.
+//! Plans that are shown before they begin: one card with all steps of a request, in order.
 //!
-//! The card of [`carry_out`] changes nothing by itself: its approval begins the plan, and each change in it is asked
-//! about again. Only the person who asked decides. The form of the card drops steps and puts them into another order.
+//! The card of [`carry_out`] changes nothing itself: its approval begins the plan, and each change in the plan has a
+//! card of its own. Only the person who asked decides. In the form of the card, steps can be dropped and reordered.
 //!
-//! It never knows a platform: the effect of a step is found out by the phrases of the other capabilities and their
-//! actions. Start reading at [`carry_out`].
+//! This crate knows no platform: the phrases and actions of the other capabilities determine the effect of a step.
+//! Start reading at [`carry_out`].
 
 pub mod carry_out;
 mod phrases;
@@ -21,13 +21,13 @@ use self::carry_out::CarryOutPlan;
 /// The names of the actions, for settings.
 pub const ACTIONS: [&str; 1] = [carry_out::NAME];
 
-/// The capability of plans that are looked at first.
+/// The capability of plans that are shown before they begin.
 pub struct Plans {
     others: Arc<Registry>,
 }
 
 impl Plans {
-    /// Creates the capability for plans of the changes of these other capabilities.
+    /// Creates the capability for plans whose steps use these other capabilities.
     pub fn new(others: Registry) -> Self {
         Self { others: Arc::new(others) }
     }

@@ -30,14 +30,14 @@ impl Phrases for OfPlans {
     }
 }
 
-/// Returns the numbers of the steps that these words leave, in order; `None` if they are about no step. The words count
-/// the steps as the card does, the numbers as the request did.
+/// Returns the numbers of the steps that remain after this correction, in order; `None` if it is about no step. The
+/// words number the steps as on the card, the result as in the request.
 fn order(words: &[&str], plan: &PlanParameters) -> Option<String> {
     let present: Vec<usize> = match &plan.order {
         Some(order) => order.split(|c: char| !c.is_ascii_digit()).filter_map(|number| number.parse().ok()).collect(),
         None => (1..=plan.steps.len()).collect(),
     };
-    let begins = words.iter().position(|word| !BEFORE.contains(word)).unwrap_or(words.len());
+    let begins = words.iter().position(|word| !LEADING_WORDS.contains(word)).unwrap_or(words.len());
     let on_card = |word: &str| present.get(number(word)?.checked_sub(1)?).copied();
     let numbers = |words: &[&str]| -> Option<Vec<usize>> {
         let words = words.iter().filter(|word| !["step", "steps", "the", "and", ",", "number"].contains(word));
@@ -65,14 +65,14 @@ fn order(words: &[&str], plan: &PlanParameters) -> Option<String> {
     (!left.is_empty()).then(|| left.join(", "))
 }
 
-/// The words before what should be different.
-const BEFORE: &[&str] =
+/// Words that may precede a correction.
+const LEADING_WORDS: &[&str] =
     &["no", "ok", "okay", "yes", "but", "please", "do", "it", "that", "again", "then", ",", ".", ":", "-"];
 
-/// Returns the numbers of the steps that these words mean by what they do: `the deletion` is the step `delete it`.
+/// Returns the numbers of the steps that these words describe: `the deletion` is the step `delete it`.
 fn named(words: &[&str], steps: &[String]) -> Option<Vec<usize>> {
     const FILLERS: &[&str] = &["the", "a", "an", "step", "steps", "it", "part", "with", "of", ",", ".", "please"];
-    /// The letters by which two forms of a word are known to be one.
+    /// The number of letters at the beginning in which all forms of a word agree.
     const STEM: usize = 4;
     let stem = |word: &str| word.chars().take(STEM).collect::<String>();
     let meant: Vec<String> = words.iter().filter(|word| !FILLERS.contains(word)).map(|word| stem(word)).collect();
@@ -84,7 +84,7 @@ fn named(words: &[&str], steps: &[String]) -> Option<Vec<usize>> {
     (!meant.is_empty() && !found.is_empty()).then_some(found)
 }
 
-/// Reads the number of a step.
+/// Parses the number of a step, in digits or as a word.
 fn number(word: &str) -> Option<usize> {
     const WORDS: [&str; 8] = ["one", "two", "three", "four", "five", "six", "seven", "eight"];
     word.parse().ok().or_else(|| WORDS.iter().position(|known| *known == word).map(|at| at + 1))

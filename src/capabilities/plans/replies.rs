@@ -37,7 +37,7 @@ fn fact(label: String, after: Text) -> Fact {
     Fact { label, before: None, after }
 }
 
-/// Says how steps are dropped and put into another order.
+/// Returns the hint on how to drop and reorder steps.
 pub(super) fn how_to_order(steps: &[String]) -> String {
     let steps = steps.join("; ");
     let steps: String =
@@ -45,7 +45,7 @@ pub(super) fn how_to_order(steps: &[String]) -> String {
     format!("Leave out a number to drop the step: {steps}")
 }
 
-/// Says that a number names no step.
+/// Says that no step has this number.
 pub(super) fn no_such_step(word: &str, count: usize) -> String {
     format!("There is no step “{word}”: the plan has steps 1 to {count}.")
 }
@@ -56,7 +56,7 @@ pub(super) fn fault(fault: &Fault, order: &[usize], requests: &[String]) -> Stri
         let request = order.get(number - 1).and_then(|index| requests.get(*index));
         format!("“{}”", request.map_or("", String::as_str))
     };
-    // The key of a step holds its index among all requests.
+    // The key of a step contains its index among all requests.
     let needed = |key: &str| {
         let index = key.split('_').nth(1).and_then(|index| index.parse::<usize>().ok());
         index.and_then(|index| requests.get(index)).map_or_else(String::new, |request| format!("“{request}”"))
