@@ -1,7 +1,7 @@
 //! The cache for large answers of tools. Each is stored once for all threads, under the hash of its content; a state
 //! contains only its name.
 //!
-//! Otherwise a list of all experiments or the vocabulary of all contexts would be saved with every step of every thread
+//! Otherwise a list of everything or the vocabulary of all contexts would be saved with every step of every thread
 //! that asked for it. [`offload`] takes such answers out of a state before it is saved, and [`restore`] puts them back
 //! before it is used. An answer that cannot be put in the cache stays in the state.
 

@@ -174,7 +174,7 @@ impl Plan {
         }
     }
 
-    /// Returns an event of the step in hand.
+    /// Returns an event of the current step.
     fn event(&self, text: impl Into<String>) -> StreamEvent {
         let step = self.step_counter.checked_sub(1).and_then(|index| self.planned.steps.get(index));
         StreamEvent {
@@ -232,7 +232,7 @@ impl AgentState {
         self.plan().is_some_and(|plan| !plan.ahead.is_empty())
     }
 
-    /// Begins a checked plan of these requests: the first of them is the one in hand from now on.
+    /// Begins a checked plan of these requests: the first of them becomes the current request.
     pub fn begin_plan(&mut self, planned: planner::plan::Plan, requests: &[String], now: Timestamp) {
         let mut ahead = requests.iter().take(MAX_STEPS).map(|step| shorten(step, super::state::MAX_MESSAGE_LENGTH));
         let Some(first) = ahead.next() else { return };
@@ -336,7 +336,7 @@ impl AgentState {
         })
     }
 
-    /// Notes the result of the step in hand, in words and, if a later condition looks at it, as data.
+    /// Notes the result of the current step, in words and, if a later condition looks at it, as data.
     pub fn finish_step(&mut self, result: &str, data: &Value) {
         let request = shorten(&self.turn.said, MAX_TEXT_LENGTH);
         let Some(plan) = self.plan_mut() else { return };

@@ -1,7 +1,7 @@
 //! The assistant's replies without a model: questions, refusals, and tools' answers.
 //!
-//! Short, warm, exact. Text from people and systems goes into its own span, never into a format string that is drawn as
-//! markup. The outcomes of actions are worded in [`super::outcomes`].
+//! Replies are short, warm and exact. Text from people and systems goes into its own span, never into a format string
+//! that is drawn as markup. The outcomes of actions are worded in [`super::outcomes`].
 
 use std::time::Duration;
 
@@ -324,7 +324,7 @@ fn how_old(reply: Reply, age: Duration, said: &str) -> Reply {
     }
 }
 
-/// Shows data without a form of its own as labelled facts.
+/// Shows data for which a tool has no presentation as labelled facts.
 fn data(value: &Value) -> Reply {
     match value {
         Value::Object(members) if !members.is_empty() => {

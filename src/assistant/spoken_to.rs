@@ -18,8 +18,7 @@ const NUMBER_WORDS: &[&str] = &[
     "hundred", "thousand",
 ];
 
-/// The maximum number of people who are remembered as having written in the thread. It matters only if there is more
-/// than one.
+/// The maximum number of people remembered as writers in a thread; it matters only if there is more than one.
 const MAX_SPEAKERS: usize = 3;
 
 /// Words that mark a message as talk with other people or about the subject.
@@ -225,7 +224,7 @@ impl AgentState {
             return false;
         }
         let asks = text.trim_end().ends_with('?');
-        // Nobody else can be meant. If the message is not an answer, the bot asks again.
+        // Nobody else is in the thread, so the message is for the bot. If it is not an answer, the bot asks again.
         if asked_of == Some(by) && self.waits_for_an_answer() && !asks && !is_talk(&words) {
             return true;
         }

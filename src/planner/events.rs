@@ -1,7 +1,7 @@
 //! The events of a run with a plan, in the shapes of `tests/fixtures/agent-state/event-vectors.json`.
 //!
-//! A [`StreamEvent`] is stored with the step that caused it, so it is kept. [`lists`] returns the events of a thread in
-//! the three shapes that programs read.
+//! A [`StreamEvent`] is stored with the step that caused it, which makes it permanent. [`lists`] returns the events of
+//! a thread in the three shapes that programs read.
 
 use countersign_core::clock::Timestamp;
 use serde::{Deserialize, Serialize};

@@ -77,7 +77,7 @@ impl CarryOn {
         }
     }
 
-    /// Sends the reply to the step in hand, and continues with the next one if there is one.
+    /// Sends the reply to the current step, and continues with the next one if there is one.
     pub(super) fn after_step(
         &self,
         mut state: AgentState,

@@ -327,7 +327,7 @@ pub(super) fn entry_kind(tool: &str) -> String {
     tool.trim_start_matches("get_").to_uppercase()
 }
 
-/// Makes “it” mean the subject of what was read.
+/// Makes “it” refer to the subject of an answer.
 fn remember_subject(state: &mut AgentState, tool: &dyn Tool, arguments: &Value, answer: &Value) {
     if let Some(subject) = tool.subject(arguments, answer) {
         state.last_subject = Some(subject);
