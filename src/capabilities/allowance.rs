@@ -1,17 +1,17 @@
-//! Allowances: the kinds of changes that standing approvals can allow beforehand, declared by the capabilities.
+//! Allowances: the kinds of changes that standing approvals can allow in advance, declared by the capabilities.
 
 use countersign_core::reply::{Fact, Text};
 use countersign_graph::action::ActionRecord;
 use serde_json::Value;
 
-/// Changes of one kind that can be allowed beforehand, up to a number of times or an amount.
+/// Changes of one kind that can be allowed in advance, up to a number of times or an amount.
 #[derive(Clone, Copy, Debug)]
 pub struct Allowance {
     /// The stored name.
     pub name: &'static str,
     /// Other names, in lower case with `_` between words.
     pub synonyms: &'static [&'static str],
-    /// The words people are offered, such as “starts and stops”.
+    /// The words for the changes in replies, such as “starts and stops”.
     pub offered: &'static str,
     /// The question for the place, such as “In which document?”
     pub which_place: &'static str,
@@ -31,11 +31,11 @@ pub struct Allowance {
     pub thing: fn(&Value) -> Option<&str>,
     /// The words before and after the place in the title of the card.
     pub title: (&'static str, &'static str),
-    /// The card's line on what is allowed.
+    /// The card's line about the changes that are allowed.
     pub allows: &'static str,
     /// The card's warning that nobody is asked again.
     pub warning: &'static str,
-    /// The card's warning about data that stays behind and cannot be undone; `None` if nothing stays.
+    /// The card's warning about data that remains and cannot be removed; `None` if nothing remains.
     pub stays: Option<&'static str>,
     /// The consequence of ending the approval, for the card that ends it.
     pub after: &'static str,
@@ -46,7 +46,7 @@ pub struct Allowance {
 pub enum Counts {
     /// The value of this measure.
     Measure(&'static str),
-    /// One for each change that can be undone and is about one thing.
+    /// Each change that can be undone and is about one thing counts 1.
     Each {
         /// The measure that must be present.
         measure: &'static str,
@@ -96,12 +96,12 @@ impl Allowances {
         Self(all.into_iter().collect())
     }
 
-    /// Returns all of them.
+    /// Returns all allowances.
     pub fn all(&self) -> &[&'static Allowance] {
         &self.0
     }
 
-    /// Returns the allowance of this stored name.
+    /// Returns the allowance with this stored name.
     pub fn get(&self, name: &str) -> Option<&'static Allowance> {
         self.0.iter().find(|one| one.name == name).copied()
     }
@@ -115,8 +115,7 @@ impl Allowances {
         self.0.iter().find(is).copied()
     }
 
-    /// Returns a number with its unit, `200 simulated users`; an allowance that is no longer known shows its stored
-    /// name.
+    /// Returns a number with its unit, such as `200 simulated users`. For an unknown allowance, its stored name is used.
     pub fn amount(&self, name: &str, number: u64) -> String {
         self.get(name).map_or_else(|| format!("{number} × {name}"), |known| known.amount(number))
     }
@@ -129,12 +128,12 @@ pub struct AllowancePlace {
     pub id: Option<String>,
     /// The name of the thing or context.
     pub name: String,
-    /// The context itself, or that of the thing, if known.
+    /// The context itself, or the context of the thing, if known.
     pub context: Option<String>,
     /// The place in words, for the card.
     pub words: Text,
     /// Further facts for the card.
     pub facts: Vec<Fact>,
-    /// True if real users are known to be there, or may be: the data that stays behind mixes with theirs.
+    /// True if there are or may be real users in it, so that the remaining data mixes with theirs.
     pub in_use: bool,
 }

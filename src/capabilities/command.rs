@@ -16,7 +16,7 @@ pub struct Word {
     pub word: &'static str,
     /// The argument that may follow the word.
     pub takes: Takes,
-    /// The answer it gives, for the list.
+    /// The description of the answer, for the list.
     pub what: &'static str,
     /// An example: the line without the command.
     pub example: &'static str,
@@ -27,8 +27,8 @@ pub struct Word {
 pub enum Takes {
     /// No argument.
     Nothing,
-    /// An optional argument, described so.
+    /// An optional argument, with its description.
     Optional(&'static str),
-    /// A required argument, described so.
+    /// A required argument, with its description.
     Required(&'static str),
 }

@@ -1,4 +1,4 @@
-//! Events elsewhere that actions wait for, such as the end of a job.
+//! Outside events that actions wait for, such as the end of a job.
 
 use async_trait::async_trait;
 use serde_json::Value;
@@ -6,15 +6,15 @@ use serde_json::Value;
 /// A follower of the events of one outside system.
 #[async_trait]
 pub trait EventSource: Send + Sync {
-    /// Returns the name of the system, as actions give it with what they wait for.
+    /// Returns the name of the system, as in the waits of actions.
     fn source(&self) -> &'static str;
 
-    /// Waits until the event of this key has happened, and returns its body. `None`: it will not be found out.
+    /// Waits for the event with this key and returns its body; `None` if the source cannot find out about it.
     ///
-    /// It is called again after a restart, and by other processes at the same time.
+    /// This is called again after a restart, and by other processes at the same time.
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future ends the following and changes nothing elsewhere.
+    /// Dropping the future stops following the event and changes nothing in the outside system.
     async fn follow(&self, key: &str) -> Option<Value>;
 }

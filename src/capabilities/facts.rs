@@ -1,7 +1,7 @@
-//! Facts without any model: the data that slash commands and the Home tab show of the platforms.
+//! Facts, read without a model: the data of the platforms in the answers to slash commands and on the Home tab.
 //!
-//! Nobody waits longer than [`READ_TIMEOUT`]. A call goes on after that and keeps its answer for the next question; until
-//! then the previous answer is shown with its age. Nothing is remembered across a restart.
+//! A reader waits at most [`READ_TIMEOUT`]. A call continues after that, and its answer is cached for the next reader;
+//! until then the previous answer is shown with its age. The cache does not survive a restart.
 
 use std::{
     collections::HashMap,
@@ -23,13 +23,13 @@ use super::{Registry, Service, ToolError};
 /// The longest wait for a platform.
 pub const READ_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The longest wait where an older answer can be shown instead.
+/// The longest wait if an older answer can be shown instead.
 pub const READ_TIMEOUT_WITH_CACHE: Duration = Duration::from_millis(800);
 
-/// The number of remembered answers; the oldest makes room.
+/// The maximum number of cached answers; the oldest is removed.
 const MAX_CACHED: usize = 64;
 
-/// Reads facts: calls the tools that read, and remembers their answers.
+/// A reader of facts, which calls the tools and caches their answers.
 #[derive(Clone, Debug)]
 pub struct Facts {
     registry: Registry,
@@ -44,7 +44,7 @@ pub struct Fact {
     pub answer: Value,
     /// The moment it was read.
     pub at: Timestamp,
-    /// True if it was read for this question; false if the platform does not answer now.
+    /// True if it was read just now; false if it is from the cache because the platform did not answer.
     pub fresh: bool,
 }
 
@@ -53,7 +53,7 @@ pub struct Fact {
 pub struct Health {
     /// The outside system.
     pub service: Service,
-    /// The `name` and `version` it answered; `None` if it never answered.
+    /// The answer with its `name` and `version`; `None` if there is none, not even in the cache.
     pub fact: Option<Fact>,
 }
 
@@ -79,12 +79,12 @@ impl AnswerCache {
 }
 
 impl Facts {
-    /// Uses the tools of these capabilities.
+    /// Creates a reader that calls the tools of these capabilities.
     pub fn new(registry: Registry, clock: Arc<dyn Clock>) -> Self {
         Self { registry, clock, cache: Arc::default() }
     }
 
-    /// Returns the capabilities that are asked.
+    /// Returns the capabilities whose tools are called.
     pub fn registry(&self) -> &Registry {
         &self.registry
     }
@@ -99,13 +99,13 @@ impl Facts {
         futures_util::future::join_all(asked).await
     }
 
-    /// Returns the sections of one person's Home tab alone.
+    /// Returns the sections of the Home tab that concern this person only.
     pub async fn home_of(&self, person: &UserId) -> Vec<Reply> {
         let sections = self.registry.capabilities.iter().map(|capability| capability.home_of(person));
         futures_util::future::join_all(sections).await.into_iter().flatten().collect()
     }
 
-    /// Returns the sections of the Home tab that the capabilities have.
+    /// Returns the capabilities' sections of the Home tab for everyone.
     pub async fn home(&self) -> Vec<Reply> {
         let sections = self.registry.capabilities.iter().map(|capability| capability.home(self));
         futures_util::future::join_all(sections).await.into_iter().flatten().collect()
@@ -184,12 +184,12 @@ fn key(tool: &str, arguments: &Value) -> String {
     format!("{tool} {arguments}")
 }
 
-/// Returns the end of the wait for a question asked now.
+/// Returns the end of the wait for a call that starts now.
 pub fn deadline() -> Instant {
     Instant::now() + READ_TIMEOUT
 }
 
-/// Returns the reply for a platform that did not answer in time and has no remembered answer.
+/// Returns the reply for a platform that did not answer in time and has no cached answer.
 fn timed_out(service: &str) -> Reply {
     Reply::text(format!("{service} has not answered within {} s, so I could not look that up.", READ_TIMEOUT.as_secs()))
         .hint("Ask again in a minute, or tell whoever runs it.")

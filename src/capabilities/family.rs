@@ -1,8 +1,8 @@
 //! Families: groups of tools and actions of a capability that are offered to a language model together.
 //!
-//! Each request to a model carries the schemas of what it may call, and most requests need one kind of thing. So a
-//! capability divides its tools and actions, names each family in the words a model chooses by, and only the families
-//! that a request needs are sent.
+//! Each request to a model carries the schemas of the tools and actions it may call, and most requests need only one
+//! kind. So a capability divides its tools and actions into families, with a name and a purpose by which a model chooses,
+//! and only the families that a request needs are sent.
 
 use std::collections::BTreeSet;
 
@@ -19,12 +19,12 @@ pub struct Family {
     pub tools: Vec<&'static str>,
     /// The names of the actions.
     pub actions: Vec<&'static str>,
-    /// True if it is offered while nothing is known of a request yet.
+    /// True if it is offered before anything is known about a request.
     pub often: bool,
 }
 
 impl Family {
-    /// Creates an empty family of this name.
+    /// Creates an empty family with this name.
     pub fn new(name: &'static str, purpose: &'static str) -> Self {
         Self { name, within: name, purpose, tools: Vec::new(), actions: Vec::new(), often: false }
     }
@@ -47,7 +47,7 @@ impl Family {
         Self { actions: actions.into_iter().collect(), ..self }
     }
 
-    /// Offers the family while nothing is known of a request yet.
+    /// Offers the family before anything is known about a request.
     #[must_use]
     pub fn often(self) -> Self {
         Self { often: true, ..self }
@@ -61,7 +61,7 @@ impl Family {
 
 /// Returns a name that a family lists although it does not exist, or that exists but is in no family, so that no
 /// model could call it.
-pub(super) fn misnamed(families: &[Family], there: &BTreeSet<&'static str>) -> Option<&'static str> {
+pub(super) fn misnamed(families: &[Family], existing: &BTreeSet<&'static str>) -> Option<&'static str> {
     let named: BTreeSet<&'static str> = families.iter().flat_map(Family::names).collect();
-    named.symmetric_difference(there).next().copied()
+    named.symmetric_difference(existing).next().copied()
 }

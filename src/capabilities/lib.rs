@@ -1,10 +1,10 @@
 //! The abilities of the assistant: tools that read, actions that change.
 //!
-//! A capability is a crate of its own: `tools.rs` for what the model may call at any time, `actions/<verb>.rs` for
-//! what a person must approve, `replies.rs` for the texts. It is described by one [`Capability`], and [`Registry`]
-//! holds all of them.
+//! Each capability is a separate crate: `tools.rs` for the tools that the model may call at any time, `actions/<verb>.rs`
+//! for the changes that a person must approve, `replies.rs` for the texts. It implements [`Capability`]; [`Registry`]
+//! contains all of them.
 //!
-//! It knows no domain, no Slack and no store. Start reading at [`Capability`], then [`Registry`].
+//! This crate depends on no domain, not on Slack, and on no store. Start reading at [`Capability`], then [`Registry`].
 
 mod allowance;
 mod command;
@@ -42,7 +42,7 @@ pub use self::{
     registry::{Effect, OWN_COMMAND, Registry, RegistryError},
 };
 
-/// One domain, as the rest of the program knows it. Only name, purpose, tools and actions are required.
+/// One domain, as the rest of the program sees it. Only name, purpose, tools and actions are required.
 #[async_trait]
 pub trait Capability: Send + Sync {
     /// Returns the name, such as `documents`.
@@ -66,14 +66,14 @@ pub trait Capability: Send + Sync {
         vec![all.tools(tools.iter().map(|tool| tool.name())).actions(actions.iter().map(|action| action.name()))]
     }
 
-    /// Returns the name of the thing that a change is about, to which “it” refers afterwards. `result` is the result
-    /// of the change, null before it was made. `None`: the change is about no single thing.
+    /// Returns the name of the thing that a change is about, to which “it” refers afterwards; `None` if the change is
+    /// not about a single thing. `result` is the result of the change, null before it was made.
     fn subject(&self, parameters: &Value, result: &Value) -> Option<String> {
         let _ = (parameters, result);
         None
     }
 
-    /// Returns the requests that suit next once a change has ended, as buttons.
+    /// Returns suggestions for the next request after a change has ended, as buttons.
     fn next_steps(&self, record: &ActionRecord) -> Vec<Choice> {
         let _ = record;
         Vec::new()
@@ -84,15 +84,15 @@ pub trait Capability: Send + Sync {
         None
     }
 
-    /// Returns the names of existing things, as read last; they are recognised in a message before it is parsed.
+    /// Returns the names of existing things that were read last. They are recognised in a message before it is parsed.
     fn names(&self) -> Arc<Names> {
         Arc::default()
     }
 
-    /// Reads these names again if they are old; takes a short time at most and never fails.
+    /// Reads these names again if they are old. This takes only a short time and never fails.
     async fn refresh_names(&self) {}
 
-    /// Returns requests to begin with: a label, and the request.
+    /// Returns suggested first requests: a label, and the request.
     fn suggestions(&self) -> &'static [(&'static str, &'static str)] {
         &[]
     }
@@ -112,13 +112,13 @@ pub trait Capability: Send + Sync {
         ""
     }
 
-    /// Returns the outside system that it depends on.
+    /// Returns the outside system that the capability depends on.
     fn service(&self) -> Option<Service> {
         None
     }
 
-    /// Checks the outside system for an operator: returns the name of the line, and the version or what is wrong. The
-    /// default asks the health tool of [`Self::service`].
+    /// Checks the outside system for an operator. Returns the name of the line, and the version or the problem. The
+    /// default calls the health tool of [`Self::service`].
     async fn check(&self) -> Option<(&'static str, Result<String, String>)> {
         let service = self.service()?;
         let tool = self.tools().into_iter().find(|tool| tool.name() == service.health)?;
@@ -130,15 +130,15 @@ pub trait Capability: Send + Sync {
         Some((service.name, answer.map(said).map_err(|error| error.reply.words())))
     }
 
-    /// Shows an operator what its outside system offers now, where that may change behind the bot's back, and accepts it
-    /// if `keep`: returns the name of the system, and a line for each thing or what is wrong. `None`: there is nothing
-    /// to accept.
+    /// Shows an operator what the outside system offers now, and accepts it if `keep`; for systems whose offer may
+    /// change without notice. Returns the name of the system, and a line for each thing or the problem; `None` if there
+    /// is nothing to accept.
     async fn accept(&self, keep: bool) -> Option<(&'static str, Result<Vec<String>, String>)> {
         let _ = keep;
         None
     }
 
-    /// Returns the things that the settings can name, as they are now.
+    /// Returns the existing things that the settings can name.
     ///
     /// # Errors
     ///
@@ -147,43 +147,42 @@ pub trait Capability: Send + Sync {
         Ok(Nameable::default())
     }
 
-    /// Returns a value of a parameter in the canonical form for comparison; `None`: compare it as it is.
+    /// Returns a value of a parameter in the canonical form for comparison; `None` if the value can be compared as it is.
     fn canonical(&self, parameter: &str, value: &str) -> Option<String> {
         let _ = (parameter, value);
         None
     }
 
-    /// Returns its slash command.
+    /// Returns the slash command of the capability.
     fn command(&self) -> Option<Command> {
         None
     }
 
-    /// Answers a word of that command, `rest` being the text typed after it. Never fails: an error becomes the
-    /// answer.
+    /// Answers a word of that command; `rest` is the text after it. This never fails: an error becomes the answer.
     async fn answer(&self, word: &str, rest: &str, facts: &Facts) -> Reply {
         let _ = (word, rest, facts);
         Reply::default()
     }
 
-    /// Returns the forms that can be opened from anywhere in Slack to ask for something new.
+    /// Returns the forms for new things, which can be opened from anywhere in Slack.
     fn shortcuts(&self) -> &'static [Shortcut] {
         &[]
     }
 
-    /// Returns its section of everybody's Home tab.
+    /// Returns the section of everyone's Home tab.
     async fn home(&self, facts: &Facts) -> Option<Reply> {
         let _ = facts;
         None
     }
 
-    /// Returns its section of one person's Home tab.
+    /// Returns the section of this person's Home tab.
     async fn home_of(&self, person: &UserId) -> Option<Reply> {
         let _ = person;
         None
     }
 
-    /// Returns the notes that it keeps about a person. They are used where a request of that person leaves something
-    /// out.
+    /// Returns the notes that the capability keeps about a person. They complete a request of that person that leaves
+    /// something out.
     async fn notes(&self, person: &UserId) -> Vec<String> {
         let _ = person;
         Vec::new()
@@ -194,19 +193,19 @@ pub trait Capability: Send + Sync {
         None
     }
 
-    /// Evaluates a condition on a result of its tools or actions, such as `it is even`. `None`: these words are no
-    /// condition that it knows.
+    /// Evaluates a condition on a result of its tools or actions, such as `it is even`; `None` if it does not know the
+    /// condition.
     fn verdict(&self, condition: &str, result: &Value) -> Option<Verdict> {
         let _ = (condition, result);
         None
     }
 
-    /// Returns the kinds of changes that standing approvals can allow beforehand.
+    /// Returns the kinds of changes that standing approvals can allow in advance.
     fn allowances(&self) -> &'static [Allowance] {
         &[]
     }
 
-    /// Returns the thing or the context of this name, for a standing approval.
+    /// Returns the thing or the context with this name, for a standing approval.
     ///
     /// # Errors
     ///
@@ -221,8 +220,8 @@ pub trait Capability: Send + Sync {
         Vec::new()
     }
 
-    /// Takes the records of past changes, before anything else is asked of it. Where there is no store, as in a check of the
-    /// settings, it is not called.
+    /// Sets the reader of past changes. It is called before the other methods are used, or never if there is no store, as
+    /// in a check of the settings.
     fn remember_by(&self, history: Arc<dyn History>) {
         let _ = history;
     }
@@ -232,7 +231,7 @@ pub trait Capability: Send + Sync {
         None
     }
 
-    /// Returns the measures that envelopes can limit. Its settings declare the same ones.
+    /// Returns the measures that envelopes can limit. The settings of the capability declare the same ones.
     fn measures(&self) -> &'static [Measure] {
         &[]
     }
@@ -247,7 +246,7 @@ pub struct Service {
     pub health: &'static str,
     /// The time limit of a call.
     pub timeout: Duration,
-    /// The time during which a change without an answer is looked for.
+    /// The time during which the effect of a change without an answer is looked up.
     pub settle_within: Duration,
 }
 
@@ -262,7 +261,7 @@ pub struct Nameable {
     pub things: Vec<String>,
 }
 
-/// A form in which something new can be asked for.
+/// A form for a new thing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shortcut {
     /// The callback id by which Slack names it.
@@ -271,13 +270,13 @@ pub struct Shortcut {
     pub title: &'static str,
     /// The new thing, such as “new document”.
     pub what: &'static str,
-    /// The request in words that asks for the same.
+    /// The same request in words.
     pub says: &'static str,
-    /// The action that makes the new thing, whose form is shown.
+    /// The action that creates the new thing; its form is shown.
     pub action: &'static str,
 }
 
-/// A tool: it reads, and the model may call it at any time.
+/// A tool: it only reads, and the model may call it at any time.
 #[async_trait]
 pub trait Tool: Send + Sync {
     /// Returns the name, such as `get_context_metadata`.
@@ -289,14 +288,14 @@ pub trait Tool: Send + Sync {
     /// Returns the JSON schema of the arguments.
     fn schema(&self) -> Value;
 
-    /// Reads. The answer is data for the model and for `gathered_info`.
+    /// Calls the tool. The answer is data for the model and for `gathered_info`.
     ///
     /// # Errors
     ///
     /// [`ToolError`], with a sentence for people.
     async fn call(&self, arguments: &Value) -> Result<Value, ToolError>;
 
-    /// Reads for a reader in a conversation. Only tools whose data is not public look at the reader.
+    /// Calls the tool for a reader in a conversation. Only tools whose data is not public use the reader.
     ///
     /// # Errors
     ///
@@ -306,7 +305,7 @@ pub trait Tool: Send + Sync {
         self.call(arguments).await
     }
 
-    /// Returns the answer as a person reads it. `None`: it is shown as data.
+    /// Returns the answer for people; `None` if it is shown as data.
     fn present(&self, arguments: &Value, answer: &Value) -> Option<Reply> {
         let _ = (arguments, answer);
         None
@@ -324,7 +323,7 @@ pub trait Tool: Send + Sync {
         None
     }
 
-    /// Returns true if a recent answer may be given again, with its age, instead of asking anew.
+    /// Returns true if a recent answer may be given again, with its age, instead of a new call.
     fn may_be_repeated(&self) -> bool {
         false
     }

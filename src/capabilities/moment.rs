@@ -1,4 +1,4 @@
-//! Future moments as people say them: `2027-01-15 09:00`, `Friday 9:00`, `tomorrow at noon`, `in 3 days`. All are in
+//! Future moments as people write them: `2027-01-15 09:00`, `Friday 9:00`, `tomorrow at noon`, `in 3 days`. All are in
 //! UTC; the card shows how they were understood.
 
 use countersign_core::{
@@ -14,10 +14,10 @@ use jiff::{
 
 use super::parameters::refused;
 
-/// The number of characters of a person's words that are repeated in a reply.
+/// The maximum number of characters of a person's words that are quoted in a reply.
 const MAX_QUOTED: usize = 60;
 
-/// Parses a future moment into the platform's format. Without a zone it is in UTC, without a time at midnight.
+/// Parses a future moment into the platform's format. The default zone is UTC, the default time midnight.
 pub fn moment(given: &str, now: clock::Timestamp) -> Result<String, PrepareError> {
     let refuse = |reply| Err(refused(ErrorKind::Validation, reply));
     let words = given.trim().trim_end_matches("UTC").trim_end();
@@ -60,7 +60,7 @@ fn relative(words: &str, now: clock::Timestamp) -> Option<civil::DateTime> {
                 _ => return None,
             }
         }
-        ["yesterday", time @ ..] => (-1, time), // so that it is refused as over
+        ["yesterday", time @ ..] => (-1, time), // refused later, as a date in the past
         ["today", time @ ..] => (0, time),
         ["tomorrow", time @ ..] => (1, time),
         [day, time @ ..] if let Ok(date) = day.parse::<Date>() => return Some(date.to_datetime(clock_time(time)?)),
@@ -107,7 +107,7 @@ pub fn day(at: clock::Timestamp) -> Date {
     Timestamp::from_millisecond(at.millis()).unwrap_or_default().to_zoned(TimeZone::UTC).date()
 }
 
-/// Returns the typed words, shortened.
+/// Returns a person's words, shortened.
 fn shortened(asked: &str) -> String {
     match asked.chars().count() {
         0..=MAX_QUOTED => asked.to_owned(),

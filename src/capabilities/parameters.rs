@@ -1,4 +1,4 @@
-//! The parameters of actions: their schemas, and how they are read.
+//! The parameters of actions: their schemas and their parsing.
 
 use countersign_core::reply::{Reply, Text};
 use countersign_graph::action::{ErrorKind, MissingParameter, PrepareError, Refusal};
@@ -20,7 +20,7 @@ pub fn parameters<T: DeserializeOwned>(given: &Value) -> Result<T, PrepareError>
         .map_err(|error| refused(ErrorKind::Validation, unreadable(&error.to_string())))
 }
 
-/// Returns the JSON schema of parameters with subschemas inlined, as models prefer it.
+/// Returns the JSON schema of parameters, with subschemas inlined, as models prefer them.
 pub fn schema<T: schemars::JsonSchema>() -> Value {
     let settings = schemars::generate::SchemaSettings::draft07().with(|settings| {
         settings.inline_subschemas = true;
@@ -28,7 +28,7 @@ pub fn schema<T: schemars::JsonSchema>() -> Value {
     });
     let mut schema = settings.into_generator().into_root_schema_for::<T>();
     schema.remove("title");
-    schema.remove("description"); // that of the Rust type; the action or tool has its own
+    schema.remove("description"); // it describes the Rust type; the action or tool has its own
     schema.to_value()
 }
 

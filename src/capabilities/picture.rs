@@ -1,4 +1,4 @@
-//! Pictures as PNG: the paper and the font that the charts of all capabilities share.
+//! PNG pictures: the drawing area and the font that the charts of all capabilities share.
 
 use std::sync::Once;
 
@@ -16,12 +16,12 @@ pub const FONT: &str = "chart";
 /// The colour of the main text.
 pub const INK: RGBColor = RGBColor(29, 28, 38);
 
-/// The paper that a chart is drawn on.
+/// The area that a chart is drawn on.
 pub type Area<'a> = DrawingArea<BitMapBackend<'a>, Shift>;
 /// The result of drawing something.
 pub type Drawn = Result<(), Box<dyn std::error::Error>>;
 
-/// Draws a picture of this width and height in pixels, on white paper.
+/// Draws a picture of this width and height in pixels, on a white background.
 ///
 /// # Errors
 ///
@@ -40,7 +40,7 @@ pub fn draw(size: (u32, u32), paint: impl FnOnce(&Area<'_>) -> Drawn) -> anyhow:
     encode(&pixels, size)
 }
 
-/// Writes a text beside a point, centred vertically; `side` is the side of the text that the point is at.
+/// Writes a text beside a point, centred vertically; `side` is the side of the text at which the point lies.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! Plans made of the requests of a message: which capability does each step, and what it needs of the steps before it.
+//! Plans of the requests in a message: the capability of each step, and the results of earlier steps that it needs.
 
 use countersign_planner::{
     condition::Condition,
@@ -8,24 +8,24 @@ use countersign_understanding::conditions::split;
 
 use super::Registry;
 
-/// The name in a plan for the steps that no phrase assigns to a capability: the assistant understands them when it is
-/// their turn.
+/// The capability name in a plan for steps that no phrase assigns to a capability. The assistant interprets them when
+/// they are due.
 pub const ASSISTANT: &str = "assistant";
 
-/// The words that mean something mentioned before.
-const BACK: &[&str] = &["it", "its", "that", "this", "them", "they", "these", "those"];
+/// The words that refer to something mentioned before.
+const BACK_REFERENCES: &[&str] = &["it", "its", "that", "this", "them", "they", "these", "those"];
 
 impl Registry {
-    /// Returns the plan of these requests, as it is before [`Plan::checked`]. A request with “it” needs the newest step
-    /// before it that is about something by name or changes something; a condition looks at the step before it. The keys
-    /// begin with `turn`, so that no two plans of a thread share one.
+    /// Returns the plan of these requests, before [`Plan::checked`]. A request with “it” needs the latest step before it
+    /// that names something or changes something; a condition looks at the step just before it. The keys begin with
+    /// `turn`, so that no two plans of a thread share one.
     pub fn plan_of(&self, turn: u64, requests: &[String]) -> Plan {
         let order: Vec<usize> = (0..requests.len()).collect();
         self.plan_in_order(turn, requests, &order)
     }
 
-    /// Returns the same with only some of the requests, or in another order: their indices. A step whose “it” or whose
-    /// condition depends on a request that is left out, or comes later now, keeps that need.
+    /// Returns the plan of the requests with these indices, in this order. If the “it” or the condition of a step depends
+    /// on a request that is left out or now comes later, the step keeps that dependency.
     pub fn plan_in_order(&self, turn: u64, requests: &[String], order: &[usize]) -> Plan {
         let whole = self.linked(turn, requests);
         let mut steps: Vec<Step> = Vec::new();
@@ -44,14 +44,14 @@ impl Registry {
         Plan { steps }
     }
 
-    /// Returns the steps of these requests in their own order; `true` with those that a later “it” may mean.
+    /// Returns the steps of these requests in their own order; `true` for a step to which a later “it” may refer.
     fn linked(&self, turn: u64, requests: &[String]) -> Vec<(Step, bool)> {
         let mut steps: Vec<(Step, bool)> = Vec::new();
         for (index, request) in requests.iter().enumerate() {
             let words = split(request);
             let calls = self.calls_of(words.request);
             let capability = self.capability_of(&calls).unwrap_or_else(|| ASSISTANT.to_owned());
-            let call = calls.into_iter().find(|name| self.is_there(name));
+            let call = calls.into_iter().find(|name| self.is_known(name));
             let condition = words.condition.map(|words| Condition {
                 on: steps.last().map(|(before, _)| before.context_key.clone()).unwrap_or_default(),
                 words: words.to_owned(),
@@ -76,7 +76,7 @@ impl Registry {
         steps
     }
 
-    /// Returns true if there is such a capability for a step of a plan.
+    /// Returns true if a step of a plan can have this capability.
     pub fn carries_out(&self, capability: &str) -> bool {
         capability == ASSISTANT || self.capabilities.iter().any(|known| known.name() == capability)
     }
@@ -93,8 +93,8 @@ impl Registry {
         calls.iter().find_map(owns)
     }
 
-    /// Returns true for the name of a tool or an action.
-    fn is_there(&self, name: &str) -> bool {
+    /// Returns true if a tool or an action has this name.
+    fn is_known(&self, name: &str) -> bool {
         self.tools.contains_key(name) || self.actions.contains_key(name)
     }
 }
@@ -104,8 +104,8 @@ fn input_from(step: &Step) -> Option<Input> {
     Some(Input { kind: step.expected_output.clone()?, key: step.context_key.clone() })
 }
 
-/// Returns true if a request means something mentioned before.
+/// Returns true if a request refers to something mentioned before.
 fn points_back(request: &str) -> bool {
     let words = request.split(|c: char| !c.is_alphanumeric() && c != '\'');
-    words.map(str::to_lowercase).any(|word| BACK.contains(&word.as_str()))
+    words.map(str::to_lowercase).any(|word| BACK_REFERENCES.contains(&word.as_str()))
 }

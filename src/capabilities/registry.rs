@@ -1,4 +1,4 @@
-//! All capabilities together, by the names of their tools and actions.
+//! The registry of all capabilities, by the names of their tools and actions.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -33,29 +33,29 @@ pub struct Registry {
     owners: BTreeMap<&'static str, usize>,
 }
 
-/// The reason why capabilities do not fit together: a fault of the program.
+/// The reason why capabilities cannot be combined: a fault of the program.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RegistryError {
-    /// Two capabilities have one name.
+    /// Two capabilities have the same name.
     #[error("there are two capabilities called `{0}`")]
     Capability(&'static str),
-    /// Two tools or actions have one name. A model calls both by name alone.
+    /// Two tools or actions have the same name. A model calls both by name alone.
     #[error("`{name}` of {capability} has a name that is taken")]
     Taken {
         /// The tool or action.
         name: &'static str,
-        /// The capability that came second.
+        /// The capability that was registered second.
         capability: &'static str,
     },
-    /// Two capabilities have one slash command, or one shortcut.
+    /// Two capabilities have the same slash command or shortcut.
     #[error("`{name}` of {capability} is a command or a shortcut that is taken")]
     Way {
         /// The command or shortcut.
         name: &'static str,
-        /// The capability that came second.
+        /// The capability that was registered second.
         capability: &'static str,
     },
-    /// A shortcut leads to an action that is not there.
+    /// A shortcut leads to an action that the capability does not have.
     #[error("the shortcut `{shortcut}` of {capability} leads to `{action}`, which is no action of it")]
     Leads {
         /// The shortcut.
@@ -65,7 +65,7 @@ pub enum RegistryError {
         /// The capability.
         capability: &'static str,
     },
-    /// Two families have one name.
+    /// Two families have the same name.
     #[error("there are two families called `{0}`")]
     Family(&'static str),
     /// A family names something that does not exist, or a tool or action is in no family.
@@ -102,11 +102,11 @@ pub enum RegistryError {
 pub enum Effect {
     /// It only reads.
     Reads,
-    /// It is a change, which asks again.
+    /// It is a change, which needs an approval.
     Changes,
-    /// It is a change that cannot be undone, which asks again.
+    /// It is a change that cannot be undone, which needs an approval.
     Irreversible,
-    /// It is not clear before the steps before it are done.
+    /// It is not clear until the steps before it are done.
     Unclear,
 }
 
@@ -122,21 +122,21 @@ impl Registry {
             if registry.capabilities.iter().any(|known| known.name() == capability.name()) {
                 return Err(RegistryError::Capability(capability.name()));
             }
-            let mut there = BTreeSet::new();
+            let mut existing = BTreeSet::new();
             for tool in capability.tools() {
-                there.insert(tool.name());
+                existing.insert(tool.name());
                 registry.check_name(tool.name(), &tool.schema(), &*capability)?;
                 registry.tools.insert(tool.name(), tool);
             }
             for action in capability.actions() {
-                there.insert(action.name());
+                existing.insert(action.name());
                 registry.check_name(action.name(), &action.schema(), &*capability)?;
                 registry.owners.insert(action.name(), registry.capabilities.len());
                 registry.actions.insert(action.name(), action);
             }
             registry.check_entry_points(&*capability)?;
             let families = capability.families();
-            if let Some(name) = family::misnamed(&families, &there) {
+            if let Some(name) = family::misnamed(&families, &existing) {
                 return Err(RegistryError::Misnamed { name, capability: capability.name() });
             }
             for family in families {
@@ -156,7 +156,7 @@ impl Registry {
         self.capabilities.iter().find_map(|capability| capability.plan_action())
     }
 
-    /// Returns the tools and actions that a request leads to that is one step of several, as far as the phrases can tell.
+    /// Returns the tools and actions that one request of several calls, as far as the phrases can tell.
     pub(super) fn calls_of(&self, request: &str) -> Vec<String> {
         let situation = Situation {
             said: request.to_owned(),
@@ -170,7 +170,7 @@ impl Registry {
         }
     }
 
-    /// Returns the effect of a request that is one step of several, as far as the phrases can tell.
+    /// Returns the effect of one request of several, as far as the phrases can tell.
     pub fn effect_of(&self, request: &str) -> Effect {
         let calls = self.calls_of(request);
         match calls.iter().find_map(|name| self.actions.get(name.as_str())) {
@@ -181,7 +181,7 @@ impl Registry {
         }
     }
 
-    /// Collects the phrases of all capabilities; each has to lead to a tool or action.
+    /// Collects the phrases of all capabilities and checks that each leads to a tool or action.
     fn phrases(&self) -> Result<Book, RegistryError> {
         let mut book = Book::default();
         for capability in &self.capabilities {
@@ -196,11 +196,11 @@ impl Registry {
         for family in &self.families {
             book.note_family(family.within, &family.tools, &family.actions);
         }
-        let there = |name: &str, changes: bool| match changes {
+        let exists = |name: &str, changes: bool| match changes {
             true => self.actions.contains_key(name),
             false => self.tools.contains_key(name),
         };
-        let nowhere = book.leads_to().find(|(name, changes)| !there(name, *changes)).map(|(name, _)| name.to_owned());
+        let nowhere = book.leads_to().find(|(name, changes)| !exists(name, *changes)).map(|(name, _)| name.to_owned());
         nowhere.map_or(Ok(book), |name| Err(RegistryError::LeadsNowhere(name)))
     }
 
@@ -209,27 +209,27 @@ impl Registry {
         self.owners.get(action).map(|at| &*self.capabilities[*at])
     }
 
-    /// Returns the families of this name, their own or the wider one.
+    /// Returns the families whose own or wider name this is.
     pub fn families_called<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Family> {
         self.families.iter().filter(move |family| family.name == name || family.within == name)
     }
 
-    /// Returns the first family that a tool or action is in.
+    /// Returns the first family that contains this tool or action.
     pub fn family_of(&self, name: &str) -> Option<&Family> {
         self.families.iter().find(|family| family.names().any(|known| known == name))
     }
 
-    /// Returns the name of the thing that a change is about, as [`Capability::subject`].
+    /// Returns the name of the thing that a change is about; see [`Capability::subject`].
     pub fn subject(&self, action: &str, parameters: &Value, result: &Value) -> Option<String> {
         self.of_action(action)?.subject(parameters, result)
     }
 
-    /// Returns requests to begin with, of all capabilities: a label, and the request.
+    /// Returns suggested first requests of all capabilities: a label, and the request.
     pub fn suggestions(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
         self.capabilities.iter().flat_map(|capability| capability.suggestions().iter().copied())
     }
 
-    /// Returns the names of existing things in these words, as they were read last.
+    /// Returns the names of existing things in these words. The names are those that were read last.
     pub fn names_in(&self, said: &str) -> Vec<Mention> {
         self.capabilities.iter().flat_map(|capability| capability.names().find(said)).collect()
     }
@@ -259,7 +259,8 @@ impl Registry {
         self.capabilities.iter().flat_map(|capability| capability.shortcuts())
     }
 
-    /// Checks the slash command and the shortcuts of a capability, which have to be new and to lead to an action.
+    /// Checks that the slash command and the shortcuts of a capability are new, and that its shortcuts lead to its
+    /// actions.
     fn check_entry_points(&self, capability: &dyn Capability) -> Result<(), RegistryError> {
         let command = capability.command().map(|command| command.name);
         let taken =
