@@ -54,29 +54,29 @@
 //! those below them; production code never depends on the `sandbox`.
 //!
 //! **Graphs.** A thread belongs to one graph from its first message on. The graph's name ([`ids::GraphName`]) is in the
-//! thread's row, its lease and its checkpoint. [`conversation::runtime::workers`] runs each thread with the engine of its
-//! graph. If this process does not have the graph, the thread and its messages are left to a process that has it. The
-//! rooms around a graph read its state through [`graph::conversing`].
+//! thread's row, its lease and its checkpoint. [`conversation::runtime::workers`] runs each thread with the engine of
+//! its graph. If this process does not have the graph, the thread and its messages are left to a process that has it.
+//! The rooms around a graph read its state through [`graph::conversing`].
 //!
 //! **Beyond Slack.** An event elsewhere, such as the end of a job or an e-mail, is a message of a thread like any other
-//! ([`graph::store::External`]): it is stored once, by its key. An action can wait for it ([`graph::action::Batch::Waits`])
-//! and holds no lease, seat or connection meanwhile; the thread handles its other messages, and a timer ends the wait.
-//! A capability that can follow such events returns a [`capabilities::EventSource`], and
-//! [`conversation::runtime::events`] follows each event as long as an action waits for it, also after a restart.
-//! The event can be a person's answer to a question in the middle of a change ([`graph::action::Batch::Asks`]).
-//! Replies are sent through a channel ([`conversation::runtime::outbox::channel`]), which is Slack unless the message
-//! names another.
+//! ([`graph::store::External`]): it is stored once, by its key. An action can wait for it
+//! ([`graph::action::Batch::Waits`]) and holds no lease, seat or connection meanwhile; the thread handles its other
+//! messages, and a timer ends the wait. A capability that can follow such events returns a
+//! [`capabilities::EventSource`], and [`conversation::runtime::events`] follows each event as long as an action waits
+//! for it, also after a restart. The event can be a person's answer to a question in the middle of a change
+//! ([`graph::action::Batch::Asks`]). Replies are sent through a channel ([`conversation::runtime::outbox::channel`]),
+//! which is Slack unless the message names another.
 //!
 //! There are four places to add things: a *capability* (an ability), a *node* (a step of its reasoning), a *channel* (a
 //! way to reach it), a *store* (a place for its memory).
 //!
 //! # One folder, one capability
 //!
-//! A domain is a folder in [`capabilities`] and one [`capabilities::Capability`]. The folder contains everything about the
-//! domain: its tools and actions, its client, its replies, its phrases and the meanings of its words. Nothing outside this
-//! folder and the stand-in names the platform, except [`app::installed`], which lists the capabilities; `tidy` checks this.
-//! [`standing`] has no platform; `app/dependencies.rs` adds it. If two domains understand the same words, the person is
-//! asked once which of them is meant ([`understanding::book`]).
+//! A domain is a folder in [`capabilities`] and one [`capabilities::Capability`]. The folder contains everything about
+//! the domain: its tools and actions, its client, its replies, its phrases and the meanings of its words. Nothing
+//! outside this folder and the stand-in names the platform, except [`app::installed`], which lists the capabilities;
+//! `tidy` checks this. [`standing`] has no platform; `app/dependencies.rs` adds it. If two domains understand the same
+//! words, the person is asked once which of them is meant ([`understanding::book`]).
 //!
 //! The files below are those of the largest folder in [`capabilities`]; a smaller one, such as [`standing`], has
 //! fewer. Paths are relative to `src/`, except `deploy/` and `tests/`.
@@ -118,51 +118,51 @@
 //!    [`app::installed::SETTINGS`] and added at the end of the page for operators.
 //! 6. If it has a platform: a client built on [`services`], and a stand-in in `sandbox`, also started in
 //!    [`app::installed`].
-//! 7. Its dialogues in `tests/integration/dialogues`; a row in `FOLDERS` of `tests/integration/tidy.rs` keeps its words in
-//!    its folder.
+//! 7. Its dialogues in `tests/integration/dialogues`; a row in `FOLDERS` of `tests/integration/tidy.rs` keeps its words
+//!    in its folder.
 //!
 //! # Guarantees, and where they are kept
 //!
-//! 1. *An acknowledged delivery is never lost; a duplicate delivery is handled once.* [`slack::sink`] acknowledges after
-//!    [`graph::store::Store::ingest`] has stored the delivery under all its keys.
-//! 2. *Nothing in the outside world changes without a recorded decision of a person entitled to make it.* Nodes can only
-//!    propose; [`graph::action::Status::may_become`] allows `Intent` only after `Approved`, or after `Intent` itself when
-//!    the change is sent again. Only a person who is a full member of the workspace at that moment can decide
-//!    ([`conversation::approvals::people`]). A change that a standing approval covers carries the decision of the people
-//!    who granted it ([`graph::standing`]).
+//! 1. *An acknowledged delivery is never lost; a duplicate delivery is handled once.* [`slack::sink`] acknowledges
+//!    after [`graph::store::Store::ingest`] has stored the delivery under all its keys.
+//! 2. *Nothing in the outside world changes without a recorded decision of a person entitled to make it.* Nodes can
+//!    only propose; [`graph::action::Status::may_become`] allows `Intent` only after `Approved`, or after `Intent`
+//!    itself when the change is sent again. Only a person who is a full member of the workspace at that moment can
+//!    decide ([`conversation::approvals::people`]). A change that a standing approval covers carries the decision of
+//!    the people who granted it ([`graph::standing`]).
 //! 3. *The change that runs is the one that was shown.* Card, record and request carry one [`graph::digest::Digest`],
-//!    computed again before execution; the state that was shown is read again as well. Digests and seals need a key that
-//!    is not in the store ([`graph::keyring`], [`store::sealed`]), so someone who can write to the store can neither make
-//!    another change run nor forge a decision.
-//! 4. *An approved action is never sent twice without evidence that the first request had no effect.* `Intent` is written
-//!    before the request is sent; after that, only the action's own [`graph::action::Recovery`] may decide: its effect is
-//!    looked up until no late request can arrive any more, and if it must not happen twice, a person then decides. No byte
-//!    of a change is sent once another process may look it up ([`permit`]). An answer is trusted as far as it describes
-//!    the change; the rest is read back. A change too large for one request is saved batch by batch
+//!    computed again before execution; the state that was shown is read again as well. Digests and seals need a key
+//!    that is not in the store ([`graph::keyring`], [`store::sealed`]), so someone who can write to the store can
+//!    neither make another change run nor forge a decision.
+//! 4. *An approved action is never sent twice without evidence that the first request had no effect.* `Intent` is
+//!    written before the request is sent; after that, only the action's own [`graph::action::Recovery`] may decide: its
+//!    effect is looked up until no late request can arrive any more, and if it must not happen twice, a person then
+//!    decides. No byte of a change is sent once another process may look it up ([`permit`]). An answer is trusted as
+//!    far as it describes the change; the rest is read back. A change too large for one request is saved batch by batch
 //!    ([`graph::action::Batches`]).
 //! 5. *Every click gets an answer; no live button outlasts its decision.* The inbox needs no lease
 //!    ([`conversation::approvals`]).
-//! 6. *Killing any process at any moment loses nothing and blocks no thread for longer than a lease.* Readiness and leases
-//!    are properties of the thread in the store; there is no queue to lose. A wait for an outside event is saved with its
-//!    action, its deadline and the turn that started it.
+//! 6. *Killing any process at any moment loses nothing and blocks no thread for longer than a lease.* Readiness and
+//!    leases are properties of the thread in the store; there is no queue to lose. A wait for an outside event is saved
+//!    with its action, its deadline and the turn that started it.
 //! 7. *Two threads never mix; one thread is advanced by one worker at a time.* Every write carries version and fence.
-//! 8. *Without a language model, commands, buttons, cards and the documented phrases still work; each word of a request is
-//!    used, asked about or declined.* [`understanding`].
-//! 9. *Text from people, models and other systems cannot mention everyone, forge a link, press a button or reach a log at
-//!    `info`.* [`reply`] marks it, [`slack::mrkdwn`] escapes it.
+//! 8. *Without a language model, commands, buttons, cards and the documented phrases still work; each word of a request
+//!    is used, asked about or declined.* [`understanding`].
+//! 9. *Text from people, models and other systems cannot mention everyone, forge a link, press a button or reach a log
+//!    at `info`.* [`reply`] marks it, [`slack::mrkdwn`] escapes it.
 //! 10. *The cost of a turn does not grow with the age of the thread.* The state is bounded; steps are stored as
 //!     differences with a snapshot every 16.
 //!
 //! # Cross-cutting concerns
 //!
-//! **Time** is [`clock::Clock`], an argument everywhere. **Randomness** is in the engine, not in nodes. **Errors** are one
-//! enum for each module, with a variant for each different reaction of a caller; people see sentences from a `replies.rs`,
-//! operators the chain of causes, logged once. **HTTP** uses [hyper] on both sides: [`app::server`] serves each connection
-//! with it, each change is sent on its own connection ([`services::changes`]), and the Slack library and `reqwest`, which
-//! is for reads only, are built on it. **Logs** contain ids and sizes, never people's words. **Every call to the outside
-//! has a time-out, and its answer a maximum length**; the same holds for every client that calls us ([`app::server`]).
-//! **Tasks** that always run are supervised ([`app::supervision`]); a panic in a node or an action is a failed attempt
-//! ([`graph::unwind`]).
+//! **Time** is [`clock::Clock`], an argument everywhere. **Randomness** is in the engine, not in nodes. **Errors** are
+//! one enum for each module, with a variant for each different reaction of a caller; people see sentences from a
+//! `replies.rs`, operators the chain of causes, logged once. **HTTP** uses [hyper] on both sides: [`app::server`]
+//! serves each connection with it, each change is sent on its own connection ([`services::changes`]), and the Slack
+//! library and `reqwest`, which is for reads only, are built on it. **Logs** contain ids and sizes, never people's
+//! words. **Every call to the outside has a time-out, and its answer a maximum length**; the same holds for every
+//! client that calls us ([`app::server`]). **Tasks** that always run are supervised ([`app::supervision`]); a panic in
+//! a node or an action is a failed attempt ([`graph::unwind`]).
 
 pub mod app;
 

@@ -115,7 +115,8 @@ impl Allowances {
         self.0.iter().find(is).copied()
     }
 
-    /// Returns a number with its unit, such as `200 simulated users`. For an unknown allowance, its stored name is used.
+    /// Returns a number with its unit, such as `200 simulated users`. For an unknown allowance, its stored name is
+    /// used.
     pub fn amount(&self, name: &str, number: u64) -> String {
         self.get(name).map_or_else(|| format!("{number} × {name}"), |known| known.amount(number))
     }

@@ -1,8 +1,8 @@
 //! Families: groups of tools and actions of a capability that are offered to a language model together.
 //!
 //! Each request to a model carries the schemas of the tools and actions it may call, and most requests need only one
-//! kind. So a capability divides its tools and actions into families, with a name and a purpose by which a model chooses,
-//! and only the families that a request needs are sent.
+//! kind. So a capability divides its tools and actions into families, with a name and a purpose by which a model
+//! chooses, and only the families that a request needs are sent.
 
 use std::collections::BTreeSet;
 

@@ -1,8 +1,8 @@
 //! The abilities of the assistant: tools that read, actions that change.
 //!
-//! Each capability is a separate crate: `tools.rs` for the tools that the model may call at any time, `actions/<verb>.rs`
-//! for the changes that a person must approve, `replies.rs` for the texts. It implements [`Capability`]; [`Registry`]
-//! contains all of them.
+//! Each capability is a separate crate: `tools.rs` for the tools that the model may call at any time,
+//! `actions/<verb>.rs` for the changes that a person must approve, `replies.rs` for the texts. It implements
+//! [`Capability`]; [`Registry`] contains all of them.
 //!
 //! This crate depends on no domain, not on Slack, and on no store. Start reading at [`Capability`], then [`Registry`].
 
@@ -147,7 +147,8 @@ pub trait Capability: Send + Sync {
         Ok(Nameable::default())
     }
 
-    /// Returns a value of a parameter in the canonical form for comparison; `None` if the value can be compared as it is.
+    /// Returns a value of a parameter in the canonical form for comparison; `None` if the value can be compared as it
+    /// is.
     fn canonical(&self, parameter: &str, value: &str) -> Option<String> {
         let _ = (parameter, value);
         None
@@ -220,8 +221,8 @@ pub trait Capability: Send + Sync {
         Vec::new()
     }
 
-    /// Sets the reader of past changes. It is called before the other methods are used, or never if there is no store, as
-    /// in a check of the settings.
+    /// Sets the reader of past changes. It is called before the other methods are used, or never if there is no store,
+    /// as in a check of the settings.
     fn remember_by(&self, history: Arc<dyn History>) {
         let _ = history;
     }

@@ -16,16 +16,16 @@ pub const ASSISTANT: &str = "assistant";
 const BACK_REFERENCES: &[&str] = &["it", "its", "that", "this", "them", "they", "these", "those"];
 
 impl Registry {
-    /// Returns the plan of these requests, before [`Plan::checked`]. A request with “it” needs the latest step before it
-    /// that names something or changes something; a condition looks at the step just before it. The keys begin with
+    /// Returns the plan of these requests, before [`Plan::checked`]. A request with “it” needs the latest step before
+    /// it that names something or changes something; a condition looks at the step just before it. The keys begin with
     /// `turn`, so that no two plans of a thread share one.
     pub fn plan_of(&self, turn: u64, requests: &[String]) -> Plan {
         let order: Vec<usize> = (0..requests.len()).collect();
         self.plan_in_order(turn, requests, &order)
     }
 
-    /// Returns the plan of the requests with these indices, in this order. If the “it” or the condition of a step depends
-    /// on a request that is left out or now comes later, the step keeps that dependency.
+    /// Returns the plan of the requests with these indices, in this order. If the “it” or the condition of a step
+    /// depends on a request that is left out or now comes later, the step keeps that dependency.
     pub fn plan_in_order(&self, turn: u64, requests: &[String], order: &[usize]) -> Plan {
         let whole = self.linked(turn, requests);
         let mut steps: Vec<Step> = Vec::new();

@@ -1,7 +1,7 @@
-//! The definitions of tools that an operator accepted, in a file; and what changed since.
+//! The definitions of tools that an operator accepted, in a file, and the differences since.
 //!
-//! A server can say something else tomorrow than what an operator looked at today. So the whole definition is kept, not
-//! a fingerprint alone: a tool is offered as it was accepted, and refused while the server defines it otherwise.
+//! A server can change its tools after an operator has reviewed them. So the whole definition is kept, not just a
+//! digest: a tool is offered as it was accepted, and refused while the server defines it differently.
 
 use std::{collections::BTreeMap, io, path::Path};
 
@@ -11,19 +11,19 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 /// The maximum number of differences that are listed.
-const TOLD: usize = 4;
+const MAX_LISTED: usize = 4;
 
-/// The longest value that is shown, in characters.
-const LONGEST: usize = 120;
+/// The maximum length of a shown value, in characters.
+const MAX_CHARS: usize = 120;
 
-/// The definitions that were accepted, by the names of the tools.
+/// The accepted definitions.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Accepted {
-    /// The tools.
+    /// The definitions by the names of their tools.
     pub tools: BTreeMap<String, Pinned>,
 }
 
-/// A definition that was accepted, with its digest.
+/// An accepted definition with its digest.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Pinned {
     /// The digest of the definition.
@@ -32,17 +32,17 @@ pub struct Pinned {
     pub definition: ToolDefinition,
 }
 
-/// Returns the digest of a definition: of everything that the server says of the tool.
+/// Returns the digest of a whole definition.
 pub fn digest(definition: &ToolDefinition) -> Digest {
     Digest::of(&[&json!(definition)])
 }
 
 impl Accepted {
-    /// Reads the file; a missing one holds nothing.
+    /// Reads the file. A missing file has no definitions.
     ///
     /// # Errors
     ///
-    /// Fails if it cannot be read, or a definition in it is not the one of its digest.
+    /// Fails if the file cannot be read, or a definition in it does not match its digest.
     pub fn read(path: &Path) -> anyhow::Result<Self> {
         let text = match std::fs::read_to_string(path) {
             Ok(text) => text,
@@ -63,7 +63,7 @@ impl Accepted {
     ///
     /// # Errors
     ///
-    /// Fails if it cannot be written.
+    /// Fails if the file cannot be written.
     pub fn write(&self, path: &Path) -> io::Result<()> {
         std::fs::write(path, format!("{:#}\n", json!(self)))
     }
@@ -75,12 +75,12 @@ impl Accepted {
     }
 }
 
-/// Returns what differs between the accepted definition and the present one: each place with both values.
+/// Returns the differences between the accepted definition and the present one: each place with both values.
 pub fn differences(accepted: &ToolDefinition, present: &ToolDefinition) -> Vec<String> {
     let mut found = Vec::new();
     compare("", &json!(accepted), &json!(present), &mut found);
-    let more = found.len().saturating_sub(TOLD);
-    found.truncate(TOLD);
+    let more = found.len().saturating_sub(MAX_LISTED);
+    found.truncate(MAX_LISTED);
     if more > 0 {
         found.push(format!("and {more} more"));
     }
@@ -103,7 +103,7 @@ fn compare(place: &str, accepted: &Value, present: &Value, found: &mut Vec<Strin
         Value::Null => "nothing".to_owned(),
         value => {
             let text: String = value.to_string().chars().filter(|c| !c.is_control()).collect();
-            match text.char_indices().nth(LONGEST) {
+            match text.char_indices().nth(MAX_CHARS) {
                 Some((end, _)) => format!("{}…", &text[..end]),
                 None => text,
             }
@@ -132,9 +132,9 @@ mod tests {
         let mut after = definition("Echoes\nand more");
         after.schema["properties"]["message"]["type"] = json!("number");
         after.reads = false;
-        let told = differences(&definition("Echoes"), &after);
+        let found = differences(&definition("Echoes"), &after);
         assert_eq!(
-            told,
+            found,
             [
                 r#"description was "Echoes", is "Echoes\nand more""#,
                 "reads was true, is false",

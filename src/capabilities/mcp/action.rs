@@ -1,8 +1,8 @@
 //! Calls that change something: a card with every argument, and one call once it is approved.
 //!
-//! A call may take long, and the server may ask something in the middle of it. So it goes on beside the thread
-//! ([`super::calls`]) and is looked at in batches. If this process ends, nobody knows how far the call came: it is made
-//! again only if the server says that twice is as good as once, else the tool of `read_back` is asked and a person
+//! A call may take long, and the server may ask a question in the middle of it. So it runs in a task of its own
+//! ([`super::calls`]), and each batch polls its state. If this process ends, the progress of the call is unknown: it is
+//! repeated only if the server declares the tool idempotent; otherwise the `read_back` tool is called and a person
 //! decides.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
@@ -23,20 +23,20 @@ use serde_json::{Map, Value, json};
 
 use super::{
     accepted::digest,
-    calls::{Made, Running, State},
+    calls::{NewCall, Running, State},
     questions, replies, schema,
     server::{Offered, Server, Unusable, cut, words},
 };
 
-/// The time between two looks at a call.
-const LOOK: Duration = Duration::from_millis(1500);
+/// The time that a batch waits for news of a call.
+const POLL: Duration = Duration::from_millis(1500);
 
-/// The longest description that a card shows, in characters.
-const LINE: usize = 300;
+/// The maximum length of a description on a card, in characters.
+const MAX_DESCRIPTION: usize = 300;
 
-/// A tool of the server that changes something, or may.
+/// The action that calls a tool which changes something, or may.
 #[derive(Debug)]
-pub(crate) struct Calls {
+pub(crate) struct CallTool {
     pub(crate) server: Arc<Server>,
     pub(crate) tool: Offered,
 }
@@ -47,7 +47,7 @@ fn given(record: &ActionRecord) -> Map<String, Value> {
 }
 
 #[async_trait]
-impl ActionKind for Calls {
+impl ActionKind for CallTool {
     fn name(&self) -> &'static str {
         self.tool.registered
     }
@@ -85,7 +85,7 @@ impl ActionKind for Calls {
         if !mistakes.is_empty() {
             return Err(refused(ErrorKind::Validation, replies::mistaken(&definition.name, mistakes)));
         }
-        self.server.is_as_accepted(&self.tool, false).await.map_err(|why| {
+        self.server.check_definition(&self.tool, false).await.map_err(|why| {
             let (error, reply) = replies::unusable(server, &definition.name, &why);
             match why {
                 Unusable::Unreachable(_) => PrepareError::Unavailable { error, reply },
@@ -102,10 +102,13 @@ impl ActionKind for Calls {
     }
 
     async fn preconditions(&self, record: &ActionRecord) -> Result<Value, Outcome> {
-        match self.server.is_as_accepted(&self.tool, true).await {
+        match self.server.check_definition(&self.tool, true).await {
             Ok(()) => Ok(json!({ "definition": digest(&self.tool.definition) })),
             Err(why) => {
-                tracing::info!(action.id = %record.id, "A tool is not as it was accepted, or cannot be asked");
+                tracing::info!(
+                    action.id = %record.id,
+                    "The tool differs from its accepted definition, or the server cannot be reached"
+                );
                 Err(replies::not_called(self.server.name, &self.tool.definition.name, &why))
             }
         }
@@ -116,7 +119,7 @@ impl ActionKind for Calls {
     }
 
     async fn probe(&self, record: &ActionRecord) -> Probed {
-        let found = self.server.reads_back(&self.tool.definition.name, &given(record)).await;
+        let found = self.server.read_back(&self.tool.definition.name, &given(record)).await;
         let evidence = found.unwrap_or_else(|| Text::from("This cannot be looked up."));
         Probed::CannotTell { evidence }
     }
@@ -132,7 +135,7 @@ impl ActionKind for Calls {
     }
 }
 
-impl Calls {
+impl CallTool {
     fn card(&self, arguments: &Map<String, Value>) -> Card {
         let (server, definition) = (self.server.name, &self.tool.definition);
         let fact = |label: &str, after: Text| Fact { label: label.to_owned(), before: None, after };
@@ -155,7 +158,7 @@ impl Calls {
             warnings.push(Text::new().bold(server).plain(" says that this only reads; the settings ask for approval."));
         }
         let mut notes = Vec::new();
-        let says = words(&definition.description, LINE);
+        let says = words(&definition.description, MAX_DESCRIPTION);
         if !says.is_empty() {
             let says = says.trim_end_matches('.');
             notes.push(Text::new().bold(server).plain(" describes it as ").code(says).plain("."));
@@ -177,22 +180,22 @@ impl Calls {
         }
     }
 
-    /// Begins the call. The permit is that of this batch; a second call needs the permit of a later one.
+    /// Begins the call, with the permit of this batch. A second call needs the permit of a later batch.
     fn begin(&self, record: &ActionRecord) -> Arc<Running> {
         let permit = permit::current().unwrap_or_else(|| Permit::new(self.server.clock.clone(), Duration::ZERO));
-        let made = Made {
+        let call = NewCall {
             client: self.server.client.clone(),
             tool: self.tool.definition.name.clone(),
             arguments: given(record),
             permit,
             longest: self.server.settings.longest,
         };
-        self.server.calls.begin(&record.id, made)
+        self.server.calls.begin(&record.id, call)
     }
 
-    /// Looks at a call: it is over, asks something, or goes on.
-    async fn look(&self, record: &ActionRecord, running: &Running, repeated: bool) -> Batch {
-        match running.state(LOOK).await {
+    /// Returns the batch for the state of a call: ended, asking a question, or still running.
+    async fn poll(&self, record: &ActionRecord, running: &Running, repeated: bool) -> Batch {
+        match running.state(POLL).await {
             State::Ended(answer) => self.ended(record, answer, repeated).await,
             State::Asks(nth, question) => {
                 questions::ask(self.server.name, record, nth, &question, self.server.settings.longest)
@@ -243,9 +246,9 @@ impl Calls {
         })
     }
 
-    /// Returns the outcome of a call whose effect is not known, with what can be read back.
+    /// Returns the outcome of a call whose effect is unknown, with the result of reading back if there is one.
     async fn unknown(&self, record: &ActionRecord, text: Text) -> Outcome {
-        let found = self.server.reads_back(&self.tool.definition.name, &given(record)).await;
+        let found = self.server.read_back(&self.tool.definition.name, &given(record)).await;
         let text = match found {
             Some(found) => text.plain(" ").join(found),
             None => text,
@@ -255,7 +258,7 @@ impl Calls {
 }
 
 #[async_trait]
-impl Batches for Calls {
+impl Batches for CallTool {
     async fn next(&self, record: &ActionRecord, interrupted: bool) -> Batch {
         let end = record.waits.as_ref().and_then(|wait| wait.end.clone());
         let data = record.progress.as_ref().map(|progress| progress.data.clone()).unwrap_or_default();
@@ -269,17 +272,17 @@ impl Batches for Calls {
                         Some(WaitEnd::Arrived(body)) => running.answer(questions::answered(&body, &data["schema"])),
                         Some(WaitEnd::Overdue) | None => running.answer(Answered::Cancelled),
                     }
-                    running.goes_on_from(question).await;
+                    running.wait_past(question).await;
                 }
-                self.look(record, &running, repeated).await
+                self.poll(record, &running, repeated).await
             }
             None if !interrupted && (record.progress.is_none() || again) => {
                 let running = self.begin(record);
-                self.look(record, &running, repeated).await
+                self.poll(record, &running, repeated).await
             }
             None if self.tool.repeats && !repeated && interrupted => {
                 let running = self.begin(record);
-                self.look(record, &running, true).await
+                self.poll(record, &running, true).await
             }
             None => {
                 let server = self.server.name;

@@ -1,5 +1,5 @@
-//! The calls that this process is making: each goes on beside the thread that asked for it, and is looked at from time
-//! to time. A call that another process made is not here, and nothing brings it back.
+//! The calls that this process is making. Each runs in a task of its own, and the thread that requested it polls its
+//! state. A call of another process is not listed here and cannot be recovered.
 
 use std::{
     collections::HashMap,
@@ -14,22 +14,22 @@ use serde_json::{Map, Value};
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
-/// The number of calls from which on those that are over are forgotten. Until then they are kept: an outcome that could not
-/// be saved is looked up here again.
-const KEPT: usize = 16;
+/// The number of calls above which ended ones are dropped. They are kept because an outcome that could not be saved is
+/// looked up here again.
+const MAX_KEPT: usize = 16;
 
-/// The calls by the actions that make them.
+/// The calls by their actions.
 #[derive(Debug, Default)]
 pub(crate) struct Calls(Mutex<HashMap<ActionId, Arc<Running>>>);
 
 /// The state of a call.
 #[derive(Clone, Debug)]
 pub(crate) enum State {
-    /// It is sent; the server may have told how far it is.
+    /// It was sent; with the progress, if the server has reported any.
     Sent(Option<Progress>),
-    /// The server asks something; its questions are counted.
+    /// The server asks a question; with the number of the question, counted from 1.
     Asks(u64, Question),
-    /// It is over.
+    /// It has ended.
     Ended(Result<Answer, Error>),
 }
 
@@ -41,8 +41,8 @@ pub(crate) struct Running {
     stop: CancellationToken,
 }
 
-/// A tool call: the tool, its arguments, and its limits.
-pub(crate) struct Made {
+/// A tool call to begin: the tool, its arguments, and its limits.
+pub(crate) struct NewCall {
     pub(crate) client: Arc<McpClient>,
     pub(crate) tool: String,
     pub(crate) arguments: Map<String, Value>,
@@ -56,19 +56,19 @@ impl Calls {
         self.all().get(action).cloned()
     }
 
-    /// Begins a call.
-    pub(crate) fn begin(&self, action: &ActionId, made: Made) -> Arc<Running> {
+    /// Begins the call of an action.
+    pub(crate) fn begin(&self, action: &ActionId, new: NewCall) -> Arc<Running> {
         let (changes, state) = watch::channel(State::Sent(None));
         let (answers, given) = mpsc::unbounded_channel();
         let changes = Arc::new(changes);
         let stop = CancellationToken::new();
         let asker = Asker { changes: changes.clone(), given: tokio::sync::Mutex::new((0, given)) };
-        let told = changes.clone();
+        let progress_changes = changes.clone();
         let call = Call {
-            permit: Some(made.permit),
+            permit: Some(new.permit),
             asks: Some(Arc::new(asker)),
             watch: Some(Arc::new(move |progress| {
-                told.send_if_modified(|state| match state {
+                progress_changes.send_if_modified(|state| match state {
                     State::Sent(known) => {
                         *known = Some(progress.clone());
                         true
@@ -76,23 +76,23 @@ impl Calls {
                     State::Asks(..) | State::Ended(_) => false,
                 });
             })),
-            longest: made.longest,
+            longest: new.longest,
             stop: stop.clone(),
         };
         tokio::spawn(async move {
-            let answer = made.client.call(&made.tool, &made.arguments, call).await;
+            let answer = new.client.call(&new.tool, &new.arguments, call).await;
             changes.send_replace(State::Ended(answer));
         });
         let running = Arc::new(Running { state, answers, stop });
         let mut all = self.all();
-        if all.len() >= KEPT {
+        if all.len() >= MAX_KEPT {
             all.retain(|_, running| !running.is_over());
         }
         all.insert(action.clone(), running.clone());
         running
     }
 
-    /// Forgets the call of an action, and stops it if it is not over.
+    /// Removes the call of an action, and stops it if it is still running.
     pub(crate) fn end(&self, action: &ActionId) {
         if let Some(running) = self.all().remove(action) {
             running.stop.cancel();
@@ -105,7 +105,7 @@ impl Calls {
 }
 
 impl Running {
-    /// Returns the state once it is over or asks something, and at the latest after this time.
+    /// Returns the state as soon as the call has ended or asks a question, at the latest after this time.
     pub(crate) async fn state(&self, within: Duration) -> State {
         let mut state = self.state.clone();
         let is_news = |state: &State| !matches!(state, State::Sent(_));
@@ -117,20 +117,20 @@ impl Running {
         matches!(*self.state.borrow(), State::Ended(_))
     }
 
-    /// Gives the answer to the question that is open.
+    /// Answers the open question.
     pub(crate) fn answer(&self, answered: Answered) {
         let _ = self.answers.send(answered);
     }
 
-    /// Waits until a question is no longer open, for a moment.
-    pub(crate) async fn goes_on_from(&self, question: u64) {
+    /// Waits until this question is no longer open, for at most a second.
+    pub(crate) async fn wait_past(&self, question: u64) {
         let mut state = self.state.clone();
         let is_over = |state: &State| !matches!(state, State::Asks(nth, _) if *nth == question);
         let _ = tokio::time::timeout(Duration::from_secs(1), state.wait_for(is_over)).await;
     }
 }
 
-/// Shows a question in the state of its call, and waits for the answer.
+/// Publishes a question as the state of its call, and waits for the answer.
 struct Asker {
     changes: Arc<watch::Sender<State>>,
     /// The number of questions so far, and the answers.
@@ -140,7 +140,7 @@ struct Asker {
 #[async_trait]
 impl Asks for Asker {
     async fn ask(&self, question: Question) -> Answered {
-        let mut given = self.given.lock().await; // one question after the other
+        let mut given = self.given.lock().await; // one question at a time
         given.0 += 1;
         let nth = given.0;
         self.changes.send_replace(State::Asks(nth, question));

@@ -1,5 +1,5 @@
-//! Requests that are understood without a language model: `call add-note on notes with text="a b" color=blue`, `what can
-//! notes do?`
+//! Requests that are understood without a language model: `call add-note on notes with text="a b" color=blue`, `what
+//! can notes do?`
 
 use countersign_understanding::{
     phrases::{Phrases, Utterance},
@@ -10,21 +10,21 @@ use serde_json::{Map, Value};
 
 use super::{
     schema,
-    server::{Offered, Server, kept},
+    server::{Offered, Server, leaked},
 };
 
 /// The phrases of one server.
-pub(crate) struct OfServer {
+pub(crate) struct ServerPhrases {
     server: std::sync::Arc<Server>,
     lists: &'static str,
     help: &'static str,
 }
 
-impl OfServer {
+impl ServerPhrases {
     pub(crate) fn new(server: std::sync::Arc<Server>, lists: &'static str) -> Self {
         let name = server.name;
         let help = format!("*Tools of {name}*\n• “what can {name} do?”, “call … on {name} with …=…”");
-        Self { server, lists, help: kept(help) }
+        Self { server, lists, help: leaked(help) }
     }
 
     /// Reads `call TOOL on SERVER with …`.
@@ -64,14 +64,14 @@ impl OfServer {
                 Err(left) => {
                     let said = format!("I couldn't read “{left}” as an argument. Nothing was called.");
                     let hint = "Write each one as name=value, with quotes around words: text=\"a note\".";
-                    return Some(Interpretation::unclear(format!("{said} {hint}"), self.way_on()));
+                    return Some(Interpretation::unclear(format!("{said} {hint}"), self.suggestions()));
                 }
             },
         };
         let given = schema::read(&offered.definition, &Value::Object(given));
         if let Some((unknown, takes)) = schema::unknown(&offered.definition, &given) {
             let said = format!("{} has no argument “{unknown}”. {takes} Nothing was called.", offered.definition.name);
-            return Some(Interpretation::unclear(said, self.way_on()));
+            return Some(Interpretation::unclear(said, self.suggestions()));
         }
         let request = match offered.reads {
             true => UserRequest::Read { tool: offered.registered.to_owned(), arguments: given },
@@ -80,8 +80,8 @@ impl OfServer {
         Some(Interpretation { is_whole: true, ..request.into() })
     }
 
-    /// Returns the request that shows what there is: a way on from a call that cannot be read.
-    fn way_on(&self) -> Vec<String> {
+    /// Returns the request that lists the tools, as a suggestion after a call that cannot be read.
+    fn suggestions(&self) -> Vec<String> {
         vec![format!("list the tools of {}", self.server.name)]
     }
 
@@ -106,7 +106,7 @@ impl OfServer {
     }
 }
 
-/// Returns the part of a message that holds the arguments: from the word before the first `=` on.
+/// Returns the part of a message with the arguments, which starts at the word before the first `=`.
 fn arguments_of(said: &str) -> &str {
     let Some(first) = said.find('=') else {
         return said.rsplit_once(" with ").map_or(said, |(_, rest)| rest).trim();
@@ -154,7 +154,7 @@ fn whole_json(text: &str) -> Option<(&str, &str)> {
     Some(text.split_at(values.byte_offset()))
 }
 
-impl Phrases for OfServer {
+impl Phrases for ServerPhrases {
     fn things(&self) -> &'static [&'static str] {
         &["tool", "tools"]
     }

@@ -1,4 +1,5 @@
-//! Questions that a server asks in the middle of a call: on the card, with a form made of the server's schema.
+//! Questions that a server asks in the middle of a call: shown on the card, with a form derived from the server's
+//! schema.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -9,16 +10,16 @@ use serde_json::{Map, Value, json};
 
 use super::{schema, server::words};
 
-/// The name under which answers are awaited.
+/// The source name of the events for which actions wait: answers of people.
 const SOURCE: &str = "mcp";
 
-/// The longest question that is shown, in characters.
-const LONGEST: usize = 500;
+/// The maximum length of a shown question, in characters.
+const MAX_QUESTION: usize = 500;
 
 /// Asks a person in the thread.
 pub(crate) fn ask(server: &str, record: &ActionRecord, nth: u64, question: &Question, within: Duration) -> Batch {
     let text = Text::new().bold(server).plain(" asks, in the middle of the call: ");
-    let text = text.code(words(&question.message, LONGEST));
+    let text = text.code(words(&question.message, MAX_QUESTION));
     let has_fields = !form(&question.schema).fields.is_empty();
     let asked = Asked { text, answer: if has_fields { "Answer…" } else { "Yes" }.to_owned() };
     let data = json!({ "question": nth, "schema": question.schema });
@@ -27,7 +28,7 @@ pub(crate) fn ask(server: &str, record: &ActionRecord, nth: u64, question: &Ques
     Batch::Asks(progress, awaited, asked)
 }
 
-/// Returns a schema of a question as the definition of a tool that takes it.
+/// Returns the definition of a tool whose arguments are the answer to a question with this schema.
 fn definition(asked: &Value) -> ToolDefinition {
     ToolDefinition {
         name: "answer".to_owned(),
@@ -43,13 +44,13 @@ fn form(asked: &Value) -> Form {
     schema::form(&definition(asked), &Map::new())
 }
 
-/// Returns the form of the question that a record waits for.
+/// Returns the form for the question of this record.
 pub(crate) fn form_of(record: &ActionRecord) -> Option<Form> {
     let form = form(&record.progress.as_ref()?.data["schema"]);
     (!form.fields.is_empty()).then_some(form)
 }
 
-/// Returns the wrong fields of an answer, by the server's schema.
+/// Returns the mistakes in an answer by field, according to the server's schema.
 pub(crate) fn wrong(record: &ActionRecord, answer: &Value) -> BTreeMap<String, String> {
     let Some(progress) = &record.progress else { return BTreeMap::new() };
     let definition = definition(&progress.data["schema"]);

@@ -1,5 +1,5 @@
-//! Everything that is said of servers and their tools. A server's own words are always in code, so that none of them
-//! becomes a mention or a link.
+//! The replies about servers and their tools. A server's own words are always shown as code, so that they cannot become
+//! a mention or a link.
 
 use countersign_core::reply::{Part, Reply, Text};
 use countersign_graph::action::{ErrorKind, Outcome};
@@ -11,10 +11,10 @@ use super::{
     server::{Offered, Server, Unusable, words},
 };
 
-/// The longest answer that fits in a sentence, in characters.
-const SENTENCE: usize = 200;
+/// The maximum length of a server's words within a sentence, in characters.
+const MAX_QUOTED: usize = 200;
 
-/// Returns the reason why a tool cannot be called now, with its kind and a hint.
+/// Returns the kind of error for a tool that cannot be called now, with the reason and a hint.
 fn why_unusable(server: &str, tool: &str, why: &Unusable) -> (ErrorKind, Text, Text) {
     let not_called = || Text::from("Not called: ");
     match why {
@@ -35,7 +35,7 @@ fn why_unusable(server: &str, tool: &str, why: &Unusable) -> (ErrorKind, Text, T
     }
 }
 
-/// Returns the reply about a tool that cannot be called now, with its kind.
+/// Returns the kind of error and the reply for a tool that cannot be called now.
 pub(crate) fn unusable(server: &str, tool: &str, why: &Unusable) -> (ErrorKind, Reply) {
     match why {
         Unusable::Unreachable(error) => (kind(error), unreachable(server, error)),
@@ -61,7 +61,7 @@ pub(crate) fn kind(error: &Error) -> ErrorKind {
     }
 }
 
-/// Returns the reply about a server that could not be asked.
+/// Returns the reply about a failed call to a server.
 pub(crate) fn unreachable(server: &str, error: &Error) -> Reply {
     match error {
         Error::Auth { status } => {
@@ -69,7 +69,7 @@ pub(crate) fn unreachable(server: &str, error: &Error) -> Reply {
                 .hint("An operator can set another one.")
         }
         Error::Refused { reason } => {
-            let text = Text::new().bold(server).plain(" refused the call: ").code(words(reason, SENTENCE));
+            let text = Text::new().bold(server).plain(" refused the call: ").code(words(reason, MAX_QUOTED));
             Reply::text(text.plain("."))
         }
         Error::NotSent { .. } | Error::RunOut | Error::SessionLost => {
@@ -77,19 +77,19 @@ pub(crate) fn unreachable(server: &str, error: &Error) -> Reply {
                 .hint("Try again in a minute, or tell whoever runs it.")
         }
         Error::NoAnswer { reason } => {
-            let text = Text::new().bold(server).plain(" didn't answer: ").plain(words(reason, SENTENCE));
+            let text = Text::new().bold(server).plain(" didn't answer: ").plain(words(reason, MAX_QUOTED));
             Reply::text(text.plain(".")).hint("Try again in a minute, or tell whoever runs it.")
         }
     }
 }
 
-/// Returns the reply that tells every mistake in the arguments.
+/// Returns the reply that lists the mistakes in the arguments.
 pub(crate) fn mistaken(tool: &str, mistakes: Vec<Text>) -> Reply {
     let text = Text::from("Nothing was sent: ").bold(tool).plain(" doesn't take these arguments.");
     Reply::text(text).and(Part::List(mistakes))
 }
 
-/// Returns the answer of a tool that reads.
+/// Returns the reply with the answer of a reading tool.
 pub(crate) fn read(server: &str, tool: &str, answer: &Value) -> Reply {
     let said = answer["text"].as_str().unwrap_or_default();
     let failed = answer["failed"] == true;
@@ -109,22 +109,22 @@ pub(crate) fn read(server: &str, tool: &str, answer: &Value) -> Reply {
 /// Returns the sentence about a change that was made.
 pub(crate) fn called(server: &str, tool: &str, answer: &Answer) -> Text {
     let text = Text::from("Called ").bold(tool).plain(" on ").bold(server).plain(".");
-    match words(&answer.text, SENTENCE) {
+    match words(&answer.text, MAX_QUOTED) {
         said if said.is_empty() => text,
         said => text.plain(" It answered ").code(said.trim_end_matches('.')).plain("."),
     }
 }
 
-/// Returns the sentence about a change that the server says has failed.
+/// Returns the sentence about a change that failed according to the server.
 pub(crate) fn failed(server: &str, tool: &str, answer: &Answer) -> Text {
     let text = Text::new().bold(server).plain(" reports that ").bold(tool).plain(" failed");
-    match words(&answer.text, SENTENCE) {
+    match words(&answer.text, MAX_QUOTED) {
         said if said.is_empty() => text.plain("."),
         said => text.plain(": ").code(said.trim_end_matches('.')).plain("."),
     }
 }
 
-/// Returns the tools of a server, for “what can files do?”.
+/// Returns the reply that lists the tools of a server, for “what can files do?”.
 pub(crate) fn offers(server: &Server, changed: &[(String, Unusable)]) -> Reply {
     let name = server.name;
     let mut reply = match server.offered.len() {

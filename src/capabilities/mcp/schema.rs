@@ -1,5 +1,5 @@
-//! Arguments by a server's own schema: what people give becomes values, and what is wrong is told before anything is
-//! sent.
+//! Arguments by a server's own schema: people's words are parsed into values, and mistakes are reported before anything
+//! is sent.
 
 use countersign_capabilities::parameters;
 use countersign_core::reply::Text;
@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use super::server::words;
 
 /// The maximum number of mistakes that are listed at once.
-const TOLD: usize = 3;
+const MAX_MISTAKES: usize = 3;
 
 /// One argument of a tool.
 #[derive(Clone, Copy, Debug)]
@@ -32,7 +32,7 @@ pub(crate) fn arguments(definition: &ToolDefinition) -> Vec<Argument<'_>> {
 }
 
 impl<'a> Argument<'a> {
-    /// Returns the kind of its values, such as `number`; the first one that is not null.
+    /// Returns the type of its values, such as `number`: the first type that is not null.
     fn kind(&self) -> &'a str {
         match &self.schema["type"] {
             Value::String(kind) => kind,
@@ -41,7 +41,7 @@ impl<'a> Argument<'a> {
         }
     }
 
-    /// Returns its only possible values, with the titles that the server gives them.
+    /// Returns its possible values, if the schema lists them, with their titles.
     fn choices(&self) -> Vec<(Value, String)> {
         let plain = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         if let Some(values) = self.schema["enum"].as_array() {
@@ -55,7 +55,7 @@ impl<'a> Argument<'a> {
         titled.filter_map(choice).collect()
     }
 
-    /// Returns its kind and bounds in words: `a whole number from 1 to 5`.
+    /// Returns its type and bounds in words: `a whole number from 1 to 5`.
     pub(crate) fn wanted(&self) -> String {
         let choices = self.choices();
         if !choices.is_empty() {
@@ -89,7 +89,7 @@ impl<'a> Argument<'a> {
         format!("What should {name} be for {tool}? I need {}.{says}", self.wanted())
     }
 
-    /// Reads a value that may be given as a text.
+    /// Parses a value that may be given as text.
     fn read(&self, given: &Value) -> Value {
         let Some(text) = given.as_str().map(str::trim) else { return given.clone() };
         if let Some((value, _)) = self
@@ -118,7 +118,7 @@ impl<'a> Argument<'a> {
     }
 }
 
-/// Returns a value as people write it.
+/// Returns a value as text, as people write it.
 pub(crate) fn text_of(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
@@ -128,7 +128,7 @@ pub(crate) fn text_of(value: &Value) -> String {
     }
 }
 
-/// Returns the arguments with texts read as the values that the schema wants; nulls are left out.
+/// Returns the arguments, with texts parsed into the types of the schema and without nulls.
 pub(crate) fn read(definition: &ToolDefinition, given: &Value) -> Map<String, Value> {
     let all = arguments(definition);
     let given = given.as_object().into_iter().flatten().filter(|(_, value)| !value.is_null());
@@ -152,7 +152,8 @@ pub(crate) fn missing(definition: &ToolDefinition, server: &str, given: &Map<Str
     arguments(definition).into_iter().filter(lacks).map(ask).collect()
 }
 
-/// Returns the first argument that the tool does not have, if it says which ones it has, and those in words.
+/// Returns the first argument that the tool does not have, with a sentence that lists its arguments. `None` if there is
+/// no such argument or the schema allows any.
 pub(crate) fn unknown(definition: &ToolDefinition, given: &Map<String, Value>) -> Option<(String, String)> {
     let all = arguments(definition);
     let is_open = definition.schema.get("additionalProperties").is_some_and(|more| *more != false)
@@ -165,7 +166,7 @@ pub(crate) fn unknown(definition: &ToolDefinition, given: &Map<String, Value>) -
     Some((words(unknown, 60), takes))
 }
 
-/// Returns what is wrong with the arguments, by the server's schema: each with what would be right.
+/// Returns the mistakes in the arguments according to the server's schema, each with a correction.
 pub(crate) fn mistakes(definition: &ToolDefinition, given: &Map<String, Value>) -> Vec<Text> {
     let all = arguments(definition);
     let unknown = unknown(definition, given);
@@ -200,12 +201,12 @@ pub(crate) fn mistakes(definition: &ToolDefinition, given: &Map<String, Value>) 
         }
         Err(_) => found.push(Text::from("The server's schema of it cannot be read.")),
     }
-    found.truncate(TOLD);
+    found.truncate(MAX_MISTAKES);
     found
 }
 
-/// Returns the schema for a language model: every argument, in which the words of the server are marked as such. It is
-/// wider than the server's own, by which [`mistakes`] tells people what is wrong.
+/// Returns the schema for a language model, with every argument; the server's words are marked as such. It accepts more
+/// than the server's own schema, by which [`mistakes`] checks the arguments later.
 pub(crate) fn for_model(definition: &ToolDefinition) -> Value {
     let properties: Map<String, Value> = arguments(definition)
         .into_iter()
@@ -230,7 +231,7 @@ fn capital(text: &str) -> String {
     rest.next().map_or_else(String::new, |first| first.to_uppercase().chain(rest).collect())
 }
 
-/// Returns a form with every argument that a form can show.
+/// Returns a form with every argument for which there is a kind of field.
 pub(crate) fn form(definition: &ToolDefinition, given: &Map<String, Value>) -> Form {
     let field = |argument: &Argument<'_>| {
         let value = given.get(argument.name).or_else(|| argument.schema.get("default"));
@@ -313,10 +314,10 @@ mod tests {
     #[test]
     fn every_mistake_says_what_would_be_right() {
         let given = json!({ "text": "much too long", "color": "red", "copies": "nine", "typo": 1 });
-        let told: Vec<String> = mistakes(&note(), &read(&note(), &given)).iter().map(Text::words).collect();
-        assert_eq!(told.len(), 3, "{told:?}");
-        assert_eq!(told[0], "There is no argument typo. It takes text, color, copies, pinned, tags.");
-        assert!(told.iter().any(|told| told == "color is red. It has to be one of yellow, blue."), "{told:?}");
+        let found: Vec<String> = mistakes(&note(), &read(&note(), &given)).iter().map(Text::words).collect();
+        assert_eq!(found.len(), 3, "{found:?}");
+        assert_eq!(found[0], "There is no argument typo. It takes text, color, copies, pinned, tags.");
+        assert!(found.iter().any(|text| text == "color is red. It has to be one of yellow, blue."), "{found:?}");
     }
 
     #[test]

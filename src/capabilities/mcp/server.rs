@@ -1,4 +1,4 @@
-//! One server: its client, its settings, and the tools that are offered of it.
+//! One server: its client, its settings, and the tools it offers.
 
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
@@ -12,17 +12,17 @@ use super::{
     settings,
 };
 
-/// The longest text of an answer that is handed on, in characters.
-const LONGEST_TEXT: usize = 8_000;
+/// The maximum length of an answer's text, in characters; the rest is cut off.
+const MAX_TEXT: usize = 8_000;
 
 /// One server.
 pub(crate) struct Server {
-    /// The name that the operator gave it.
+    /// The name in the settings.
     pub name: &'static str,
     pub(crate) settings: settings::Server,
     pub(crate) client: Arc<McpClient>,
     pub(crate) clock: Arc<dyn Clock>,
-    /// The tools that are listed and accepted, by name.
+    /// The tools that the settings list and an operator accepted, by name.
     pub(crate) offered: BTreeMap<String, Offered>,
     /// The calls that this process is making.
     pub(crate) calls: Calls,
@@ -33,24 +33,24 @@ pub(crate) struct Server {
 pub(crate) struct Offered {
     /// Its name in the registry, such as `files_read_file`.
     pub registered: &'static str,
-    /// The description for a language model, in which the server's words are marked.
+    /// The description for a language model; the server's words are marked as such.
     pub description: &'static str,
-    /// The definition that was accepted.
+    /// The accepted definition.
     pub definition: ToolDefinition,
-    /// True if it may be called at once.
+    /// True if it only reads and may be called without approval.
     pub reads: bool,
-    /// True if it is called once more after a lost answer.
+    /// True if a call may be repeated after a lost answer.
     pub repeats: bool,
 }
 
-/// The reason why a tool that is offered cannot be called now.
+/// The reason why an offered tool cannot be called now.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Unusable {
-    /// The server defines it otherwise than when it was accepted.
+    /// The server defines it differently than when it was accepted.
     Changed,
-    /// The server does not have it any more.
+    /// The server no longer has it.
     Gone,
-    /// The server cannot be asked.
+    /// The server cannot be reached.
     Unreachable(Error),
 }
 
@@ -60,12 +60,12 @@ impl fmt::Debug for Server {
     }
 }
 
-/// Keeps a text for as long as the process lives, as settings are. Names in the registry are kept so.
-pub(crate) fn kept(text: String) -> &'static str {
+/// Leaks a text, because the names and descriptions in the registry are static. This happens only at the start.
+pub(crate) fn leaked(text: String) -> &'static str {
     Box::leak(text.into_boxed_str())
 }
 
-/// Returns the name of a tool in the registry: letters that every model accepts, and the name of its server before it.
+/// Returns the name of a tool in the registry: the server's name and its own, in characters that every model accepts.
 fn registered(server: &str, tool: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '_' };
     let name: String = format!("{server}_{tool}").chars().map(plain).collect();
@@ -73,11 +73,11 @@ fn registered(server: &str, tool: &str) -> String {
 }
 
 impl Server {
-    /// Creates a server of the settings, with what was accepted of it. Nothing is connected yet.
+    /// Creates a server from its settings and its accepted definitions. Nothing is connected yet.
     ///
     /// # Errors
     ///
-    /// Fails if the address cannot be used, or the file with what was accepted cannot be read.
+    /// Fails if the address cannot be used, or the file of accepted definitions cannot be read.
     pub(crate) fn new(name: &str, settings: &settings::Server, clock: Arc<dyn Clock>) -> anyhow::Result<Self> {
         let path = settings.accepted_file(name);
         let accepted = Accepted::read(&path)
@@ -86,8 +86,8 @@ impl Server {
             let definition = accepted.tools.get(tool)?.definition.clone();
             let is_critical = settings.critical.contains(tool);
             let offered = Offered {
-                registered: kept(registered(name, tool)),
-                description: kept(described(name, &definition)),
+                registered: leaked(registered(name, tool)),
+                description: leaked(described(name, &definition)),
                 reads: definition.reads && !is_critical,
                 repeats: definition.idempotent && !is_critical,
                 definition,
@@ -95,7 +95,7 @@ impl Server {
             Some((tool.clone(), offered))
         });
         Ok(Self {
-            name: kept(name.to_owned()),
+            name: leaked(name.to_owned()),
             settings: settings.clone(),
             client: Arc::new(McpClient::new(settings.client()?, clock.clone())),
             clock,
@@ -104,18 +104,18 @@ impl Server {
         })
     }
 
-    /// Returns the tools that are listed in the settings and not accepted.
+    /// Returns the tools that the settings list but no operator has accepted.
     pub(crate) fn not_accepted(&self) -> Vec<&str> {
         let listed = self.settings.tools.iter();
         listed.map(String::as_str).filter(|tool| !self.offered.contains_key(*tool)).collect()
     }
 
-    /// Checks that the server defines a tool as it was accepted.
+    /// Checks that the server defines a tool as it was accepted. The definitions are read again if `anew`.
     ///
     /// # Errors
     ///
-    /// The reason why it cannot be called now.
-    pub(crate) async fn is_as_accepted(&self, tool: &Offered, anew: bool) -> Result<(), Unusable> {
+    /// The reason why the tool cannot be called now.
+    pub(crate) async fn check_definition(&self, tool: &Offered, anew: bool) -> Result<(), Unusable> {
         let known = if anew { self.client.tools().await } else { self.client.known_tools().await };
         let known = known.map_err(Unusable::Unreachable)?;
         let present = known.iter().find(|present| present.name == tool.definition.name).ok_or(Unusable::Gone)?;
@@ -125,12 +125,12 @@ impl Server {
         }
     }
 
-    /// Reads back what a tool changed, by the tool that the settings name for it: with those of the arguments that this
-    /// one knows. `None`: there is none, or it does not answer.
-    pub(crate) async fn reads_back(&self, tool: &str, arguments: &Map<String, Value>) -> Option<Text> {
+    /// Reads back the effect of a tool with the reading tool that the settings name for it, which gets the arguments
+    /// that it knows. `None` if there is no such tool or it cannot be called.
+    pub(crate) async fn read_back(&self, tool: &str, arguments: &Map<String, Value>) -> Option<Text> {
         let reader = self.settings.read_back.get(tool)?;
         let definition = self.offered.get(reader).filter(|reader| reader.reads)?;
-        self.is_as_accepted(definition, true).await.ok()?;
+        self.check_definition(definition, true).await.ok()?;
         let known = definition.definition.schema["properties"].as_object();
         let knows = |name: &String| known.is_some_and(|known| known.contains_key(name));
         let fitting =
@@ -151,8 +151,8 @@ fn described(server: &str, definition: &ToolDefinition) -> String {
     )
 }
 
-/// Returns words of a server as data: on one line, without control characters and the marks that end a quotation, and
-/// no longer than this.
+/// Returns words of a server as data: on one line, without control characters and quotation marks that could end the
+/// quotation, cut at this length in characters.
 pub(crate) fn words(said: &str, longest: usize) -> String {
     let plain = |c: char| if c.is_control() { ' ' } else { c };
     let text: String = said.chars().map(plain).filter(|c| !matches!(c, '«' | '»' | '`')).collect();
@@ -163,9 +163,9 @@ pub(crate) fn words(said: &str, longest: usize) -> String {
     }
 }
 
-/// Returns a text of an answer, cut where it is too long to hand on.
+/// Returns the text of an answer, cut after [`MAX_TEXT`] characters.
 pub(crate) fn cut(text: &str) -> String {
-    match text.char_indices().nth(LONGEST_TEXT) {
+    match text.char_indices().nth(MAX_TEXT) {
         Some((end, _)) => format!("{}\n… (cut here, {} characters in all)", &text[..end], text.chars().count()),
         None => text.to_owned(),
     }

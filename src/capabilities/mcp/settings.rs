@@ -1,4 +1,4 @@
-//! `[mcp]`: the servers, by the names that operators give them.
+//! `[mcp]`: the servers by name.
 
 use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
@@ -25,16 +25,16 @@ pub struct Server {
     pub command: Vec<String>,
     /// The tools that are offered.
     pub tools: Vec<String>,
-    /// The tools that need a card whatever they say.
+    /// The tools that need a card even if the server says that they only read.
     pub critical: Vec<String>,
-    /// The tools that read what others changed, by the names of those.
+    /// The tools that read back the effect of a change, by the name of the changing tool.
     pub read_back: BTreeMap<String, String>,
     /// The file with the definitions that an operator accepted.
     pub accepted: Option<PathBuf>,
-    /// The time limit of a call without a sign of life.
+    /// The time limit of a call without any message from the server.
     #[serde(with = "humantime_serde")]
     pub timeout: Duration,
-    /// The time limit of a call in all.
+    /// The time limit of a whole call.
     #[serde(with = "humantime_serde")]
     pub longest: Duration,
     /// The largest answer that is read, in kilobytes.
@@ -73,8 +73,8 @@ pub const SECTION: SectionSpec = SectionSpec {
     read: |values| Ok(Box::new(serde_json::from_value::<Mcp>(values)?)),
 };
 
-/// The longest name of a server: it begins the names of its tools, which a model limits.
-const LONGEST_NAME: usize = 24;
+/// The maximum length of a server's name, which is part of the names of its tools; models limit their length.
+const MAX_NAME: usize = 24;
 
 impl Section for Mcp {
     fn add_secrets(&mut self, secret: &dyn Fn(&str) -> Option<SecretString>) {
@@ -100,7 +100,7 @@ impl Server {
             found.push(Problem { key, what });
         };
         let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '_';
-        if name.is_empty() || name.len() > LONGEST_NAME || !name.chars().all(is_plain) {
+        if name.is_empty() || name.len() > MAX_NAME || !name.chars().all(is_plain) {
             let right = "right would be a name of at most 24 lower-case letters, digits, - and _";
             wrong("", format!("found `{name}`; {right}"));
         }
@@ -144,12 +144,12 @@ impl Server {
         found
     }
 
-    /// Returns the path of the file with what was accepted.
+    /// Returns the path of the file of accepted definitions.
     pub fn accepted_file(&self, name: &str) -> PathBuf {
         self.accepted.clone().unwrap_or_else(|| PathBuf::from(format!("mcp-{name}.json")))
     }
 
-    /// Returns the settings of a client.
+    /// Returns the settings of the client for this server.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! Tools that read: those of the server that say so, and one that lists what the server offers.
+//! Reading tools: the server's tools that declare it, and one that lists the server's tools.
 
 use std::sync::Arc;
 
@@ -14,9 +14,9 @@ use super::{
     server::{Offered, Server, Unusable, cut},
 };
 
-/// A tool of the server that reads.
+/// A tool of the server that only reads.
 #[derive(Debug)]
-pub(crate) struct Reads {
+pub(crate) struct ReadTool {
     pub(crate) server: Arc<Server>,
     pub(crate) tool: Offered,
 }
@@ -26,7 +26,7 @@ fn error(kind: ErrorKind, reply: Reply) -> ToolError {
 }
 
 #[async_trait]
-impl Tool for Reads {
+impl Tool for ReadTool {
     fn name(&self) -> &'static str {
         self.tool.registered
     }
@@ -50,7 +50,7 @@ impl Tool for Reads {
         if !mistakes.is_empty() {
             return Err(error(ErrorKind::Validation, replies::mistaken(&definition.name, mistakes)));
         }
-        self.server.is_as_accepted(&self.tool, false).await.map_err(|why| {
+        self.server.check_definition(&self.tool, false).await.map_err(|why| {
             let (kind, reply) = replies::unusable(server, &definition.name, &why);
             error(kind, reply)
         })?;
@@ -72,16 +72,16 @@ impl Tool for Reads {
     }
 }
 
-/// `<server>_tools`: what the server offers here, and how it is.
+/// `<server>_tools`: the tools that the server offers here, and its state.
 #[derive(Debug)]
-pub(crate) struct Lists {
+pub(crate) struct ListTools {
     pub(crate) server: Arc<Server>,
     pub(crate) name: &'static str,
     pub(crate) description: &'static str,
 }
 
 #[async_trait]
-impl Tool for Lists {
+impl Tool for ListTools {
     fn name(&self) -> &'static str {
         self.name
     }
@@ -100,7 +100,7 @@ impl Tool for Lists {
         let info = server.client.server().await.map_err(of)?;
         let mut changed = Vec::new();
         for (name, tool) in &server.offered {
-            match server.is_as_accepted(tool, false).await {
+            match server.check_definition(tool, false).await {
                 Ok(()) => {}
                 Err(Unusable::Unreachable(why)) => return Err(of(why)),
                 Err(Unusable::Changed) => changed.push(json!([name, "changed"])),
