@@ -1,7 +1,7 @@
-//! A new value as people say it: a number with a unit, a percentage, “twice”, “half of the liver clearance”.
+//! A new value as people write it: a number with a unit, a percentage, “twice”, “half of the liver clearance”.
 //!
-//! Every form becomes one absolute number, worked out from the live value, before a card is made: the bridge's own
-//! relative mode means something else in each version.
+//! Every form is converted to an absolute number, based on the present value, before the card is made: the bridge's own
+//! relative mode has a different meaning in each version.
 
 use super::units;
 
@@ -12,21 +12,21 @@ pub enum Amount {
     Absolute {
         /// The number.
         value: f64,
-        /// The unit as it was written.
+        /// The unit as the person wrote it.
         unit: Option<String>,
     },
     /// The present value plus a number.
     Plus {
-        /// The number; negative to take away.
+        /// The number; negative for a decrease.
         value: f64,
-        /// The unit as it was written.
+        /// The unit as the person wrote it.
         unit: Option<String>,
     },
     /// A multiple of the present value, or of another parameter.
     Times {
         /// The factor.
         factor: f64,
-        /// The other parameter in the words of the person; `None` for the same one.
+        /// The other parameter in the person's words; `None` for the same parameter.
         of: Option<String>,
     },
     /// The value that the parameter had when the model was loaded.
@@ -75,7 +75,7 @@ const DEFAULTS: &[&str] = &[
 ];
 
 impl Amount {
-    /// Reads a value; `None` if it is none.
+    /// Parses a value; `None` if the text is not a value.
     pub fn read(said: &str) -> Option<Self> {
         let said = said.trim().trim_start_matches(['=', '≈']).trim();
         let lower = said.to_lowercase();
@@ -102,7 +102,7 @@ impl Amount {
     }
 }
 
-/// Reads “twice”, “half of the liver clearance”, “2x”, “3 times”.
+/// Parses “twice”, “half of the liver clearance”, “2x”, “3 times”.
 fn factor(lower: &str) -> Option<Amount> {
     let lower = lower.trim_start_matches("by ");
     for (word, factor) in FACTORS {
@@ -123,7 +123,7 @@ fn factor(lower: &str) -> Option<Amount> {
     Some(Amount::Times { factor: number.parse().ok().filter(|factor: &f64| factor.is_finite())?, of: of(rest) })
 }
 
-/// Reads “% of the present value”, “% higher”, “% less”.
+/// Parses “% of the present value”, “% higher”, “% less”.
 fn percent(value: f64, unit: &str) -> Option<Amount> {
     let rest = unit.trim_start_matches('%').trim();
     let more = ["more", "higher", "up", "larger", "heavier", "bigger", "increase", "above"];
@@ -184,7 +184,7 @@ fn split(said: &str) -> Option<(f64, Option<&str>)> {
         "" => Some((value, None)),
         "percent" => Some((value, Some("%"))),
         unit if unit.starts_with(['%', 'x', '×']) || units::is_unit(unit) => Some((value, Some(unit))),
-        // A word that is no unit: it is told with what would be right.
+        // A word that is not a unit: it is kept for the reply that names the right unit.
         unit if !unit.contains(' ') && unit.chars().count() <= 24 => Some((value, Some(unit))),
         _ => None,
     }

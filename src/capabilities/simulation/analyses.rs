@@ -1,8 +1,9 @@
-//! The analyses that this process is having made. The bridge answers such a call only when all of it is done, so it goes
-//! on beside the thread that asked, which waits for its end as for that of a job and holds nothing.
+//! The analyses that this process has requested. The bridge answers such a call only when the whole analysis is done,
+//! so the call runs in a task of its own, and the thread waits for its end as for the end of a job, without holding
+//! anything.
 //!
-//! A call that another process made is not here, and nothing brings its answer back: its thread waits until its time is
-//! over, and then says so.
+//! A call of another process is not listed here, and its answer cannot be recovered: its thread waits until the
+//! deadline and then reports that.
 
 use std::{
     collections::HashMap,
@@ -14,14 +15,14 @@ use countersign_core::{ids::ActionId, permit};
 use countersign_graph::action::Outcome;
 use tokio::{sync::watch, task::AbortHandle};
 
-/// The beginning of the key of the event that an analysis has ended; the action follows.
+/// The prefix of the key of the event that an analysis has ended; the id of the action follows.
 const KEY: &str = "analysis:";
 
-/// The analyses by the actions that have them made.
+/// The analyses by their actions.
 #[derive(Debug, Default)]
 pub struct Analyses(Mutex<HashMap<ActionId, Arc<Running>>>);
 
-/// An analysis that is being made.
+/// A requested analysis.
 #[derive(Debug)]
 struct Running {
     outcome: watch::Receiver<Option<Outcome>>,
@@ -39,50 +40,50 @@ pub fn key(action: &ActionId) -> String {
     format!("{KEY}{action}")
 }
 
-/// Returns the action whose analysis the event of this key ends; `None` if it is the event of a job.
+/// Returns the action of the analysis with this event key; `None` if it is the key of a job.
 pub fn action_of(key: &str) -> Option<ActionId> {
     key.strip_prefix(KEY).map(ActionId::new)
 }
 
 impl Analyses {
-    /// Begins the call of an action, under the permit of the present work.
+    /// Begins the call of an action, under the current permit.
     pub fn begin(&self, action: &ActionId, call: impl Future<Output = Outcome> + Send + 'static) {
-        let (tell, outcome) = watch::channel(None);
+        let (result, outcome) = watch::channel(None);
         let permit = permit::current();
-        let work = async move { tell.send_replace(Some(call.await)) };
+        let work = async move { result.send_replace(Some(call.await)) };
         let task = tokio::spawn(async move {
             match permit {
                 Some(permit) => permit.during(work).await,
-                None => work.await, // and nothing is sent
+                None => work.await, // without a permit, no request is sent
             }
         });
         let running = Arc::new(Running { outcome, task: task.abort_handle() });
         self.all().insert(action.clone(), running);
     }
 
-    /// Returns the outcome of an action's analysis once it has ended; `None` if this process does not make it.
+    /// Waits for the end of an action's analysis and returns its outcome; `None` if this process did not request it.
     pub async fn ended(&self, action: &ActionId) -> Option<Outcome> {
         let mut outcome = self.all().get(action)?.outcome.clone();
         let ended = outcome.wait_for(Option::is_some).await.ok()?;
         ended.clone()
     }
 
-    /// Does the same, but waits no longer than this.
+    /// Does the same, but waits at most this long.
     pub async fn ended_within(&self, action: &ActionId, within: Duration) -> Option<Outcome> {
         tokio::time::timeout(within, self.ended(action)).await.ok().flatten()
     }
 
-    /// Returns true if this process is having the analysis of an action made, or has its outcome.
+    /// Returns true if this process has requested the analysis of an action, whether or not it has ended.
     pub fn has(&self, action: &ActionId) -> bool {
         self.all().contains_key(action)
     }
 
-    /// Forgets the analysis of an action; if it is not over, its call is given up.
+    /// Removes the analysis of an action and aborts its call if it is still running.
     pub fn forget(&self, action: &ActionId) {
         self.all().remove(action);
     }
 
-    /// Gives up every call that is not over, as at the end of the process.
+    /// Removes all analyses and aborts their calls, at the end of the process.
     pub fn give_up(&self) {
         self.all().clear();
     }

@@ -1,6 +1,6 @@
 //! Charts as PNG: curves over time, and bars of sensitivities.
 //!
-//! A picture has its own light paper, so it reads the same in dark mode. Every axis says what it shows and in which unit.
+//! A picture has its own light background, so it looks the same in dark mode. Every axis has a label with its unit.
 
 use countersign_capabilities::picture::{self, FONT, INK, write};
 use plotters::{
@@ -13,7 +13,7 @@ use super::{curve::Curve, units::number};
 
 const WIDTH: u32 = 960;
 const HEIGHT: u32 = 640;
-/// The sizes of text in pixels: a phone shows the picture at a third of its width.
+/// The size of the title in pixels. The texts are large because a phone shows the picture at a third of its width.
 const TITLE_SIZE: f64 = 34.0;
 const LABEL_SIZE: f64 = 28.0;
 const TICK_SIZE: f64 = 25.0;
@@ -33,10 +33,10 @@ const COLORS: &[RGBColor] = &[
     RGBColor(150, 120, 0),
     RGBColor(60, 60, 70),
 ];
-/// The most names in a legend.
-const LEGEND: usize = 12;
+/// The maximum number of curves in a chart.
+const MAX_CURVES: usize = 12;
 
-/// A bar of a sensitivity chart: the change of a figure in percent for a parameter that goes down and up.
+/// A bar of a sensitivity chart: the change of a figure in percent when a parameter is decreased and increased.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bar {
     /// The parameter.
@@ -51,7 +51,7 @@ pub struct Bar {
 ///
 /// # Errors
 ///
-/// Fails if the picture cannot be drawn; the figures are shown without it then.
+/// Fails if the picture cannot be drawn; the figures are then shown without it.
 pub fn curves(title: &str, curves: &[Curve]) -> anyhow::Result<Vec<u8>> {
     let curves: Vec<&Curve> = curves.iter().filter(|curve| !curve.points.is_empty()).collect();
     anyhow::ensure!(!curves.is_empty(), "there is nothing to draw");
@@ -89,7 +89,7 @@ pub fn curves(title: &str, curves: &[Curve]) -> anyhow::Result<Vec<u8>> {
             .x_label_formatter(&|value| number(*value))
             .y_label_formatter(&|value| number(*value))
             .draw()?;
-        for (nth, curve) in curves.iter().enumerate().take(LEGEND) {
+        for (nth, curve) in curves.iter().enumerate().take(MAX_CURVES) {
             let color = COLORS[nth % COLORS.len()];
             let line = curve.points.iter().filter(|point| point.0.is_finite() && point.1.is_finite()).copied();
             chart
@@ -108,11 +108,11 @@ pub fn curves(title: &str, curves: &[Curve]) -> anyhow::Result<Vec<u8>> {
     })
 }
 
-/// Draws the sensitivities of a figure, the largest on top.
+/// Draws the sensitivities of a figure as bars, the largest at the top.
 ///
 /// # Errors
 ///
-/// Fails if the picture cannot be drawn; the figures are shown without it then.
+/// Fails if the picture cannot be drawn; the figures are then shown without it.
 pub fn tornado(title: &str, figure: &str, percent: f64, bars: &[Bar]) -> anyhow::Result<Vec<u8>> {
     anyhow::ensure!(!bars.is_empty(), "there is nothing to draw");
     let mut bars = bars.to_vec();
@@ -154,7 +154,7 @@ pub fn tornado(title: &str, figure: &str, percent: f64, bars: &[Bar]) -> anyhow:
     })
 }
 
-/// A time axis from 0 to `end` hours, marked at hours that divide a day.
+/// A time axis from 0 to `end` hours, with marks at the steps of [`TIME_STEPS`].
 #[derive(Clone, Debug)]
 struct TimeAxis {
     end: f64,
@@ -188,7 +188,7 @@ impl Ranged for TimeAxis {
 fn shortened(name: &str, most: usize) -> String {
     match name.chars().count() > most {
         false => name.to_owned(),
-        // The end of a path says more than its beginning.
+        // The end of a path is more informative than its beginning.
         true => std::iter::once('…').chain(name.chars().skip(name.chars().count() - most + 1)).collect(),
     }
 }
@@ -204,7 +204,8 @@ mod tests {
         pixels.chunks_exact(3).filter(|pixel| **pixel == [colour.0, colour.1, colour.2]).count()
     }
 
-    fn kept(name: &str, png: &[u8]) {
+    /// Saves a picture in the folder named by `CHARTS`, if it is set.
+    fn save(name: &str, png: &[u8]) {
         if let Some(folder) = std::env::var_os("CHARTS") {
             std::fs::write(std::path::Path::new(&folder).join(name), png).unwrap();
         }
@@ -222,7 +223,7 @@ mod tests {
         };
         let png = curves("Concentration in renal-study", &[curve("1.5 L", 10.0), curve("2 L", 8.0), curve("3 L", 6.0)])
             .unwrap();
-        kept("curves.png", &png);
+        save("curves.png", &png);
         for color in &COLORS[..3] {
             assert!(pixels_of(&png, *color) > 500);
         }
@@ -249,7 +250,7 @@ mod tests {
             bar("Organism|A very long path|Volume", 0.0, 0.0),
         ];
         let png = tornado("Sensitivity of renal-study", "cmax", 10.0, &bars).unwrap();
-        kept("tornado.png", &png);
+        save("tornado.png", &png);
         assert!(pixels_of(&png, COLORS[0]) > 2_000 && pixels_of(&png, COLORS[1]) > 2_000);
     }
 }

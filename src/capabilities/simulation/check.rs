@@ -2,7 +2,7 @@
 
 use super::bridge::{client::BridgeClient, error::Error, token::Access};
 
-/// Checks that the bridge answers and accepts our token; returns its version and the way of signing in.
+/// Checks that the bridge answers and accepts our token. Returns its version and the kind of token.
 pub(super) async fn bridge(client: &BridgeClient) -> Result<String, String> {
     let at = |error: Error| format!("{error} (BRIDGE_URL is {})", client.address());
     let health = client.health().await.map_err(at)?;

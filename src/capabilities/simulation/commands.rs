@@ -37,7 +37,7 @@ pub(super) async fn answer(word: &str, rest: &str, facts: &Facts) -> Reply {
         _ => (SERVICE.health, json!({}), answers::health),
     };
     match facts.read(SERVICE.name, tool, arguments, deadline()).await {
-        // A private answer has no buttons.
+        // Private answers have no buttons.
         Ok(fact) => facts.with_age(Reply { choices: Vec::new(), ..present(&fact.answer) }, &fact, SERVICE.name),
         Err(reply) => Reply { choices: Vec::new(), ..reply },
     }

@@ -1,18 +1,18 @@
-//! Curves in few points, as they are stored with an outcome.
+//! Curves reduced to few points, as they are stored with an outcome.
 
 use serde::{Deserialize, Serialize};
 
 use super::{bridge::data::Series, units::rounded};
 
-/// The most points of a stored curve.
-const MOST: usize = 120;
-/// The most curves that are stored.
-const CURVES: usize = 4;
+/// The maximum number of points of a stored curve, not counting the highest and the last one.
+const MAX_POINTS: usize = 120;
+/// The maximum number of stored curves.
+const MAX_CURVES: usize = 4;
 
 /// A curve with a name.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Curve {
-    /// The output, or the value that it belongs to.
+    /// The name of the output, or of the compared value.
     pub name: String,
     /// The unit of the values.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -21,15 +21,16 @@ pub struct Curve {
     pub points: Vec<(f64, f64)>,
 }
 
-/// Returns the first curves with at most [`MOST`] points each. The highest point and the last one are kept.
+/// Returns the first [`MAX_CURVES`] curves, reduced to about [`MAX_POINTS`] points each. The highest and the last point
+/// are kept.
 pub fn thinned(series: &[Series]) -> Vec<Curve> {
-    series.iter().take(CURVES).map(|series| thin(&series.output, series)).collect()
+    series.iter().take(MAX_CURVES).map(|series| thin(&series.output, series)).collect()
 }
 
-/// Returns one curve under a name.
+/// Returns one curve, reduced in the same way, with this name.
 pub fn thin(name: &str, series: &Series) -> Curve {
     let points = &series.points;
-    let step = points.len().div_ceil(MOST).max(1);
+    let step = points.len().div_ceil(MAX_POINTS).max(1);
     let highest = (0..points.len()).max_by(|a, b| points[*a].1.total_cmp(&points[*b].1));
     let last = points.len().checked_sub(1);
     let kept = (0..points.len()).filter(|at| at % step == 0 || Some(*at) == highest || Some(*at) == last);
@@ -50,7 +51,7 @@ mod tests {
         let points = (0..10_001).map(|at| (f64::from(at), if at == 4_321 { 9.0 } else { 1.0 })).collect();
         let series = Series { output: "C".to_owned(), unit: None, points };
         let curve = &thinned(&[series])[0];
-        assert!(curve.points.len() <= MOST + 2);
+        assert!(curve.points.len() <= MAX_POINTS + 2);
         assert!(curve.points.contains(&(4_321.0, 9.0)));
         assert_eq!(curve.points.last(), Some(&(10_000.0, 1.0)));
     }

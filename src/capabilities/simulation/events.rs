@@ -16,7 +16,7 @@ use super::{
 pub struct Jobs(pub Deps);
 
 impl Jobs {
-    /// Creates the follower.
+    /// Creates the follower of the jobs of this bridge.
     pub fn of(deps: &Deps) -> Arc<dyn EventSource> {
         Arc::new(Self(deps.clone()))
     }
@@ -36,7 +36,7 @@ impl EventSource for Jobs {
             Ok(ended) => Some(json!(ended)),
             Err(Error::NotFound { .. }) => Some(json!(forgotten(key))),
             Err(error) => {
-                tracing::warn!(job.id = key, %error, "Cannot follow a job; its run is looked at when its time is over");
+                tracing::warn!(job.id = key, %error, "Cannot follow a job; its state is read again at the deadline");
                 None
             }
         }

@@ -1,4 +1,4 @@
-//! Simulations and parameters, found by the words of a person.
+//! The search for simulations and parameters by a person's words.
 
 use countersign_capabilities::{
     ToolError,
@@ -15,10 +15,10 @@ use super::{
     replies::{errors, refusals},
 };
 
-/// The most names that are offered.
-const OFFERED: usize = 8;
+/// The maximum number of names that are offered.
+const MAX_OFFERED: usize = 8;
 
-/// Words of people, and the words of paths that they stand for.
+/// People's words, each with the words of paths that it can mean.
 const SYNONYMS: &[(&str, &[&str])] = &[
     ("body", &["organism"]),
     ("subject", &["organism"]),
@@ -39,15 +39,15 @@ const SYNONYMS: &[(&str, &[&str])] = &[
     ("flow", &["flow", "bloodflow"]),
 ];
 
-/// Words that say nothing about a parameter.
-const EMPTY: &[&str] = &["the", "a", "an", "of", "parameter", "value", "its", "rate", "in", "for"];
+/// Words that do not help to identify a parameter.
+const STOP_WORDS: &[&str] = &["the", "a", "an", "of", "parameter", "value", "its", "rate", "in", "for"];
 
-/// A simulation in the words of a request.
+/// The simulation of a request, as far as it is given.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Asked<'a> {
     /// The name, if one was given.
     pub name: Option<&'a str>,
-    /// The thing that was talked about before.
+    /// The thing mentioned before.
     pub active: Option<&'a str>,
 }
 
@@ -58,8 +58,8 @@ impl<'a> Asked<'a> {
     }
 }
 
-/// Returns the simulation that is meant: the named one, else the one that was talked about, else the only one. `says`
-/// turns a name into a whole request.
+/// Returns the simulation that is meant: the named one, otherwise the one mentioned before, otherwise the only one.
+/// `says` turns a name into a whole request.
 ///
 /// # Errors
 ///
@@ -98,7 +98,7 @@ pub async fn simulation(deps: &Deps, asked: Asked<'_>, says: impl Fn(&str) -> St
 ///
 /// # Errors
 ///
-/// A refusal with similar paths, or a choice of several.
+/// A refusal with similar paths, or with the paths that fit if there are several.
 pub async fn parameter(
     deps: &Deps,
     simulation: &str,
@@ -113,8 +113,7 @@ pub async fn parameter(
     match best(&paths, asked).as_slice() {
         [one] => Ok(one.clone()),
         [] => {
-            if paths.iter().all(|path| !path.contains('|')) || creates(deps).await {
-                // An engine without a model of its own creates what is set.
+            if paths.iter().all(|path| !path.contains('|')) || creates_parameters(deps).await {
                 return Ok(asked.to_owned());
             }
             Err(refused(
@@ -126,12 +125,12 @@ pub async fn parameter(
     }
 }
 
-/// Returns true if the engine behind the bridge creates parameters that are set.
-async fn creates(deps: &Deps) -> bool {
+/// Returns true if the engine behind the bridge has no model of its own and creates any parameter that is set.
+async fn creates_parameters(deps: &Deps) -> bool {
     deps.client.engine().await.ok().flatten().as_deref() == Some("inmemory")
 }
 
-/// Returns the value of a parameter; `None` if it has none yet.
+/// Returns a parameter with its value; `None` if it has no value yet.
 ///
 /// # Errors
 ///
@@ -144,7 +143,7 @@ pub async fn value(deps: &Deps, simulation: &str, path: &str) -> Result<Option<P
     }
 }
 
-/// Returns the error of `prepare` for a read about a simulation that failed.
+/// Returns the error of `prepare` for a failed read about a simulation.
 pub fn not_read(deps: &Deps, simulation: &str, error: &Error) -> PrepareError {
     match error.forgot(simulation) {
         true => refused(ErrorKind::NotFound, refusals::forgotten(deps, simulation)),
@@ -180,7 +179,7 @@ pub fn refused_tool(error: PrepareError) -> ToolError {
     }
 }
 
-/// Returns the paths that these words fit best: one if it is clear.
+/// Returns the paths that fit these words best: a single one if the match is unambiguous.
 fn best(paths: &[String], asked: &str) -> Vec<String> {
     let exact = paths.iter().find(|path| *path == asked);
     let folded = |text: &str| text.to_lowercase().replace([' ', '_', '-'], "");
@@ -188,34 +187,34 @@ fn best(paths: &[String], asked: &str) -> Vec<String> {
         return vec![path.clone()];
     }
     if asked.contains('|') {
-        // The end of a path is enough, if it is of one path only.
+        // The end of a path is enough if only one path ends so.
         let ends = paths.iter().filter(|path| folded(path).ends_with(&format!("|{}", folded(asked))));
-        return ends.take(OFFERED).cloned().collect();
+        return ends.take(MAX_OFFERED).cloned().collect();
     }
-    let wanted: Vec<String> = words(asked).into_iter().filter(|word| !EMPTY.contains(&word.as_str())).collect();
+    let wanted: Vec<String> = words(asked).into_iter().filter(|word| !STOP_WORDS.contains(&word.as_str())).collect();
     if wanted.is_empty() {
         return Vec::new();
     }
     let fits = |path: &&String| {
-        let there = words(path);
-        wanted.iter().all(|word| is_there(&there, word))
+        let path_words = words(path);
+        wanted.iter().all(|word| has_word(&path_words, word))
     };
     let all: Vec<&String> = paths.iter().filter(fits).collect();
-    // “Dose” is the parameter of that name before one that only mentions it.
+    // A parameter called “Dose” is preferred to one that only contains the word.
     let last = |path: &&&String| path.rsplit('|').next().is_some_and(|last| folded(last) == folded(asked));
     let named: Vec<&String> = all.iter().filter(last).copied().collect();
     let found = if named.len() == 1 { named } else { all };
-    found.into_iter().take(OFFERED).cloned().collect()
+    found.into_iter().take(MAX_OFFERED).cloned().collect()
 }
 
-/// Returns paths that share a word with these words.
+/// Returns paths that share a word with these words or are spelt similarly.
 fn similar(paths: &[String], asked: &str) -> Vec<String> {
     let wanted = words(asked);
     let mut scored: Vec<(usize, &String)> = paths
         .iter()
         .map(|path| {
-            let there = words(path);
-            (wanted.iter().filter(|word| is_there(&there, word)).count(), path)
+            let path_words = words(path);
+            (wanted.iter().filter(|word| has_word(&path_words, word)).count(), path)
         })
         .filter(|(score, _)| *score > 0)
         .collect();
@@ -232,9 +231,10 @@ fn similar(paths: &[String], asked: &str) -> Vec<String> {
     found
 }
 
-fn is_there(there: &[String], word: &str) -> bool {
+/// Returns true if a path has this word or a synonym of it.
+fn has_word(path_words: &[String], word: &str) -> bool {
     let meant = SYNONYMS.iter().find(|(said, _)| *said == word).map(|(_, meant)| *meant);
-    there.iter().any(|part| part == word || meant.is_some_and(|meant| meant.contains(&part.as_str())))
+    path_words.iter().any(|part| part == word || meant.is_some_and(|meant| meant.contains(&part.as_str())))
 }
 
 /// Returns the words of a path or a request in lower case: `SmallIntestine|BloodFlow` has four.

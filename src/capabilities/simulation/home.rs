@@ -1,4 +1,4 @@
-//! The section of the Home tab: what is loaded, and which runs go on.
+//! The section of the Home tab: the loaded simulations and the current runs.
 
 use countersign_capabilities::facts::{Facts, deadline};
 use countersign_core::reply::{Part, Reply, Text};
@@ -6,8 +6,8 @@ use serde_json::json;
 
 use super::{Deps, SERVICE, bridge::data::Loaded, replies::answers};
 
-/// The most lines of a list.
-const MOST: usize = 8;
+/// The maximum number of entries in a list.
+const MAX_LISTED: usize = 8;
 
 /// Returns the section.
 pub(super) async fn section(deps: &Deps, facts: &Facts) -> Option<Reply> {
@@ -17,11 +17,11 @@ pub(super) async fn section(deps: &Deps, facts: &Facts) -> Option<Reply> {
         Err(error) => return Some(reply.and(Part::Text(Text::from(error.words())))),
     };
     let loaded: Vec<Loaded> = answers::part(&loaded["simulations"]);
-    let names = loaded.iter().take(MOST).map(|loaded| Text::new().bold(&loaded.id));
+    let names = loaded.iter().take(MAX_LISTED).map(|loaded| Text::new().bold(&loaded.id));
     let names: Vec<Text> = names.collect();
     let line = match loaded.len() {
         0 => Text::from("Nothing is loaded."),
-        count if count > MOST => {
+        count if count > MAX_LISTED => {
             Text::from(format!("{count} are loaded, such as ")).join(Text::listed(names, "and")).plain(".")
         }
         _ => Text::from("Loaded: ").join(Text::listed(names, "and")).plain("."),
@@ -32,7 +32,7 @@ pub(super) async fn section(deps: &Deps, facts: &Facts) -> Option<Reply> {
         .runs()
         .iter()
         .filter(|run| run.took.is_none())
-        .take(MOST)
+        .take(MAX_LISTED)
         .map(|run| Text::new().bold(&run.simulation).plain(", job ").code(&run.job))
         .collect();
     Some(match running.is_empty() {

@@ -1,25 +1,26 @@
 //! Pharmacokinetic simulations behind a bridge: tools that read them, actions that change and run them.
 //!
 //! [`tools`] read at any time; each file in [`actions`] is one change or run that a person approves. [`bridge`] is the
-//! client, [`find`] finds simulations and parameters by the words of people, [`amount`], [`wanted`] and [`units`] turn what
-//! was said into the absolute number that a card shows, [`ranges`] knows what a bridge allows, [`events`] follows running
-//! jobs, [`analyses`] those calls that last as long as their work, [`chart`] draws, [`memory`] remembers what the bridge
-//! does not tell, and [`replies`] holds the sentences.
+//! client. [`find`] finds simulations and parameters by people's words; [`amount`], [`wanted`] and [`units`] convert a
+//! value in words into the absolute number that a card shows; [`ranges`] has the values that a bridge allows.
+//! [`events`] follows running jobs and [`analyses`] the calls that are answered only when their work is done. [`chart`]
+//! draws, [`memory`] keeps facts that the bridge does not report, and [`replies`] contains the sentences.
 //!
 //! Start reading at [`Simulation`], then at a file in [`actions`].
 //!
-//! *Architecture Invariant:* the bridge is told that a person agreed in one place only
-//! ([`bridge::confirmed::Confirmed`]), and only the record of an approved action leads there.
+//! *Architecture Invariant:* only one place tells the bridge that a person agreed ([`bridge::confirmed::Confirmed`]),
+//! and it requires the record of an approved action.
 //!
 //! # The state of the confirm-before-execute agent
 //!
-//! An earlier agent for the same bridge kept one state for all of this. Each of its fields has a home here:
+//! An earlier agent for the same bridge kept all of this in one state. This table shows where each of its fields is
+//! now:
 //!
-//! | field | home |
+//! | field | place |
 //! | --- | --- |
 //! | `messages` | the thread's history, in the state of the chat graph |
 //! | `simulation_context.simulationId` | the last subject of the conversation: “it” |
-//! | `simulation_context.filePath` | the bridge's list of simulations, where it tells; else the record of its loading, by [`memory`] |
+//! | `simulation_context.filePath` | the bridge's list of simulations, if it has the path; otherwise the record of the loading, by [`memory`] |
 //! | `simulation_context.lastJobId` | the progress and outcome of the run's record; [`memory`] for “the last job” |
 //! | `pending_tool_call` | the record of the action, with its parameters and the state that was shown |
 //! | `user_feedback` | the decisions of that record |
@@ -82,18 +83,18 @@ pub struct Deps {
     pub settings: Arc<SimulationSettings>,
     /// The memory of this process.
     pub memory: Arc<Memory>,
-    /// The analyses that this process is having made.
+    /// The analyses that this process has requested.
     pub analyses: Arc<Analyses>,
 }
 
-/// The capability of simulations, on one bridge.
+/// The capability for simulations on one bridge.
 #[derive(Debug)]
 pub struct Simulation {
     deps: Deps,
     clock: Arc<dyn Clock>,
 }
 
-/// The bridge as a service; the settings replace its times.
+/// The bridge as a service; its times are replaced by those of the settings.
 const SERVICE: Service = Service {
     name: "Simulation bridge",
     health: tools::HEALTH,
@@ -102,7 +103,7 @@ const SERVICE: Service = Service {
 };
 
 impl Simulation {
-    /// Creates the capability on the bridge that the settings name.
+    /// Creates the capability for the bridge in the settings.
     ///
     /// # Errors
     ///
@@ -231,7 +232,7 @@ impl Capability for Simulation {
     }
 }
 
-/// Returns the requests that suit next once a change has ended.
+/// Returns suggestions for the next request after a change has ended.
 fn next_steps(deps: &Deps, record: &ActionRecord) -> Vec<Choice> {
     let Some(simulation) = record.parameters["simulation"].as_str() else { return Vec::new() };
     let run = || Choice::new("Run it", format!("run {simulation}"));

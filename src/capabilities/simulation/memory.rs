@@ -1,10 +1,10 @@
-//! The facts about the work with the bridge that the bridge itself does not tell.
+//! Facts about simulations and runs that the bridge itself does not report.
 //!
-//! The model file of a simulation and the values that its parameters had before they were changed are in the records of
-//! the approved changes, across restarts and for all processes: [`Memory::recall`] and [`Memory::recalled_default`] read
-//! them there. The rest is a help and never the truth: it is empty after a restart, each list has an end, and what is
-//! loaded is always asked of the bridge anew. The names of simulations are kept for [`KEPT`], so that a message is read
-//! with them.
+//! The model file of a simulation and the values of its parameters before they were changed are in the records of the
+//! approved changes, across restarts and for all processes: [`Memory::recall`] and [`Memory::recalled_default`] read
+//! them there. Everything else is only a cache: it is empty after a restart, its lists are bounded, and the loaded
+//! simulations are always read from the bridge again. The names of simulations are cached for [`NAMES_MAX_AGE`], so
+//! that they are recognised in messages.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -24,15 +24,15 @@ use super::{
 };
 
 /// The time for which the names of simulations are used without reading them again.
-const KEPT: Duration = Duration::from_secs(20);
-/// The pause after a failed read.
-const PAUSE: Duration = Duration::from_secs(5);
-/// The longest time a message waits for names.
-const PATIENCE: Duration = Duration::from_secs(2);
-/// The most entries of each list.
-const MOST: usize = 200;
-/// The most changes of one parameter that are read to find its first value.
-const MOST_CHANGES: usize = 1_000;
+const NAMES_MAX_AGE: Duration = Duration::from_secs(20);
+/// The pause before the names are read again after a failed read.
+const RETRY_PAUSE: Duration = Duration::from_secs(5);
+/// The time limit of reading names, for which a message waits.
+const NAMES_TIMEOUT: Duration = Duration::from_secs(2);
+/// The maximum number of entries in each list.
+const MAX_ENTRIES: usize = 200;
+/// The maximum number of changes of one parameter that are read to find its first value.
+const MAX_CHANGES: usize = 1_000;
 
 /// The kind of a simulation's name.
 pub const SIMULATION: &str = "simulation";
@@ -46,7 +46,7 @@ pub struct Started {
     pub simulation: String,
     /// The time of the start.
     pub at: Timestamp,
-    /// The time it took, once it has succeeded.
+    /// The time it took, once it has ended.
     pub took: Option<Duration>,
     /// The results, once it has succeeded.
     pub results: Option<String>,
@@ -71,7 +71,7 @@ struct Inner {
     read_at: Option<Timestamp>,
 }
 
-/// The memory of this process, and its way to the records.
+/// The memory of this process, with access to the records.
 #[derive(Default)]
 pub struct Memory {
     inner: Mutex<Inner>,
@@ -89,9 +89,9 @@ impl Memory {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes the records of past changes.
+    /// Sets the reader of past changes.
     pub fn remember_by(&self, history: Arc<dyn History>) {
-        let _ = self.history.set(history); // it is given once
+        let _ = self.history.set(history); // set only once
     }
 
     /// Reads the model file of a simulation from the record of its loading, for [`Self::file`].
@@ -107,8 +107,8 @@ impl Memory {
     /// changes.
     pub async fn recalled_default(&self, simulation: &str, path: &str) -> Option<Parameter> {
         let loaded_at = self.load_of(simulation).await?.intent_at?;
-        let changes = self.history.get()?.of(&parameter_target(simulation, path), MOST_CHANGES).await;
-        if changes.len() == MOST_CHANGES {
+        let changes = self.history.get()?.of(&parameter_target(simulation, path), MAX_CHANGES).await;
+        if changes.len() == MAX_CHANGES {
             return None; // the first one may be older
         }
         let since = |record: &&ActionRecord| record.intent_at.is_some_and(|at| at > loaded_at);
@@ -120,7 +120,7 @@ impl Memory {
 
     /// Reads the record of the last loading of a simulation under this name.
     async fn load_of(&self, simulation: &str) -> Option<ActionRecord> {
-        let loads = self.history.get()?.of(&load_target(simulation), MOST).await;
+        let loads = self.history.get()?.of(&load_target(simulation), MAX_ENTRIES).await;
         loads.into_iter().find(|record| record.name == load::NAME && record.status == Status::Done)
     }
 
@@ -129,10 +129,10 @@ impl Memory {
         self.inner().files.get(simulation).cloned()
     }
 
-    /// Remembers a loaded model file, and forgets the values of an earlier simulation of that name.
+    /// Records a loaded model file, and removes the values of an earlier simulation with this name.
     pub fn loaded(&self, simulation: &str, file: &str) {
         let mut inner = self.inner();
-        if inner.files.len() >= MOST {
+        if inner.files.len() >= MAX_ENTRIES {
             inner.files.pop_first();
         }
         inner.files.insert(simulation.to_owned(), file.to_owned());
@@ -145,30 +145,30 @@ impl Memory {
         self.inner().defaults.get(&(simulation.to_owned(), path.to_owned())).cloned()
     }
 
-    /// Remembers the value of a parameter before its first change.
+    /// Records the value of a parameter before its first change.
     pub fn before_change(&self, simulation: &str, before: &Parameter) {
         let mut inner = self.inner();
-        // Only of a model that was loaded here is it known that nobody else changed it before.
-        if inner.defaults.len() < MOST * 5 && inner.files.contains_key(simulation) {
+        // The value is known to be the first one only if this process loaded the model.
+        if inner.defaults.len() < MAX_ENTRIES * 5 && inner.files.contains_key(simulation) {
             let key = (simulation.to_owned(), before.path.clone());
             inner.defaults.entry(key).or_insert_with(|| before.clone());
         }
     }
 
-    /// Remembers a started run.
+    /// Records a started run.
     pub fn started(&self, job: &str, simulation: &str, at: Timestamp) {
         let mut inner = self.inner();
         if inner.runs.iter().any(|run| run.job == job) {
             return;
         }
-        if inner.runs.len() >= MOST {
+        if inner.runs.len() >= MAX_ENTRIES {
             inner.runs.pop_front();
         }
         let (job, simulation) = (job.to_owned(), simulation.to_owned());
         inner.runs.push_back(Started { job, simulation, at, took: None, results: None });
     }
 
-    /// Remembers how a run ended.
+    /// Records the end of a run.
     pub fn ended(&self, job: &str, took: Option<Duration>, results: Option<&str>) {
         if let Some(run) = self.inner().runs.iter_mut().find(|run| run.job == job) {
             run.took = took.or(Some(Duration::ZERO));
@@ -188,12 +188,12 @@ impl Memory {
         ended.find(|run| run.simulation == simulation)?.took
     }
 
-    /// Returns the names of the simulations, as read last.
+    /// Returns the names of the simulations that were read last.
     pub fn names(&self) -> Arc<Names> {
         self.inner().names.clone()
     }
 
-    /// Makes the names old: something was loaded.
+    /// Marks the names as outdated, after something was loaded.
     pub fn names_changed(&self) {
         self.inner().read_at = None;
     }
@@ -203,13 +203,13 @@ impl Memory {
         let now = clock.now();
         {
             let mut inner = self.inner();
-            if inner.read_at.is_some_and(|at| now.since(at) < KEPT) {
+            if inner.read_at.is_some_and(|at| now.since(at) < NAMES_MAX_AGE) {
                 return;
             }
-            // Nobody else reads meanwhile, and a bridge that is away is not asked again at once.
-            inner.read_at = Some(Timestamp(now.0 - (KEPT - PAUSE).as_millis() as i64));
+            // No other task reads in the meantime, and an unreachable bridge is not called again at once.
+            inner.read_at = Some(Timestamp(now.0 - (NAMES_MAX_AGE - RETRY_PAUSE).as_millis() as i64));
         }
-        let Ok(Ok(all)) = tokio::time::timeout(PATIENCE, client.simulations()).await else { return };
+        let Ok(Ok(all)) = tokio::time::timeout(NAMES_TIMEOUT, client.simulations()).await else { return };
         let name = |id: &String| Name {
             kind: SIMULATION.to_owned(),
             name: id.clone(),
@@ -222,7 +222,7 @@ impl Memory {
         inner.read_at = Some(now);
         for loaded in &all {
             if let Some(file) = &loaded.file
-                && inner.files.len() < MOST
+                && inner.files.len() < MAX_ENTRIES
             {
                 inner.files.entry(loaded.id.clone()).or_insert_with(|| file.clone());
             }

@@ -1,7 +1,7 @@
-//! The ranges in which a 0.5 bridge allows values, worked out beforehand, so that a card can show them.
+//! The ranges in which a bridge of version 0.5 allows values, computed here so that a card can show them.
 //!
-//! The bridge picks the range by the longest key that a path ends with, or else contains. It holds every volume, flow
-//! and clearance against such a range, and for some of them scales the usual value with the body weight.
+//! The bridge picks the range by the longest key that a path ends with, or otherwise contains. It checks every volume,
+//! flow and clearance against such a range, and scales the usual value of some of them with the body weight.
 
 use super::{bridge::data::Parameter, units::number};
 
@@ -84,9 +84,9 @@ pub struct Range {
     pub min: f64,
     /// The greatest value.
     pub max: f64,
-    /// The unit that it is compared in.
+    /// The unit of the bounds.
     pub unit: &'static str,
-    /// The row of the table that it comes from, such as `Liver`.
+    /// The key of its row in the table, such as `Liver`.
     pub key: &'static str,
     /// The body weight that it was scaled to, in kilograms; `None` if it does not depend on it or the weight is not
     /// known.
@@ -94,7 +94,7 @@ pub struct Range {
 }
 
 impl Range {
-    /// Returns the range for a path; `None` if the bridge allows every value there.
+    /// Returns the range for a path; `None` if the bridge allows every value.
     pub fn of(path: &str, body_weight: Option<f64>) -> Option<Self> {
         let fits = |matches: fn(&str, &str) -> bool| {
             ROWS.iter().filter(|row| matches(path, row.key)).max_by_key(|row| row.key.len())
@@ -126,7 +126,7 @@ impl Range {
     }
 }
 
-/// Returns the volume of all organs together, in liters, of these parameters.
+/// Returns the total volume of the organs among these parameters, in liters.
 pub fn organ_volume(parameters: &[Parameter]) -> f64 {
     let volumes = parameters.iter().filter(|parameter| is_organ_volume(&parameter.path));
     volumes.map(|parameter| parameter.value).sum()

@@ -27,17 +27,17 @@ pub struct SimulationSettings {
     pub settle_within: Duration,
     /// The largest answer that is read, in megabytes.
     pub max_answer_mb: usize,
-    /// The time limit of a run that names none, such as `"5min"`.
+    /// The default time limit of a run, such as `"5min"`.
     #[serde(with = "humantime_serde")]
     pub run_limit: Duration,
-    /// The most points of a comparison.
+    /// The maximum number of points in a comparison.
     pub most_points: usize,
-    /// The folder in which the bridge finds model files, for requests that name a model without a path.
+    /// The folder of model files on the bridge's machine, for requests that name a model without a path.
     pub models: Option<String>,
     /// `BRIDGE_TOKEN`, a token that is used as it is.
     #[serde(skip)]
     pub token: Option<SecretString>,
-    /// `BRIDGE_JWT_SECRET`, with which a token is made for each call.
+    /// `BRIDGE_JWT_SECRET`, which signs a new token for each call.
     #[serde(skip)]
     pub jwt_secret: Option<SecretString>,
 }
@@ -96,8 +96,8 @@ impl Section for SimulationSettings {
 }
 
 impl SimulationSettings {
-    /// Returns the path of a model file that a person named: a path as it is, a bare name in the folder of models.
-    /// `None` if it is a bare name and there is no such folder.
+    /// Returns the path of a model file that a person named: a path unchanged, a bare name in the folder of models.
+    /// `None` if it is a bare name and the folder is not set.
     pub fn file_named(&self, named: &str) -> Option<String> {
         let named = named.trim();
         if named.contains(['/', '\\']) {
@@ -109,7 +109,7 @@ impl SimulationSettings {
         Some(format!("{folder}/{words}{ending}"))
     }
 
-    /// Returns the way to a token.
+    /// Returns the source of tokens.
     pub fn access(&self) -> Access {
         match (&self.token, &self.jwt_secret) {
             (Some(token), _) => Access::Token(token.clone()),

@@ -1,4 +1,4 @@
-//! The tools: everything that reads.
+//! The tools, which only read.
 
 use async_trait::async_trait;
 use countersign_capabilities::{
@@ -20,8 +20,8 @@ use super::{
     replies::{answers, refusals},
 };
 
-/// The most paths in one answer.
-const MOST: usize = 200;
+/// The maximum number of paths in an answer.
+const MAX_PATHS: usize = 200;
 
 /// The parameters of the tools; each tool takes some of them.
 #[derive(Default, Deserialize, JsonSchema)]
@@ -181,13 +181,15 @@ fn failed(error: Error) -> ToolError {
     find::tool_error(&error)
 }
 
+/// Converts errors of reads about a simulation.
 fn about(deps: &Deps, simulation: &str) -> impl Fn(Error) -> ToolError {
     move |error| find::refused_tool(find::not_read(deps, simulation, &error))
 }
 
-async fn loaded(deps: &Deps, given_: &Given, says: &str) -> Result<String, ToolError> {
+/// Returns the name of the loaded simulation that is meant; `says` is the beginning of the request.
+async fn loaded(deps: &Deps, asked: &Given, says: &str) -> Result<String, ToolError> {
     let found =
-        find::simulation(deps, Asked::of(&given_.simulation, &given_.active), |name| format!("{says} {name}")).await;
+        find::simulation(deps, Asked::of(&asked.simulation, &asked.active), |name| format!("{says} {name}")).await;
     Ok(found.map_err(find::refused_tool)?.id)
 }
 
@@ -211,12 +213,12 @@ async fn simulations(deps: &Deps) -> Result<Value, ToolError> {
 async fn list_parameters(deps: &Deps, asked: Given) -> Result<Value, ToolError> {
     let simulation = loaded(deps, &asked, "list the parameters of").await?;
     let mut paths = deps.client.parameters(&simulation).await.map_err(about(deps, &simulation))?;
-    // Searched for here: the engines read patterns in different ways.
+    // The search is done here because the engines interpret patterns differently.
     if let Some(search) = non_blank(asked.search.as_ref()) {
         let wanted = search.to_lowercase().replace('*', "");
         paths.retain(|path| path.to_lowercase().contains(wanted.trim()));
     }
-    paths.truncate(MOST);
+    paths.truncate(MAX_PATHS);
     Ok(json!({ "simulation": simulation, "parameters": paths }))
 }
 
@@ -249,7 +251,7 @@ async fn job(deps: &Deps, asked: Given) -> Result<Value, ToolError> {
     }
 }
 
-/// Returns the id of the results that are asked for.
+/// Returns the id of the requested results: the given one, otherwise those of the newest run.
 fn results_id(deps: &Deps, asked: &Given) -> Result<String, ToolError> {
     let newest = || deps.memory.runs().into_iter().find_map(|run| run.results);
     let found = non_blank(asked.results.as_ref()).map(str::to_owned).or_else(newest);
@@ -290,6 +292,6 @@ async fn models(deps: &Deps) -> Result<Value, ToolError> {
     let answer = deps.client.raw("discover_models", &Map::new()).await.map_err(failed)?;
     let listed = ["items", "models"].into_iter().find_map(|key| answer[key].as_array());
     let file = |item: &Value| ["filePath", "path"].into_iter().find_map(|key| item[key].as_str().map(str::to_owned));
-    let files: Vec<String> = listed.into_iter().flatten().filter_map(file).take(MOST).collect();
+    let files: Vec<String> = listed.into_iter().flatten().filter_map(file).take(MAX_PATHS).collect();
     Ok(json!({ "models": files }))
 }

@@ -1,10 +1,10 @@
-//! Units: whether two fit together, and the conversion of one into the other, by the rules of UCUM.
+//! The compatibility and conversion of units, by the rules of UCUM.
 //!
-//! People and model files write units in their own ways: `l/h`, `1/h`, `year(s)`, `µmol/l`. [`code`] turns those into a
-//! code of UCUM; the rest is the library's work. Nothing is ever compared as text.
+//! People and model files write units in various ways: `l/h`, `1/h`, `year(s)`, `µmol/l`. [`code`] turns them into UCUM
+//! codes; the library does the rest. Known units are never compared as text.
 
-/// Spellings of units in model files and messages, in lower case, and the code for each. A unit is looked up here part
-/// by part: `liters/hour` has two.
+/// Spellings of units in model files and messages, in lower case, each with its code. The parts of a unit are looked up
+/// separately: `liters/hour` has two.
 const SPELLINGS: &[(&str, &str)] = &[
     ("l", "L"),
     ("liter", "L"),
@@ -62,10 +62,10 @@ const SPELLINGS: &[(&str, &str)] = &[
     ("percent", "%"),
 ];
 
-/// The longest text that may be a unit, in characters.
-const LONGEST: usize = 24;
+/// The maximum length of a unit, in characters.
+const MAX_CHARS: usize = 24;
 
-/// The kinds of quantities that people have a word for, each with a code of it.
+/// The kinds of quantities in words, each with the code of one of its units.
 const KINDS: &[(&str, &str)] = &[
     ("a mass", "g"),
     ("a volume", "L"),
@@ -85,20 +85,20 @@ const KINDS: &[(&str, &str)] = &[
 /// The relation of a given unit to the wanted one.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Fit {
-    /// It is the same unit, or the given one was left out.
+    /// It is the same unit, or no unit was given.
     Same,
     /// It is another unit of the same quantity; with the converted value.
     Converted(f64),
     /// It is a unit of another quantity.
     Other,
-    /// It is no known unit.
+    /// It is not a known unit.
     Unknown,
 }
 
-/// Returns the code of a unit as people and model files write it; `None` if it is none.
+/// Returns the code of a unit as people and model files write it; `None` if the text is not a unit.
 pub fn code(written: &str) -> Option<String> {
     let written = written.trim().replace(['µ', 'μ'], "u").replace("per ", "/").replace(' ', "");
-    if written.is_empty() || written.chars().count() > LONGEST {
+    if written.is_empty() || written.chars().count() > MAX_CHARS {
         return None;
     }
     let part = |part: &str| {
@@ -111,7 +111,7 @@ pub fn code(written: &str) -> Option<String> {
     };
     let parts: Vec<String> = written.split('/').map(part).collect();
     let code = parts.join("/");
-    // `1/h` is written `/h` by some.
+    // The code of `1/h` is `/h`.
     let code = code.strip_prefix("1/").map_or(code.clone(), |rest| format!("/{rest}"));
     octofhir_ucum::validate(&code).is_ok().then_some(code)
 }
@@ -128,11 +128,11 @@ pub fn fit(value: f64, given: Option<&str>, wanted: Option<&str>) -> Fit {
         return Fit::Same;
     }
     let Some(from) = code(given) else { return Fit::Unknown };
-    // A pure number has no unit; a percentage of one is still a number.
+    // A pure number has no unit, but can be given in percent.
     let Some(wanted) = wanted else {
         return if from == "%" { Fit::Converted(rounded(value / 100.0)) } else { Fit::Other };
     };
-    // The unit of a model may be one that nobody knows: then only the same text fits.
+    // If the unit of the model is unknown, only the same text fits, which was checked above.
     let Some(to) = code(wanted) else { return Fit::Other };
     if from == to {
         return Fit::Same;
@@ -150,12 +150,12 @@ pub fn kind(written: &str) -> Option<&'static str> {
     KINDS.iter().find(|(_, unit)| comparable(unit)).map(|(kind, _)| *kind)
 }
 
-/// Returns a number without the noise of its arithmetic: 12 significant digits.
+/// Returns a number without rounding noise: 12 significant digits.
 pub fn rounded(value: f64) -> f64 {
     format!("{value:.11e}").parse().unwrap_or(value)
 }
 
-/// Returns a number as people read it: no trailing zeros, at most six significant digits.
+/// Formats a number for people: no trailing zeros, at most six significant digits.
 pub fn number(value: f64) -> String {
     if value == 0.0 {
         return "0".to_owned();
@@ -172,7 +172,7 @@ pub fn number(value: f64) -> String {
     }
 }
 
-/// Returns a value with its unit as people read it.
+/// Formats a value with its unit for people.
 pub fn quantity(value: f64, unit: Option<&str>) -> String {
     match unit {
         Some(unit) => format!("{} {unit}", number(value)),
@@ -180,7 +180,7 @@ pub fn quantity(value: f64, unit: Option<&str>) -> String {
     }
 }
 
-/// Returns a figure of a result with its unit, rounded to four significant digits.
+/// Formats a figure of a result with its unit, rounded to four significant digits.
 pub fn figure(value: f64, unit: Option<&str>) -> String {
     let rounded = format!("{value:.3e}").parse().unwrap_or(value);
     quantity(rounded, unit)

@@ -1,4 +1,4 @@
-//! A wanted value as the absolute number that is sent, in the parameter's own unit.
+//! The conversion of a wanted value to the absolute number that is sent, in the parameter's own unit.
 
 use countersign_capabilities::parameters::refused;
 use countersign_graph::action::{ErrorKind, PrepareError};
@@ -21,9 +21,9 @@ pub struct Wanted {
     pub value: f64,
     /// The parameter's own unit, or the given one if the parameter has none yet.
     pub unit: Option<String>,
-    /// The way in which the number was worked out, if it is not the one that was said: “1500 ml = 1.5 L”.
+    /// The calculation, if the number differs from the one in the request: “1500 ml = 1.5 L”.
     pub how: Option<String>,
-    /// True if no unit was given although the parameter has one.
+    /// True if the parameter has a unit but none was given.
     pub assumed: bool,
 }
 
@@ -31,7 +31,7 @@ pub struct Wanted {
 ///
 /// # Errors
 ///
-/// If it is neither.
+/// Fails if it is neither.
 pub fn words<'de, D: Deserializer<'de>>(reader: D) -> Result<Option<String>, D::Error> {
     Ok(match Value::deserialize(reader)? {
         Value::Null => None,
@@ -41,11 +41,11 @@ pub fn words<'de, D: Deserializer<'de>>(reader: D) -> Result<Option<String>, D::
     })
 }
 
-/// Works out the absolute value that these words ask for. `says` turns a corrected value into a whole request.
+/// Computes the absolute value that these words ask for. `says` turns a corrected value into a whole request.
 ///
 /// # Errors
 ///
-/// A refusal that says what would be right.
+/// A refusal that shows a correct value.
 pub async fn absolute(
     deps: &Deps,
     simulation: &str,
@@ -118,7 +118,7 @@ pub async fn absolute(
     }
 }
 
-/// Returns the value in the parameter's own unit; `None` if it is in that unit already.
+/// Returns the value converted to the parameter's own unit; `None` if it is already in that unit.
 fn in_own_unit(
     value: f64,
     given: Option<&str>,

@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{approved, cannot_read_back, ended_badly, fact, in_flight, stored, unread};
+use super::{after_error, approved, cannot_read_back, fact, in_flight, stored, unread};
 use crate::{
     Deps,
     bridge::{error::Error, job::JobStatus},
@@ -114,7 +114,7 @@ impl ActionKind for CancelJob {
         };
         match self.0.client.cancel(&cancel.job, &confirmed).await {
             Ok(job) => Performed::Ended(done(&cancel, job.status)),
-            Err(error) => ended_badly(self, record, &self.0, "", error).await,
+            Err(error) => after_error(self, record, &self.0, "", error).await,
         }
     }
 

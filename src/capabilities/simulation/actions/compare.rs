@@ -1,8 +1,8 @@
-//! `compare_values`: runs a simulation at several values of one parameter, and compares the PK figures.
+//! `compare_values`: runs a simulation at several values of one parameter and compares the PK figures.
 //!
-//! One approval covers all points on the card and nothing else. Each point is set, run and read; the progress is saved
-//! between them, and every call of a point can be repeated: a value is absolute, and a run has a key of its own. In the end
-//! the parameter is set back.
+//! One approval covers all points on the card and nothing else. Each point is set, run and read, and the progress is
+//! saved between them. Every call of a point can be repeated, because values are absolute and each run has its own key.
+//! Finally the parameter is set back.
 
 use std::time::Duration;
 
@@ -83,7 +83,7 @@ pub struct Comparison {
     pub unit: Option<String>,
     /// The values, in order.
     pub values: Vec<f64>,
-    /// The value before, which is set again in the end.
+    /// The value before, to which the parameter is set back.
     pub before: f64,
     /// The time limit of each run in seconds.
     pub limit_s: u64,
@@ -93,15 +93,15 @@ pub struct Comparison {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Sweep {
-    /// The job of the present point, once it is handed in.
+    /// The job of the current point, once it is submitted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub job: Option<String>,
     /// The points that are done.
     pub points: Vec<Point>,
-    /// True if the parameter has its old value again.
+    /// True if the parameter was set back.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub set_back: bool,
-    /// True if the bridge was asked to cancel the present job.
+    /// True if the cancellation of the current job was requested.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub cancelled: bool,
 }
@@ -126,7 +126,7 @@ pub struct Point {
 fn listed(values: &str) -> Vec<String> {
     let values = values.replace(" and ", ",").replace(" or ", ",").replace(" versus ", ",").replace(" vs ", ",");
     let parts: Vec<&str> = values.split([',', ';', '/']).map(str::trim).filter(|part| !part.is_empty()).collect();
-    // `mg/L` is no list.
+    // `mg/L` is not a list.
     let is_number = |part: &str| part.starts_with(|c: char| c.is_ascii_digit() || c == '-');
     let mut joined: Vec<String> = Vec::new();
     for part in parts {
@@ -263,14 +263,14 @@ impl Batches for CompareValues {
         };
         let sweep = sweep_of(record);
         match (&sweep.job, comparison.values.get(sweep.points.len())) {
-            (Some(job), _) => self.goes_on(record, &comparison, sweep.clone(), job).await,
-            (None, Some(value)) => self.begins(record, &comparison, sweep, *value, &confirmed, interrupted).await,
-            (None, None) => self.ends(record, &comparison, sweep, &confirmed, interrupted).await,
+            (Some(job), _) => self.check_run(record, &comparison, sweep.clone(), job).await,
+            (None, Some(value)) => self.begin_point(record, &comparison, sweep, *value, &confirmed, interrupted).await,
+            (None, None) => self.finish(record, &comparison, sweep, &confirmed, interrupted).await,
         }
     }
 
     fn in_flight(&self) -> Duration {
-        in_flight(&self.0) + self.0.client.timeout() // a value and a run leave in one batch
+        in_flight(&self.0) + self.0.client.timeout() // one batch sets a value and submits a run
     }
 
     fn longest(&self) -> Duration {
@@ -314,8 +314,8 @@ impl Batches for CompareValues {
 }
 
 impl CompareValues {
-    /// Sets the value of a point and hands its run in.
-    async fn begins(
+    /// Sets the value of a point and submits its run.
+    async fn begin_point(
         &self,
         record: &ActionRecord,
         comparison: &Comparison,
@@ -334,18 +334,18 @@ impl CompareValues {
             limit_s: comparison.limit_s,
         };
         let key = format!("{}-{nth}", record.id);
-        let handed_in = async {
+        let submitted = async {
             self.set(comparison, value, confirmed, interrupted).await?;
             deps.client.run(&asked, &key, confirmed).await
         };
-        match handed_in.await {
+        match submitted.await {
             Ok(job) => {
                 let now = deps.client.clock().now();
                 deps.memory.started(&job.id, &comparison.simulation, now);
                 sweep.job = Some(job.id.clone());
                 Batch::Waits(progress(comparison, &sweep), running::awaited(&job.id, comparison.limit_s))
             }
-            // This value is refused, and says so in the table; the others go on.
+            // This value is refused, which is reported in the table; the comparison continues with the next one.
             Err(error @ (Error::Invalid { .. } | Error::Engine { .. } | Error::Conflict { .. })) => {
                 sweep.points.push(Point { value, metric: None, curve: None, problem: Some(errors::fact(&error)) });
                 Batch::Made(progress(comparison, &sweep))
@@ -354,8 +354,8 @@ impl CompareValues {
         }
     }
 
-    /// Takes in the end of the present point's run.
-    async fn goes_on(&self, record: &ActionRecord, comparison: &Comparison, mut sweep: Sweep, job: &str) -> Batch {
+    /// Checks the run of the current point, and reads its figures if it has ended.
+    async fn check_run(&self, record: &ActionRecord, comparison: &Comparison, mut sweep: Sweep, job: &str) -> Batch {
         match running::found(&self.0, record, job).await {
             Found::Ended(ended) => {
                 let value = comparison.values.get(sweep.points.len()).copied().unwrap_or_default();
@@ -369,8 +369,8 @@ impl CompareValues {
         }
     }
 
-    /// Sets the parameter back, and ends.
-    async fn ends(
+    /// Sets the parameter back and ends the action. Setting it back twice does no harm.
+    async fn finish(
         &self,
         record: &ActionRecord,
         comparison: &Comparison,

@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{approved, cannot_read_back, ended_badly, fact, failed, in_flight, stored, unread};
+use super::{after_error, approved, cannot_read_back, fact, failed, in_flight, stored, unread};
 use crate::{
     Deps,
     bridge::client::Version,
@@ -131,7 +131,7 @@ impl ActionKind for LoadSimulation {
         };
         match self.0.client.load(&load.file, &load.simulation, &confirmed).await {
             Ok(warnings) => Performed::Ended(self.done(record, &load, &warnings)),
-            Err(error) => match ended_badly(self, record, &self.0, &load.simulation, error.clone()).await {
+            Err(error) => match after_error(self, record, &self.0, &load.simulation, error.clone()).await {
                 Performed::Ended(Outcome::Failed { .. }) => {
                     Performed::Ended(failed(errors::kind(&error), errors::not_done(&error)))
                 }
@@ -151,9 +151,9 @@ impl ActionKind for LoadSimulation {
         };
         match self.0.client.simulations().await {
             Ok(all) => match all.iter().find(|other| other.id == load.simulation) {
-                Some(there) if there.file.as_ref().is_some_and(|file| *file != load.file) => {
+                Some(found) if found.file.as_ref().is_some_and(|file| *file != load.file) => {
                     let evidence = Text::from("Another file is loaded under this name now: ")
-                        .code(there.file.clone().unwrap_or_default());
+                        .code(found.file.clone().unwrap_or_default());
                     Probed::Otherwise { evidence }
                 }
                 Some(_) => Probed::Happened(self.done(record, &load, &[])),

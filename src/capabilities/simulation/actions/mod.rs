@@ -1,8 +1,8 @@
-//! The actions: one file for each change, and what they share.
+//! The actions, one file for each, and their shared functions.
 //!
-//! An action's `prepare` reads and makes a card; the executing call carries the proof of the record's approval
-//! ([`Confirmed`]). Runs go on at the bridge after their call ([`running`]): they are handed in with a key by which the
-//! bridge recognises a repeat, and then the action waits for the job's end and holds nothing.
+//! An action's `prepare` reads and makes a card; the call that executes it carries the proof of the record's approval
+//! ([`Confirmed`]). Runs continue at the bridge after their call ([`running`]): they are submitted with a key by which
+//! the bridge recognises a repeated call, and then the action waits for the end of the job without holding anything.
 
 pub mod cancel;
 pub mod compare;
@@ -44,12 +44,12 @@ fn confirmed(record: &ActionRecord) -> Result<Confirmed, Outcome> {
         .ok_or_else(|| failed(ErrorKind::Execution, "This was not approved by anybody, so nothing was done."))
 }
 
-/// Reads the parameters and the proof of a record that is being carried out.
+/// Returns the parameters and the proof of approval of a record that is being carried out.
 fn approved<T: DeserializeOwned>(record: &ActionRecord) -> Result<(T, Confirmed), Outcome> {
     Ok((stored(record)?, confirmed(record)?))
 }
 
-/// Returns the outcome if a read before the change failed; nothing was sent.
+/// Returns the outcome of a change before which a read failed, so that nothing was sent.
 fn unread(deps: &Deps, simulation: &str, error: &Error) -> Outcome {
     match error.forgot(simulation) {
         true => failed(ErrorKind::NotFound, outcomes::forgotten(deps, simulation)),
@@ -57,8 +57,8 @@ fn unread(deps: &Deps, simulation: &str, error: &Error) -> Outcome {
     }
 }
 
-/// Returns the end of a change for which the client reports an error.
-async fn ended_badly(
+/// Returns the result of a change for which the client returned an error.
+async fn after_error(
     action: &dyn ActionKind,
     record: &ActionRecord,
     deps: &Deps,
@@ -68,10 +68,10 @@ async fn ended_badly(
     let refused = || Performed::Ended(unread(deps, simulation, &error));
     match &error {
         Error::NoAnswer { reason } => Performed::NoAnswer { detail: reason.clone() },
-        // Nothing left now; what was sent before is still open.
+        // Nothing was sent now, but the effect of an earlier request is still unknown.
         Error::Unavailable { reason } if record.sends > 1 => Performed::NoAnswer { detail: reason.clone() },
         Error::Unavailable { .. } | Error::NoToken | Error::Busy => refused(),
-        // An earlier sending may have had the effect that this one is refused for.
+        // An earlier request may have had the effect, and this one may be refused because of it.
         _ => match action.probe(record).await {
             Probed::Happened(outcome) if record.sends > 1 => Performed::Ended(outcome),
             Probed::DidNotHappen => refused(),
@@ -83,12 +83,13 @@ async fn ended_badly(
     }
 }
 
-/// Returns the evidence that reading back failed.
+/// Returns the result of a probe that could not read.
 fn cannot_read_back(error: &Error) -> Probed {
     Probed::CannotTell { evidence: Text::from(format!("It couldn't be read back: {}", errors::fact(error))) }
 }
 
-/// Returns the time after which a sent request can no longer arrive: the client gives up earlier.
+/// Returns the time after which a sent request can no longer have an effect: a little more than the client's time
+/// limit.
 fn in_flight(deps: &Deps) -> Duration {
     deps.client.timeout() + Duration::from_secs(2)
 }
@@ -98,7 +99,7 @@ fn fact(label: &str, after: impl Into<Text>) -> Fact {
     Fact { label: label.to_owned(), before: None, after: after.into() }
 }
 
-/// Returns the model file of a simulation, as the bridge tells it or as it is remembered.
+/// Returns the model file of a simulation, from the bridge or from the memory.
 fn file_of(deps: &Deps, loaded: &super::bridge::data::Loaded) -> Option<String> {
     loaded.file.clone().or_else(|| deps.memory.file(&loaded.id))
 }

@@ -30,7 +30,7 @@ use crate::{
 pub const NAME: &str = "run_population_simulation";
 
 /// The largest cohort that a bridge accepts.
-const MOST: u64 = 5_000;
+const MAX_SUBJECTS: u64 = 5_000;
 
 /// The action `run_population_simulation`.
 #[derive(Debug)]
@@ -83,11 +83,12 @@ impl ActionKind for RunPopulation {
         };
         let loaded = find::simulation(deps, Asked::of(&asked.simulation, &asked.active), says).await?;
         let Some(size) = asked.size else {
-            let question = format!("How many virtual subjects (1 to {MOST})?");
+            let question = format!("How many virtual subjects (1 to {MAX_SUBJECTS})?");
             return Err(Refusal::Missing(vec![missing("size", question, Vec::new())]).into());
         };
-        if !(1.0..=MOST as f64).contains(&size) || size.fract() != 0.0 {
-            let reply = Reply::text(format!("A population has 1 to {MOST} subjects; the bridge accepts no more."));
+        if !(1.0..=MAX_SUBJECTS as f64).contains(&size) || size.fract() != 0.0 {
+            let reply =
+                Reply::text(format!("A population has 1 to {MAX_SUBJECTS} subjects; the bridge accepts no more."));
             return Err(refused(ErrorKind::Validation, reply));
         }
         let file = non_blank(asked.file.as_ref()).and_then(|file| deps.settings.file_named(file));
@@ -191,7 +192,7 @@ impl RunPopulation {
             return running::not_succeeded(deps, simulation, job);
         }
         let took = job.took(deps.client.clock().now());
-        // The time is not remembered: a population says nothing about a single run.
+        // The duration is not recorded: it is no estimate for a single run.
         let mut result = json!({ "simulation": simulation, "job": job.id, "results": job.results });
         let summary = match deps.client.population(job.results.as_deref().unwrap_or_default()).await {
             Ok(population) => {

@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{approved, ended_badly, fact, run, stored};
+use super::{after_error, approved, fact, run, stored};
 use crate::{
     Deps,
     find::{self, Asked},
@@ -122,13 +122,13 @@ impl ActionKind for RestoreSimulation {
                 result: json!({ "simulation": restore.simulation, "snapshot": restore.snapshot }),
                 summary: Text::from(record.card.done.as_str()),
             }),
-            Err(error) => ended_badly(self, record, &self.0, &restore.simulation, error).await,
+            Err(error) => after_error(self, record, &self.0, &restore.simulation, error).await,
         }
     }
 
     fn recovery(&self) -> Recovery {
-        // The snapshot is named, so restoring it once more leads to the same values; the bridge does not tell which
-        // snapshot a simulation stands at.
+        // The request names the snapshot, so a second one leads to the same values. A probe is not possible: the bridge
+        // does not report the snapshot that a simulation was restored to.
         Recovery::Idempotent
     }
 }

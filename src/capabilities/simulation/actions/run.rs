@@ -1,4 +1,4 @@
-//! `run_simulation`: runs a loaded simulation, and tells its PK figures.
+//! `run_simulation`: runs a loaded simulation and reports its PK figures.
 
 use std::time::Duration;
 
@@ -61,7 +61,7 @@ pub(super) fn limit(deps: &Deps, asked: Option<f64>) -> Result<u64, PrepareError
     }
 }
 
-/// Returns the state of a loaded simulation that must not differ from the card.
+/// Returns the state of a loaded simulation that must not have changed since the card.
 pub(super) fn loaded_state(loaded: &crate::bridge::data::Loaded) -> Value {
     json!({ "loaded_at": loaded.loaded_at })
 }
@@ -70,7 +70,7 @@ pub(super) fn loaded_state(loaded: &crate::bridge::data::Loaded) -> Value {
 ///
 /// # Errors
 ///
-/// An outcome if it is not loaded any more.
+/// An outcome if the simulation is no longer loaded, or cannot be read.
 pub(super) async fn still_loaded(deps: &Deps, simulation: &str) -> Result<Value, Outcome> {
     let all = deps.client.simulations().await.map_err(|error| unread(deps, simulation, &error))?;
     match all.iter().find(|loaded| loaded.id == simulation) {

@@ -1,8 +1,8 @@
-//! Runs: handed in once, then waited for without holding anything.
+//! Runs: submitted once, then awaited without holding anything.
 //!
-//! The record says how far a run is. Without a job in its progress the run is handed in, with a key that the bridge
-//! recognises: handing it in again returns the same job. With a job in it, the action waits for the event that the job has
-//! ended ([`crate::events`]); if the event does not come, the bridge is asked.
+//! The progress of a run is in its record. While the progress has no job, the run is submitted, with a key that the
+//! bridge recognises: submitting it again returns the same job. When it has a job, the action waits for the event that
+//! the job has ended ([`crate::events`]); without the event, the state is read from the bridge at the deadline.
 
 use std::time::Duration;
 
@@ -22,20 +22,20 @@ use crate::{
     replies::{errors, outcomes},
 };
 
-/// The time for which a run is handed in again if the bridge does not answer; then a person is asked.
-const GIVE_UP: Duration = Duration::from_secs(10 * 60);
-/// The time beyond its limit for which the end of a run is awaited: it may queue, and the bridge notices late.
-const BEYOND: Duration = Duration::from_secs(30 * 60);
+/// The time during which a run is submitted again if the bridge does not answer; after that a person decides.
+const SUBMIT_LIMIT: Duration = Duration::from_secs(10 * 60);
+/// The time beyond a run's limit for which its end is awaited: it may queue, and the bridge may notice the end late.
+const GRACE: Duration = Duration::from_secs(30 * 60);
 /// The longest duration of a run, queueing included.
 pub const LONGEST: Duration = Duration::from_secs(26 * 3600);
 
 /// The progress of a run, as stored.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Going {
-    /// The job, once it is handed in.
+    /// The job, once the run is submitted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub job: Option<String>,
-    /// True if the bridge was asked to cancel the job.
+    /// True if the cancellation of the job was requested.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cancelled: bool,
 }
@@ -44,13 +44,13 @@ pub struct Going {
 pub enum Found {
     /// It has ended.
     Ended(Job),
-    /// It goes on, in this state.
+    /// It has not ended; with its state.
     GoesOn(JobStatus),
-    /// It cannot be asked about now.
+    /// Its state cannot be read now.
     Unknown,
 }
 
-/// Returns the progress that is stored with a record.
+/// Returns the stored progress of a record.
 pub fn going(record: &ActionRecord) -> Going {
     let progress = record.progress.as_ref();
     progress.and_then(|progress| serde_json::from_value(progress.data.clone()).ok()).unwrap_or_default()
@@ -63,7 +63,7 @@ pub fn progress(data: impl Serialize, done: u64, total: u64, note: Text) -> Prog
 
 /// Returns the event that ends a wait for a job.
 pub fn awaited(job: &str, limit_s: u64) -> Awaited {
-    let within = Duration::from_secs(limit_s) + BEYOND;
+    let within = Duration::from_secs(limit_s) + GRACE;
     Awaited { source: SOURCE.to_owned(), key: job.to_owned(), within }
 }
 
@@ -104,7 +104,7 @@ pub async fn give_up(deps: &Deps, record: &ActionRecord) -> Option<Progress> {
     Some(progress(Going { job: Some(job), cancelled }, 0, 1, Text::new()))
 }
 
-/// Returns the batch of an action that waits for the job it has just handed in.
+/// Returns the batch that waits for a job that was just submitted.
 pub fn handed_in(deps: &Deps, job: &Job, simulation: &str, limit_s: u64) -> Batch {
     let now = deps.client.clock().now();
     deps.memory.started(&job.id, simulation, now);
@@ -112,7 +112,7 @@ pub fn handed_in(deps: &Deps, job: &Job, simulation: &str, limit_s: u64) -> Batc
     Batch::Waits(progress(going, 0, 1, note(job.status, now)), awaited(&job.id, limit_s))
 }
 
-/// Follows the one job of an action. Returns it once it has ended, or the batch to go on with.
+/// Reads the state of an action's only job. Returns the job if it has ended, otherwise the next batch as the error.
 pub async fn follow(deps: &Deps, record: &ActionRecord, job: &str, limit_s: u64) -> Result<Job, Batch> {
     let status = match found(deps, record, job).await {
         Found::Ended(ended) => return Ok(ended),
@@ -124,10 +124,10 @@ pub async fn follow(deps: &Deps, record: &ActionRecord, job: &str, limit_s: u64)
     Err(Batch::Waits(progress(going, 0, 1, note(status, since)), awaited(job, limit_s)))
 }
 
-/// Returns the end of a batch whose run could not be handed in.
+/// Returns the batch for a run that could not be submitted.
 pub fn not_handed_in(deps: &Deps, record: &ActionRecord, simulation: &str, interrupted: bool, error: &Error) -> Batch {
     let now = deps.client.clock().now();
-    let late = record.intent_at.is_some_and(|began| now > began + GIVE_UP);
+    let late = record.intent_at.is_some_and(|began| now > began + SUBMIT_LIMIT);
     match error {
         Error::NoAnswer { .. } | Error::Faulted { .. } if !late => Batch::NotNow,
         Error::Unavailable { .. } | Error::Busy if interrupted && !late => Batch::NotNow,
@@ -153,7 +153,7 @@ pub fn stopped(record: &ActionRecord, simulation: &str, by: Option<&UserId>) -> 
     }
 }
 
-/// Returns the note on the card of a run that goes on, from `since` on.
+/// Returns the note on the card of a run that has been in this state since `since`.
 pub fn note(status: JobStatus, since: Timestamp) -> Text {
     let state = match status {
         JobStatus::Queued => "Queued at the bridge since ",
@@ -162,7 +162,7 @@ pub fn note(status: JobStatus, since: Timestamp) -> Text {
     Text::from(state).moment(since).plain(". I wait for its end.")
 }
 
-/// Reads the results of a job, as far as they can be read, for its outcome.
+/// Reads the figures of a job, and its curves if possible, for the outcome.
 pub async fn figures(deps: &Deps, job: &Job) -> Result<Value, Error> {
     let results = job.results.as_deref().unwrap_or_default();
     let metrics = deps.client.metrics(results).await?;

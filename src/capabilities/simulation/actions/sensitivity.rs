@@ -1,8 +1,8 @@
 //! `run_sensitivity_analysis`: changes parameters one by one and compares the PK figures.
 //!
-//! The bridge answers only when every scenario is done, and recognises no repeat: without an answer nothing is sent again,
-//! and a person is asked. The call goes on beside the thread ([`crate::analyses`]), which waits for its end and holds
-//! nothing meanwhile.
+//! The bridge answers only when every scenario is done, and does not recognise a repeated call: without an answer the
+//! call is not sent again, and a person decides. The call runs in a task of its own ([`crate::analyses`]), and the
+//! thread waits for its end without holding anything.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{approved, cannot_read_back, ended_badly, fact, failed, file_of, run, running, stored};
+use super::{after_error, approved, cannot_read_back, fact, failed, file_of, run, running, stored};
 use crate::{
     Deps, SOURCE, analyses,
     bridge::client::{LONG, Sensitivity},
@@ -32,16 +32,16 @@ use crate::{
 /// The name of the action.
 pub const NAME: &str = "run_sensitivity_analysis";
 
-/// The most parameters of an analysis: it has to end within the time of one call.
-const MOST: usize = 6;
+/// The maximum number of parameters in an analysis, which has to end within the time limit of one call.
+const MAX_PARAMETERS: usize = 6;
 /// The change in percent if none is given.
-const USUAL: f64 = 10.0;
+const DEFAULT_PERCENT: f64 = 10.0;
 
-/// The time for which the end of an analysis is looked for at once, before the thread is released to wait for it.
-const AT_ONCE: Duration = Duration::from_millis(400);
-/// The time after which the call of an analysis can no longer have an effect that is not seen.
+/// The time for which a batch waits for the end of an analysis before it releases the thread.
+const SHORT_WAIT: Duration = Duration::from_millis(400);
+/// The time after which the call of an analysis can no longer have a new effect.
 const IN_FLIGHT: Duration = Duration::from_secs(LONG.as_secs() + 2);
-/// The longest wait for the end: the call has its own limit, so this one ends only the wait for a call that was lost.
+/// The longest wait for the end. The call has its own time limit, so this only ends the wait for a lost call.
 const WITHIN: Duration = Duration::from_secs(LONG.as_secs() + 10);
 
 /// The action `run_sensitivity_analysis`.
@@ -98,10 +98,10 @@ impl ActionKind for RunSensitivity {
         };
         let listed = listed.replace(" and ", ",");
         let names: Vec<&str> = listed.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
-        let percent = asked.percent.unwrap_or(USUAL);
+        let percent = asked.percent.unwrap_or(DEFAULT_PERCENT);
         let wrong = |text: String| Err(refused(ErrorKind::Validation, Reply::text(text)));
-        if names.is_empty() || names.len() > MOST {
-            return wrong(format!("An analysis varies 1 to {MOST} parameters."));
+        if names.is_empty() || names.len() > MAX_PARAMETERS {
+            return wrong(format!("An analysis varies 1 to {MAX_PARAMETERS} parameters."));
         }
         if !(0.1..=90.0).contains(&percent) {
             return wrong("The change has to be between 0.1% and 90%.".to_owned());
@@ -209,7 +209,7 @@ impl Batches for RunSensitivity {
             let (this, of) = (self.clone(), record.clone());
             analyses.begin(&record.id, async move { this.call(&of).await });
         }
-        if let Some(outcome) = analyses.ended_within(&record.id, AT_ONCE).await {
+        if let Some(outcome) = analyses.ended_within(&record.id, SHORT_WAIT).await {
             analyses.forget(&record.id);
             return Batch::Ended(outcome);
         }
@@ -249,17 +249,17 @@ impl RunSensitivity {
                 let result = json!({ "simulation": asked.simulation, "scenarios": scenarios });
                 Outcome::Done { result, summary: Text::from(record.card.done.as_str()) }
             }
-            Err(error) => match ended_badly(self, record, &self.0, &asked.simulation, error).await {
+            Err(error) => match after_error(self, record, &self.0, &asked.simulation, error).await {
                 Performed::Ended(outcome) => outcome,
                 Performed::NoAnswer { detail } => {
-                    tracing::warn!(action.id = %record.id, detail, "An analysis has no answer");
+                    tracing::warn!(action.id = %record.id, detail, "The bridge did not answer the call of an analysis");
                     self.lost(record).await
                 }
             },
         }
     }
 
-    /// Returns the outcome of an analysis whose answer is lost, by what the bridge has of it.
+    /// Returns the outcome of an analysis whose answer is lost, based on a probe of the bridge.
     async fn lost(&self, record: &ActionRecord) -> Outcome {
         match self.probe(record).await {
             Probed::DidNotHappen => failed(ErrorKind::Network, outcomes::analysis_not_begun()),

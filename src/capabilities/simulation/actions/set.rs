@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{approved, cannot_read_back, ended_badly, fact, in_flight, stored, unread};
+use super::{after_error, approved, cannot_read_back, fact, in_flight, stored, unread};
 use crate::{
     Deps,
     bridge::{
@@ -30,8 +30,8 @@ use crate::{
 /// The name of the action.
 pub const NAME: &str = "set_parameter_value";
 
-/// The most organ volumes that are read for a card.
-const MOST_ORGANS: usize = 20;
+/// The maximum number of organ volumes that are read for a card.
+const MAX_ORGANS: usize = 20;
 
 /// The action `set_parameter_value`.
 #[derive(Debug)]
@@ -79,7 +79,7 @@ fn state(found: Option<&Parameter>) -> Value {
     found.map_or(Value::Null, |found| json!({ "value": found.value, "unit": found.unit }))
 }
 
-/// Returns true if two values are the same but for the noise of their arithmetic.
+/// Returns true if two values are equal apart from rounding noise.
 pub fn same(a: f64, b: f64) -> bool {
     (a - b).abs() <= 1e-9 * a.abs().max(b.abs())
 }
@@ -134,7 +134,7 @@ impl ActionKind for SetParameter {
         self.add_limits(&mut card, &loaded.id, &path, &wanted).await?;
         let undo = before.as_ref().map(|before| {
             let back = quantity(before.value, before.unit.as_deref());
-            // In full, as a shortened number would be another one.
+            // With all its digits, because a shortened number would be a different value.
             let exact =
                 before.unit.as_ref().map_or(before.value.to_string(), |unit| format!("{} {unit}", before.value));
             Undo {
@@ -186,7 +186,7 @@ impl ActionKind for SetParameter {
             Ok((now, _)) => Performed::NoAnswer {
                 detail: format!("it answered with another value: {}", quantity(now.value, now.unit.as_deref())),
             },
-            Err(error) => ended_badly(self, record, &self.0, &set.simulation, error).await,
+            Err(error) => after_error(self, record, &self.0, &set.simulation, error).await,
         }
     }
 
@@ -216,7 +216,7 @@ impl ActionKind for SetParameter {
 }
 
 impl SetParameter {
-    /// Adds the range in which the bridge allows the value, and what the body weight implies.
+    /// Adds the allowed range to the card, and the consequences of a new body weight.
     async fn add_limits(
         &self,
         card: &mut Card,
@@ -239,7 +239,7 @@ impl SetParameter {
         }
         if path == ranges::BODY_WEIGHT {
             let paths = client.parameters(simulation).await.unwrap_or_default();
-            let organs = paths.iter().filter(|path| ranges::is_organ_volume(path)).take(MOST_ORGANS);
+            let organs = paths.iter().filter(|path| ranges::is_organ_volume(path)).take(MAX_ORGANS);
             let read = organs.map(|path| client.parameter(simulation, path));
             let organs: Vec<Parameter> = futures_util::future::join_all(read).await.into_iter().flatten().collect();
             let volume = ranges::organ_volume(&organs);

@@ -1,4 +1,4 @@
-//! `snapshot_simulation`: keeps all parameters of a simulation as they are, to come back to.
+//! `snapshot_simulation`: saves the values of all parameters of a simulation, to be restored later.
 
 use async_trait::async_trait;
 use countersign_capabilities::parameters::{parameters, schema};
@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{approved, ended_badly, fact, run, stored};
+use super::{after_error, approved, fact, run, stored};
 use crate::{
     Deps,
     find::{self, Asked},
@@ -89,11 +89,11 @@ impl ActionKind for SnapshotSimulation {
                 summary: Text::from(record.card.done.as_str()).plain(" Its id: ").code(&taken.id).plain("."),
                 result: json!({ "simulation": kept.simulation, "snapshot": taken.id }),
             }),
-            Err(error) => ended_badly(self, record, &self.0, &kept.simulation, error).await,
+            Err(error) => after_error(self, record, &self.0, &kept.simulation, error).await,
         }
     }
 
     fn recovery(&self) -> Recovery {
-        Recovery::Idempotent // one snapshot more of the same values does no harm
+        Recovery::Idempotent // a second snapshot of the same values does no harm
     }
 }
