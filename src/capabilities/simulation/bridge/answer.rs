@@ -1,7 +1,7 @@
 //! The interpretation of the bridge's answers, which are untrusted data.
 //!
-//! The status decides: `code` and `retryable` in the body are unreliable (a rate limit says `InternalError`). Texts are
-//! shortened and stripped of control characters before anything else sees them.
+//! The HTTP status decides: `code` and `retryable` in the body are unreliable (a rate limit says `InternalError`).
+//! Texts are shortened and stripped of control characters before they are passed on.
 
 use countersign_services::http::{Answer, Lost};
 use reqwest::StatusCode;
@@ -9,13 +9,13 @@ use serde_json::Value;
 
 use super::error::Error;
 
-/// The longest text of the bridge that is passed on, in characters.
-const LONGEST: usize = 300;
-/// The most problems that are passed on.
-const MOST: usize = 8;
+/// The maximum length of a text of the bridge that is passed on, in characters.
+const MAX_TEXT: usize = 300;
+/// The maximum number of problems that are passed on.
+const MAX_PROBLEMS: usize = 8;
 
-/// The beginnings of messages with which an engine failure is reported as a bad request.
-const ENGINE: &[&str] = &["InteropError", "EnvironmentMissing", "Timeout"];
+/// The prefixes of messages that report an engine failure as a bad request.
+const ENGINE_FAILURES: &[&str] = &["InteropError", "EnvironmentMissing", "Timeout"];
 
 /// The kind of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub enum Kind {
     Write,
 }
 
-/// Returns the body of a success, or the error that an answer stands for.
+/// Returns the body of a successful answer, or the error that an answer reports.
 ///
 /// # Errors
 ///
@@ -56,7 +56,7 @@ pub fn understand(kind: Kind, answer: Answer) -> Result<Value, Error> {
         StatusCode::PRECONDITION_REQUIRED => Error::NotConfirmed,
         StatusCode::TOO_MANY_REQUESTS => Error::Busy,
         StatusCode::BAD_REQUEST | StatusCode::UNPROCESSABLE_ENTITY => refused(&body),
-        // An error of MCP comes with a status of its own where the token is missing.
+        // In MCP, a missing token is reported with status 500.
         StatusCode::INTERNAL_SERVER_ERROR
             if text(&body["error"]["data"]).is_some_and(|data| data.starts_with("401")) =>
         {
@@ -82,11 +82,11 @@ pub fn of_call_tool(kind: Kind, mut body: Value) -> Result<Value, Error> {
     }
 }
 
-/// Returns the data of an answer to MCP's `tools/call`, or the error that it holds in a success.
+/// Returns the data of a successful answer to MCP's `tools/call`, or the error in it.
 ///
 /// # Errors
 ///
-/// [`Error`], by the number of the error, or by its text where one number stands for several things.
+/// [`Error`], by the code of the error, or by its message if the code has several meanings.
 pub fn of_mcp(kind: Kind, mut body: Value) -> Result<Value, Error> {
     if !body["error"].is_null() {
         let said = body["error"]["message"].as_str().map(shortened).unwrap_or_default();
@@ -108,7 +108,7 @@ pub fn of_mcp(kind: Kind, mut body: Value) -> Result<Value, Error> {
     }
 }
 
-/// Returns the error of a call that was not answered.
+/// Returns the error for a call that was not answered.
 pub fn unanswered(kind: Kind, lost: Lost) -> Error {
     match (kind, lost) {
         (_, Lost::NotSent { reason }) | (Kind::Read, Lost::NoAnswer { reason, .. }) => Error::Unavailable { reason },
@@ -118,7 +118,7 @@ pub fn unanswered(kind: Kind, lost: Lost) -> Error {
     }
 }
 
-/// Returns the error of a success that cannot be read. A change is read back then.
+/// Returns the error for a successful answer that cannot be read. A change is then read back.
 pub fn unreadable(kind: Kind, why: &str) -> Error {
     match kind {
         Kind::Read => Error::Decode { reason: why.to_owned() },
@@ -126,10 +126,10 @@ pub fn unreadable(kind: Kind, why: &str) -> Error {
     }
 }
 
-/// Returns the error of a refused request: an invalid argument, unless the engine's failure is folded into it.
+/// Returns the error for a refused request: an invalid argument, unless its message reports an engine failure.
 fn refused(body: &Value) -> Error {
     let said = message(body);
-    if let Some(reason) = ENGINE.iter().find_map(|code| said.strip_prefix(code)) {
+    if let Some(reason) = ENGINE_FAILURES.iter().find_map(|code| said.strip_prefix(code)) {
         return Error::Engine { reason: reason.trim_start_matches([':', ' ']).to_owned() };
     }
     if said.to_lowercase().contains("not found") {
@@ -140,14 +140,14 @@ fn refused(body: &Value) -> Error {
         let place = problem["loc"].as_array().and_then(|loc| loc.last()).map(|at| at.to_string().replace('"', ""));
         Some(shortened(&format!("{}: {}", place?, problem["msg"].as_str()?)))
     });
-    let mut problems: Vec<String> = listed.take(MOST).collect();
+    let mut problems: Vec<String> = listed.take(MAX_PROBLEMS).collect();
     if problems.is_empty() {
         problems.push(said);
     }
     Error::Invalid { problems }
 }
 
-/// Returns the message of an error, without the code that some of them begin with.
+/// Returns the message of an error, without the code that some messages begin with.
 fn message(body: &Value) -> String {
     let said = text(&body["error"]["message"]).or_else(|| text(&body["detail"])).unwrap_or_default();
     let said = ["NotFound: ", "InvalidInput: "].iter().find_map(|code| said.strip_prefix(code)).unwrap_or(said);
@@ -158,10 +158,10 @@ fn text(value: &Value) -> Option<&str> {
     value.as_str()
 }
 
-/// Returns a text of the bridge as it may be shown: one line, not too long.
+/// Returns a text of the bridge in a form that may be shown: on one line, at most [`MAX_TEXT`] characters.
 pub fn shortened(text: &str) -> String {
     let plain: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-    match plain.char_indices().nth(LONGEST) {
+    match plain.char_indices().nth(MAX_TEXT) {
         None => plain,
         Some((end, _)) => format!("{}…", &plain[..end]),
     }
@@ -223,6 +223,6 @@ mod tests {
     #[test]
     fn a_text_of_the_bridge_is_one_short_line() {
         assert_eq!(shortened("a\nb\u{7}c"), "a b c");
-        assert_eq!(shortened(&"x".repeat(2_000)).chars().count(), LONGEST + 1);
+        assert_eq!(shortened(&"x".repeat(2_000)).chars().count(), MAX_TEXT + 1);
     }
 }

@@ -1,4 +1,4 @@
-//! The calls: signed, repeated if they only read, confirmed if they change something.
+//! The calls to the bridge. All are signed; reads are repeated, and changes carry a confirmation.
 
 use backon::Retryable as _;
 use countersign_core::{permit, status_line};
@@ -20,9 +20,9 @@ use super::{
 };
 
 /// The version of MCP that this client speaks.
-const MCP: &str = "2025-11-25";
+const MCP_VERSION: &str = "2025-11-25";
 
-/// Returns the path and the body with which a version calls a tool.
+/// Returns the path and the body of a tool call for this version of the bridge.
 fn tool_call(version: Version, tool: &str, arguments: &Map<String, Value>, key: Option<&str>) -> (&'static str, Value) {
     let (path, mut body) = match version {
         Version::V01 => ("/mcp/call_tool", json!({ "tool": tool, "arguments": arguments })),
@@ -60,7 +60,7 @@ impl BridgeClient {
         self.change_by_tool_through(&self.changes, tool, arguments, key, confirmed).await
     }
 
-    /// Does the same through a sender of its own.
+    /// Does the same through this sender.
     pub(super) async fn change_by_tool_through(
         &self,
         sender: &Changes,
@@ -75,7 +75,7 @@ impl BridgeClient {
         content(Kind::Write, version, answer)
     }
 
-    /// Makes a read, and repeats it if the bridge cannot be reached; the status line says so.
+    /// Makes a read, and repeats it if the bridge cannot be reached, which the status line reports.
     pub(super) async fn read(&self, method: Method, path: &str, body: Option<&Value>) -> Result<Value, Error> {
         let attempt = || self.read_once(method.clone(), path, body);
         let mut asked = 1;
@@ -100,14 +100,14 @@ impl BridgeClient {
             Err(lost) => Err(unanswered(Kind::Read, lost)),
         };
         if matches!(result, Err(Error::Unavailable { .. })) {
-            self.forget_version(); // it may be replaced by another while it is away
+            self.forget_version(); // the bridge may be replaced by another version while it is unreachable
         }
         result
     }
 
     /// Sends a change, once, in the name of the person who approved it.
     ///
-    /// It leaves under the permit of the work it is part of, and not at all without one.
+    /// It is sent under the current permit; without one, nothing is sent.
     pub(super) async fn change(&self, path: &str, body: Value, confirmed: &Confirmed) -> Result<Value, Error> {
         self.change_through(&self.changes, path, body, confirmed).await
     }
@@ -137,8 +137,9 @@ impl BridgeClient {
     fn request(&self, method: Method, path: &str, role: Role<'_>) -> Result<RequestBuilder, Error> {
         let mut request = self.client.request(method, format!("{}{path}", self.base));
         if path == "/mcp" {
-            request =
-                request.header("Accept", "application/json, text/event-stream").header("MCP-Protocol-Version", MCP);
+            request = request
+                .header("Accept", "application/json, text/event-stream")
+                .header("MCP-Protocol-Version", MCP_VERSION);
         }
         Ok(match self.access.token(role, self.clock.now())? {
             Some(token) => request.bearer_auth(token.expose_secret()),

@@ -1,4 +1,4 @@
-//! The client: one method for each call the bot makes.
+//! The client, with one method for each call.
 
 use std::{
     sync::{Arc, Mutex, PoisonError},
@@ -20,7 +20,7 @@ use super::{
     token::Access,
 };
 
-/// The version of a bridge, as far as calls differ.
+/// The version of a bridge, as far as it matters for calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Version {
     /// 0.1 to 0.4: `call_tool`.
@@ -34,7 +34,7 @@ pub enum Version {
 pub struct BridgeConfig {
     /// The address of the bridge.
     pub url: Url,
-    /// The way to a token.
+    /// The source of tokens.
     pub access: Access,
     /// The time limit of a call.
     pub timeout: Duration,
@@ -47,7 +47,7 @@ pub struct BridgeConfig {
 pub struct BridgeClient {
     pub(super) client: Client,
     pub(super) changes: Changes,
-    /// Sends the one call that answers only when all its scenarios are done.
+    /// The sender of the sensitivity analysis, which is answered only when all its scenarios are done.
     pub(super) long_changes: Changes,
     pub(super) streams: Streams,
     pub(super) longest: usize,
@@ -65,7 +65,7 @@ pub struct Health {
     pub name: String,
     /// The version.
     pub version: String,
-    /// The model engine behind it, such as `inmemory`; `None` if it does not tell.
+    /// The model engine behind it, such as `inmemory`; `None` if it is not reported.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub engine: Option<String>,
 }
@@ -75,9 +75,9 @@ pub struct Health {
 pub struct Run {
     /// The simulation.
     pub simulation: String,
-    /// The id of the run, which becomes the id of its results.
+    /// The id of the run, which is also the id of its results.
     pub run: String,
-    /// The number of seconds it may take.
+    /// The time limit in seconds.
     pub limit_s: u64,
 }
 
@@ -92,7 +92,7 @@ pub struct PopulationRun {
     pub size: u64,
     /// The seed of the sampling.
     pub seed: Option<u64>,
-    /// The number of seconds it may take.
+    /// The time limit in seconds.
     pub limit_s: u64,
 }
 
@@ -110,7 +110,7 @@ pub struct Sensitivity {
 }
 
 impl BridgeClient {
-    /// Creates a client for the bridge of `config`. Makes no call yet.
+    /// Creates a client for the bridge of `config`, without calling it.
     ///
     /// # Errors
     ///
@@ -152,16 +152,16 @@ impl BridgeClient {
         &self.clock
     }
 
-    /// Returns the way to a token.
+    /// Returns the source of tokens.
     pub fn access(&self) -> &Access {
         &self.access
     }
 
-    /// Reads the bridge's report of itself; needs no token.
+    /// Reads the bridge's report of itself. This needs no token.
     ///
     /// # Errors
     ///
-    /// [`Error`], as every read.
+    /// [`Error`], as for every read.
     pub async fn health(&self) -> Result<Health, Error> {
         let body = self.read(Method::GET, "/health", None).await?;
         let version = data::word(&body["version"]);
@@ -170,21 +170,21 @@ impl BridgeClient {
         Ok(Health { name, version, engine: None })
     }
 
-    /// Reads the name of the model engine; needs no token.
+    /// Reads the name of the model engine. This needs no token.
     ///
     /// # Errors
     ///
-    /// [`Error`], as every read.
+    /// [`Error`], as for every read.
     pub async fn engine(&self) -> Result<Option<String>, Error> {
         let body = self.read(Method::GET, "/mcp/capabilities", None).await?;
         Ok(data::word(&body["adapter"]["name"]))
     }
 
-    /// Returns the version: read once, and again after the bridge was away.
+    /// Returns the version, which is read once, and again after the bridge was unreachable.
     ///
     /// # Errors
     ///
-    /// [`Error`], as every read.
+    /// [`Error`], as for every read.
     pub async fn version(&self) -> Result<Version, Error> {
         if let Some(version) = *self.known_version() {
             return Ok(version);
@@ -202,11 +202,11 @@ impl BridgeClient {
         self.version.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reads the loaded simulations, by name. Wants a token that the bridge accepts.
+    /// Reads the loaded simulations, sorted by name. This needs a token that the bridge accepts.
     ///
     /// # Errors
     ///
-    /// [`Error`], as every read.
+    /// [`Error`], as for every read.
     pub async fn simulations(&self) -> Result<Vec<Loaded>, Error> {
         let body = self.read(Method::GET, "/mcp/resources/simulations?limit=200", None).await?;
         let mut all = data::simulations(&body);
@@ -214,7 +214,7 @@ impl BridgeClient {
         Ok(all)
     }
 
-    /// Makes a call that needs a token, whatever it answers about.
+    /// Checks that the bridge accepts our token, by a call that needs one.
     ///
     /// # Errors
     ///
@@ -227,7 +227,7 @@ impl BridgeClient {
     ///
     /// # Errors
     ///
-    /// [`Error::NotFound`] if it is not loaded.
+    /// [`Error::NotFound`] if the simulation is not loaded.
     pub async fn parameters(&self, simulation: &str) -> Result<Vec<String>, Error> {
         let arguments = given([("simulationId", json!(simulation))]);
         Ok(data::paths(&self.tool("list_parameters", &arguments).await?))
@@ -256,7 +256,7 @@ impl BridgeClient {
     ///
     /// # Errors
     ///
-    /// [`Error::NotFound`] if the bridge does not keep them.
+    /// [`Error::NotFound`] if the bridge does not have them any more.
     pub async fn metrics(&self, results: &str) -> Result<Vec<Metric>, Error> {
         let arguments = given([("resultsId", json!(results))]);
         Ok(data::metrics(&self.tool("calculate_pk_parameters", &arguments).await?))
@@ -266,7 +266,7 @@ impl BridgeClient {
     ///
     /// # Errors
     ///
-    /// [`Error::NotFound`] if the bridge does not keep them.
+    /// [`Error::NotFound`] if the bridge does not have them any more.
     pub async fn results(&self, results: &str) -> Result<Vec<Series>, Error> {
         let body = json!({ "resultsId": results });
         Ok(data::series(&self.read(Method::POST, "/get_simulation_results", Some(&body)).await?))
@@ -276,7 +276,7 @@ impl BridgeClient {
     ///
     /// # Errors
     ///
-    /// [`Error::NotFound`] if the bridge does not keep them.
+    /// [`Error::NotFound`] if the bridge does not have them any more.
     pub async fn population(&self, results: &str) -> Result<Population, Error> {
         let arguments = given([("resultsId", json!(results))]);
         Ok(data::population(&self.tool("get_population_results", &arguments).await?))
@@ -286,23 +286,23 @@ impl BridgeClient {
     ///
     /// # Errors
     ///
-    /// [`Error`], as every read.
+    /// [`Error`], as for every read.
     pub async fn snapshots(&self, simulation: &str) -> Result<Vec<Snapshot>, Error> {
         let query: String = url::form_urlencoded::byte_serialize(simulation.as_bytes()).collect();
         let path = format!("/get_simulation_snapshot?simulationId={query}");
         Ok(data::snapshots(&self.read(Method::GET, &path, None).await?))
     }
 
-    /// Calls another tool that reads, and returns its data as they are.
+    /// Calls another reading tool and returns its data unchanged.
     ///
     /// # Errors
     ///
-    /// [`Error`], as every read.
+    /// [`Error`], as for every read.
     pub async fn raw(&self, tool: &str, arguments: &Map<String, Value>) -> Result<Value, Error> {
         self.tool(tool, arguments).await
     }
 
-    /// Loads a model file as a simulation; returns the bridge's warnings.
+    /// Loads a model file as a simulation. Returns the bridge's warnings.
     ///
     /// # Errors
     ///
@@ -371,11 +371,11 @@ impl BridgeClient {
         started(&self.change_by_tool("run_population_simulation", &arguments, Some(key), confirmed).await?)
     }
 
-    /// Makes a sensitivity analysis; returns when all its scenarios are done.
+    /// Makes a sensitivity analysis. Returns when all its scenarios are done.
     ///
     /// # Errors
     ///
-    /// [`Error`], as every change.
+    /// [`Error`], as for every change.
     pub async fn sensitivity(&self, asked: &Sensitivity, confirmed: &Confirmed) -> Result<Vec<Scenario>, Error> {
         let parameter = |parameter: &Parameter| {
             let mut found =
@@ -420,7 +420,7 @@ impl BridgeClient {
         taken.ok_or_else(|| Error::NoAnswer { reason: "its answer names no snapshot".to_owned() })
     }
 
-    /// Cancels a job; returns its state at that moment.
+    /// Cancels a job. Returns its state at that moment.
     ///
     /// # Errors
     ///
@@ -430,11 +430,11 @@ impl BridgeClient {
     }
 }
 
-/// The time limit of a call that answers when a whole analysis is done.
+/// The time limit of a call that is answered when a whole analysis is done.
 pub const LONG: Duration = Duration::from_secs(90);
 
 fn started(answer: &Value) -> Result<Job, Error> {
-    // 0.1's answer to a run names no state on some routes; a job that was just handed in is queued.
+    // On some routes, version 0.1 answers a run without a state; a job that was just submitted is queued.
     let mut answer = answer.clone();
     if answer["status"].is_null() {
         answer["status"] = json!("queued");
@@ -442,7 +442,7 @@ fn started(answer: &Value) -> Result<Job, Error> {
     Job::read(&answer).map_err(|error| Error::NoAnswer { reason: error.to_string() })
 }
 
-/// Returns the version that a version number stands for.
+/// Returns the version with this number.
 fn version_of(number: &str) -> Version {
     let mut parts = number.trim_start_matches('v').split('.').map(|part| part.parse::<u64>().unwrap_or(0));
     let (major, minor) = (parts.next().unwrap_or(0), parts.next().unwrap_or(0));

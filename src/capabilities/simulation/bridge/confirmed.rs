@@ -1,8 +1,8 @@
-//! The proof that a person approved a call, and the one place where the bridge is told so.
+//! The proof that a person approved a call, and the only place that claims it to the bridge.
 //!
-//! The bridge runs a critical tool for every caller who claims that a person agreed; it cannot tell if that is true. So
-//! the claim is tied to a record here: a [`Confirmed`] is made from an approved record that is being carried out, and
-//! from nothing else, and [`Confirmed::claim`] is the only function that writes the claim into a request.
+//! The bridge runs a critical tool for every caller who claims that a person agreed, without being able to verify it.
+//! So the claim is tied to a record here: a [`Confirmed`] can only be made from an approved record that is being
+//! carried out, and [`Confirmed::claim`] is the only function that writes the claim into a request.
 
 use countersign_core::ids::UserId;
 use countersign_graph::action::{ActionRecord, Status};
@@ -30,7 +30,7 @@ impl Confirmed {
         self.by.as_str()
     }
 
-    /// Writes the claim into a request: the header, and the member of its body that some calls want as well.
+    /// Writes the claim into a request: the header, and the field in the body that some calls also need.
     pub(super) fn claim(&self, request: RequestBuilder, body: &mut Value) -> RequestBuilder {
         if body["params"].is_object() {
             body["params"]["critical"] = json!(true);

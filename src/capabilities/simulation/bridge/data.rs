@@ -1,4 +1,4 @@
-//! The data that the bridge answers, read with care: a missing or odd part is left out, and lists have an end.
+//! The data in the bridge's answers, read defensively: missing or invalid parts are left out, and lists are bounded.
 
 use std::collections::BTreeMap;
 
@@ -8,17 +8,17 @@ use serde_json::Value;
 
 use super::{answer::shortened, error::Error};
 
-/// The most entries of a list that are read.
-const MOST: usize = 500;
-/// The most points of a curve that are read.
-const MOST_POINTS: usize = 20_000;
+/// The maximum number of entries of a list that are read.
+const MAX_ENTRIES: usize = 500;
+/// The maximum number of points of a curve that are read.
+const MAX_POINTS: usize = 20_000;
 
 /// A loaded simulation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Loaded {
     /// The name.
     pub id: String,
-    /// The model file it was loaded from, where the bridge tells.
+    /// The model file it was loaded from, if the bridge reports it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
     /// The time of its loading, as the bridge writes it.
@@ -44,7 +44,7 @@ pub struct Governance {
     /// The snapshot that was taken before the change.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub snapshot: Option<String>,
-    /// The warnings about how the parameter has been changed so far.
+    /// The warnings about the changes of the parameter so far.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub alerts: Vec<String>,
 }
@@ -115,7 +115,8 @@ pub struct Scenario {
     pub deltas: BTreeMap<String, f64>,
 }
 
-fn odd(what: &str) -> Error {
+/// Returns the error for an answer without this part.
+fn lacks(what: &str) -> Error {
     Error::Decode { reason: format!("it has no {what}") }
 }
 
@@ -125,7 +126,7 @@ pub(super) fn word(value: &Value) -> Option<String> {
 }
 
 fn list(value: &Value) -> impl Iterator<Item = &Value> {
-    value.as_array().into_iter().flatten().take(MOST)
+    value.as_array().into_iter().flatten().take(MAX_ENTRIES)
 }
 
 /// Reads a moment: text with an offset, or seconds as a number.
@@ -157,8 +158,8 @@ pub(super) fn parameter(body: &Value) -> Result<Parameter, Error> {
     let found = &body["parameter"];
     let unit = word(&found["unit"]).filter(|unit| !matches!(unit.as_str(), "unitless" | "-" | "–" | "1"));
     Ok(Parameter {
-        path: word(&found["path"]).ok_or_else(|| odd("path"))?,
-        value: found["value"].as_f64().ok_or_else(|| odd("value"))?,
+        path: word(&found["path"]).ok_or_else(|| lacks("path"))?,
+        value: found["value"].as_f64().ok_or_else(|| lacks("value"))?,
         unit,
     })
 }
@@ -185,7 +186,7 @@ fn metric(found: &Value) -> Option<Metric> {
 pub(super) fn series(body: &Value) -> Vec<Series> {
     let point = |point: &Value| Some((point["time"].as_f64()?, point["value"].as_f64()?));
     let one = |found: &Value| {
-        let points = found["values"].as_array().into_iter().flatten().take(MOST_POINTS).filter_map(point);
+        let points = found["values"].as_array().into_iter().flatten().take(MAX_POINTS).filter_map(point);
         Some(Series { output: word(&found["parameter"])?, unit: word(&found["unit"]), points: points.collect() })
     };
     list(&body["series"]).filter_map(one).collect()
@@ -206,7 +207,7 @@ pub(super) fn snapshots(body: &Value) -> Vec<Snapshot> {
 
 /// Reads the results of a population run.
 pub(super) fn population(body: &Value) -> Population {
-    let aggregates = body["aggregates"].as_object().into_iter().flatten().take(MOST);
+    let aggregates = body["aggregates"].as_object().into_iter().flatten().take(MAX_ENTRIES);
     let aggregates = aggregates.filter_map(|(name, value)| Some((shortened(name), value.as_f64()?)));
     Population {
         size: body["cohort"]["size"].as_u64(),

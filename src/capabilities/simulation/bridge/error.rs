@@ -1,18 +1,18 @@
-//! The errors of a call, distinguished by what the caller does next.
+//! The errors of a call, distinguished by the caller's next step.
 
-/// The reason why a call to the bridge did not simply succeed.
+/// The reason why a call to the bridge failed.
 ///
-/// An answer may be wrong: a refusal can come from a proxy in front of the bridge, after the change was made. Only
-/// [`Error::Unavailable`], [`Error::Busy`] and [`Error::NoToken`] are known to have changed nothing.
+/// An answer may be misleading: a refusal can come from a proxy in front of the bridge, after the change was made. Only
+/// after [`Error::Unavailable`], [`Error::Busy`] and [`Error::NoToken`] is it certain that nothing changed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// The bridge cannot be reached or its engine does not answer; nothing changed.
     #[error("the bridge does not answer: {reason}")]
     Unavailable {
-        /// The error seen.
+        /// The observed error.
         reason: String,
     },
-    /// The bridge is called too often (429); nothing changed.
+    /// The bridge limits the rate of calls (429); nothing changed.
     #[error("the bridge is called too often")]
     Busy,
     /// No token can be made; nothing was sent.
@@ -60,10 +60,10 @@ pub enum Error {
         /// The bridge's words, shortened.
         reason: String,
     },
-    /// A change was sent and its outcome is not known. It may still be in flight.
+    /// A change was sent and its outcome is unknown. It may still be in flight.
     #[error("no answer from the bridge ({reason}); the change may or may not have happened")]
     NoAnswer {
-        /// The error seen.
+        /// The observed error.
         reason: String,
     },
     /// The answer has an unexpected form.
@@ -75,12 +75,12 @@ pub enum Error {
 }
 
 impl Error {
-    /// Returns true if the same read may succeed a moment later.
+    /// Returns true if the same read may succeed shortly afterwards.
     pub fn may_pass(&self) -> bool {
         matches!(self, Self::Unavailable { .. } | Self::Busy)
     }
 
-    /// Returns true if the error says that a simulation of this name is not loaded.
+    /// Returns true if the error says that this simulation is not loaded.
     pub fn forgot(&self, simulation: &str) -> bool {
         matches!(self, Self::NotFound { reason } if reason.contains("Simulation") && reason.contains(simulation))
     }

@@ -1,4 +1,4 @@
-//! A job of the bridge: a run that goes on after the call that started it.
+//! A job of the bridge: a run that continues after the call that started it.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use super::{
 pub enum JobStatus {
     /// It waits for a worker of the bridge.
     Queued,
-    /// It runs.
+    /// It is running.
     Running,
     /// It succeeded.
     Succeeded,
@@ -35,7 +35,7 @@ impl JobStatus {
         !matches!(self, Self::Queued | Self::Running)
     }
 
-    /// Returns the word for people.
+    /// Returns the word for this state in replies.
     pub fn word(self) -> &'static str {
         match self {
             Self::Queued => "queued",
@@ -55,7 +55,7 @@ pub struct Job {
     pub id: String,
     /// The state.
     pub status: JobStatus,
-    /// The time it was handed in.
+    /// The time it was submitted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub submitted_at: Option<Timestamp>,
     /// The time its last attempt began.
@@ -67,7 +67,7 @@ pub struct Job {
     /// The number of attempts so far.
     #[serde(default)]
     pub attempts: u64,
-    /// The number of seconds it may take.
+    /// The time limit in seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit_s: Option<u64>,
     /// The id of its results, once it has succeeded.
@@ -82,18 +82,18 @@ pub struct Job {
 }
 
 impl Job {
-    /// Reads a job in any of the forms in which the bridge writes one.
+    /// Reads a job in any of the forms that the bridge uses.
     ///
     /// # Errors
     ///
     /// [`Error::Decode`] if its id or state cannot be read.
     pub fn read(body: &Value) -> Result<Self, Error> {
         let found = if body["job"].is_object() { &body["job"] } else { body };
-        let odd = |what: &str| Error::Decode { reason: format!("a job has no {what}") };
-        let status = serde_json::from_value(found["status"].clone()).map_err(|_| odd("known status"))?;
+        let lacks = |what: &str| Error::Decode { reason: format!("a job has no {what}") };
+        let status = serde_json::from_value(found["status"].clone()).map_err(|_| lacks("known status"))?;
         let error = word(&found["error"]["message"]).or_else(|| word(&found["error"]));
         Ok(Self {
-            id: word(&found["jobId"]).ok_or_else(|| odd("id"))?,
+            id: word(&found["jobId"]).ok_or_else(|| lacks("id"))?,
             status,
             submitted_at: moment(&found["submittedAt"]).or_else(|| moment(&found["queuedAt"])),
             started_at: moment(&found["startedAt"]),

@@ -1,7 +1,7 @@
-//! The tokens that the bridge accepts: one that is used as it is, or one that is made for each call.
+//! The tokens that the bridge accepts: a given one, or a new one for each call.
 //!
-//! A made token lives for [`LIFE`], names the role that the call needs, and has no `jti`: a token with one works once
-//! only. A change carries the person who approved it as `sub`, so the bridge's own record names that person.
+//! A new token is valid for [`LIFE`], names the role that the call needs, and has no `jti`: a token with one works only
+//! once. In a change, `sub` is the person who approved it, so the bridge's own log names that person.
 
 use std::{fmt, time::Duration};
 
@@ -14,20 +14,20 @@ use sha2::Sha256;
 
 use super::error::Error;
 
-/// The life of a made token: longer than any call takes, and shorter than anybody needs to misuse it.
+/// The validity of a new token: longer than any call, and short enough to limit misuse.
 pub const LIFE: Duration = Duration::from_secs(300);
 
-/// The person in the tokens of calls that only read.
+/// The `sub` in the tokens of calls that only read.
 const READER: &str = "countersign";
 
-/// The way to make or find a token.
+/// The source of tokens.
 #[derive(Clone)]
 pub enum Access {
     /// No token is sent.
     Nothing,
-    /// This token is sent as it is.
+    /// This token is sent unchanged.
     Token(SecretString),
-    /// A token is made with this secret for each call.
+    /// A new token is signed with this secret for each call.
     Secret(SecretString),
 }
 
@@ -44,14 +44,14 @@ impl fmt::Debug for Access {
 /// The role that a call needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role<'a> {
-    /// Reads.
+    /// A read.
     Viewer,
     /// A change that this person approved.
     Operator(&'a str),
 }
 
 impl Access {
-    /// Returns the token for a call in this role; `None` if none is to be sent.
+    /// Returns the token for a call in this role; `None` if no token is sent.
     ///
     /// # Errors
     ///
@@ -60,12 +60,13 @@ impl Access {
         match self {
             Self::Nothing => Ok(None),
             Self::Token(token) => Ok(Some(token.clone())),
-            Self::Secret(secret) => Ok(Some(made(secret, role, now)?.into())),
+            Self::Secret(secret) => Ok(Some(signed_token(secret, role, now)?.into())),
         }
     }
 }
 
-fn made(secret: &SecretString, role: Role<'_>, now: Timestamp) -> Result<String, Error> {
+/// Returns a new token, signed with the secret.
+fn signed_token(secret: &SecretString, role: Role<'_>, now: Timestamp) -> Result<String, Error> {
     let (sub, role) = match role {
         Role::Viewer => (READER, "viewer"),
         Role::Operator(by) => (by, "operator"),
@@ -107,7 +108,7 @@ mod tests {
 
     #[test]
     fn a_token_is_signed_as_others_check_it() {
-        let token = made(&"secret".to_owned().into(), Role::Viewer, Timestamp(0)).unwrap();
+        let token = signed_token(&"secret".to_owned().into(), Role::Viewer, Timestamp(0)).unwrap();
         let (signed, signature) = token.rsplit_once('.').unwrap();
         let mut mac = Hmac::<Sha256>::new_from_slice(b"secret").unwrap();
         mac.update(signed.as_bytes());

@@ -1,7 +1,8 @@
-//! The phrases about simulations: lines with an order, and the values in them.
+//! The phrases about simulations: the lines, and the values in them.
 //!
-//! A parameter is named by its path or by words that models have for such things ([`WORDS`]); other words are never taken
-//! for one, so that requests of other domains stay theirs. A value is whatever [`Amount`] reads.
+//! A parameter is named by its path or by the usual words for such parameters ([`PARAMETER_WORDS`]). Other words are
+//! never taken for a parameter, so that requests to other domains are left to them. A value is anything that [`Amount`]
+//! can parse.
 
 #[cfg(test)]
 mod tests;
@@ -20,11 +21,11 @@ use super::{amount::Amount, units};
 /// The phrases about simulations.
 pub struct OfSimulations;
 
-/// The action whose value a later message may correct.
+/// The action whose value can be corrected by a later message.
 const SET: &str = "set_parameter_value";
 
 /// Words that name parameters of such models, in lower case.
-const WORDS: &[&str] = &[
+const PARAMETER_WORDS: &[&str] = &[
     "dose",
     "dosage",
     "weight",
@@ -61,8 +62,8 @@ const WORDS: &[&str] = &[
     "output",
 ];
 
-/// Words that stand with those: organs, and what a compound does.
-const WITH: &[&str] = &[
+/// Words that may accompany [`PARAMETER_WORDS`]: organs, and properties of a compound.
+const ACCOMPANYING_WORDS: &[&str] = &[
     "the",
     "body",
     "subject",
@@ -109,11 +110,12 @@ const WITH: &[&str] = &[
     "metabolic",
 ];
 
-/// The longest parameter in words, and the longest value.
-const LONGEST: usize = 5;
-const LONGEST_VALUE: usize = 9;
-/// The longest list of values, in words with commas.
-const LONGEST_LIST: usize = 60;
+/// The maximum length of a parameter, in words.
+const MAX_PARAMETER: usize = 5;
+/// The maximum length of a value, in words.
+const MAX_VALUE: usize = 9;
+/// The maximum length of a list, in words and commas.
+const MAX_LIST: usize = 60;
 
 impl Phrases for OfSimulations {
     fn things(&self) -> &'static [&'static str] {
@@ -188,8 +190,8 @@ impl Phrases for OfSimulations {
     }
 }
 
-/// The simulation that was talked about, where none is named. It counts only if it is loaded, so another thing that was
-/// talked about does no harm.
+/// Returns the thing mentioned before, for requests that name no simulation. It is used only if it is a loaded
+/// simulation, so it does no harm if it is something else.
 fn active(utterance: Utterance<'_>) -> Vec<Candidate> {
     vec![Candidate::known(utterance.situation.last_subject.clone().map_or(Value::Null, Value::from), 0)]
 }
@@ -200,13 +202,13 @@ fn slot(kind: &str, words: &[Word]) -> Vec<Candidate> {
         (1..=words.len().min(most)).filter_map(|length| read(&words[..length])).collect::<Vec<_>>()
     };
     match kind {
-        "path" => each(LONGEST, &path),
+        "path" => each(MAX_PARAMETER, &path),
         "file" => each(3, &file),
-        "amount" => each(LONGEST_VALUE, &|words| amount(words, "")),
-        "more" => each(LONGEST_VALUE, &|words| amount(words, "+")),
-        "less" => each(LONGEST_VALUE, &|words| amount(words, "-")),
-        "values" => each(LONGEST_LIST, &values),
-        "paths" => each(LONGEST_LIST, &paths),
+        "amount" => each(MAX_VALUE, &|words| amount(words, "")),
+        "more" => each(MAX_VALUE, &|words| amount(words, "+")),
+        "less" => each(MAX_VALUE, &|words| amount(words, "-")),
+        "values" => each(MAX_LIST, &values),
+        "paths" => each(MAX_LIST, &paths),
         "job" => each(1, &job),
         "seconds" => each(2, &seconds),
         "part" => each(2, &part),
@@ -214,7 +216,7 @@ fn slot(kind: &str, words: &[Word]) -> Vec<Candidate> {
     }
 }
 
-/// A parameter: a path, or words of which one names a parameter.
+/// Reads a parameter: a path, or words of which one names a parameter.
 fn path(words: &[Word]) -> Option<Candidate> {
     if let [one] = words
         && one.text.contains('|')
@@ -224,7 +226,7 @@ fn path(words: &[Word]) -> Option<Candidate> {
     if words.iter().any(|word| word.quoted || word.is(",")) {
         return None;
     }
-    // A path may have blanks: `Organism|Small Intestine|Volume`.
+    // A path may contain spaces: `Organism|Small Intestine|Volume`.
     let joined = text(words);
     if joined.contains('|') {
         let ends = words[0].text.contains('|') || words[words.len() - 1].text.contains('|');
@@ -232,8 +234,8 @@ fn path(words: &[Word]) -> Option<Candidate> {
         return (ends && !small).then(|| Candidate::taken(joined, words.len()));
     }
     let last = words.last()?;
-    let named = words.iter().any(|word| word.any(WORDS));
-    let fits = words.iter().all(|word| word.any(WORDS) || word.any(WITH));
+    let named = words.iter().any(|word| word.any(PARAMETER_WORDS));
+    let fits = words.iter().all(|word| word.any(PARAMETER_WORDS) || word.any(ACCOMPANYING_WORDS));
     (named && fits && !last.any(&["the", "of"]) && !words[0].any(&["of"])).then(|| Candidate {
         value: joined.into(),
         taken: words.len(),
@@ -241,7 +243,7 @@ fn path(words: &[Word]) -> Option<Candidate> {
     })
 }
 
-/// Several parameters.
+/// Reads several parameters.
 fn paths(words: &[Word]) -> Option<Candidate> {
     let parts = words.split(|word| word.any(&[",", "and"])).filter(|part| !part.is_empty());
     let known = parts.map(path).collect::<Option<Vec<_>>>()?;
@@ -249,7 +251,7 @@ fn paths(words: &[Word]) -> Option<Candidate> {
     (!known.is_empty() && ends).then(|| Candidate::known(text(words), words.len()))
 }
 
-/// A model file: a path, a file's name, or the name of a model.
+/// Reads a model file: a path, a file name, or the name of a model.
 fn file(words: &[Word]) -> Option<Candidate> {
     let is_file = |word: &Word| {
         word.text.contains(['/', '\\']) || [".pkml", ".pksim5", ".R"].iter().any(|ending| word.text.ends_with(ending))
@@ -270,7 +272,7 @@ fn file(words: &[Word]) -> Option<Candidate> {
     }
 }
 
-/// A new value. `sign` is that of “increase” or “decrease” before it.
+/// Reads a new value. `sign` is `+` after “increase”, `-` after “decrease”, and otherwise empty.
 fn amount(words: &[Word], sign: &str) -> Option<Candidate> {
     if words.iter().any(|word| word.quoted) {
         return None;
@@ -278,7 +280,7 @@ fn amount(words: &[Word], sign: &str) -> Option<Candidate> {
     let said = text(words);
     let known = |value: String| Some(Candidate::known(value, words.len()));
     if sign.is_empty() {
-        // A word that only might be a unit is taken as one if nothing better fits.
+        // A word that might be a unit is accepted as one if there is no better interpretation.
         return match Amount::read(&said)? {
             Amount::Absolute { unit: Some(unit), .. } | Amount::Plus { unit: Some(unit), .. }
                 if !units::is_unit(&unit) =>
@@ -301,7 +303,7 @@ fn amount(words: &[Word], sign: &str) -> Option<Candidate> {
     }
 }
 
-/// Several values: at least two numbers.
+/// Reads several values: at least two numbers.
 fn values(words: &[Word]) -> Option<Candidate> {
     let (first, last) = (words.first()?, words.last()?);
     let number = |word: &Word| word.text.starts_with(|c: char| c.is_ascii_digit());
@@ -316,13 +318,13 @@ fn values(words: &[Word]) -> Option<Candidate> {
             false => return None,
         }
     }
-    // The thousands of `1,000` are one number; `1/2/3` are three.
+    // `1,000` is one number, but `1/2/3` are three.
     let listed =
         words.iter().any(|word| word.text.matches('/').count() > 0 && number(word) && !units::is_unit(&word.text));
     (numbers > 1 || listed).then(|| Candidate::known(text(words), words.len()))
 }
 
-/// The id of a job or of results.
+/// Reads the id of a job or of results.
 fn job(words: &[Word]) -> Option<Candidate> {
     let [one] = words else { return None };
     let is_id = one.text.len() >= 3
@@ -334,7 +336,7 @@ fn job(words: &[Word]) -> Option<Candidate> {
     (!one.quoted && (is_id || hex || stamp)).then(|| Candidate::known(one.text.clone(), 1))
 }
 
-/// A duration in seconds: `60 s`, `5 minutes`.
+/// Reads a duration, such as `60 s` or `5 minutes`, in seconds.
 fn seconds(words: &[Word]) -> Option<Candidate> {
     let said = text(words);
     let Amount::Absolute { value, unit: Some(unit) } = Amount::read(&said)? else { return None };
@@ -345,21 +347,21 @@ fn seconds(words: &[Word]) -> Option<Candidate> {
     }
 }
 
-/// A part of the paths that are listed.
+/// Reads a part of the paths to list.
 fn part(words: &[Word]) -> Option<Candidate> {
     let [one] = words else { return None };
-    let fits = one.any(WORDS) || one.any(&WITH[1..]) || one.text.contains('*');
+    let fits = one.any(PARAMETER_WORDS) || one.any(&ACCOMPANYING_WORDS[1..]) || one.text.contains('*');
     (fits && !one.any(&["of", "rate", "total"])).then(|| Candidate::taken(one.text.clone(), 1))
 }
 
-/// Returns the set request that is in hand.
-fn in_hand<'a>(utterance: Utterance<'a>) -> Option<&'a Draft> {
+/// Returns the current request to set a parameter, if there is one.
+fn current_set<'a>(utterance: Utterance<'a>) -> Option<&'a Draft> {
     utterance.situation.in_hand().filter(|draft| draft.action == SET)
 }
 
 /// Reads a correction of a value: “make it 80 kg”, “no, 2 L”.
 fn correction(utterance: Utterance<'_>) -> Option<Interpretation> {
-    in_hand(utterance)?;
+    current_set(utterance)?;
     const OPENINGS: &[&str] = &[
         "no", ",", "actually", "make", "it", "rather", "sorry", "i", "meant", "mean", "use", "instead", "set", "to",
         "better", "that", "wait", "but", "change",
@@ -375,7 +377,7 @@ fn correction(utterance: Utterance<'_>) -> Option<Interpretation> {
     update("value", rest)
 }
 
-/// Reads the answer to an open question about one of the changes here.
+/// Reads the answer to an open question about a change of this capability.
 fn answer(utterance: Utterance<'_>) -> Option<Interpretation> {
     let draft = utterance.situation.draft.as_ref()?;
     let asked = draft.asked.as_ref()?;
@@ -396,7 +398,7 @@ fn answer(utterance: Utterance<'_>) -> Option<Interpretation> {
                 utterance.words.iter().find(|word| word.text.contains(['/', '.'])).or(utterance.words.first())?;
             Some(updated("file", named.text.clone().into()))
         }
-        (action, "simulation") if OURS.contains(&action) => {
+        (action, "simulation") if NEED_SIMULATION.contains(&action) => {
             Some(updated("simulation", utterance.words.first()?.text.clone().into()))
                 .filter(|_| utterance.words.len() <= 2)
         }
@@ -404,8 +406,8 @@ fn answer(utterance: Utterance<'_>) -> Option<Interpretation> {
     }
 }
 
-/// The actions of this capability that are about a loaded simulation.
-const OURS: &[&str] = &[
+/// The actions of this capability that need a loaded simulation.
+const NEED_SIMULATION: &[&str] = &[
     SET,
     "run_simulation",
     "compare_values",

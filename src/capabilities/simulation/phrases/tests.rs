@@ -1,4 +1,4 @@
-//! What people say about simulations, and what is understood without a language model.
+//! Requests about simulations, and their interpretation without a language model.
 
 use countersign_understanding::{book::Book, checking::check, situation::Situation};
 

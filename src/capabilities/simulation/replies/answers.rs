@@ -1,4 +1,4 @@
-//! Answers of tools, and what is added to outcomes: tables and charts.
+//! The answers of tools, and the additions to outcomes: tables and charts.
 
 use countersign_core::{
     clock::Timestamp,
@@ -18,8 +18,8 @@ use crate::{
     units::{figure, quantity},
 };
 
-/// The most entries of a list that are shown.
-const SHOWN: usize = 40;
+/// The maximum number of entries of a list that are shown.
+const MAX_SHOWN: usize = 40;
 
 /// Reads a part of an answer; empty if it has another form.
 pub fn part<T: serde::de::DeserializeOwned + Default>(answer: &Value) -> T {
@@ -46,7 +46,7 @@ pub fn simulations(answer: &Value) -> Reply {
     };
     let count = all.len();
     let noun = if count == 1 { "simulation is" } else { "simulations are" };
-    Reply::text(format!("{count} {noun} loaded:")).and(Part::List(all.iter().take(SHOWN).map(line).collect()))
+    Reply::text(format!("{count} {noun} loaded:")).and(Part::List(all.iter().take(MAX_SHOWN).map(line).collect()))
 }
 
 /// The parameters of a simulation.
@@ -56,12 +56,12 @@ pub fn parameters(answer: &Value) -> Reply {
     if paths.is_empty() {
         return Reply::text(Text::new().bold(simulation).plain(" has no parameters that match."));
     }
-    let lines = paths.iter().take(SHOWN).map(|path| Text::new().code(path)).collect();
+    let lines = paths.iter().take(MAX_SHOWN).map(|path| Text::new().code(path)).collect();
     let reply = Reply::text(Text::new().bold(simulation).plain(format!(" has {} parameters:", paths.len())))
         .and(Part::List(lines));
-    match paths.len() > SHOWN {
+    match paths.len() > MAX_SHOWN {
         true => reply.hint(format!(
-            "The first {SHOWN} are shown. Ask for some of them, such as “parameters with liver of {simulation}”."
+            "The first {MAX_SHOWN} are shown. Ask for some of them, such as “parameters with liver of {simulation}”."
         )),
         false => reply,
     }
@@ -110,12 +110,12 @@ pub fn job(answer: &Value, now: Timestamp) -> Reply {
     }
 }
 
-/// There is no job to speak of.
+/// Says that this process has not started a job.
 pub fn no_job() -> Reply {
     Reply::text("I haven't started a run since I last started. Name the job, such as “status of job ‹id›”.")
 }
 
-/// The job does not exist.
+/// Says that the job does not exist.
 pub fn unknown_job(id: &str) -> Reply {
     Reply::text(Text::from("The bridge knows no job ").code(id).plain("."))
         .hint("It keeps jobs for about a week. Check the id on the card of the run.")
@@ -139,7 +139,7 @@ fn table(metrics: &[Metric]) -> Part {
     Part::Table { columns, rows: metrics.iter().take(20).map(row).collect() }
 }
 
-/// Returns the unit of an area under a curve of this unit.
+/// Returns the unit of the area under a curve whose values have this unit.
 pub fn auc_unit(unit: &str) -> String {
     match unit.split_once('/') {
         Some((above, below)) => format!("{above}·h/{below}"),
@@ -147,7 +147,7 @@ pub fn auc_unit(unit: &str) -> String {
     }
 }
 
-/// PK figures that were asked for.
+/// The requested PK figures.
 pub fn metrics(answer: &Value) -> Reply {
     let metrics: Vec<Metric> = part(&answer["metrics"]);
     let results = answer["results"].as_str().unwrap_or_default();
@@ -157,7 +157,7 @@ pub fn metrics(answer: &Value) -> Reply {
     }
 }
 
-/// Curves that were asked for.
+/// The requested figures and curves.
 pub fn results(answer: &Value) -> Reply {
     let curves: Vec<Curve> = part(&answer["curves"]);
     let results = answer["results"].as_str().unwrap_or_default();
@@ -182,7 +182,7 @@ fn picture(reply: Reply, name: &str, title: &str, drawn: anyhow::Result<Vec<u8>>
     }
 }
 
-/// The figures of a run, under its outcome.
+/// Adds the figures of a run to its outcome.
 pub fn run_report(reply: Reply, result: &Value) -> Reply {
     let metrics: Vec<Metric> = part(&result["figures"]["metrics"]);
     let curves: Vec<Curve> = part(&result["figures"]["curves"]);
@@ -210,7 +210,7 @@ pub fn population_report(reply: Reply, population: &Value) -> Reply {
     reply.and(Part::Facts(subjects.into_iter().chain(figures).take(20).collect()))
 }
 
-/// Population results that were asked for.
+/// The requested results of a population run.
 pub fn population(answer: &Value) -> Reply {
     let results = answer["results"].as_str().unwrap_or_default();
     population_report(Reply::text(Text::from("Population results ").code(results).plain(":")), &answer["population"])
@@ -305,13 +305,13 @@ pub fn snapshots(answer: &Value) -> Reply {
         .choice("Restore the newest", format!("restore {simulation}"))
 }
 
-/// The model files that the bridge finds.
+/// The model files that the bridge can load.
 pub fn models(answer: &Value) -> Reply {
     let files: Vec<String> = part(&answer["models"]);
     match files.is_empty() {
         true => Reply::text("The bridge finds no model files."),
         false => {
-            let lines = files.iter().take(SHOWN).map(|file| Text::new().code(file)).collect();
+            let lines = files.iter().take(MAX_SHOWN).map(|file| Text::new().code(file)).collect();
             let reply = Reply::text("Model files that the bridge can load:").and(Part::List(lines));
             files.iter().take(3).fold(reply, |reply, file| {
                 let short = file.rsplit('/').next().unwrap_or(file);

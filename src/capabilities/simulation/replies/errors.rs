@@ -1,4 +1,4 @@
-//! Errors of the bridge: one sentence for each, and what to do now.
+//! The errors of the bridge in words: a sentence about each, and advice.
 
 use countersign_core::reply::{Reply, Text};
 use countersign_graph::action::ErrorKind;
@@ -16,7 +16,7 @@ pub fn kind(error: &Error) -> ErrorKind {
     }
 }
 
-/// Returns the fact and the way on.
+/// Returns the sentence about an error, and the advice; empty if there is none.
 fn sentences(error: &Error) -> (String, &'static str) {
     const OPERATOR: &str = "The app's operator has to fix that.";
     match error {
@@ -54,7 +54,7 @@ fn sentences(error: &Error) -> (String, &'static str) {
     }
 }
 
-/// Returns a text of the bridge without the period at its end and the data after it.
+/// Returns a text of the bridge without the data and the period at its end.
 fn bare(reason: &str) -> String {
     let reason = reason.split(" ({").next().unwrap_or(reason);
     reason.trim_end_matches('.').to_owned()
@@ -62,19 +62,19 @@ fn bare(reason: &str) -> String {
 
 /// Returns the reply about a failed read.
 pub fn reply(error: &Error) -> Reply {
-    let (fact, way_on) = sentences(error);
+    let (fact, advice) = sentences(error);
     let reply = Reply::text(fact);
-    if way_on.is_empty() { reply } else { reply.hint(way_on) }
+    if advice.is_empty() { reply } else { reply.hint(advice) }
 }
 
 /// Returns the sentence about a change that was not made because of an error.
 pub fn not_done(error: &Error) -> Text {
-    let (fact, way_on) = sentences(error);
+    let (fact, advice) = sentences(error);
     let text = Text::from(format!("{fact} Nothing was changed."));
-    if way_on.is_empty() { text } else { text.plain(format!(" {way_on}")) }
+    if advice.is_empty() { text } else { text.plain(format!(" {advice}")) }
 }
 
-/// Returns the fact alone.
+/// Returns the sentence about an error, without the advice.
 pub fn fact(error: &Error) -> String {
     sentences(error).0
 }

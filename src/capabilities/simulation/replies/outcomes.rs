@@ -1,4 +1,4 @@
-//! Outcomes of changes and runs, one or two sentences each.
+//! The outcomes of changes and runs in words, one or two sentences each.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::{
     },
 };
 
-/// The bridge has forgotten the simulation of an approved change.
+/// Says that the bridge no longer has the simulation of an approved change.
 pub fn forgotten(deps: &Deps, simulation: &str) -> Text {
     let text = Text::from("The bridge no longer has ").bold(simulation);
     let text = text.plain(", so nothing was done: it was restarted, and it forgets loaded simulations then.");
@@ -23,12 +23,12 @@ pub fn forgotten(deps: &Deps, simulation: &str) -> Text {
     }
 }
 
-/// A run may have been handed in.
+/// Says that a run may or may not have been submitted.
 pub fn handed_in_perhaps(error: &Error) -> Text {
     Text::from(format!("{} The run may have been started there or not.", errors::fact(error)))
 }
 
-/// A run has succeeded.
+/// Says that a run has succeeded.
 pub fn ran(simulation: &str, took: Option<Duration>, unread: Option<&Error>) -> Text {
     let took = took.map(|took| format!(" in {}", lasting(took))).unwrap_or_default();
     let text = Text::from("Ran ").bold(simulation).plain(format!("{took}."));
@@ -38,7 +38,7 @@ pub fn ran(simulation: &str, took: Option<Duration>, unread: Option<&Error>) -> 
     }
 }
 
-/// A run has not succeeded.
+/// Says that a run has not succeeded.
 pub fn run_failed(simulation: &str, job: &Job) -> Text {
     let text = Text::from("The run of ").bold(simulation);
     let reason = job.error.clone().unwrap_or_default();
@@ -58,8 +58,8 @@ pub fn run_failed(simulation: &str, job: &Job) -> Text {
     }
 }
 
-/// A run was stopped by a person, or because its time was over. `cancelled`: whether the bridge was asked to cancel its
-/// job, if there is one.
+/// Says that a run was stopped by a person, or because it took too long. `cancelled` is true if the cancellation of its
+/// job was requested, and `None` if there is no job.
 pub fn run_stopped(simulation: &str, cancelled: Option<bool>, by: Option<&UserId>) -> Text {
     let text = match by {
         Some(by) => Text::from("Stopped by ").name(by.clone()).plain(". "),
@@ -77,17 +77,17 @@ pub fn run_stopped(simulation: &str, cancelled: Option<bool>, by: Option<&UserId
     }
 }
 
-/// The answer of an analysis is lost.
+/// Says that the answer of an analysis is lost.
 pub fn analysis_lost(evidence: Text) -> Text {
     Text::from("The answer with the figures is lost. ").join(evidence).plain(" Ask again for a new analysis.")
 }
 
-/// An analysis was not begun.
+/// Says that an analysis was not begun.
 pub fn analysis_not_begun() -> Text {
     Text::from("The bridge did not begin the analysis. Ask again.")
 }
 
-/// An analysis was stopped by a person, or because its time was over.
+/// Says that an analysis was stopped by a person, or because it took too long.
 pub fn analysis_stopped(simulation: &str, begun: bool, by: Option<&UserId>) -> Text {
     let text = match by {
         Some(by) => Text::from("Stopped by ").name(by.clone()).plain(". "),

@@ -1,11 +1,11 @@
-//! Refusals and questions before a card is made, each with a way on.
+//! Refusals and questions before a card is made, each with a suggestion.
 
 use countersign_core::reply::{Part, Reply, Text};
 use countersign_graph::action::MissingParameter;
 
 use crate::{Deps, bridge::data::Loaded, ranges::Range, units};
 
-/// Nothing is loaded.
+/// Says that nothing is loaded.
 pub fn nothing_loaded(deps: &Deps) -> Reply {
     let reply = Reply::text("No simulation is loaded on the bridge.");
     match &deps.settings.models {
@@ -14,7 +14,7 @@ pub fn nothing_loaded(deps: &Deps) -> Reply {
     }
 }
 
-/// The named simulation is not loaded.
+/// Says that the named simulation is not loaded.
 pub fn not_loaded(deps: &Deps, asked: &str, all: &[Loaded], says: impl Fn(&str) -> String) -> Reply {
     let reply = Reply::text(Text::from("No simulation called ").bold(asked).plain(" is loaded."));
     let reply = match all {
@@ -32,7 +32,7 @@ pub fn not_loaded(deps: &Deps, asked: &str, all: &[Loaded], says: impl Fn(&str) 
     all.iter().filter(near).take(3).fold(reply, |reply, loaded| reply.choice(&loaded.id, says(&loaded.id)))
 }
 
-/// The bridge has forgotten a simulation that it had.
+/// Says that the bridge no longer has a simulation.
 pub fn forgotten(deps: &Deps, simulation: &str) -> Reply {
     let reply = Reply::text(
         Text::from("The bridge no longer has ")
@@ -47,12 +47,12 @@ pub fn forgotten(deps: &Deps, simulation: &str) -> Reply {
     }
 }
 
-/// The words are no path.
+/// Says that the words are not a path.
 pub fn no_path() -> Reply {
     Reply::text("A parameter is named by its path on one line, such as `Organism|Weight`.")
 }
 
-/// No parameter is called so.
+/// Says that no parameter has this name.
 pub fn unknown_parameter(asked: &str, simulation: &str, similar: &[String], says: impl Fn(&str) -> String) -> Reply {
     let text = Text::from("There is no parameter ").code(asked).plain(" in ").bold(simulation).plain(".");
     let reply = Reply::text(text);
@@ -64,13 +64,13 @@ pub fn unknown_parameter(asked: &str, simulation: &str, similar: &[String], says
     }
 }
 
-/// Several parameters fit.
+/// Asks which of several parameters is meant.
 pub fn several_parameters(asked: &str, several: &[String], says: impl Fn(&str) -> String) -> Reply {
     let reply = Reply::text(Text::from("Several parameters fit “").plain(asked).plain("”. Which one?"));
     several.iter().fold(reply, |reply, path| reply.choice(path, says(path)))
 }
 
-/// A question of `prepare`, asked by a tool.
+/// Asks a question of `prepare` as the reply of a tool.
 pub fn which(missing: Option<MissingParameter>) -> Reply {
     let Some(missing) = missing else { return Reply::text("Something is missing in this request.") };
     let reply = Reply::text(missing.question);
@@ -80,7 +80,7 @@ pub fn which(missing: Option<MissingParameter>) -> Reply {
     }
 }
 
-/// The value cannot be read.
+/// Says that the value cannot be read.
 pub fn no_value(said: &str, path: &str, unit: Option<&str>) -> Reply {
     let example = units::quantity(2.5, unit);
     let text = Text::from("I couldn't make sense of “").plain(said).plain("” as a value of ").code(path).plain(".");
@@ -89,7 +89,7 @@ pub fn no_value(said: &str, path: &str, unit: Option<&str>) -> Reply {
     ))
 }
 
-/// The unit does not fit.
+/// Says that the unit does not fit.
 pub fn wrong_unit(value: f64, given: &str, path: &str, unit: Option<&str>, says: impl Fn(&str) -> String) -> Reply {
     let kind = units::kind(given).map(|kind| format!(" is {kind}")).unwrap_or_else(|| " doesn't fit here".to_owned());
     let text = Text::new().code(path).plain(match unit {
@@ -105,7 +105,7 @@ pub fn wrong_unit(value: f64, given: &str, path: &str, unit: Option<&str>, says:
         .choice(format!("Set it to {right}"), says(&right))
 }
 
-/// The unit is not known.
+/// Says that the unit is not known.
 pub fn unknown_unit(given: &str, path: &str, unit: Option<&str>) -> Reply {
     let text = Text::from("I don't know the unit “").plain(given).plain("”. ").code(path);
     Reply::text(match unit {
@@ -114,7 +114,7 @@ pub fn unknown_unit(given: &str, path: &str, unit: Option<&str>) -> Reply {
     })
 }
 
-/// The default is not known.
+/// Says that the default is not known.
 pub fn no_default(path: &str, simulation: &str) -> Reply {
     let text = Text::from("I don't know the default of ")
         .code(path)
@@ -124,26 +124,26 @@ pub fn no_default(path: &str, simulation: &str) -> Reply {
         .choice("Show the snapshots", format!("list the snapshots of {simulation}"))
 }
 
-/// There is no present value to count from.
+/// Says that there is no present value to which the change could be applied.
 pub fn no_present_value(path: &str) -> Reply {
     Reply::text(Text::new().code(path).plain(" has no value yet, so there is nothing to change it from."))
         .hint("Give a number with its unit.")
 }
 
-/// The bridge would refuse the value.
+/// Says that the bridge would refuse the value.
 pub fn out_of_range(path: &str, wanted: &str, range: &Range) -> Reply {
     let text = Text::from(format!("{wanted} is outside the range that the bridge allows for ")).code(path);
     Reply::text(text.plain(format!(": {}.", range.words()))).hint("Give a value in this range.")
 }
 
-/// The parameter has this value already.
+/// Says that the parameter already has this value.
 pub fn already(path: &str, simulation: &str, value: &str) -> Reply {
     Reply::text(
         Text::new().code(path).plain(" in ").bold(simulation).plain(format!(" is already {value}. Nothing to change.")),
     )
 }
 
-/// The simulation is loaded already.
+/// Says that a simulation with this name is already loaded.
 pub fn loaded_already(id: &str, says: impl Fn(&str) -> String, free: &str) -> Reply {
     Reply::text(
         Text::from("A simulation called ").bold(id).plain(" is already loaded, and the bridge doesn't replace it."),
@@ -153,17 +153,17 @@ pub fn loaded_already(id: &str, says: impl Fn(&str) -> String, free: &str) -> Re
     .choice("Show its parameters", format!("list the parameters of {id}"))
 }
 
-/// The file is none that the bridge loads.
+/// Says that the bridge does not load such a file.
 pub fn not_a_model(file: &str, endings: &str) -> Reply {
     Reply::text(Text::new().code(file).plain(format!(" isn't a model file. The bridge loads {endings}.")))
 }
 
-/// The name is too long or odd.
+/// Says that the name is not valid.
 pub fn bad_name() -> Reply {
     Reply::text("A simulation's name has 1 to 64 characters on one line.")
 }
 
-/// This version of the bridge lists no model files.
+/// Says that this version of the bridge does not list model files.
 pub fn no_discovery(deps: &Deps) -> Reply {
     let reply = Reply::text("This version of the bridge doesn't list its model files.");
     match &deps.settings.models {
