@@ -121,7 +121,7 @@
 //! 7. Its dialogues in `tests/integration/dialogues`; a row in `FOLDERS` of `tests/integration/tidy.rs` keeps its words
 //!    in its folder.
 //!
-//! # Guarantees, and where they are kept
+//! # Promises, and where they are kept
 //!
 //! 1. *An acknowledged delivery is never lost; a duplicate delivery is handled once.* [`slack::sink`] acknowledges
 //!    after [`graph::store::Store::ingest`] has stored the delivery under all its keys.

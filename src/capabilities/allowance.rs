@@ -25,7 +25,7 @@ pub struct Allowance {
     pub actions: &'static [&'static str],
     /// The rule by which a change is counted.
     pub counts: Counts,
-    /// The measures that envelopes check, each with its value; `None` stands for the granted amount.
+    /// The measures that envelopes check, each with its value; `None` means the granted amount.
     pub measures: &'static [(&'static str, Option<&'static str>)],
     /// Finds the id of the one thing that a change is about in its parameters.
     pub thing: fn(&Value) -> Option<&str>,
@@ -33,7 +33,7 @@ pub struct Allowance {
     pub title: (&'static str, &'static str),
     /// The card's line about the changes that are allowed.
     pub allows: &'static str,
-    /// The card's warning that nobody is asked again.
+    /// The card's warning that these changes will not be approved one by one.
     pub warning: &'static str,
     /// The card's warning about data that remains and cannot be removed; `None` if nothing remains.
     pub stays: Option<&'static str>,

@@ -20,10 +20,10 @@ use tokio::time::{Instant, timeout_at};
 
 use super::{Registry, Service, ToolError};
 
-/// The longest wait for a platform.
+/// The maximum wait for a platform.
 pub const READ_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The longest wait if an older answer can be shown instead.
+/// The maximum wait if an older answer can be shown instead.
 pub const READ_TIMEOUT_WITH_CACHE: Duration = Duration::from_millis(800);
 
 /// The maximum number of cached answers; the oldest is removed.

@@ -1,13 +1,13 @@
-//! Sending of changes: each on a connection of its own, and not a byte without a permit.
+//! Sends changes, each on its own connection, and no byte without a permit.
 //!
-//! A connection from a pool may be one that the other side has given up, or that a process had before it stood still
-//! for an hour; a request may wait for one in a queue. So nothing is pooled here: [`Changes::send`] connects, sends one
-//! request under a [`Permit`], reads the answer, and closes the connection. The result says more than that of a pooled
-//! client: if no byte of the request left, it was certainly not sent, however the connection ended.
+//! A pooled connection may have been closed by the other side, or be an hour old because the process was suspended, and
+//! a request may wait in a queue for one. So nothing is pooled here: [`Changes::send`] connects, sends one request
+//! under a [`Permit`], reads the answer, and closes the connection. The result is more precise than with a pooled
+//! client: if no byte of the request was sent, it certainly had no effect, however the connection ended.
 //!
-//! Everything happens in the caller's task. Dropping the future closes the connection, and nothing leaves after it.
+//! Everything happens in the caller's task. Dropping the future closes the connection, and nothing is sent after that.
 //!
-//! Proxies and certificates are those of the client for reads: the usual variables of the environment, and the
+//! Proxies and certificates are the same as for the client for reads: the usual environment variables, and the
 //! certificates that the machine trusts.
 
 use std::{fmt, io, sync::Arc, time::Duration};
@@ -35,7 +35,7 @@ use super::{
     http::{Answer, Lost, describe, note, request_id},
 };
 
-/// Sends changes to one service.
+/// A sender of changes to one service.
 pub struct Changes {
     connector: Connector,
     timeout: Duration,
@@ -51,14 +51,14 @@ impl fmt::Debug for Changes {
     }
 }
 
-/// A connected request of which no byte has left.
+/// A request with a connection; no byte of it has been sent.
 struct Prepared {
     io: Box<dyn Io>,
     request: Request<Full<Bytes>>,
     sending: Arc<Sending>,
 }
 
-/// Returns the error for a request of which nothing was sent.
+/// Returns the error for a request of which no byte was sent.
 fn not_sent(sending: &Sending, reason: String) -> Lost {
     if sending.was_refused() { Lost::RunOut } else { Lost::NotSent { reason } }
 }
@@ -77,7 +77,7 @@ impl Opened {
     ///
     /// # Errors
     ///
-    /// If the connection was lost.
+    /// Fails if the connection was lost.
     pub async fn next(&mut self) -> Option<Result<Bytes, hyper::Error>> {
         loop {
             match self.body.frame().await?.map(hyper::body::Frame::into_data) {
@@ -89,7 +89,7 @@ impl Opened {
     }
 }
 
-/// The task that drives a connection; it ends with this.
+/// The task that drives a connection. Dropping this aborts it.
 #[derive(Debug)]
 struct Driver(tokio::task::AbortHandle);
 
@@ -104,7 +104,7 @@ impl Changes {
     ///
     /// # Errors
     ///
-    /// If the service wants TLS and the TLS library finds no certificates to trust.
+    /// Fails if the service needs TLS and the TLS library finds no trusted certificates.
     pub fn to(base: &Url, timeout: Duration, longest: usize) -> io::Result<Self> {
         Ok(Self { connector: Connector::to(base, timeout)?, timeout, longest })
     }
@@ -124,7 +124,7 @@ impl Changes {
     ///
     /// # Errors
     ///
-    /// [`Lost`], if no complete answer came; [`Lost::RunOut`] if nothing left because the permit had run out.
+    /// [`Lost`] if there was no complete answer; [`Lost::RunOut`] if nothing was sent because the permit had run out.
     ///
     /// # Cancel safety
     ///
@@ -157,12 +157,12 @@ impl Changes {
         }
     }
 
-    /// Sends one request under a permit and returns the answer as soon as it begins, for a body that arrives bit by bit.
-    /// The time-out ends with the head of the answer.
+    /// Sends one request under a permit and returns the answer when its head has arrived, for a body that arrives bit
+    /// by bit. The time-out applies until then.
     ///
     /// # Errors
     ///
-    /// [`Lost`], if no answer began; [`Lost::RunOut`] if nothing left because the permit had run out.
+    /// [`Lost`] if no head arrived; [`Lost::RunOut`] if nothing was sent because the permit had run out.
     ///
     /// # Cancel safety
     ///
@@ -188,7 +188,7 @@ impl Changes {
         }
     }
 
-    /// Connects for a request under a permit; none of the request has left yet.
+    /// Connects for a request under a permit, without sending any byte of the request.
     async fn prepare(&self, request: reqwest::Request, permit: &Permit) -> Result<Prepared, Lost> {
         let sending = Sending::under(permit.clone());
         permit.check().map_err(|_| Lost::RunOut)?;
@@ -202,10 +202,11 @@ impl Changes {
         Ok(Prepared { io, request: to_wire(request, &uri, through.as_ref()), sending })
     }
 
-    /// Sends one request and reads its answer on a connection that ends with them.
+    /// Sends one request and reads its answer, on a connection that is closed afterwards.
     async fn exchange(&self, io: Box<dyn Io>, request: Request<Full<Bytes>>) -> Result<Answer, BoxError> {
         let (mut sender, connection) = http1::handshake::<_, Full<Bytes>>(io).await?;
-        // It is driven here and not in a task of its own, and it tells the sender how it ended.
+        // The connection is driven here and not in a separate task. Its error is returned by the sender, so it is
+        // ignored here.
         let drive = async {
             let _ = connection.await;
             std::future::pending().await

@@ -1,4 +1,4 @@
-//! Connections to one service, through the proxies and with the certificates that the machine names.
+//! Connections to one service, with the proxies and certificates that this machine is set up to use.
 
 use std::{fmt, io, sync::Arc, time::Duration};
 
@@ -19,7 +19,7 @@ use rustls::ClientConfig;
 use tower_service::Service;
 use url::Url;
 
-/// The time after which a connection on which nothing happens is asked by the system whether it still exists.
+/// The idle time after which the system probes a connection.
 const KEEPALIVE: Duration = Duration::from_secs(60);
 
 /// A connection's bytes.
@@ -27,17 +27,17 @@ pub(crate) trait Io: Read + Write + Unpin + Send {}
 
 impl<T: Read + Write + Unpin + Send> Io for T {}
 
-/// A connection to the service, with the proxy that needs absolute URIs, if there is one.
+/// A connection to the service, with its proxy if that needs absolute URIs.
 pub(crate) struct Connection {
     pub(crate) io: Box<dyn Io>,
     pub(crate) through: Option<Intercept>,
 }
 
-/// Makes connections to one service.
+/// A connector to one service.
 pub(crate) struct Connector {
     http: HttpConnector,
     tls: Arc<ClientConfig>,
-    /// The proxies that lead to the service; `None` for a service on this machine.
+    /// The proxies; `None` for a service on this machine.
     proxies: Option<Matcher>,
 }
 
@@ -52,13 +52,13 @@ impl Connector {
     ///
     /// # Errors
     ///
-    /// If the service wants TLS and the TLS library finds no certificates to trust.
+    /// Fails if the service needs TLS and the TLS library finds no trusted certificates.
     pub(crate) fn to(base: &Url, timeout: Duration) -> io::Result<Self> {
         let proxies = (!this_machine::is_named_by(base)).then(Matcher::from_system);
         Self::through(proxies, base, timeout)
     }
 
-    /// Does the same with these proxies.
+    /// Creates a connector with these proxies.
     ///
     /// # Errors
     ///
@@ -69,12 +69,13 @@ impl Connector {
         http.set_nodelay(true);
         http.set_keepalive(Some(KEEPALIVE));
         http.set_connect_timeout(Some(timeout / 2));
-        // What the other side has not taken in that time does not arrive later either: the system gives it up.
+        // Bytes that the other side has not acknowledged after that time do not arrive later: the system closes the
+        // connection.
         http.set_tcp_user_timeout(Some(timeout));
         Ok(Self { http, tls: Arc::new(tls_to(base, proxies.as_ref())?), proxies })
     }
 
-    /// Returns the connector below TLS, to be wrapped or used as it is.
+    /// Returns the connector below TLS, which [`Self::connect`] takes, wrapped or not.
     pub(crate) fn plain(&self) -> HttpConnector {
         self.http.clone()
     }
@@ -83,7 +84,7 @@ impl Connector {
     ///
     /// # Errors
     ///
-    /// If there is no connection.
+    /// Fails if no connection can be made.
     pub(crate) async fn connect<C>(&self, to: &Uri, plain: C) -> Result<Connection, BoxError>
     where
         C: Service<Uri> + Send,
@@ -111,7 +112,7 @@ impl Connector {
     }
 }
 
-/// Converts a request to the form in which it is written on a connection.
+/// Converts a request to the form in which it is sent on a connection.
 pub(crate) fn to_wire(request: reqwest::Request, uri: &Uri, through: Option<&Intercept>) -> Request<Full<Bytes>> {
     let body = request.body().and_then(|body| body.as_bytes()).map(Bytes::copy_from_slice).unwrap_or_default();
     let mut written = Request::new(Full::new(body));
@@ -137,7 +138,7 @@ pub(crate) fn to_wire(request: reqwest::Request, uri: &Uri, through: Option<&Int
     written
 }
 
-/// Returns the TLS configuration if the service, or a proxy before it, speaks TLS.
+/// Returns the TLS configuration. It has trusted certificates only if the service, or its proxy, uses TLS.
 fn tls_to(base: &Url, proxies: Option<&Matcher>) -> io::Result<ClientConfig> {
     let proxy = || {
         let base: Uri = base.as_str().parse().ok()?;

@@ -1,10 +1,10 @@
-//! Event streams that stay open for long and say little, read with little memory.
+//! Long-lived event streams with few events, read with little memory.
 //!
-//! A client's connection keeps buffers of many kilobytes for as long as it is open, and a thousand streams on which nothing
-//! happens for hours would hold them all. So a stream is read here on a connection of its own: of its answer no more is
-//! kept than the line that is arriving. It speaks HTTP/1.1, and knows of an event its data alone.
+//! The connection of an ordinary client keeps buffers of many kilobytes as long as it is open, which is a waste for
+//! thousands of streams that are idle for hours. So a stream is read here on its own connection, and only the event
+//! that is arriving is kept in memory. Only HTTP/1.1 and the data of events are supported.
 //!
-//! It never changes anything: a stream is a read, which may be opened again at any time.
+//! A stream only reads, so it may be opened again at any time.
 
 use std::{io, time::Duration};
 
@@ -19,12 +19,12 @@ use url::Url;
 
 use super::connector::{Connection, Connector, Io, to_wire};
 
-/// The bytes that are read at once.
-const AT_ONCE: usize = 512;
-/// The longest head of an answer.
-const LONGEST_HEAD: u64 = 16 << 10;
-/// The longest line, and the longest data of an event.
-const LONGEST: usize = 64 << 10;
+/// The size of the read buffer in bytes.
+const BUFFER: usize = 512;
+/// The maximum length of the head of an answer, in bytes.
+const MAX_HEAD: u64 = 16 << 10;
+/// The maximum length of a line, and of the data of an event, in bytes.
+const MAX_EVENT: usize = 64 << 10;
 
 /// A client for the event streams of one service.
 #[derive(Debug)]
@@ -39,18 +39,20 @@ pub struct Stream {
     body: Body,
 }
 
-/// The rest of the body.
+/// The form of the body, and the rest of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Body {
-    /// In chunks; so many bytes are left of the present one, and it ends with a line break.
-    Chunks { left: u64, within: bool },
-    /// So many bytes.
+    /// It is chunked. `left` is the number of bytes left in the current chunk; `started` is true after the first chunk
+    /// size was read: then the line break after the previous chunk is skipped first.
+    Chunks { left: u64, started: bool },
+    /// This number of bytes is left.
     Length(u64),
-    /// Until the connection ends.
+    /// It continues until the connection is closed.
     Rest,
 }
 
-fn odd(what: &str) -> io::Error {
+/// Returns the error for an answer that cannot be read.
+fn invalid(what: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, what.to_owned())
 }
 
@@ -59,7 +61,7 @@ impl Streams {
     ///
     /// # Errors
     ///
-    /// If the service wants TLS and the TLS library finds no certificates to trust.
+    /// Fails if the service needs TLS and the TLS library finds no trusted certificates.
     pub fn of(base: &Url, timeout: Duration) -> io::Result<Self> {
         Ok(Self { connector: Connector::to(base, timeout)?, timeout })
     }
@@ -68,14 +70,14 @@ impl Streams {
     ///
     /// # Errors
     ///
-    /// If there is no answer in time, or it is no success.
+    /// Fails if there is no answer in time, or its status is not a success.
     pub async fn open(&self, request: RequestBuilder) -> io::Result<Stream> {
         let request = request.build().map_err(|error| io::Error::other(error.without_url()))?;
         timeout(self.timeout, self.opened(request)).await.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))?
     }
 
     async fn opened(&self, request: reqwest::Request) -> io::Result<Stream> {
-        let uri: Uri = request.url().as_str().parse().map_err(|_| odd("no address"))?;
+        let uri: Uri = request.url().as_str().parse().map_err(|_| invalid("no address"))?;
         let plain = self.connector.plain();
         let Connection { io, through } = self.connector.connect(&uri, plain).await.map_err(io::Error::other)?;
         let request = to_wire(request, &uri, through.as_ref());
@@ -87,35 +89,36 @@ impl Streams {
         let mut io = TokioIo::new(io);
         io.write_all(&head).await?;
         io.flush().await?;
-        let mut reader = BufReader::with_capacity(AT_ONCE, io);
+        let mut reader = BufReader::with_capacity(BUFFER, io);
         let body = read_head(&mut reader).await?;
         Ok(Stream { reader, body })
     }
 }
 
-/// Reads the head of an answer; returns how its body is to be read.
+/// Reads the head of an answer. Returns the form of its body.
 async fn read_head(reader: &mut BufReader<TokioIo<Box<dyn Io>>>) -> io::Result<Body> {
-    let mut head = reader.take(LONGEST_HEAD);
+    let mut head = reader.take(MAX_HEAD);
     let mut line = String::new();
     head.read_line(&mut line).await?;
     let status = line.split(' ').nth(1).and_then(|status| status.trim().parse::<u16>().ok());
     if !status.is_some_and(|status| (200..300).contains(&status)) {
-        return Err(odd(&format!("it answered {}", status.map_or_else(|| "oddly".to_owned(), |it| it.to_string()))));
+        let status = status.map_or_else(|| "oddly".to_owned(), |status| status.to_string());
+        return Err(invalid(&format!("it answered {status}")));
     }
     let mut body = Body::Rest;
     loop {
         line.clear();
         if head.read_line(&mut line).await? == 0 {
-            return Err(odd("its answer has no end of its head"));
+            return Err(invalid("its answer has no end of its head"));
         }
         let lower = line.trim_end().to_ascii_lowercase();
         match lower.split_once(':').map(|(name, value)| (name, value.trim())) {
             None if lower.is_empty() => return Ok(body),
             Some(("transfer-encoding", coding)) if coding.ends_with("chunked") => {
-                body = Body::Chunks { left: 0, within: false };
+                body = Body::Chunks { left: 0, started: false };
             }
             Some(("content-length", length)) if body == Body::Rest => {
-                body = Body::Length(length.parse().map_err(|_| odd("its length is no number"))?);
+                body = Body::Length(length.parse().map_err(|_| invalid("its length is no number"))?);
             }
             _ => {}
         }
@@ -127,11 +130,11 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// If the connection is lost, or an event is too long.
+    /// Fails if the connection is lost, or an event is too long.
     ///
     /// # Cancel safety
     ///
-    /// None: a stream of which this was dropped is to be dropped as well.
+    /// None: if this future is dropped before it is ready, the stream must not be used again.
     pub async fn next(&mut self) -> io::Result<Option<String>> {
         let mut data: Option<String> = None;
         loop {
@@ -143,7 +146,7 @@ impl Stream {
             } else if let Some(more) = line.strip_prefix("data:") {
                 let more = more.strip_prefix(' ').unwrap_or(more);
                 match &mut data {
-                    Some(data) if data.len() + more.len() > LONGEST => return Err(odd("an event is too long")),
+                    Some(data) if data.len() + more.len() > MAX_EVENT => return Err(invalid("an event is too long")),
                     Some(data) => data.extend(["\n", more]),
                     None => data = Some(more.to_owned()),
                 }
@@ -151,7 +154,8 @@ impl Stream {
         }
     }
 
-    /// Returns the next line of the body without its end; `None` where the body ends, whatever stood last.
+    /// Returns the next line of the body without its line break; `None` at the end of the body, even after an
+    /// incomplete line.
     async fn line(&mut self) -> io::Result<Option<String>> {
         let mut line = Vec::new();
         loop {
@@ -159,14 +163,14 @@ impl Stream {
                 0 => return Ok(None),
                 left => left,
             };
-            let there = self.reader.fill_buf().await?;
-            if there.is_empty() {
+            let buffer = self.reader.fill_buf().await?;
+            if buffer.is_empty() {
                 return Ok(None);
             }
-            let there = &there[..there.len().min(usize::try_from(left).unwrap_or(usize::MAX))];
-            let end = there.iter().position(|byte| *byte == b'\n');
-            let taken = end.map_or(there.len(), |at| at + 1);
-            line.extend_from_slice(&there[..taken]);
+            let buffer = &buffer[..buffer.len().min(usize::try_from(left).unwrap_or(usize::MAX))];
+            let end = buffer.iter().position(|byte| *byte == b'\n');
+            let taken = end.map_or(buffer.len(), |at| at + 1);
+            line.extend_from_slice(&buffer[..taken]);
             self.reader.consume(taken);
             match &mut self.body {
                 Body::Chunks { left, .. } | Body::Length(left) => *left -= taken as u64,
@@ -176,33 +180,33 @@ impl Stream {
                 while line.last().is_some_and(|byte| matches!(byte, b'\n' | b'\r')) {
                     line.pop();
                 }
-                return String::from_utf8(line).map(Some).map_err(|_| odd("an event is no text"));
+                return String::from_utf8(line).map(Some).map_err(|_| invalid("an event is no text"));
             }
-            if line.len() > LONGEST {
-                return Err(odd("a line is too long"));
+            if line.len() > MAX_EVENT {
+                return Err(invalid("a line is too long"));
             }
         }
     }
 
-    /// Returns the bytes that may be read before the next chunk; 0 at the end of the body.
+    /// Returns the number of bytes that may be read before the next chunk; 0 at the end of the body.
     async fn left(&mut self) -> io::Result<u64> {
         match &mut self.body {
             Body::Rest => Ok(u64::MAX),
             Body::Length(left) => Ok(*left),
-            Body::Chunks { left: 0, within } => {
+            Body::Chunks { left: 0, started } => {
                 let mut size = String::new();
-                let mut short = (&mut self.reader).take(AT_ONCE as u64);
-                if std::mem::replace(within, true) {
-                    short.read_line(&mut size).await?; // the end of the chunk before
+                let mut short = (&mut self.reader).take(BUFFER as u64);
+                if std::mem::replace(started, true) {
+                    short.read_line(&mut size).await?; // the end of the previous chunk
                     size.clear();
                 }
                 short.read_line(&mut size).await?;
                 let digits = size.split(';').next().unwrap_or_default().trim();
                 let left = match digits.is_empty() {
                     true => return Err(io::ErrorKind::UnexpectedEof.into()),
-                    false => u64::from_str_radix(digits, 16).map_err(|_| odd("a chunk has no size"))?,
+                    false => u64::from_str_radix(digits, 16).map_err(|_| invalid("a chunk has no size"))?,
                 };
-                self.body = Body::Chunks { left, within: true };
+                self.body = Body::Chunks { left, started: true };
                 Ok(left)
             }
             Body::Chunks { left, .. } => Ok(*left),
@@ -216,7 +220,7 @@ mod tests {
 
     use super::*;
 
-    /// Reads all events of an answer that is written in these pieces; the last one is the reason why it ended.
+    /// Reads all events of an answer that is written in these pieces. The last entry is the reason for the end.
     async fn read(pieces: &'static [&'static str]) -> Vec<String> {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let base: Url = format!("http://{}/api", listener.local_addr().unwrap()).parse().unwrap();
@@ -233,22 +237,22 @@ mod tests {
         });
         let streams = Streams::of(&base, Duration::from_secs(30)).unwrap();
         let request = reqwest::Client::new().get(format!("{base}/events")).bearer_auth("secret");
-        let mut heard = Vec::new();
+        let mut events = Vec::new();
         let ended = match streams.open(request).await {
             Ok(mut stream) => loop {
                 match stream.next().await {
-                    Ok(Some(data)) => heard.push(data),
+                    Ok(Some(data)) => events.push(data),
                     Ok(None) => break "end".to_owned(),
                     Err(error) => break error.to_string(),
                 }
             },
             Err(error) => error.to_string(),
         };
-        heard.push(ended);
+        events.push(ended);
         let asked = server.await.unwrap();
         assert!(asked.starts_with("GET /api/events HTTP/1.1\r\n") && asked.ends_with("\r\n\r\n"), "{asked}");
         assert!(asked.contains("authorization: Bearer secret\r\n") && asked.contains("host: 127.0.0.1:"), "{asked}");
-        heard
+        events
     }
 
     #[tokio::test]

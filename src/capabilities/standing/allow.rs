@@ -1,4 +1,4 @@
-//! `grant_standing_approval`: lets a bounded number of changes of one kind be made without asking each time.
+//! `grant_standing_approval`: allows a limited number of changes of one kind without asking each time.
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -28,11 +28,12 @@ use super::{
 /// The name of the action.
 pub const NAME: &str = "grant_standing_approval";
 
-/// The measure that names the covered changes: people who may approve those may grant this.
+/// The measure with the names of the covered actions. People who may approve those may grant the standing approval.
 pub const COVERS: &str = "covers";
 
-/// The longest duration of a standing approval, in days.
+/// The maximum duration of a standing approval, in days.
 const MAX_DAYS: i64 = 31;
+
 /// The action `grant_standing_approval`.
 pub struct AllowStanding {
     register: Arc<GrantRegister>,
@@ -182,20 +183,20 @@ impl ActionKind for AllowStanding {
 }
 
 impl AllowStanding {
-    /// Creates the action for this register; the capabilities say what can be allowed, and in which places.
+    /// Creates the action for this register. The capabilities declare the changes that can be allowed and the places.
     pub fn new(register: Arc<GrantRegister>, capabilities: Vec<Arc<dyn Capability>>, clock: Arc<dyn Clock>) -> Self {
         Self { register, capabilities, clock }
     }
 
     /// Returns the capability that declares this allowance.
     fn capability_of(&self, allowance: &Allowance) -> Option<&dyn Capability> {
-        let brings =
+        let declares =
             |capability: &&Arc<dyn Capability>| capability.allowances().iter().any(|one| one.name == allowance.name);
-        self.capabilities.iter().find(brings).map(|capability| &**capability)
+        self.capabilities.iter().find(declares).map(|capability| &**capability)
     }
 }
 
-/// Parses the end; a day without a time means 23:59.
+/// Parses the end of a standing approval; a day without a time means 23:59.
 fn parse_end(words: &str, now: Timestamp) -> Result<Timestamp, PrepareError> {
     let moment = moment::end_of(words, now)?;
     let moment: Option<jiff::Timestamp> = moment.parse().ok();
@@ -203,7 +204,7 @@ fn parse_end(words: &str, now: Timestamp) -> Result<Timestamp, PrepareError> {
     moment.map(|moment| Timestamp(moment.as_millisecond())).ok_or_else(unreadable)
 }
 
-/// Returns the scope of a grant: people who may approve the covered changes may grant it, within the same envelopes.
+/// Returns the scope of a grant. People who may approve the covered changes may grant it, within the same envelopes.
 fn scope(allowance: &Allowance, bounds: &Bounds, place: &AllowancePlace) -> Scope {
     let scope = match &place.id {
         Some(_) => Scope::default().of_subject(&*place.name),

@@ -1,4 +1,4 @@
-//! A standing approval: its bounds, its uses, and the changes it covers. Pure.
+//! A standing approval: its bounds, its uses, and the changes it covers. The code here is pure.
 
 use countersign_capabilities::Allowances;
 use countersign_core::{
@@ -11,7 +11,7 @@ use countersign_graph::{
 };
 use serde::{Deserialize, Serialize};
 
-/// The number of uses that are kept in detail.
+/// The maximum number of uses that are kept in detail.
 const MAX_USES: usize = 50;
 
 /// The place in which the changes may be made.
@@ -23,15 +23,15 @@ pub enum GrantScope {
     Thing {
         /// The id of the thing.
         id: String,
-        /// The name of the thing when it was granted.
+        /// The name of the thing at the time of the grant.
         name: String,
     },
-    /// Everything of a context.
+    /// Everything in a context.
     Context(String),
 }
 
 impl GrantScope {
-    /// Returns the name, for people.
+    /// Returns the name of the thing or context.
     pub fn name(&self) -> &str {
         match self {
             Self::Thing { name, .. } | Self::Context(name) => name,
@@ -44,7 +44,7 @@ impl GrantScope {
 pub struct Bounds {
     /// The id, such as `sa-1a2b3c`.
     pub id: String,
-    /// The kind of change: the name of an [`countersign_capabilities::Allowance`].
+    /// The kind of change: the name of a [`countersign_capabilities::Allowance`].
     pub what: String,
     /// The place.
     pub within: GrantScope,
@@ -57,13 +57,13 @@ pub struct Bounds {
 /// One use of a standing approval.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Use {
-    /// The thread, run and slot of the change; the same ones spend once.
+    /// The thread, run and slot of the change. A change with the same ones is counted only once.
     pub claim: String,
     /// The moment of the use.
     pub at: Timestamp,
-    /// The person who asked for the change.
+    /// The person who requested the change.
     pub by: UserId,
-    /// The amount spent.
+    /// The amount of the use.
     pub amount: u64,
 }
 
@@ -76,19 +76,19 @@ pub struct Revoked {
     pub at: Timestamp,
 }
 
-/// A standing approval that was granted.
+/// A granted standing approval.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Grant {
-    /// The kind of change, place, amount and end that are granted.
+    /// The granted kind of change, place, amount and end.
     #[serde(flatten)]
     pub bounds: Bounds,
-    /// The workspace it holds in.
+    /// The workspace in which it is valid.
     pub team: TeamId,
-    /// The conversation it holds in: a grant of one channel does not apply in another.
+    /// The conversation in which it is valid: a grant in one channel does not apply in another.
     pub channel: ChannelId,
     /// The change that granted it.
     pub action: ActionId,
-    /// The person who asked for it.
+    /// The person who requested it.
     pub asked_by: UserId,
     /// The people who granted it.
     pub granted_by: Vec<UserId>,
@@ -122,22 +122,22 @@ pub enum GrantStatus {
 pub enum NotCovered {
     /// The change is outside an envelope.
     Outside,
-    /// The person who granted the approval asks for the change, so another person has to approve it.
+    /// A person who granted the approval requests the change, so another person has to approve it.
     OwnRequest,
-    /// None of the people who granted it may approve the change.
+    /// None of the granters may approve the change.
     NotEntitled,
-    /// Fewer of the people who granted it may approve the change than have to.
+    /// Too few of the granters may approve the change.
     TooFew {
         /// The number of granters who may approve it.
         counted: usize,
         /// The number of people who have to approve it.
         needed: usize,
     },
-    /// The change needs more than is left.
+    /// The change needs more than the remaining amount.
     TooMuch {
         /// The amount that the change needs.
         amount: u64,
-        /// The amount that is left.
+        /// The remaining amount.
         left: u64,
     },
 }
@@ -153,20 +153,20 @@ impl Grant {
         }
     }
 
-    /// Returns true if it holds in the reader's conversation.
+    /// Returns true if it is valid in the reader's conversation.
     pub fn is_in_conversation_of(&self, reader: &Reader) -> bool {
         self.team == reader.team && self.channel == reader.channel
     }
 
-    /// Returns true if the reader may see it: it holds in their conversation, or they asked for it or granted it. Its
-    /// subject can give away the purpose of a private channel, so nobody else may.
+    /// Returns true if the reader may see it: it is valid in their conversation, or they requested or granted it. Other
+    /// people may not, because its subject can reveal the purpose of a private channel.
     pub fn is_visible_to(&self, reader: &Reader) -> bool {
         let own = |by: &UserId| self.asked_by == *by || self.granted_by.contains(by);
         self.is_in_conversation_of(reader) || (self.team == reader.team && reader.by.as_ref().is_some_and(own))
     }
 
-    /// Returns the amount that a change would use. `entitled` are the granters who may approve that change. `None` if
-    /// the grant is about other changes, or over.
+    /// Returns the amount that a change would use; `None` if the grant is for other changes or cannot be used any more.
+    /// `entitled` are the granters who may approve the change.
     ///
     /// # Errors
     ///
@@ -184,29 +184,29 @@ impl Grant {
         Some(self.reason_not_covered(record, entitled).map_or(room, Err))
     }
 
-    /// Returns true if a change is of the granted kind, in the right place.
+    /// Returns true if a change is of the granted kind and in the granted place.
     pub fn is_about(&self, allowances: &Allowances, record: &ActionRecord) -> bool {
         self.amount_of(allowances, record).is_some()
     }
 
-    /// Returns the reason why the granters do not stand in for the approvers of a change; `None` if they do. A
-    /// granter counts only if entitled to approve the change itself.
+    /// Returns the reason why the grant cannot replace the approvals of a change; `None` if it can. A granter counts
+    /// only if entitled to approve the change itself.
     pub fn reason_not_covered(&self, record: &ActionRecord, entitled: &[UserId]) -> Option<NotCovered> {
         let (policy, granters) = (&record.policy, &self.granted_by);
         let needed = usize::try_from(policy.needed).unwrap_or(usize::MAX).max(1);
         let counted = granters.iter().filter(|granter| entitled.contains(granter)).count();
-        let asks = granters.contains(&record.requested_by) && !entitled.contains(&record.requested_by);
+        let granter_requests = granters.contains(&record.requested_by) && !entitled.contains(&record.requested_by);
         match () {
             () if policy.because.is_some() => Some(NotCovered::Outside),
             () if policy.approvers.is_empty() => Some(NotCovered::NotEntitled),
             () if counted >= needed => None,
-            () if asks && !policy.own_request => Some(NotCovered::OwnRequest),
+            () if granter_requests && !policy.own_request => Some(NotCovered::OwnRequest),
             () if counted == 0 => Some(NotCovered::NotEntitled),
             () => Some(NotCovered::TooFew { counted, needed }),
         }
     }
 
-    /// Returns the amount of a change that is of the granted kind, in the right place.
+    /// Returns the amount of a change; `None` if it is not of the granted kind or not in the granted place.
     fn amount_of(&self, allowances: &Allowances, record: &ActionRecord) -> Option<u64> {
         let allowance = allowances.get(&self.bounds.what)?;
         let place = &record.thread;
@@ -227,13 +227,13 @@ impl Grant {
         self.uses.drain(..over);
     }
 
-    /// Returns true if this very change has spent already.
+    /// Returns true if this change has already been counted.
     pub fn has_spent(&self, allowances: &Allowances, record: &ActionRecord) -> bool {
         let (claim, amount) = (claim(record), self.amount_of(allowances, record));
         self.uses.iter().any(|one| one.claim == claim && Some(one.amount) == amount)
     }
 
-    /// Returns the grant as the record of a change names it.
+    /// Returns the description of the grant for the record of a change.
     pub fn under(&self, allowances: &Allowances) -> Under {
         Under {
             id: self.bounds.id.clone(),
@@ -348,7 +348,7 @@ pub(super) mod tests {
     #[test]
     fn who_granted_it_counts_only_where_they_may_approve_the_change_itself() {
         let few = |counted, needed| Some(NotCovered::TooFew { counted, needed });
-        // Who granted it, who of them may approve the change, how many have to, whether own requests count.
+        // The granters, those who may approve the change, the number needed, and whether own requests count.
         type Case<'a> = (&'a [&'a str], &'a [&'a str], u32, bool, Option<NotCovered>);
         let cases: [Case<'_>; 8] = [
             (&["bo"], &["bo"], 1, false, None),
@@ -375,7 +375,7 @@ pub(super) mod tests {
     fn it_is_told_in_its_channel_and_to_those_who_made_it() {
         let granted = grant();
         let (here, team) = (granted.channel.as_str(), granted.team.as_str());
-        for (by, team, channel, told) in [
+        for (by, team, channel, visible) in [
             (Some("cy"), team, here, true),
             (None, team, here, true),
             (Some("ana"), team, "C_OTHER", true), // asked for it
@@ -386,7 +386,7 @@ pub(super) mod tests {
         ] {
             let by = by.map(UserId::from);
             let reader = Reader { by, team: team.into(), channel: channel.into(), alone: true };
-            assert_eq!(granted.is_visible_to(&reader), told, "{reader:?}");
+            assert_eq!(granted.is_visible_to(&reader), visible, "{reader:?}");
         }
     }
 

@@ -1,15 +1,15 @@
-//! Standing approvals: a bounded number of changes of one kind that need not wait for a person, until a certain moment.
+//! Standing approvals: a limited number of changes of one kind that need no approval each, until a certain moment.
 //!
-//! A standing approval is requested in words and granted by a card of its own, [`allow`]; [`revoke`] ends it, and
-//! [`list::ListStandingApprovals`] lists them. [`grant`] defines one and the changes it covers, [`register`] keeps all of
-//! them. The platform knows nothing of them: they take effect in our own store.
+//! A standing approval is requested in words and granted on its own card ([`allow`]); [`revoke`] ends it, and
+//! [`list::ListStandingApprovals`] lists them. [`grant`] defines a standing approval and the changes it covers;
+//! [`register`] keeps all of them. They exist only in our own store, not on the platform.
 //!
-//! It names no platform: the changes it can allow are those that the capabilities list as [`countersign_capabilities::Allowance`]s. Start reading at
-//! [`allow`].
+//! This crate names no platform: the changes that can be allowed are the [`countersign_capabilities::Allowance`]s of
+//! the other capabilities. Start reading at [`allow`].
 //!
-//! *Architecture Invariant:* no change that cannot be undone is covered except tests with simulated users, whose card
-//! names the data that stays behind; no change outside an envelope is covered; and none that needs more people than
-//! granted the approval.
+//! *Architecture Invariant:* a change that cannot be undone is never covered, except tests with simulated users, whose
+//! card names the data that remains. Changes outside an envelope are never covered, nor changes that need more people
+//! than granted the approval.
 
 pub mod allow;
 pub mod grant;

@@ -17,7 +17,7 @@ use super::{
 /// The name of the tool.
 pub const NAME: &str = "list_standing_approvals";
 
-/// The number of ended standing approvals that are shown.
+/// The maximum number of ended standing approvals that are shown.
 const MAX_ENDED: usize = 5;
 
 /// The tool `list_standing_approvals`.
@@ -38,14 +38,14 @@ impl Tool for ListStandingApprovals {
         json!({ "type": "object", "properties": {} })
     }
 
-    /// Lists none, since the reader is not known.
+    /// Lists nothing, because the reader is unknown.
     async fn call(&self, _: &Value) -> Result<Value, ToolError> {
         Ok(json!({}))
     }
 
     async fn call_for(&self, _: &Value, reader: &Reader) -> Result<Value, ToolError> {
         let all = self.0.all().await.map_err(|error| {
-            tracing::warn!(error = countersign_core::cause::chain(&error), "The standing approvals cannot be read");
+            tracing::warn!(error = countersign_core::cause::chain(&error), "Cannot read the standing approvals");
             ToolError { kind: ErrorKind::Network, reply: replies::unavailable(), transient: true }
         })?;
         Ok(list_for(self.0.allowances(), &all, reader, self.0.now()))
@@ -56,7 +56,7 @@ impl Tool for ListStandingApprovals {
     }
 }
 
-/// Returns the list for a reader. Where others read along, grants of the reader's other conversations are only
+/// Returns the list for a reader. If others can read it too, grants in the reader's other conversations are only
 /// counted.
 fn list_for(allowances: &Allowances, all: &[Grant], reader: &Reader, now: Timestamp) -> Value {
     let is_open = |grant: &Grant| grant.status(now) == GrantStatus::Open;

@@ -1,8 +1,8 @@
-//! The register of standing approvals: one register of the store, changed by compare-and-set.
+//! The standing approvals, in one register of the store that is changed by compare-and-set.
 //!
-//! Every change reads the whole register, works out the next version and writes it if nothing else was faster; otherwise
-//! it tries again. Standing approvals are few, and two processes that spend at the same moment must not spend the
-//! same users twice.
+//! Every change reads the whole register, computes the next version, and writes it unless the register has changed in
+//! the meantime; in that case it tries again. This is cheap because standing approvals are few, and it ensures that two
+//! processes never use the same part of an amount.
 
 use std::{fmt, sync::Arc};
 
@@ -27,10 +27,10 @@ use super::{
 /// The key of the register.
 pub const KEY: &str = "standing approvals";
 
-/// The number of tries of a change when others change the register at the same moment.
+/// The maximum number of attempts at a change while others change the register at the same time.
 const MAX_TRIES: u32 = 20;
 
-/// The most standing approvals that the register holds; the oldest that are over go first.
+/// The maximum number of standing approvals in the register. The oldest one that has ended is removed first.
 const MAX_GRANTS: usize = 200;
 
 /// All standing approvals, in the store.
@@ -53,7 +53,7 @@ pub enum GrantRegisterError {
     /// The store failed.
     #[error(transparent)]
     Store(#[from] Error),
-    /// Others changed the register at every try.
+    /// Others changed the register at every attempt.
     #[error("the standing approvals are changed by others all the time")]
     Busy,
     /// The register is full of standing approvals that can be used.
@@ -65,8 +65,8 @@ pub enum GrantRegisterError {
 }
 
 impl GrantRegister {
-    /// Opens the register in this store. Of the people who granted a standing approval, only those count who are
-    /// `entitled` to approve the changes it covers.
+    /// Opens the register in this store. A granter of a standing approval counts only if `entitled` says that they may
+    /// approve the changes it covers.
     pub fn new(
         store: Arc<dyn Store>,
         clock: Arc<dyn Clock>,
@@ -116,7 +116,7 @@ impl GrantRegister {
         .await
     }
 
-    /// Ends a standing approval and returns it as it is then. Ending it again changes nothing.
+    /// Ends a standing approval and returns its new state. Ending it again changes nothing.
     ///
     /// # Errors
     ///
@@ -134,7 +134,7 @@ impl GrantRegister {
         .await
     }
 
-    /// Changes the register, trying again while others are faster.
+    /// Changes the register, with further attempts if others changed it in the meantime.
     async fn change<T>(
         &self,
         mut change: impl FnMut(&mut Vec<Grant>) -> Result<Change<T>, GrantRegisterError>,
@@ -156,18 +156,19 @@ impl GrantRegister {
 
 /// The result of a change of the register.
 enum Change<T> {
-    /// Nothing has to be written.
+    /// Nothing changed, so nothing is written.
     Nothing(T),
-    /// The changed register has to be written.
+    /// The register changed and is written.
     Written(T),
 }
 
 #[async_trait]
 impl StandingApprovals for GrantRegister {
     async fn spend(&self, record: &ActionRecord) -> Spent {
-        // Without an answer of the store a person decides, as if there were no standing approval.
+        // If the store does not answer, a person decides, as if there were no standing approval.
         self.try_to_spend(record).await.unwrap_or_else(|error| {
-            tracing::warn!(action.name = %record.name, error = countersign_core::cause::chain(&error), "Standing approvals cannot be asked");
+            let error = countersign_core::cause::chain(&error);
+            tracing::warn!(action.name = %record.name, error, "Cannot use standing approvals");
             Spent::Nothing { why: None }
         })
     }
@@ -186,7 +187,7 @@ impl GrantRegister {
         }
         granters.sort();
         granters.dedup();
-        // Looked up before the register is changed: a person who grants one in between does not count yet.
+        // This is determined before the register is changed: a person who grants one in between does not count yet.
         let entitled = self.entitled.who_may_approve(record, &granters).await;
         self.change(|grants| {
             let again = |grant: &&Grant| {

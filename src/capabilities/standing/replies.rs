@@ -14,7 +14,7 @@ fn fact(label: &str, after: impl Into<Text>) -> Fact {
     Fact { label: label.to_owned(), before: None, after: after.into() }
 }
 
-/// Returns the card that asks to grant a standing approval.
+/// Returns the card to grant a standing approval.
 pub fn allow_card(allowances: &Allowances, allowance: &Allowance, bounds: &Bounds, place: &AllowancePlace) -> Card {
     let Bounds { id, within, limit, until, .. } = bounds;
     let (before, after) = allowance.title;
@@ -42,7 +42,7 @@ pub fn allow_card(allowances: &Allowances, allowance: &Allowance, bounds: &Bound
     }
 }
 
-/// Returns the card that asks to end a standing approval.
+/// Returns the card to end a standing approval.
 pub fn revoke_card(allowances: &Allowances, granted: &Grant, now: Timestamp) -> Card {
     let Bounds { id, what, limit, .. } = &granted.bounds;
     let after = allowances.get(what).map_or("From then on each of these is asked about again.", |known| known.after);
@@ -71,8 +71,8 @@ pub fn revoke_card(allowances: &Allowances, granted: &Grant, now: Timestamp) -> 
     }
 }
 
-/// Returns the reason why a standing approval does not cover a change of its kind: a line of the card that is shown
-/// instead.
+/// Returns the reason why a standing approval does not cover a change of its kind, as a line of the card on which the
+/// change is approved instead.
 pub fn not_covered(allowances: &Allowances, grant: &Grant, record: &ActionRecord, why: NotCovered) -> Text {
     let line = Text::from("The standing approval ").code(&grant.bounds.id).plain(" does not cover this: ");
     match why {
@@ -100,7 +100,7 @@ fn status_in_words(standing: GrantStatus) -> &'static str {
     }
 }
 
-/// Returns the list of standing approvals, the answer of `list_standing_approvals`, with buttons that end those of
+/// Returns the list of standing approvals in the answer of `list_standing_approvals`, with buttons to end the ones of
 /// this conversation.
 pub fn list_reply(answer: &Value) -> Reply {
     let open = answer["open"].as_array().into_iter().flatten().filter(|one| one["here"] != false);
@@ -109,8 +109,8 @@ pub fn list_reply(answer: &Value) -> Reply {
         .fold(listed(answer), |reply, id| reply.choice(format!("End {id}"), format!("revoke standing approval {id}")))
 }
 
-/// Returns the list of standing approvals without buttons, where there is no thread in which a button could say
-/// anything.
+/// Returns the list of standing approvals without buttons, for a place without a thread in which a button could be
+/// answered.
 pub fn plain_list_reply(answer: &Value) -> Reply {
     match answer["open"].as_array().and_then(|open| open.first()).and_then(|one| one["id"].as_str()) {
         Some(id) => {
@@ -154,7 +154,7 @@ fn listed(answer: &Value) -> Reply {
     if elsewhere > 0 { reply.hint(elsewhere_note(elsewhere)) } else { reply }
 }
 
-/// Returns the line that counts the standing approvals that are not shown where others read along.
+/// Returns the line about the number of standing approvals that are hidden because others can read the reply.
 fn elsewhere_note(elsewhere: u64) -> Text {
     let how_many = match elsewhere {
         1 => "You have another one in another conversation. ".to_owned(),
@@ -163,7 +163,7 @@ fn elsewhere_note(elsewhere: u64) -> Text {
     Text::new().plain(how_many).code("/countersign standing").plain(" shows them to you alone.")
 }
 
-/// The example of a request.
+/// An example of a request.
 const EXAMPLE: &str = "To ask for one: “allow up to 200 simulated users in Math Hints until Friday”.";
 
 /// Says that no standing approval has this name.
@@ -177,7 +177,7 @@ pub fn unknown(asked: &str, ids: &[String]) -> Reply {
     }
 }
 
-/// Says that the standing approval is over already.
+/// Says that the standing approval has already ended.
 pub fn already_ended(granted: &Grant, now: Timestamp) -> Reply {
     let text = Text::new().plain("The standing approval ").code(&granted.bounds.id);
     Reply::text(
@@ -185,7 +185,7 @@ pub fn already_ended(granted: &Grant, now: Timestamp) -> Reply {
     )
 }
 
-/// Says that the standing approval would hold for too long.
+/// Says that the standing approval would be valid for too long.
 pub fn too_long(days: i64) -> Reply {
     Reply::text(format!("A standing approval ends after at most {days} days, so that somebody looks at it again."))
         .hint("Name an earlier day, such as “until Friday”.")
@@ -214,7 +214,7 @@ pub fn unavailable() -> Reply {
         .hint("Ask again in a minute.")
 }
 
-/// Says that the capabilities have nothing that could be allowed.
+/// Says that no capability has changes that could be allowed.
 pub fn nothing_here() -> Reply {
     Reply::text("There is nothing here that could be done without asking each time.")
 }

@@ -53,7 +53,7 @@ impl ActionKind for RevokeStanding {
         parameters::schema::<RevokeParameters>()
     }
 
-    /// Refuses, since an unknown reader can end none.
+    /// Refuses, because an unknown reader cannot end a standing approval.
     async fn prepare(&self, parameters: &Value) -> Result<Proposal, PrepareError> {
         self.propose(parameters, |_| false).await
     }
@@ -93,11 +93,11 @@ impl ActionKind for RevokeStanding {
 }
 
 impl RevokeStanding {
-    /// Proposes to end one of the standing approvals that `accepts` accepts.
+    /// Proposes to end a standing approval, out of those for which `is_visible` returns true.
     async fn propose(
         &self,
         parameters: &Value,
-        accepts: impl Fn(&Grant) -> bool + Send,
+        is_visible: impl Fn(&Grant) -> bool + Send,
     ) -> Result<Proposal, PrepareError> {
         let asked: RevokeParameters = parameters::parameters(parameters)?;
         let mut all = self
@@ -105,7 +105,7 @@ impl RevokeStanding {
             .all()
             .await
             .map_err(|_| PrepareError::Unavailable { error: ErrorKind::Network, reply: replies::unavailable() })?;
-        all.retain(accepts);
+        all.retain(is_visible);
         let now = self.0.now();
         let open: Vec<&Grant> = all.iter().filter(|grant| grant.status(now) == GrantStatus::Open).collect();
         let ids = || open.iter().map(|grant| grant.bounds.id.clone()).collect::<Vec<_>>();
@@ -145,7 +145,7 @@ impl RevokeStanding {
     }
 }
 
-/// Returns the outcome if our own store does not answer: nothing was changed.
+/// Returns the outcome for a store that does not answer: nothing was changed.
 pub(super) fn store_unavailable() -> Outcome {
     Outcome::Failed { error: ErrorKind::Network, summary: Text::from(replies::unavailable().words()) }
 }

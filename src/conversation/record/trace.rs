@@ -8,10 +8,10 @@ use countersign_planner::events::{self, StreamEvent};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-/// The most steps that are listed: the newest.
+/// The maximum number of steps that are listed; the newest ones are.
 const MAX_STEPS: usize = 500;
 
-/// The most threads, and the most actions of a thread, that are listed.
+/// The maximum number of threads, and of actions of a thread, that are listed.
 const MAX_THREADS: usize = 100;
 
 /// The reader of traces.
@@ -21,16 +21,16 @@ pub struct Traces {
 }
 
 impl Traces {
-    /// Reads traces from this store.
+    /// Creates a reader of the traces in this store.
     pub fn new(store: Arc<dyn Store>) -> Self {
         Self { store }
     }
 
-    /// Returns the threads, newest change first.
+    /// Returns the threads, most recently changed first.
     ///
     /// # Errors
     ///
-    /// If the store does not answer.
+    /// Fails if the store does not answer.
     pub async fn threads(&self) -> Result<Value, Error> {
         let threads = self.store.threads(MAX_THREADS).await?;
         let rows = threads.iter().map(|summary| {
@@ -47,12 +47,12 @@ impl Traces {
         Ok(json!({ "threads": rows.collect::<Vec<_>>() }))
     }
 
-    /// Returns everything about one thread: its runs with their steps, the events of its plans, its actions, its record. `None`: not one of the
-    /// bot's.
+    /// Returns everything about one thread: its runs with their steps, the events of its plans, its actions and its
+    /// audit log. `None` if the bot does not know the thread.
     ///
     /// # Errors
     ///
-    /// If the store does not answer.
+    /// Fails if the store does not answer.
     pub async fn trace(&self, thread: &ThreadId) -> Result<Option<Value>, Error> {
         let Some(saved) = self.store.load(thread).await? else { return Ok(None) };
         let after = saved.version.saturating_sub(MAX_STEPS as Version);
@@ -92,14 +92,14 @@ impl Traces {
     }
 }
 
-/// Returns the events of plans, in the shapes of [`events::lists`].
+/// Returns the events of plans, in the form of [`events::lists`].
 fn plan_events(audit: &[AuditEntry]) -> Value {
     let of_plans = audit.iter().map(|entry| &entry.event).filter(|event| event.kind == AuditKind::Progress);
     let read = of_plans.filter_map(|event| Some((event.at, StreamEvent::deserialize(&event.detail).ok()?)));
     events::lists(&read.collect::<Vec<_>>())
 }
 
-/// Groups steps by the runs they belong to, both in order.
+/// Groups steps by their runs. Runs and steps keep their order.
 fn runs(steps: &[(Version, StepRecord)], audit: &[AuditEntry]) -> Vec<Value> {
     let mut runs: Vec<(&str, Vec<Value>, String)> = Vec::new();
     for (version, step) in steps {
@@ -113,7 +113,7 @@ fn runs(steps: &[(Version, StepRecord)], audit: &[AuditEntry]) -> Vec<Value> {
     runs.into_iter().map(run_json).collect()
 }
 
-/// Returns people's ratings of the answer of a run.
+/// Returns people's ratings of a run's answer.
 fn ratings(run: &str, audit: &[AuditEntry]) -> Vec<Value> {
     let of_run = audit.iter().map(|entry| &entry.event);
     of_run

@@ -1,12 +1,13 @@
-//! Follows what happens elsewhere for the actions that wait for it, and stores each event once.
+//! Follows outside events for the actions that wait for them, and stores each event once.
 //!
-//! An action that waits holds nothing: its record says what for. This room reads those records after a start, hears from
-//! then on of each thread of this process what it waits for ([`Advanced`]), and has the capability follow the event
-//! ([`EventSource`]). A thread that waits for nothing costs it nothing, and one that waits costs nothing while nothing
-//! happens; only where other processes work with the same store, it reads every [`LOOK`] what they may have left.
+//! A waiting action holds no resources: its wait is in its record. This module reads these records at the start. After
+//! that the workers report the waits of each thread that they advance ([`Advanced`]), and the capability follows the
+//! event ([`EventSource`]). Threads without a wait cost nothing here, and neither do waiting threads until their event
+//! happens. Only if other processes use the same store, all records are read again at the interval [`POLL`], to find
+//! the waits that those have left.
 //!
 //! Several processes may follow the same event. That does no harm: an event is stored once, by its key
-//! ([`External::dedup`]), and one that nobody waits for any more is not stored.
+//! ([`External::dedup`]), and it is not stored if no action waits for it any more.
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
@@ -26,15 +27,15 @@ use tokio_util::sync::CancellationToken;
 
 use super::workers::{Advanced, Workers};
 
-/// The interval between looks at the waiting actions of all threads where other processes may leave some, and between
-/// attempts to follow an event that could not be followed.
-const LOOK: Duration = Duration::from_secs(60);
-/// The same where there are no other processes: nothing should be found then.
-const RARE_LOOK: Duration = Duration::from_secs(3600);
-/// The most waiting actions that are followed.
-const MOST: usize = 10_000;
-/// The wait before an event is stored again that the store did not take.
-const AGAIN: Duration = Duration::from_secs(1);
+/// The interval at which all waits are read if other processes use the same store, and at which failed followers are
+/// started again.
+const POLL: Duration = Duration::from_secs(60);
+/// The interval at which all waits are read if there are no other processes. Nothing new should be found then.
+const RARE_POLL: Duration = Duration::from_secs(3600);
+/// The maximum number of actions whose waits are read.
+const MAX_ACTIONS: usize = 10_000;
+/// The pause before another attempt to store an event.
+const RETRY_PAUSE: Duration = Duration::from_secs(1);
 
 /// The event that an action waits for.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -70,7 +71,7 @@ impl Events {
         Self { store, clock, workers, sources }
     }
 
-    /// Follows until the stop.
+    /// Follows events until the signal to stop.
     pub async fn run(self, stop: CancellationToken) {
         if self.sources.is_empty() {
             return stop.cancelled().await;
@@ -82,10 +83,10 @@ impl Events {
             ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
             ticks
         };
-        let mut looks = every(if self.store.is_shared() { LOOK } else { RARE_LOOK });
-        let mut attempts = every(LOOK);
+        let mut polls = every(if self.store.is_shared() { POLL } else { RARE_POLL });
+        let mut attempts = every(POLL);
         loop {
-            let heard = tokio::select! {
+            let report = tokio::select! {
                 () = stop.cancelled() => return,
                 Some(ended) = following.tasks.join_next() => {
                     if let Ok((wanted, found)) = ended {
@@ -97,14 +98,14 @@ impl Events {
                     self.follow_again(&mut following);
                     continue;
                 }
-                _ = looks.tick() => None,
+                _ = polls.tick() => None,
                 advanced = advanced.recv() => match advanced {
                     Ok(advanced) => Some(advanced),
                     Err(RecvError::Lagged(_)) => None,
                     Err(RecvError::Closed) => return stop.cancelled().await,
                 },
             };
-            let looked = match heard {
+            let read = match report {
                 Some(Advanced { thread, fence, awaits: Some(awaits) }) => {
                     if !following.is_newer(&thread, fence) {
                         continue;
@@ -121,16 +122,16 @@ impl Events {
                 }
                 None => self.wanted(None).await.map(|wanted| self.follow_all(&mut following, wanted)),
             };
-            if let Err(error) = looked {
-                tracing::warn!(error = cause::chain(&error), "Cannot look for actions that wait; looking again soon");
-                looks.reset_after(LOOK);
+            if let Err(error) = read {
+                tracing::warn!(error = cause::chain(&error), "Cannot read the waiting actions; trying again soon");
+                polls.reset_after(POLL);
             }
         }
     }
 
-    /// Reads the events that actions wait for, by their threads: of one thread, or of all.
+    /// Reads the events that the actions of one thread, or of all threads, wait for.
     async fn wanted(&self, of: Option<&ThreadId>) -> Result<HashMap<ThreadId, Vec<AwaitedEvent>>, Error> {
-        let filter = ActionFilter { thread: of.cloned(), statuses: vec![Status::Intent], limit: MOST };
+        let filter = ActionFilter { thread: of.cloned(), statuses: vec![Status::Intent], limit: MAX_ACTIONS };
         let mut wanted: HashMap<_, Vec<_>> = HashMap::new();
         for record in self.store.actions(&filter).await? {
             if let Some(wait) = record.waits.filter(|wait| wait.end.is_none()) {
@@ -145,7 +146,7 @@ impl Events {
         self.sources.iter().find(|source| source.source() == name)
     }
 
-    /// Follows the events again that could not be followed.
+    /// Starts the followers of events again that ended without a result.
     fn follow_again(&self, following: &mut Following) {
         for (thread, followed) in &mut following.threads {
             for (event, task) in followed.events.iter_mut().filter(|(_, task)| task.is_none()) {
@@ -154,7 +155,7 @@ impl Events {
         }
     }
 
-    /// Begins to follow an event. `None`: there is no capability here that could.
+    /// Starts a task that follows an event; `None` if this process has no source for it.
     fn begin(&self, tasks: &mut Tasks, thread: &ThreadId, event: &AwaitedEvent) -> Option<AbortHandle> {
         let source = self.source(&event.source)?.clone();
         let wanted = Wanted { thread: thread.clone(), event: event.clone() };
@@ -162,7 +163,7 @@ impl Events {
         Some(tasks.spawn(follow(source, store, clock, workers, wanted)))
     }
 
-    /// Follows these events of all threads and no others.
+    /// Follows exactly these events, and stops following all others.
     fn follow_all(&self, following: &mut Following, wanted: HashMap<ThreadId, Vec<AwaitedEvent>>) {
         following.threads.retain(|thread, followed| wanted.contains_key(thread) || followed.end());
         for (thread, events) in wanted {
@@ -171,7 +172,7 @@ impl Events {
         }
     }
 
-    /// Follows these events of a thread and no others.
+    /// Follows exactly these events of a thread, and stops following its others.
     fn follow_in(&self, following: &mut Following, thread: &ThreadId, fence: u64, events: Vec<AwaitedEvent>) {
         let mut known = following.threads.remove(thread).unwrap_or_default();
         let mut followed = Followed { fence, events: Vec::new() };
@@ -197,25 +198,26 @@ struct Following {
     tasks: Tasks,
 }
 
-/// The tasks that follow events. Each returns its event, and false if it could not be followed to its end.
+/// The tasks that follow events. Each returns its event, and false if it has to be followed again.
 type Tasks = JoinSet<(Wanted, bool)>;
 
-/// The events of one thread that are followed.
+/// The followed events of one thread.
 #[derive(Default)]
 struct Followed {
-    /// The fence of the lease that began the last of these waits; 0 if it is not known.
+    /// The fence of the lease under which these waits were reported; 0 if it is unknown.
     fence: u64,
-    /// With their tasks; `None` for one that could not be followed so far.
+    /// The events with their tasks; `None` for an event whose follower ended without a result.
     events: Vec<(AwaitedEvent, Option<AbortHandle>)>,
 }
 
 impl Following {
-    /// Returns true unless something later is known of the thread: two workers may tell of it in the wrong order.
+    /// Returns false if a later report about the thread is known: the reports of two workers may arrive in the wrong
+    /// order.
     fn is_newer(&self, thread: &ThreadId, fence: u64) -> bool {
         self.threads.get(thread).is_none_or(|followed| followed.fence <= fence)
     }
 
-    /// Forgets an event that was `found`, or keeps it for another attempt.
+    /// Removes an event that was `found`, or keeps it for another attempt.
     fn ended(&mut self, wanted: &Wanted, found: bool) {
         if let Some(followed) = self.threads.get_mut(&wanted.thread) {
             match followed.events.iter_mut().find(|(event, _)| *event == wanted.event) {
@@ -230,7 +232,7 @@ impl Following {
 }
 
 impl Followed {
-    /// Ends the following. Returns false: nothing is followed any more.
+    /// Aborts the followers of this thread. Always returns false, so that it can be used in `retain`.
     fn end(&mut self) -> bool {
         self.events.drain(..).filter_map(|(_, task)| task).for_each(|task| task.abort());
         false
@@ -250,7 +252,7 @@ async fn follow(
     let event = match External::new(name.clone(), key.clone(), body) {
         Ok(event) => event,
         Err(error) => {
-            tracing::error!(action.id = %action, %error, "An event is too long; its wait ends when its time is over");
+            tracing::error!(action.id = %action, %error, "An event is too long to store; its wait ends at the deadline");
             return (wanted, true);
         }
     };
@@ -268,7 +270,7 @@ async fn follow(
             Ok(()) => return (wanted, true),
             Err(error) => {
                 tracing::warn!(error = cause::chain(&error), "Cannot store an event; trying again");
-                tokio::time::sleep(AGAIN).await;
+                tokio::time::sleep(RETRY_PAUSE).await;
             }
         }
     }
@@ -298,26 +300,27 @@ mod tests {
 
     const BOUND: Duration = Duration::from_secs(30);
 
-    /// A follower that tells what it begins and what it gives up.
-    struct Told(mpsc::UnboundedSender<String>);
+    /// A source that reports the start and the end of each follower, as `+key` and `-key`.
+    struct ReportingSource(mpsc::UnboundedSender<String>);
 
-    struct GivenUp(mpsc::UnboundedSender<String>, String);
+    /// Reports the end when it is dropped.
+    struct ReportsEnd(mpsc::UnboundedSender<String>, String);
 
-    impl Drop for GivenUp {
+    impl Drop for ReportsEnd {
         fn drop(&mut self) {
             self.0.send(format!("-{}", self.1)).ok();
         }
     }
 
     #[async_trait]
-    impl EventSource for Told {
+    impl EventSource for ReportingSource {
         fn source(&self) -> &'static str {
             "cluster"
         }
 
         async fn follow(&self, key: &str) -> Option<Value> {
             self.0.send(format!("+{key}")).ok();
-            let _given_up = GivenUp(self.0.clone(), key.to_owned());
+            let _reports_end = ReportsEnd(self.0.clone(), key.to_owned());
             std::future::pending().await
         }
     }
@@ -345,7 +348,7 @@ mod tests {
         }
     }
 
-    /// The follower reads another store, which is empty: all that it knows of a thread it hears from the workers.
+    /// The follower reads another, empty store, so it can learn about waits only from the workers.
     #[tokio::test]
     async fn what_a_thread_waits_for_is_heard_and_not_read() {
         let (store, clock, _folder) = open_store();
@@ -353,12 +356,12 @@ mod tests {
         let turns = vec![vec![], vec!["job-1", "elsewhere"], vec!["job-1", "job-2"], vec!["job-2"], vec![]];
         let count = turns.len();
         let workers = workers(&store, &clock, vec![Arc::new(Waits(Mutex::new(turns), store.clone()))]);
-        let (told, mut tells) = mpsc::unbounded_channel();
+        let (sender, mut reports) = mpsc::unbounded_channel();
         let events = Events::new(EventsDeps {
             store: empty,
             clock: Arc::new(clock.clone()),
             workers: workers.clone(),
-            sources: vec![Arc::new(Told(told))],
+            sources: vec![Arc::new(ReportingSource(sender))],
         });
         let (stop, (begun, began)) = (CancellationToken::new(), oneshot::channel());
         let follower = tokio::spawn({
@@ -376,12 +379,12 @@ mod tests {
             workers.wake(thread);
             timeout(BOUND, advanced.recv()).await.unwrap().unwrap();
         }
-        let mut heard = Vec::new();
+        let mut seen = Vec::new();
         for _ in 0..4 {
-            heard.push(timeout(BOUND, tells.recv()).await.expect("it is told").unwrap());
+            seen.push(timeout(BOUND, reports.recv()).await.expect("there is a report").unwrap());
         }
-        heard.sort();
-        assert_eq!(heard, ["+job-1", "+job-2", "-job-1", "-job-2"]);
+        seen.sort();
+        assert_eq!(seen, ["+job-1", "+job-2", "-job-1", "-job-2"]);
         stop.cancel();
         timeout(BOUND, follower).await.unwrap().unwrap();
     }
