@@ -350,7 +350,7 @@ impl CompareValues {
                 sweep.points.push(Point { value, metric: None, curve: None, problem: Some(errors::fact(&error)) });
                 Batch::Made(progress(comparison, &sweep))
             }
-            Err(error) => running::not_handed_in(deps, record, &comparison.simulation, interrupted || nth > 0, &error),
+            Err(error) => running::not_submitted(deps, record, &comparison.simulation, interrupted || nth > 0, &error),
         }
     }
 
@@ -363,7 +363,7 @@ impl CompareValues {
                 sweep.job = None;
                 Batch::Made(progress(comparison, &sweep))
             }
-            Found::GoesOn(_) | Found::Unknown => {
+            Found::Unfinished(_) | Found::Unknown => {
                 Batch::Waits(progress(comparison, &sweep), running::awaited(job, comparison.limit_s))
             }
         }
@@ -390,7 +390,7 @@ impl CompareValues {
         let text = match self.set(comparison, comparison.before, confirmed, interrupted).await {
             Ok(()) => text.plain(format!(". It is {back} again.")),
             Err(error @ (Error::NoAnswer { .. } | Error::Unavailable { .. } | Error::Busy)) => {
-                match running::not_handed_in(deps, record, &comparison.simulation, true, &error) {
+                match running::not_submitted(deps, record, &comparison.simulation, true, &error) {
                     Batch::NotNow => return Batch::NotNow,
                     _ => text.plain(format!(". It could not be set back to {back}: {}", errors::fact(&error))),
                 }

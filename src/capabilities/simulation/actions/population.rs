@@ -152,10 +152,10 @@ impl Batches for RunPopulation {
             Ok(approved) => approved,
             Err(outcome) => return Batch::Ended(outcome),
         };
-        let Some(job) = running::going(record).job else {
+        let Some(job) = running::progress_of(record).job else {
             return match deps.client.run_population(&run, record.id.as_str(), &confirmed).await {
-                Ok(job) => running::handed_in(deps, &job, &run.simulation, run.limit_s),
-                Err(error) => running::not_handed_in(deps, record, &run.simulation, interrupted, &error),
+                Ok(job) => running::submitted(deps, &job, &run.simulation, run.limit_s),
+                Err(error) => running::not_submitted(deps, record, &run.simulation, interrupted, &error),
             };
         };
         match running::follow(deps, record, &job, run.limit_s).await {

@@ -165,11 +165,11 @@ impl Batches for RunSimulation {
             Ok(approved) => approved,
             Err(outcome) => return Batch::Ended(outcome),
         };
-        let Some(job) = running::going(record).job else {
+        let Some(job) = running::progress_of(record).job else {
             let asked = Run { simulation: run.simulation, run: format!("run-{}", record.id), limit_s: run.limit_s };
             return match deps.client.run(&asked, record.id.as_str(), &confirmed).await {
-                Ok(job) => running::handed_in(deps, &job, &asked.simulation, asked.limit_s),
-                Err(error) => running::not_handed_in(deps, record, &asked.simulation, interrupted, &error),
+                Ok(job) => running::submitted(deps, &job, &asked.simulation, asked.limit_s),
+                Err(error) => running::not_submitted(deps, record, &asked.simulation, interrupted, &error),
             };
         };
         match running::follow(deps, record, &job, run.limit_s).await {

@@ -26,12 +26,12 @@ use crate::{
 const SUBMIT_LIMIT: Duration = Duration::from_secs(10 * 60);
 /// The time beyond a run's limit for which its end is awaited: it may queue, and the bridge may notice the end late.
 const GRACE: Duration = Duration::from_secs(30 * 60);
-/// The longest duration of a run, queueing included.
+/// The maximum duration of a run, including its time in the queue.
 pub const LONGEST: Duration = Duration::from_secs(26 * 3600);
 
 /// The progress of a run, as stored.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Going {
+pub struct RunProgress {
     /// The job, once the run is submitted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub job: Option<String>,
@@ -45,13 +45,13 @@ pub enum Found {
     /// It has ended.
     Ended(Job),
     /// It has not ended; with its state.
-    GoesOn(JobStatus),
+    Unfinished(JobStatus),
     /// Its state cannot be read now.
     Unknown,
 }
 
 /// Returns the stored progress of a record.
-pub fn going(record: &ActionRecord) -> Going {
+pub fn progress_of(record: &ActionRecord) -> RunProgress {
     let progress = record.progress.as_ref();
     progress.and_then(|progress| serde_json::from_value(progress.data.clone()).ok()).unwrap_or_default()
 }
@@ -77,14 +77,14 @@ pub async fn found(deps: &Deps, record: &ActionRecord, job: &str) -> Found {
     }
     match deps.client.job(job).await {
         Ok(found) if found.status.is_final() => Found::Ended(found),
-        Ok(found) => Found::GoesOn(found.status),
+        Ok(found) => Found::Unfinished(found.status),
         Err(Error::NotFound { .. }) => Found::Ended(forgotten(job)),
         Err(_) => Found::Unknown,
     }
 }
 
-/// Has the bridge cancel the job of an action that is being stopped, unless the job has ended or this was asked before.
-/// Returns false if the bridge could not be asked.
+/// Requests the cancellation of the job of an action that is being stopped, unless it has ended or was cancelled before.
+/// Returns false if the request failed.
 pub async fn cancel(deps: &Deps, record: &ActionRecord, job: &str) -> bool {
     let Ok(confirmed) = confirmed(record) else { return false };
     if deps.client.job(job).await.is_ok_and(|found| found.cancel_requested || found.status.is_final()) {
@@ -97,42 +97,42 @@ pub async fn cancel(deps: &Deps, record: &ActionRecord, job: &str) -> bool {
     cancelled.is_ok()
 }
 
-/// Cancels the one job of an action that is being stopped; returns the progress then.
+/// Cancels the only job of an action that is being stopped. Returns the progress that records this.
 pub async fn give_up(deps: &Deps, record: &ActionRecord) -> Option<Progress> {
-    let Going { job: Some(job), cancelled: false } = going(record) else { return None };
+    let RunProgress { job: Some(job), cancelled: false } = progress_of(record) else { return None };
     let cancelled = cancel(deps, record, &job).await;
-    Some(progress(Going { job: Some(job), cancelled }, 0, 1, Text::new()))
+    Some(progress(RunProgress { job: Some(job), cancelled }, 0, 1, Text::new()))
 }
 
 /// Returns the batch that waits for a job that was just submitted.
-pub fn handed_in(deps: &Deps, job: &Job, simulation: &str, limit_s: u64) -> Batch {
+pub fn submitted(deps: &Deps, job: &Job, simulation: &str, limit_s: u64) -> Batch {
     let now = deps.client.clock().now();
     deps.memory.started(&job.id, simulation, now);
-    let going = Going { job: Some(job.id.clone()), cancelled: false };
-    Batch::Waits(progress(going, 0, 1, note(job.status, now)), awaited(&job.id, limit_s))
+    let data = RunProgress { job: Some(job.id.clone()), cancelled: false };
+    Batch::Waits(progress(data, 0, 1, note(job.status, now)), awaited(&job.id, limit_s))
 }
 
 /// Reads the state of an action's only job. Returns the job if it has ended, otherwise the next batch as the error.
 pub async fn follow(deps: &Deps, record: &ActionRecord, job: &str, limit_s: u64) -> Result<Job, Batch> {
     let status = match found(deps, record, job).await {
         Found::Ended(ended) => return Ok(ended),
-        Found::GoesOn(status) => status,
+        Found::Unfinished(status) => status,
         Found::Unknown => JobStatus::Running,
     };
     let since = record.progress_at.unwrap_or_else(|| deps.client.clock().now());
-    let going = Going { job: Some(job.to_owned()), cancelled: false };
+    let going = RunProgress { job: Some(job.to_owned()), cancelled: false };
     Err(Batch::Waits(progress(going, 0, 1, note(status, since)), awaited(job, limit_s)))
 }
 
 /// Returns the batch for a run that could not be submitted.
-pub fn not_handed_in(deps: &Deps, record: &ActionRecord, simulation: &str, interrupted: bool, error: &Error) -> Batch {
+pub fn not_submitted(deps: &Deps, record: &ActionRecord, simulation: &str, interrupted: bool, error: &Error) -> Batch {
     let now = deps.client.clock().now();
     let late = record.intent_at.is_some_and(|began| now > began + SUBMIT_LIMIT);
     match error {
         Error::NoAnswer { .. } | Error::Faulted { .. } if !late => Batch::NotNow,
         Error::Unavailable { .. } | Error::Busy if interrupted && !late => Batch::NotNow,
         Error::NoAnswer { .. } | Error::Faulted { .. } | Error::Unavailable { .. } | Error::Busy if interrupted => {
-            Batch::Ended(Outcome::Unknown { summary: outcomes::handed_in_perhaps(error) })
+            Batch::Ended(Outcome::Unknown { summary: outcomes::perhaps_submitted(error) })
         }
         error => Batch::Ended(unread(deps, simulation, error)),
     }
@@ -146,10 +146,10 @@ pub fn not_succeeded(deps: &Deps, simulation: &str, job: &Job) -> Outcome {
 
 /// Returns the outcome of a run that was stopped.
 pub fn stopped(record: &ActionRecord, simulation: &str, by: Option<&UserId>) -> Outcome {
-    let going = going(record);
+    let progress = progress_of(record);
     Outcome::Done {
-        result: json!({ "simulation": simulation, "job": going.job, "stopped": true }),
-        summary: outcomes::run_stopped(simulation, going.job.is_some().then_some(going.cancelled), by),
+        result: json!({ "simulation": simulation, "job": progress.job, "stopped": true }),
+        summary: outcomes::run_stopped(simulation, progress.job.is_some().then_some(progress.cancelled), by),
     }
 }
 

@@ -176,7 +176,7 @@ fn picture(reply: Reply, name: &str, title: &str, drawn: anyhow::Result<Vec<u8>>
     match drawn {
         Ok(bytes) => reply.file(Attachment { name: name.to_owned(), title: title.to_owned(), bytes }),
         Err(error) => {
-            tracing::debug!(%error, "There is no chart");
+            tracing::debug!(%error, "Cannot draw a chart");
             reply
         }
     }

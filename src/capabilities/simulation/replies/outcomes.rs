@@ -24,7 +24,7 @@ pub fn forgotten(deps: &Deps, simulation: &str) -> Text {
 }
 
 /// Says that a run may or may not have been submitted.
-pub fn handed_in_perhaps(error: &Error) -> Text {
+pub fn perhaps_submitted(error: &Error) -> Text {
     Text::from(format!("{} The run may have been started there or not.", errors::fact(error)))
 }
 
