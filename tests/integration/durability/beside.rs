@@ -71,6 +71,8 @@ impl Running {
                 ("COUNTERSIGN__SIMULATION__TIMEOUT", "1s".to_owned()),
                 ("COUNTERSIGN__SIMULATION__SETTLE_WITHIN", "1s".to_owned()),
                 ("COUNTERSIGN__SIMULATION__MODELS", "/data/models".to_owned()),
+                // Drawing a chart takes long on a machine with much else to do.
+                ("COUNTERSIGN__WORKERS__LEASE", "3s".to_owned()),
             ],
             Self::Notes(server) => vec![
                 ("COUNTERSIGN__MCP__NOTES__URL", server.url()),
