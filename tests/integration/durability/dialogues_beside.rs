@@ -53,17 +53,6 @@ const LIVER: &str = "Organism|Liver|Volume";
 const SWEEP: &str = "run it at 1.5, 2 and 3 L liver volume and compare cmax";
 const PLAN: &str = "1. load the demo model as demo\n2. run demo\n3. only if cmax is above 1, start Math Hints";
 
-/// Agreement but for the model file on the card of a run, which a process forgets when it dies.
-fn but_for_the_file(undisturbed: &Outcome, interrupted: &Outcome) -> bool {
-    let without = |outcome: &Outcome| {
-        let kept = |words: &String| {
-            words.lines().filter(|line| !line.starts_with("*Model file*")).collect::<Vec<_>>().join("\n")
-        };
-        Outcome { words: outcome.words.iter().map(kept).collect(), ..outcome.clone() }
-    };
-    without(undisturbed) == without(interrupted)
-}
-
 /// All of them.
 pub(super) const BESIDE: &[Dialogue] = &[
     Dialogue {
@@ -80,7 +69,6 @@ pub(super) const BESIDE: &[Dialogue] = &[
             ENDS,
         ],
         effects: simulated,
-        agrees: but_for_the_file,
         ..PLAIN
     },
     Dialogue {
@@ -153,7 +141,6 @@ pub(super) const BESIDE: &[Dialogue] = &[
             approves(|seen| seen.effects == 3 && seen.has("Started “Math Hints”")),
         ],
         effects: simulated,
-        agrees: but_for_the_file,
         ..PLAIN
     },
     Dialogue {
