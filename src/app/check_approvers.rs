@@ -16,8 +16,8 @@ use countersign_slack::{account::UserGroup, client_error::Error};
 
 use super::{dependencies, stdout::describe_error};
 
-/// The maximum number of pairs of contexts that are reported.
-const MAX_REMARKS: usize = 3;
+/// The maximum number of context pairs to report.
+const MAX_REPORTED_PAIRS: usize = 3;
 
 /// Checks the configured approvers. Returns a summary, or a description of the problems.
 pub(super) async fn run(config: &Config) -> Result<String, String> {
@@ -37,18 +37,18 @@ pub(super) async fn run(config: &Config) -> Result<String, String> {
     }
     let client = dependencies::slack(config).map_err(|error| describe_error(&error))?;
     let mut groups = BTreeMap::new();
-    let mut wrong = Vec::new();
+    let mut problems = Vec::new();
     for group in dependencies::groups_named(config) {
         match client.usergroup_members(&group).await {
             Ok(members) => {
                 if members.is_empty() {
-                    wrong.push(format!("the user group {group} has no members"));
+                    problems.push(format!("the user group {group} has no members"));
                 }
                 groups.insert(group, members.into_iter().map(|user| user.to_string()).collect::<BTreeSet<_>>());
             }
             Err(Error::Refused { code, .. } | Error::Gone { code, .. }) => {
                 let known = client.usergroups().await.map_err(|error| error.to_string())?;
-                wrong.push(format!(
+                problems.push(format!(
                     "the user group {group} cannot be looked up ({code}); {}",
                     nearest_group(&group, &known)
                 ));
@@ -56,19 +56,19 @@ pub(super) async fn run(config: &Config) -> Result<String, String> {
             Err(error) => return Err(error.to_string()),
         }
     }
-    let admits = |kind: &str| settings.outsiders.iter().any(|named| named == kind);
-    let us = client.auth_test().await.map_err(|error| error.to_string())?.identity;
+    let allows = |kind: &str| settings.outsiders.iter().any(|named| named == kind);
+    let bot = client.auth_test().await.map_err(|error| error.to_string())?.identity;
     for user in settings.named().iter().filter(|name| name.starts_with(['U', 'W'])) {
         match client.user_info(&user.as_str().into()).await {
-            Ok(person) if person.deleted => wrong.push(format!("{user} ({}) is deactivated", person.name)),
-            Ok(person) if person.is_bot && !admits("bots") => wrong.push(format!("{user} ({}) is a bot", person.name)),
-            Ok(person) if person.is_guest && !admits("guests") => wrong.push(format!(
+            Ok(person) if person.deleted => problems.push(format!("{user} ({}) is deactivated", person.name)),
+            Ok(person) if person.is_bot && !allows("bots") => problems.push(format!("{user} ({}) is a bot", person.name)),
+            Ok(person) if person.is_guest && !allows("guests") => problems.push(format!(
                 "{user} ({}) is a guest, so their decision does not count; right would be a full member, or \"guests\" in \
                  approvals.outsiders",
                 person.name
             )),
-            Ok(person) if !admits("external") && us.team.as_ref().is_some_and(|team| !person.teams.contains(team)) => {
-                wrong.push(format!(
+            Ok(person) if !allows("external") && bot.team.as_ref().is_some_and(|team| !person.teams.contains(team)) => {
+                problems.push(format!(
                     "{user} ({}) belongs to another workspace, so their decision does not count; right would be a full \
                      member, or \"external\" in approvals.outsiders",
                     person.name
@@ -76,7 +76,7 @@ pub(super) async fn run(config: &Config) -> Result<String, String> {
             }
             Ok(_) => {}
             Err(Error::Refused { code, .. } | Error::Gone { code, .. }) => {
-                wrong.push(format!(
+                problems.push(format!(
                     "the user {user} cannot be looked up ({code}); right would be one of this workspace"
                 ));
             }
@@ -84,9 +84,9 @@ pub(super) async fn run(config: &Config) -> Result<String, String> {
         }
     }
     let rules = std::iter::once(("approvals".to_owned(), Rule::default())).chain(settings.rules());
-    wrong.extend(rules.filter_map(|(key, rule)| too_few(settings, &key, &rule, &groups)));
-    if !wrong.is_empty() {
-        return Err(wrong.join("; "));
+    problems.extend(rules.filter_map(|(key, rule)| too_few(settings, &key, &rule, &groups)));
+    if !problems.is_empty() {
+        return Err(problems.join("; "));
     }
     let found = match groups.len() {
         0 => "as [approvals] says".to_owned(),
@@ -94,8 +94,8 @@ pub(super) async fn run(config: &Config) -> Result<String, String> {
         found => format!("{found} user groups, all found"),
     };
     let stuck = (!stuck.is_empty()).then(|| format!("nobody can approve {}", stuck.join(", ").replace('_', " ")));
-    let apart = disjoint_contexts(settings, &actions, &groups);
-    Ok(std::iter::once(found).chain(stuck).chain(apart).collect::<Vec<_>>().join("; "))
+    let disjoint = disjoint_contexts(settings, &actions, &groups);
+    Ok(std::iter::once(found).chain(stuck).chain(disjoint).collect::<Vec<_>>().join("; "))
 }
 
 /// Returns the actions that nobody may approve in any context.
@@ -109,8 +109,8 @@ fn unapprovable<'a>(settings: &Approvals, actions: &[&'a str]) -> Vec<&'a str> {
     actions.iter().copied().filter(|action| scopes.iter().all(|scope| nobody(action, scope))).collect()
 }
 
-/// Reports pairs of contexts that have no approver in common, so that a change in both could not be approved. This is
-/// not an error, since there may never be such a change.
+/// Reports pairs of contexts that have no approver in common, so that nobody could approve a change to both. This is
+/// not an error, since such a change may never be requested.
 fn disjoint_contexts(
     settings: &Approvals,
     actions: &[&str],
@@ -119,7 +119,7 @@ fn disjoint_contexts(
     let contexts: Vec<&String> = settings.contexts.keys().collect();
     let pairs =
         contexts.iter().enumerate().flat_map(|(nth, one)| contexts[nth + 1..].iter().map(move |other| (one, other)));
-    let apart = pairs.filter_map(|(one, other)| {
+    let reports = pairs.filter_map(|(one, other)| {
         let scope = Scope::default().in_context(one.as_str()).in_context(other.as_str());
         let nobody = |action: &&&str| {
             let policy = policy::policy_for(settings, &PolicyInput { action, irreversible: false, scope: &scope });
@@ -136,10 +136,10 @@ fn disjoint_contexts(
              wanted, name the same person in approvals.contexts.{one} and approvals.contexts.{other}"
         ))
     });
-    apart.take(MAX_REMARKS).collect()
+    reports.take(MAX_REPORTED_PAIRS).collect()
 }
 
-/// Returns true if nobody is in all lists of a policy. `groups` contains the members of the user groups.
+/// Returns true if no person is on every list of a policy. `groups` contains the members of each user group.
 fn have_nobody_in_common(policy: &Policy, groups: &BTreeMap<String, BTreeSet<String>>) -> bool {
     let mut common: Option<BTreeSet<String>> = None;
     for list in std::iter::once(&policy.approvers).chain(&policy.also) {
@@ -159,7 +159,7 @@ fn have_nobody_in_common(policy: &Policy, groups: &BTreeMap<String, BTreeSet<Str
     !policy.approvers.is_empty() && common.is_some_and(|common| common.is_empty())
 }
 
-/// Suggests the user group whose id or handle is most similar to the text in the settings.
+/// Suggests the user group whose id or handle is most similar to the configured one.
 fn nearest_group(found: &str, known: &[UserGroup]) -> String {
     let names = known.iter().flat_map(|group| [group.id.as_str(), group.handle.as_str()]);
     let nearest = dependencies::nearest(found, names);
@@ -169,8 +169,8 @@ fn nearest_group(found: &str, known: &[UserGroup]) -> String {
     }
 }
 
-/// Describes a rule that needs more people than may approve. The requester is not counted if they may not approve their
-/// own requests.
+/// Describes the problem if a rule needs more approvals than there are approvers. The requester is not counted if they
+/// may not approve their own requests.
 fn too_few(
     settings: &Approvals,
     key: &str,
@@ -180,7 +180,7 @@ fn too_few(
     let approvers = rule.approvers.as_ref().unwrap_or(&settings.approvers);
     let needed = rule.needed.unwrap_or(settings.needed) as usize;
     if approvers.is_empty() || approvers.iter().any(|name| name == "channel") {
-        return None; // nobody, on purpose; or anyone in the channel
+        return None; // deliberately nobody, or anyone in the channel
     }
     let mut people = BTreeSet::new();
     for name in approvers {

@@ -1,7 +1,7 @@
-//! The assistant's replies without a model: questions, refusals, and tools' answers.
+//! Replies that the assistant makes without a model: questions, refusals and tool results.
 //!
-//! Replies are short, warm and exact. Text from people and systems goes into its own span, never into a format string
-//! that is drawn as markup. The outcomes of actions are worded in [`super::outcomes`].
+//! Replies are short, friendly and exact. Text from people and systems goes into its own span, never into a format
+//! string that is rendered as markup. The outcomes of actions are worded in [`super::outcomes`].
 
 use std::time::Duration;
 
@@ -32,10 +32,10 @@ pub const WITHOUT_MODEL: &str = "I worked without my language model this time, s
 /// The maximum length of a button's label, in characters.
 const MAX_LABEL_LENGTH: usize = 60;
 
-/// The maximum number of examples shown to a person who was not understood.
+/// The maximum number of examples shown when a message was not understood.
 const MAX_EXAMPLES: usize = 4;
 
-/// Suggestions of what to say, when nothing was understood.
+/// Suggests things to say when a message was not understood.
 pub fn examples(registry: &Registry) -> Reply {
     let says = registry.invitations().take(MAX_EXAMPLES).map(|(_, says)| Text::new().italic(says));
     registry
@@ -49,13 +49,13 @@ pub fn examples(registry: &Registry) -> Reply {
         .choice("What can you do?", "what can you do?")
 }
 
-/// Says that a condition refers to no known result.
+/// Says that a condition does not refer to a known result.
 pub fn cannot_tell(condition: &str) -> Reply {
     Reply::text(format!("I can't tell whether “{condition}”, so I did nothing."))
         .hint("A condition can be about the result of a request before it in the same message.")
 }
 
-/// Says that nothing was understood, in a thread with open cards, which are shown after it.
+/// Says that the message was not understood, in a thread with open cards. The caller appends the cards.
 pub fn not_understood() -> Reply {
     Reply::text("I'm not sure what you would like, so I did nothing.").choice("What can you do?", "what can you do?")
 }
@@ -77,13 +77,13 @@ fn buttons(reply: Reply, options: &[String]) -> Reply {
         .fold(reply, |reply, option| reply.choice(shorten(option, MAX_LABEL_LENGTH), option))
 }
 
-/// Makes the buttons repeat the whole request in its own words, with the choice in place of the name that does not
-/// exist. If the request does not contain that name, the buttons stay as the action worded them.
+/// Makes each button repeat the person's whole request, with the choice replacing the name that does not exist. If the
+/// request does not contain that name, the buttons keep the action's wording.
 pub fn with_whole_requests(mut reply: Reply, said: &str, asked: Option<&str>) -> Reply {
-    // Only ASCII is lowercased, so that the byte offset holds for `said` too.
-    let place = asked.and_then(|asked| said.to_ascii_lowercase().find(&asked.to_ascii_lowercase()));
-    let Some((asked, place)) = asked.filter(|asked| asked.len() > 1).zip(place) else { return reply };
-    let (before, after) = (&said[..place], &said[place + asked.len()..]);
+    // Only ASCII is lowercased, so that the byte offset is also valid in `said`.
+    let offset = asked.and_then(|asked| said.to_ascii_lowercase().find(&asked.to_ascii_lowercase()));
+    let Some((asked, offset)) = asked.filter(|asked| asked.len() > 1).zip(offset) else { return reply };
+    let (before, after) = (&said[..offset], &said[offset + asked.len()..]);
     for choice in &mut reply.choices {
         let id = choice.says.rsplit(' ').next().filter(|id| id.len() == 36 && id.split('-').count() == 5);
         let chosen = match id {
@@ -91,13 +91,13 @@ pub fn with_whole_requests(mut reply: Reply, said: &str, asked: Option<&str>) ->
             None if choice.says.ends_with(&choice.label) => choice.label.as_str(),
             None => continue,
         };
-        // A button such as “create Foo in mathstream” keeps the name that was asked for.
-        let own = choice.says.strip_suffix(chosen).unwrap_or(&choice.says).to_ascii_lowercase();
-        if own.contains(&asked.to_ascii_lowercase()) {
+        // A button such as “create Foo in mathstream” uses the requested name on purpose.
+        let wording = choice.says.strip_suffix(chosen).unwrap_or(&choice.says).to_ascii_lowercase();
+        if wording.contains(&asked.to_ascii_lowercase()) {
             continue;
         }
         let whole = format!("{before}{chosen}{after}");
-        // Otherwise the action's own words are as complete.
+        // Otherwise the action's wording is just as complete.
         if whole.split_whitespace().count() > choice.says.split_whitespace().count() {
             choice.says = whole;
         }
@@ -105,7 +105,7 @@ pub fn with_whole_requests(mut reply: Reply, said: &str, asked: Option<&str>) ->
     reply
 }
 
-/// Asks for what a change lacks.
+/// Asks for a parameter that a change is missing.
 pub fn ask_for(change: &Draft, missing: &MissingParameter, how_many: usize) -> Reply {
     let reply = buttons(Reply::text(missing.question.as_str()), &missing.options);
     let reply = match missing.options.len() > MAX_BUTTONS {
@@ -131,29 +131,29 @@ pub fn still_waiting(registry: &Registry, draft: &Draft) -> Reply {
     }
 }
 
-/// Returns a note on a card with the words of the message that the change leaves out.
+/// Returns a note for a card, quoting the parts of the message that the change does not cover.
 pub fn not_a_part(words: &[String]) -> Text {
     let quoted: Vec<String> = words.iter().map(|words| format!("“{words}”")).collect();
     format!("You also said {}. That is no part of this change.", quoted.join(", ")).into()
 }
 
-/// Returns the question about words of the message that are part of none of its requests.
+/// Returns the question about parts of a message that belong to none of its requests.
 pub fn in_no_step(words: &[String]) -> String {
     let quoted: Vec<String> = words.iter().map(|words| format!("“{words}”")).collect();
     format!("I do not know which of your requests {} belongs to. Please ask for them one by one.", quoted.join(", "))
 }
 
-/// Returns a note on the card of an undo with the change that it reverses and the time of that change.
+/// Returns a note for the card of an undo, naming the change that it reverses and when that change was made.
 pub fn takes_back(done: &Text, at: Timestamp) -> Text {
     Text::from("This takes back what was done ").moment(at).plain(": ").join(done.clone())
 }
 
-/// Returns a note on a card that takes a value from a note of the person.
+/// Returns a note for a card that takes a value from something the person asked the bot to remember.
 pub fn from_a_note(note: &str) -> Text {
     Text::from("As you usually do. You asked me to remember: ").italic(note)
 }
 
-/// Says that a request cannot be served, and which can.
+/// Says that a request is not supported, and lists what is.
 pub fn unsupported(registry: &Registry) -> Reply {
     let examples = registry.capabilities.iter().flat_map(|capability| capability.examples());
     let can = |(what, example): &(&str, &str)| Text::new().bold(*what).plain(": ").italic(*example);
@@ -163,7 +163,7 @@ pub fn unsupported(registry: &Registry) -> Reply {
         .choice("What can you do?", "what can you do?")
 }
 
-/// Says that the same card is open already.
+/// Says that an identical card is already open.
 pub fn card_is_open(title: &str, approve: &str, reject: &str) -> Reply {
     Reply::text(
         Text::new()
@@ -177,18 +177,19 @@ pub fn card_is_open(title: &str, approve: &str, reject: &str) -> Reply {
     )
 }
 
-/// Says that the message contains nothing that fits the change in hand.
+/// Says that the message was not understood as an edit to the change being discussed.
 pub fn no_part_of_it() -> Reply {
     Reply::text("I did not understand that as a change of what was asked for, so nothing is different.")
 }
 
-/// Asks for a number where words were given; `question` is the question that it answers.
+/// Asks for a number when the answer was not one, and repeats the original `question`.
 pub fn needs_a_number(question: Option<&str>) -> Reply {
     let reply = Reply::text("I need a whole number here, such as 5.").choice("Never mind", "never mind");
     question.map_or(reply.clone(), |question| reply.and(Part::Text(question.into())))
 }
 
-/// Adds the cards that are still open, and the note that their buttons decide; nothing if there are none.
+/// Appends the cards that are still open and a note that their buttons decide. Without open cards, returns the reply
+/// unchanged.
 pub fn still_open(reply: Reply, open: &[ActionRecord]) -> Reply {
     match open {
         [] => reply,
@@ -199,25 +200,25 @@ pub fn still_open(reply: Reply, open: &[ActionRecord]) -> Reply {
                     .bold(one.card.title.clone())
                     .plain(" Its buttons decide."),
             ))
-            .and(Part::Facts(says_now(one))),
+            .and(Part::Facts(main_changes(one))),
         several => reply
             .and(Part::Text("These cards are still open, and their buttons decide:".into()))
             .and(Part::List(several.iter().rev().map(|open| Text::new().bold(open.card.title.clone())).collect())),
     }
 }
 
-/// Returns the main changes that a card would make.
-fn says_now(open: &ActionRecord) -> Vec<(String, Text)> {
+/// Returns the main changes of an open action.
+fn main_changes(open: &ActionRecord) -> Vec<(String, Text)> {
     let changes = open.card.facts.iter().filter(|fact| fact.before.is_some() || fact.label == "Starts");
     changes.take(3).map(|fact| (fact.label.clone(), fact.after.clone())).collect()
 }
 
-/// Returns a note on a new card that an earlier card stays open.
+/// Returns a note for a new card, saying that an earlier card stays open.
 pub fn stays_open(open: &ActionRecord) -> Text {
     Text::from("The card that was open before stays open: ").plain(open.act()).plain(".")
 }
 
-/// Says that the draft is dropped.
+/// Says that the draft was discarded.
 pub fn dropped(card_is_open: bool) -> Reply {
     let reply = Reply::text("All right, I let that go. Nothing was changed.");
     match card_is_open {
@@ -239,14 +240,14 @@ pub fn nothing_to_do() -> Reply {
     Reply::text("There is nothing to change here, so I left everything as it is.")
 }
 
-/// Says that neither a model nor a tool gave an answer.
+/// Says that neither a model nor a tool produced an answer.
 pub fn no_words() -> Reply {
     Reply::text("I could not work out an answer to that.")
         .hint("Try it in other words, or ask for one thing at a time.")
         .choice("What can you do?", "what can you do?")
 }
 
-/// Adds to the facts that the decision is the person's; `request` asks for the change.
+/// Adds a note that the decision is up to the person. `request` is a message that would request the change.
 pub fn for_you_to_decide(reply: Reply, request: &str) -> Reply {
     reply.and(Part::Text(
         Text::new()
@@ -256,7 +257,7 @@ pub fn for_you_to_decide(reply: Reply, request: &str) -> Reply {
     ))
 }
 
-/// Adds a button that asks the same again.
+/// Adds a button that repeats the request.
 pub fn try_again(reply: Reply, said: &str) -> Reply {
     match reply.choices.is_empty() && said.chars().count() <= 300 {
         true => reply.choice("Try again", said),
@@ -264,7 +265,7 @@ pub fn try_again(reply: Reply, said: &str) -> Reply {
     }
 }
 
-/// Says that the data that was read is gone.
+/// Says that the data read earlier is no longer available.
 pub fn not_kept() -> Reply {
     Reply::text("I no longer have what I had read for this.")
 }
@@ -274,26 +275,26 @@ pub fn without_model(reply: Reply) -> Reply {
     reply.hint(WITHOUT_MODEL)
 }
 
-/// Returns the tools' answers of this turn, joined in one reply.
+/// Returns the results of this turn's tools, combined into one reply.
 pub fn results(registry: &Registry, state: &AgentState) -> Option<Reply> {
-    let mut whole: Option<Reply> = None;
+    let mut combined: Option<Reply> = None;
     for read in &state.turn.reads {
         let Some(part) = tool_reply(registry, state, read) else { continue };
-        whole = Some(match whole {
+        combined = Some(match combined {
             None => part,
-            Some(mut whole) => {
-                whole.parts.extend(part.parts);
-                whole.choices.extend(part.choices);
-                whole.choices.truncate(MAX_BUTTONS);
-                whole.files.extend(part.files);
-                whole
+            Some(mut combined) => {
+                combined.parts.extend(part.parts);
+                combined.choices.extend(part.choices);
+                combined.choices.truncate(MAX_BUTTONS);
+                combined.files.extend(part.files);
+                combined
             }
         });
     }
-    whole
+    combined
 }
 
-/// Returns one tool's answer, in the form its capability gives it.
+/// Returns the result of one tool, formatted by the tool itself if it has a presentation.
 pub fn tool_reply(registry: &Registry, state: &AgentState, read: &ToolRead) -> Option<Reply> {
     if let Some(failed) = &read.failed {
         return Some(failed.clone());
@@ -301,17 +302,17 @@ pub fn tool_reply(registry: &Registry, state: &AgentState, read: &ToolRead) -> O
     let value = state.turn.gathered.get(&read.key)?;
     let reply = match registry.tools.get(read.tool.as_str()) {
         _ if read.tool == tools::EXECUTION_LOG => outcomes::accomplished(registry, &state.log),
-        Some(tool) => tool.present(&read.arguments, value).unwrap_or_else(|| data(value)),
-        None => data(value),
+        Some(tool) => tool.present(&read.arguments, value).unwrap_or_else(|| present_data(value)),
+        None => present_data(value),
     };
     Some(match read.read_at {
-        Some(read_at) => how_old(reply, state.turn.at.since(read_at), &state.turn.said),
+        Some(read_at) => with_age(reply, state.turn.at.since(read_at), &state.turn.said),
         None => reply,
     })
 }
 
-/// Says how old an answer is, and offers to look again.
-fn how_old(reply: Reply, age: Duration, said: &str) -> Reply {
+/// Adds the age of the data to a reply, and offers to read it again.
+fn with_age(reply: Reply, age: Duration, said: &str) -> Reply {
     let age = match age.as_secs() / 60 {
         0 => "less than a minute ago".to_owned(),
         1 => "a minute ago".to_owned(),
@@ -324,35 +325,35 @@ fn how_old(reply: Reply, age: Duration, said: &str) -> Reply {
     }
 }
 
-/// Shows data for which a tool has no presentation as labelled facts.
-fn data(value: &Value) -> Reply {
+/// Formats data as labelled facts or a list, for tools without a presentation of their own.
+fn present_data(value: &Value) -> Reply {
     match value {
         Value::Object(members) if !members.is_empty() => {
-            let fact = |(key, value): (&String, &Value)| (key.replace('_', " "), Text::new().plain(in_words(value)));
+            let fact = |(key, value): (&String, &Value)| (key.replace('_', " "), Text::new().plain(plain_text(value)));
             Reply::default().and(Part::Facts(members.iter().take(10).map(fact).collect()))
         }
         Value::Array(items) if !items.is_empty() => {
-            Reply::default().and(Part::List(items.iter().take(30).map(|item| in_words(item).into()).collect()))
+            Reply::default().and(Part::List(items.iter().take(30).map(|item| plain_text(item).into()).collect()))
         }
         Value::Null | Value::Object(_) | Value::Array(_) => Reply::text("There is nothing there yet."),
-        other => Reply::text(in_words(other)),
+        other => Reply::text(plain_text(other)),
     }
 }
 
-fn in_words(value: &Value) -> String {
-    let words = match value {
+fn plain_text(value: &Value) -> String {
+    let text = match value {
         Value::Null => "–".to_owned(),
         Value::String(text) => text.clone(),
-        Value::Array(items) => items.iter().map(in_words).collect::<Vec<_>>().join(", "),
+        Value::Array(items) => items.iter().map(plain_text).collect::<Vec<_>>().join(", "),
         Value::Object(members) => {
-            members.iter().map(|(key, value)| format!("{key}: {}", in_words(value))).collect::<Vec<_>>().join(" · ")
+            members.iter().map(|(key, value)| format!("{key}: {}", plain_text(value))).collect::<Vec<_>>().join(" · ")
         }
         other => other.to_string(),
     };
-    shorten(&words, 300)
+    shorten(&text, 300)
 }
 
-/// Returns the name of a kind of error in the state and for models.
+/// Returns the name of an error kind, as saved in the state and given to models.
 pub fn kind_name(kind: ErrorKind) -> &'static str {
     match kind {
         ErrorKind::Api => "api",

@@ -1,4 +1,4 @@
-//! `/trace` and `/trace/threads`: the records of what the bot did in a thread.
+//! `/trace` and `/trace/threads`: the bot's threads, and a record of what it did in each.
 
 use std::sync::Arc;
 
@@ -13,24 +13,24 @@ use serde_json::{Value, json};
 
 use super::TraceSource;
 
-/// The thread in the query of a request.
+/// The query parameters that identify a thread.
 #[derive(Debug, Deserialize)]
 pub(super) struct Thread {
     channel: String,
     ts: String,
 }
 
-/// Responds with all threads.
+/// Responds with the list of all threads.
 pub(super) async fn threads(State(source): State<Arc<dyn TraceSource>>) -> Response {
-    answer(source.threads().await.map(Some))
+    respond(source.threads().await.map(Some))
 }
 
 /// Responds with the trace of one thread.
 pub(super) async fn thread(State(source): State<Arc<dyn TraceSource>>, Query(thread): Query<Thread>) -> Response {
-    answer(source.trace(&thread.channel, &thread.ts).await)
+    respond(source.trace(&thread.channel, &thread.ts).await)
 }
 
-fn answer(result: Result<Option<Value>, String>) -> Response {
+fn respond(result: Result<Option<Value>, String>) -> Response {
     let (status, body) = match result {
         Ok(Some(found)) => (StatusCode::OK, found),
         Ok(None) => (StatusCode::NOT_FOUND, json!({ "error": "the bot has not been in this thread" })),

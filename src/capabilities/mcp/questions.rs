@@ -1,4 +1,4 @@
-//! Questions that a server asks in the middle of a call: shown on the card, with a form derived from the server's
+//! Questions that a server asks during a call: shown on the card, with a form derived from the server's
 //! schema.
 
 use std::{collections::BTreeMap, time::Duration};
@@ -10,13 +10,13 @@ use serde_json::{Map, Value, json};
 
 use super::{schema, server::words};
 
-/// The source name of the events for which actions wait: answers of people.
+/// The source of the events that actions wait for, which are people's answers.
 const SOURCE: &str = "mcp";
 
-/// The maximum length of a shown question, in characters.
+/// The maximum length of a question on a card, in characters.
 const MAX_QUESTION: usize = 500;
 
-/// Asks a person in the thread.
+/// Returns a batch that asks a question in the thread and waits for the answer.
 pub(crate) fn ask(server: &str, record: &ActionRecord, nth: u64, question: &Question, within: Duration) -> Batch {
     let text = Text::new().bold(server).plain(" asks, in the middle of the call: ");
     let text = text.code(words(&question.message, MAX_QUESTION));
@@ -29,47 +29,49 @@ pub(crate) fn ask(server: &str, record: &ActionRecord, nth: u64, question: &Ques
 }
 
 /// Returns the definition of a tool whose arguments are the answer to a question with this schema.
-fn definition(asked: &Value) -> ToolDefinition {
+fn definition(question_schema: &Value) -> ToolDefinition {
     ToolDefinition {
         name: "answer".to_owned(),
         description: String::new(),
-        schema: asked.clone(),
+        schema: question_schema.clone(),
         reads: true,
         destroys: false,
         idempotent: true,
     }
 }
 
-fn form(asked: &Value) -> Form {
-    schema::form(&definition(asked), &Map::new())
+fn form(question_schema: &Value) -> Form {
+    schema::form(&definition(question_schema), &Map::new())
 }
 
-/// Returns the form for the question of this record.
+/// Returns the form for the question that this action asked, or `None` if the answer has no fields.
 pub(crate) fn form_of(record: &ActionRecord) -> Option<Form> {
     let form = form(&record.progress.as_ref()?.data["schema"]);
     (!form.fields.is_empty()).then_some(form)
 }
 
-/// Returns the mistakes in an answer by field, according to the server's schema.
+/// Validates an answer against the server's schema. Returns the first mistake in each field, by JSON pointer.
 pub(crate) fn wrong(record: &ActionRecord, answer: &Value) -> BTreeMap<String, String> {
     let Some(progress) = &record.progress else { return BTreeMap::new() };
     let definition = definition(&progress.data["schema"]);
     let given = schema::read(&definition, answer);
     let each = schema::arguments(&definition).into_iter().filter_map(|argument| {
-        let one = given.get(argument.name)?;
-        let only = json!({ "type": "object", "properties": { argument.name: argument.schema } });
-        let alone = ToolDefinition { schema: only, ..definition.clone() };
-        let mistakes = schema::mistakes(&alone, &[(argument.name.to_owned(), one.clone())].into_iter().collect());
+        let value = given.get(argument.name)?;
+        let own_schema = json!({ "type": "object", "properties": { argument.name: argument.schema } });
+        let alone = ToolDefinition { schema: own_schema, ..definition.clone() };
+        let mistakes = schema::mistakes(&alone, &[(argument.name.to_owned(), value.clone())].into_iter().collect());
         let first = mistakes.first()?.words();
         Some((format!("/{}", argument.name.replace('~', "~0").replace('/', "~1")), first))
     });
     each.collect()
 }
 
-/// Reads a person's answer.
-pub(crate) fn answered(body: &Value, asked: &Value) -> Answered {
+/// Parses a person's answer.
+pub(crate) fn answered(body: &Value, question_schema: &Value) -> Answered {
     match body["action"].as_str() {
-        Some("accept") => Answered::Accepted(Value::Object(schema::read(&definition(asked), &body["content"]))),
+        Some("accept") => {
+            Answered::Accepted(Value::Object(schema::read(&definition(question_schema), &body["content"])))
+        }
         Some("decline") => Answered::Declined,
         _ => Answered::Cancelled,
     }

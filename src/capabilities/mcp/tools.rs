@@ -1,4 +1,4 @@
-//! Reading tools: the server's tools that declare it, and one that lists the server's tools.
+//! Read-only tools: those that the server declares as read-only, and one that lists the server's tools.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use super::{
     server::{Offered, Server, Unusable, cut},
 };
 
-/// A tool of the server that only reads.
+/// A read-only tool of the server.
 #[derive(Debug)]
 pub(crate) struct ReadTool {
     pub(crate) server: Arc<Server>,
@@ -72,7 +72,7 @@ impl Tool for ReadTool {
     }
 }
 
-/// `<server>_tools`: the tools that the server offers here, and its state.
+/// `<server>_tools`: lists the tools that the server offers here, and reports the server's state.
 #[derive(Debug)]
 pub(crate) struct ListTools {
     pub(crate) server: Arc<Server>,
@@ -96,13 +96,13 @@ impl Tool for ListTools {
 
     async fn call(&self, _: &Value) -> Result<Value, ToolError> {
         let server = &self.server;
-        let of = |why| error(replies::kind(&why), replies::unreachable(server.name, &why));
-        let info = server.client.server().await.map_err(of)?;
+        let unreachable = |why| error(replies::kind(&why), replies::unreachable(server.name, &why));
+        let info = server.client.server().await.map_err(unreachable)?;
         let mut changed = Vec::new();
         for (name, tool) in &server.offered {
             match server.check_definition(tool, false).await {
                 Ok(()) => {}
-                Err(Unusable::Unreachable(why)) => return Err(of(why)),
+                Err(Unusable::Unreachable(why)) => return Err(unreachable(why)),
                 Err(Unusable::Changed) => changed.push(json!([name, "changed"])),
                 Err(Unusable::Gone) => changed.push(json!([name, "gone"])),
             }
@@ -119,13 +119,13 @@ impl Tool for ListTools {
     }
 
     fn present(&self, _: &Value, answer: &Value) -> Option<Reply> {
-        let changed = answer["changed"].as_array().into_iter().flatten().map(|one| {
-            let why = if one[1] == "gone" { Unusable::Gone } else { Unusable::Changed };
-            (one[0].as_str().unwrap_or_default().to_owned(), why)
+        let changed = answer["changed"].as_array().into_iter().flatten().map(|entry| {
+            let why = if entry[1] == "gone" { Unusable::Gone } else { Unusable::Changed };
+            (entry[0].as_str().unwrap_or_default().to_owned(), why)
         });
         let reply = replies::offers(&self.server, &changed.collect::<Vec<_>>());
-        let of = |key: &str| answer[key].as_str().unwrap_or_default();
-        let program = super::server::words(&format!("{} {}", of("name"), of("version")), 80);
+        let text_of = |key: &str| answer[key].as_str().unwrap_or_default();
+        let program = super::server::words(&format!("{} {}", text_of("name"), text_of("version")), 80);
         let text = countersign_core::reply::Text::from("The server calls itself ").code(program).plain(".");
         Some(reply.and(Part::Note(text)))
     }

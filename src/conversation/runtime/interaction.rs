@@ -1,5 +1,5 @@
 //! The interactions in the inbox, which are handled without leasing a thread. They are stored, so
-//! all variants must remain readable.
+//! every variant must remain deserializable.
 
 use countersign_core::{
     clock::Timestamp,
@@ -19,7 +19,7 @@ use crate::{
     },
 };
 
-/// Returns true for a stored timer that makes no decision: it only closes a card or sends messages
+/// Returns true for a stored timer that decides nothing: it only closes a card or sends messages
 /// about it.
 pub fn is_card_timer(entry: &serde_json::Value) -> bool {
     matches!(entry["kind"].as_str(), Some("expire" | "remind" | "tell"))
@@ -29,86 +29,86 @@ pub fn is_card_timer(entry: &serde_json::Value) -> bool {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum Interaction {
-    /// A press on a button of a card.
+    /// A click on a button of a card.
     Click(Click),
-    /// A typed yes, no or never mind in a thread.
+    /// A “yes”, “no” or “never mind” typed in a thread.
     #[serde(rename = "typed")]
     TypedAnswer(TypedAnswer),
     /// A card has expired.
     Expire {
-        /// The key of the card.
+        /// The approval id of the card.
         approval: ApprovalId,
     },
     /// A card will expire soon.
     Remind {
-        /// The key of the card.
+        /// The approval id of the card.
         approval: ApprovalId,
     },
-    /// There was no decision for a long time, so more people may decide.
+    /// A decision is taking too long, so more people are allowed to make it.
     Escalate {
-        /// The key of the card.
+        /// The approval id of the card.
         approval: ApprovalId,
     },
-    /// The time for which an action waits for an event is over.
+    /// An action has waited too long for an event.
     Overdue {
         /// The thread of the action.
         thread: ThreadId,
-        /// The action that waits.
+        /// The waiting action.
         action: ActionId,
-        /// The end of the wait.
+        /// The deadline of the wait.
         until: Timestamp,
     },
     /// The reason for a rejection.
     Reason(Reason),
-    /// A “status” or “cancel” to the bot in a thread.
+    /// A “status” or “cancel” addressed to the bot in a thread.
     #[serde(rename = "here")]
     ThreadCommand(ThreadCommandRequest),
-    /// The shortcut to ask about a message, which opens a window.
+    /// The shortcut to ask about a message, which opens a modal.
     Ask(Shortcut),
-    /// The question asked in that window.
+    /// The question submitted in that modal.
     #[serde(rename = "asked")]
     Question(Question),
     /// The shortcut to export a message's thread.
     Export(Shortcut),
-    /// A shortcut to create something, which opens a window.
+    /// A shortcut to create something, which opens a modal.
     New {
-        /// The person.
+        /// The person who used it.
         by: UserId,
         /// The callback id of the shortcut; empty in interactions that earlier versions stored.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         shortcut: String,
-        /// The id that opens a window, for three seconds.
+        /// The id with which a modal can be opened for three seconds.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         trigger_id: Option<String>,
     },
-    /// The request made in that window.
+    /// The request submitted in that modal.
     #[serde(rename = "wanted")]
     Creation(CreationRequest),
     /// A slash command.
     Command(Command),
     /// A visit to the App Home.
     Home {
-        /// The person.
+        /// The visitor.
         user: UserId,
         /// The pages shown.
         #[serde(default, skip_serializing_if = "Pages::is_first")]
         pages: Pages,
     },
-    /// The time to notify the people named by a card's policy that it waits.
+    /// It is time to tell the approvers named by a card's policy that it is waiting.
     #[serde(rename = "tell")]
     NotifyApprovers {
-        /// The key of the card.
+        /// The approval id of the card.
         approval: ApprovalId,
     },
     /// A request to end the work in a thread.
     Stop(Stop),
-    /// A request to post the notebook of a thread in it.
+    /// A request to post a thread's notebook in that thread.
     Notebook {
         /// The thread.
         thread: ThreadId,
-        /// The person.
+        /// The person who made the request.
         by: UserId,
-        /// True if it was addressed to the bot.
+        /// True if the request was addressed to the bot.
         #[serde(default = "addressed_by_default", skip_serializing_if = "is_addressed")]
         addressed: bool,
     },
@@ -117,7 +117,7 @@ pub enum Interaction {
     Rating(Rating),
     /// A request to send an undelivered message again.
     SendAgain(SendAgain),
-    /// A search for a message that may have been posted twice.
+    /// A search for duplicates of a message that may have been posted twice.
     #[serde(rename = "twins")]
     PossibleDuplicate(PossibleDuplicate),
     /// A person opened a conversation with the bot, in which prompts are suggested.
@@ -135,21 +135,21 @@ pub enum Interaction {
 pub struct SendAgain {
     /// The nonce of the message.
     pub key: String,
-    /// The person.
+    /// The person who made the request.
     pub by: UserId,
-    /// The conversation of the button.
+    /// The conversation that the button is in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub channel: Option<ChannelId>,
-    /// The thread of the button.
+    /// The thread that the button is in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thread: Option<MessageTs>,
-    /// The address for answers, which is valid for 30 minutes.
+    /// The response URL from Slack, which is valid for 30 minutes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response_url: Option<String>,
 }
 
 impl SendAgain {
-    /// Returns the conversation of the button, and the thread in it.
+    /// Returns the conversation that the button is in, and its thread if there is one.
     pub fn place(&self) -> Option<(&ChannelId, Option<&MessageTs>)> {
         self.channel.as_ref().map(|channel| (channel, self.thread.as_ref()))
     }

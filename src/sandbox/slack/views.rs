@@ -1,4 +1,4 @@
-//! Changes of modals and Home tabs: opening, stacking, updating, closing, publishing.
+//! Changes to modals and Home tabs: opening, pushing, updating, closing and publishing.
 
 use countersign_core::ids::UserId;
 use serde_json::{Value, json};
@@ -15,7 +15,7 @@ use super::{
 pub(super) const MAX_MODALS: usize = 3;
 
 impl Server {
-    /// Opens a modal for a person, after closing all others.
+    /// Closes all of a person's modals and opens a new one.
     pub(super) fn open_view(&self, user: &UserId, content: Value) -> Value {
         let mut world = self.world();
         for closed in world.stacks.remove(user).unwrap_or_default() {
@@ -29,11 +29,11 @@ impl Server {
         view
     }
 
-    /// Opens a modal above the others. Returns `None` if there are too many, or none.
+    /// Pushes a modal onto a person's stack. Returns `None` if the stack is empty or full.
     pub(super) fn push_view(&self, user: &UserId, content: Value) -> Option<Value> {
         let mut world = self.world();
-        let height = world.stacks.get(user).map_or(0, Vec::len);
-        if height == 0 || height >= MAX_MODALS {
+        let depth = world.stacks.get(user).map_or(0, Vec::len);
+        if depth == 0 || depth >= MAX_MODALS {
             return None;
         }
         let view = self.add_view(&mut world, user, content);
@@ -41,7 +41,7 @@ impl Server {
         Some(view)
     }
 
-    /// Updates an open modal. The values of fields that still exist are kept.
+    /// Updates an open modal. Fields that still exist keep their values. Returns `None` if the modal is not open.
     pub(super) fn update_view(&self, view_id: &str, content: Value) -> Option<Value> {
         let mut world = self.world();
         let content = with_ids(content, &mut world);
@@ -56,7 +56,7 @@ impl Server {
         Some(shown)
     }
 
-    /// Closes a modal of a person and all modals above it; all modals for `None`.
+    /// Closes one of a person's modals and all modals above it. If `lowest` is `None`, closes all of them.
     pub(super) fn close_views(&self, user: &UserId, lowest: Option<&str>) {
         let mut world = self.world();
         let Some(stack) = world.stacks.get_mut(user) else { return };
@@ -73,7 +73,7 @@ impl Server {
         }
     }
 
-    /// Shows a Home tab to a person.
+    /// Publishes a Home tab for a person.
     pub(super) fn publish_home(&self, user: &UserId, content: Value) -> Value {
         let mut world = self.world();
         let content = with_ids(content, &mut world);

@@ -1,4 +1,4 @@
-//! Handles messages of a server other than answers: questions, progress, and notices that its tools changed.
+//! Handles messages from a server other than responses: questions, progress, and notices that its tools changed.
 
 use std::{
     collections::HashMap,
@@ -27,7 +27,7 @@ use tokio::time::Instant;
 pub struct Question {
     /// The question, in the server's words.
     pub message: String,
-    /// The JSON schema of the answer, an object with plain values.
+    /// The JSON schema of the answer, an object with primitive values.
     pub schema: Value,
 }
 
@@ -56,37 +56,37 @@ pub struct Progress {
     pub done: f64,
     /// The total amount, if known.
     pub total: Option<f64>,
-    /// A remark, in the server's words.
+    /// A progress message, in the server's words.
     pub message: Option<String>,
 }
 
 /// A function that receives the progress of a call.
 pub type Watch = Arc<dyn Fn(Progress) + Send + Sync>;
 
-/// The listeners of a call in progress, and the time of its last sign of life.
+/// The listeners of a call in progress, and the time of its last activity.
 #[derive(Clone)]
 pub(crate) struct Listeners {
     pub(crate) asks: Option<Arc<dyn Asks>>,
     pub(crate) watch: Option<Watch>,
-    last_sign: Arc<Mutex<Instant>>,
+    last_activity: Arc<Mutex<Instant>>,
     questions: Arc<AtomicUsize>,
 }
 
 impl Listeners {
     pub(crate) fn new(asks: Option<Arc<dyn Asks>>, watch: Option<Watch>) -> Self {
-        Self { asks, watch, last_sign: Arc::new(Mutex::new(Instant::now())), questions: Arc::default() }
+        Self { asks, watch, last_activity: Arc::new(Mutex::new(Instant::now())), questions: Arc::default() }
     }
 
-    /// Returns the time of the last sign of life. While a question is open, this is always now.
+    /// Returns the time of the last activity. While a question is open, this is always now.
     pub(crate) fn last_sign_of_life(&self) -> Instant {
         match self.questions.load(Ordering::SeqCst) {
-            0 => *self.last_sign.lock().unwrap_or_else(PoisonError::into_inner),
+            0 => *self.last_activity.lock().unwrap_or_else(PoisonError::into_inner),
             _ => Instant::now(),
         }
     }
 
-    fn record_sign_of_life(&self) {
-        *self.last_sign.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+    fn record_activity(&self) {
+        *self.last_activity.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
     }
 }
 
@@ -103,14 +103,15 @@ impl Calls {
         self.all().remove(id);
     }
 
-    /// Returns the listeners of the call to which a question belongs: the call on whose stream it arrived. If there is
-    /// no such stream, as over pipes, it is the only call that can answer questions.
+    /// Returns the listeners of the call that a question belongs to, which is the call on whose stream it arrived. If
+    /// there is no such stream, as with pipes, it is the call that can answer questions, provided there is only one.
     fn listeners(&self, origin: Option<&InboundStreamOrigin>) -> Option<Listeners> {
         let all = self.all();
         match origin {
             Some(InboundStreamOrigin::OutboundRequest(id)) => Some(all.get(id)?.1.clone()),
             Some(InboundStreamOrigin::Unassociated) | None => {
-                let mut asking = all.values().map(|(_, listeners)| listeners.clone()).filter(|one| one.asks.is_some());
+                let mut asking =
+                    all.values().map(|(_, listeners)| listeners.clone()).filter(|call| call.asks.is_some());
                 let only = asking.next()?;
                 asking.next().is_none().then_some(only)
             }
@@ -127,13 +128,13 @@ impl Calls {
     }
 }
 
-/// The client's side of a session.
+/// The client side of a session.
 #[derive(Clone, Default)]
 pub(crate) struct Handler {
     pub(crate) calls: Arc<Calls>,
     /// True if the server has reported that its tools changed.
     pub(crate) changed: Arc<AtomicBool>,
-    /// Held while a call is sent and registered, so that no message about it is handled before.
+    /// Held while a call is sent and registered, so that messages about it are not handled before it is registered.
     pub(crate) entering: Arc<tokio::sync::Mutex<()>>,
 }
 
@@ -157,19 +158,19 @@ impl ClientHandler for Handler {
         request: ElicitRequestParams,
         context: RequestContext<RoleClient>,
     ) -> Result<ElicitResult, ErrorData> {
-        // A question that must be answered at a URL is declined: people are not sent to an address chosen by a server.
+        // A question that must be answered at a URL is declined: people are never sent to an address that a server chose.
         let ElicitRequestParams::FormElicitationParams { message, requested_schema, .. } = request else {
             return Ok(ElicitResult::new(ElicitationAction::Decline));
         };
         drop(self.entering.lock().await);
         let listeners = self.calls.listeners(context.extensions.get::<InboundStreamOrigin>());
-        let Some((asks, listeners)) = listeners.and_then(|one| Some((one.asks.clone()?, one))) else {
+        let Some((asks, listeners)) = listeners.and_then(|listeners| Some((listeners.asks.clone()?, listeners))) else {
             return Ok(ElicitResult::new(ElicitationAction::Cancel));
         };
         let schema = serde_json::to_value(&requested_schema).unwrap_or_else(|_| json!({ "type": "object" }));
         listeners.questions.fetch_add(1, Ordering::SeqCst);
         let answered = asks.ask(Question { message, schema }).await;
-        listeners.record_sign_of_life();
+        listeners.record_activity();
         listeners.questions.fetch_sub(1, Ordering::SeqCst);
         Ok(match answered {
             Answered::Accepted(content) => ElicitResult::new(ElicitationAction::Accept).with_content(content),
@@ -181,7 +182,7 @@ impl ClientHandler for Handler {
     async fn on_progress(&self, params: ProgressNotificationParam, _: NotificationContext<RoleClient>) {
         drop(self.entering.lock().await);
         let Some(listeners) = self.calls.by_token(&params.progress_token) else { return };
-        listeners.record_sign_of_life();
+        listeners.record_activity();
         if let Some(watch) = &listeners.watch {
             watch(Progress { done: params.progress, total: params.total, message: params.message });
         }

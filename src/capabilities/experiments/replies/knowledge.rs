@@ -5,16 +5,16 @@ use serde_json::Value;
 
 use super::answers::unreadable;
 
-/// Returns the explanation of one term or of two together: the answer of `explain_upgrade_concept`.
+/// Explains one term, or how two terms work together, from the result of `explain_upgrade_concept`.
 pub fn explain_reply(answer: &Value) -> Reply {
     let Some(meaning) = answer["meaning"].as_str() else { return unreadable() };
     match answer["example"].as_str() {
-        Some(example) => Reply::markdown(meaning).and(Part::Text(with_codes(example))),
+        Some(example) => Reply::markdown(meaning).and(Part::Text(with_code_spans(example))),
         None => Reply::markdown(meaning),
     }
 }
 
-/// Returns the list of terms: the answer of `list_upgrade_concepts`.
+/// Lists all terms, from the result of `list_upgrade_concepts`.
 pub fn concepts_reply(answer: &Value) -> Reply {
     let words = |part: &str| {
         let words = answer[part].as_array().into_iter().flatten().filter_map(Value::as_str);
@@ -29,17 +29,16 @@ pub fn concepts_reply(answer: &Value) -> Reply {
         .choice("Assignment terms", "explain the assignment terms")
 }
 
-/// Returns terms, each with its meaning in one sentence: the answer of `get_core_terms` or
-/// `get_assignment_terms`.
+/// Explains each term in one sentence, from the result of `get_core_terms` or `get_assignment_terms`.
 pub fn terms_reply(answer: &Value) -> Reply {
     let terms = answer.as_object().into_iter().flat_map(|parts| parts.values()).filter_map(Value::as_array).flatten();
     let lines: Vec<String> = terms.filter_map(|term| Some(format!("• {}", term["meaning"].as_str()?))).collect();
     Reply::markdown(lines.join("\n")).hint("Ask about one of them to hear more.")
 }
 
-/// Returns the parameters of an action: the answer of a `get_…_schema` tool.
+/// Describes the parameters of an action, from the result of a `get_…_schema` tool.
 pub fn schema_reply(answer: &Value) -> Reply {
-    let (act, example) = match answer["action"].as_str().unwrap_or_default() {
+    let (purpose, example) = match answer["action"].as_str().unwrap_or_default() {
         "create_experiment" => (
             "create an experiment",
             "create experiment Hint Timing in assign-prog with conditions control, variant at SelectSection/area_model",
@@ -66,10 +65,14 @@ pub fn schema_reply(answer: &Value) -> Reply {
         parameters.iter().partition(|parameter| parameter["needed"] == true);
     let needs: Vec<String> = needed.iter().map(|parameter| name(parameter)).collect();
     let rest = if optional.is_empty() { "" } else { " The rest is up to you." };
-    let opening = Text::new().plain("To ").bold(act).plain(format!(" I need: {}.{rest}", needs.join(", ")));
+    let opening = Text::new().plain("To ").bold(purpose).plain(format!(" I need: {}.{rest}", needs.join(", ")));
     let rows = needed.iter().chain(&optional).map(|parameter| {
         let need = if parameter["needed"] == true { "yes" } else { "no" };
-        vec![Text::new().bold(name(parameter)), Text::from(need), with_codes(&for_people(words(parameter, "what")))]
+        vec![
+            Text::new().bold(name(parameter)),
+            Text::from(need),
+            with_code_spans(&in_typed_notation(words(parameter, "what"))),
+        ]
     });
     let columns = ["What", "Needed", "Meaning"].map(str::to_owned).to_vec();
     Reply::text(opening).and(Part::Table { columns, rows: rows.collect() }).hint(
@@ -80,8 +83,8 @@ pub fn schema_reply(answer: &Value) -> Reply {
     )
 }
 
-/// Replaces the data formats in the description of a parameter with the forms that people use.
-fn for_people(what: String) -> String {
+/// Replaces data formats in a parameter's description with the notation that people type.
+fn in_typed_notation(description: String) -> String {
     const REPLACEMENTS: [(&str, &str); 6] = [
         ("objects with `site` and `target`, or texts `site / target`", "one or several, each as `site / target`"),
         ("objects with `code` and `weight`, or codes", "their codes, with weights if they differ"),
@@ -90,12 +93,12 @@ fn for_people(what: String) -> String {
         ("`{\"classId\": \"class-1\"}`", "`classId class-1`"),
         ("enrolment", "enrollment"),
     ];
-    REPLACEMENTS.iter().fold(what, |what, (data, words)| what.replace(data, words))
+    REPLACEMENTS.iter().fold(description, |text, (format, notation)| text.replace(format, notation))
 }
 
-/// Formats the words between backticks as code.
-fn with_codes(words: &str) -> Text {
-    words.split('`').enumerate().fold(Text::new(), |text, (nth, part)| match (part, nth % 2) {
+/// Formats text between backticks as code.
+fn with_code_spans(text: &str) -> Text {
+    text.split('`').enumerate().fold(Text::new(), |text, (nth, part)| match (part, nth % 2) {
         ("", _) => text,
         (part, 0) => text.plain(part),
         (part, _) => text.code(part),

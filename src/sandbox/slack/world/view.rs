@@ -6,10 +6,10 @@ use serde_json::{Value, json};
 
 use super::World;
 
-/// A modal or a Home tab that one person sees.
+/// A modal or a Home tab, as shown to one person.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct View {
-    /// The id, `V…`.
+    /// The id, which starts with `V`.
     pub id: String,
     /// The person who sees it.
     pub user: UserId,
@@ -19,36 +19,36 @@ pub struct View {
     pub root: String,
     /// The id of the modal below, if there is one.
     pub below: Option<String>,
-    /// The view as the app sent it.
+    /// The view payload, as sent by the app.
     pub content: Value,
-    /// The values that were filled in, by block and action.
+    /// The values of the input fields, by block id and action id.
     pub values: Value,
     /// True if it is still shown.
     pub open: bool,
 }
 
 impl View {
-    /// Returns its type, `modal` or `home`.
+    /// Returns the type of the view, `modal` or `home`.
     pub fn kind(&self) -> &str {
         self.content["type"].as_str().unwrap_or_default()
     }
 
-    /// Returns the heading of a modal.
+    /// Returns the title of a modal.
     pub fn title(&self) -> String {
         super::message::text_of(&self.content["title"])
     }
 
-    /// Returns its layout.
+    /// Returns the layout blocks.
     pub fn blocks(&self) -> &[Value] {
         self.content["blocks"].as_array().map(Vec::as_slice).unwrap_or_default()
     }
 
-    /// Returns the text that a reader sees, with a line for each block.
+    /// Returns the visible text, with a line for each block.
     pub fn words(&self) -> String {
         super::message::words_of(self.blocks())
     }
 
-    /// Returns the view in the format of the Web API, interactions and the page.
+    /// Returns the view as JSON, in the format that the Web API, interaction payloads and the page use.
     pub fn wire(&self, world: &World) -> Value {
         let mut wire = self.content.clone();
         for (key, default) in [
