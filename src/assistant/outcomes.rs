@@ -1,4 +1,4 @@
-//! Replies about the outcome of an action, and the list of the changes made in the thread.
+//! Replies about the outcome of an action, and the list of changes made in a thread.
 
 use countersign_capabilities::Registry;
 use countersign_core::{
@@ -13,7 +13,7 @@ use super::log::Log;
 /// The maximum number of entries listed.
 const MAX_LISTED: usize = 15;
 
-/// Returns the reply about the end of an action, with the next steps to choose from.
+/// Returns the reply about the outcome of an action, with buttons for the next steps.
 pub fn outcome(registry: &Registry, record: &ActionRecord) -> Reply {
     let subject = subject(registry, record);
     let reply = outcome_reply(record, subject.as_deref());
@@ -21,12 +21,12 @@ pub fn outcome(registry: &Registry, record: &ActionRecord) -> Reply {
     steps.into_iter().fold(reply, |reply, step| reply.choice(step.label, step.says))
 }
 
-/// Returns the reply about the end of an action, without next steps.
+/// Returns the reply about the outcome of an action, without next steps.
 fn outcome_reply(record: &ActionRecord, subject: Option<&str>) -> Reply {
-    let to = || Text::new().person(record.requested_by.clone()).plain(" ");
+    let requester = || Text::new().person(record.requested_by.clone()).plain(" ");
     match record.status {
         Status::Done => {
-            let text = to().join(done_text(record, subject));
+            let text = requester().join(done_text(record, subject));
             let asks_what_next = subject.is_some() && summary(record).words() == record.card.done;
             Reply::text(if asks_what_next { text.plain(" What next?") } else { text })
         }
@@ -44,13 +44,14 @@ fn outcome_reply(record: &ActionRecord, subject: Option<&str>) -> Reply {
         Status::Unknown => {
             Reply::text(everyone(record).join(summary(record))).hint("I will not send it again by myself.")
         }
-        Status::Settled => Reply::text(to().bold(record.act()).plain(": ").join(summary(record))),
+        Status::Settled => Reply::text(requester().bold(record.act()).plain(": ").join(summary(record))),
         Status::Rejected => rejected(record),
         Status::Expired => {
             let text = match record.approvals_so_far() {
-                None => to().plain("nobody decided in time about ").bold(record.act()),
+                None => requester().plain("nobody decided in time about ").bold(record.act()),
                 Some((count, who)) => {
-                    let text = to().plain(format!("{count} had approved ")).bold(record.act()).plain(" (").join(who);
+                    let text =
+                        requester().plain(format!("{count} had approved ")).bold(record.act()).plain(" (").join(who);
                     text.plain(") when the time was over")
                 }
             };
@@ -58,30 +59,30 @@ fn outcome_reply(record: &ActionRecord, subject: Option<&str>) -> Reply {
             Reply::text(text).choice("Ask again", format!("try again: {}", record.act()))
         }
         Status::Cancelled => {
-            let text = to().bold(record.act());
+            let text = requester().bold(record.act());
             let text = match record.decisions.last().and_then(|last| last.by.clone()) {
                 Some(by) if record.was_closed_by_another() => text.plain(" was closed by ").person(by),
                 _ => text.plain(" was withdrawn"),
             };
             Reply::text(text.plain(", so nothing was changed."))
         }
-        Status::Superseded => {
-            Reply::text(to().bold(record.act()).plain(" gave way to a newer request. Nothing was changed by it."))
-        }
+        Status::Superseded => Reply::text(
+            requester().bold(record.act()).plain(" gave way to a newer request. Nothing was changed by it."),
+        ),
         Status::Proposed | Status::Pending | Status::Approved | Status::Intent => {
-            Reply::text(to().bold(record.act()).plain(" is still under way."))
+            Reply::text(requester().bold(record.act()).plain(" is still under way."))
         }
     }
 }
 
-/// Returns the reply that one of several requests is done. The undo is on the card.
+/// Returns the reply that one of several requests is done. The button to undo it is on the card.
 pub fn done_so_far(registry: &Registry, record: &ActionRecord) -> Reply {
     let subject = subject(registry, record);
-    let to = Text::new().person(record.requested_by.clone()).plain(" ");
-    Reply::text(to.join(done_text(record, subject.as_deref())))
+    let requester = Text::new().person(record.requested_by.clone()).plain(" ");
+    Reply::text(requester.join(done_text(record, subject.as_deref())))
 }
 
-/// Mentions the person who asked and the people who approved, each once: all of them must see that it went wrong.
+/// Mentions the person who asked and the people who approved, each once: all of them need to know that it failed.
 fn everyone(record: &ActionRecord) -> Text {
     everyone_and(&record.requested_by, record)
 }
@@ -97,8 +98,8 @@ pub fn everyone_and(by: &UserId, record: &ActionRecord) -> Text {
     people(Text::new(), "", &everyone).plain(" ")
 }
 
-/// Returns the text that an action is done, and who approved it. This is the platform's answer if there is one;
-/// otherwise it is short, since the card above has the details.
+/// Returns the text that an action is done, with the people who approved it. The text is the action's own summary if it
+/// has one; otherwise it is short, since the card above has the details.
 fn done_text(record: &ActionRecord, subject: Option<&str>) -> Text {
     let summary = summary(record);
     if summary.words() != record.card.done {
@@ -117,8 +118,8 @@ fn done_text(record: &ActionRecord, subject: Option<&str>) -> Text {
     }
 }
 
-/// Returns the names of the people who approved, without notifying them again; `None` if nobody but the person who
-/// asked did. Also `None` under a standing approval: nobody pressed Approve, and the card names that approval.
+/// Returns the names of the people who approved, without notifying them again. Returns `None` if only the requester
+/// approved, or under a standing approval: then nobody pressed Approve, and the card names the standing approval.
 fn approved_by_others(record: &ActionRecord) -> Option<Text> {
     let people = record.approved_by();
     if record.under.is_some() || people.iter().all(|person| *person == record.requested_by) {
@@ -127,9 +128,9 @@ fn approved_by_others(record: &ActionRecord) -> Option<Text> {
     Some(Text::listed(people.into_iter().map(|person| Text::new().name(person)), "and"))
 }
 
-/// Returns true if the text of a failure begins with the number of successes, and that is not zero: “1 of 2: …”.
+/// Returns true if the summary of a failure begins with a non-zero number of successes, as in “1 of 2: …”.
 fn worked_for_some(summary: &Text) -> bool {
-    summary.words().split_once(" of ").is_some_and(|(some, _)| some.parse::<u64>().is_ok_and(|some| some > 0))
+    summary.words().split_once(" of ").is_some_and(|(count, _)| count.parse::<u64>().is_ok_and(|count| count > 0))
 }
 
 fn rejected(record: &ActionRecord) -> Reply {
@@ -167,7 +168,7 @@ fn rejected(record: &ActionRecord) -> Reply {
     }
 }
 
-/// Returns the reason for the rejection, in the person's words.
+/// Returns the reason that was given for the rejection, verbatim.
 pub fn reason_of(record: &ActionRecord) -> Option<&str> {
     record.decisions.iter().rev().find_map(|decision| match decision {
         Decision { verdict: Verdict::Rejected { reason: Some(reason) }, .. } => Some(reason.as_str()),
@@ -175,7 +176,7 @@ pub fn reason_of(record: &ActionRecord) -> Option<&str> {
     })
 }
 
-/// Returns the outcome as the action tells it.
+/// Returns the action's own summary of its outcome, or the default one of its card.
 pub fn summary(record: &ActionRecord) -> Text {
     match &record.outcome {
         Some(outcome) => outcome.summary().clone(),
@@ -183,7 +184,7 @@ pub fn summary(record: &ActionRecord) -> Text {
     }
 }
 
-/// Returns one line about an action for the log.
+/// Returns a one-line summary of an action for the log.
 pub fn log_line(record: &ActionRecord) -> Text {
     let ended = |words: &str| Text::new().plain(record.act()).plain(words.to_owned());
     let line = match record.status {
@@ -211,7 +212,7 @@ pub fn subject(registry: &Registry, record: &ActionRecord) -> Option<String> {
     registry.subject(&record.name, &record.parameters, result)
 }
 
-/// Returns the list of the changes made in this thread, each with its time and the people who asked and approved.
+/// Lists the changes made in this thread, each with its time, its requester and the people who approved it.
 pub fn accomplished(registry: &Registry, log: &Log) -> Reply {
     let done: Vec<_> = log.carried_out().collect();
     if done.is_empty() {

@@ -1,5 +1,5 @@
-//! The settings: one struct per component, read once, with all wrong values reported at once. Capabilities add their
-//! own sections ([`Additions`]).
+//! Settings: one struct per component, read once. All invalid values are reported together. Capabilities add their own
+//! sections ([`Additions`]).
 //!
 //! Settings are read from `config/default.toml` (embedded; it explains every key), then from the given file or the
 //! chosen profile, then from the environment. Only this crate reads the environment. Secrets come only from the
@@ -58,11 +58,11 @@ pub struct Config {
     pub store: Store,
     /// `[workers]`: the distribution of threads among workers, and time limits.
     pub workers: Workers,
-    /// `[approvals]`: the people who may decide.
+    /// `[approvals]`: the people who may approve or reject actions.
     pub approvals: Approvals,
-    /// `[plans]`: requests of several steps.
+    /// `[plans]`: requests with several steps.
     pub plans: plans::Plans,
-    /// `[record]`: the retention of records, and the content of an export.
+    /// `[record]`: the retention of records, and the contents of an export.
     pub record: Record,
     /// `[model]`: the language model.
     pub model: Model,

@@ -1,16 +1,16 @@
-//! A time-limited permit to change something outside of this process.
+//! A time-limited permit to change something outside this process.
 //!
 //! A process can be paused at any moment (`SIGSTOP`, a frozen machine), and its earlier checks may no longer hold when
 //! it resumes: in the meantime another process may have taken over its work, checked that a change was not made, and
-//! made it. So an earlier check is not enough to send a change. Instead, a [`Permit`] is checked immediately before
-//! each write to the platform.
+//! made it. An earlier check therefore does not justify sending a change. Instead, a [`Permit`] is checked immediately
+//! before each write to the platform.
 //!
 //! The engine issues permits ([`Permit::during`]). Each expires before another process may check whether the change was
-//! made. The client of the platform gets its permit with [`current`]. A permit is task-local, like the
+//! made. The platform's client gets its permit with [`current`]. A permit is task-local, like the
 //! [`crate::http_log`], so that no action can forget to pass it on.
 //!
-//! A permit expires by either of two clocks, since the wall clock may be set back, and the monotonic clock of a frozen
-//! machine stops.
+//! A permit expires when either of two clocks says so, since the wall clock may be set back, and the monotonic clock
+//! stops while a machine is frozen.
 
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -21,15 +21,15 @@ use tokio::time::Instant;
 
 use crate::clock::{Clock, Timestamp};
 
-/// The amount by which the wall clock may be set back before a permit is void. Small corrections are common.
-const SET_BACK: Duration = Duration::from_secs(1);
+/// The maximum amount by which the wall clock may be set back without voiding a permit. Small corrections are common.
+const MAX_SET_BACK: Duration = Duration::from_secs(1);
 
-/// The permit has run out, so nothing may be sent under it any more.
+/// The permit has expired, so nothing more may be sent under it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the time for sending this is over")]
 pub struct RunOut;
 
-/// Permission to send a change until it runs out. Clones share their state.
+/// Permission to send changes until it expires. Clones share their state.
 #[derive(Clone, Debug)]
 pub struct Permit(Arc<Inner>);
 
@@ -63,20 +63,21 @@ impl Permit {
         Self(Arc::new(Inner { clock, length, since }))
     }
 
-    /// Checks that the permit is still valid. To be called immediately before each write.
+    /// Checks that the permit is still valid. Must be called immediately before each write.
     ///
     /// # Errors
     ///
-    /// [`RunOut`] if the permit has run out by either clock.
+    /// [`RunOut`] if the permit has expired by either clock.
     pub fn check(&self) -> Result<(), RunOut> {
         let since = *self.since();
         let now = self.moment();
-        let wall_is_fine = now.wall < since.wall + self.0.length && now.wall + SET_BACK >= since.wall;
-        let monotonic_is_fine = now.monotonic.saturating_duration_since(since.monotonic) < self.0.length;
-        if wall_is_fine && monotonic_is_fine { Ok(()) } else { Err(RunOut) }
+        let wall_is_valid = now.wall < since.wall + self.0.length && now.wall + MAX_SET_BACK >= since.wall;
+        let monotonic_is_valid = now.monotonic.saturating_duration_since(since.monotonic) < self.0.length;
+        if wall_is_valid && monotonic_is_valid { Ok(()) } else { Err(RunOut) }
     }
 
-    /// Reads both clocks, for a later [`Self::renew`] if a check then shows that the work is still ours.
+    /// Reads both clocks. Call this before checking that the work is still ours, and pass the result to [`Self::renew`]
+    /// if it is.
     pub fn moment(&self) -> Moment {
         Moment { wall: self.0.clock.now(), monotonic: Instant::now() }
     }

@@ -1,8 +1,8 @@
 //! The status line of long-running work.
 //!
-//! The reason for a wait, such as a retry, is known only deep inside a service, but it is the engine that shows it. So
-//! the line is task-local, and the code in between need not pass it on. Where there is no status line, as in actions
-//! and commands, the text is dropped.
+//! The reason for a delay, such as a retry, is known only deep inside a service, while the engine shows the line. The
+//! line is therefore task-local, so that the code in between does not have to pass it along. Where there is no status
+//! line, as in actions and commands, the text is discarded.
 
 use tokio::sync::watch;
 
@@ -13,13 +13,14 @@ tokio::task_local! {
 /// The receiving end of a status line.
 pub type Line = watch::Receiver<String>;
 
-/// Runs `work` with a status line that is initially `first` and changes with each [`say`] during the work.
+/// Gives `work` a status line, which is `first` until `work` changes it with [`say`]. Returns the line, and the future
+/// to run.
 pub fn during<F: Future>(first: &str, work: F) -> (Line, impl Future<Output = F::Output>) {
     let (sender, line) = watch::channel(first.to_owned());
     (line, LINE.scope(sender, work))
 }
 
-/// Changes the status line of the current work, if it has one.
+/// Sets the status line of the current work, if it has one.
 pub fn say(words: impl Into<String>) {
     let _ = LINE.try_with(|line| line.send_replace(words.into()));
 }

@@ -1,10 +1,10 @@
 //! Long-lived event streams with few events, read with little memory.
 //!
-//! The connection of an ordinary client keeps buffers of many kilobytes as long as it is open, which is a waste for
-//! thousands of streams that are idle for hours. So a stream is read here on its own connection, and only the event
-//! that is arriving is kept in memory. Only HTTP/1.1 and the data of events are supported.
+//! An ordinary client's connection holds many kilobytes of buffers while it is open, which is wasteful for thousands of
+//! streams that are idle for hours. Here each stream has its own connection, and only the event being received is kept
+//! in memory. Only HTTP/1.1 is supported, and all fields of an event except its data are ignored.
 //!
-//! A stream only reads, so it may be opened again at any time.
+//! Streams are read-only, so they can be reopened at any time.
 
 use std::{io, time::Duration};
 
@@ -21,7 +21,7 @@ use super::connector::{Connection, Connector, Io, to_wire};
 
 /// The size of the read buffer in bytes.
 const BUFFER: usize = 512;
-/// The maximum length of the head of an answer, in bytes.
+/// The maximum length of a response head, in bytes.
 const MAX_HEAD: u64 = 16 << 10;
 /// The maximum length of a line, and of the data of an event, in bytes.
 const MAX_EVENT: usize = 64 << 10;
@@ -39,25 +39,25 @@ pub struct Stream {
     body: Body,
 }
 
-/// The form of the body, and the rest of it.
+/// The framing of a response body, and the amount of it that is left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Body {
-    /// It is chunked. `left` is the number of bytes left in the current chunk; `started` is true after the first chunk
-    /// size was read: then the line break after the previous chunk is skipped first.
+    /// A chunked body. `left` is the number of bytes left in the current chunk. `started` is true once the first chunk
+    /// size has been read; after that, the line break at the end of a chunk is skipped before the next size is read.
     Chunks { left: u64, started: bool },
-    /// This number of bytes is left.
+    /// A body of known length, with this number of bytes left.
     Length(u64),
-    /// It continues until the connection is closed.
-    Rest,
+    /// A body that ends when the connection is closed.
+    UntilClose,
 }
 
-/// Returns the error for an answer that cannot be read.
-fn invalid(what: &str) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, what.to_owned())
+/// Returns the error for an invalid response.
+fn invalid(reason: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, reason.to_owned())
 }
 
 impl Streams {
-    /// Creates a client for the service at `base`. The time-out is for the head of an answer.
+    /// Creates a client for the service at `base`. The timeout is for opening a stream.
     ///
     /// # Errors
     ///
@@ -66,17 +66,17 @@ impl Streams {
         Ok(Self { connector: Connector::to(base, timeout)?, timeout })
     }
 
-    /// Opens a stream: sends the request, which has no body, and reads the head of its answer.
+    /// Opens a stream: sends the request, which must have no body, and reads the head of the response.
     ///
     /// # Errors
     ///
-    /// Fails if there is no answer in time, or its status is not a success.
+    /// Fails if there is no response in time, or its status is not a success.
     pub async fn open(&self, request: RequestBuilder) -> io::Result<Stream> {
         let request = request.build().map_err(|error| io::Error::other(error.without_url()))?;
-        timeout(self.timeout, self.opened(request)).await.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))?
+        timeout(self.timeout, self.send(request)).await.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))?
     }
 
-    async fn opened(&self, request: reqwest::Request) -> io::Result<Stream> {
+    async fn send(&self, request: reqwest::Request) -> io::Result<Stream> {
         let uri: Uri = request.url().as_str().parse().map_err(|_| invalid("no address"))?;
         let plain = self.connector.plain();
         let Connection { io, through } = self.connector.connect(&uri, plain).await.map_err(io::Error::other)?;
@@ -95,7 +95,7 @@ impl Streams {
     }
 }
 
-/// Reads the head of an answer. Returns the form of its body.
+/// Reads the head of a response. Returns the framing of its body.
 async fn read_head(reader: &mut BufReader<TokioIo<Box<dyn Io>>>) -> io::Result<Body> {
     let mut head = reader.take(MAX_HEAD);
     let mut line = String::new();
@@ -105,7 +105,7 @@ async fn read_head(reader: &mut BufReader<TokioIo<Box<dyn Io>>>) -> io::Result<B
         let status = status.map_or_else(|| "oddly".to_owned(), |status| status.to_string());
         return Err(invalid(&format!("it answered {status}")));
     }
-    let mut body = Body::Rest;
+    let mut body = Body::UntilClose;
     loop {
         line.clear();
         if head.read_line(&mut line).await? == 0 {
@@ -117,7 +117,7 @@ async fn read_head(reader: &mut BufReader<TokioIo<Box<dyn Io>>>) -> io::Result<B
             Some(("transfer-encoding", coding)) if coding.ends_with("chunked") => {
                 body = Body::Chunks { left: 0, started: false };
             }
-            Some(("content-length", length)) if body == Body::Rest => {
+            Some(("content-length", length)) if body == Body::UntilClose => {
                 body = Body::Length(length.parse().map_err(|_| invalid("its length is no number"))?);
             }
             _ => {}
@@ -126,7 +126,7 @@ async fn read_head(reader: &mut BufReader<TokioIo<Box<dyn Io>>>) -> io::Result<B
 }
 
 impl Stream {
-    /// Returns the data of the next event; `None` at the end of the stream.
+    /// Returns the data of the next event, or `None` at the end of the stream.
     ///
     /// # Errors
     ///
@@ -134,11 +134,11 @@ impl Stream {
     ///
     /// # Cancel safety
     ///
-    /// None: if this future is dropped before it is ready, the stream must not be used again.
+    /// Not cancel safe: if this future is dropped before it completes, the stream must not be used again.
     pub async fn next(&mut self) -> io::Result<Option<String>> {
         let mut data: Option<String> = None;
         loop {
-            let Some(line) = self.line().await? else { return Ok(None) };
+            let Some(line) = self.next_line().await? else { return Ok(None) };
             if line.is_empty() {
                 if data.is_some() {
                     return Ok(data);
@@ -154,9 +154,9 @@ impl Stream {
         }
     }
 
-    /// Returns the next line of the body without its line break; `None` at the end of the body, even after an
-    /// incomplete line.
-    async fn line(&mut self) -> io::Result<Option<String>> {
+    /// Returns the next line of the body without its line break, or `None` at the end of the body, where an incomplete
+    /// line is discarded.
+    async fn next_line(&mut self) -> io::Result<Option<String>> {
         let mut line = Vec::new();
         loop {
             let left = match self.left().await? {
@@ -174,7 +174,7 @@ impl Stream {
             self.reader.consume(taken);
             match &mut self.body {
                 Body::Chunks { left, .. } | Body::Length(left) => *left -= taken as u64,
-                Body::Rest => {}
+                Body::UntilClose => {}
             }
             if end.is_some() {
                 while line.last().is_some_and(|byte| matches!(byte, b'\n' | b'\r')) {
@@ -188,19 +188,19 @@ impl Stream {
         }
     }
 
-    /// Returns the number of bytes that may be read before the next chunk; 0 at the end of the body.
+    /// Returns the number of bytes that may be read before the next chunk, or 0 at the end of the body.
     async fn left(&mut self) -> io::Result<u64> {
         match &mut self.body {
-            Body::Rest => Ok(u64::MAX),
+            Body::UntilClose => Ok(u64::MAX),
             Body::Length(left) => Ok(*left),
             Body::Chunks { left: 0, started } => {
                 let mut size = String::new();
-                let mut short = (&mut self.reader).take(BUFFER as u64);
+                let mut limited = (&mut self.reader).take(BUFFER as u64);
                 if std::mem::replace(started, true) {
-                    short.read_line(&mut size).await?; // the end of the previous chunk
+                    limited.read_line(&mut size).await?; // the end of the previous chunk
                     size.clear();
                 }
-                short.read_line(&mut size).await?;
+                limited.read_line(&mut size).await?;
                 let digits = size.split(';').next().unwrap_or_default().trim();
                 let left = match digits.is_empty() {
                     true => return Err(io::ErrorKind::UnexpectedEof.into()),
@@ -220,7 +220,7 @@ mod tests {
 
     use super::*;
 
-    /// Reads all events of an answer that is written in these pieces. The last entry is the reason for the end.
+    /// Reads all events of a response that is sent in these pieces. The last entry is the reason that the stream ended.
     async fn read(pieces: &'static [&'static str]) -> Vec<String> {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let base: Url = format!("http://{}/api", listener.local_addr().unwrap()).parse().unwrap();
@@ -249,14 +249,14 @@ mod tests {
             Err(error) => error.to_string(),
         };
         events.push(ended);
-        let asked = server.await.unwrap();
-        assert!(asked.starts_with("GET /api/events HTTP/1.1\r\n") && asked.ends_with("\r\n\r\n"), "{asked}");
-        assert!(asked.contains("authorization: Bearer secret\r\n") && asked.contains("host: 127.0.0.1:"), "{asked}");
+        let sent = server.await.unwrap();
+        assert!(sent.starts_with("GET /api/events HTTP/1.1\r\n") && sent.ends_with("\r\n\r\n"), "{sent}");
+        assert!(sent.contains("authorization: Bearer secret\r\n") && sent.contains("host: 127.0.0.1:"), "{sent}");
         events
     }
 
     #[tokio::test]
-    async fn events_are_read_however_they_are_cut() {
+    async fn events_are_read_regardless_of_how_they_are_split() {
         let chunked = &[
             "HTTP/1.1 200 OK\r\nTransfer-Encoding: chun",
             "ked\r\n\r\n9\r\ndata: {\"a",
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_no_stream_is_an_error() {
+    async fn an_invalid_response_is_an_error() {
         assert_eq!(read(&["HTTP/1.1 503 Unavailable\r\n\r\n"]).await, ["it answered 503"]);
         assert_eq!(read(&["HTTP/1.1 200 OK\r\nA: b"]).await, ["its answer has no end of its head"]);
         let cut = &["HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n9\r\ndata: a\n\n\r\n"];

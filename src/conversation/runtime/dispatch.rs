@@ -1,5 +1,5 @@
-//! Stores each delivery in a mailbox or in the inbox. Slack gets its acknowledgement only
-//! afterwards.
+//! Stores each delivery in a mailbox or in the inbox. Deliveries are acknowledged only after they
+//! are stored.
 //!
 //! Messages and choices go into their thread's mailbox. Clicks on cards, a typed yes or no,
 //! commands and visits to the Home tab go into the inbox, since they must be answered even while
@@ -65,12 +65,12 @@ impl Dispatch {
         Self { store, clock, workers, inbox }
     }
 
-    /// Stores an event from outside Slack for this thread. A repeated event is recognised by its
+    /// Stores an event from outside Slack for this thread. Repeated events are recognised by their
     /// key.
     ///
     /// # Errors
     ///
-    /// If it could not be stored. The call can be repeated.
+    /// Fails if the event could not be stored. The call can be repeated.
     pub async fn on_external(&self, thread: ThreadId, arrived: External) -> Result<(), SinkError> {
         let Delivery { to, dedup, .. } = arrived.deliver_to(thread, self.clock.now());
         self.store(to, dedup).await
@@ -80,7 +80,7 @@ impl Dispatch {
         self.store_with(to, dedup, None).await
     }
 
-    /// Stores a delivery. `seat` is for handling it immediately, if it is claimed.
+    /// Stores a delivery. If it is claimed, it is handled immediately in `seat`.
     async fn store_with(&self, to: Destination, dedup: Vec<DedupKey>, seat: Option<Seat>) -> Result<(), SinkError> {
         let delivery = Delivery { to, dedup, at: self.clock.now() };
         let ingested = self.store.ingest(&delivery).await.map_err(|error| SinkError(Box::new(error)))?;
@@ -104,7 +104,7 @@ impl Dispatch {
         entry: &Interaction,
         dedup: Vec<DedupKey>,
     ) -> Result<(), SinkError> {
-        let seat = self.inbox.seat(); // before the claim, since the time of a claim is for handling
+        let seat = self.inbox.seat(); // taken first, since a claim's time is for handling only
         let claim = seat.is_some().then(|| (self.workers.name().clone(), self.inbox.claim()));
         self.store_with(Destination::Inbox { partition, entry: entry.to_value(), claim }, dedup, seat).await
     }
@@ -113,10 +113,10 @@ impl Dispatch {
         let thread = message.thread();
         let addressed = message.mentions_us || message.channel_kind == ChannelKind::Direct;
         if !addressed && message.thread_ts.is_none() {
-            return Ok(()); // a message in the channel that is not for the bot
+            return Ok(()); // a channel message that is not for the bot
         }
         if !addressed && message.text.trim().is_empty() && message.files == 0 {
-            return Ok(()); // nothing was said, so it comes between nothing
+            return Ok(()); // an empty message does not interrupt a conversation
         }
         let (mentioned, to_another) = (message.mentions_us, message.to_another && !addressed);
         let Message { user: by, text, ts, thread_ts, dedup, .. } = message;
@@ -178,10 +178,10 @@ impl Dispatch {
         match &interaction.kind {
             Kind::MessageAction { callback_id, text } => self.on_shortcut(&interaction, callback_id, text).await?,
             Kind::Shortcut { callback_id } if self.inbox.creates(callback_id) => {
-                self.on_new(&interaction, callback_id).await?;
+                self.on_creation_shortcut(&interaction, callback_id).await?;
             }
             Kind::ViewSubmission { view } => return self.on_submission(&interaction, view).await,
-            _ => self.on_press(&interaction).await?,
+            _ => self.on_button(&interaction).await?,
         }
         Ok(SinkAnswer::default())
     }
@@ -203,8 +203,12 @@ impl Dispatch {
         self.put_in_inbox(partition, &entry, vec![interaction.dedup.clone()]).await
     }
 
-    /// Handles the request to create something new.
-    async fn on_new(&self, interaction: &interaction::Interaction, shortcut: &str) -> Result<(), SinkError> {
+    /// Handles a shortcut that creates something.
+    async fn on_creation_shortcut(
+        &self,
+        interaction: &interaction::Interaction,
+        shortcut: &str,
+    ) -> Result<(), SinkError> {
         let (by, trigger_id) = (interaction.user.clone(), interaction.trigger_id.clone());
         let partition = Partition::of(by.as_str());
         self.put_in_inbox(
@@ -215,7 +219,8 @@ impl Dispatch {
         .await
     }
 
-    /// Handles a submitted window. Its content is stored or refused before it is acknowledged.
+    /// Handles a submitted modal. Its input is stored or refused before the submission is
+    /// acknowledged.
     async fn on_submission(
         &self,
         interaction: &interaction::Interaction,
@@ -229,12 +234,12 @@ impl Dispatch {
             callback if self.inbox.creates(callback) => match self.inbox.read_creation(view, interaction).await {
                 Ok(request) => {
                     let partition = Partition::of(request.by.as_str());
-                    // If the answer came too late, the window can be submitted again as a new interaction.
+                    // After a late acknowledgement, the modal can be submitted again as a new interaction.
                     let dedup = vec![interaction.dedup.clone(), view.dedup()];
                     self.put_in_inbox(partition, &Interaction::Creation(request), dedup).await?;
                     Ok(SinkAnswer::default())
                 }
-                Err(stays) => Ok(SinkAnswer::with(stays)),
+                Err(payload) => Ok(SinkAnswer::with(payload)),
             },
             shortcuts::ASK => match shortcuts::read_question(view, &interaction.user) {
                 Ok(question) => {
@@ -243,7 +248,7 @@ impl Dispatch {
                     self.put_in_inbox(partition, &Interaction::Question(question), dedup).await?;
                     Ok(SinkAnswer::default())
                 }
-                Err(wrong) => Ok(SinkAnswer::with(wrong)),
+                Err(payload) => Ok(SinkAnswer::with(payload)),
             },
             modals::REASON => {
                 let reason = view.values.get(reason::FIELD).and_then(|values| values.first()).cloned();
@@ -259,13 +264,13 @@ impl Dispatch {
         }
     }
 
-    async fn on_press(&self, interaction: &interaction::Interaction) -> Result<(), SinkError> {
+    async fn on_button(&self, interaction: &interaction::Interaction) -> Result<(), SinkError> {
         let Kind::BlockActions { actions, .. } = &interaction.kind else { return Ok(()) };
         let Some(action) = actions.first() else { return Ok(()) };
         match action.action_id.as_str() {
             APPROVE => self.on_click(interaction, action, CardButton::Approve).await,
             REJECT => self.on_click(interaction, action, CardButton::Reject).await,
-            // Cards answer everyone; the other buttons do nothing for people of another workspace.
+            // Clicks on cards are answered for everyone; other buttons ignore people from other workspaces.
             RATE if interaction.elsewhere => Ok(()),
             name if interaction.elsewhere && (name.starts_with(PAGE) || name.starts_with(SAY)) => Ok(()),
             RATE => self.on_rating(interaction, action).await,
@@ -311,7 +316,7 @@ impl Dispatch {
         self.put_in_inbox(partition, &Interaction::Click(click), vec![interaction.dedup.clone()]).await
     }
 
-    /// Handles the request to send a message again.
+    /// Handles a request to send a message again.
     async fn on_send_again(&self, interaction: &interaction::Interaction, action: &Action) -> Result<(), SinkError> {
         let key = action.value().unwrap_or_default().to_owned();
         let partition = Partition::of(&key);
@@ -325,7 +330,8 @@ impl Dispatch {
         self.put_in_inbox(partition, &entry, vec![interaction.dedup.clone()]).await
     }
 
-    /// Handles a choice: its text becomes a message from the person, in the thread of the button.
+    /// Handles a click on a choice: its text becomes a message from the person in the button's
+    /// thread.
     async fn on_choice(&self, interaction: &interaction::Interaction, action: &Action) -> Result<(), SinkError> {
         let (Some(text), Some(channel), Some(message)) =
             (action.value(), &interaction.channel, &interaction.message_ts)
@@ -353,7 +359,7 @@ impl Dispatch {
         self.put_in_inbox(partition, &entry, vec![home.dedup]).await
     }
 
-    /// Handles a button that turns the page of a Home tab.
+    /// Handles a paging button of a Home tab.
     async fn on_page(&self, interaction: &interaction::Interaction, action: &Action) -> Result<(), SinkError> {
         let pages = action.value().and_then(|value| serde_json::from_str(value).ok()).unwrap_or_default();
         let user = interaction.user.clone();

@@ -1,11 +1,11 @@
-//! Windows that create something. A shortcut opens them from anywhere in Slack, and they lead to a
-//! normal card.
+//! Modals for creating something. A shortcut opens them from anywhere in Slack, and submitting one
+//! leads to a normal card.
 //!
-//! The input is checked before the window closes, so that errors are shown at their fields. Then a
-//! message in the chosen channel names the person and the request. Its thread receives the request,
-//! and shows the card as usual. Without a channel, or if the bot is not a member, the person's
-//! direct messages with the bot are used. A crash in between cannot cause a second message: the
-//! message carries a nonce that is stored before it is sent.
+//! The input is checked before the modal closes, so that errors are shown next to their fields. Then
+//! a message that names the person and the request is posted in the chosen channel, and its thread
+//! continues with the card as usual. If no channel was chosen, or the bot is not a member of it, the
+//! person's direct messages with the bot are used. A crash in between cannot cause a second message,
+//! since the message carries a nonce that is stored before it is sent.
 
 use std::{sync::Arc, time::Duration};
 
@@ -37,10 +37,10 @@ use crate::presentation::{
     render,
 };
 
-/// The block id of the field for the channel.
+/// The block id of the channel field.
 const CHANNEL_BLOCK: &str = "where";
 
-/// The time-out for loading the form's content.
+/// The timeout for loading the form's content.
 const FORM_TIMEOUT: Duration = Duration::from_secs(8);
 
 /// A request to create something.
@@ -51,16 +51,16 @@ pub struct CreationRequest {
     /// The channel for the request; `None` for direct messages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub channel: Option<ChannelId>,
-    /// The person.
+    /// The person who made the request.
     pub by: UserId,
     /// The callback id of the shortcut; empty in requests that earlier versions stored.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub shortcut: String,
-    /// The name of what is created.
+    /// The name of the thing to create.
     pub name: String,
     /// The input, as parameters of the action.
     pub parameters: serde_json::Value,
-    /// The nonce by which the message that announces the request is found again.
+    /// The nonce of the message that announces the request, by which it can be found.
     pub nonce: Nonce,
     /// The time of the submission.
     pub at: Timestamp,
@@ -81,7 +81,7 @@ pub struct CreationDeps {
     pub store: Arc<dyn Store>,
     /// The clock.
     pub clock: Arc<dyn Clock>,
-    /// The client that opens windows and announces requests.
+    /// The client that opens modals and announces requests.
     pub slack: SlackClient,
     /// The actions and their shortcuts.
     pub registry: Registry,
@@ -95,19 +95,20 @@ impl Creation {
     }
 
     /// Returns true if this is the callback id of a shortcut that creates something, or of its
-    /// window.
+    /// modal.
     pub fn has_shortcut(&self, callback: &str) -> bool {
         self.registry.shortcuts().any(|shortcut| shortcut.callback == callback)
     }
 
-    /// Returns the shortcut with a callback id, and its action. Requests of earlier versions have
-    /// no id, which stands for the first shortcut.
+    /// Returns the shortcut with this callback id, and its action. Requests stored by earlier
+    /// versions have no id, and belong to the first shortcut.
     fn shortcut(&self, callback: &str) -> Option<(&'static Shortcut, &dyn ActionKind)> {
-        let shortcut = self.registry.shortcuts().find(|one| callback.is_empty() || one.callback == callback)?;
+        let shortcut =
+            self.registry.shortcuts().find(|shortcut| callback.is_empty() || shortcut.callback == callback)?;
         Some((shortcut, &**self.registry.actions.get(shortcut.action)?))
     }
 
-    /// Opens the window immediately, and fills it after the platform has returned the choices.
+    /// Opens the modal immediately, and fills it in once the platform has returned the choices.
     pub async fn open(&self, trigger: Option<&str>, by: &UserId, callback: &str) {
         let title = self.shortcut(callback).map_or(FALLBACK_TITLE, |(shortcut, _)| shortcut.title);
         let opened = match trigger {
@@ -145,20 +146,20 @@ impl Creation {
         view
     }
 
-    /// Reads and checks the submitted window.
+    /// Reads and checks a submitted modal.
     ///
     /// # Errors
     ///
-    /// The view that the window shows if the input is not accepted.
+    /// Returns the response to the submission if the input is not accepted.
     pub async fn read(&self, view: &View, interaction: &Interaction) -> Result<CreationRequest, Value> {
         let instead = |reply: &Reply| modals::replacement(&modals::message_window("Nothing was proposed", reply));
         let (shortcut, kind) = self.shortcut(&view.callback_id).ok_or_else(|| instead(&not_available()))?;
-        let nothing = json!({});
-        let checking = Box::pin(check(kind, &nothing, view, Deadline::from_now()));
+        let before = json!({});
+        let checking = Box::pin(check(kind, &before, view, Deadline::from_now()));
         let parameters = match checking.await {
             // Input that could not be checked in time is checked in the thread anyway.
             FormCheck::Valid(parameters, _) | FormCheck::Unchecked(parameters) => parameters,
-            FormCheck::Invalid(stays) => return Err(stays),
+            FormCheck::Invalid(response) => return Err(response),
             FormCheck::NoForm => return Err(instead(&not_available())),
         };
         let channel = view.values.get(CHANNEL_BLOCK).and_then(|values| values.first());
@@ -179,7 +180,7 @@ impl Creation {
     ///
     /// # Errors
     ///
-    /// If Slack or the store does not answer. The call can be repeated.
+    /// Fails if Slack or the store does not respond. The call can be repeated.
     pub async fn begin(&self, request: &CreationRequest) -> Result<Option<ThreadId>, Error> {
         let Some((shortcut, kind)) = self.shortcut(&request.shortcut) else { return Ok(None) };
         let Some(thread) = self.thread(request, shortcut).await? else { return Ok(None) };
@@ -197,8 +198,8 @@ impl Creation {
         Ok(Some(thread))
     }
 
-    /// Returns the thread for the request: in the channel, or in direct messages if the bot may not
-    /// write in the channel.
+    /// Returns the thread for the request: in the channel, or in direct messages if the bot cannot
+    /// post in the channel.
     async fn thread(&self, request: &CreationRequest, shortcut: &Shortcut) -> Result<Option<ThreadId>, Error> {
         if let Some(channel) = &request.channel
             && let Some(thread) = self.announce(request, channel, &announcement(request, shortcut)).await?
@@ -209,26 +210,26 @@ impl Creation {
             Ok(direct) => direct,
             Err(error) => return none_if_final(error),
         };
-        let said = match &request.channel {
+        let reply = match &request.channel {
             Some(_) => announcement(request, shortcut).hint(NOT_A_MEMBER),
             None => announcement(request, shortcut),
         };
-        self.announce(request, &direct, &said).await
+        self.announce(request, &direct, &reply).await
     }
 
-    /// Posts the message that begins the thread, unless it is already posted. Returns `None` if the
-    /// bot may not write there.
+    /// Posts the message that starts the thread, unless it has already been posted. Returns `None`
+    /// if the bot cannot post there.
     async fn announce(
         &self,
         request: &CreationRequest,
         channel: &ChannelId,
-        said: &Reply,
+        reply: &Reply,
     ) -> Result<Option<ThreadId>, Error> {
         let CreationRequest { team, nonce, at, .. } = request;
         let posted = match self.slack.find_by_nonce(channel, None, nonce, *at).await {
             Ok(Some(ts)) => Ok(ts),
             Ok(None) | Err(SlackError::MissingScope { .. }) => {
-                self.slack.post_message(channel, None, &render::reply(said), nonce).await
+                self.slack.post_message(channel, None, &render::reply(reply), nonce).await
             }
             Err(error) => Err(error),
         };
@@ -293,7 +294,7 @@ fn announcement(request: &CreationRequest, shortcut: &Shortcut) -> Reply {
     Reply::text(Text::new().person(request.by.clone()).plain(asks).bold(request.name.as_str()))
 }
 
-/// Returns the reply if the window could not be opened.
+/// Returns the reply for a modal that could not be opened.
 fn window_too_late(shortcut: Option<&Shortcut>) -> Reply {
     let (what, or) = match shortcut {
         Some(Shortcut { what, says, .. }) => (format!(" for a {what}"), format!(", or just write to me: “{says}”")),
@@ -303,16 +304,16 @@ fn window_too_late(shortcut: Option<&Shortcut>) -> Reply {
         .hint(format!("Please use the shortcut again{or}."))
 }
 
-/// Returns the reply if the platform did not return the choices.
+/// Returns the message for a form whose choices the platform did not return.
 fn form_unavailable() -> Reply {
     Reply::text("The platform did not answer in time, so I can't show the form.")
         .hint("Please close this and use the shortcut again in a moment.")
 }
 
-/// The title of a window whose shortcut no longer exists.
+/// The title of a modal whose shortcut no longer exists.
 const FALLBACK_TITLE: &str = "Something new";
 
-/// Returns the reply if there is no action for the shortcut.
+/// Returns the message for a shortcut that has no action.
 fn not_available() -> Reply {
     Reply::text("I am not set up to make this here.")
 }

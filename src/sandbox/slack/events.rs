@@ -1,7 +1,7 @@
 //! The events about messages and the Home tab that the app receives, in Slack's format.
 //!
-//! The app receives all messages in its conversations, including its own, and has to recognise
-//! those itself.
+//! The app receives all messages in its conversations. These include its own, which it must
+//! recognise itself.
 
 use countersign_core::{clock::Timestamp, ids::UserId};
 use serde_json::{Value, json};
@@ -12,7 +12,7 @@ use super::{
 };
 
 /// Returns the deliveries for a new message. A mention is delivered twice: as a mention and as a
-/// message of the channel.
+/// channel message.
 pub(super) fn posted(message: &Message, world: &mut World, now: Timestamp) -> Vec<Delivery> {
     let Some(channel) = receiving_channel(message, world) else { return Vec::new() };
     let mut event = message.wire(world);
@@ -65,7 +65,7 @@ pub(super) fn deleted(message: &Message, world: &mut World, now: Timestamp) -> V
     vec![envelope(event, world, now)]
 }
 
-/// Returns the delivery for the opening of the app's Home tab.
+/// Returns the delivery for a person opening the app's Home tab.
 pub(super) fn home_opened(user: &UserId, world: &mut World, now: Timestamp) -> Delivery {
     let channel = world.channel(user.as_str()).map(|channel| channel.id.clone());
     let ts = world.next_ts(now);
@@ -78,7 +78,7 @@ pub(super) fn home_opened(user: &UserId, world: &mut World, now: Timestamp) -> D
     envelope(event, world, now)
 }
 
-/// Returns the delivery for the opening of the app's Messages tab.
+/// Returns the delivery for a person opening the app's Messages tab.
 pub(super) fn talk_opened(user: &UserId, world: &mut World, now: Timestamp) -> Delivery {
     let channel = world.channel(user.as_str()).map(|channel| channel.id.clone());
     let ts = world.next_ts(now);
@@ -108,7 +108,7 @@ pub(super) fn envelope(event: Value, world: &mut World, now: Timestamp) -> Deliv
     Delivery { kind: Kind::Event, id, about, payload, answer: None }
 }
 
-/// Returns the channel of the message, if the app receives it.
+/// Returns the channel of a message if the app receives its events.
 fn receiving_channel(message: &Message, world: &World) -> Option<Channel> {
     let channel = world.channel(message.channel.as_str())?;
     (message.ephemeral_to.is_none() && channel.has(&world.app.user)).then(|| channel.clone())
@@ -127,27 +127,27 @@ fn client_msg_id(message: &Message) -> String {
     format!("00000000-0000-4000-8000-{:0>12}", &digits[digits.len().saturating_sub(12)..])
 }
 
-/// Returns the typed text as rich text, which Slack's clients send as well.
+/// Converts typed text to a rich-text block, as Slack's clients do.
 fn rich_text(text: &str) -> Value {
     let mut elements = Vec::new();
     let mut rest = text;
     while let Some(start) = rest.find("<@") {
         let Some(length) = rest[start..].find('>') else { break };
-        push_words(&mut elements, &rest[..start]);
+        push_text(&mut elements, &rest[..start]);
         elements.push(json!({ "type": "user", "user_id": &rest[start + 2..start + length] }));
         rest = &rest[start + length + 1..];
     }
-    push_words(&mut elements, rest);
+    push_text(&mut elements, rest);
     json!({
         "type": "rich_text", "block_id": "typed",
         "elements": [{ "type": "rich_text_section", "elements": elements }],
     })
 }
 
-fn push_words(elements: &mut Vec<Value>, words: &str) {
-    if !words.is_empty() {
-        let words = words.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&");
-        elements.push(json!({ "type": "text", "text": words }));
+fn push_text(elements: &mut Vec<Value>, text: &str) {
+    if !text.is_empty() {
+        let text = text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&");
+        elements.push(json!({ "type": "text", "text": text }));
     }
 }
 

@@ -1,4 +1,4 @@
-//! The requests of the page that change nothing.
+//! The page's read-only requests.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::slack::{
     world::{World, message::Message},
 };
 
-/// The query: the viewer, and the channel or message to read.
+/// The query parameters: the viewer, and the channel or message to read.
 #[derive(Debug, Deserialize)]
 pub(super) struct Look {
     #[serde(rename = "as")]
@@ -26,7 +26,7 @@ pub(super) struct Look {
     ts: Option<MessageTs>,
 }
 
-/// Returns the response to a request that is refused.
+/// Returns the error response for a refused request.
 pub(super) fn refused(status: StatusCode, error: impl std::fmt::Display) -> Response {
     (status, Json(json!({ "ok": false, "error": error.to_string() }))).into_response()
 }
@@ -72,25 +72,26 @@ pub(super) async fn state(State(server): State<Arc<Server>>, Query(look): Query<
 
 pub(super) async fn messages(State(server): State<Arc<Server>>, Query(look): Query<Look>) -> Response {
     let world = server.world();
-    let Some((me, channel)) = place(&world, &look) else {
+    let Some((me, channel)) = viewer_and_channel(&world, &look) else {
         return refused(StatusCode::NOT_FOUND, "there is no such channel");
     };
     let all = world.messages.get(&channel).into_iter().flat_map(|messages| messages.values());
-    let seen = all.filter(|message| message.is_root() && seen(message, &me, &world));
-    let shown: Vec<Value> = seen.map(|message| message.shown(&world)).collect();
+    let visible = all.filter(|message| message.is_root() && is_visible(message, &me, &world));
+    let shown: Vec<Value> = visible.map(|message| message.shown(&world)).collect();
     Json(json!({ "messages": shown })).into_response()
 }
 
 pub(super) async fn thread(State(server): State<Arc<Server>>, Query(look): Query<Look>) -> Response {
     let world = server.world();
-    let (Some((me, channel)), Some(ts)) = (place(&world, &look), look.ts) else {
+    let (Some((me, channel)), Some(ts)) = (viewer_and_channel(&world, &look), look.ts) else {
         return refused(StatusCode::NOT_FOUND, "there is no such thread");
     };
     let Some(root) = world.message(&channel, &ts).map(|message| message.root().clone()) else {
         return refused(StatusCode::NOT_FOUND, "there is no such thread");
     };
     let all = world.message(&channel, &root).into_iter().chain(world.thread_entries(&channel, &root));
-    let shown: Vec<Value> = all.filter(|m| seen(m, &me, &world)).map(|message| message.shown(&world)).collect();
+    let shown: Vec<Value> =
+        all.filter(|message| is_visible(message, &me, &world)).map(|message| message.shown(&world)).collect();
     Json(json!({ "messages": shown })).into_response()
 }
 
@@ -113,16 +114,16 @@ fn viewer(world: &World, look: &Look) -> Option<UserId> {
     world.user(&look.viewer).map(|user| user.id.clone())
 }
 
-fn place(world: &World, look: &Look) -> Option<(UserId, ChannelId)> {
+fn viewer_and_channel(world: &World, look: &Look) -> Option<(UserId, ChannelId)> {
     let me = viewer(world, look)?;
     let channel = world.channel(look.channel.as_ref()?.as_str()).filter(|channel| channel.has(&me))?;
     Some((me, channel.id.clone()))
 }
 
-/// Returns true if a person sees a message: not an ephemeral one for another person, and a deleted
-/// one only if it has replies.
-fn seen(message: &Message, viewer: &UserId, world: &World) -> bool {
-    let addressed = message.ephemeral_to.as_ref().is_none_or(|to| to == viewer);
-    let left = !message.deleted || world.replies(&message.channel, &message.ts).next().is_some();
-    addressed && left
+/// Returns true if a message is visible to the viewer. Ephemeral messages are visible only to their
+/// recipient, and deleted messages only if they have replies.
+fn is_visible(message: &Message, viewer: &UserId, world: &World) -> bool {
+    let for_viewer = message.ephemeral_to.as_ref().is_none_or(|to| to == viewer);
+    let remains = !message.deleted || world.replies(&message.channel, &message.ts).next().is_some();
+    for_viewer && remains
 }

@@ -1,6 +1,6 @@
-//! The calls of applications: users, assignments, visits, metrics.
+//! The API calls of client applications: users, assignments, visits and metrics.
 //!
-//! In version 6 of these calls the user is in a header, in version 5 in the body.
+//! Version 6 of these calls passes the user in a header, version 5 in the body.
 
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -13,9 +13,9 @@ use crate::upgrade::{
     world::{Stamp, State, User, Visit, World, fresh_id},
 };
 
-/// Returns true if the call has version 5, with the user in the body.
+/// Returns true if the call uses version 5, with the user in the body.
 fn is_v5(call: &Call) -> bool {
-    call.segments.first().is_some_and(|edition| edition == "v5")
+    call.segments.first().is_some_and(|version| version == "v5")
 }
 
 /// Returns the user on whose behalf the call is made. `field` is the field of the body that
@@ -32,7 +32,7 @@ fn user(world: &World, call: &Call, field: &str) -> Result<String, Failure> {
     if world.users.contains_key(&user) { Ok(user) } else { Err(Failure::unknown_user(name)) }
 }
 
-/// `POST init`: creates a user, or replaces the fields of a known one by those in the request.
+/// `POST init`: creates a user, or replaces an existing user's fields with those in the request.
 pub(crate) fn init(world: &mut World, call: &Call) -> Outcome {
     let name = if is_v5(call) {
         checked(&validate::texts(&call.body, &["id"]))?;
@@ -43,24 +43,24 @@ pub(crate) fn init(world: &mut World, call: &Call) -> Outcome {
     checked(&validate::groups(&call.body, !is_v5(call)))?;
     let id = world.original(name.unwrap_or_default());
     let now = world.now;
-    let fresh = !world.users.contains_key(&id);
+    let is_new = !world.users.contains_key(&id);
     let user = world.users.entry(id.clone()).or_insert_with(|| User {
         stamp: Stamp::new(now),
         group: None,
         working_group: None,
     });
     let changed = put_groups(user, &call.body);
-    if changed && !fresh {
+    if changed && !is_new {
         user.stamp.touch(now);
     }
     let answer = wire::user(&id, user);
-    if changed || fresh {
+    if changed || is_new {
         world.changed();
     }
     Ok(answer)
 }
 
-/// Replaces the maps in the request. Returns true if any of them changed.
+/// Replaces the user's group maps with those in the request. Returns true if any of them changed.
 fn put_groups(user: &mut User, body: &Value) -> bool {
     let before = (user.group.clone(), user.working_group.clone());
     if let Ok(Some(group)) = serde_json::from_value(body["group"].clone()) {
@@ -74,9 +74,9 @@ fn put_groups(user: &mut User, body: &Value) -> bool {
 
 fn change_groups(world: &mut World, call: &Call, field: &str) -> Outcome {
     let id = user(world, call, "id")?;
-    let found =
+    let violations =
         if field == "group" { validate::groups(&call.body, false) } else { validate::working_group(&call.body) };
-    checked(&found)?;
+    checked(&violations)?;
     let now = world.now;
     let mut answer = json!({ "id": id });
     if !call.body[field].is_null() {
@@ -102,7 +102,7 @@ pub(crate) fn working_group(world: &mut World, call: &Call) -> Outcome {
     change_groups(world, call, "workingGroup")
 }
 
-/// A user as shown in an error message, with the fields in this order.
+/// A user as quoted in an error message, in which the fields have this order.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct RootUser<'a> {
@@ -148,7 +148,7 @@ pub(crate) fn aliases(world: &mut World, call: &Call) -> Outcome {
     Ok(json!({ "userId": id, "aliases": sent }))
 }
 
-/// `POST assign`. It does not enrol the user.
+/// `POST assign`: returns the user's assignments. It does not enrol the user.
 pub(crate) fn assign(world: &mut World, call: &Call) -> Outcome {
     let user = user(world, call, "userId")?;
     checked(&validate::texts(&call.body, &["context"]))?;
@@ -205,12 +205,13 @@ pub(crate) fn mark(world: &mut World, call: &Call) -> Outcome {
     Ok(answer)
 }
 
-/// Records a visit. There is one record for each user and point; it keeps the first code that was
-/// marked.
+/// Records a visit. There is one record for each user and decision point, which keeps the first
+/// condition code that was marked.
 fn visit(world: &mut World, user: &str, at: (&str, &str), experiment: Option<String>, code: Option<&str>) -> Value {
     let (site, target) = at;
     world.changed();
-    let known = world.visits.iter().position(|own| own.user == user && own.site == site && own.target == target);
+    let known =
+        world.visits.iter().position(|visit| visit.user == user && visit.site == site && visit.target == target);
     let known = known.unwrap_or_else(|| {
         world.visits.push(Visit {
             id: fresh_id(),
@@ -233,11 +234,11 @@ fn visit(world: &mut World, user: &str, at: (&str, &str), experiment: Option<Str
     })
 }
 
-/// `POST log`: stores the metrics for which an experiment has a query.
+/// `POST log`: stores the metrics that an experiment queries.
 pub(crate) fn log(world: &mut World, call: &Call) -> Outcome {
     let user = user(world, call, "userId")?;
     checked(&validate::metrics(&call.body))?;
-    let asked = |key: &str| {
+    let queried = |key: &str| {
         let queries = world.experiments.iter().flat_map(|experiment| &experiment.queries);
         queries.into_iter().map(|query| &query["metric"]).find(|metric| metric["key"] == key).cloned()
     };
@@ -245,7 +246,7 @@ pub(crate) fn log(world: &mut World, call: &Call) -> Outcome {
     for entry in call.body["value"].as_array().into_iter().flatten() {
         let attributes = entry["metrics"]["attributes"].as_object().into_iter().flatten();
         let wanted: Vec<_> =
-            attributes.filter_map(|(key, value)| Some((key.clone(), value.clone(), asked(key)?))).collect();
+            attributes.filter_map(|(key, value)| Some((key.clone(), value.clone(), queried(key)?))).collect();
         if !wanted.is_empty() {
             let data: serde_json::Map<_, _> =
                 wanted.iter().map(|(key, value, _)| (key.clone(), value.clone())).collect();
