@@ -1,4 +1,4 @@
-//! `[approvals]`: the people who may decide on changes.
+//! `[approvals]`: the people who may approve or reject changes.
 
 use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
@@ -7,11 +7,11 @@ use serde::Deserialize;
 
 use super::{Envelope, Measure};
 
-/// `[approvals]`: the people who may decide, unless a rule for the action or context differs.
+/// `[approvals]`: the people who may decide, unless a rule for the action or context says otherwise.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Approvals {
-    /// The time for which a card is open, such as `"24h"`.
+    /// The time for which a card stays open, such as `"24h"`.
     #[serde(with = "humantime_serde")]
     pub expires_after: Duration,
     /// The time between the reminder in the thread and the expiry, such as `"1h"`; `"0s"` for no reminder.
@@ -29,28 +29,28 @@ pub struct Approvals {
     pub own_irreversible: bool,
     /// The number of people who must approve.
     pub needed: u32,
-    /// The people who may also decide if nobody did within [`Self::escalate_after`]. Empty: nobody else.
+    /// The people who may also decide if nobody has decided within [`Self::escalate_after`]. Empty: nobody else.
     #[serde(default)]
     pub escalate_to: Vec<String>,
-    /// The time after the request at which [`Self::escalate_to`] may decide, such as `"4h"`.
+    /// The delay after a request until the people in [`Self::escalate_to`] may decide, such as `"4h"`.
     #[serde(with = "humantime_serde")]
     pub escalate_after: Duration,
-    /// The file with the keys for digests, one on each line, the newest first. Left out: `countersign.key` beside
-    /// [`super::Store::path`]. Created at the first start.
+    /// The file with the keys for digests, one on each line, the newest first. If omitted: `countersign.key` next
+    /// to [`super::Store::path`]. Created on the first start.
     pub digest_key_file: Option<PathBuf>,
-    /// True to start with a new key although the one last used with the store is missing. Open cards become void.
+    /// True to start with a new key even if the one last used with the store is missing. Open cards become invalid.
     #[serde(default)]
     pub new_digest_key: bool,
     /// `COUNTERSIGN_DIGEST_KEYS`: the keys themselves, separated by commas, instead of a file.
     #[serde(skip)]
     pub digest_keys: Option<SecretString>,
-    /// `[approvals.actions.<name>]`: the rules for single actions.
+    /// `[approvals.actions.<name>]`: the rules for individual actions.
     #[serde(default)]
     pub actions: BTreeMap<String, Rule>,
-    /// `[approvals.contexts.<name>]`: the rules for single contexts, and for actions in them.
+    /// `[approvals.contexts.<name>]`: the rules for individual contexts, and for actions in them.
     #[serde(default)]
     pub contexts: BTreeMap<String, ContextRule>,
-    /// `[approvals.envelopes.<name>]`: limits agreed beforehand for contexts or things.
+    /// `[approvals.envelopes.<name>]`: limits agreed in advance for contexts or subjects.
     #[serde(default)]
     pub envelopes: BTreeMap<String, Envelope>,
     /// The measures that envelopes can limit.
@@ -58,7 +58,7 @@ pub struct Approvals {
     pub measures: &'static [&'static [Measure]],
 }
 
-/// `[approvals.actions.<name>]`: the differences for one action.
+/// `[approvals.actions.<name>]`: the overrides for one action.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rule {
@@ -68,11 +68,11 @@ pub struct Rule {
     pub own_request: Option<bool>,
     /// The number of people who must approve.
     pub needed: Option<u32>,
-    /// The people who may also decide, after a while.
+    /// The people who may also decide after [`Approvals::escalate_after`].
     pub escalate_to: Option<Vec<String>>,
 }
 
-/// `[approvals.contexts.<name>]`: the differences in one context.
+/// `[approvals.contexts.<name>]`: the overrides for one context.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ContextRule {
@@ -82,15 +82,15 @@ pub struct ContextRule {
     pub own_request: Option<bool>,
     /// The number of people who must approve.
     pub needed: Option<u32>,
-    /// The people who may also decide, after a while.
+    /// The people who may also decide after [`Approvals::escalate_after`].
     pub escalate_to: Option<Vec<String>>,
-    /// `[approvals.contexts.<name>.actions.<name>]`: the differences for one action in this context.
+    /// `[approvals.contexts.<name>.actions.<name>]`: the overrides for one action in this context.
     #[serde(default)]
     pub actions: BTreeMap<String, Rule>,
 }
 
 impl ContextRule {
-    /// Returns the differences in the context for all actions.
+    /// Returns the context's overrides for all actions.
     pub fn rule(&self) -> Rule {
         let Self { approvers, own_request, needed, escalate_to, actions: _ } = self.clone();
         Rule { approvers, own_request, needed, escalate_to }
@@ -110,7 +110,7 @@ impl Approvals {
         rules
     }
 
-    /// Returns everyone to whom any rule escalates.
+    /// Returns everyone named in the escalations of any rule.
     pub fn named_in_escalations(&self) -> Vec<String> {
         let rules = self.rules().into_iter().filter_map(|(_, rule)| rule.escalate_to);
         rules.flatten().chain(self.escalate_to.iter().cloned()).collect()

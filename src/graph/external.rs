@@ -34,10 +34,10 @@ const EXECUTE: &str = "execute";
 impl<S: State> Checkpoint<S> {
     /// Returns the action that waits for this event, if there is one.
     fn waiting_for(&self, arrived: &External) -> Option<ActionId> {
-        let waits = |suspended: &&Suspended| {
+        let matches = |suspended: &&Suspended| {
             suspended.waits_for.as_ref().is_some_and(|(source, key)| source == arrived.source() && key == arrived.key())
         };
-        self.suspended.values().find(waits).map(|suspended| suspended.action.clone())
+        self.suspended.values().find(matches).map(|suspended| suspended.action.clone())
     }
 
     /// Returns the events that actions wait for.
@@ -58,7 +58,7 @@ impl<S: State> Checkpoint<S> {
 
 impl<S: State> Engine<S> {
     /// Handles an event: the action that waits for it continues, or else the graph receives it. If
-    /// neither accepts it, only a step in the trace is saved.
+    /// neither accepts it, only a trace step is saved.
     pub(super) async fn take_external(&self, session: &mut Session<S>, arrived: External) -> Result<LeaseState, Error> {
         let now = self.clock.now();
         let (source, key) = (arrived.source().to_owned(), arrived.key().to_owned());
@@ -92,7 +92,7 @@ impl<S: State> Engine<S> {
         self.end_wait(session, action, Some(WaitEnd::Overdue), OVERDUE).await
     }
 
-    /// Wakes a waiting action after “stop”. The action continues and finds the message.
+    /// Wakes a waiting action after “stop”, so that it continues and reads the message.
     pub(super) async fn wake_to_stop(
         &self,
         session: &mut Session<S>,
@@ -103,7 +103,7 @@ impl<S: State> Engine<S> {
         self.end_wait(session, action, None, EXTERNAL).await
     }
 
-    /// Begins a run at the start node of the graph.
+    /// Begins a run at the graph's start node.
     pub(super) fn begin_run(&self, session: &mut Session<S>) {
         let checkpoint = &mut session.checkpoint;
         checkpoint.turns += 1;
@@ -113,8 +113,8 @@ impl<S: State> Engine<S> {
         session.status_due = None;
     }
 
-    /// Saves an action as waiting and releases everything it holds. The turn that asked is saved
-    /// unchanged, and the thread continues with other messages.
+    /// Saves an action as waiting and releases everything it holds. The turn that requested it is
+    /// saved unchanged, and the thread continues with other messages.
     pub(super) async fn wait_for(
         &self,
         session: &mut Session<S>,
@@ -147,7 +147,7 @@ impl<S: State> Engine<S> {
         let card = Outbound::Card { card: waiting.card.clone(), state: waiting.card_state() };
         changes.outbox.push(outgoing(waiting.slot.clone(), now, card));
         if let Some(asked) = asks {
-            // An edited card causes no notification, so the question is posted as well.
+            // Editing a card notifies nobody, so the question is also posted.
             let text = Text::new().person(waiting.requested_by.clone()).plain(" ").join(asked.text);
             let reply = Reply::text(text).hint("Answer it with the buttons on the card above.");
             let slot = Slot::new(format!("asks:{}:{key}", waiting.id));
@@ -176,7 +176,7 @@ impl<S: State> Engine<S> {
         self.save_step(session, info, changes, None).await
     }
 
-    /// Continues an action that waits, or does nothing if it no longer waits. `end` is saved in the
+    /// Resumes a waiting action, or does nothing if it is no longer waiting. `end` is saved in the
     /// same write that acknowledges the message.
     async fn end_wait(
         &self,
@@ -186,11 +186,11 @@ impl<S: State> Engine<S> {
         node: &'static str,
     ) -> Result<LeaseState, Error> {
         let record = self.decided(session, action).await?;
-        let waits = record.filter(|record| {
+        let waiting = record.filter(|record| {
             record.status == Status::Intent && record.waits.as_ref().is_some_and(|wait| wait.end.is_none())
         });
         let suspended = session.checkpoint.suspended.values().find(|suspended| suspended.action == *action).cloned();
-        let (Some(record), Some(suspended)) = (waits, suspended) else {
+        let (Some(record), Some(suspended)) = (waiting, suspended) else {
             session
                 .checkpoint
                 .suspended
@@ -199,10 +199,10 @@ impl<S: State> Engine<S> {
         };
         let now = self.clock.now();
         let mut changes = session.changes();
-        let mut woken = record.moved(Status::Intent).map_err(illegal)?;
-        woken.waits = woken.waits.map(|wait| Wait { end, ..wait });
-        changes.timers.push(TimerChange::Clear { key: woken.waiting_timer() });
-        changes.actions.push(ActionChange { expected: Some(record.revision), record: woken });
+        let mut resumed = record.moved(Status::Intent).map_err(illegal)?;
+        resumed.waits = resumed.waits.map(|wait| Wait { end, ..wait });
+        changes.timers.push(TimerChange::Clear { key: resumed.waiting_timer() });
+        changes.actions.push(ActionChange { expected: Some(record.revision), record: resumed });
         session.checkpoint.suspended.remove(record.question());
         self.restore_turn(session, suspended)?;
         let info =
@@ -210,7 +210,7 @@ impl<S: State> Engine<S> {
         self.save_step(session, info, changes, None).await
     }
 
-    /// Restores the turn that asked for a waiting action, to continue with the action.
+    /// Restores the turn that requested a waiting action, so that the action can continue.
     fn restore_turn(&self, session: &mut Session<S>, suspended: Suspended) -> Result<(), Error> {
         let Suspended { action, run, node, turn, waits_for: _ } = suspended;
         let checkpoint = &mut session.checkpoint;

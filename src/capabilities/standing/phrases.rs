@@ -1,4 +1,4 @@
-//! The phrases about standing approvals: `allow up to 200 simulated users in Math Hints until Friday`, `list standing
+//! Phrases for standing approvals: `allow up to 200 simulated users in Math Hints until Friday`, `list standing
 //! approvals`, `revoke standing approval sa-1a2b3c`.
 
 use countersign_understanding::{
@@ -6,7 +6,7 @@ use countersign_understanding::{
     phrases::{Phrases, Utterance},
 };
 
-/// The phrases about standing approvals.
+/// The phrases for standing approvals.
 pub(super) struct StandingApprovalPhrases;
 
 impl Phrases for StandingApprovalPhrases {
@@ -26,7 +26,7 @@ impl Phrases for StandingApprovalPhrases {
         include_str!("phrases.txt")
     }
 
-    /// Returns the values of the kind `grant`: the id of a standing approval, such as `sa-1a2b3c`.
+    /// Returns the id of a standing approval, such as `sa-1a2b3c`, for a slot of the kind `grant`.
     fn slot(&self, kind: &str, utterance: Utterance<'_>) -> Vec<Candidate> {
         let first = utterance.words.first().filter(|word| kind == "grant" && word.lower.starts_with("sa-"));
         first.map(|word| Candidate::known(word.text.clone(), 1)).into_iter().collect()
@@ -39,7 +39,7 @@ mod tests {
     use countersign_understanding::{book::Book, checking::check, situation::Situation};
 
     #[test]
-    fn standing_approvals_are_asked_for_listed_and_ended() {
+    fn standing_approvals_are_granted_listed_and_revoked() {
         let simulate =
             r#"grant_standing_approval {"limit":200,"until":"Friday","what":"simulate","within":"Math Hints"}"#;
         check(

@@ -1,4 +1,4 @@
-//! A kind of action: its parameters, its card, its request, and the recovery from a lost answer.
+//! A kind of action: its parameters, its card, its request, and the recovery from a lost response.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ pub struct Proposal {
     pub card: Card,
     /// The action that would undo the change.
     pub undo: Option<Undo>,
-    /// The things that the change concerns.
+    /// The things that the change affects.
     #[serde(default, skip_serializing_if = "Scope::is_empty")]
     pub scope: Scope,
 }
@@ -40,14 +40,14 @@ pub enum Refusal {
     },
 }
 
-/// A parameter that a person still has to give.
+/// A parameter that a person still has to provide.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MissingParameter {
     /// The name in the action's schema.
     pub name: String,
-    /// The question to the person.
+    /// The question for the person.
     pub question: String,
-    /// The possible answers if they are known, which are shown as buttons.
+    /// The possible answers, if known. They are shown as buttons.
     #[serde(default)]
     pub options: Vec<String>,
 }
@@ -57,14 +57,14 @@ pub struct MissingParameter {
 pub enum Performed {
     /// The attempt ended, with success or failure.
     Ended(Outcome),
-    /// The request was sent, and no answer came.
+    /// The request was sent, but no response arrived.
     NoAnswer {
         /// The known details, for the operator's log.
         detail: String,
     },
 }
 
-/// The result of reading back after an attempt without an answer.
+/// The result of reading the state back after an attempt without a response.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Probed {
     /// The change happened.
@@ -95,16 +95,16 @@ pub enum Recovery {
     /// Send it again with the same key: the target recognises a repeat, or repeating changes nothing.
     Idempotent,
     /// Read the state back, several times if necessary: first when the request must have arrived,
-    /// then at increasing intervals until the engine's `settle_within` is over.
+    /// then at increasing intervals until the engine's `settle_within` has elapsed.
     Probe {
-        /// The time during which a request may still arrive after it was sent, by the clocks of
-        /// this side.
+        /// The time after sending during which a request may still arrive, by this process's
+        /// clocks.
         in_flight: Duration,
-        /// True if making the change twice has the same effect as making it once. If false, it is
-        /// never sent again without an answer; a person has to decide.
+        /// True if making the change twice has the same effect as making it once. If false, a
+        /// request without a response is never sent again; a person has to decide.
         repeatable: bool,
     },
-    /// A person has to look.
+    /// A person has to check.
     Ask,
 }
 
@@ -114,8 +114,8 @@ pub trait ActionKind: Send + Sync {
     /// Returns the name, such as `archive_document`.
     fn name(&self) -> &'static str;
 
-    /// Returns the version, which must be increased when the parameters or the request change their
-    /// meaning.
+    /// Returns the version, which must be increased when the meaning of the parameters or the request
+    /// changes.
     fn version(&self) -> u32 {
         1
     }
@@ -131,15 +131,15 @@ pub trait ActionKind: Send + Sync {
         false
     }
 
-    /// Returns true if the change concerns only the person who asks, who then decides alone,
-    /// whatever the settings say.
+    /// Returns true if the change affects only the person who asks, who then decides alone,
+    /// regardless of the settings.
     fn is_personal(&self) -> bool {
         false
     }
 
     /// Returns the form in which a person edits these parameters, or enters them from scratch
-    /// (`{}`). The choices may be read from the system. `None` if there is nothing that a form
-    /// could edit.
+    /// (`{}`). The choices may be read from the system. Returns `None` if there is nothing to
+    /// edit in a form.
     async fn form(&self, parameters: &Value) -> Option<Form> {
         let _ = parameters;
         None
@@ -165,7 +165,7 @@ pub trait ActionKind: Send + Sync {
     ///
     /// # Errors
     ///
-    /// As [`Self::prepare`].
+    /// The same as for [`Self::prepare`].
     async fn prepare_for(&self, parameters: &Value, reader: &Reader) -> Result<Proposal, PrepareError> {
         let _ = reader;
         self.prepare(parameters).await
@@ -176,7 +176,7 @@ pub trait ActionKind: Send + Sync {
     ///
     /// # Errors
     ///
-    /// If the system cannot be read; nothing has been sent.
+    /// Fails if the system cannot be read. Nothing has been sent.
     async fn preconditions(&self, record: &ActionRecord) -> Result<Value, Outcome>;
 
     /// Returns the changes since the card was shown, as lines of a card. `shown` and `found` are
@@ -192,7 +192,7 @@ pub trait ActionKind: Send + Sync {
         None
     }
 
-    /// Adds figures or a picture to the reply about the outcome.
+    /// Adds figures or an image to the reply about the outcome.
     fn report(&self, record: &ActionRecord, reply: Reply) -> Reply {
         let _ = record;
         reply
@@ -203,7 +203,7 @@ pub trait ActionKind: Send + Sync {
         Performed::NoAnswer { detail: format!("{} has no single request", record.name) }
     }
 
-    /// Returns the way to settle an attempt without an answer.
+    /// Returns the way to settle an attempt without a response.
     fn recovery(&self) -> Recovery {
         Recovery::Ask
     }

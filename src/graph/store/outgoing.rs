@@ -10,10 +10,10 @@ use serde_json::Value;
 
 use super::Seq;
 
-/// The number of failed attempts after which a message holds up no other: later messages of its
-/// thread, except those of its own slot, are sent before it, and the people concerned are notified
-/// that it is missing. With waits of 1, 2, 4, … s this number is reached a minute after the first
-/// attempt, so a short outage does not change the order of a thread's messages.
+/// The number of failed attempts after which a message no longer holds up others: later messages of
+/// its thread, except those for its own slot, are sent before it, and the people concerned are
+/// notified that it is missing. With delays of 1, 2, 4, … s, this number is reached a minute after
+/// the first attempt, so a short outage does not change the order of a thread's messages.
 pub const TRIED_OFTEN: u32 = 7;
 
 /// A message to be sent. The messages of a thread are sent in order (see [`TRIED_OFTEN`]).
@@ -21,7 +21,7 @@ pub const TRIED_OFTEN: u32 = 7;
 pub struct Outgoing {
     /// The slot, for a message that is posted once and edited later.
     pub slot: Option<Slot>,
-    /// The key that identifies the message in Slack if the answer to the post was lost.
+    /// The key that identifies the message in Slack if the response to the post was lost.
     pub nonce: Nonce,
     /// True if the message only reports progress: a newer message may replace it, and all other
     /// messages are sent before it.
@@ -42,7 +42,7 @@ pub enum Outbound {
         /// A short phrase.
         text: String,
     },
-    /// An answer.
+    /// A reply in the thread.
     Reply {
         /// The reply.
         reply: Reply,
@@ -54,7 +54,7 @@ pub enum Outbound {
         /// The state of the card.
         state: CardState,
     },
-    /// The card of an action, drawn from its record at the time of sending, for a sender whose copy
+    /// The card of an action, rendered from its record when it is sent, for a sender whose copy
     /// of the record may be outdated.
     Redraw {
         /// The action.
@@ -80,7 +80,7 @@ pub enum Outbound {
     },
     /// The deletion of the slot's message, if it was posted.
     Remove,
-    /// A message through a channel other than Slack.
+    /// A message sent through a channel other than Slack.
     Elsewhere {
         /// The name of the channel.
         channel: String,
@@ -105,14 +105,14 @@ pub struct Claimed {
     pub outgoing: Outgoing,
 }
 
-/// The place of a posted message.
+/// The location of a posted message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Posted {
     /// The channel.
     pub channel: ChannelId,
     /// The message.
     pub ts: MessageTs,
-    /// The open card that the message shows, if any. Unknown for messages of earlier versions.
+    /// The open card that the message shows, if any. Unknown for messages posted by earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub card: Option<ShownCard>,
 }
@@ -120,16 +120,16 @@ pub struct Posted {
 /// An open card, as people see it in Slack.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ShownCard {
-    /// The approval key of its question.
+    /// The approval id of its question.
     pub approval: ApprovalId,
     /// The digest on the card.
     pub digest: String,
-    /// The time since which the message shows the card, by Slack's clock.
+    /// The time at which the message began to show the card, by Slack's clock.
     pub since: MessageTs,
 }
 
 impl Posted {
-    /// Creates the place of a message that shows no open card.
+    /// Creates the location of a message that shows no open card.
     pub fn at(channel: ChannelId, ts: MessageTs) -> Self {
         Self { channel, ts, card: None }
     }
@@ -159,16 +159,16 @@ impl Waiting {
 /// The result of an attempt to send.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Sent {
-    /// The message was delivered. Contains its place if it fills a slot.
+    /// The message was delivered. Contains its location if it fills a slot.
     Delivered(Option<Posted>),
-    /// The message is to be retried at this time; the attempt counts.
+    /// The message must be retried at this time. The attempt counts.
     Retry(Timestamp),
     /// The message was not sent: Slack was not called, or did nothing. It must not be sent before
     /// this time, and the attempt does not count. A progress message can therefore still be
     /// replaced by a newer message, and is replaced at once if there already is one.
     Deferred(Timestamp),
-    /// Slack did nothing and asked for a long wait, or for several waits in a row. The message must
-    /// not be sent before this time, and it counts as tried [`TRIED_OFTEN`] times, so that no other
+    /// Slack refused the call and asked for a long wait, or for several waits in a row. The message
+    /// must not be sent before this time, and it counts as tried [`TRIED_OFTEN`] times, so that no other
     /// message of the thread waits for it.
     Postponed(Timestamp),
     /// The message is obsolete and is not sent.
@@ -178,7 +178,7 @@ pub enum Sent {
     Failed {
         /// The reason in one word: Slack's error code.
         reason: String,
-        /// The time at which it was given up.
+        /// The time at which sending was given up.
         at: Timestamp,
     },
 }

@@ -1,9 +1,9 @@
 //! The rules of the Messages API for requests.
 //!
-//! They follow what the API refuses, not what the bot sends: unknown members, roles that do not
+//! They follow what the API refuses, not what the bot sends: unknown fields, roles that do not
 //! alternate, tool calls without a result in the next message, tools without a schema, more than
-//! four cache breakpoints. The newest models refuse a conversation that ends with a message of the
-//! assistant, so it is refused here as well.
+//! four cache breakpoints. The newest models refuse a conversation that ends with an assistant
+//! message, so it is refused here as well.
 
 use axum::http::HeaderMap;
 use serde_json::{Map, Value};
@@ -11,32 +11,32 @@ use serde_json::{Map, Value};
 use super::strict;
 
 /// The maximum number of cache breakpoints in a request.
-const MAX_MARKS: usize = 4;
+const MAX_BREAKPOINTS: usize = 4;
 
 /// The reason for refusing a request.
 #[derive(Debug, PartialEq)]
 pub(super) struct Refusal {
-    /// The status.
+    /// The HTTP status.
     pub(super) status: u16,
-    /// The message, roughly in the words of the API.
+    /// The message, similar to the API's own wording.
     pub(super) message: String,
 }
 
-/// Checks the key, then the request. `odd` are the blocks of unknown types that the stand-in has
-/// sent and that requests may therefore contain.
+/// Checks the API key, then the request. `unknown_blocks` are the blocks of unknown types that the
+/// stand-in has sent, so that requests may contain them.
 pub(super) fn check(headers: &HeaderMap, key: &str, body: &Value, unknown_blocks: &[Value]) -> Result<(), Refusal> {
     let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     if header("x-api-key") != Some(key) {
         return Err(Refusal { status: 401, message: "invalid x-api-key".to_owned() });
     }
-    let wrong = |message: String| Refusal { status: 400, message };
+    let invalid = |message: String| Refusal { status: 400, message };
     if header("anthropic-version") != Some("2023-06-01") {
-        return Err(wrong("anthropic-version: header is required".to_owned()));
+        return Err(invalid("anthropic-version: header is required".to_owned()));
     }
     if !header("content-type").is_some_and(|kind| kind.starts_with("application/json")) {
-        return Err(wrong("content-type: must be application/json".to_owned()));
+        return Err(invalid("content-type: must be application/json".to_owned()));
     }
-    request(body, unknown_blocks).map_err(wrong)
+    request(body, unknown_blocks).map_err(invalid)
 }
 
 fn request(body: &Value, unknown_blocks: &[Value]) -> Result<(), String> {
@@ -64,18 +64,20 @@ fn request(body: &Value, unknown_blocks: &[Value]) -> Result<(), String> {
     if request.get("stream").is_some_and(|stream| !stream.is_boolean()) {
         return Err("stream: must be a boolean".to_owned());
     }
-    let mut marks = 0;
-    let names = tools(request.get("tools"), &mut marks)?;
+    let mut breakpoints = 0;
+    let names = tools(request.get("tools"), &mut breakpoints)?;
     choice(request.get("tool_choice"), &names)?;
-    system(request.get("system"), &mut marks)?;
-    messages(&body["messages"], unknown_blocks, &mut marks)?;
-    if marks > MAX_MARKS {
-        return Err(format!("A maximum of {MAX_MARKS} blocks with cache_control may be provided. Found {marks}."));
+    system(request.get("system"), &mut breakpoints)?;
+    messages(&body["messages"], unknown_blocks, &mut breakpoints)?;
+    if breakpoints > MAX_BREAKPOINTS {
+        return Err(format!(
+            "A maximum of {MAX_BREAKPOINTS} blocks with cache_control may be provided. Found {breakpoints}."
+        ));
     }
     Ok(())
 }
 
-/// Returns the members of an object, if all of them are known.
+/// Returns the fields of an object if all of them are known.
 fn object<'a>(value: &'a Value, place: &str, known: &[&str]) -> Result<&'a Map<String, Value>, String> {
     let members = value.as_object().ok_or_else(|| format!("{place}: must be an object"))?;
     match members.keys().find(|member| !known.contains(&member.as_str())) {
@@ -84,17 +86,17 @@ fn object<'a>(value: &'a Value, place: &str, known: &[&str]) -> Result<&'a Map<S
     }
 }
 
-fn mark(block: &Value, place: &str, marks: &mut usize) -> Result<(), String> {
-    let Some(mark) = block.get("cache_control") else { return Ok(()) };
-    object(mark, &format!("{place}.cache_control"), &["type", "ttl"])?;
-    if mark["type"] != "ephemeral" {
+fn count_breakpoint(block: &Value, place: &str, breakpoints: &mut usize) -> Result<(), String> {
+    let Some(cache_control) = block.get("cache_control") else { return Ok(()) };
+    object(cache_control, &format!("{place}.cache_control"), &["type", "ttl"])?;
+    if cache_control["type"] != "ephemeral" {
         return Err(format!("{place}.cache_control.type: must be ephemeral"));
     }
-    *marks += 1;
+    *breakpoints += 1;
     Ok(())
 }
 
-fn tools<'a>(tools: Option<&'a Value>, marks: &mut usize) -> Result<Vec<&'a str>, String> {
+fn tools<'a>(tools: Option<&'a Value>, breakpoints: &mut usize) -> Result<Vec<&'a str>, String> {
     let mut names = Vec::new();
     let Some(tools) = tools else { return Ok(names) };
     for (at, tool) in tools.as_array().ok_or("tools: must be a list")?.iter().enumerate() {
@@ -111,7 +113,7 @@ fn tools<'a>(tools: Option<&'a Value>, marks: &mut usize) -> Result<Vec<&'a str>
         if tool["input_schema"]["type"] != "object" {
             return Err(format!("{place}.input_schema.type: Input should be 'object'"));
         }
-        mark(tool, &place, marks)?;
+        count_breakpoint(tool, &place, breakpoints)?;
         names.push(name);
     }
     strict::check(tools.as_array().map_or(&[], Vec::as_slice))?;
@@ -132,12 +134,12 @@ fn choice(choice: Option<&Value>, names: &[&str]) -> Result<(), String> {
     }
 }
 
-fn system(system: Option<&Value>, marks: &mut usize) -> Result<(), String> {
+fn system(system: Option<&Value>, breakpoints: &mut usize) -> Result<(), String> {
     match system {
         None | Some(Value::String(_)) => Ok(()),
         Some(Value::Array(blocks)) => {
             for (at, block) in blocks.iter().enumerate() {
-                text(block, &format!("system.{at}"), marks)?;
+                text(block, &format!("system.{at}"), breakpoints)?;
             }
             Ok(())
         }
@@ -145,7 +147,7 @@ fn system(system: Option<&Value>, marks: &mut usize) -> Result<(), String> {
     }
 }
 
-fn text(block: &Value, place: &str, marks: &mut usize) -> Result<(), String> {
+fn text(block: &Value, place: &str, breakpoints: &mut usize) -> Result<(), String> {
     object(block, place, &["type", "text", "cache_control", "citations"])?;
     if block["type"] != "text" {
         return Err(format!("{place}.type: must be text"));
@@ -153,13 +155,13 @@ fn text(block: &Value, place: &str, marks: &mut usize) -> Result<(), String> {
     if block["text"].as_str().is_none_or(|text| text.trim().is_empty()) {
         return Err(format!("{place}: text content blocks must contain non-whitespace text"));
     }
-    mark(block, place, marks)
+    count_breakpoint(block, place, breakpoints)
 }
 
-fn messages(messages: &Value, unknown_blocks: &[Value], marks: &mut usize) -> Result<(), String> {
+fn messages(messages: &Value, unknown_blocks: &[Value], breakpoints: &mut usize) -> Result<(), String> {
     let messages = messages.as_array().filter(|list| !list.is_empty());
     let messages = messages.ok_or("messages: at least one message is required")?;
-    let mut open: Vec<&str> = Vec::new();
+    let mut open_calls: Vec<&str> = Vec::new();
     for (at, message) in messages.iter().enumerate() {
         let place = format!("messages.{at}");
         object(message, &place, &["role", "content"])?;
@@ -175,12 +177,12 @@ fn messages(messages: &Value, unknown_blocks: &[Value], marks: &mut usize) -> Re
             Value::Array(blocks) if !blocks.is_empty() => blocks,
             _ => return Err(format!("{place}: all messages must have non-empty content")),
         };
-        let mut asked = Vec::new();
-        let mut answered = Vec::new();
+        let mut calls = Vec::new();
+        let mut results = Vec::new();
         for (n, block) in content.iter().enumerate() {
             let inside = format!("{place}.content.{n}");
             match (block["type"].as_str(), expected) {
-                (Some("text"), _) => text(block, &inside, marks)?,
+                (Some("text"), _) => text(block, &inside, breakpoints)?,
                 (Some("tool_use"), "assistant") => {
                     object(block, &inside, &["type", "id", "name", "input", "cache_control"])?;
                     if !block["input"].is_object() {
@@ -190,39 +192,39 @@ fn messages(messages: &Value, unknown_blocks: &[Value], marks: &mut usize) -> Re
                     let (Some(id), Some(_)) = (name("id"), name("name")) else {
                         return Err(format!("{inside}: id and name are required"));
                     };
-                    if asked.contains(&id) {
+                    if calls.contains(&id) {
                         return Err("messages: `tool_use` ids must be unique".to_owned());
                     }
-                    asked.push(id);
-                    mark(block, &inside, marks)?;
+                    calls.push(id);
+                    count_breakpoint(block, &inside, breakpoints)?;
                 }
                 (Some("tool_result"), "user") => {
                     object(block, &inside, &["type", "tool_use_id", "content", "is_error", "cache_control"])?;
                     let id = block["tool_use_id"].as_str().unwrap_or_default();
-                    if !open.contains(&id) {
+                    if !open_calls.contains(&id) {
                         return Err(format!("{inside}: unexpected `tool_use_id` found in `tool_result` blocks: {id}"));
                     }
-                    if answered.len() != n {
+                    if results.len() != n {
                         return Err(format!("{place}: `tool_result` blocks must come first"));
                     }
-                    if answered.contains(&id) {
+                    if results.contains(&id) {
                         return Err(format!(
                             "{place}: each tool_use must have a single result. Found multiple for {id}"
                         ));
                     }
-                    answered.push(id);
-                    mark(block, &inside, marks)?;
+                    results.push(id);
+                    count_breakpoint(block, &inside, breakpoints)?;
                 }
                 _ if expected == "assistant" && unknown_blocks.contains(block) => {}
                 _ => return Err(format!("{inside}: a block of this type is not allowed here")),
             }
         }
-        if let Some(id) = open.iter().find(|id| !answered.contains(id)) {
+        if let Some(id) = open_calls.iter().find(|id| !results.contains(id)) {
             return Err(format!(
                 "{place}: `tool_use` ids were found without `tool_result` blocks directly after: {id}"
             ));
         }
-        open = asked;
+        open_calls = calls;
     }
     if messages.len() % 2 == 0 {
         return Err("messages: the conversation must end with a user message".to_owned());

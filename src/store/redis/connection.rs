@@ -1,12 +1,12 @@
-//! A connection that all calls share, and that is replaced after a failure.
+//! A connection that is shared by all calls, and replaced after a failure.
 //!
-//! Every call has a time limit for the answer, and one for waiting, connecting and answering
-//! together. A connection that failed or did not answer in time is dropped, and the next call opens
-//! a new one. The failed call is not repeated here: it is not known whether it took effect, and the
-//! caller repeats it with its commit id.
+//! Every call has a time limit for the response, and one for the whole call, including waiting and
+//! connecting. A connection that fails or does not respond in time is dropped, and the next call
+//! opens a new one. The failed call is not retried here, since it may have taken effect; the caller
+//! retries it with the same commit id.
 //!
-//! The crate's `ConnectionManager` was rejected as a design. It keeps a connection that has stopped
-//! answering without being closed, and its waits before a reconnect delay callers that need an
+//! The crate's `ConnectionManager` is deliberately not used. It keeps a connection that has stopped
+//! responding without being closed, and its delays before reconnecting hold up callers that need an
 //! error at once.
 
 use std::{
@@ -29,12 +29,12 @@ use crate::redis::scripts::Call;
 
 /// The time limit for opening a connection.
 const CONNECT_LIMIT: Duration = Duration::from_secs(2);
-/// The time limit for one answer, with some allowance for a slow disk.
-const ANSWER_LIMIT: Duration = Duration::from_secs(3);
+/// The time limit for one response, with some allowance for a slow disk.
+const RESPONSE_LIMIT: Duration = Duration::from_secs(3);
 /// The time limit for a whole call.
 const CALL_LIMIT: Duration = Duration::from_secs(5);
 /// The maximum number of commands that wait to be written to the connection.
-const WAITING_COMMANDS: usize = 1024;
+const MAX_QUEUED_COMMANDS: usize = 1024;
 
 /// The link to the server.
 pub(super) struct Link {
@@ -45,11 +45,11 @@ pub(super) struct Link {
 }
 
 impl Link {
-    /// Creates a link to the server at `url`. It connects with the first call.
+    /// Creates a link to the server at `url`. It connects on the first call.
     ///
     /// # Errors
     ///
-    /// If the URL is invalid; the error does not contain its password.
+    /// Fails if the URL is invalid. The error does not contain the password.
     pub(super) fn new(url: &str) -> RedisResult<Self> {
         Ok(Self { client: Client::open(url)?, current: Mutex::new(None), made: AtomicU64::new(0) })
     }
@@ -60,7 +60,7 @@ impl Link {
         self.made.load(Ordering::SeqCst)
     }
 
-    /// Returns the host and port.
+    /// Returns the server's host and port.
     pub(super) fn address(&self) -> String {
         self.client.get_connection_info().addr().to_string()
     }
@@ -69,8 +69,8 @@ impl Link {
     pub(super) async fn script<T: FromRedisValue>(&self, call: &Call<'_>) -> Result<T, Error> {
         self.bounded(async {
             let connection = self.connection().await?;
-            let answer = call.invoke(&mut MultiplexedConnection::clone(&connection)).await;
-            self.drop_if_failed(&connection, answer).await
+            let result = call.invoke(&mut MultiplexedConnection::clone(&connection)).await;
+            self.drop_if_failed(&connection, result).await
         })
         .await
     }
@@ -79,8 +79,8 @@ impl Link {
     pub(super) async fn command<T: FromRedisValue>(&self, command: &Cmd) -> Result<T, Error> {
         self.bounded(async {
             let connection = self.connection().await?;
-            let answer = command.query_async(&mut MultiplexedConnection::clone(&connection)).await;
-            self.drop_if_failed(&connection, answer).await
+            let result = command.query_async(&mut MultiplexedConnection::clone(&connection)).await;
+            self.drop_if_failed(&connection, result).await
         })
         .await
     }
@@ -89,15 +89,15 @@ impl Link {
     pub(super) async fn pipeline<T: FromRedisValue>(&self, pipeline: &Pipeline) -> Result<T, Error> {
         self.bounded(async {
             let connection = self.connection().await?;
-            let answer = pipeline.query_async(&mut MultiplexedConnection::clone(&connection)).await;
-            self.drop_if_failed(&connection, answer).await
+            let result = pipeline.query_async(&mut MultiplexedConnection::clone(&connection)).await;
+            self.drop_if_failed(&connection, result).await
         })
         .await
     }
 
     async fn bounded<T>(&self, call: impl Future<Output = RedisResult<T>>) -> Result<T, Error> {
         match timeout(CALL_LIMIT, call).await {
-            Ok(answer) => answer.map_err(error_of),
+            Ok(result) => result.map_err(store_error),
             Err(elapsed) => Err(Error::Unavailable(Box::new(elapsed))),
         }
     }
@@ -109,17 +109,17 @@ impl Link {
         }
         let config = AsyncConnectionConfig::new()
             .set_connection_timeout(Some(CONNECT_LIMIT))
-            .set_response_timeout(Some(ANSWER_LIMIT))
-            .set_pipeline_buffer_size(WAITING_COMMANDS);
+            .set_response_timeout(Some(RESPONSE_LIMIT))
+            .set_pipeline_buffer_size(MAX_QUEUED_COMMANDS);
         let connection = Arc::new(self.client.get_multiplexed_async_connection_with_config(&config).await?);
         self.made.fetch_add(1, Ordering::SeqCst);
         *current = Some(connection.clone());
         Ok(connection)
     }
 
-    /// Drops the connection if the answer shows that it has failed.
-    async fn drop_if_failed<T>(&self, used: &Arc<MultiplexedConnection>, answer: RedisResult<T>) -> RedisResult<T> {
-        if let Err(error) = &answer
+    /// Drops the connection if the result shows that it has failed.
+    async fn drop_if_failed<T>(&self, used: &Arc<MultiplexedConnection>, result: RedisResult<T>) -> RedisResult<T> {
+        if let Err(error) = &result
             && (error.is_io_error() || error.is_unrecoverable_error())
         {
             let mut current = self.current.lock().await;
@@ -127,7 +127,7 @@ impl Link {
                 *current = None;
             }
         }
-        answer
+        result
     }
 }
 
@@ -137,9 +137,9 @@ impl fmt::Debug for Link {
     }
 }
 
-/// Converts an error. Data of an unexpected shape is permanently corrupt; any other error may be
-/// temporary.
-fn error_of(error: RedisError) -> Error {
+/// Converts an error. A script error or an unexpected type means that the data is corrupt; any other
+/// error may be temporary.
+fn store_error(error: RedisError) -> Error {
     let in_script = error.detail().is_some_and(|detail| detail.contains("user_script"));
     let wrong_type = error.code() == Some("WRONGTYPE") || error.kind() == ErrorKind::UnexpectedReturnType;
     if in_script || wrong_type {

@@ -1,4 +1,4 @@
-//! The refusals, each with the reason and an alternative.
+//! Replies that refuse a request, each with the reason and an alternative.
 
 use countersign_core::reply::{Fact, Part, Reply, Text};
 use countersign_services::google;
@@ -18,7 +18,7 @@ const MAX_BUTTONS: usize = 5;
 /// The maximum length of a quoted name, in characters.
 const MAX_QUOTED: usize = 80;
 
-/// Returns the words that a person typed, shortened for quoting them in a sentence.
+/// Shortens the text that a person typed, so that it can be quoted in a sentence.
 pub(super) fn typed(asked: &str) -> String {
     match asked.char_indices().nth(MAX_QUOTED) {
         Some((end, _)) => format!("{}…", asked[..end].trim_end()),
@@ -26,7 +26,7 @@ pub(super) fn typed(asked: &str) -> String {
     }
 }
 
-/// Says that the platform does not answer. `reason` is the observed error.
+/// Says that the platform is not responding. `reason` is the observed error.
 pub fn platform_down(reason: &str) -> Reply {
     Reply::text(format!("UpGrade does not answer at the moment ({reason}), so I could not look that up."))
         .hint("Ask again in a minute, or tell whoever runs it.")
@@ -44,7 +44,7 @@ pub fn cannot_sign_in(error: &google::Error) -> Reply {
     Reply::text(text.plain("), so I can neither read nor change anything.")).hint(outcomes::sign_in_advice(error))
 }
 
-/// Says that the platform answered a read with an error.
+/// Says that the platform returned an error for a read.
 pub fn platform_error(reason: &str) -> Reply {
     Reply::text(Text::new().plain("UpGrade could not answer that: ").code(reason).plain("."))
         .hint("Ask again, or tell whoever runs it.")
@@ -52,11 +52,11 @@ pub fn platform_error(reason: &str) -> Reply {
 
 /// Says that no experiment has this name; `request_with` returns the corrected request for a name.
 pub fn unknown_experiment(asked: &str, similar: &[ExperimentName], request_with: impl Fn(&str) -> String) -> Reply {
-    let nothing = Text::new().plain("There is no experiment “").bold(typed(asked)).plain("”.");
+    let not_found = Text::new().plain("There is no experiment “").bold(typed(asked)).plain("”.");
     if similar.is_empty() {
-        return Reply::text(nothing).choice("Show all", "list experiments");
+        return Reply::text(not_found).choice("Show all", "list experiments");
     }
-    let mut question = nothing.plain(" Did you mean ");
+    let mut question = not_found.plain(" Did you mean ");
     for (i, named) in similar.iter().enumerate() {
         question = question.plain(match i {
             0 => "",
@@ -121,7 +121,7 @@ pub fn weights_do_not_fit(codes: &[String]) -> Reply {
         .hint("Write them in that order, such as 70/30, or by name.")
 }
 
-/// Refuses weights that do not add up to 100, or of which one is not between 0 and 100.
+/// Refuses weights that do not add up to 100, or that are not all between 0 and 100.
 pub fn weights_do_not_add_up(total: f64, shares: &[f64]) -> Reply {
     Reply::text(format!(
         "The weights add up to {}; they have to make 100, and each has to be between 0 and 100.",
@@ -148,14 +148,14 @@ pub fn not_one_of(what: &str, asked: &str, allowed: &[&str]) -> Reply {
     )
 }
 
-/// Refuses a word that is not in the glossary.
+/// Refuses a term that is not in the glossary.
 pub fn unknown_concept(asked: &str, similar: &[&'static Term]) -> Reply {
     let reply = Reply::text(Text::new().plain("I have no explanation of “").bold(typed(asked)).plain("”."));
     let reply = similar.iter().fold(reply, |reply, term| reply.choice(term.name(), format!("explain {}", term.name())));
     reply.choice("What can you explain?", "what concepts can you explain?")
 }
 
-/// Refuses words that are not a period.
+/// Refuses text that is not a period of time.
 pub fn no_time(asked: &str) -> Reply {
     Reply::text(Text::new().plain("I do not understand “").bold(typed(asked)).plain("” as a time."))
         .hint("Say for example today, this week, last 3 days, or since 2026-11-01.")
@@ -177,7 +177,7 @@ pub fn already(name: &str, status: Status) -> Reply {
     Reply::text(Text::new().plain("“").bold(name).plain(format!("” {words}, so there is nothing to change.")))
 }
 
-/// Says that the experiment is not complete enough to start.
+/// Says that the experiment is not ready to start.
 pub fn not_ready(name: &str, problems: &[String]) -> Reply {
     Reply::text(Text::new().plain("“").bold(name).plain(format!(
         "” cannot start yet: {}. Starting it like this would assign nobody sensibly.",
@@ -186,8 +186,8 @@ pub fn not_ready(name: &str, problems: &[String]) -> Reply {
     .hint("Ask me to update it first.")
 }
 
-/// Says that the experiment cannot change between these statuses. `possible` are the ones that it can
-/// have next.
+/// Says that the experiment cannot change from one status to the other. `possible` are the statuses
+/// that it can change to.
 pub fn not_possible(name: &str, from: Status, to: Status, possible: &[Status]) -> Reply {
     let mut reply = Text::new().plain("“").bold(name).plain(format!(
         "” is {}, and from there it cannot become {}.",
@@ -212,7 +212,7 @@ pub fn nothing_changes(name: &str) -> Reply {
     Reply::text(Text::new().plain("“").bold(name).plain("” is already like that, so there is nothing to change."))
 }
 
-/// Refuses an update that names no change.
+/// Asks for the change if an update does not name one.
 pub fn no_change_given(name: &str) -> Reply {
     Reply::text(Text::new().plain("What should I change about “").bold(name).plain("”?")).hint(
         "Its name, description, tags, weights, conditions, decision points, who draws a lot, or what holds afterwards.",
@@ -225,14 +225,14 @@ pub fn unknown_condition(asked: &str, name: &str, codes: &[String]) -> Reply {
     Reply::text(text.plain(format!("”. It has: {}.", codes.join(", "))))
 }
 
-/// Says that the experiment does not have the point.
+/// Says that the experiment has no such decision point.
 pub fn not_its_point(name: &str, point: &str, points: &[String]) -> Reply {
     let text = Text::new().plain("“").bold(name).plain("” has no decision point ").code(typed(point));
     Reply::text(text.plain(format!(". It has: {}.", if points.is_empty() { "none".into() } else { points.join(", ") })))
 }
 
-/// Says that the point belongs to an experiment in another context; `request_with` returns the
-/// corrected request for its name.
+/// Says that the decision point belongs to an experiment in another context; `request_with` returns
+/// the corrected request for its name.
 pub fn point_elsewhere(point: &str, context: &str, other: &View, request_with: impl Fn(&str) -> String) -> Reply {
     let text = Text::new().plain(format!("No experiment in {context} has the decision point ")).code(typed(point));
     let text = text.plain("; “").bold(&other.name).plain(format!("” in {} has it.", other.context()));
@@ -268,7 +268,7 @@ pub fn no_group_rule() -> Reply {
     .hint("Say which group draws, such as assigned by classId, or choose the rule individual or experiment.")
 }
 
-/// Refuses an assignment algorithm that the bot does not set.
+/// Refuses an assignment algorithm that the bot does not support.
 pub fn algorithm(asked: &str) -> Reply {
     let why = if asked.contains("strat") {
         "it draws by a factor of the participants, which is chosen when an experiment is created"
@@ -281,7 +281,7 @@ pub fn algorithm(asked: &str) -> Reply {
         .hint("Say random instead; that is also what I use if nobody says anything.")
 }
 
-/// Refuses a stratified draw by an unknown factor, or without one.
+/// Refuses stratified assignment by an unknown factor, or without a factor.
 pub fn no_such_factor(asked: Option<&str>, known: &[String]) -> Reply {
     let text = match asked {
         Some(asked) => Text::new().plain("I cannot draw by the factor “").bold(typed(asked)).plain("”. "),
@@ -297,7 +297,7 @@ pub fn no_such_factor(asked: Option<&str>, known: &[String]) -> Reply {
     }
 }
 
-/// Says that the stratified draw of an experiment cannot be changed.
+/// Says that the stratified assignment of an experiment cannot be changed.
 pub fn stays_stratified(name: &str) -> Reply {
     let text =
         Text::new().plain("“").bold(name).plain("” draws by a factor of the participants, and I leave that as it is.");
@@ -320,7 +320,7 @@ pub fn none_fits() -> Reply {
     Reply::text("No experiment is like that, so there is nothing to change.").choice("Show all", "list experiments")
 }
 
-/// Says that none of several experiments may get this status.
+/// Says that none of several experiments can change to this status.
 pub fn none_can_change(to: Status, left_out: &[String]) -> Reply {
     Reply::text(format!("None of them can become {}: {}.", to.display(), left_out.join(", ")))
 }
@@ -336,8 +336,8 @@ pub fn bad_json(condition: &str) -> Reply {
     Reply::text(Text::new().plain("The payload of “").bold(typed(condition)).plain("” is said to be JSON, but is not."))
 }
 
-/// Refuses an undo that would also revert later changes. Each line shows the value after the change to
-/// undo, and the present one.
+/// Refuses an undo that would also revert later changes. Each line shows the value right after the
+/// change to be undone, and the current value.
 pub fn changed_since(name: &str, changed: &[Fact]) -> Reply {
     let lines = changed.iter().map(|fact| {
         let text = Text::new().bold(&fact.label).plain(": then ");
@@ -428,7 +428,7 @@ mod tests {
     }
 
     #[test]
-    fn a_present_status_needs_no_change() {
+    fn a_status_that_is_already_set_needs_no_change() {
         assert_snapshot!(
             read(&already("Running Test", Status::EnrollmentComplete)),
             @"“Running Test” is already stopped (enrollmentComplete), so there is nothing to change."

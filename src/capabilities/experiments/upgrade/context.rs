@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// All contexts by name.
+/// All contexts, by name.
 pub type Contexts = BTreeMap<String, ContextMetadata>;
 
 /// The vocabulary of one context. The server only checks that the context exists, not that its
@@ -14,7 +14,7 @@ pub struct ContextMetadata {
     /// Suggested condition codes.
     #[serde(rename = "CONDITIONS", default)]
     pub conditions: Vec<String>,
-    /// Kinds of groups, such as `classId`.
+    /// Group types, such as `classId`.
     #[serde(rename = "GROUP_TYPES", default)]
     pub group_types: Vec<String>,
     /// Sites. The server calls them experiment points, which is easily confused with the next field.

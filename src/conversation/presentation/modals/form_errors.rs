@@ -1,4 +1,4 @@
-//! Assigns the errors in a form's input to the fields at which they are shown.
+//! Assigns the errors in a form's input to the fields where they are shown.
 
 use std::collections::BTreeMap;
 
@@ -36,12 +36,12 @@ pub fn by_field(error: PrepareError, place: &str) -> BTreeMap<String, String> {
             missing.into_iter().map(|missing| (format!("/{}", missing.name), missing.question)).collect()
         }
         PrepareError::Refusal(Refusal::Refused { reply, .. }) | PrepareError::Unavailable { reply, .. } => {
-            // The hint on phrasing a message in the thread does not help at a field for a single number.
-            let said = match place.ends_with("/weight") {
+            // A hint about phrasing a message is of no use next to a field for a single number.
+            let lines = match place.ends_with("/weight") {
                 true => reply.parts.iter().filter(|part| !matches!(part, Part::Note(_))).map(Part::words).collect(),
                 false => vec![reply.words()],
             };
-            [(place.to_owned(), said.join("\n"))].into()
+            [(place.to_owned(), lines.join("\n"))].into()
         }
     }
 }
