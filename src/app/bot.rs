@@ -64,10 +64,10 @@ use super::{
     supervision::Supervision,
 };
 
-/// The number of attempts to get the identity of the bot from Slack before the start fails.
+/// The number of attempts to get the bot's identity from Slack before startup fails.
 const IDENTITY_ATTEMPTS: u32 = 30;
 
-/// A bot that is set up and listens. [`Bot::run`] runs it.
+/// A bot that is set up and listening. [`Bot::run`] runs it.
 pub struct Bot {
     store: Arc<dyn Store>,
     registry: Registry,
@@ -83,7 +83,7 @@ pub struct Bot {
     drain: Duration,
 }
 
-/// The work in progress: steps, button presses and messages being sent. Work not yet started is only in the store.
+/// The work in progress: steps, button clicks and messages being sent. Work that has not started is only in the store.
 #[derive(Clone, Debug)]
 pub struct InHand([TaskTracker; 2]);
 
@@ -101,11 +101,11 @@ enum Ingress {
 }
 
 impl Bot {
-    /// Opens the store, connects all components and starts to listen. Nothing is handled before [`Bot::run`].
+    /// Opens the store, connects all components and starts listening. Nothing is handled before [`Bot::run`].
     ///
     /// # Errors
     ///
-    /// If something cannot be opened; the error says what, and why.
+    /// Fails if something cannot be opened. The error says what, and why.
     pub async fn start(config: &Config, clock: Arc<dyn Clock>, stop: CancellationToken) -> anyhow::Result<Self> {
         let store = dependencies::store(config, clock.clone()).await?;
         Self::with_store(store, config, clock, stop).await
@@ -115,7 +115,7 @@ impl Bot {
     ///
     /// # Errors
     ///
-    /// As [`Bot::start`].
+    /// The same as for [`Bot::start`].
     pub async fn with_store(
         store: Arc<dyn Store>,
         config: &Config,
@@ -130,7 +130,7 @@ impl Bot {
     ///
     /// # Errors
     ///
-    /// As [`Bot::start`], and if the capabilities conflict.
+    /// The same as for [`Bot::start`]. Also fails if the capabilities conflict.
     pub async fn with_capabilities(
         capabilities: Vec<Arc<dyn Capability>>,
         store: Arc<dyn Store>,
@@ -348,7 +348,7 @@ impl Bot {
     ///
     /// # Errors
     ///
-    /// If the socket has no local address any more.
+    /// Fails if the socket no longer has a local address.
     pub fn address(&self) -> std::io::Result<SocketAddr> {
         self.listener.local_addr()
     }
@@ -363,18 +363,18 @@ impl Bot {
         &self.registry
     }
 
-    /// Returns the work in progress, also while the bot runs.
+    /// Returns the work in progress. The result stays current while the bot runs.
     pub fn in_hand(&self) -> InHand {
         InHand([self.tasks.clone(), self.workers.tasks().clone()])
     }
 
     /// Runs until `stop`, then drains: no new events are accepted, the steps in progress are saved, and their messages
-    /// are sent. Work that is not done within `workers.drain` is left for the next start. Cancels `stop` itself if
-    /// Slack refuses the bot for good, or if a task ends early.
+    /// are sent. Work that is not finished within `workers.drain` is left for the next start. Cancels `stop` itself
+    /// if Slack refuses the bot permanently, or if a task ends early.
     ///
     /// # Errors
     ///
-    /// If Slack refuses the bot for good, or a task ended before `stop`.
+    /// Fails if Slack refuses the bot permanently, or if a task ended before `stop`.
     pub async fn run(self, stop: CancellationToken) -> anyhow::Result<()> {
         let in_hand = self.in_hand();
         let Self { sweeper, events, workers, tasks, ingress, listener, router, limits, running, drain, .. } = self;
@@ -385,8 +385,8 @@ impl Bot {
         stop.cancelled().await;
         let deadline = Instant::now() + drain;
         tasks.close();
-        let ends = [&serving, &sweeping, &following].map(JoinHandle::abort_handle);
-        let receiving_end = receiving.abort_handle();
+        let aborts = [&serving, &sweeping, &following].map(JoinHandle::abort_handle);
+        let receiving_abort = receiving.abort_handle();
         let received = timeout_at(deadline, receiving).await;
         let drained = async {
             let _ = tokio::join!(serving, sweeping, following); // a panic was recorded by `running`
@@ -396,7 +396,7 @@ impl Bot {
         if timeout_at(deadline, drained).await.is_err() || received.is_err() {
             let left = in_hand.count();
             tracing::warn!(left, "Not everything ended in time; unfinished work continues at the next start");
-            ends.iter().chain([&receiving_end]).for_each(AbortHandle::abort);
+            aborts.iter().chain([&receiving_abort]).for_each(AbortHandle::abort);
         }
         match (received, running.ended()) {
             (Ok(Ok(Some(Err(refusal)))), _) => Err(refusal.into()),
@@ -406,7 +406,7 @@ impl Bot {
     }
 }
 
-/// Receives events until `stop`, and cancels `stop` if Slack refuses the bot for good.
+/// Receives events until `stop`, and cancels `stop` if Slack refuses the bot permanently.
 async fn receive(ingress: Ingress, stop: CancellationToken) -> Result<(), Refusal> {
     match ingress {
         Ingress::Socket(socket) => socket.run(stop.clone()).await.inspect_err(|_| stop.cancel()),
@@ -455,8 +455,7 @@ fn socket_mode(
     SocketIngress::new(settings, us, sink, clock).context("cannot set up Socket Mode")
 }
 
-/// Wraps a remote model to record its health, and returns its name and pulse as well. A local model is returned
-/// unchanged.
+/// Wraps a remote model to record its health, and also returns its name and pulse. Returns a local model unchanged.
 fn watched(model: Arc<dyn Model>, clock: &Arc<dyn Clock>) -> (Arc<dyn Model>, Option<(String, Pulse)>) {
     if !model.is_remote() {
         return (model, None);
@@ -466,7 +465,7 @@ fn watched(model: Arc<dyn Model>, clock: &Arc<dyn Clock>) -> (Arc<dyn Model>, Op
     (Arc::new(watched), Some((name, pulse)))
 }
 
-/// Asks Slack for the id of our app. If that fails, it is learned from the socket or the first delivery.
+/// Asks Slack for the id of the bot's app. If that fails, the id is learned from the socket or the first delivery.
 async fn learn_app(slack: &SlackClient, bot: Option<&str>, us: &Identity) {
     let Some(bot) = bot else { return };
     match slack.app_of(bot).await {
@@ -477,7 +476,7 @@ async fn learn_app(slack: &SlackClient, bot: Option<&str>, us: &Identity) {
     }
 }
 
-/// Returns the account of the bot, with retries if Slack does not answer.
+/// Returns the bot's account, and retries if Slack does not respond.
 async fn own_account(slack: &SlackClient) -> anyhow::Result<Account> {
     for attempt in 1.. {
         match slack.auth_test().await {

@@ -1,9 +1,9 @@
-//! Moments as people write them: `on 3 December 2026 at 9am`, `next Monday 9:00`, `in two weeks`, `the first of
+//! Dates and times as people write them: `on 3 December 2026 at 9am`, `next Monday 9:00`, `in two weeks`, `the first of
 //! December`.
 //!
-//! A day with a month becomes the next such date, written `2026-12-03`; other moments stay in
-//! words, for the capability to resolve with its clock. Anything beyond a day and a time
-//! (“evening”, another time zone) is left over, so it is reported rather than dropped.
+//! A day with a month becomes the next such date, in the form `2026-12-03`. Other moments are kept as
+//! words, which the capability resolves with its clock. Anything beyond a day and a time (“evening”,
+//! another time zone) is left over, so that it is reported rather than ignored.
 
 use countersign_core::clock::MONTHS;
 
@@ -29,8 +29,8 @@ const DAYS: &[&str] = &[
     "sun",
 ];
 
-/// Reads a moment at the beginning, with the preposition before it. Returns the moment, true if it
-/// is the end of a period, and the words that follow.
+/// Parses a moment at the start of the words, with an optional preposition before it. Returns the
+/// moment, true if it is the end of a period, and the remaining words.
 pub fn moment<'a>(words: &'a [Word], today: &str) -> Option<(String, bool, &'a [Word])> {
     const FROM: &str = "starting on|starting from|starting|beginning on|beginning|from|on|for|at|as of";
     const TO: &str = "until|till|up to|through|ending on|ending|to|by";
@@ -51,7 +51,7 @@ pub fn moment<'a>(words: &'a [Word], today: &str) -> Option<(String, bool, &'a [
     Some((time.map_or(day.clone(), |time| format!("{day} {time}")), until, rest))
 }
 
-/// Reads a day at the beginning.
+/// Parses a day at the start of the words.
 fn day<'a>(words: &'a [Word], today: &str) -> Option<(String, &'a [Word])> {
     let (first, rest) = words.split_first().filter(|(first, _)| !first.quoted)?;
     if first.is("in") {
@@ -61,7 +61,7 @@ fn day<'a>(words: &'a [Word], today: &str) -> Option<(String, &'a [Word])> {
     }
     let named = skip(words, "next|this|coming|this coming");
     if let Some((day, left)) = named.split_first().filter(|(day, _)| day.any(DAYS) && day.text.len() > 2) {
-        // “Sun” and “Mon” alone may be words.
+        // “Sun” and “Mon” may be ordinary words.
         let short = day.text.len() == 3;
         return (!short || named.len() == words.len()).then(|| (day.text.clone(), left)).filter(|_| {
             !short
@@ -88,7 +88,7 @@ fn day<'a>(words: &'a [Word], today: &str) -> Option<(String, &'a [Word])> {
     Some((format!("{year:04}-{month:02}-{number:02}"), rest))
 }
 
-/// Reads `Dec 3`, `December the 3rd`.
+/// Parses `Dec 3` and `December the 3rd`.
 fn month_first(words: &[Word]) -> Option<(u8, u8, &[Word])> {
     let (first, rest) = words.split_first()?;
     let month = month(first)?;
@@ -96,7 +96,7 @@ fn month_first(words: &[Word]) -> Option<(u8, u8, &[Word])> {
     Some((month, day_number(&number.lower)?, rest))
 }
 
-/// Reads `3 December`, `the first of December`.
+/// Parses `3 December` and `the first of December`.
 fn day_first(words: &[Word]) -> Option<(u8, u8, &[Word])> {
     let (number, rest) = words.split_first()?;
     let number = day_number(&number.lower)?;
@@ -112,22 +112,22 @@ fn month(word: &Word) -> Option<u8> {
     u8::try_from(place + 1).ok().filter(|_| !word.quoted)
 }
 
-/// Reads `3`, `3rd`, `third`.
+/// Parses `3`, `3rd` and `third`.
 fn day_number(word: &str) -> Option<u8> {
     const ORDINALS: [&str; 12] = [
         "first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth", "eleventh",
         "twelfth",
     ];
     let digits = word.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let ends = &word[digits.len()..];
+    let suffix = &word[digits.len()..];
     let number = match digits.parse::<u8>() {
-        Ok(number) if matches!(ends, "" | "st" | "nd" | "rd" | "th") => Some(number),
+        Ok(number) if matches!(suffix, "" | "st" | "nd" | "rd" | "th") => Some(number),
         _ => ORDINALS.iter().position(|ordinal| *ordinal == word).and_then(|place| u8::try_from(place + 1).ok()),
     };
     number.filter(|number| (1..=31).contains(number))
 }
 
-/// Returns the year of the next such day, on or after `today`.
+/// Returns the year in which this day next occurs, on or after `today`.
 fn next_year(today: &str, month: u8, day: u8) -> Option<u16> {
     let mut parts = today.splitn(3, '-');
     let year: u16 = parts.next()?.parse().ok()?;
@@ -135,7 +135,7 @@ fn next_year(today: &str, month: u8, day: u8) -> Option<u16> {
     Some(if (month, day) < now { year + 1 } else { year })
 }
 
-/// Reads a time at the beginning: `at 9`, `9:00`, `9 am`, `noon`.
+/// Parses a time at the start of the words: `at 9`, `9:00`, `9 am` or `noon`.
 pub fn time(words: &[Word]) -> Option<(String, &[Word])> {
     let start = skip(words, ", at|,|at");
     let at = words.len() != start.len() && after(words, ", at|at").is_some();
@@ -145,13 +145,13 @@ pub fn time(words: &[Word]) -> Option<(String, &[Word])> {
     }
     let digits = clock.lower.trim_end_matches("am").trim_end_matches("pm");
     let (hour, minute) = digits.split_once([':', '.']).unwrap_or((digits, "00"));
-    let reads = |part: &str, most: u8| part.len() <= 2 && part.parse::<u8>().is_ok_and(|number| number <= most);
-    if !reads(hour, 24) || !reads(minute, 59) {
+    let is_valid = |part: &str, max: u8| part.len() <= 2 && part.parse::<u8>().is_ok_and(|number| number <= max);
+    if !is_valid(hour, 24) || !is_valid(minute, 59) {
         return None;
     }
     let half = rest.first().filter(|half| half.any(&["am", "pm", "a.m", "p.m"]));
-    let plainly = at || digits.contains(':') || digits.len() < clock.lower.len() || half.is_some();
-    if !plainly {
+    let is_clearly_a_time = at || digits.contains(':') || digits.len() < clock.lower.len() || half.is_some();
+    if !is_clearly_a_time {
         return None;
     }
     let written = clock.lower.replace('.', ":");
@@ -161,7 +161,7 @@ pub fn time(words: &[Word]) -> Option<(String, &[Word])> {
     })
 }
 
-/// Reads a number up to a hundred that is spelt out.
+/// Parses a spelled-out number up to one hundred.
 pub fn number_word(word: &str) -> Option<u64> {
     const SMALL: &str = "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen \
         seventeen eighteen nineteen";

@@ -1,9 +1,9 @@
 //! The situation that a model receives with a request: the contract between the assistant's nodes
 //! and every model.
 //!
-//! A language model receives it as JSON in the last message; the phrases read it as data. All of
-//! its content is bounded by the code that fills it, so that the cost of a turn does not grow with
-//! the age of the thread.
+//! A language model receives it as JSON in the last message, and the phrases use it directly. The
+//! code that fills it limits the size of all content, so that the cost of a turn does not grow with
+//! the length of the thread.
 
 use std::collections::BTreeMap;
 
@@ -16,13 +16,13 @@ use super::lexicon::Mention;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Situation {
-    /// The message, as it was typed.
+    /// The message, as typed.
     pub said: String,
     /// The author of the message.
     pub by: String,
     /// The current date, such as `2025-01-31`.
     pub today: String,
-    /// The names of existing things in the message.
+    /// The names of existing things that the message mentions.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub names: Vec<Mention>,
     /// One line for each turn that is no longer in the history.
@@ -44,10 +44,10 @@ pub struct Situation {
     /// The name of the thing that “it” refers to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_subject: Option<String>,
-    /// The cards that wait for a person.
+    /// The cards that are waiting for a decision.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub open_cards: Vec<OpenCard>,
-    /// The newest changes made in this thread, newest last.
+    /// The most recent changes made in this thread, newest last.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub recent_changes: Vec<RecentChange>,
     /// The results of the tools in this turn, by key.
@@ -85,10 +85,10 @@ pub struct RejectedChange {
 pub struct Analysis {
     /// The kind of message.
     pub intent_type: IntentType,
-    /// The family of tools and actions that the request needs; `None` for talk.
+    /// The family of tools and actions that the request needs; `None` for small talk.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capability: Option<String>,
-    /// The confidence, from 0 to 1. Below 0.7 the person is asked.
+    /// The confidence, from 0 to 1. Below 0.7, the person is asked what they mean.
     pub confidence: f64,
     /// The request in one self-contained sentence.
     #[serde(default)]
@@ -105,15 +105,15 @@ pub struct Analysis {
     /// The possible meanings of an unclear request, each as a full request.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub options: Vec<String>,
-    /// The requests of a message with several, in the order of their execution, each a full
-    /// request.
+    /// The individual requests of a message that contains several, in execution order. Each is a
+    /// full request.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<String>,
 }
 
 impl Analysis {
-    /// Returns the analysis of one of several requests. It is certain, because the whole message
-    /// was analysed before.
+    /// Returns the analysis of one of several requests. Its confidence is 1, since the whole
+    /// message has already been analysed.
     pub fn of_step(request: &str) -> Self {
         Self {
             intent_type: IntentType::NeedsInfo,
@@ -128,10 +128,10 @@ impl Analysis {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum IntentType {
-    /// General knowledge or talk, which can be answered at once.
+    /// General knowledge or small talk, which can be answered at once.
     #[default]
     DirectAnswer,
-    /// A question about data of the platform, or a change.
+    /// A question about the platform's data, or a change.
     NeedsInfo,
 }
 
@@ -160,7 +160,7 @@ pub struct DraftQuestion {
     pub options: Vec<String>,
 }
 
-/// A card that waits for a decision, and the ways to decide it.
+/// A card that is waiting for a decision, and the ways to decide it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct OpenCard {
     /// The question on the card.
@@ -169,7 +169,7 @@ pub struct OpenCard {
     pub approve: String,
     /// The label of the button that rejects.
     pub reject: String,
-    /// True if a plain “yes” in the thread approves as well, as long as no other card is open.
+    /// True if a plain “yes” in the thread also approves it, as long as no other card is open.
     pub typed: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Participants: their groups, conditions, visits, and numbers.
+//! Participants: their groups, conditions and visits, and how many there are.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,21 +6,22 @@ use serde::{Deserialize, Serialize};
 
 use super::experiment::ExperimentId;
 
-/// The registration of a user. An absent field keeps its stored value; a given one replaces the whole
-/// map.
+/// The registration of a user. An absent field keeps its stored value; a field that is present replaces
+/// the whole map.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Introduction {
-    /// All memberships by type.
+    /// All group memberships, by group type.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<BTreeMap<String, Vec<String>>>,
-    /// The group of each type in which the user currently acts.
+    /// The user's current working group of each type.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub working_group: Option<BTreeMap<String, String>>,
 }
 
 impl Introduction {
-    /// Returns true if all given fields equal those of `stored`, regardless of the order of groups.
+    /// Returns true if all fields that are present equal those of `stored`, regardless of the order of
+    /// groups.
     pub fn is_part_of(&self, stored: &Self) -> bool {
         let sets = |groups: &BTreeMap<String, Vec<String>>| -> BTreeMap<String, BTreeSet<String>> {
             groups.iter().map(|(kind, ids)| (kind.clone(), ids.iter().cloned().collect())).collect()
@@ -30,8 +31,8 @@ impl Introduction {
     }
 }
 
-/// The condition that a user gets at one decision point. If there is no entry for the point, the
-/// application shows its default.
+/// The condition that is assigned to a user at one decision point. If there is no entry for the point,
+/// the application shows its default.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Assignment {
@@ -40,10 +41,10 @@ pub struct Assignment {
     /// The target of the decision point.
     #[serde(default)]
     pub target: Option<String>,
-    /// The condition; within subjects, the queue of conditions.
+    /// The condition, or the queue of conditions in a within-subjects design.
     #[serde(default)]
     pub assigned_condition: Vec<AssignedCondition>,
-    /// In a factorial design, the level of each factor; one entry for each condition.
+    /// In a factorial design, the level of each factor; with one entry for each condition.
     #[serde(default)]
     pub assigned_factor: Option<Vec<BTreeMap<String, AssignedLevel>>>,
 }
@@ -116,24 +117,25 @@ pub struct MarkData {
     pub site: String,
     /// The target.
     pub target: String,
-    /// The condition that the user got there.
+    /// The condition that the user was assigned there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub assigned_condition: Option<MarkedCondition>,
 }
 
-/// The condition that a user got, as it is reported.
+/// The condition that a user was assigned, as reported to the server.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct MarkedCondition {
-    /// The condition's code. The server only checks that it exists, and enrols by its own draw.
+    /// The condition's code. The server only checks that it exists, and enrols the user by its own
+    /// random assignment.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub condition_code: Option<String>,
-    /// The experiment that assigned it; needed if several share the point.
+    /// The experiment that assigned it. Needed if several experiments share the point.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub experiment_id: Option<ExperimentId>,
 }
 
-/// The server's answer to a mark.
+/// The server's response to a mark.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Marked {
@@ -155,8 +157,7 @@ pub struct Marked {
 }
 
 impl Marked {
-    /// Returns true if the answer describes this visit. It does so even if the visit belongs to no
-    /// experiment.
+    /// Returns true if the response describes this visit, which may belong to no experiment.
     pub fn describes(&self, user: &str, mark: &Mark) -> bool {
         let named = mark.data.assigned_condition.as_ref().and_then(|given| given.experiment_id);
         self.user_id.as_deref() == Some(user)
@@ -166,7 +167,7 @@ impl Marked {
     }
 }
 
-/// An enrolled user, as the platform's check endpoint lists it.
+/// An enrolled user, as listed by the platform's check endpoint.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Enrolled {
@@ -201,9 +202,9 @@ pub struct EnrollmentDetail {
     pub users: u64,
     /// Enrolled groups.
     pub groups: u64,
-    /// Users who visited but may not take part.
+    /// Users who visited but are excluded from the experiment.
     pub users_excluded: u64,
-    /// Groups that visited but may not take part.
+    /// Groups that visited but are excluded from the experiment.
     pub groups_excluded: u64,
     /// The numbers by condition.
     pub conditions: Vec<ConditionEnrollment>,
@@ -212,7 +213,7 @@ pub struct EnrollmentDetail {
 /// The number of participants with one condition.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConditionEnrollment {
-    /// The condition's id. Its code is not sent here.
+    /// The condition's id. The response does not contain its code.
     pub id: String,
     /// Enrolled users.
     pub users: u64,
@@ -226,7 +227,7 @@ pub struct ConditionEnrollment {
 /// The number of participants with one condition at one decision point.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PointEnrollment {
-    /// The point's id. Its site and target are not sent here.
+    /// The point's id. The response does not contain its site and target.
     pub id: String,
     /// Enrolled users.
     pub users: u64,

@@ -1,8 +1,8 @@
-//! Runs: submitted once, then awaited without holding anything.
+//! Runs of a simulation, which are submitted once and then awaited without holding any resources.
 //!
-//! The progress of a run is in its record. While the progress has no job, the run is submitted, with a key that the
-//! bridge recognises: submitting it again returns the same job. When it has a job, the action waits for the event that
-//! the job has ended ([`crate::events`]); without the event, the state is read from the bridge at the deadline.
+//! The progress of a run is stored in its record. As long as the progress names no job, the run is submitted with a key
+//! that the bridge recognises, so submitting it again returns the same job. Once there is a job, the action waits for the
+//! event that it has ended ([`crate::events`]). If no event arrives, the state is read from the bridge at the deadline.
 
 use std::time::Duration;
 
@@ -22,9 +22,10 @@ use crate::{
     replies::{errors, outcomes},
 };
 
-/// The time during which a run is submitted again if the bridge does not answer; after that a person decides.
+/// The time during which submitting a run is retried if the bridge does not respond. After that, a person decides.
 const SUBMIT_LIMIT: Duration = Duration::from_secs(10 * 60);
-/// The time beyond a run's limit for which its end is awaited: it may queue, and the bridge may notice the end late.
+/// The additional time, beyond a run's limit, to wait for its end: it may be queued, and the bridge may notice its end
+/// late.
 const GRACE: Duration = Duration::from_secs(30 * 60);
 /// The maximum duration of a run, including its time in the queue.
 pub const LONGEST: Duration = Duration::from_secs(26 * 3600);
@@ -44,9 +45,9 @@ pub struct RunProgress {
 pub enum Found {
     /// It has ended.
     Ended(Job),
-    /// It has not ended; with its state.
+    /// It has not ended yet. Contains its status.
     Unfinished(JobStatus),
-    /// Its state cannot be read now.
+    /// Its state cannot be read at the moment.
     Unknown,
 }
 
@@ -83,8 +84,8 @@ pub async fn found(deps: &Deps, record: &ActionRecord, job: &str) -> Found {
     }
 }
 
-/// Requests the cancellation of the job of an action that is being stopped, unless it has ended or was cancelled before.
-/// Returns false if the request failed.
+/// Requests the cancellation of a job whose action is being stopped, unless the job has ended or its cancellation was
+/// already requested. Returns false if the request failed.
 pub async fn cancel(deps: &Deps, record: &ActionRecord, job: &str) -> bool {
     let Ok(confirmed) = confirmed(record) else { return false };
     if deps.client.job(job).await.is_ok_and(|found| found.cancel_requested || found.status.is_final()) {
@@ -104,7 +105,7 @@ pub async fn give_up(deps: &Deps, record: &ActionRecord) -> Option<Progress> {
     Some(progress(RunProgress { job: Some(job), cancelled }, 0, 1, Text::new()))
 }
 
-/// Returns the batch that waits for a job that was just submitted.
+/// Returns the batch that waits for a newly submitted job.
 pub fn submitted(deps: &Deps, job: &Job, simulation: &str, limit_s: u64) -> Batch {
     let now = deps.client.clock().now();
     deps.memory.started(&job.id, simulation, now);
@@ -112,7 +113,7 @@ pub fn submitted(deps: &Deps, job: &Job, simulation: &str, limit_s: u64) -> Batc
     Batch::Waits(progress(data, 0, 1, note(job.status, now)), awaited(&job.id, limit_s))
 }
 
-/// Reads the state of an action's only job. Returns the job if it has ended, otherwise the next batch as the error.
+/// Reads the state of an action's only job. Returns the job if it has ended, or else the next batch as the error.
 pub async fn follow(deps: &Deps, record: &ActionRecord, job: &str, limit_s: u64) -> Result<Job, Batch> {
     let status = match found(deps, record, job).await {
         Found::Ended(ended) => return Ok(ended),
@@ -120,17 +121,17 @@ pub async fn follow(deps: &Deps, record: &ActionRecord, job: &str, limit_s: u64)
         Found::Unknown => JobStatus::Running,
     };
     let since = record.progress_at.unwrap_or_else(|| deps.client.clock().now());
-    let going = RunProgress { job: Some(job.to_owned()), cancelled: false };
-    Err(Batch::Waits(progress(going, 0, 1, note(status, since)), awaited(job, limit_s)))
+    let data = RunProgress { job: Some(job.to_owned()), cancelled: false };
+    Err(Batch::Waits(progress(data, 0, 1, note(status, since)), awaited(job, limit_s)))
 }
 
 /// Returns the batch for a run that could not be submitted.
 pub fn not_submitted(deps: &Deps, record: &ActionRecord, simulation: &str, interrupted: bool, error: &Error) -> Batch {
     let now = deps.client.clock().now();
-    let late = record.intent_at.is_some_and(|began| now > began + SUBMIT_LIMIT);
+    let timed_out = record.intent_at.is_some_and(|began| now > began + SUBMIT_LIMIT);
     match error {
-        Error::NoAnswer { .. } | Error::Faulted { .. } if !late => Batch::NotNow,
-        Error::Unavailable { .. } | Error::Busy if interrupted && !late => Batch::NotNow,
+        Error::NoAnswer { .. } | Error::Faulted { .. } if !timed_out => Batch::NotNow,
+        Error::Unavailable { .. } | Error::Busy if interrupted && !timed_out => Batch::NotNow,
         Error::NoAnswer { .. } | Error::Faulted { .. } | Error::Unavailable { .. } | Error::Busy if interrupted => {
             Batch::Ended(Outcome::Unknown { summary: outcomes::perhaps_submitted(error) })
         }
@@ -170,7 +171,7 @@ pub async fn figures(deps: &Deps, job: &Job) -> Result<Value, Error> {
     Ok(json!({ "metrics": metrics, "curves": crate::curve::thinned(&series) }))
 }
 
-/// Returns the sentence about figures that cannot be read.
+/// Returns the sentence that says why the figures cannot be read.
 pub fn unreadable(error: &Error) -> String {
     errors::fact(error)
 }

@@ -1,7 +1,7 @@
-//! Draws a [`Card`] in its current state.
+//! Renders a [`Card`] in its current state.
 //!
-//! The content of a card is shown line by line. A value is kept on one line, so that it cannot look
-//! like another fact, and the card says if something does not fit.
+//! The content of a card is shown line by line. Each value is kept on one line, so that it cannot
+//! look like another fact, and the card says so if something does not fit.
 
 use countersign_core::{
     ids::{ApprovalId, UserId},
@@ -23,23 +23,23 @@ const MAX_SENTENCE_CHARS: usize = 1400;
 /// The maximum length of a value in bold, in characters.
 const MAX_BOLD_CHARS: usize = 300;
 
-/// The maximum length of a value, in characters. A longer one is cut, and shown in full behind a
-/// button.
+/// The maximum length of a value, in characters. A longer value is truncated, and shown in full
+/// behind a button.
 const MAX_VALUE_CHARS: usize = 700;
 
-/// Draws the card. If `stops` is true, a running action has a Stop button on the card.
+/// Renders the card. If `stops` is true, a running action has a Stop button on the card.
 pub(super) fn draw(card: &Card, state: &CardState, stops: bool) -> Message {
     if let CardState::Closed { decision, approval: Some(approval), newer: Some(_), .. } = state {
         return draw_superseded(card, decision, approval);
     }
-    let mut canvas = Canvas::with_reserve(6, 4000); // for everything below the notes: sentences, context, buttons
+    let mut canvas = Canvas::with_reserve(6, 4000); // for everything below the notes: decision, context, buttons
     let short = spans::with_short_quotes(&card.title);
     let title = Mrkdwn::new(MAX_TEXT_CHARS).bold(&short);
     let title = if title.is_blank() { "*?*".to_owned() } else { title.finish() };
     canvas.lines(&[title], blocks::section);
     if short != card.title {
-        let whole = spans::one_line(&Text::new().bold("In full").plain("  ").plain(&card.title));
-        canvas.lines(&spans::paragraphs(&whole, MAX_TEXT_CHARS), blocks::section);
+        let full_title = spans::one_line(&Text::new().bold("In full").plain("  ").plain(&card.title));
+        canvas.lines(&spans::paragraphs(&full_title, MAX_TEXT_CHARS), blocks::section);
     }
     let mut is_cut = false;
     let facts = card.facts.iter().map(|fact| shortened_fact(fact, &mut is_cut)).collect::<Vec<_>>();
@@ -55,16 +55,15 @@ pub(super) fn draw(card: &Card, state: &CardState, stops: bool) -> Message {
     canvas.lines(&notes.collect::<Vec<_>>(), blocks::context);
     is_cut |= canvas.left_out() > 0;
     if is_cut {
-        let where_to =
-            sentence().plain("⚠️ Not everything fits here. The rest is behind ").raw("*Show all*").plain(".");
-        canvas.add_reserved(blocks::section(&where_to.finish()));
+        let notice = sentence().plain("⚠️ Not everything fits here. The rest is behind ").raw("*Show all*").plain(".");
+        canvas.add_reserved(blocks::section(&notice.finish()));
     }
     let text = draw_state(&mut canvas, card, state, is_cut, stops);
     Message { text, blocks: canvas.finish() }
 }
 
-/// Draws a card that another one replaced, with only its title and outcome. Everything else is on
-/// the newer card or behind the button.
+/// Renders a card that was replaced by another one, with only its title and outcome. Everything else
+/// is on the newer card or behind the button.
 fn draw_superseded(card: &Card, decision: &Text, approval: &ApprovalId) -> Message {
     let title = Mrkdwn::new(MAX_SENTENCE_CHARS).bold(&spans::with_short_quotes(&card.title));
     let title = if title.is_blank() { "*?*".to_owned() } else { title.finish() };
@@ -77,7 +76,7 @@ fn draw_superseded(card: &Card, decision: &Text, approval: &ApprovalId) -> Messa
     Message { text, blocks: vec![blocks::section(&lines.join("\n")), buttons] }
 }
 
-/// Draws the state below the facts. Returns the text for notifications.
+/// Renders the state below the facts. Returns the text for notifications.
 fn draw_state(canvas: &mut Canvas, card: &Card, state: &CardState, is_cut: bool, stops: bool) -> String {
     match state {
         CardState::Open {
@@ -133,9 +132,9 @@ fn draw_state(canvas: &mut Canvas, card: &Card, state: &CardState, is_cut: bool,
             let outcome = outcome.iter().map(|outcome| spans::write(sentence(), outcome).finish());
             let lines: Vec<_> =
                 std::iter::once(decision).chain(outcome).filter(|line| !line.trim().is_empty()).collect();
-            let record = lines.join("\n");
-            if !record.is_empty() {
-                canvas.add_reserved(blocks::section(&record));
+            let sentences = lines.join("\n");
+            if !sentences.is_empty() {
+                canvas.add_reserved(blocks::section(&sentences));
             }
             let line = match asked_by {
                 Some(asked_by) => requesters(asked_by, edited_by).plain(" · "),
@@ -148,8 +147,8 @@ fn draw_state(canvas: &mut Canvas, card: &Card, state: &CardState, is_cut: bool,
                     buttons.push(blocks::button(SHOW_ALL, "Show all", approval.as_str()));
                 }
                 if !buttons.is_empty() {
-                    let named: Vec<_> = buttons.iter().filter_map(|button| button["action_id"].as_str()).collect();
-                    canvas.add_reserved(blocks::actions(&format!("closed:{approval}:{}", named.join("+")), &buttons));
+                    let names: Vec<_> = buttons.iter().filter_map(|button| button["action_id"].as_str()).collect();
+                    canvas.add_reserved(blocks::actions(&format!("closed:{approval}:{}", names.join("+")), &buttons));
                 }
             }
             fallback_with(&card.title, Mrkdwn::new(MAX_TEXT_CHARS).plain(" ").raw(&lines.join(" ")))
@@ -177,7 +176,7 @@ fn button_of(follow_up: &FollowUp, approval: &ApprovalId) -> serde_json::Value {
     }
 }
 
-/// Returns a fact with shortened values. Sets `is_cut` if something was cut.
+/// Returns a fact with shortened values. Sets `is_cut` if a value was truncated.
 fn shortened_fact(fact: &Fact, is_cut: &mut bool) -> Fact {
     let mut shorten = |text: &Text| {
         let (short, cut) = shortened(text, MAX_VALUE_CHARS);
@@ -187,9 +186,9 @@ fn shortened_fact(fact: &Fact, is_cut: &mut bool) -> Fact {
     Fact { label: fact.label.clone(), before: fact.before.as_ref().map(&mut shorten), after: shorten(&fact.after) }
 }
 
-/// Returns at most `most` characters of a text, and true if it was cut.
-fn shortened(text: &Text, most: usize) -> (Text, bool) {
-    let mut left = most;
+/// Returns at most `max` characters of a text, and true if it was truncated.
+fn shortened(text: &Text, max: usize) -> (Text, bool) {
+    let mut left = max;
     let mut short = Text::new();
     for span in &text.0 {
         let words = match span {
@@ -222,7 +221,7 @@ fn shortened(text: &Text, most: usize) -> (Text, bool) {
     (short, false)
 }
 
-/// Returns the title followed by `more`, for notifications.
+/// Returns the notification text: the title, followed by `more`.
 fn fallback_with(title: &str, more: Mrkdwn) -> String {
     format!("{}{}", fallback(&spans::with_short_quotes(title)), more.finish())
 }
@@ -264,7 +263,7 @@ fn buttons(card: &Card, approval: &ApprovalId, approvals: usize) -> serde_json::
     blocks::actions(&format!("card:{approval}:{approvals}"), &buttons)
 }
 
-/// Returns the progress: `■■■■■□□□□□  512 of 1000 · about 12 s left`.
+/// Returns the progress bar: `■■■■■□□□□□  512 of 1000 · about 12 s left`.
 pub(super) fn bar(meter: &Meter) -> String {
     const CELLS: u64 = 20;
     let Meter { done, total, seconds_left, note, .. } = meter;
@@ -274,7 +273,7 @@ pub(super) fn bar(meter: &Meter) -> String {
     let full = (done * CELLS).checked_div(*total).unwrap_or(0).min(CELLS);
     let cells: String = (0..CELLS).map(|cell| if cell < full { '■' } else { '□' }).collect();
     if *total == 0 {
-        return spans::write(sentence(), note).finish(); // the total is not known
+        return spans::write(sentence(), note).finish(); // the total is unknown
     }
     let line = sentence().plain(&format!("{cells}  {done} of {total}"));
     let line = match seconds_left {
@@ -285,7 +284,7 @@ pub(super) fn bar(meter: &Meter) -> String {
     if note.words().is_empty() { line.finish() } else { spans::write(line.plain(" · "), note).finish() }
 }
 
-/// Returns the buttons of a question in the middle of a change.
+/// Returns the buttons of a question that is asked during a change.
 fn answer_buttons(meter: &Meter, asked: &Asked) -> serde_json::Value {
     let key = meter.approval.as_str();
     let answer = blocks::styled(blocks::button(ANSWER, &asked.answer, key), "primary");

@@ -15,10 +15,10 @@ use super::{
     unknown_simulation,
 };
 
-/// The maximum length of a list of parameters.
-const MAX_LIST: usize = 500;
+/// The maximum number of parameters in a list.
+const MAX_LISTED: usize = 500;
 
-/// Lists the paths that match a pattern.
+/// Lists the paths of the parameters that match a pattern.
 pub(super) fn list(world: &mut World, arguments: &Value) -> Result<Value, Failure> {
     let id = text(arguments, "simulationId").unwrap_or_default();
     let pattern = text(arguments, "searchPattern").unwrap_or("*");
@@ -28,15 +28,15 @@ pub(super) fn list(world: &mut World, arguments: &Value) -> Result<Value, Failur
     let plain = world.backend == Backend::Memory;
     let hint = "Load the simulation before listing parameters.";
     let simulation = world.simulation(id).ok_or_else(|| unknown_simulation(id).at("simulationId").hint(hint))?;
-    let fits = |path: &&String| match plain {
+    let matches = |path: &&String| match plain {
         true => pattern == "*" || path.contains(pattern),
         false => glob(pattern, path),
     };
-    let paths: Vec<&String> = simulation.parameters.keys().filter(fits).take(MAX_LIST).collect();
+    let paths: Vec<&String> = simulation.parameters.keys().filter(matches).take(MAX_LISTED).collect();
     Ok(json!({ "parameters": paths }))
 }
 
-/// Returns true if the whole path matches. `*` matches any text and `?` any character.
+/// Returns true if the whole path matches the pattern. `*` matches any text and `?` any character.
 fn glob(pattern: &str, path: &str) -> bool {
     let (pattern, path): (Vec<char>, Vec<char>) = (pattern.chars().collect(), path.chars().collect());
     let (mut at, mut from) = (0, 0);
@@ -61,7 +61,7 @@ fn glob(pattern: &str, path: &str) -> bool {
 /// Reads a parameter.
 pub(super) fn get(world: &mut World, arguments: &Value) -> Result<Value, Failure> {
     let hint = "Confirm the parameter path exists in the loaded simulation.";
-    let (id, path) = addressed(arguments)?;
+    let (id, path) = simulation_and_path(arguments)?;
     let backend = world.backend;
     let simulation = world.simulation(id).ok_or_else(|| unknown_simulation(id).at("parameterPath").hint(hint))?;
     match simulation.parameters.get(path) {
@@ -70,7 +70,7 @@ pub(super) fn get(world: &mut World, arguments: &Value) -> Result<Value, Failure
     }
 }
 
-fn addressed(arguments: &Value) -> Result<(&str, &str), Failure> {
+fn simulation_and_path(arguments: &Value) -> Result<(&str, &str), Failure> {
     let path = text(arguments, "parameterPath").unwrap_or_default();
     if path.contains('\n') {
         return Err(value_error("parameterPath", "Invalid parameter path"));
@@ -101,7 +101,7 @@ fn shown(path: &str, parameter: &Parameter, backend: Backend) -> Value {
 
 /// Changes a parameter.
 pub(super) fn set(world: &mut World, arguments: &Value) -> Result<Value, Failure> {
-    let (id, path) = addressed(arguments)?;
+    let (id, path) = simulation_and_path(arguments)?;
     let mode = text(arguments, "updateMode").unwrap_or("absolute");
     if !matches!(mode, "absolute" | "relative") {
         return Err(value_error("updateMode", "updateMode must be 'absolute' or 'relative'"));

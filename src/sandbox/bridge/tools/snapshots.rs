@@ -1,4 +1,4 @@
-//! Snapshots of the parameters, which have routes but no tools.
+//! Parameter snapshots, which have routes but no tools.
 
 use serde_json::{Value, json};
 
@@ -13,13 +13,14 @@ pub(crate) fn take(world: &mut World, arguments: &Value) -> Result<Value, Failur
     }
 }
 
-/// Restores the parameters of a snapshot. The default is the newest one.
+/// Restores the parameters from a snapshot, by default from the newest one.
 pub(crate) fn restore(world: &mut World, arguments: &Value) -> Result<Value, Failure> {
     let id = text(arguments, "simulationId").unwrap_or_default();
-    let wanted = text(arguments, "snapshotId");
-    let fits =
-        |own: &&super::super::world::Snapshot| own.simulation == id && wanted.is_none_or(|wanted| own.id == wanted);
-    let found = world.snapshots.iter().rev().find(fits).cloned();
+    let snapshot_id = text(arguments, "snapshotId");
+    let matches = |snapshot: &&super::super::world::Snapshot| {
+        snapshot.simulation == id && snapshot_id.is_none_or(|wanted| snapshot.id == wanted)
+    };
+    let found = world.snapshots.iter().rev().find(matches).cloned();
     let Some(simulation) = world.simulation(id) else {
         return Err(not_loaded(id, "Load the simulation before restoring a snapshot."));
     };

@@ -16,9 +16,9 @@ pub(super) fn auth_test(server: &Arc<Server>) -> Answer {
 }
 
 pub(super) fn bots_info(server: &Arc<Server>, args: &Args) -> Answer {
-    let wanted = args.required("bot")?;
+    let bot_id = args.required("bot")?;
     let world = server.world();
-    if world.app.bot_id != wanted {
+    if world.app.bot_id != bot_id {
         return Err(Refusal::of("bot_not_found"));
     }
     Ok(json!({ "bot": {

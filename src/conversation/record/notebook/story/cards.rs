@@ -12,19 +12,19 @@ use crate::record::notebook::{
     words::{day, inline, listed, time},
 };
 
-/// The cards of a thread, numbered in the order of their creation.
+/// The cards of a thread, numbered in order of creation.
 pub(super) struct Cards<'a> {
     all: Vec<CardHistory<'a>>,
 }
 
-/// The facts about one card.
+/// The history of one card.
 struct CardHistory<'a> {
     action: &'a ActionId,
     title: &'a str,
     asked_by: Option<&'a str>,
     /// The people who edited the card or one of its earlier versions.
     edited_by: Vec<&'a str>,
-    /// The number of times that the card was shown.
+    /// The number of times the card was shown.
     shown: usize,
     decided: Option<&'a AuditDraft>,
     approved_by: Vec<&'a str>,
@@ -83,7 +83,7 @@ impl<'a> Cards<'a> {
         Some(format!("card {}", at + 1))
     }
 
-    /// Returns a sentence about a decision, and the reason for it, if any.
+    /// Returns a sentence about a decision, and the reason given for it, if any.
     pub(super) fn decision_sentence<'e>(
         &self,
         event: &'e AuditDraft,
@@ -99,7 +99,7 @@ impl<'a> Cards<'a> {
             "approved" => format!("**{who}** approved {card}{}.", typed(detail)),
             "rejected" if reason.is_some() => format!("**{who}** rejected {card} and said why:"),
             "rejected" => format!("**{who}** rejected {card}{}.", typed(detail)),
-            "expired" => match self.history_of(event).and_then(|history| history.so_far(people)) {
+            "expired" => match self.history_of(event).and_then(|history| history.approvals_so_far(people)) {
                 None => format!("{} expired: nobody decided in time.", capitalized(&card)),
                 Some(so_far) => format!("{} expired: {so_far} when the time was over.", capitalized(&card)),
             },
@@ -117,7 +117,7 @@ impl<'a> Cards<'a> {
         (what, reason)
     }
 
-    /// Returns the facts about the card of an event.
+    /// Returns the history of the card that an event is about.
     fn history_of(&self, event: &AuditDraft) -> Option<&CardHistory<'a>> {
         let action = event.action.as_ref()?;
         self.all.iter().find(|card| card.action == action)
@@ -127,7 +127,7 @@ impl<'a> Cards<'a> {
         self.all.first().map(|card| card.title).filter(|title| !title.is_empty())
     }
 
-    /// Writes a line about the outcome of each card.
+    /// Writes one line for each card, with its outcome.
     pub(super) fn write_summary(&self, out: &mut String, people: &People) {
         if self.all.is_empty() {
             out.push_str("Nothing was to be changed in this thread.\n\n");
@@ -224,24 +224,24 @@ impl<'a> CardHistory<'a> {
         }
     }
 
-    /// Returns the outcome, as the end of a sentence.
+    /// Returns the outcome, worded as the end of a sentence.
     fn outcome_summary(&self, people: &People) -> String {
         let Some(decided) = self.decided else { return "not decided".to_owned() };
         let by = |event: &AuditDraft| event.by.as_ref().map(|by| inline(&people.name(by.as_str())));
-        let one = |word: &str| by(decided).map_or_else(|| word.to_owned(), |by| format!("{word} by {by}"));
+        let done_by = |word: &str| by(decided).map_or_else(|| word.to_owned(), |by| format!("{word} by {by}"));
         let decision = match verdict(&decided.detail) {
             "approved" => {
                 let names: Vec<_> = self.approved_by.iter().map(|by| inline(&people.name(by))).collect();
                 let enough = decided.detail["status"] != "pending";
                 format!("approved by {}{}", listed(&names), if enough { "" } else { ", which was not enough yet" })
             }
-            "rejected" => one("rejected"),
-            "expired" => match self.so_far(people) {
+            "rejected" => done_by("rejected"),
+            "expired" => match self.approvals_so_far(people) {
                 None => "expired, since nobody decided in time".to_owned(),
                 Some(so_far) => format!("expired; {so_far} when the time was over"),
             },
-            "cancelled" if self.is_by_another_person(decided) => one("closed"),
-            "cancelled" => one("withdrawn"),
+            "cancelled" if self.is_by_another_person(decided) => done_by("closed"),
+            "cancelled" => done_by("withdrawn"),
             "superseded" => "replaced by a newer request".to_owned(),
             other => inline(other),
         };
@@ -258,13 +258,13 @@ impl<'a> CardHistory<'a> {
         }
     }
 
-    /// Returns the insufficient approvals, such as `1 of 2 had approved (bo)`.
-    fn so_far(&self, people: &People) -> Option<String> {
+    /// Returns the approvals given so far, such as `1 of 2 had approved (bo)`.
+    fn approvals_so_far(&self, people: &People) -> Option<String> {
         let names: Vec<_> = self.approved_by.iter().map(|by| inline(&people.name(by))).collect();
         (!names.is_empty()).then(|| format!("{} of {} had approved ({})", names.len(), self.needed, listed(&names)))
     }
 
-    /// Returns true if an event is by a person who neither requested the card nor edited it.
+    /// Returns true if an event was caused by a person who neither requested nor edited the card.
     fn is_by_another_person(&self, event: &AuditDraft) -> bool {
         let is_author = |by: &str| self.asked_by == Some(by) || self.edited_by.contains(&by);
         self.asked_by.is_some() && event.by.as_ref().is_some_and(|by| !is_author(by.as_str()))
@@ -284,14 +284,14 @@ pub(super) fn stopped(detail: &Value) -> String {
     }
 }
 
-/// Returns a phrase such as ` by typing “yes”`; empty if a button was pressed.
+/// Returns a phrase such as ` by typing “yes”`, or an empty string if a button was clicked.
 fn typed(detail: &Value) -> String {
     let typed = &detail["how"]["typed"]; // in older records, this is the text itself
     let words = typed["text"].as_str().or(typed.as_str());
     words.map(|words| format!(" by typing “{}”", inline(words))).unwrap_or_default()
 }
 
-/// Returns the name of a verdict, which may contain a reason.
+/// Returns the name of a verdict, without the reason that it may contain.
 fn verdict(detail: &Value) -> &str {
     match &detail["verdict"] {
         Value::String(word) => word,
