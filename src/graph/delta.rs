@@ -1,9 +1,9 @@
 //! The difference between two checkpoints, as a JSON Patch (RFC 6902).
 //!
 //! A thread's memory consists mostly of lists that grow at one end and, once full, lose elements at
-//! the other. A position-by-position comparison would rewrite such a list each time. Lists are
-//! therefore aligned first: common elements are kept, and only the others are written. A step of an
-//! old thread then costs as much as one of a new thread.
+//! the other. Comparing such a list position by position would rewrite it each time. Lists are
+//! therefore aligned first: common elements are kept, and only the others are written. As a result, a
+//! step in an old thread costs no more than one in a new thread.
 
 use json_patch::{
     AddOperation, Patch, PatchOperation, RemoveOperation, ReplaceOperation,
@@ -49,8 +49,8 @@ impl Delta {
         }
     }
 
-    /// Aligns two lists. The positions in operations refer to the list as the previous operations
-    /// have left it; the elements before `position` are final.
+    /// Aligns two lists. The positions in operations refer to the list as left by the previous
+    /// operations. The elements before `position` are final.
     fn lists(&mut self, before: &[Value], after: &[Value]) {
         let start = before.iter().zip(after).take_while(|(old, new)| old == new).count();
         let (before, after) = (&before[start..], &after[start..]);
@@ -64,13 +64,13 @@ impl Delta {
         }
     }
 
-    /// Patches the elements between two kept ones: paired elements are changed, the others are
+    /// Patches the elements between two kept ones: paired elements are changed, and the others are
     /// added or removed. Returns the position after them.
     fn gap(&mut self, position: usize, before: &[Value], after: &[Value]) -> usize {
         let pairs = before.len().min(after.len());
         // Removed elements are usually the oldest, so the last ones are paired.
-        let (gone, changed) = before.split_at(before.len() - pairs);
-        for _ in gone {
+        let (removed, changed) = before.split_at(before.len() - pairs);
+        for _ in removed {
             self.at(position, Self::remove);
         }
         for (offset, (old, new)) in changed.iter().zip(after).enumerate() {

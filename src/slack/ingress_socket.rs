@@ -17,7 +17,7 @@
 //!
 //! The error lines of the library contain addresses with tickets, so its log target (`slack_morphism`) must be off.
 //!
-//! The library's listener reads the frames of a connection one after the other, and each is acknowledged once the sink
+//! The library's listener reads the frames of a connection one after another, and each is acknowledged once the sink
 //! has stored it. Several connections (Slack allows ten) are read in parallel. An envelope that is not stored in time
 //! is not acknowledged, and Slack sends it again.
 
@@ -50,10 +50,10 @@ use super::{
     socket_intake::{ConnectionEvent, Intake, Listener},
 };
 
-/// The time for which an old connection is still read after Slack has requested a new one.
+/// The time for which an old connection is still read after Slack has asked for a new one.
 const LINGER: Duration = Duration::from_secs(15);
 
-/// The time for a connection that is being opened at shutdown to complete, so that it can be closed.
+/// The time that a connection which is opening at shutdown has to finish opening, so that it can be closed.
 const OPENING_GRACE: Duration = Duration::from_secs(2);
 
 /// The time limit for the library to shut a connection down.
@@ -113,7 +113,7 @@ impl SocketIngress {
     ///
     /// # Errors
     ///
-    /// If the address uses `https` and the machine's root certificates cannot be read.
+    /// Fails if the address uses `https` and the machine's root certificates cannot be read.
     pub fn new(settings: Settings, us: Identity, sink: Arc<dyn Sink>, clock: Arc<dyn Clock>) -> io::Result<Self> {
         let (gauge, health) = Gauge::new();
         let slack = SlackClient::new(&settings.api_url, &settings.app_token, settings.hello_within)?;
@@ -126,20 +126,20 @@ impl SocketIngress {
         self.health.clone()
     }
 
-    /// Keeps the connections open until `stop`. Then accepts no more envelopes, and returns when all accepted ones are
-    /// acknowledged.
+    /// Keeps the connections open until `stop`. Then stops accepting envelopes, and returns once all accepted ones have
+    /// been acknowledged.
     ///
     /// # Errors
     ///
-    /// [`Refusal`] if Slack refuses the app for good before any connection was open.
+    /// [`Refusal`] if Slack refuses the app permanently before any connection was open.
     ///
     /// # Panics
     ///
-    /// If the task of a connection panicked.
+    /// Panics if the task of a connection panicked.
     ///
     /// # Cancel safety
     ///
-    /// None: if the future is dropped, open connections are abandoned. Cancel `stop` instead.
+    /// Not cancel safe: if the future is dropped, open connections are abandoned. Cancel `stop` instead.
     pub async fn run(self, stop: CancellationToken) -> Result<(), Refusal> {
         let stop = stop.child_token();
         let mut connections = JoinSet::new();
@@ -189,7 +189,7 @@ enum End {
 }
 
 impl Supervisor {
-    /// Opens one connection after the other, until `stop`. Fails if Slack refuses the app for good before any
+    /// Opens one connection after another until `stop`. Fails if Slack refuses the app permanently before any
     /// connection was open.
     async fn keep_connected(self: Arc<Self>, slot: u32, stop: CancellationToken) -> Result<(), Refusal> {
         let mut failures = 0;
@@ -224,7 +224,7 @@ impl Supervisor {
         Ok(())
     }
 
-    /// Returns the wait before the next attempt, which doubles up to the maximum and is randomized.
+    /// Returns the delay before the next attempt, which doubles up to the maximum and has jitter.
     fn backoff(&self, failures: u32) -> Duration {
         let doubled = self.settings.backoff.saturating_mul(1 << failures.clamp(1, 16).saturating_sub(1));
         doubled.min(self.settings.backoff_max).mul_f64(rand::rng().random_range(0.5..1.0))
@@ -238,11 +238,11 @@ impl Supervisor {
         failures: &mut u32,
         lingering: &mut JoinSet<()>,
     ) -> End {
-        let asked = tokio::select! {
-            asked = self.slack.connections_open() => asked,
+        let opened = tokio::select! {
+            opened = self.slack.connections_open() => opened,
             () = stop.cancelled() => return End::Stopped,
         };
-        if let Err(error) = asked {
+        if let Err(error) = opened {
             return Refusal::of(&error).map_or_else(|| End::Failed(error.to_string()), End::Fatal);
         }
         let (sender, mut events) = mpsc::unbounded_channel();
@@ -305,7 +305,7 @@ impl Supervisor {
         }
     }
 
-    /// Keeps reading the rest of an old connection until Slack closes it, `stop` is cancelled or [`LINGER`] has passed.
+    /// Keeps reading from an old connection until Slack closes it, `stop` is cancelled or [`LINGER`] has passed.
     async fn linger(
         self: Arc<Self>,
         connection: Connection,
@@ -321,7 +321,7 @@ impl Supervisor {
         self.shut_down(connection, End::Renew).await;
     }
 
-    /// Starts a connection, whose events are sent to `events`.
+    /// Starts a connection that sends its events to `events`.
     async fn open(&self, events: mpsc::UnboundedSender<ConnectionEvent>) -> Option<Connection> {
         let library = self.slack.library();
         let environment = Arc::new(SlackClientEventsListenerEnvironment::new(library.clone()));
@@ -346,7 +346,7 @@ impl Supervisor {
             }
             sleep(ACKNOWLEDGE_GRACE).await;
         }
-        timeout(SHUTDOWN_TIMEOUT, connection.manager.shutdown()).await.ok(); // a connection that hangs is abandoned
+        timeout(SHUTDOWN_TIMEOUT, connection.manager.shutdown()).await.ok(); // a hanging connection is abandoned
         end
     }
 }

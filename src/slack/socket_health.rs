@@ -14,9 +14,9 @@ pub enum SocketHealth {
     Connecting,
     /// At least one connection is open and has received `hello`.
     Connected,
-    /// No connection is open any more; they are being reopened.
+    /// All connections have closed and are being reopened.
     Down {
-        /// The time at which the last one closed.
+        /// The time at which the last connection closed.
         since: Timestamp,
     },
     /// No connection will work until a setting changes.
@@ -34,7 +34,7 @@ impl fmt::Display for SocketHealth {
     }
 }
 
-/// A counter of open connections that publishes the health.
+/// Counts the open connections and publishes their health.
 #[derive(Debug)]
 pub(super) struct Gauge {
     health: watch::Sender<SocketHealth>,
@@ -56,7 +56,7 @@ impl Gauge {
         });
     }
 
-    /// Removes a connection from the count of those that have received `hello`.
+    /// Stops counting a connection that has received `hello`.
     pub(super) fn closed(&self, at: Timestamp) {
         self.health.send_modify(|health| {
             let open = self.open.fetch_sub(1, std::sync::atomic::Ordering::SeqCst) - 1;

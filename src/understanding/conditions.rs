@@ -1,10 +1,10 @@
-//! The condition of a request that is one of several: `and only if it is even, start it`, `start it
+//! Conditions of requests in a message with several: `and only if it is even, start it`, `start it
 //! only if it is even`.
 
 /// A request with its condition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Conditional<'a> {
-    /// The condition, such as `it is even`; `None`: the request is to be done in any case.
+    /// The condition, such as `it is even`; `None` if the request is unconditional.
     pub condition: Option<&'a str>,
     /// The request.
     pub request: &'a str,
@@ -34,7 +34,7 @@ const OPENINGS: &[&str] = &[
 const CLOSINGS: &[&str] =
     &[", but only if ", " but only if ", ", only if ", " only if ", " provided that ", " as long as "];
 
-/// The words after “if” that are mere politeness, not a condition.
+/// Words after “if” that express politeness rather than a condition.
 const POLITE: &[&str] =
     &["possible", "you can", "you could", "you like", "you please", "needed", "necessary", "ok", "okay"];
 
@@ -47,26 +47,27 @@ pub fn split(request: &str) -> Conditional<'_> {
     before(request).or_else(|| after(request)).unwrap_or(Conditional { condition: None, request })
 }
 
-/// Reads `only if <condition>, <request>`. The divider is a comma, a colon or “then”.
+/// Parses `only if <condition>, <request>`. The separator is a comma, a colon or “then”.
 fn before(request: &str) -> Option<Conditional<'_>> {
     let lower = request.to_ascii_lowercase();
     let opening = OPENINGS.iter().find(|opening| lower.starts_with(*opening))?;
-    let dividers = [", then ", ": ", ", ", " then "];
-    let places = dividers.iter().filter_map(|divider| Some((lower[opening.len()..].find(divider)?, divider.len())));
-    let (place, length) = places.min_by_key(|(place, length)| (*place, std::cmp::Reverse(*length)))?;
-    let (start, end) = (opening.len(), opening.len() + place);
-    divided(&request[start..end], &request[end + length..])
+    let separators = [", then ", ": ", ", ", " then "];
+    let positions =
+        separators.iter().filter_map(|separator| Some((lower[opening.len()..].find(separator)?, separator.len())));
+    let (position, length) = positions.min_by_key(|(position, length)| (*position, std::cmp::Reverse(*length)))?;
+    let (start, end) = (opening.len(), opening.len() + position);
+    conditional(&request[start..end], &request[end + length..])
 }
 
-/// Reads `<request> only if <condition>`.
+/// Parses `<request> only if <condition>`.
 fn after(request: &str) -> Option<Conditional<'_>> {
     let lower = request.to_ascii_lowercase();
     let found = CLOSINGS.iter().filter_map(|closing| Some((lower.find(closing)?, closing.len())));
-    let (place, length) = found.min()?;
-    divided(&request[place + length..], &request[..place])
+    let (position, length) = found.min()?;
+    conditional(&request[position + length..], &request[..position])
 }
 
-fn divided<'a>(condition: &'a str, request: &'a str) -> Option<Conditional<'a>> {
+fn conditional<'a>(condition: &'a str, request: &'a str) -> Option<Conditional<'a>> {
     let condition = condition.trim().trim_end_matches(['.', '!', '?']);
     let request = request.trim();
     let is_polite = POLITE.iter().any(|polite| condition.eq_ignore_ascii_case(polite));

@@ -1,4 +1,4 @@
-//! Read-only data: capabilities, pages of resources, chunks, the audit trail.
+//! Read-only data: capabilities, pages of resources, chunks and the audit trail.
 
 use serde_json::{Value, json};
 
@@ -40,7 +40,7 @@ pub(crate) fn metrics(world: &World) -> String {
     )
 }
 
-/// Returns the tools in the format of the route.
+/// Returns the tools, in the format of the route.
 pub(crate) fn tools(version: Version) -> &'static [Value] {
     catalogue::tools(version)
 }
@@ -53,11 +53,11 @@ struct Page {
 
 impl Page {
     fn of(call: &Call) -> Self {
-        let number = |name: &str| call.query(name).and_then(|value| value.parse().ok()).filter(|own| *own > 0);
+        let number = |name: &str| call.query(name).and_then(|value| value.parse().ok()).filter(|number| *number > 0);
         Self { number: number("page").unwrap_or(1), limit: number("limit").unwrap_or(100) }
     }
 
-    fn cut(&self, items: Vec<Value>) -> Value {
+    fn paginate(&self, items: Vec<Value>) -> Value {
         let total = items.len();
         let skipped = (self.number - 1).saturating_mul(self.limit);
         let items: Vec<Value> = items.into_iter().skip(skipped).take(self.limit).collect();
@@ -65,7 +65,7 @@ impl Page {
     }
 }
 
-/// Answers with a page, or with status 304 if the caller has it already.
+/// Responds with a page, or with status 304 if the caller already has it.
 fn tagged(call: &Call, body: Value, modified: String, more: Vec<(&'static str, String)>) -> Answer {
     let tag = format!("W/\"{}\"", &digest(&body.to_string())[..40]);
     let mut headers = vec![("etag", tag.clone()), ("last-modified", modified)];
@@ -76,7 +76,7 @@ fn tagged(call: &Call, body: Value, modified: String, more: Vec<(&'static str, S
     Answer::Json { status: 200, body: Some(body), headers }
 }
 
-/// Returns the engine's metadata of a simulation.
+/// Returns the engine's metadata about a simulation.
 fn metadata(world: &World, simulation: &Simulation) -> Value {
     match world.backend {
         Backend::Memory => json!({}),
@@ -87,20 +87,20 @@ fn metadata(world: &World, simulation: &Simulation) -> Value {
 /// Lists the loaded simulations.
 pub(crate) fn simulations(world: &World, call: &Call) -> Answer {
     let mut loaded: Vec<&Simulation> = world.simulations.iter().collect();
-    loaded.sort_by(|one, other| one.id.cmp(&other.id));
-    let modified = loaded.iter().map(|own| own.accessed).max().unwrap_or(world.now).whole();
+    loaded.sort_by(|a, b| a.id.cmp(&b.id));
+    let modified = loaded.iter().map(|simulation| simulation.accessed).max().unwrap_or(world.now).whole();
     let items = loaded
         .into_iter()
-        .map(|own| {
-            let metadata = metadata(world, own);
+        .map(|simulation| {
+            let metadata = metadata(world, simulation);
             json!({
-                "id": own.id, "simulationId": own.id, "displayName": metadata["name"],
-                "modelVersion": metadata["modelVersion"], "createdAt": own.created.whole(),
-                "lastAccessedAt": own.accessed.whole(), "metadata": metadata,
+                "id": simulation.id, "simulationId": simulation.id, "displayName": metadata["name"],
+                "modelVersion": metadata["modelVersion"], "createdAt": simulation.created.whole(),
+                "lastAccessedAt": simulation.accessed.whole(), "metadata": metadata,
             })
         })
         .collect();
-    tagged(call, Page::of(call).cut(items), modified, Vec::new())
+    tagged(call, Page::of(call).paginate(items), modified, Vec::new())
 }
 
 /// Lists the parameters of a simulation.
@@ -113,17 +113,17 @@ pub(crate) fn parameters(world: &mut World, call: &Call) -> Result<Answer, Failu
     let simulation = world.simulation(&id).expect("it was found above");
     let (created, modified) = (simulation.created.whole(), simulation.accessed.whole());
     let more = vec![("mcp-simulation-created-at", created), ("mcp-simulation-fingerprint", "meta:none".to_owned())];
-    Ok(tagged(call, Page::of(call).cut(items), modified, more))
+    Ok(tagged(call, Page::of(call).paginate(items), modified, more))
 }
 
 /// Returns the parameters of a simulation in the format of resources.
 pub(crate) fn parameter_rows(world: &World, id: &str) -> Option<Vec<Value>> {
-    let simulation = world.simulations.iter().find(|own| own.id == id)?;
+    let simulation = world.simulations.iter().find(|simulation| simulation.id == id)?;
     let named = world.backend != Backend::Memory;
-    let row = |(path, own): (&String, &super::engine::Parameter)| {
+    let row = |(path, parameter): (&String, &super::engine::Parameter)| {
         let name = path.rsplit('|').next().filter(|_| named);
         json!({
-            "id": format!("{id}:{path}"), "simulationId": id, "path": path, "displayName": name, "unit": own.unit,
+            "id": format!("{id}:{path}"), "simulationId": id, "path": path, "displayName": name, "unit": parameter.unit,
             "category": null, "isEditable": true,
         })
     };
@@ -132,10 +132,11 @@ pub(crate) fn parameter_rows(world: &World, id: &str) -> Option<Vec<Value>> {
 
 /// Returns the loaded simulations in the format of the MCP resource.
 pub(crate) fn simulation_rows(world: &World) -> Vec<Value> {
-    let row = |own: &Simulation| {
+    let row = |simulation: &Simulation| {
         json!({
-            "createdAt": own.created.whole(), "filePath": own.file, "id": own.id,
-            "lastAccessedAt": own.accessed.whole(), "metadata": metadata(world, own), "simulationId": own.id,
+            "createdAt": simulation.created.whole(), "filePath": simulation.file, "id": simulation.id,
+            "lastAccessedAt": simulation.accessed.whole(), "metadata": metadata(world, simulation),
+            "simulationId": simulation.id,
         })
     };
     world.simulations.iter().map(row).collect()
@@ -143,7 +144,7 @@ pub(crate) fn simulation_rows(world: &World) -> Vec<Value> {
 
 /// Returns a chunk of a population's curves.
 pub(crate) fn chunk(world: &World, results: &str, chunk: &str) -> Result<Answer, Failure> {
-    let found = world.populations.get(results).and_then(|own| own.chunks.get(chunk));
+    let found = world.populations.get(results).and_then(|population| population.chunks.get(chunk));
     let found = found.ok_or_else(|| {
         Failure::not_found(format!("Chunk '{chunk}' for results '{results}' was not found"))
             .at("chunkId")
@@ -157,7 +158,7 @@ pub(crate) fn chunk(world: &World, results: &str, chunk: &str) -> Result<Answer,
 pub(crate) fn audit(world: &World, call: &Call) -> Value {
     let limit = call.query("limit").and_then(|limit| limit.parse().ok()).unwrap_or(100);
     let kind = call.query("eventType");
-    let fits = |event: &&Value| kind.as_ref().is_none_or(|kind| event["eventType"] == **kind);
-    let events: Vec<&Value> = world.trail.iter().rev().filter(fits).take(limit).collect();
+    let matches = |event: &&Value| kind.as_ref().is_none_or(|kind| event["eventType"] == **kind);
+    let events: Vec<&Value> = world.trail.iter().rev().filter(matches).take(limit).collect();
     json!({ "events": events })
 }

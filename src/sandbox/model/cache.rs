@@ -1,7 +1,7 @@
-//! Token counts with prompt caching, as in the API: a prefix up to a cache breakpoint is read from
+//! Token counts with prompt caching, as in the API: the prefix up to a cache breakpoint is read from
 //! the cache if it was sent before.
 //!
-//! A token is counted as four bytes. Unlike in the API, prefixes have no minimum length and never
+//! Four bytes count as one token. Unlike in the API, prefixes have no minimum length and never
 //! expire.
 
 use std::collections::HashSet;
@@ -16,29 +16,29 @@ impl Cache {
     /// Returns the API's `usage` for a request, and adds its prefixes to the cache.
     pub(super) fn count(&mut self, body: &Value) -> Value {
         let mut sent = String::new();
-        let mut marked = Vec::new();
+        let mut prefixes = Vec::new();
         for part in parts(body) {
             let mut plain = part.clone();
-            let mark = plain.as_object_mut().and_then(|block| block.remove("cache_control"));
+            let breakpoint = plain.as_object_mut().and_then(|block| block.remove("cache_control"));
             sent.push_str(&plain.to_string());
-            if mark.is_some() {
-                marked.push(sent.clone());
+            if breakpoint.is_some() {
+                prefixes.push(sent.clone());
             }
         }
         let longest = |prefixes: &mut dyn Iterator<Item = &String>| prefixes.map(String::len).max().unwrap_or(0);
-        let read = longest(&mut marked.iter().filter(|prefix| self.0.contains(*prefix)));
-        let kept = longest(&mut marked.iter());
-        self.0.extend(marked);
+        let read = longest(&mut prefixes.iter().filter(|prefix| self.0.contains(*prefix)));
+        let cached = longest(&mut prefixes.iter());
+        self.0.extend(prefixes);
         json!({
-            "input_tokens": (sent.len() - kept) / 4,
-            "cache_creation_input_tokens": (kept - read) / 4,
+            "input_tokens": (sent.len() - cached) / 4,
+            "cache_creation_input_tokens": (cached - read) / 4,
             "cache_read_input_tokens": read / 4,
             "output_tokens": 1,
         })
     }
 }
 
-/// Returns all parts of a request in the order in which a model reads them. The role of a message
+/// Returns all parts of a request, in the order in which a model reads them. The role of a message
 /// precedes its content.
 fn parts(body: &Value) -> Vec<Value> {
     let list = |value: &Value| match value {

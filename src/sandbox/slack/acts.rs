@@ -1,5 +1,5 @@
 //! The actions of a person, over HTTP (`workspace`) or in a test (`people`). Each reads the world,
-//! is sent to the app, and carries out the app's answer.
+//! notifies the app, and applies the app's response.
 
 use std::{sync::Arc, time::Duration};
 
@@ -22,7 +22,7 @@ use super::{
     },
 };
 
-/// The use of an element: a button that is pressed or a value that is chosen.
+/// An interaction with an element: a button that is clicked or a value that is chosen.
 #[derive(Clone, Debug)]
 pub(super) struct Pressed<'a> {
     pub(super) block_id: Option<&'a str>,
@@ -32,7 +32,7 @@ pub(super) struct Pressed<'a> {
     pub(super) values: Value,
 }
 
-/// The result of typing a line: a message, or a command with the answer of the app.
+/// The result of typing a line: a message, or a command with the app's response.
 #[derive(Clone, Debug)]
 pub(super) enum Typed {
     Said(MessageTs),
@@ -43,7 +43,7 @@ impl Server {
     pub(super) fn who_and_where(&self, user: &str, channel: &str) -> Result<(UserId, ChannelId), Error> {
         let world = self.world();
         let user = world.user(user).ok_or_else(|| Error::Nothing(format!("user `{user}`")))?.id.clone();
-        // The name of the bot means the person's own direct message with it.
+        // The bot's name means the person's own direct message with it.
         let own = (channel == world.app.user.as_str() || channel == "@countersign").then_some(user.as_str());
         let found = world.channel(own.unwrap_or(channel)).filter(|channel| channel.has(&user));
         let channel = found.ok_or_else(|| Error::Nothing(format!("channel `{channel}` for `{user}`")))?.id.clone();
@@ -70,7 +70,7 @@ impl Server {
         Ok(self.post(Draft { thread, ..Draft::new(channel.clone(), user.clone(), text) }).ts)
     }
 
-    /// Types a line into the page: a message, or a command if it begins with a slash. Commands do
+    /// Types a line: a message, or a command if it starts with a slash. Commands do
     /// not work in threads.
     pub(super) async fn type_line(
         self: &Arc<Self>,
@@ -179,7 +179,7 @@ impl Server {
         self.ask_app(Kind::Interaction, "block_actions", payload).await.map(|_| ())
     }
 
-    /// Submits a modal and carries out the app's answer. Returns true if the modal closed.
+    /// Submits a modal and applies the app's response. Returns true if the modal closed.
     pub(super) async fn submit(self: &Arc<Self>, user: &UserId, view_id: &str, given: &Value) -> Result<bool, Error> {
         let (payload, blocks) = {
             let mut world = self.world();
@@ -222,8 +222,8 @@ impl Server {
         }
     }
 
-    /// Returns true if the content of the app's acknowledgement can be shown. If not, records a
-    /// complaint.
+    /// Returns true if the content of the app's acknowledgement can be shown. Otherwise records the
+    /// problem.
     fn can_show(&self, checked: Result<(), super::check::Problem>) -> bool {
         let is_valid = checked.is_ok();
         self.record_problem("view_submission", checked);
@@ -276,12 +276,12 @@ impl Server {
         self.send(delivery);
     }
 
-    /// Sends a delivery to the app and waits for its answer.
+    /// Sends a delivery to the app and waits for its response.
     pub(super) async fn ask_app(&self, kind: Kind, about: &str, payload: Value) -> Result<Option<Value>, Error> {
         let (sender, answer) = oneshot::channel();
         self.send(interaction(kind, about, payload, Some(sender)));
-        let bound = self.options.answer_within + Duration::from_secs(1);
-        match timeout(bound, answer).await {
+        let limit = self.options.answer_within + Duration::from_secs(1);
+        match timeout(limit, answer).await {
             Ok(Ok(answer)) => Ok(answer),
             Ok(Err(_)) | Err(_) => Err(Error::Unanswered),
         }
@@ -293,25 +293,25 @@ fn interaction(kind: Kind, about: &str, payload: Value, answer: Option<oneshot::
     Delivery { kind, id, about: about.to_owned(), payload, answer }
 }
 
-/// Returns the element that is pressed, with the id of its block.
+/// Returns the element that the person uses, with the id of its block.
 fn find(blocks: &[Value], pressed: &Pressed<'_>) -> Option<(String, Value)> {
-    let block_fits = |block: &str| pressed.block_id.is_none_or(|wanted| wanted == block);
+    let block_matches = |block: &str| pressed.block_id.is_none_or(|wanted| wanted == block);
     interactive(blocks).into_iter().find(|(block, element)| {
-        block_fits(block)
+        block_matches(block)
             && match &pressed.press {
                 Press::Called(name) => text_of(&element["text"]) == *name || element["action_id"] == name.as_str(),
                 Press::Action { action_id, value } => {
                     let is_button = element["type"] == "button";
-                    let value_fits =
+                    let value_matches =
                         value.as_ref().is_none_or(|value| !is_button || element["value"] == value.as_str());
-                    element["action_id"] == action_id.as_str() && value_fits
+                    element["action_id"] == action_id.as_str() && value_matches
                 }
             }
     })
 }
 
-/// Returns the typed text in the format in which Slack stores it: names become mentions, the rest
-/// is escaped.
+/// Converts typed text to the format in which Slack stores it: names become mentions, and the rest is
+/// escaped.
 pub(super) fn typed(text: &str, world: &World) -> String {
     let escaped = escape(text);
     let mut out = String::new();

@@ -1,4 +1,4 @@
-//! The inbox, and the timers that put entries into it.
+//! The inbox, and the timers that add entries to it.
 
 use countersign_core::{
     clock::Timestamp,
@@ -18,7 +18,7 @@ use super::{
 /// An interaction, still serialized: its partition, position, number of earlier claims, and entry.
 pub(super) type StoredInteraction = (u8, Seq, u32, Vec<u8>);
 
-/// Puts an entry into the inbox, unless it is a repeat.
+/// Adds an entry to the inbox, unless it is a duplicate.
 pub(super) fn ingest(
     connection: &Connection,
     partition: Partition,
@@ -34,7 +34,7 @@ pub(super) fn ingest(
     Ok(Ingested::New(uint(connection.last_insert_rowid())))
 }
 
-/// Puts an entry into the inbox. It is claimed until `claimed_until`, or unclaimed if that is zero.
+/// Adds an entry to the inbox. It is claimed until `claimed_until`, or unclaimed if that is zero.
 pub(super) fn put(
     connection: &Connection,
     partition: Partition,
@@ -69,7 +69,7 @@ pub(super) fn claim(
     Ok(claimed)
 }
 
-/// Parses entries, and reports those that cannot be read.
+/// Parses entries, and reports those that cannot be parsed.
 pub(super) fn read(
     entries: Vec<StoredInteraction>,
     mut unreadable: impl FnMut(Partition, Seq, Error),
@@ -107,8 +107,8 @@ pub(super) fn fail(
     reason: &str,
     at: Timestamp,
 ) -> Result<(), Failure> {
-    const OURS: &str = "SELECT 1 FROM desk WHERE seq = ?1 AND partition = ?2 AND attempts = ?3";
-    if connection.prepare_cached(OURS)?.exists(params![int(seq), partition.number(), attempts + 1])? {
+    const STILL_CLAIMED: &str = "SELECT 1 FROM desk WHERE seq = ?1 AND partition = ?2 AND attempts = ?3";
+    if connection.prepare_cached(STILL_CLAIMED)?.exists(params![int(seq), partition.number(), attempts + 1])? {
         dead_letters::keep_interaction(connection, partition, seq, reason, at)?;
         finish(connection, partition, seq)?;
     }
@@ -130,7 +130,7 @@ pub(super) fn set_timers(connection: &Connection, row: &ThreadRow, timers: &[Tim
     Ok(())
 }
 
-/// Puts the entries of due timers into the inbox, the earliest first.
+/// Adds the entries of due timers to the inbox, earliest first.
 pub(super) fn fire_timers(connection: &Connection, now: Timestamp) -> Result<usize, Failure> {
     const SQL: &str = "SELECT thread, key FROM timers WHERE due <= ?1 ORDER BY due, thread, key";
     const PUT: &str = "INSERT INTO desk (partition, claimed_until, entry) \

@@ -54,9 +54,9 @@ impl ActionKind for CancelJob {
 
     async fn prepare(&self, given_parameters: &Value) -> Result<Proposal, PrepareError> {
         let deps = &self.0;
-        let asked: Given = parameters(given_parameters)?;
+        let given: Given = parameters(given_parameters)?;
         let newest = || deps.memory.runs().into_iter().next().map(|run| run.job);
-        let Some(id) = non_blank(asked.job.as_ref()).map(str::to_owned).or_else(newest) else {
+        let Some(id) = non_blank(given.job.as_ref()).map(str::to_owned).or_else(newest) else {
             return Err(refused(ErrorKind::NotFound, answers::no_job()));
         };
         let job = deps.client.job(&id).await.map_err(|error| match error {
@@ -66,7 +66,7 @@ impl ActionKind for CancelJob {
         if job.status.is_final() {
             let text = Text::from("Job ")
                 .code(&id)
-                .plain(format!(" has already {}. There is nothing to cancel.", ended(job.status)));
+                .plain(format!(" has already {}. There is nothing to cancel.", participle(job.status)));
             return Err(refused(ErrorKind::Validation, Reply::text(text)));
         }
         let notes = match job.status {
@@ -102,7 +102,7 @@ impl ActionKind for CancelJob {
             false => Ok(json!({ "is_over": false })),
             true => Err(Outcome::Failed {
                 error: ErrorKind::Execution,
-                summary: Text::from(format!("The job {} before it could be canceled.", ended(job.status))),
+                summary: Text::from(format!("The job {} before it could be canceled.", participle(job.status))),
             }),
         }
     }
@@ -131,7 +131,7 @@ impl ActionKind for CancelJob {
                 Probed::Happened(done(&cancel, job.status))
             }
             Ok(job) if job.status.is_final() => {
-                Probed::Otherwise { evidence: Text::from(format!("The job has {}.", ended(job.status))) }
+                Probed::Otherwise { evidence: Text::from(format!("The job has {}.", participle(job.status))) }
             }
             Ok(_) => Probed::DidNotHappen,
             Err(error @ Error::Unavailable { .. }) => Probed::CannotTell {
@@ -145,7 +145,7 @@ impl ActionKind for CancelJob {
     }
 }
 
-fn ended(status: JobStatus) -> &'static str {
+fn participle(status: JobStatus) -> &'static str {
     match status {
         JobStatus::Cancelled => "been canceled",
         JobStatus::Timeout => "timed out",

@@ -1,8 +1,9 @@
 //! Runs of a simulation, which are submitted once and then awaited without holding any resources.
 //!
 //! The progress of a run is stored in its record. As long as the progress names no job, the run is submitted with a key
-//! that the bridge recognises, so submitting it again returns the same job. Once there is a job, the action waits for the
-//! event that it has ended ([`crate::events`]). If no event arrives, the state is read from the bridge at the deadline.
+//! that the bridge recognises, so submitting it again returns the same job. Once there is a job, the action waits for
+//! the event that it has ended ([`crate::events`]). If no event arrives, the state is read from the bridge at the
+//! deadline.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! The notebook for people: Markdown for readers who did not take part in the thread.
+//! The human-readable notebook: Markdown for readers who did not take part in the thread.
 
 use std::fmt::Write as _;
 
@@ -46,7 +46,7 @@ fn title_in(record: &[AuditEntry], cards: &Cards<'_>, people: &People) -> Option
     said.as_deref().or(cards.first_title()).map(|words| shortened(&people.named(words)))
 }
 
-/// Returns the name under which a file of the thread is exported, and its hash; `None` if it is hidden.
+/// Returns the name under which a file of the thread is exported, and its hash. Returns `None` if the file is hidden.
 pub(super) fn file_of(event: &AuditDraft) -> Option<(String, String)> {
     let hash = event.detail["hash"].as_str().filter(|hash| hash.len() == 64)?;
     let name = event.detail["name"].as_str().filter(|name| !name.starts_with('['))?;
@@ -250,8 +250,8 @@ impl Story<'_> {
         }
     }
 
-    /// Writes a sentence and the details of the entry: the reason as a quotation, all other fields
-    /// unchanged.
+    /// Writes a sentence and the details of the entry: the reason as a quotation, and all other
+    /// fields unchanged.
     fn write_event_with_details(&mut self, event: &AuditDraft, what: &str) {
         let reason = event.detail["reason"].as_str().map(|reason| self.people.named(reason));
         self.write_event(event, what, reason.as_deref());
@@ -317,14 +317,14 @@ impl Story<'_> {
         let Some(last) = record.last() else { return };
         let hidden: usize =
             record.iter().filter_map(|entry| entry.sealed.as_ref()).map(|sealed| sealed.hidden.len()).sum();
-        let hides = match hidden {
+        let hidden_note = match hidden {
             0 => String::new(),
             1 => " One value is hidden; its hash proves it.".to_owned(),
             n => format!(" {n} values are hidden; their hashes prove them."),
         };
         self.write_paragraph("## How to check this");
         self.write_paragraph(&format!(
-            "This page was written on {} from {} entries of an append-only record, the last of which has hash `{}`.{hides} \
+            "This page was written on {} from {} entries of an append-only record, the last of which has hash `{}`.{hidden_note} \
              The entries themselves are in `{JSONL}`; `countersign audit verify {JSONL}` checks that none of them was \
              changed, moved or taken away, and that this page is the one that was exported with them.",
             day(now),
@@ -334,7 +334,7 @@ impl Story<'_> {
     }
 }
 
-/// Returns the name of a kind of entry.
+/// Returns a description of a kind of entry.
 fn kind_name(kind: AuditKind) -> &'static str {
     match kind {
         AuditKind::Asked => "a request",
@@ -365,7 +365,7 @@ fn kind_name(kind: AuditKind) -> &'static str {
     }
 }
 
-/// Returns a message's text, with a note if it was cut off.
+/// Returns a message's text, with a note if it was truncated.
 fn text(event: &AuditDraft) -> String {
     let text = event.detail["text"].as_str().unwrap_or_default();
     match event.detail["cut"]["characters"].as_u64() {
@@ -374,7 +374,7 @@ fn text(event: &AuditDraft) -> String {
     }
 }
 
-/// Returns the reason why a press did not count, as text that follows “it did not count”.
+/// Returns the reason why a click did not count, worded to follow “it did not count”.
 fn refusal_reason(word: &str) -> String {
     match word {
         "copied" => "the button was on a copy of the card".to_owned(),
@@ -403,7 +403,7 @@ fn shortened(text: &str) -> String {
     }
 }
 
-/// Returns a value as text, without quotation marks.
+/// Returns a value as text. Strings have no quotation marks.
 fn plain(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
