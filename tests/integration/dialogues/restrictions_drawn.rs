@@ -107,7 +107,8 @@ fn restrictions(bot: &TestBot) -> Vec<Restriction> {
             let offset = days(*ahead).weekday().to_monday_zero_offset();
             WEEKDAYS[usize::try_from(offset).unwrap()] == weekday
         };
-        day((0..7).find(named).map(days).unwrap(), weekday)
+        // On that weekday itself it is today or in a week, depending on the hour.
+        (0..=7).filter(named).flat_map(|ahead| day(days(ahead), weekday)).collect()
     };
     // The next day of this date: this year or the next one.
     let on = |month: i8, number: i8, said: &str| {
