@@ -1,4 +1,4 @@
-//! Layout and imports: the plan of the house, checked.
+//! Layout and imports: the architecture page, checked.
 
 use std::{
     fs,
