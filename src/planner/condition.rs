@@ -72,6 +72,8 @@ const OPERATORS: &[(&[&str], Operator)] = &[
     (&["not", "equal", "to"], Operator::NotEqual),
     (&["equal", "to"], Operator::Equal),
     (&["above"], Operator::Above),
+    (&["exceeds"], Operator::Above),
+    (&["exceed"], Operator::Above),
     (&["over"], Operator::Above),
     (&["below"], Operator::Below),
     (&["under"], Operator::Below),
@@ -166,19 +168,25 @@ impl Comparison {
             Operator::NotEqual => (value - self.number).abs() > f64::EPSILON * self.number.abs().max(1.0),
         };
         let because = match unit {
-            Some(unit) => format!("{name} is {value} {unit}"),
-            None => format!("{name} is {value}"),
+            Some(unit) => format!("{name} is {} {unit}", rounded(value)),
+            None => format!("{name} is {}", rounded(value)),
         };
         if holds { Verdict::Holds(because) } else { Verdict::Fails(because) }
     }
 }
 
-/// Collects the numbers of a result with their paths, and the `unit` in the same object.
+/// Rounds a figure to four significant digits, for the sentence that shows it.
+fn rounded(value: f64) -> f64 {
+    format!("{value:.3e}").parse().unwrap_or(value)
+}
+
+/// Collects the numbers of a result with their paths and units: the unit of `tmax` is `tmax_unit` in the same object,
+/// otherwise `unit`.
 fn collect(value: &Value, path: &mut Vec<String>, found: &mut Vec<(Vec<String>, f64, Option<String>)>) {
     match value {
         Value::Object(members) => {
-            let unit = members.get("unit").and_then(Value::as_str);
             for (name, member) in members {
+                let unit = members.get(&format!("{name}_unit")).or_else(|| members.get("unit")).and_then(Value::as_str);
                 path.push(name.clone());
                 match member.as_f64() {
                     Some(number) => found.push((path.clone(), number, unit.map(str::to_owned))),
@@ -229,10 +237,11 @@ mod tests {
     #[test]
     fn a_figure_is_compared() {
         let result =
-            json!({ "metrics": [{ "parameter": "Concentration", "unit": "mg/L", "cmax": 12.5, "tmax": 1.0 }] });
+            json!({ "metrics": [{ "unit": "mg/L", "cmax": 12.5, "tmax": 1.0, "tmax_unit": "h", "auc": 1.505_109 }] });
         assert_eq!(verdict("cmax is above 10", &result), Verdict::Holds("cmax is 12.5 mg/L".into()));
         assert_eq!(verdict("its cmax is below 10 mg/L", &result), Verdict::Fails("cmax is 12.5 mg/L".into()));
-        assert_eq!(verdict("if tmax is at most 1", &result), Verdict::Holds("tmax is 1 mg/L".into()));
+        assert_eq!(verdict("if tmax is at most 1", &result), Verdict::Holds("tmax is 1 h".into()));
+        assert_eq!(verdict("auc exceeds 1.5", &result), Verdict::Holds("auc is 1.505 mg/L".into()));
     }
 
     #[test]

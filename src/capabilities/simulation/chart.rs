@@ -130,15 +130,28 @@ pub fn tornado(title: &str, figure: &str, percent: f64, bars: &[Bar]) -> anyhow:
         for (nth, bar) in bars.iter().enumerate() {
             let top = 78 + 58 * i32::try_from(nth)?;
             write(area, &shortened(&bar.name, 24), (left - 104, top + 18), TICK_SIZE, INK, HPos::Right)?;
-            for (value, color) in [(bar.down, COLORS[1]), (bar.up, COLORS[0])] {
+            let mut halves = [(bar.down, COLORS[1]), (bar.up, COLORS[0])];
+            halves.sort_by(|a, b| b.0.abs().total_cmp(&a.0.abs())); // the shorter one on top
+            for (value, color) in halves {
                 let end = x(value);
                 let (from, to) = (middle.min(end), middle.max(end).max(middle + 1));
                 area.draw(&Rectangle::new([(from, top), (to, top + 36)], color.filled()))?;
             }
-            for value in [bar.down, bar.up] {
-                let side = if value < 0.0 { HPos::Right } else { HPos::Left };
-                let at = x(value) + if value < 0.0 { -8 } else { 8 };
-                write(area, &format!("{value:+.1}%"), (at, top + 18), TICK_SIZE, MUTED, side)?;
+            let change = |value: f64| format!("{value:+.1}%");
+            let is_one_sided = (bar.down < 0.0) == (bar.up < 0.0) && bar.down != 0.0 && bar.up != 0.0;
+            let labels = match is_one_sided {
+                true => vec![(halves[0].0, format!("{} / {}", change(bar.down), change(bar.up)))],
+                false => vec![(bar.down, change(bar.down)), (bar.up, change(bar.up))],
+            };
+            for (value, label) in labels {
+                // Two changes in the same direction are labelled on the other side of the axis.
+                let (side, at, ink) = match (value < 0.0, is_one_sided) {
+                    (true, false) => (HPos::Right, x(value) - 8, MUTED),
+                    (false, false) => (HPos::Left, x(value) + 8, MUTED),
+                    (true, true) => (HPos::Left, middle + 8, INK),
+                    (false, true) => (HPos::Right, middle - 8, INK),
+                };
+                write(area, &label, (at, top + 18), TICK_SIZE, ink, side)?;
             }
         }
         write(area, &format!("Change of {figure} (%)"), (middle, foot + 24), LABEL_SIZE, INK, HPos::Center)?;
@@ -248,6 +261,7 @@ mod tests {
             bar("Dose", -10.0, 10.0),
             bar("Compound|CL", 4.2, -3.9),
             bar("Organism|A very long path|Volume", 0.0, 0.0),
+            bar("Compound|ka", -8.9, -9.1),
         ];
         let png = tornado("Sensitivity of renal-study", "cmax", 10.0, &bars).unwrap();
         save("tornado.png", &png);

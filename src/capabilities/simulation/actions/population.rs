@@ -192,7 +192,7 @@ impl RunPopulation {
             return running::not_succeeded(deps, simulation, job);
         }
         let took = job.took(deps.client.clock().now());
-        // The duration is not recorded: it is no estimate for a single run.
+        deps.memory.ended(&job.id, took, None); // without results: its duration is no estimate for a single run
         let mut result = json!({ "simulation": simulation, "job": job.id, "results": job.results });
         let summary = match deps.client.population(job.results.as_deref().unwrap_or_default()).await {
             Ok(population) => {

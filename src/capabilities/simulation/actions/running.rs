@@ -16,11 +16,12 @@ use super::{confirmed, failed, unread};
 use crate::{
     Deps, SOURCE,
     bridge::{
+        data::Metric,
         error::Error,
         follow::forgotten,
         job::{Job, JobStatus},
     },
-    replies::{errors, outcomes},
+    replies::{answers::auc_unit, errors, outcomes},
 };
 
 /// The time during which submitting a run is retried if the bridge does not respond. After that, a person decides.
@@ -103,6 +104,7 @@ pub async fn cancel(deps: &Deps, record: &ActionRecord, job: &str) -> bool {
 pub async fn give_up(deps: &Deps, record: &ActionRecord) -> Option<Progress> {
     let RunProgress { job: Some(job), cancelled: false } = progress_of(record) else { return None };
     let cancelled = cancel(deps, record, &job).await;
+    deps.memory.ended(&job, None, None); // it is no longer followed, even if it still runs
     Some(progress(RunProgress { job: Some(job), cancelled }, 0, 1, Text::new()))
 }
 
@@ -167,9 +169,19 @@ pub fn note(status: JobStatus, since: Timestamp) -> Text {
 /// Reads the figures of a job, and its curves if possible, for the outcome.
 pub async fn figures(deps: &Deps, job: &Job) -> Result<Value, Error> {
     let results = job.results.as_deref().unwrap_or_default();
-    let metrics = deps.client.metrics(results).await?;
+    let metrics = deps.client.metrics(results).await?.iter().map(with_units).collect::<Vec<_>>();
     let series = deps.client.results(results).await.unwrap_or_default();
     Ok(json!({ "metrics": metrics, "curves": crate::curve::thinned(&series) }))
+}
+
+/// Returns PK figures with the units of those that are not concentrations, for the conditions of plans.
+fn with_units(metric: &Metric) -> Value {
+    let mut figures = json!(metric);
+    figures["tmax_unit"] = json!("h");
+    if let Some(unit) = &metric.unit {
+        figures["auc_unit"] = json!(auc_unit(unit));
+    }
+    figures
 }
 
 /// Returns the sentence that says why the figures cannot be read.
