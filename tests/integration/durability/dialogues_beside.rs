@@ -8,6 +8,7 @@ use super::{
     dialogues::{Act, Dialogue, PLAIN, Seen, Turn, approves, presses, says},
     script::{Outcome, World},
 };
+use crate::support::bot::wait_for;
 
 /// What happens in the world, and not by a person.
 const fn happens(what: fn(&World), then: fn(&Seen) -> bool) -> Turn {
@@ -201,7 +202,7 @@ fn is_honest(undisturbed: &Outcome, interrupted: &Outcome) -> bool {
 
 /// Restarts a bridge.
 pub(super) fn restarts(bridge: &Bridge) {
-    tokio::task::block_in_place(|| tokio::runtime::Handle::current().block_on(bridge.restart()));
+    wait_for(bridge.restart());
 }
 
 /// The end of a change was told, or the request was refused at once.

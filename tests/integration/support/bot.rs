@@ -338,12 +338,23 @@ impl Drop for TestBot {
             return;
         }
         if self.running.is_some() {
-            tokio::task::block_in_place(|| Handle::current().block_on(self.ends()));
+            wait_for(self.ends());
         }
         if !self.provoking.load(Ordering::SeqCst) {
             well_mannered(&self.slack);
         }
     }
+}
+
+/// Waits for a future where nothing can be awaited. It runs on a thread of its own: on this one it would take the
+/// wake-ups of the task that is being polled for its own, and that task would sleep for ever.
+pub(crate) fn wait_for<F>(future: F) -> F::Output
+where
+    F: Future<Output: Send> + Send,
+{
+    let runtime = Handle::current();
+    let on_its_thread = || std::thread::scope(|scope| scope.spawn(move || runtime.block_on(future)).join());
+    tokio::task::block_in_place(on_its_thread).unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
 /// Fails if the app sent anything that it should not have.
