@@ -3,8 +3,8 @@
 //!
 //! Every thread asks for a run, has it approved, and then waits. The bridge's stand-in is in this process, so memory and
 //! processor time are the bot's alone. The first wave of threads also makes the bot grow to its working size, of which
-//! SQLite's page caches are the largest part; a further thread's cost is told by a second wave. Memory is that which is not
-//! of files.
+//! SQLite's page caches are the largest part; a second wave shows the cost of a further thread. Memory excludes file-backed
+//! pages.
 
 use std::{
     sync::{
@@ -26,9 +26,9 @@ use crate::{
     wire::Wire,
 };
 
-/// How long the bot is watched while nothing changes.
+/// The time for which the idle bot is observed.
 const QUIET: Duration = Duration::from_secs(120);
-/// How long it may take to become quiet.
+/// The time limit for the bot to become idle.
 const BOUND: Duration = Duration::from_secs(300);
 /// The processor time in half a second below which the bot counts as quiet.
 const STILL: Duration = Duration::from_millis(10);
@@ -38,7 +38,7 @@ const PLANS: usize = 50;
 const STEPS: [&str; 4] =
     ["list the running experiments", "show details of Bench 00", "list the contexts", "list the inactive experiments"];
 
-/// Starts a bridge with one simulation, whose jobs do not end before they are told to.
+/// Starts a bridge with one simulation, whose jobs run until they are released.
 pub(crate) async fn bridge() -> std::io::Result<Bridge> {
     let bridge = Bridge::with(bridge::Options { rate_limit: usize::MAX, ..bridge::Options::default() }).await?;
     bridge.has_loaded("/data/models/demo.pkml", "demo");
@@ -163,7 +163,7 @@ async fn plans(person: &Person, bot: &Bot, table: &mut Table) -> anyhow::Result<
             }
         }
     }
-    table.row("a request that reads", "bot's processor time, by itself", format!("{:.2} ms", spent[0]));
+    table.row("a read request", "processor time of the bot, by itself", format!("{:.2} ms", spent[0]));
     table.row("", format!("as a step of a plan of {}", STEPS.len()), format!("{:.2} ms", spent[1]));
     Ok(())
 }

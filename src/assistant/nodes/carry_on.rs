@@ -34,7 +34,7 @@ const TRANSIENT: &[&str] = &["network", "api"];
 pub(super) struct StepEnd {
     /// The reply to its request.
     pub(super) reply: Reply,
-    /// The reply in words, as the result is told later.
+    /// The text of the reply, which is stored as the result of the step.
     pub(super) words: String,
     /// Its result.
     pub(super) result: Value,

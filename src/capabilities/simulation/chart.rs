@@ -145,13 +145,10 @@ pub fn tornado(title: &str, figure: &str, percent: f64, bars: &[Bar]) -> anyhow:
             };
             for (value, label) in labels {
                 // Two changes in the same direction are labelled on the other side of the axis.
-                let (side, at, ink) = match (value < 0.0, is_one_sided) {
-                    (true, false) => (HPos::Right, x(value) - 8, MUTED),
-                    (false, false) => (HPos::Left, x(value) + 8, MUTED),
-                    (true, true) => (HPos::Left, middle + 8, INK),
-                    (false, true) => (HPos::Right, middle - 8, INK),
-                };
-                write(area, &label, (at, top + 18), TICK_SIZE, ink, side)?;
+                let from = if is_one_sided { middle } else { x(value) };
+                let is_right_of_it = (value >= 0.0) != is_one_sided;
+                let (side, at) = if is_right_of_it { (HPos::Left, from + 8) } else { (HPos::Right, from - 8) };
+                write(area, &label, (at, top + 18), TICK_SIZE, MUTED, side)?;
             }
         }
         write(area, &format!("Change of {figure} (%)"), (middle, foot + 24), LABEL_SIZE, INK, HPos::Center)?;

@@ -211,39 +211,29 @@ fn is_told(seen: &Seen) -> bool {
     seen.cards() == 0 && (seen.messages.len() > 1 || is_refused)
 }
 
+/// A run that is asked for and approved, and whose end is told.
+const RUN: Dialogue = Dialogue {
+    name: "run",
+    beside: Beside::Bridge(Version::V05),
+    before: loaded,
+    request: ("ana", "run demo"),
+    asked: |seen| seen.cards() == 1 || is_told(seen),
+    turns: &[approves(is_told)],
+    effects: simulated,
+    ..PLAIN
+};
+
 /// The dialogues that a restart of the bridge interrupts.
 pub(super) const RESTARTED: &[Dialogue] = &[
-    Dialogue {
-        name: "run",
-        beside: Beside::Bridge(Version::V05),
-        before: loaded,
-        request: ("ana", "run demo"),
-        asked: |seen| seen.cards() == 1 || is_told(seen),
-        turns: &[approves(is_told)],
-        effects: simulated,
-        ..PLAIN
-    },
-    Dialogue {
-        name: "run on the older bridge",
-        beside: Beside::Bridge(Version::V01),
-        before: loaded,
-        request: ("ana", "run demo"),
-        asked: |seen| seen.cards() == 1 || is_told(seen),
-        turns: &[approves(is_told)],
-        effects: simulated,
-        ..PLAIN
-    },
+    RUN,
+    Dialogue { name: "run on the older bridge", beside: Beside::Bridge(Version::V01), ..RUN },
     Dialogue {
         name: "sweep",
-        beside: Beside::Bridge(Version::V05),
         before: |world| {
             loaded(world);
             world.bridge().changes("demo", LIVER, 1.8);
         },
         request: ("ana", SWEEP),
-        asked: |seen| seen.cards() == 1 || is_told(seen),
-        turns: &[approves(is_told)],
-        effects: simulated,
-        ..PLAIN
+        ..RUN
     },
 ];
