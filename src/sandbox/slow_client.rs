@@ -12,11 +12,11 @@ use tokio::{
 pub enum Slow {
     /// It sends nothing.
     Silent,
-    /// It sends the head of a request, byte by byte, and never ends it.
+    /// It sends the head of a request, byte by byte, and never completes it.
     Head,
     /// It sends a complete head and then a body, byte by byte.
     Body,
-    /// It requests `/healthz`, reads the answer, and keeps the connection open.
+    /// It requests `/healthz`, reads the response, and keeps the connection open.
     Idle,
 }
 
@@ -35,7 +35,7 @@ impl SlowClient {
     /// If the server does not accept the connection, or closes it.
     pub async fn connect(address: SocketAddr, how: Slow) -> io::Result<Self> {
         let mut stream = TcpStream::connect(address).await?;
-        let begins = match how {
+        let opening = match how {
             Slow::Silent => "",
             Slow::Head => "POST /slack/events HTTP/1.1\r\nhost: bot\r\nx-slow: ",
             Slow::Body => {
@@ -43,11 +43,11 @@ impl SlowClient {
             }
             Slow::Idle => "GET /healthz HTTP/1.1\r\nhost: bot\r\n\r\n",
         };
-        stream.write_all(begins.as_bytes()).await?;
+        stream.write_all(opening.as_bytes()).await?;
         if how == Slow::Idle {
-            let mut answer = Vec::new();
-            while !answer.ends_with(b"ok\n") {
-                if stream.read_buf(&mut answer).await? == 0 {
+            let mut response = Vec::new();
+            while !response.ends_with(b"ok\n") {
+                if stream.read_buf(&mut response).await? == 0 {
                     return Err(io::ErrorKind::UnexpectedEof.into());
                 }
             }

@@ -1,9 +1,9 @@
 //! Sanitises the Markdown of a model for a `markdown` block.
 //!
 //! In such a block Slack renders Markdown, but also its own tokens, and turns anything that looks like an address into
-//! a link. A model may repeat text that it read in a name, so its text must not contain anything clickable: `<!…>`,
-//! `<@…>` and `<#…>` are broken, and every address, including that of a link, becomes code ([`addresses`]). Formatting
-//! is kept.
+//! a link. A model may repeat text that a user wrote, such as a name, so its text must not contain anything
+//! clickable: `<!…>`, `<@…>` and `<#…>` are broken, and every address, including that of a link, becomes code
+//! ([`addresses`]). Formatting is kept.
 
 mod addresses;
 mod divide;
@@ -28,10 +28,10 @@ pub fn cut(text: &str, limit: usize) -> String {
     if length(text) <= limit {
         return text.to_owned();
     }
-    const CLOSED: &str = "\n```";
-    let mut kept = super::mrkdwn::cut(text, limit.saturating_sub(length(CLOSED)));
+    const CLOSING_FENCE: &str = "\n```";
+    let mut kept = super::mrkdwn::cut(text, limit.saturating_sub(length(CLOSING_FENCE)));
     if divide::open_fence(&kept.lines().collect::<Vec<_>>()).is_some() {
-        return kept + CLOSED;
+        return kept + CLOSING_FENCE;
     }
     // A code span that is cut in half would no longer be code, and its content could be a link.
     let last_line = kept.rfind('\n').map_or(0, |at| at + 1);
@@ -75,7 +75,7 @@ fn plain_words(line: &str) -> String {
         let after = &rest[link.as_ref().map_or(c.len_utf8(), |link| link.length)..];
         match c {
             '`' => code = !code,
-            '*' | '_' if !code && is_mark(previous, after.trim_start_matches(c).chars().next()) => {}
+            '*' | '_' if !code && is_formatting(previous, after.trim_start_matches(c).chars().next()) => {}
             c => {
                 match link {
                     Some(link) => out.push_str(&plain_words(link.words)),
@@ -89,9 +89,9 @@ fn plain_words(line: &str) -> String {
     out
 }
 
-/// Returns true if an asterisk or underscore between these characters is formatting, which it is not if it stands alone
-/// or inside a word.
-fn is_mark(previous: Option<char>, next: Option<char>) -> bool {
+/// Returns true if an asterisk or underscore between these characters is formatting. If it stands alone or inside a
+/// word, it is not.
+fn is_formatting(previous: Option<char>, next: Option<char>) -> bool {
     let blank = |c: Option<char>| c.is_none_or(char::is_whitespace);
     let inside = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
     let alone = blank(previous) && blank(next);
@@ -160,7 +160,7 @@ impl<'a> Link<'a> {
 }
 
 /// Returns the position of the bracket that closes the one at the start of `text`. The search is limited to 4096 bytes,
-/// so that many brackets cost little time.
+/// so that a text with many unclosed brackets does not take long.
 fn closing(text: &str, open: u8, close: u8) -> Option<usize> {
     let mut depth = 0_usize;
     let mut escaped = false;

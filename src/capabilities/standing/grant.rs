@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 /// The maximum number of uses that are kept in detail.
 const MAX_USES: usize = 50;
 
-/// The place in which the changes may be made.
+/// The scope in which the changes may be made.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum GrantScope {
@@ -46,18 +46,18 @@ pub struct Bounds {
     pub id: String,
     /// The kind of change: the name of a [`countersign_capabilities::Allowance`].
     pub what: String,
-    /// The place.
+    /// The scope.
     pub within: GrantScope,
-    /// The total amount.
+    /// The maximum total amount.
     pub limit: u64,
-    /// The end.
+    /// The time at which it ends.
     pub until: Timestamp,
 }
 
 /// One use of a standing approval.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Use {
-    /// The thread, run and slot of the change. A change with the same ones is counted only once.
+    /// The thread, run and slot of the change, so that a repeat of the same change is recognised.
     pub claim: String,
     /// The moment of the use.
     pub at: Timestamp,
@@ -67,19 +67,19 @@ pub struct Use {
     pub amount: u64,
 }
 
-/// The early end of a standing approval.
+/// The revocation of a standing approval.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Revoked {
-    /// The person who ended it.
+    /// The person who revoked it.
     pub by: UserId,
-    /// The moment it was ended.
+    /// The moment it was revoked.
     pub at: Timestamp,
 }
 
 /// A granted standing approval.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Grant {
-    /// The granted kind of change, place, amount and end.
+    /// The granted kind of change, scope, amount and end.
     #[serde(flatten)]
     pub bounds: Bounds,
     /// The workspace in which it is valid.
@@ -99,7 +99,7 @@ pub struct Grant {
     /// The newest uses.
     #[serde(default)]
     pub uses: Vec<Use>,
-    /// The early end, if it was ended before its time.
+    /// The revocation, if a person revoked it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revoked: Option<Revoked>,
 }
@@ -113,7 +113,7 @@ pub enum GrantStatus {
     UsedUp,
     /// The end has passed.
     Expired,
-    /// A person ended it.
+    /// A person revoked it.
     Revoked,
 }
 
@@ -161,11 +161,11 @@ impl Grant {
     /// Returns true if the reader may see it: it is valid in their conversation, or they requested or granted it. Other
     /// people may not, because its subject can reveal the purpose of a private channel.
     pub fn is_visible_to(&self, reader: &Reader) -> bool {
-        let own = |by: &UserId| self.asked_by == *by || self.granted_by.contains(by);
-        self.is_in_conversation_of(reader) || (self.team == reader.team && reader.by.as_ref().is_some_and(own))
+        let took_part = |by: &UserId| self.asked_by == *by || self.granted_by.contains(by);
+        self.is_in_conversation_of(reader) || (self.team == reader.team && reader.by.as_ref().is_some_and(took_part))
     }
 
-    /// Returns the amount that a change would use; `None` if the grant is for other changes or cannot be used any more.
+    /// Returns the amount that a change would use; `None` if the grant is for other changes or can no longer be used.
     /// `entitled` are the granters who may approve the change.
     ///
     /// # Errors
@@ -180,11 +180,11 @@ impl Grant {
     ) -> Option<Result<u64, NotCovered>> {
         let amount = self.amount_of(allowances, record).filter(|_| self.status(now) == GrantStatus::Open)?;
         let left = self.bounds.limit.saturating_sub(self.used);
-        let room = if amount <= left { Ok(amount) } else { Err(NotCovered::TooMuch { amount, left }) };
-        Some(self.reason_not_covered(record, entitled).map_or(room, Err))
+        let within_limit = if amount <= left { Ok(amount) } else { Err(NotCovered::TooMuch { amount, left }) };
+        Some(self.reason_not_covered(record, entitled).map_or(within_limit, Err))
     }
 
-    /// Returns true if a change is of the granted kind and in the granted place.
+    /// Returns true if a change is of the granted kind and in the granted scope.
     pub fn is_about(&self, allowances: &Allowances, record: &ActionRecord) -> bool {
         self.amount_of(allowances, record).is_some()
     }
@@ -206,17 +206,17 @@ impl Grant {
         }
     }
 
-    /// Returns the amount of a change; `None` if it is not of the granted kind or not in the granted place.
+    /// Returns the amount of a change; `None` if it is not of the granted kind or not in the granted scope.
     fn amount_of(&self, allowances: &Allowances, record: &ActionRecord) -> Option<u64> {
         let allowance = allowances.get(&self.bounds.what)?;
-        let place = &record.thread;
+        let thread = &record.thread;
         let contexts = &record.scope.contexts;
         let within = match &self.bounds.within {
             GrantScope::Thing { id, .. } => (allowance.thing)(&record.parameters) == Some(id.as_str()),
-            GrantScope::Context(context) => !contexts.is_empty() && contexts.iter().all(|own| own == context),
+            GrantScope::Context(context) => !contexts.is_empty() && contexts.iter().all(|other| other == context),
         };
-        let here = place.team == self.team && place.channel == self.channel;
-        allowance.amount_of(record).filter(|_| within && here)
+        let in_conversation = thread.team == self.team && thread.channel == self.channel;
+        allowance.amount_of(record).filter(|_| within && in_conversation)
     }
 
     /// Records a use.
@@ -230,7 +230,7 @@ impl Grant {
     /// Returns true if this change has already been counted.
     pub fn has_spent(&self, allowances: &Allowances, record: &ActionRecord) -> bool {
         let (claim, amount) = (claim(record), self.amount_of(allowances, record));
-        self.uses.iter().any(|one| one.claim == claim && Some(one.amount) == amount)
+        self.uses.iter().any(|earlier| earlier.claim == claim && Some(earlier.amount) == amount)
     }
 
     /// Returns the description of the grant for the record of a change.
@@ -346,7 +346,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn who_granted_it_counts_only_where_they_may_approve_the_change_itself() {
+    fn granters_count_only_if_they_may_approve_the_change_themselves() {
         let few = |counted, needed| Some(NotCovered::TooFew { counted, needed });
         // The granters, those who may approve the change, the number needed, and whether own requests count.
         type Case<'a> = (&'a [&'a str], &'a [&'a str], u32, bool, Option<NotCovered>);
@@ -372,7 +372,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn it_is_told_in_its_channel_and_to_those_who_made_it() {
+    fn it_is_visible_in_its_channel_and_to_its_requester_and_granters() {
         let granted = grant();
         let (here, team) = (granted.channel.as_str(), granted.team.as_str());
         for (by, team, channel, visible) in [
@@ -391,7 +391,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn it_ends_with_its_time_its_amount_or_by_hand() {
+    fn it_ends_when_it_expires_or_is_used_up_or_revoked() {
         let record = simulation("1", 50);
         let mut granted = grant();
         let end = granted.bounds.until;
@@ -416,7 +416,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_change_is_known_again_only_if_it_is_the_same() {
+    fn only_the_same_change_counts_as_a_repeat() {
         let mut granted = grant();
         granted.spend(50, &simulation("1", 50), NOW);
         assert!(granted.has_spent(&allowances(), &simulation("1", 50)));
@@ -428,7 +428,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_status_is_covered_only_if_there_is_a_way_back() {
+    fn a_status_change_is_covered_only_if_it_can_be_undone() {
         let mut granted = grant();
         (granted.bounds.what, granted.bounds.limit) = ("start_and_stop".to_owned(), 2);
         let status = |to: &str, undo: bool| {
@@ -461,7 +461,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn what_is_stored_reads_back() {
+    fn a_stored_grant_can_be_read_back() {
         let mut granted = grant();
         granted.spend(7, &simulation("1", 7), NOW);
         assert_eq!(serde_json::from_value::<Grant>(json!(granted)).unwrap(), granted);

@@ -20,7 +20,7 @@ const COVERS_MEASURE: &str = "covers";
 /// a typed message. Standing approvals are granted by the people who may approve the changes they cover.
 pub fn policy_for(settings: &config::Approvals, input: &PolicyInput<'_>) -> Policy {
     if input.scope.is_personal() {
-        return of_the_requester();
+        return personal_policy();
     }
     let own = if input.irreversible { settings.own_irreversible } else { settings.own_request };
     let (contexts, chains): (Vec<_>, Vec<_>) = rule_chains(settings, input).into_iter().unzip();
@@ -58,7 +58,7 @@ pub fn policy_for(settings: &config::Approvals, input: &PolicyInput<'_>) -> Poli
 }
 
 /// Returns the policy for actions that concern only the requester.
-fn of_the_requester() -> Policy {
+fn personal_policy() -> Policy {
     Policy {
         approvers: vec![Approver::Requester],
         also: Vec::new(),
@@ -116,16 +116,16 @@ fn rule_chains<'a>(settings: &config::Approvals, input: &PolicyInput<'a>) -> Vec
     chains
 }
 
-/// Returns the approvers that all of these lists have in common, as one list and the further lists
-/// that an approver must also be in. Further lists remain if membership requires a lookup. If a
-/// list is empty, there are no common approvers.
+/// Returns the approvers common to all of these lists: one list, and further lists that an approver
+/// must also be in. Further lists remain only if they contain entries other than named users, since
+/// their members are not known here. If a list is empty, there are no common approvers.
 fn common_approvers(mut lists: Vec<Vec<Approver>>) -> (Vec<Approver>, Vec<Vec<Approver>>) {
     lists.sort_by_key(Vec::len);
     let mut people: Option<Vec<Approver>> = None;
     let mut others: Vec<Vec<Approver>> = Vec::new();
     for list in lists {
-        let is_wider = |than: &Vec<Approver>| than.iter().all(|approver| list.contains(approver));
-        if people.iter().chain(&others).any(is_wider) {
+        let contains_all = |other: &Vec<Approver>| other.iter().all(|approver| list.contains(approver));
+        if people.iter().chain(&others).any(contains_all) {
             continue;
         }
         let by_name = list.iter().all(|approver| matches!(approver, Approver::User(_)));
@@ -145,9 +145,9 @@ fn common_approvers(mut lists: Vec<Vec<Approver>>) -> (Vec<Approver>, Vec<Vec<Ap
     (required.next().unwrap_or_default(), required.collect())
 }
 
-/// Returns the contexts whose lists have nobody in common: only two if one pair of lists is
-/// disjoint. Returns `None` if a list is empty, since then the settings deliberately allow nobody
-/// to decide.
+/// Returns the contexts whose lists have nobody in common. If two of the lists are disjoint, returns
+/// only their contexts. Returns `None` if a list is empty, since then the settings deliberately
+/// allow nobody to decide.
 fn disjoint_contexts(contexts: &[Option<&str>], lists: &[Vec<Approver>]) -> Option<Vec<String>> {
     if lists.iter().any(Vec::is_empty) {
         return None;
@@ -186,10 +186,10 @@ fn operator_hint(contexts: &[String]) -> String {
 /// Returns the maximum number of approvals that a change can get from the people in `named`. `requesters` are the
 /// people who asked for the change or edited it.
 pub fn max_approvals(policy: &Policy, named: &[UserId], requesters: &[UserId]) -> usize {
-    let different: BTreeSet<&UserId> = named.iter().collect();
+    let distinct: BTreeSet<&UserId> = named.iter().collect();
     let (own, others): (Vec<&UserId>, Vec<&UserId>) =
-        different.into_iter().partition(|person| requesters.contains(person));
-    // The people who asked and edited count as one approver.
+        distinct.into_iter().partition(|person| requesters.contains(person));
+    // The requester and the editors together count as one approver.
     others.len() + usize::from(policy.own_request && !own.is_empty())
 }
 
@@ -234,7 +234,7 @@ impl Denial {
 /// The facts about a person at the moment of their decision.
 #[derive(Clone, Debug, Default)]
 pub struct Person {
-    /// True if the person decides in the channel of the request.
+    /// True if the person is in the channel of the request.
     pub in_channel: bool,
     /// The user groups among the approvers that the person belongs to.
     pub groups: Vec<String>,
@@ -265,7 +265,7 @@ pub fn may_approve(record: &ActionRecord, by: &UserId, person: &Person) -> Resul
     if approved.contains(by) && approved.len() < record.policy.needed as usize {
         return Err(Denial::AlreadyApproved);
     }
-    // If several approvals are needed, the people who asked and edited count as one approver.
+    // If several approvals are needed, the requester and the editors together count as one approver.
     let is_other_requester = |person: &UserId| person != by && record.is_request_of(person);
     if record.policy.needed > 1 && record.is_request_of(by) && approved.iter().any(is_other_requester) {
         return Err(Denial::OwnRequest);
@@ -322,11 +322,11 @@ mod tests {
         names.iter().map(|name| (*name).to_owned()).collect()
     }
 
-    fn by(approvers: &[&str]) -> Rule {
+    fn rule(approvers: &[&str]) -> Rule {
         Rule { approvers: Some(names(approvers)), ..Rule::default() }
     }
 
-    fn here(approvers: &[&str]) -> ContextRule {
+    fn context_rule(approvers: &[&str]) -> ContextRule {
         ContextRule { approvers: Some(names(approvers)), ..ContextRule::default() }
     }
 
@@ -366,7 +366,8 @@ mod tests {
         ];
         for (one, other, words, may) in cases {
             let mut settings = settings();
-            settings.contexts = [("one".to_owned(), here(one)), ("other".to_owned(), here(other))].into();
+            settings.contexts =
+                [("one".to_owned(), context_rule(one)), ("other".to_owned(), context_rule(other))].into();
             let in_both = Scope::default().in_context("one").in_context("other");
             let record = card(policy(&settings, "update_experiment_status", &in_both));
             assert_eq!(record.deciders().words(), words, "{one:?} and {other:?}");
@@ -392,17 +393,17 @@ mod tests {
         ];
         for (contexts, apart) in cases {
             let mut settings = settings();
-            settings.contexts = contexts.iter().map(|(name, list)| ((*name).to_owned(), here(list))).collect();
+            settings.contexts = contexts.iter().map(|(name, list)| ((*name).to_owned(), context_rule(list))).collect();
             let scope = contexts.iter().fold(Scope::default(), |scope, (name, _)| scope.in_context(*name));
             let policy = policy(&settings, "update_experiment_status", &scope);
             assert_eq!(policy.apart, apart.map(names), "{contexts:?}");
-            let change = policy.because.unwrap_or_default();
-            let keys = apart.into_iter().flatten().all(|name| change.contains(&format!("approvals.contexts.{name}")));
-            assert!(keys && change.is_empty() == apart.is_none(), "{change}");
+            let hint = policy.because.unwrap_or_default();
+            let has_keys = apart.into_iter().flatten().all(|name| hint.contains(&format!("approvals.contexts.{name}")));
+            assert!(has_keys && hint.is_empty() == apart.is_none(), "{hint}");
         }
         let mut settings = settings();
-        settings.actions.insert("grant_standing_approval".to_owned(), by(&["U2"]));
-        settings.actions.insert("test_condition_balance".to_owned(), by(&["U3"]));
+        settings.actions.insert("grant_standing_approval".to_owned(), rule(&["U2"]));
+        settings.actions.insert("test_condition_balance".to_owned(), rule(&["U3"]));
         let scope = Scope::default().in_context("lab").measure(COVERS_MEASURE, "test_condition_balance");
         let policy = policy(&settings, "grant_standing_approval", &scope);
         assert_eq!(policy.deciders().words(), "nobody (the lists of approvers that apply have nobody in common)");
@@ -414,14 +415,14 @@ mod tests {
         let mut settings = settings();
         let scope = Scope::default().in_context("lab").measure(COVERS_MEASURE, "test_condition_balance");
         let of = |settings: &Approvals| policy(settings, "grant_standing_approval", &scope).deciders().words();
-        settings.contexts.insert("lab".to_owned(), here(&["U2"]));
+        settings.contexts.insert("lab".to_owned(), context_rule(&["U2"]));
         assert_eq!(of(&settings), "@U2");
-        settings.actions.insert("test_condition_balance".to_owned(), by(&["U3"]));
+        settings.actions.insert("test_condition_balance".to_owned(), rule(&["U3"]));
         assert_eq!(of(&settings), "@U3", "the rule of the covered action is more specific than the context's");
         let exact = settings.contexts.get_mut("lab").unwrap();
-        exact.actions.insert("test_condition_balance".to_owned(), by(&["U4"]));
+        exact.actions.insert("test_condition_balance".to_owned(), rule(&["U4"]));
         assert_eq!(of(&settings), "@U4");
-        settings.actions.insert("grant_standing_approval".to_owned(), by(&["U4", "U5"]));
+        settings.actions.insert("grant_standing_approval".to_owned(), rule(&["U4", "U5"]));
         assert_eq!(of(&settings), "@U4", "its own rule does not add approvers");
     }
 
@@ -430,7 +431,7 @@ mod tests {
         let mut settings = settings();
         settings.escalate_to = names(&["U9"]);
         assert!(policy(&settings, "update_experiment", &Scope::default()).escalation.is_some());
-        settings.actions.insert("update_experiment".to_owned(), by(&[]));
+        settings.actions.insert("update_experiment".to_owned(), rule(&[]));
         assert_eq!(policy(&settings, "update_experiment", &Scope::default()).escalation, None);
     }
 

@@ -1,4 +1,4 @@
-//! The trait of the store that the engine needs for its threads.
+//! The trait for the store in which the engine keeps its threads.
 //!
 //! Each operation is atomic: it takes effect completely or not at all, even if the process is
 //! killed in the middle. Once an operation has returned, its effect survives a crash of the
@@ -18,12 +18,12 @@
 //! **Unreadable entries do not block others.** A message, an interaction or an outgoing message
 //! that this process cannot read is *set aside*: it is kept unchanged, counted, logged once and
 //! listed by [`Store::unreadable`], and does not hold up later entries. [`Store::sweep`] puts back
-//! the entries that its process can read, such as those written by a newer program once that
-//! program runs. Lists leave out unreadable rows, but an audit entry keeps its place
+//! the entries that the calling process can read, such as those written by a newer program once
+//! that program runs. Lists leave out unreadable rows, but an audit entry keeps its place
 //! ([`AuditEntry::unreadable`]).
 //!
-//! A key-value interface with the logic above it was rejected as a design, because atomic changes
-//! would then need locks.
+//! A design with a plain key-value interface and this logic on top of it was rejected, because
+//! atomic changes would then need locks.
 
 mod audit;
 mod changes;
@@ -74,7 +74,7 @@ pub enum Error {
     /// Another worker now holds the lease: stop writing at once.
     #[error("the lease on thread {0} was taken over")]
     Fenced(ThreadId),
-    /// The thread is at a different version than the write assumes.
+    /// The thread is not at the version that the write assumed.
     #[error("thread {thread} is at version {found}, not {expected}")]
     VersionConflict {
         /// The thread.
@@ -103,7 +103,7 @@ pub enum Error {
     Newer {
         /// The kind and place of the data.
         what: String,
-        /// The version of its shape.
+        /// The version of its format.
         found: u32,
         /// The newest version that this program reads.
         known: u32,
@@ -159,7 +159,7 @@ pub trait Store: Send + Sync + fmt::Debug {
     async fn unread(&self, thread: &ThreadId) -> Result<Vec<QueuedMessage>, Error>;
 
     /// Writes the changes of a step. Returns the new version: `expected + 1` if the changes include
-    /// a step, otherwise `expected`. A repeated commit id returns the same answer as the first
+    /// a step, otherwise `expected`. Repeating a commit id returns the same result as the first
     /// time.
     ///
     /// # Errors
@@ -198,7 +198,7 @@ pub trait Store: Send + Sync + fmt::Debug {
 
     /// Claims outgoing messages that may be sent now, at most one per thread: the oldest one that
     /// is not a progress message, or else the progress message. A message that was tried
-    /// [`TRIED_OFTEN`] times is claimed only if nothing else of its thread may be sent, and holds
+    /// [`TRIED_OFTEN`] times is claimed only if nothing else in its thread may be sent, and holds
     /// up only its own slot. A claim that is not finished within `ttl` expires, and the message
     /// counts as tried.
     async fn claim_outbox(
@@ -234,8 +234,8 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// Moves every due timer to the inbox of its partition. Returns their number.
     async fn fire_timers(&self, now: Timestamp) -> Result<usize, Error>;
 
-    /// Deletes data whose time is over: deduplication keys after a day, parked messages after two
-    /// minutes, blobs with an expiry, dead letters after [`DeadLetter::KEPT_FOR`]. Puts back
+    /// Deletes expired data: deduplication keys after a day, parked messages after two minutes,
+    /// blobs after their `keep` time, dead letters after [`DeadLetter::KEPT_FOR`]. Puts back
     /// entries that another process set aside and this one can read.
     async fn sweep(&self, now: Timestamp) -> Result<(), Error>;
 
@@ -287,19 +287,19 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// none.
     async fn backlog(&self) -> Result<Backlog, Error>;
 
-    /// Stores bytes under their hash (SHA-256, in hexadecimal), which is returned: for at least
-    /// `keep`, or permanently if it is `None`.
+    /// Stores bytes under their hash (SHA-256, in hexadecimal) and returns the hash. The bytes are
+    /// kept for at least `keep`, or permanently if it is `None`.
     async fn put_blob(&self, bytes: &[u8], keep: Option<Duration>) -> Result<String, Error>;
 
     /// Stores a file that a thread shows, under its hash as [`Self::put_blob`] does. It is kept as
-    /// long as any thread shows it whose files have not been deleted ([`Forget::files`]).
+    /// long as it is shown by any thread whose files have not been deleted ([`Forget::files`]).
     async fn put_file(&self, thread: &ThreadId, bytes: &[u8]) -> Result<String, Error>;
 
     /// Returns the bytes stored under a hash by [`Self::put_blob`] or [`Self::put_file`]; `None` if
     /// there are none.
     async fn get_blob(&self, hash: &str) -> Result<Option<Vec<u8>>, Error>;
 
-    /// Returns a register: a small value that belongs to no thread and that several processes
+    /// Returns a register: a small value that belongs to no thread and that several processes may
     /// change.
     async fn register(&self, key: &str) -> Result<Register, Error>;
 
@@ -320,7 +320,7 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// most `limit`.
     async fn unreadable(&self, limit: usize) -> Result<Vec<Unreadable>, Error>;
 
-    /// Returns true if several processes may work with it at the same time.
+    /// Returns true if several processes may use the store at the same time.
     fn is_shared(&self) -> bool {
         true
     }

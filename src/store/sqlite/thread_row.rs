@@ -45,8 +45,8 @@ impl ThreadRow {
     /// Returns the row of a thread, if there is one.
     pub(super) fn find(connection: &Connection, thread: &ThreadId) -> Result<Option<Self>, Failure> {
         let mut select = connection.prepare_cached(select_where!("root = ?1 AND channel = ?2 AND team = ?3"))?;
-        let name = [thread.root.as_str(), thread.channel.as_str(), thread.team.as_str()];
-        Ok(select.query_row(name, Self::read).optional()?)
+        let values = [thread.root.as_str(), thread.channel.as_str(), thread.team.as_str()];
+        Ok(select.query_row(values, Self::read).optional()?)
     }
 
     /// Returns the row with this id, which must exist.
@@ -59,8 +59,8 @@ impl ThreadRow {
         Ok(connection.prepare_cached(select_where!("id = ?1"))?.query_row([id], Self::read).optional()?)
     }
 
-    /// Returns the row of a thread, and inserts it if there is none. A new row does not make the
-    /// thread one of the bot's yet.
+    /// Returns the row of a thread, and inserts it if there is none. A new row is not `known`: the
+    /// thread is not one of the bot's threads yet.
     pub(super) fn find_or_insert(connection: &Connection, thread: &ThreadId, now: Timestamp) -> Result<Self, Failure> {
         if let Some(row) = Self::find(connection, thread)? {
             return Ok(row);

@@ -63,7 +63,7 @@ pub(super) fn correction(words: &[Word], situation: &Situation) -> Option<Interp
     (!params.is_empty()).then(|| UserRequest::Update(params).into())
 }
 
-/// Parses weights that are suggested as better: `60/40 would be safer`, `it should be 60/40`.
+/// Parses suggested weights: `60/40 would be safer`, `it should be 60/40`.
 fn suggested_weights(words: &[Word]) -> Option<Interpretation> {
     const BEFORE: &str = "i would prefer|i'd prefer|i prefer|i would rather have|i'd rather have|i would take|i'd take|\
         it should be|this should be|that should be|they should be|the weights should be|weights should be|should be|\
@@ -108,8 +108,8 @@ fn name_key(draft: &Draft) -> String {
 /// The openings of a message that renames the draft.
 const RENAME: &str = "rename it to|rename it|rename this to|rename that to|rename to|change its name to";
 
-/// Returns the parameter that a value without a parameter's name corrects: according to its form,
-/// then to the parameters of the draft.
+/// Returns the parameter that a value corrects if the message does not name one. It is inferred
+/// from the form of the value, then from the open question, then from the parameters of the draft.
 fn corrected_parameter(draft: &Draft, words: &[Word]) -> Option<String> {
     let has = |key: &str| draft.params.contains_key(key);
     let key = match words {
@@ -166,7 +166,7 @@ fn card_correction(words: &[Word], situation: &Situation, is_question: bool) -> 
         .then(|| UserRequest::Update(parts.params).into())
 }
 
-/// Returns the parameter that an answer gives: the requested one, unless it is clearly another.
+/// Returns the parameter that an answer is for: the one asked for, unless it is clearly another.
 fn answered_parameter<'a>(asked: &'a str, words: &[Word]) -> &'a str {
     let slash = words.iter().any(|word| word.text.contains('/'));
     match (asked, words) {
@@ -206,11 +206,11 @@ fn draft_correction(words: &[Word], draft: &Draft, is_question: bool) -> Option<
     if parts.rest.is_empty() && !parts.params.is_empty() && !is_question {
         return Some(UserRequest::Update(parts.params).into());
     }
-    let before = draft.params.get("experiment")?.as_str()?;
-    let now = text(skip(words, "the|i meant|i mean"));
-    let similar = strsim::normalized_damerau_levenshtein(&before.to_lowercase(), &now.to_lowercase()) > 0.6
-        || (now.len() > 3 && before.to_lowercase().contains(&now.to_lowercase()));
-    (similar && !is_question).then(|| update([("experiment".to_owned(), now.into())]))
+    let old_name = draft.params.get("experiment")?.as_str()?;
+    let new_name = text(skip(words, "the|i meant|i mean"));
+    let similar = strsim::normalized_damerau_levenshtein(&old_name.to_lowercase(), &new_name.to_lowercase()) > 0.6
+        || (new_name.len() > 3 && old_name.to_lowercase().contains(&new_name.to_lowercase()));
+    (similar && !is_question).then(|| update([("experiment".to_owned(), new_name.into())]))
 }
 
 fn update<const N: usize>(params: [(String, Value); N]) -> Interpretation {

@@ -1,4 +1,4 @@
-//! Draws a table, as Slack's table block if possible, otherwise as lines.
+//! Renders a table, as Slack's table block if possible, otherwise as lines.
 
 use countersign_core::reply::Text;
 use countersign_slack::{
@@ -15,7 +15,7 @@ use super::{
 /// keeps long names from crowding out the other columns.
 const MAX_CELL_CHARS: usize = 160;
 
-/// Draws a table. Slack allows one table block in a message, which the `first` table uses.
+/// Renders a table. Slack allows only one table block per message; the `first` table gets it.
 pub(super) fn draw(canvas: &mut Canvas, columns: &[String], rows: &[Vec<Text>], first: bool) {
     let columns: Vec<_> = columns.iter().map(|name| Text::new().bold(name)).collect();
     if columns.is_empty() {
@@ -26,12 +26,12 @@ pub(super) fn draw(canvas: &mut Canvas, columns: &[String], rows: &[Vec<Text>], 
 
 fn draw_block(canvas: &mut Canvas, columns: &[Text], rows: &[Vec<Text>]) {
     let width = columns.len().min(MAX_CELLS);
-    let nothing = Text::new();
+    let empty = Text::new();
     let mut room = canvas.room().saturating_sub(MIN_ROOM); // for further content, such as the note on missing rows
     let mut drawn = Vec::new();
     let mut characters = 0;
     for row in std::iter::once(columns).chain(rows.iter().map(Vec::as_slice)).take(MAX_ROWS) {
-        let cells = (0..width).map(|n| row.get(n).unwrap_or(&nothing));
+        let cells = (0..width).map(|n| row.get(n).unwrap_or(&empty));
         let row_chars: usize = cells.clone().map(|cell| length(&cell.words()).clamp(1, MAX_CELL_CHARS)).sum();
         if row_chars > room {
             break;
@@ -62,7 +62,7 @@ fn draw_lines(canvas: &mut Canvas, columns: &[Text], rows: &[Vec<Text>]) {
     canvas.lines(&lines, blocks::section);
 }
 
-/// Returns the cell, with its text cut if it is too long.
+/// Returns the cell, truncated if its text is too long.
 fn shortened(cell: &Text) -> Text {
     let words = cell.words();
     if length(&words) > MAX_CELL_CHARS { Text::from(cut(&words, MAX_CELL_CHARS)) } else { cell.clone() }

@@ -45,8 +45,8 @@ pub(super) fn set_suggested_prompts(server: &Arc<Server>, args: &Args) -> Answer
     let channel = place(server, &args.required("channel_id")?, false)?;
     let prompts = args.json("prompts").unwrap_or_default();
     let list = prompts.as_array().map(Vec::as_slice).unwrap_or_default();
-    let whole = |prompt: &serde_json::Value| prompt["title"].is_string() && prompt["message"].is_string();
-    if list.is_empty() || list.len() > MAX_PROMPTS || !list.iter().all(whole) {
+    let is_complete = |prompt: &serde_json::Value| prompt["title"].is_string() && prompt["message"].is_string();
+    if list.is_empty() || list.len() > MAX_PROMPTS || !list.iter().all(is_complete) {
         let reason = "must provide 1 to 4 items with title and message [json-pointer:/prompts]";
         return Err(Refusal::because("invalid_arguments", reason));
     }

@@ -21,15 +21,15 @@ use serde_json::{Map, Value, json};
 
 use super::check::Problem;
 
-/// The answer of a method.
+/// The response to a call: its fields, or a refusal.
 pub(super) type Answer = Result<Value, Refusal>;
 
-/// The reason why a method was refused.
+/// The reason why a call was refused.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Refusal {
     /// Slack's name for the error.
     pub(super) error: String,
-    /// Further fields of the answer.
+    /// Further fields of the response.
     pub(super) more: Map<String, Value>,
 }
 
@@ -45,7 +45,7 @@ impl Refusal {
         refusal
     }
 
-    /// Returns a description of the mistake in the payload, if it is the reason for the refusal.
+    /// Returns a description of the error in the payload, if the call was refused because of one.
     pub(super) fn fault_of_payload(&self) -> Option<String> {
         const PAYLOAD_ERRORS: [&str; 8] = [
             "invalid_blocks_format",
