@@ -264,19 +264,25 @@ impl TestBot {
     /// Waits until nothing is left to do and nothing is being done: what is taken out of the store is still in hand, and
     /// so are private answers and windows, which are in no store.
     pub(crate) async fn settled(&self) {
-        let store = self.store();
-        let in_hand = self.running.as_ref().expect("it runs").in_hand.clone();
         let deadline = tokio::time::Instant::now() + BOUND;
         loop {
-            // Looked at before and after: what is in hand becomes backlog, and the other way round.
-            let before = in_hand.count();
-            let backlog = store.backlog().await.unwrap();
-            if before == 0 && backlog == Backlog::default() && in_hand.count() == 0 {
+            // Compared before and after: what is in hand becomes backlog, and the other way round. Both could happen
+            // between two looks, but not without a commit.
+            let before = self.progress().await;
+            let backlog = self.store().backlog().await.unwrap();
+            if before.0 == 0 && backlog == Backlog::default() && self.progress().await == before {
                 return;
             }
-            assert!(tokio::time::Instant::now() < deadline, "it does not settle: {before} in hand, {backlog:?}");
+            assert!(tokio::time::Instant::now() < deadline, "it does not settle: {} in hand, {backlog:?}", before.0);
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
+    }
+
+    /// The number of tasks in hand, and then the versions of all threads, which grow with each commit.
+    async fn progress(&self) -> (usize, u64) {
+        let in_hand = self.running.as_ref().expect("it runs").in_hand.count();
+        let threads = self.store().threads(usize::MAX).await.unwrap();
+        (in_hand, threads.iter().map(|thread| thread.version).sum())
     }
 
     /// Waits until everybody who pressed or typed was answered, though a thread may still be at work or wait.
