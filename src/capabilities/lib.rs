@@ -7,6 +7,7 @@
 //! This crate depends on no domain, not on Slack, and on no store. Start reading at [`Capability`], then [`Registry`].
 
 mod allowance;
+mod calls_in_progress;
 mod command;
 mod events;
 pub mod facts;
@@ -34,6 +35,7 @@ use serde_json::Value;
 use self::facts::Facts;
 pub use self::{
     allowance::{Allowance, AllowancePlace, Allowances, Counts},
+    calls_in_progress::CallsInProgress,
     command::{Command, Takes, Word},
     events::EventSource,
     family::Family,

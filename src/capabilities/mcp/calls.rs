@@ -1,13 +1,10 @@
 //! The calls that this process is making. Each runs in a task of its own, and the thread that requested it polls its
 //! state. A call of another process is not listed here and cannot be recovered.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
+use countersign_capabilities::CallsInProgress;
 use countersign_core::{ids::ActionId, permit::Permit};
 use countersign_mcp_client::{Answer, Answered, Asks, Call, Error, McpClient, Progress, Question};
 use serde_json::{Map, Value};
@@ -20,7 +17,7 @@ const MAX_KEPT: usize = 16;
 
 /// The calls by their actions.
 #[derive(Debug, Default)]
-pub(crate) struct Calls(Mutex<HashMap<ActionId, Arc<Running>>>);
+pub(crate) struct Calls(CallsInProgress<Running>);
 
 /// The state of a call.
 #[derive(Clone, Debug)]
@@ -53,7 +50,7 @@ pub(crate) struct NewCall {
 impl Calls {
     /// Returns the call of an action.
     pub(crate) fn get(&self, action: &ActionId) -> Option<Arc<Running>> {
-        self.all().get(action).cloned()
+        self.0.get(action)
     }
 
     /// Begins the call of an action.
@@ -83,24 +80,15 @@ impl Calls {
             let answer = new.client.call(&new.tool, &new.arguments, call).await;
             changes.send_replace(State::Ended(answer));
         });
-        let running = Arc::new(Running { state, answers, stop });
-        let mut all = self.all();
-        if all.len() >= MAX_KEPT {
-            all.retain(|_, running| !running.is_over());
-        }
-        all.insert(action.clone(), running.clone());
-        running
+        self.0.tidy(MAX_KEPT, Running::is_over);
+        self.0.add(action, Running { state, answers, stop })
     }
 
     /// Removes the call of an action, and stops it if it is still running.
     pub(crate) fn end(&self, action: &ActionId) {
-        if let Some(running) = self.all().remove(action) {
+        if let Some(running) = self.0.remove(action) {
             running.stop.cancel();
         }
-    }
-
-    fn all(&self) -> MutexGuard<'_, HashMap<ActionId, Arc<Running>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

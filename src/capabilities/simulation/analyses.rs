@@ -5,12 +5,9 @@
 //! A call of another process is not listed here, and its answer cannot be recovered: its thread waits until the
 //! deadline and then reports that.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::time::Duration;
 
+use countersign_capabilities::CallsInProgress;
 use countersign_core::{ids::ActionId, permit};
 use countersign_graph::action::Outcome;
 use tokio::{sync::watch, task::AbortHandle};
@@ -20,7 +17,7 @@ const KEY: &str = "analysis:";
 
 /// The analyses by their actions.
 #[derive(Debug, Default)]
-pub struct Analyses(Mutex<HashMap<ActionId, Arc<Running>>>);
+pub struct Analyses(CallsInProgress<Running>);
 
 /// A requested analysis.
 #[derive(Debug)]
@@ -57,13 +54,12 @@ impl Analyses {
                 None => work.await, // without a permit, no request is sent
             }
         });
-        let running = Arc::new(Running { outcome, task: task.abort_handle() });
-        self.all().insert(action.clone(), running);
+        self.0.add(action, Running { outcome, task: task.abort_handle() });
     }
 
     /// Waits for the end of an action's analysis and returns its outcome; `None` if this process did not request it.
     pub async fn ended(&self, action: &ActionId) -> Option<Outcome> {
-        let mut outcome = self.all().get(action)?.outcome.clone();
+        let mut outcome = self.0.get(action)?.outcome.clone();
         let ended = outcome.wait_for(Option::is_some).await.ok()?;
         ended.clone()
     }
@@ -75,20 +71,16 @@ impl Analyses {
 
     /// Returns true if this process has requested the analysis of an action, whether or not it has ended.
     pub fn has(&self, action: &ActionId) -> bool {
-        self.all().contains_key(action)
+        self.0.get(action).is_some()
     }
 
     /// Removes the analysis of an action and aborts its call if it is still running.
     pub fn forget(&self, action: &ActionId) {
-        self.all().remove(action);
+        self.0.remove(action);
     }
 
     /// Removes all analyses and aborts their calls, at the end of the process.
     pub fn give_up(&self) {
-        self.all().clear();
-    }
-
-    fn all(&self) -> MutexGuard<'_, HashMap<ActionId, Arc<Running>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.clear();
     }
 }
