@@ -25,11 +25,7 @@ pub fn outcome(registry: &Registry, record: &ActionRecord) -> Reply {
 fn outcome_reply(record: &ActionRecord, subject: Option<&str>) -> Reply {
     let requester = || Text::new().person(record.requested_by.clone()).plain(" ");
     match record.status {
-        Status::Done => {
-            let text = requester().join(done_text(record, subject));
-            let asks_what_next = subject.is_some() && summary(record).words() == record.card.done;
-            Reply::text(if asks_what_next { text.plain(" What next?") } else { text })
-        }
+        Status::Done => Reply::text(requester().join(done_text(record, subject))),
         Status::Failed => {
             let several = record.scope.subjects.len() > 1;
             let summary = summary(record);
@@ -73,6 +69,20 @@ fn outcome_reply(record: &ActionRecord, subject: Option<&str>) -> Reply {
             Reply::text(requester().bold(record.act()).plain(" is still under way."))
         }
     }
+}
+
+/// Adds the question “What next?” to the reply about the outcome of an action, if the outcome is no more than that it is
+/// done. The question stands below the figures that the action has added.
+pub fn with_question(registry: &Registry, record: &ActionRecord, mut reply: Reply) -> Reply {
+    let is_only_done = record.status == Status::Done && summary(record).words() == record.card.done;
+    if !is_only_done || subject(registry, record).is_none() {
+        return reply;
+    }
+    match reply.parts.as_mut_slice() {
+        [Part::Text(text)] => *text = std::mem::take(text).plain(" What next?"),
+        _ => reply = reply.and(Part::Text(Text::from("What next?"))),
+    }
+    reply
 }
 
 /// Returns the reply that one of several requests is done. The button to undo it is on the card.

@@ -174,11 +174,17 @@ fn result_of(mut gathered: BTreeMap<String, Value>) -> Value {
     }
 }
 
-/// Adds the outcome of an action to the state, and returns the reply.
+/// Adds the outcome of an action to the state, and returns the reply, with what the action reports.
 fn closing_reply(registry: &Registry, state: &mut AgentState, record: &ActionRecord, context: &Context) -> Reply {
+    let with_report = |reply: Reply| match registry.actions.get(record.name.as_str()) {
+        Some(action) => action.report(record, reply),
+        None => reply,
+    };
     let reply = match state.plan().filter(|plan| !plan.ahead.is_empty()) {
-        Some(_) if record.status == Status::Done && !record.cut_short => outcomes::done_so_far(registry, record),
-        _ => outcomes::outcome(registry, record),
+        Some(_) if record.status == Status::Done && !record.cut_short => {
+            with_report(outcomes::done_so_far(registry, record))
+        }
+        _ => outcomes::with_question(registry, record, with_report(outcomes::outcome(registry, record))),
     };
     state.context.mark_outdated();
     state.offered.clear(); // the offer is no longer the last message
@@ -262,10 +268,6 @@ impl Node<AgentState> for Respond {
             Some(record) => {
                 state.note_capability(self.registry.capability_of(std::slice::from_ref(&record.name)));
                 let reply = closing_reply(&self.registry, &mut state, record, context);
-                let reply = match self.registry.actions.get(record.name.as_str()) {
-                    Some(action) => action.report(record, reply),
-                    None => reply,
-                };
                 return Ok(match record.status {
                     Status::Done if !record.cut_short => self.after_change(state, reply, usage, record, context),
                     status => {
