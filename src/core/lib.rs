@@ -10,3 +10,4 @@ pub mod permit;
 pub mod private_file;
 pub mod reply;
 pub mod status_line;
+pub mod units;

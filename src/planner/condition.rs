@@ -4,6 +4,7 @@
 //! or more than one, the verdict is [`Verdict::CannotTell`], and a person is asked. A language model may write down a
 //! condition, but never decides whether it holds.
 
+use countersign_core::units::{self, Fit, quantity, significant};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -94,7 +95,9 @@ const FILLERS: &[&str] =
 
 /// Parses a comparison; `None` if the text is not one.
 pub fn read(words: &str) -> Option<Comparison> {
-    let words: Vec<String> = words.to_lowercase().split_whitespace().map(trimmed).filter(|w| !w.is_empty()).collect();
+    // Units are case-sensitive.
+    let written: Vec<String> = words.split_whitespace().map(trimmed).filter(|word| !word.is_empty()).collect();
+    let words: Vec<String> = written.iter().map(|word| word.to_lowercase()).collect();
     let at = |start: usize, operator: &[&str]| {
         words.get(start..start + operator.len()).is_some_and(|found| found.iter().zip(operator).all(|(a, b)| a == b))
     };
@@ -102,18 +105,18 @@ pub fn read(words: &str) -> Option<Comparison> {
         let found = OPERATORS.iter().find(|(operator, _)| at(start, operator))?;
         Some((start, (found.0.len(), found.1)))
     })?;
-    let (number, inline_unit) = number(words.get(start + length)?)?;
-    let after: Vec<&str> = words[start + length + 1..].iter().map(String::as_str).collect();
+    let (number, inline_unit) = number(written.get(start + length)?)?;
+    let after = &words[start + length + 1..];
     let meaningful = |words: &[String]| -> Vec<String> {
         words.iter().filter(|word| !FILLERS.contains(&word.as_str())).cloned().collect()
     };
     let mut field = meaningful(&words[..start]);
     let mut unit = inline_unit;
-    match after.as_slice() {
+    match after {
         [] => {}
         // “fewer than 100 users”: the name stands after the number.
-        counted if field.is_empty() => field = counted.iter().map(|word| (*word).to_owned()).collect(),
-        [only] if unit.is_none() => unit = Some((*only).to_owned()),
+        counted if field.is_empty() => field = counted.to_vec(),
+        [_] if unit.is_none() => unit = written.last().cloned(),
         _ => return None,
     }
     (!field.is_empty()).then_some(Comparison { field, operator, number, unit })
@@ -154,30 +157,43 @@ impl Comparison {
     }
 
     fn compare(&self, name: &str, value: f64, unit: Option<&str>) -> Verdict {
-        if let (Some(asked), Some(has)) = (&self.unit, unit)
-            && !asked.eq_ignore_ascii_case(has)
-        {
-            return Verdict::CannotTell(format!("“{name}” is in {has}, and the condition is in {asked}"));
-        }
+        let (limit, converted) = match (&self.unit, unit) {
+            (Some(asked), Some(has)) if !asked.eq_ignore_ascii_case(has) => {
+                match units::fit(self.number, Some(asked), Some(has)) {
+                    Fit::Same => (self.number, None),
+                    Fit::Converted(limit) => (limit, Some((asked, has))),
+                    Fit::Other | Fit::Unknown => {
+                        let because = format!("“{name}” is in {has}, and the condition is in {asked}");
+                        return Verdict::CannotTell(because);
+                    }
+                }
+            }
+            _ => (self.number, None),
+        };
+        // Conversions are not exact in the last digits.
+        let tolerance = if converted.is_some() { 1e-9 } else { f64::EPSILON };
+        let is_equal = (value - limit).abs() <= tolerance * limit.abs().max(1.0);
         let holds = match self.operator {
-            Operator::Above => value > self.number,
-            Operator::AtLeast => value >= self.number,
-            Operator::Below => value < self.number,
-            Operator::AtMost => value <= self.number,
-            Operator::Equal => (value - self.number).abs() <= f64::EPSILON * self.number.abs().max(1.0),
-            Operator::NotEqual => (value - self.number).abs() > f64::EPSILON * self.number.abs().max(1.0),
+            Operator::Above => value > limit && !is_equal,
+            Operator::AtLeast => value >= limit || is_equal,
+            Operator::Below => value < limit && !is_equal,
+            Operator::AtMost => value <= limit || is_equal,
+            Operator::Equal => is_equal,
+            Operator::NotEqual => !is_equal,
         };
         let because = match unit {
-            Some(unit) => format!("{name} is {} {unit}", rounded(value)),
-            None => format!("{name} is {}", rounded(value)),
+            Some(unit) => format!("{name} is {} {unit}", significant(value)),
+            None => format!("{name} is {}", significant(value)),
+        };
+        let because = match converted {
+            Some((asked, has)) => {
+                let limits = [quantity(self.number, Some(asked)), quantity(limit, Some(has))];
+                format!("{because} ({} = {})", limits[0], limits[1])
+            }
+            None => because,
         };
         if holds { Verdict::Holds(because) } else { Verdict::Fails(because) }
     }
-}
-
-/// Rounds a figure to four significant digits, for the sentence that shows it.
-fn rounded(value: f64) -> f64 {
-    format!("{value:.3e}").parse().unwrap_or(value)
 }
 
 /// Collects the numbers of a result with their paths and units: the unit of `tmax` is `tmax_unit` in the same object,
@@ -265,9 +281,21 @@ mod tests {
         );
         let unit = json!({ "cmax": 2, "unit": "mg/L" });
         assert_eq!(
-            verdict("cmax is above 2 ng/ml", &unit),
-            Verdict::CannotTell("“cmax” is in mg/L, and the condition is in ng/ml".into())
+            verdict("cmax is above 2 hours", &unit),
+            Verdict::CannotTell("“cmax” is in mg/L, and the condition is in hours".into())
         );
+    }
+
+    #[test]
+    fn a_condition_in_another_unit_is_converted() {
+        let result = json!({ "cmax": 2, "unit": "mg/L", "tmax": 1.5, "tmax_unit": "h" });
+        let because = "tmax is 1.5 h (90 minutes = 1.5 h)".to_owned();
+        assert_eq!(verdict("tmax is at most 90 minutes", &result), Verdict::Holds(because.clone()));
+        assert_eq!(verdict("tmax is below 90 minutes", &result), Verdict::Fails(because));
+        let because = "tmax is 1.5 h (45 min = 0.75 h)".to_owned();
+        assert_eq!(verdict("tmax is above 45 min", &result), Verdict::Holds(because));
+        let because = "cmax is 2 mg/L (2500 ng/mL = 2.5 mg/L)".to_owned();
+        assert_eq!(verdict("cmax is above 2500 ng/mL", &result), Verdict::Fails(because));
     }
 
     #[test]

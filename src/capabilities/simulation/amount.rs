@@ -3,7 +3,7 @@
 //! Every form is converted to an absolute number, based on the present value, before the card is made: the bridge's own
 //! relative mode has a different meaning in each version.
 
-use super::units;
+use countersign_core::units;
 
 /// A new value.
 #[derive(Clone, Debug, PartialEq)]
@@ -190,6 +190,27 @@ fn split(said: &str) -> Option<(f64, Option<&str>)> {
     }
 }
 
+/// Returns the values in “1.5, 2 and 3 L”, each with its unit.
+pub fn listed(values: &str) -> Vec<String> {
+    let values = values.replace(" and ", ",").replace(" or ", ",").replace(" versus ", ",").replace(" vs ", ",");
+    let parts: Vec<&str> = values.split([',', ';', '/']).map(str::trim).filter(|part| !part.is_empty()).collect();
+    // `mg/L` is not a list.
+    let is_number = |part: &str| part.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '-' | '−'));
+    let mut joined: Vec<String> = Vec::new();
+    for part in parts {
+        match joined.last_mut() {
+            Some(last) if !is_number(part) && units::is_unit(part) => *last = format!("{last}/{part}"),
+            _ => joined.push(part.to_owned()),
+        }
+    }
+    let unit = |value: &str| value.trim_start_matches(|c: char| c.is_ascii_digit() || ".-−+ ".contains(c)).to_owned();
+    let last = joined.iter().rev().map(|value| unit(value)).find(|unit| !unit.is_empty()).unwrap_or_default();
+    joined
+        .iter()
+        .map(|value| if unit(value).is_empty() { format!("{value} {last}").trim().to_owned() } else { value.clone() })
+        .collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -247,5 +268,18 @@ mod tests {
         }
         assert_eq!(Amount::read("by 5 kg"), Some(Amount::Plus { value: 5.0, unit: Some("kg".to_owned()) }));
         assert_eq!(Amount::read("back to the default"), Some(Amount::Default));
+    }
+
+    #[test]
+    fn values_are_listed_with_the_unit_of_the_last() {
+        for (said, values) in [
+            ("1.5, 2 and 3 L", vec!["1.5 L", "2 L", "3 L"]),
+            ("100 mg, 0.2 g", vec!["100 mg", "0.2 g"]),
+            ("5 and 10 L/h", vec!["5 L/h", "10 L/h"]),
+            ("1/2/3 L", vec!["1 L", "2 L", "3 L"]),
+            ("half and twice", vec!["half", "twice"]),
+        ] {
+            assert_eq!(listed(said), values, "{said}");
+        }
     }
 }

@@ -3,13 +3,14 @@
 //! A picture has its own light background, so it looks the same in dark mode. Every axis has a label with its unit.
 
 use countersign_capabilities::picture::{self, FONT, INK, write};
+use countersign_core::units::number;
 use plotters::{
     coord::ranged1d::{DefaultFormatting, KeyPointHint},
     prelude::*,
     style::text_anchor::HPos,
 };
 
-use super::{curve::Curve, units::number};
+use super::{bridge::subjects::Band, curve::Curve};
 
 const WIDTH: u32 = 960;
 const HEIGHT: u32 = 640;
@@ -53,10 +54,26 @@ pub struct Bar {
 ///
 /// Fails if the picture cannot be drawn; the figures are then shown without it.
 pub fn curves(title: &str, curves: &[Curve]) -> anyhow::Result<Vec<u8>> {
+    over_time(title, curves, None)
+}
+
+/// Draws the median of the concentrations in a population over time, in the band between its outer percentiles.
+///
+/// # Errors
+///
+/// Fails if the picture cannot be drawn; the figures are then shown without it.
+pub fn population(title: &str, unit: Option<&str>, band: &Band) -> anyhow::Result<Vec<u8>> {
+    let points = band.points.iter().map(|(time, _, median, _)| (*time, *median)).collect();
+    let median = Curve { name: "median".to_owned(), unit: unit.map(str::to_owned), points };
+    over_time(title, &[median], Some(band))
+}
+
+fn over_time(title: &str, curves: &[Curve], band: Option<&Band>) -> anyhow::Result<Vec<u8>> {
     let curves: Vec<&Curve> = curves.iter().filter(|curve| !curve.points.is_empty()).collect();
     anyhow::ensure!(!curves.is_empty(), "there is nothing to draw");
     let finite = |value: &f64| value.is_finite();
-    let points = || curves.iter().flat_map(|curve| &curve.points);
+    let outline = band.map(outline).unwrap_or_default();
+    let points = || curves.iter().flat_map(|curve| &curve.points).chain(&outline);
     let end = points().map(|point| point.0).filter(finite).fold(0.0, f64::max);
     let top = points().map(|point| point.1).filter(finite).fold(0.0, f64::max);
     let bottom = points().map(|point| point.1).filter(finite).fold(0.0, f64::min);
@@ -89,6 +106,13 @@ pub fn curves(title: &str, curves: &[Curve]) -> anyhow::Result<Vec<u8>> {
             .x_label_formatter(&|value| number(*value))
             .y_label_formatter(&|value| number(*value))
             .draw()?;
+        if !outline.is_empty() {
+            let color = COLORS[0].mix(0.2);
+            chart
+                .draw_series(std::iter::once(Polygon::new(outline.clone(), color)))?
+                .label("5th to 95th percentile")
+                .legend(move |(x, y)| Rectangle::new([(x, y - 7), (x + 22, y + 7)], color.filled()));
+        }
         for (nth, curve) in curves.iter().enumerate().take(MAX_CURVES) {
             let color = COLORS[nth % COLORS.len()];
             let line = curve.points.iter().filter(|point| point.0.is_finite() && point.1.is_finite()).copied();
@@ -106,6 +130,13 @@ pub fn curves(title: &str, curves: &[Curve]) -> anyhow::Result<Vec<u8>> {
             .draw()?;
         Ok(())
     })
+}
+
+/// Returns the corners of a band.
+fn outline(band: &Band) -> Vec<(f64, f64)> {
+    let upper = band.points.iter().map(|(time, _, _, high)| (*time, *high));
+    let lower = band.points.iter().rev().map(|(time, low, _, _)| (*time, *low));
+    upper.chain(lower).filter(|point| point.0.is_finite() && point.1.is_finite()).collect()
 }
 
 /// Draws the sensitivities of a figure as bars, the largest at the top.
@@ -195,7 +226,8 @@ impl Ranged for TimeAxis {
     }
 }
 
-fn shortened(name: &str, most: usize) -> String {
+/// Returns the end of a name, if it is longer than `most` characters.
+pub fn shortened(name: &str, most: usize) -> String {
     match name.chars().count() > most {
         false => name.to_owned(),
         // The end of a path is more informative than its beginning.
@@ -208,10 +240,14 @@ mod tests {
     use super::*;
 
     fn pixels_of(png: &[u8], colour: RGBColor) -> usize {
+        pixels_where(png, |pixel| pixel == [colour.0, colour.1, colour.2])
+    }
+
+    fn pixels_where(png: &[u8], fits: impl Fn(&[u8]) -> bool) -> usize {
         let mut picture = png::Decoder::new(std::io::Cursor::new(png)).read_info().unwrap();
         let mut pixels = vec![0; picture.output_buffer_size().unwrap()];
         picture.next_frame(&mut pixels).unwrap();
-        pixels.chunks_exact(3).filter(|pixel| **pixel == [colour.0, colour.1, colour.2]).count()
+        pixels.chunks_exact(3).filter(|pixel| fits(pixel)).count()
     }
 
     /// Saves a picture in the folder named by `CHARTS`, if it is set.
@@ -240,6 +276,20 @@ mod tests {
         assert!(curves("Nothing", &[]).is_err());
         let flat = Curve { name: "flat".to_owned(), unit: None, points: vec![(0.0, 0.0)] };
         assert!(curves("One point", &[flat]).is_ok());
+    }
+
+    #[test]
+    fn a_population_is_drawn_as_a_band_with_its_median() {
+        let points = (0..49)
+            .map(|at| f64::from(at) / 2.0)
+            .map(|t| (t, 10.0 * ((-0.2 * t).exp() - (-t).exp())))
+            .map(|(t, median)| (t, median * 0.7, median, median * 1.4));
+        let png = population("demo in 50 subjects", Some("mg/L"), &Band { subjects: 50, points: points.collect() });
+        let png = png.unwrap();
+        save("population.png", &png);
+        assert!(pixels_of(&png, COLORS[0]) > 500);
+        let is_light_blue = |pixel: &[u8]| pixel[0] > 180 && pixel[2] > pixel[0].saturating_add(15);
+        assert!(pixels_where(&png, is_light_blue) > 20_000);
     }
 
     #[test]

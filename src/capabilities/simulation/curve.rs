@@ -1,8 +1,9 @@
 //! Curves reduced to few points, as they are stored with an outcome.
 
+use countersign_core::units::rounded;
 use serde::{Deserialize, Serialize};
 
-use super::{bridge::data::Series, units::rounded};
+use super::bridge::data::Series;
 
 /// The maximum number of points of a stored curve, not counting the highest and the last one.
 const MAX_POINTS: usize = 120;

@@ -16,7 +16,13 @@ pub(super) fn all() -> Vec<Family> {
         .often(),
         Family::new("simulation_jobs", "runs of simulations: state, results, PK figures, canceling")
             .within("simulation")
-            .tools(["get_job_status", "calculate_pk_parameters", "get_results", "get_population_results"])
+            .tools([
+                "get_job_status",
+                "calculate_pk_parameters",
+                "get_results",
+                "get_population_results",
+                "compare_runs",
+            ])
             .actions(["cancel_job"]),
         Family::new("simulation_studies", "populations, sensitivity analyses, snapshots of simulations")
             .within("simulation")

@@ -4,14 +4,17 @@ use countersign_capabilities::{
     ToolError,
     parameters::{missing, non_blank, refused},
 };
+use countersign_core::units::quantity;
 use countersign_graph::action::{ErrorKind, PrepareError, Refusal};
 
 use super::{
     Deps,
     bridge::{
-        data::{Loaded, Parameter},
+        client::Version,
+        data::{Loaded, Parameter, without_copies},
         error::Error,
     },
+    ranges::{self, Range},
     replies::{errors, refusals},
 };
 
@@ -65,7 +68,10 @@ impl<'a> Asked<'a> {
 ///
 /// A question if several are loaded, or a refusal if the named one is not.
 pub async fn simulation(deps: &Deps, asked: Asked<'_>, says: impl Fn(&str) -> String) -> Result<Loaded, PrepareError> {
-    let all = deps.client.simulations().await.map_err(|error| unavailable(&error))?;
+    let everything = deps.client.simulations_and_copies().await.map_err(|error| unavailable(&error))?;
+    // A copy of a sensitivity analysis is meant only if it is named.
+    let named = asked.name.and_then(|name| everything.iter().find(|loaded| loaded.id == name)).cloned();
+    let (all, _) = without_copies(everything);
     let known = |id: &str| all.iter().any(|loaded| loaded.id == id && loaded.file.is_some());
     let only = (all.len() == 1).then(|| all[0].id.as_str());
     for meant in [asked.name, asked.active, only].into_iter().flatten().filter(|id| !known(id)) {
@@ -86,10 +92,10 @@ pub async fn simulation(deps: &Deps, asked: Asked<'_>, says: impl Fn(&str) -> St
             }
         };
     };
-    let exact = all.iter().find(|loaded| loaded.id == asked);
     let mut same = all.iter().filter(|loaded| loaded.id.eq_ignore_ascii_case(asked));
-    match (exact, same.next(), same.next()) {
-        (Some(one), ..) | (None, Some(one), None) => Ok(one.clone()),
+    match (named, same.next(), same.next()) {
+        (Some(one), ..) => Ok(one),
+        (None, Some(one), None) => Ok(one.clone()),
         _ => Err(refused(ErrorKind::NotFound, refusals::not_loaded(deps, asked, &all, says))),
     }
 }
@@ -140,6 +146,37 @@ pub async fn value(deps: &Deps, simulation: &str, path: &str) -> Result<Option<P
         Ok(parameter) => Ok(Some(parameter)),
         Err(Error::NotFound { reason }) if !reason.contains("Simulation") => Ok(None),
         Err(error) => Err(not_read(deps, simulation, &error)),
+    }
+}
+
+/// Returns the reference range of a parameter, scaled to the present body weight; `None` if it has none.
+pub async fn range(deps: &Deps, simulation: &str, path: &str) -> Option<Range> {
+    let weight = deps.client.parameter(simulation, ranges::BODY_WEIGHT).await.ok().map(|weight| weight.value);
+    Range::of(path, weight)
+}
+
+/// Checks values against the range in which the bridge allows them. Returns the range; `None` if this bridge checks none
+/// or the parameter has none.
+///
+/// # Errors
+///
+/// A refusal for the first value outside of the range, or an error of the bridge.
+pub async fn allowed(
+    deps: &Deps,
+    simulation: &str,
+    path: &str,
+    values: &[f64],
+    unit: Option<&str>,
+) -> Result<Option<Range>, PrepareError> {
+    if deps.client.version().await.map_err(|error| unavailable(&error))? == Version::V01 {
+        return Ok(None);
+    }
+    let Some(range) = range(deps, simulation, path).await else { return Ok(None) };
+    match values.iter().find(|value| !range.allows(**value)) {
+        Some(value) => {
+            Err(refused(ErrorKind::Validation, refusals::out_of_range(path, &quantity(*value, unit), &range)))
+        }
+        None => Ok(Some(range)),
     }
 }
 

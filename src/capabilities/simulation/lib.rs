@@ -1,7 +1,7 @@
 //! Pharmacokinetic simulations behind a bridge: tools that read them, actions that change and run them.
 //!
 //! [`tools`] read at any time; each file in [`actions`] is one change or run that a person approves. [`bridge`] is the
-//! client. [`find`] finds simulations and parameters by people's words; [`amount`], [`wanted`] and [`units`] convert a
+//! client. [`find`] finds simulations and parameters by people's words; [`amount`] and [`wanted`] convert a
 //! value in words into the absolute number that a card shows; [`ranges`] has the values that a bridge allows.
 //! [`events`] follows running jobs and [`analyses`] the calls that are answered only when their work is done. [`chart`]
 //! draws, [`memory`] keeps facts that the bridge does not report, and [`replies`] contains the sentences.
@@ -35,9 +35,12 @@ pub mod actions;
 pub mod amount;
 pub mod analyses;
 pub mod bridge;
+pub mod busy;
+pub mod changes;
 pub mod chart;
 mod check;
 mod commands;
+pub mod comparing;
 pub mod curve;
 pub mod events;
 mod families;
@@ -45,11 +48,12 @@ pub mod find;
 mod home;
 pub mod memory;
 pub mod phrases;
+pub mod populations;
 pub mod ranges;
 pub mod replies;
+pub mod runs;
 pub mod settings;
 pub mod tools;
-pub mod units;
 pub mod wanted;
 
 use std::{sync::Arc, time::Duration};

@@ -34,6 +34,9 @@ const MAX_ENTRIES: usize = 200;
 /// The maximum number of changes of one parameter that are read to find its first value.
 const MAX_CHANGES: usize = 1_000;
 
+/// The maximum number of records about a target among which one in progress is looked for.
+const MAX_IN_PROGRESS: usize = 20;
+
 /// The kind of a simulation's name.
 pub const SIMULATION: &str = "simulation";
 
@@ -60,6 +63,31 @@ pub fn load_target(simulation: &str) -> String {
 /// Returns the target of the changes of a parameter.
 pub fn parameter_target(simulation: &str, path: &str) -> String {
     format!("parameter:{simulation}:{path}")
+}
+
+/// Returns the target of the runs of a simulation.
+pub fn run_target(simulation: &str) -> String {
+    format!("run:{simulation}")
+}
+
+/// Returns the target of the population runs of a simulation.
+pub fn population_target(simulation: &str) -> String {
+    format!("population:{simulation}")
+}
+
+/// Returns the target of the sensitivity analyses of a simulation.
+pub fn sensitivity_target(simulation: &str) -> String {
+    format!("sensitivity:{simulation}")
+}
+
+/// Returns the target of the comparisons of values in a simulation, besides that of their parameter.
+pub fn comparison_target(simulation: &str) -> String {
+    format!("comparison:{simulation}")
+}
+
+/// Returns the target of the restorations of a simulation.
+pub fn restore_target(simulation: &str) -> String {
+    format!("parameters:{simulation}")
 }
 
 #[derive(Debug, Default)]
@@ -107,7 +135,7 @@ impl Memory {
     /// changes.
     pub async fn recalled_default(&self, simulation: &str, path: &str) -> Option<Parameter> {
         let loaded_at = self.load_of(simulation).await?.intent_at?;
-        let changes = self.history.get()?.of(&parameter_target(simulation, path), MAX_CHANGES).await;
+        let changes = self.records(&parameter_target(simulation, path), MAX_CHANGES).await;
         if changes.len() == MAX_CHANGES {
             return None; // the first one may be older
         }
@@ -120,8 +148,35 @@ impl Memory {
 
     /// Reads the record of the last loading of a simulation under this name.
     async fn load_of(&self, simulation: &str) -> Option<ActionRecord> {
-        let loads = self.history.get()?.of(&load_target(simulation), MAX_ENTRIES).await;
-        loads.into_iter().find(|record| record.name == load::NAME && record.status == Status::Done)
+        self.loads(simulation).await.into_iter().next()
+    }
+
+    /// Reads the records of the loadings of a simulation under this name, newest first.
+    async fn loads(&self, simulation: &str) -> Vec<ActionRecord> {
+        let mut loads = self.records(&load_target(simulation), MAX_ENTRIES).await;
+        loads.retain(|record| record.name == load::NAME && record.status == Status::Done);
+        loads
+    }
+
+    /// Reads the time at which a simulation was last loaded under this name, up to a time if one is given.
+    pub async fn loaded_at(&self, simulation: &str, until: Option<Timestamp>) -> Option<Timestamp> {
+        let loads = self.loads(simulation).await;
+        let times = loads.iter().filter_map(|load| load.intent_at);
+        times.filter(|at| until.is_none_or(|until| *at <= until)).max()
+    }
+
+    /// Reads the records about a target whose requests were sent, newest first.
+    pub async fn records(&self, target: &str, limit: usize) -> Vec<ActionRecord> {
+        match self.history.get() {
+            Some(history) => history.of(target, limit).await,
+            None => Vec::new(),
+        }
+    }
+
+    /// Reads the newest record about a target that is being carried out.
+    pub async fn in_progress(&self, target: &str) -> Option<ActionRecord> {
+        let records = self.records(target, MAX_IN_PROGRESS).await;
+        records.into_iter().find(|record| record.status == Status::Intent)
     }
 
     /// Returns the model file that a simulation was loaded from.

@@ -3,7 +3,9 @@
 //! The bridge picks the range by the longest key that a path ends with, or otherwise contains. It checks every volume,
 //! flow and clearance against such a range, and scales the usual value of some of them with the body weight.
 
-use super::{bridge::data::Parameter, units::number};
+use countersign_core::units::number;
+
+use super::bridge::data::Parameter;
 
 /// A row of the bridge's table.
 struct Row {

@@ -14,10 +14,11 @@ use serde_json::{Map, Value, json};
 
 use super::{
     Deps,
-    bridge::{client::Version, error::Error},
-    curve,
+    bridge::{client::Version, data::without_copies, error::Error},
+    comparing, curve,
     find::{self, Asked},
-    replies::{answers, refusals},
+    populations,
+    replies::{answers, comparisons, refusals},
 };
 
 /// The maximum number of paths in an answer.
@@ -40,6 +41,9 @@ struct Given {
     job: Option<String>,
     /// The id of results. Default: those of the newest run.
     results: Option<String>,
+    /// The earlier run in the person's words: “yesterday's run”, “the previous run”, a date, or the id of a job or of
+    /// results.
+    with: Option<String>,
 }
 
 type Called<'a> = BoxFuture<'a, Result<Value, ToolError>>;
@@ -151,6 +155,15 @@ pub fn all(deps: &Deps) -> Vec<std::sync::Arc<dyn Tool>> {
         },
         Reading {
             deps: deps.clone(),
+            name: "compare_runs",
+            description: "Compares the newest run of a simulation with an earlier run of it, such as yesterday's or the \
+                          previous one: both PK figures, and the changes in percent.",
+            takes: &["simulation", "with"],
+            call: |deps, given| Box::pin(compare_runs(deps, given)),
+            present: |_, answer| comparisons::of_runs(answer),
+        },
+        Reading {
+            deps: deps.clone(),
             name: "get_population_results",
             description: "Reads the aggregated figures of the results of a population run.",
             takes: &["results"],
@@ -200,14 +213,14 @@ async fn health(deps: &Deps) -> Result<Value, ToolError> {
 }
 
 async fn simulations(deps: &Deps) -> Result<Value, ToolError> {
-    let mut all = deps.client.simulations().await.map_err(failed)?;
+    let (mut all, copies) = without_copies(deps.client.simulations_and_copies().await.map_err(failed)?);
     for loaded in all.iter_mut().filter(|loaded| loaded.file.is_none()) {
         if deps.memory.file(&loaded.id).is_none() {
             deps.memory.recall(&loaded.id).await;
         }
         loaded.file = loaded.file.take().or_else(|| deps.memory.file(&loaded.id));
     }
-    Ok(json!({ "simulations": all }))
+    Ok(json!({ "simulations": all, "copies": copies }))
 }
 
 async fn list_parameters(deps: &Deps, asked: Given) -> Result<Value, ToolError> {
@@ -272,9 +285,14 @@ async fn results(deps: &Deps, asked: Given) -> Result<Value, ToolError> {
     Ok(json!({ "results": results, "metrics": metrics, "curves": curve::thinned(&series) }))
 }
 
+async fn compare_runs(deps: &Deps, asked: Given) -> Result<Value, ToolError> {
+    let words = non_blank(asked.with.as_ref()).unwrap_or("the previous run");
+    comparing::with_earlier(deps, Asked::of(&asked.simulation, &asked.active), words).await
+}
+
 async fn population(deps: &Deps, asked: Given) -> Result<Value, ToolError> {
     let results = results_id(deps, &asked)?;
-    let population = deps.client.population(&results).await.map_err(failed)?;
+    let population = populations::read(deps, &results).await.map_err(failed)?;
     Ok(json!({ "results": results, "population": population }))
 }
 

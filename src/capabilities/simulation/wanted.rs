@@ -1,18 +1,12 @@
 //! The conversion of a wanted value to the absolute number that is sent, in the parameter's own unit.
 
 use countersign_capabilities::parameters::refused;
+use countersign_core::units::{Fit, fit, kind, number, quantity, rounded};
 use countersign_graph::action::{ErrorKind, PrepareError};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-use super::{
-    Deps,
-    amount::Amount,
-    bridge::data::Parameter,
-    find,
-    replies::refusals,
-    units::{Fit, fit, number, quantity, rounded},
-};
+use super::{Deps, amount::Amount, bridge::data::Parameter, find, ranges, replies::refusals};
 
 /// A wanted value.
 #[derive(Clone, Debug, PartialEq)]
@@ -45,8 +39,27 @@ pub fn words<'de, D: Deserializer<'de>>(reader: D) -> Result<Option<String>, D::
 ///
 /// # Errors
 ///
-/// A refusal that shows a correct value.
+/// A refusal that shows correct values. A quantity such as a mass or a volume is never negative.
 pub async fn absolute(
+    deps: &Deps,
+    simulation: &str,
+    path: &str,
+    before: Option<&Parameter>,
+    said: &str,
+    says: impl Fn(&str) -> String,
+) -> Result<Wanted, PrepareError> {
+    let wanted = computed(deps, simulation, path, before, said, says).await?;
+    let has_value = if path == ranges::BODY_WEIGHT { wanted.value > 0.0 } else { wanted.value >= 0.0 };
+    let is_quantity = wanted.unit.as_deref().is_some_and(|unit| kind(unit).is_some());
+    if is_quantity && !has_value {
+        let range = find::range(deps, simulation, path).await;
+        return Err(refused(ErrorKind::Validation, refusals::negative(path, &wanted, before, range.as_ref())));
+    }
+    Ok(wanted)
+}
+
+/// Computes the value, without a check.
+async fn computed(
     deps: &Deps,
     simulation: &str,
     path: &str,
@@ -56,22 +69,23 @@ pub async fn absolute(
 ) -> Result<Wanted, PrepareError> {
     let own = before.and_then(|before| before.unit.as_deref());
     let wrong = |reply| refused(ErrorKind::Validation, reply);
-    let amount = Amount::read(said).ok_or_else(|| wrong(refusals::no_value(said, path, own)))?;
+    let amount = Amount::read(said).ok_or_else(|| wrong(refusals::no_value(said, path, before)))?;
     let present = || before.ok_or_else(|| wrong(refusals::no_present_value(path)));
     let shown = |value: f64| quantity(value, own);
+    let target = Target { deps, simulation, path };
     match amount {
         Amount::Absolute { value, unit } => {
             let Some(before) = before else {
                 return Ok(Wanted { value, unit, how: None, assumed: false });
             };
-            let converted = in_own_unit(value, unit.as_deref(), path, before, says)?;
+            let converted = target.in_own_unit(value, unit.as_deref(), before, says).await?;
             let how = converted.map(|converted| format!("{} = {}", quantity(value, unit.as_deref()), shown(converted)));
             let assumed = unit.is_none() && before.unit.is_some();
             Ok(Wanted { value: converted.unwrap_or(value), unit: before.unit.clone(), how, assumed })
         }
         Amount::Plus { value, unit } => {
             let before = present()?;
-            let more = in_own_unit(value, unit.as_deref(), path, before, says)?.unwrap_or(value);
+            let more = target.in_own_unit(value, unit.as_deref(), before, says).await?.unwrap_or(value);
             let sign = if more < 0.0 { "−" } else { "+" };
             let how = format!("{} {sign} {}", shown(before.value), quantity(more.abs(), own));
             Ok(Wanted {
@@ -101,7 +115,7 @@ pub async fn absolute(
             let how = format!("{} × {other} ({})", number(factor), quantity(found.value, found.unit.as_deref()));
             let (value, unit) = match before {
                 Some(before) => {
-                    let converted = in_own_unit(counted, found.unit.as_deref(), path, before, says)?;
+                    let converted = target.in_own_unit(counted, found.unit.as_deref(), before, says).await?;
                     (converted.unwrap_or(counted), before.unit.clone())
                 }
                 None => (counted, found.unit),
@@ -118,25 +132,36 @@ pub async fn absolute(
     }
 }
 
-/// Returns the value converted to the parameter's own unit; `None` if it is already in that unit.
-fn in_own_unit(
-    value: f64,
-    given: Option<&str>,
-    path: &str,
-    before: &Parameter,
-    says: impl Fn(&str) -> String,
-) -> Result<Option<f64>, PrepareError> {
-    let own = before.unit.as_deref();
-    match fit(value, given, own) {
-        Fit::Same => Ok(None),
-        Fit::Converted(converted) => Ok(Some(converted)),
-        Fit::Other => {
-            let reply = refusals::wrong_unit(value, given.unwrap_or_default(), path, own, says);
-            Err(refused(ErrorKind::Validation, reply))
-        }
-        Fit::Unknown => {
-            let reply = refusals::unknown_unit(given.unwrap_or_default(), path, own);
-            Err(refused(ErrorKind::Validation, reply))
+/// The parameter that gets a value.
+struct Target<'a> {
+    deps: &'a Deps,
+    simulation: &'a str,
+    path: &'a str,
+}
+
+impl Target<'_> {
+    /// Returns the value converted to the parameter's own unit; `None` if it is already in that unit.
+    async fn in_own_unit(
+        &self,
+        value: f64,
+        given: Option<&str>,
+        before: &Parameter,
+        says: impl Fn(&str) -> String,
+    ) -> Result<Option<f64>, PrepareError> {
+        let (path, own) = (self.path, before.unit.as_deref());
+        let wrong = |reply| Err(refused(ErrorKind::Validation, reply));
+        match fit(value, given, own) {
+            Fit::Same => Ok(None),
+            Fit::Converted(converted) => Ok(Some(converted)),
+            Fit::Other => {
+                let range = find::range(self.deps, self.simulation, path).await;
+                // The same number in the right unit is suggested only if it is a possible value.
+                let is_possible = value > 0.0 && range.as_ref().is_none_or(|range| range.allows(value));
+                let right = is_possible.then(|| quantity(value, own));
+                let mistake = refusals::WrongUnit { path, given: given.unwrap_or_default(), own, range, right };
+                wrong(refusals::wrong_unit(&mistake, says))
+            }
+            Fit::Unknown => wrong(refusals::unknown_unit(given.unwrap_or_default(), path, own)),
         }
     }
 }

@@ -32,6 +32,7 @@ mod search;
 mod several;
 mod shortcuts;
 mod simulation;
+mod simulation_runs;
 mod status;
 mod steps;
 mod stopping;

@@ -114,7 +114,7 @@ async fn a_model_is_loaded_set_and_run_on_both_versions() {
 }
 
 /// Loads the demo model under a name.
-async fn loads<'a>(bot: &'a TestBot, name: &str) -> Thread<'a> {
+pub(super) async fn loads<'a>(bot: &'a TestBot, name: &str) -> Thread<'a> {
     let mut thread = bot.user("ana").says(&format!("load the demo model as {name}")).await;
     thread.clicks("bo", "Load model").await;
     assert!(thread.heard().contains(&format!("Loaded demo.pkml as {name}.")), "{}", thread.last());
@@ -359,7 +359,7 @@ async fn populations_and_sensitivities_are_run() {
     thread.says("ana", "run it for a population of 50").await;
     told.note("run it for a population of 50", &mut thread);
     thread.clicks("bo", "Run population").await;
-    eventually("the end of the run", || has_said(&thread, "Mean Cmax")).await;
+    eventually("the end of the run", || has_said(&thread, "95th percentile")).await;
     bot.settled().await;
     told.note("[Run population]", &mut thread);
     thread.says("ana", "sensitivity analysis for dose and liver clearance").await;

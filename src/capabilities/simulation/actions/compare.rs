@@ -11,6 +11,7 @@ use countersign_capabilities::parameters::{missing, non_blank, parameters, refus
 use countersign_core::{
     ids::UserId,
     reply::{Card, Reply, Text},
+    units::quantity,
 };
 use countersign_graph::action::{
     ActionKind, ActionRecord, Batch, Batches, ErrorKind, Outcome, PrepareError, Progress, Proposal, Refusal, Scope,
@@ -28,19 +29,19 @@ use super::{
 };
 use crate::{
     Deps,
+    amount::listed,
     bridge::{
-        client::{Run, Version},
+        client::Run,
         confirmed::Confirmed,
         data::{Metric, Parameter},
         error::Error,
         job::{Job, JobStatus},
     },
+    busy,
     curve::{self, Curve},
     find::{self, Asked},
-    memory::parameter_target,
-    ranges::{self, Range},
-    replies::{answers, errors, lasting, refusals},
-    units::{self, quantity},
+    memory::{comparison_target, parameter_target},
+    replies::{errors, figures, lasting, refusals},
     wanted,
 };
 
@@ -122,27 +123,6 @@ pub struct Point {
     pub problem: Option<String>,
 }
 
-/// Returns the values in “1.5, 2 and 3 L”, each with its unit.
-fn listed(values: &str) -> Vec<String> {
-    let values = values.replace(" and ", ",").replace(" or ", ",").replace(" versus ", ",").replace(" vs ", ",");
-    let parts: Vec<&str> = values.split([',', ';', '/']).map(str::trim).filter(|part| !part.is_empty()).collect();
-    // `mg/L` is not a list.
-    let is_number = |part: &str| part.starts_with(|c: char| c.is_ascii_digit() || c == '-');
-    let mut joined: Vec<String> = Vec::new();
-    for part in parts {
-        match joined.last_mut() {
-            Some(last) if !is_number(part) && units::is_unit(part) => *last = format!("{last}/{part}"),
-            _ => joined.push(part.to_owned()),
-        }
-    }
-    let unit = |value: &str| value.trim_start_matches(|c: char| c.is_ascii_digit() || ".-+ ".contains(c)).to_owned();
-    let last = joined.iter().rev().map(|value| unit(value)).find(|unit| !unit.is_empty()).unwrap_or_default();
-    joined
-        .iter()
-        .map(|value| if unit(value).is_empty() { format!("{value} {last}").trim().to_owned() } else { value.clone() })
-        .collect()
-}
-
 #[async_trait]
 impl ActionKind for CompareValues {
     fn name(&self) -> &'static str {
@@ -170,6 +150,7 @@ impl ActionKind for CompareValues {
         let loaded = find::simulation(deps, Asked::of(&asked.simulation, &asked.active), says).await?;
         let ask =
             |name: &str, question: String| Err(Refusal::Missing(vec![missing(name, question, Vec::new())]).into());
+        busy::no_comparison(deps, &loaded.id).await?;
         let Some(parameter) = parameter else { return ask("parameter", "Which parameter should vary?".to_owned()) };
         let path = find::parameter(deps, &loaded.id, parameter, |path| words(&loaded.id, path)).await?;
         let before = find::value(deps, &loaded.id, &path).await?;
@@ -195,16 +176,7 @@ impl ActionKind for CompareValues {
                 points.push(wanted.value);
             }
         }
-        if deps.client.version().await.map_err(|error| find::unavailable(&error))? == Version::V05 {
-            let weight = deps.client.parameter(&loaded.id, ranges::BODY_WEIGHT).await.ok().map(|weight| weight.value);
-            let range = Range::of(&path, weight);
-            let outside =
-                range.as_ref().and_then(|range| Some((range, *points.iter().find(|value| !range.allows(**value))?)));
-            if let Some((range, value)) = outside {
-                let value = quantity(value, before.unit.as_deref());
-                return Err(refused(ErrorKind::Validation, refusals::out_of_range(&path, &value, range)));
-            }
-        }
+        find::allowed(deps, &loaded.id, &path, &points, before.unit.as_deref()).await?;
         let limit_s = run::limit(deps, asked.time_limit_s)?;
         let comparison = Comparison {
             simulation: loaded.id.clone(),
@@ -222,20 +194,20 @@ impl ActionKind for CompareValues {
         };
         let mut preconditions = run::loaded_state(&loaded);
         preconditions["value"] = json!(before.value);
-        Ok(Proposal {
-            card: card(&comparison, deps.memory.last_took(&loaded.id)),
-            scope: Scope::of(parameter_target(&loaded.id, &comparison.parameter)).of_subject(&loaded.id),
-            parameters: json!(comparison),
-            preconditions,
-            undo: Some(undo),
-        })
+        let mut card = card(&comparison, deps.memory.last_took(&loaded.id));
+        busy::warn_of_run(deps, &loaded.id, &mut card, &mut preconditions).await;
+        let mut scope = Scope::of(parameter_target(&loaded.id, &comparison.parameter)).of_subject(&loaded.id);
+        scope.targets.push(comparison_target(&loaded.id));
+        Ok(Proposal { card, scope, parameters: json!(comparison), preconditions, undo: Some(undo) })
     }
 
     async fn preconditions(&self, record: &ActionRecord) -> Result<Value, Outcome> {
         let comparison: Comparison = stored(record)?;
+        busy::still_no_comparison(&self.0, &comparison.simulation, record).await?;
         let mut state = run::still_loaded(&self.0, &comparison.simulation).await?;
         let now = self.0.client.parameter(&comparison.simulation, &comparison.parameter).await;
         state["value"] = json!(now.map_err(|error| unread(&self.0, &comparison.simulation, &error))?.value);
+        busy::no_new_run(&self.0, &comparison.simulation, record, &mut state).await?;
         Ok(state)
     }
 
@@ -247,7 +219,7 @@ impl ActionKind for CompareValues {
         match (&record.outcome, stored::<Comparison>(record)) {
             (Some(Outcome::Done { result, .. }), Ok(comparison)) => {
                 let points: Vec<Point> = serde_json::from_value(result["points"].clone()).unwrap_or_default();
-                answers::comparison_report(reply, &comparison, &points)
+                figures::comparison_report(reply, &comparison, &points)
             }
             _ => reply,
         }
@@ -489,23 +461,5 @@ fn card(comparison: &Comparison, took: Option<Duration>) -> Card {
         done: format!("Compared {count} values of {}.", comparison.parameter),
         irreversible: false,
         editable: false,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn values_are_listed_with_the_unit_of_the_last() {
-        for (said, values) in [
-            ("1.5, 2 and 3 L", vec!["1.5 L", "2 L", "3 L"]),
-            ("100 mg, 0.2 g", vec!["100 mg", "0.2 g"]),
-            ("5 and 10 L/h", vec!["5 L/h", "10 L/h"]),
-            ("1/2/3 L", vec!["1 L", "2 L", "3 L"]),
-            ("half and twice", vec!["half", "twice"]),
-        ] {
-            assert_eq!(listed(said), values, "{said}");
-        }
     }
 }

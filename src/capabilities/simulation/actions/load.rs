@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::{after_error, approved, cannot_read_back, fact, failed, in_flight, stored, unread};
 use crate::{
     Deps,
-    bridge::client::Version,
+    bridge::{client::Version, data::without_copies},
     find,
     memory::load_target,
     replies::{errors, refusals},
@@ -80,13 +80,14 @@ impl ActionKind for LoadSimulation {
         if simulation.chars().count() > 64 || simulation.chars().any(char::is_control) || simulation.is_empty() {
             return Err(refused(ErrorKind::Validation, refusals::bad_name()));
         }
-        let loaded = deps.client.simulations().await.map_err(|error| find::unavailable(&error))?;
-        let taken = |name: &str| loaded.iter().any(|other| other.id == name);
+        let everything = deps.client.simulations_and_copies().await.map_err(|error| find::unavailable(&error))?;
+        let taken = |name: &str| everything.iter().any(|other| other.id == name);
         if taken(&simulation) {
             let free = (2..).map(|n| format!("{simulation}-{n}")).find(|name| !taken(name)).unwrap_or_default();
             let says = |name: &str| format!("load {file} as {name}");
             return Err(refused(ErrorKind::Validation, refusals::loaded_already(&simulation, says, &free)));
         }
+        let (loaded, _) = without_copies(everything.clone());
         let names: Vec<Text> = loaded.iter().take(10).map(|other| Text::new().bold(&other.id)).collect();
         let stays = match names.len() {
             0 => Text::from("none"),
@@ -120,7 +121,8 @@ impl ActionKind for LoadSimulation {
 
     async fn preconditions(&self, record: &ActionRecord) -> Result<Value, Outcome> {
         let load: Load = stored(record)?;
-        let all = self.0.client.simulations().await.map_err(|error| unread(&self.0, &load.simulation, &error))?;
+        let all = self.0.client.simulations_and_copies().await;
+        let all = all.map_err(|error| unread(&self.0, &load.simulation, &error))?;
         Ok(json!({ "loaded": all.iter().any(|other| other.id == load.simulation) }))
     }
 
@@ -149,7 +151,7 @@ impl ActionKind for LoadSimulation {
         let Ok(load) = stored::<Load>(record) else {
             return Probed::CannotTell { evidence: Text::from("The stored request can't be read.") };
         };
-        match self.0.client.simulations().await {
+        match self.0.client.simulations_and_copies().await {
             Ok(all) => match all.iter().find(|other| other.id == load.simulation) {
                 Some(found) if found.file.as_ref().is_some_and(|file| *file != load.file) => {
                     let evidence = Text::from("Another file is loaded under this name now: ")

@@ -34,7 +34,7 @@ fn stored<T: DeserializeOwned>(record: &ActionRecord) -> Result<T, Outcome> {
 }
 
 /// Returns the outcome of a change that did not happen.
-fn failed(error: ErrorKind, summary: impl Into<Text>) -> Outcome {
+pub(crate) fn failed(error: ErrorKind, summary: impl Into<Text>) -> Outcome {
     Outcome::Failed { error, summary: summary.into() }
 }
 

@@ -22,8 +22,11 @@ use crate::{
         client::PopulationRun,
         job::{Job, JobStatus},
     },
+    busy,
     find::{self, Asked},
-    replies::{answers, lasting, outcomes},
+    memory::population_target,
+    populations,
+    replies::{figures, lasting, outcomes},
 };
 
 /// The name of the action.
@@ -82,6 +85,7 @@ impl ActionKind for RunPopulation {
             None => format!("run {simulation} for a population"),
         };
         let loaded = find::simulation(deps, Asked::of(&asked.simulation, &asked.active), says).await?;
+        busy::no_comparison(deps, &loaded.id).await?;
         let Some(size) = asked.size else {
             let question = format!("How many virtual subjects (1 to {MAX_SUBJECTS})?");
             return Err(Refusal::Missing(vec![missing("size", question, Vec::new())]).into());
@@ -122,13 +126,14 @@ impl ActionKind for RunPopulation {
             editable: false,
         };
         let preconditions = run::loaded_state(&loaded);
-        let scope = Scope::of(format!("population:{}", loaded.id)).of_subject(&loaded.id);
+        let scope = Scope::of(population_target(&loaded.id)).of_subject(&loaded.id);
         let run = PopulationRun { simulation: loaded.id, file, size, seed: asked.seed, limit_s };
         Ok(Proposal { parameters: json!(run), preconditions, card, undo: None, scope })
     }
 
     async fn preconditions(&self, record: &ActionRecord) -> Result<Value, Outcome> {
         let run: PopulationRun = stored(record)?;
+        busy::still_no_comparison(&self.0, &run.simulation, record).await?;
         run::still_loaded(&self.0, &run.simulation).await
     }
 
@@ -138,7 +143,7 @@ impl ActionKind for RunPopulation {
 
     fn report(&self, record: &ActionRecord, reply: Reply) -> Reply {
         match &record.outcome {
-            Some(Outcome::Done { result, .. }) => answers::population_report(reply, &result["population"]),
+            Some(Outcome::Done { result, .. }) => figures::population_report(reply, &result["population"]),
             _ => reply,
         }
     }
@@ -194,7 +199,7 @@ impl RunPopulation {
         let took = job.took(deps.client.clock().now());
         deps.memory.ended(&job.id, took, None); // without results: its duration is no estimate for a single run
         let mut result = json!({ "simulation": simulation, "job": job.id, "results": job.results });
-        let summary = match deps.client.population(job.results.as_deref().unwrap_or_default()).await {
+        let summary = match populations::read(deps, job.results.as_deref().unwrap_or_default()).await {
             Ok(population) => {
                 result["population"] = json!(population);
                 outcomes::ran(simulation, took, None)

@@ -12,8 +12,9 @@ use serde_json::{Value, json};
 
 use super::{after_error, approved, fact, run, stored};
 use crate::{
-    Deps,
+    Deps, busy,
     find::{self, Asked},
+    memory::restore_target,
 };
 
 /// The name of the action.
@@ -62,6 +63,7 @@ impl ActionKind for RestoreSimulation {
         let asked: Given = parameters(given_parameters)?;
         let says = |simulation: &str| format!("restore {simulation}");
         let loaded = find::simulation(deps, Asked::of(&asked.simulation, &asked.active), says).await?;
+        busy::no_comparison(deps, &loaded.id).await?;
         let snapshots = deps.client.snapshots(&loaded.id).await;
         let snapshots = snapshots.map_err(|error| find::not_read(deps, &loaded.id, &error))?;
         let wanted = non_blank(asked.snapshot.as_ref());
@@ -78,7 +80,7 @@ impl ActionKind for RestoreSimulation {
         };
         let taken = snapshot.taken_at.clone().unwrap_or_else(|| "at an unknown time".to_owned());
         let newest = wanted.is_none() && snapshots.len() > 1;
-        let card = Card {
+        let mut card = Card {
             title: format!("Restore “{}” from its snapshot?", loaded.id),
             facts: vec![
                 fact("Simulation", Text::new().bold(&loaded.id)),
@@ -98,9 +100,11 @@ impl ActionKind for RestoreSimulation {
             irreversible: false,
             editable: false,
         };
+        let mut preconditions = run::loaded_state(&loaded);
+        busy::warn_of_run(deps, &loaded.id, &mut card, &mut preconditions).await;
         Ok(Proposal {
-            preconditions: run::loaded_state(&loaded),
-            scope: Scope::of(format!("parameters:{}", loaded.id)).of_subject(&loaded.id),
+            preconditions,
+            scope: Scope::of(restore_target(&loaded.id)).of_subject(&loaded.id),
             parameters: json!(Restore { simulation: loaded.id, snapshot: snapshot.id.clone() }),
             card,
             undo: None,
@@ -109,7 +113,10 @@ impl ActionKind for RestoreSimulation {
 
     async fn preconditions(&self, record: &ActionRecord) -> Result<Value, Outcome> {
         let restore: Restore = stored(record)?;
-        run::still_loaded(&self.0, &restore.simulation).await
+        busy::still_no_comparison(&self.0, &restore.simulation, record).await?;
+        let mut state = run::still_loaded(&self.0, &restore.simulation).await?;
+        busy::no_new_run(&self.0, &restore.simulation, record, &mut state).await?;
+        Ok(state)
     }
 
     async fn perform(&self, record: &ActionRecord) -> Performed {

@@ -22,8 +22,10 @@ use crate::{
         client::Run,
         job::{Job, JobStatus},
     },
+    busy,
     find::{self, Asked},
-    replies::{answers, lasting, outcomes},
+    memory::run_target,
+    replies::{figures, lasting, outcomes},
 };
 
 /// The name of the action.
@@ -72,7 +74,7 @@ pub(super) fn loaded_state(loaded: &crate::bridge::data::Loaded) -> Value {
 ///
 /// An outcome if the simulation is no longer loaded, or cannot be read.
 pub(super) async fn still_loaded(deps: &Deps, simulation: &str) -> Result<Value, Outcome> {
-    let all = deps.client.simulations().await.map_err(|error| unread(deps, simulation, &error))?;
+    let all = deps.client.simulations_and_copies().await.map_err(|error| unread(deps, simulation, &error))?;
     match all.iter().find(|loaded| loaded.id == simulation) {
         Some(loaded) => Ok(loaded_state(loaded)),
         None => {
@@ -101,6 +103,7 @@ impl ActionKind for RunSimulation {
         let asked: Given = parameters(given_parameters)?;
         let says = |simulation: &str| format!("run {simulation}");
         let loaded = find::simulation(deps, Asked::of(&asked.simulation, &asked.active), says).await?;
+        busy::no_comparison(deps, &loaded.id).await?;
         let limit_s = limit(deps, asked.time_limit_s)?;
         let mut facts = vec![fact("Simulation", Text::new().bold(&loaded.id))];
         if let Some(file) = file_of(deps, &loaded) {
@@ -126,7 +129,7 @@ impl ActionKind for RunSimulation {
         };
         Ok(Proposal {
             preconditions: loaded_state(&loaded),
-            scope: Scope::of(format!("run:{}", loaded.id)).of_subject(&loaded.id),
+            scope: Scope::of(run_target(&loaded.id)).of_subject(&loaded.id),
             parameters: json!({ "simulation": loaded.id, "limit_s": limit_s }),
             card,
             undo: None,
@@ -135,6 +138,7 @@ impl ActionKind for RunSimulation {
 
     async fn preconditions(&self, record: &ActionRecord) -> Result<Value, Outcome> {
         let run: Stored = stored(record)?;
+        busy::still_no_comparison(&self.0, &run.simulation, record).await?;
         still_loaded(&self.0, &run.simulation).await
     }
 
@@ -144,7 +148,7 @@ impl ActionKind for RunSimulation {
 
     fn report(&self, record: &ActionRecord, reply: Reply) -> Reply {
         match &record.outcome {
-            Some(Outcome::Done { result, .. }) => answers::run_report(reply, result),
+            Some(Outcome::Done { result, .. }) => figures::run_report(reply, result),
             _ => reply,
         }
     }

@@ -21,7 +21,7 @@ use crate::{
         follow::forgotten,
         job::{Job, JobStatus},
     },
-    replies::{answers::auc_unit, errors, outcomes},
+    replies::{errors, figures::auc_unit, outcomes},
 };
 
 /// The time during which submitting a run is retried if the bridge does not respond. After that, a person decides.

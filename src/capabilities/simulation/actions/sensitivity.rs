@@ -11,6 +11,7 @@ use countersign_capabilities::parameters::{missing, non_blank, parameters, refus
 use countersign_core::{
     ids::UserId,
     reply::{Card, Reply, Text},
+    units::{number, quantity},
 };
 use countersign_graph::action::{
     ActionKind, ActionRecord, Awaited, Batch, Batches, ErrorKind, Outcome, Performed, PrepareError, Probed, Proposal,
@@ -24,13 +25,17 @@ use super::{after_error, approved, cannot_read_back, fact, failed, file_of, run,
 use crate::{
     Deps, SOURCE, analyses,
     bridge::client::{LONG, Sensitivity},
+    busy, changes,
     find::{self, Asked},
-    replies::{answers, outcomes},
-    units::{number, quantity},
+    memory::sensitivity_target,
+    replies::{figures, lasting, outcomes},
 };
 
 /// The name of the action.
 pub const NAME: &str = "run_sensitivity_analysis";
+
+/// The field of the preconditions with the changes since the model was loaded, which the copies of an analysis lack.
+const CHANGED: &str = "changed";
 
 /// The maximum number of parameters in an analysis, which has to end within the time limit of one call.
 const MAX_PARAMETERS: usize = 6;
@@ -92,6 +97,7 @@ impl ActionKind for RunSensitivity {
             None => format!("sensitivity analysis of {simulation}"),
         };
         let loaded = find::simulation(deps, Asked::of(&asked.simulation, &asked.active), says).await?;
+        busy::no_comparison(deps, &loaded.id).await?;
         let Some(listed) = listed else {
             let question = "Which parameters should vary? Name them, separated by commas.";
             return Err(Refusal::Missing(vec![missing("parameters", question, Vec::new())]).into());
@@ -123,7 +129,7 @@ impl ActionKind for RunSensitivity {
             );
             return Err(Refusal::Missing(vec![missing("file", question, Vec::new())]).into());
         };
-        let runs = 1 + 2 * varied.len();
+        let runs = 1 + 3 * varied.len();
         let mut facts =
             vec![fact("Simulation", Text::new().bold(&loaded.id)), fact("Model file", Text::new().code(&file))];
         let percentage = number(percent);
@@ -136,27 +142,57 @@ impl ActionKind for RunSensitivity {
             )
         }));
         facts.push(fact("Runs", format!("{runs}, in copies; {} itself stays as it is", loaded.id)));
+        let mut warnings = Vec::new();
+        let changed = changes::since_loading(deps, &loaded.id).await;
+        if !changed.is_empty() {
+            warnings.push(
+                Text::from("The bridge makes the copies from the model file, without these changes: ")
+                    .join(changes::listed(&changed))
+                    .plain(". Each copy has the values of the file, except for the parameter that it varies."),
+            );
+        }
+        if let Some(took) = deps.memory.last_took(&loaded.id) {
+            let expected = took * u32::try_from(runs).unwrap_or(1);
+            facts.push(fact("Expected", format!("about {}, by its last run", lasting(expected))));
+            if expected > LONG {
+                let limit = lasting(LONG);
+                warnings.push(Text::from(format!(
+                    "I wait {limit} for the bridge's answer; if the analysis takes longer, its figures are lost."
+                )));
+            }
+        }
         let card = Card {
             title: format!("Run a sensitivity analysis of “{}”?", loaded.id),
             facts,
-            warnings: Vec::new(),
-            notes: vec![Text::from(format!("The bridge keeps {} extra simulations for it.", runs - 1))],
+            warnings,
+            notes: vec![
+                Text::from(
+                    "For each parameter, a copy with its present value is compared with one above and one below.",
+                ),
+                Text::from(format!("The bridge keeps the {} copies until it restarts; I don't list them.", runs - 1)),
+            ],
             approve: "Run analysis".to_owned(),
             reject: "Don't run".to_owned(),
             done: format!("Analyzed the sensitivity of {}.", loaded.id),
             irreversible: false,
             editable: false,
         };
-        let preconditions = run::loaded_state(&loaded);
-        let scope = Scope::of(format!("sensitivity:{}", loaded.id)).of_subject(&loaded.id);
-        let changes = vec![-percent / 100.0, percent / 100.0];
+        let mut preconditions = run::loaded_state(&loaded);
+        preconditions[CHANGED] = json!(changed);
+        let scope = Scope::of(sensitivity_target(&loaded.id)).of_subject(&loaded.id);
+        let changes = vec![0.0, -percent / 100.0, percent / 100.0];
         let analysis = Sensitivity { simulation: loaded.id, file, parameters: varied, changes };
         Ok(Proposal { parameters: json!(analysis), preconditions, card, undo: None, scope })
     }
 
     async fn preconditions(&self, record: &ActionRecord) -> Result<Value, Outcome> {
         let asked: Sensitivity = stored(record)?;
-        run::still_loaded(&self.0, &asked.simulation).await
+        busy::still_no_comparison(&self.0, &asked.simulation, record).await?;
+        let mut state = run::still_loaded(&self.0, &asked.simulation).await?;
+        if !record.preconditions[CHANGED].is_null() {
+            state[CHANGED] = json!(changes::since_loading(&self.0, &asked.simulation).await);
+        }
+        Ok(state)
     }
 
     fn batches(&self) -> Option<&dyn Batches> {
@@ -167,7 +203,7 @@ impl ActionKind for RunSensitivity {
         let Ok(asked) = stored::<Sensitivity>(record) else {
             return Probed::CannotTell { evidence: Text::from("The stored request can't be read.") };
         };
-        match self.0.client.simulations().await {
+        match self.0.client.simulations_and_copies().await {
             Ok(all) => {
                 let copies = format!("{}__sens_", asked.simulation);
                 match all.iter().filter(|loaded| loaded.id.starts_with(&copies)).count() {
@@ -185,7 +221,7 @@ impl ActionKind for RunSensitivity {
 
     fn report(&self, record: &ActionRecord, reply: Reply) -> Reply {
         match &record.outcome {
-            Some(Outcome::Done { result, .. }) => answers::sensitivity_report(reply, result),
+            Some(Outcome::Done { result, .. }) => figures::sensitivity_report(reply, result),
             _ => reply,
         }
     }
@@ -246,7 +282,8 @@ impl RunSensitivity {
         };
         match self.0.client.sensitivity(&asked, &confirmed).await {
             Ok(scenarios) => {
-                let result = json!({ "simulation": asked.simulation, "scenarios": scenarios });
+                let changed = &record.preconditions[CHANGED];
+                let result = json!({ "simulation": asked.simulation, "scenarios": scenarios, "changed": changed });
                 Outcome::Done { result, summary: Text::from(record.card.done.as_str()) }
             }
             Err(error) => match after_error(self, record, &self.0, &asked.simulation, error).await {

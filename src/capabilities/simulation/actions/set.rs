@@ -2,7 +2,10 @@
 
 use async_trait::async_trait;
 use countersign_capabilities::parameters::{missing, non_blank, parameters, refused, schema};
-use countersign_core::reply::{Card, Fact, Text};
+use countersign_core::{
+    reply::{Card, Fact, Text},
+    units::quantity,
+};
 use countersign_graph::action::{
     ActionKind, ActionRecord, ErrorKind, Outcome, Performed, PrepareError, Probed, Proposal, Recovery, Refusal, Scope,
     Undo,
@@ -19,11 +22,11 @@ use crate::{
         data::{Governance, Parameter},
         error::Error,
     },
+    busy,
     find::{self, Asked},
     memory::parameter_target,
-    ranges::{self, Range},
+    ranges,
     replies::refusals,
-    units::quantity,
     wanted::{self, Wanted},
 };
 
@@ -117,6 +120,7 @@ impl ActionKind for SetParameter {
             let question = "Which parameter? Give its path, such as Organism|Weight, or words for it.";
             return Err(Refusal::Missing(vec![missing("parameter", question, Vec::new())]).into());
         };
+        busy::no_comparison(deps, &loaded.id).await?;
         let path = find::parameter(deps, &loaded.id, parameter, |path| words(&loaded.id, path)).await?;
         let before = find::value(deps, &loaded.id, &path).await?;
         let Some(value) = joined else {
@@ -132,6 +136,8 @@ impl ActionKind for SetParameter {
         }
         let mut card = card(&loaded.id, &path, before.as_ref(), &wanted);
         self.add_limits(&mut card, &loaded.id, &path, &wanted).await?;
+        let mut preconditions = state(before.as_ref());
+        busy::warn_of_run(deps, &loaded.id, &mut card, &mut preconditions).await;
         let undo = before.as_ref().map(|before| {
             let back = quantity(before.value, before.unit.as_deref());
             // With all its digits, because a shortened number would be a different value.
@@ -147,7 +153,7 @@ impl ActionKind for SetParameter {
         let Wanted { value, unit, .. } = wanted;
         Ok(Proposal {
             parameters: json!(Set { simulation: loaded.id, parameter: path, value, unit }),
-            preconditions: state(before.as_ref()),
+            preconditions,
             card,
             undo,
             scope,
@@ -156,12 +162,15 @@ impl ActionKind for SetParameter {
 
     async fn preconditions(&self, record: &ActionRecord) -> Result<Value, Outcome> {
         let set: Set = stored(record)?;
-        match self.0.client.parameter(&set.simulation, &set.parameter).await {
-            Ok(found) => Ok(state(Some(&found))),
-            Err(error) if error.forgot(&set.simulation) => Err(unread(&self.0, &set.simulation, &error)),
-            Err(Error::NotFound { .. }) => Ok(Value::Null),
-            Err(error) => Err(unread(&self.0, &set.simulation, &error)),
-        }
+        busy::still_no_comparison(&self.0, &set.simulation, record).await?;
+        let mut found = match self.0.client.parameter(&set.simulation, &set.parameter).await {
+            Ok(found) => state(Some(&found)),
+            Err(error) if error.forgot(&set.simulation) => return Err(unread(&self.0, &set.simulation, &error)),
+            Err(Error::NotFound { .. }) => Value::Null,
+            Err(error) => return Err(unread(&self.0, &set.simulation, &error)),
+        };
+        busy::no_new_run(&self.0, &set.simulation, record, &mut found).await?;
+        Ok(found)
     }
 
     fn differences(&self, shown: &Value, found: &Value) -> Vec<Fact> {
@@ -229,12 +238,8 @@ impl SetParameter {
             card.notes.push(Text::from("This version of the bridge checks no ranges."));
             return Ok(());
         }
-        let weight = client.parameter(simulation, ranges::BODY_WEIGHT).await.ok().map(|weight| weight.value);
-        if let Some(range) = Range::of(path, weight) {
-            if !range.allows(wanted.value) {
-                let value = quantity(wanted.value, wanted.unit.as_deref());
-                return Err(refused(ErrorKind::Validation, refusals::out_of_range(path, &value, &range)));
-            }
+        let unit = wanted.unit.as_deref();
+        if let Some(range) = find::allowed(&self.0, simulation, path, &[wanted.value], unit).await? {
             card.facts.push(fact("Allowed", range.words()));
         }
         if path == ranges::BODY_WEIGHT {

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::{after_error, approved, fact, run, stored};
 use crate::{
-    Deps,
+    Deps, busy,
     find::{self, Asked},
 };
 
@@ -54,6 +54,7 @@ impl ActionKind for SnapshotSimulation {
         let asked: Given = parameters(given_parameters)?;
         let says = |simulation: &str| format!("take a snapshot of {simulation}");
         let loaded = find::simulation(&self.0, Asked::of(&asked.simulation, &asked.active), says).await?;
+        busy::no_comparison(&self.0, &loaded.id).await?;
         let card = Card {
             title: format!("Take a snapshot of “{}”?", loaded.id),
             facts: vec![fact("Simulation", Text::new().bold(&loaded.id))],
@@ -76,6 +77,7 @@ impl ActionKind for SnapshotSimulation {
 
     async fn preconditions(&self, record: &ActionRecord) -> Result<Value, Outcome> {
         let kept: Kept = stored(record)?;
+        busy::still_no_comparison(&self.0, &kept.simulation, record).await?;
         run::still_loaded(&self.0, &kept.simulation).await
     }
 

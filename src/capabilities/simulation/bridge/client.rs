@@ -105,7 +105,7 @@ pub struct Sensitivity {
     pub file: String,
     /// The parameters, with their present values.
     pub parameters: Vec<Parameter>,
-    /// The changes as fractions: 0.1 is +10 %.
+    /// The changes as fractions: 0.1 is +10 %, and 0 a copy with the present value, with which the others are compared.
     pub changes: Vec<f64>,
 }
 
@@ -202,12 +202,21 @@ impl BridgeClient {
         self.version.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reads the loaded simulations, sorted by name. This needs a token that the bridge accepts.
+    /// Reads the loaded simulations, sorted by name, without the copies that sensitivity analyses have left.
     ///
     /// # Errors
     ///
     /// [`Error`], as for every read.
     pub async fn simulations(&self) -> Result<Vec<Loaded>, Error> {
+        Ok(data::without_copies(self.simulations_and_copies().await?).0)
+    }
+
+    /// Reads everything that is loaded, sorted by name. This needs a token that the bridge accepts.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`], as for every read.
+    pub async fn simulations_and_copies(&self) -> Result<Vec<Loaded>, Error> {
         let body = self.read(Method::GET, "/mcp/resources/simulations?limit=200", None).await?;
         let mut all = data::simulations(&body);
         all.sort_by(|a, b| a.id.cmp(&b.id));

@@ -1,12 +1,12 @@
 //! The data in the bridge's answers, read defensively: missing or invalid parts are left out, and lists are bounded.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use countersign_core::clock::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{answer::shortened, error::Error};
+use super::{answer::shortened, error::Error, subjects::Band};
 
 /// The maximum number of entries of a list that are read.
 const MAX_ENTRIES: usize = 500;
@@ -24,6 +24,23 @@ pub struct Loaded {
     /// The time of its loading, as the bridge writes it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loaded_at: Option<String>,
+}
+
+/// The part of the name of a copy, made by a sensitivity analysis, between the name of the simulation and a number.
+const COPY: &str = "__sens_";
+
+/// Removes the copies that sensitivity analyses have left from a list of loaded simulations. Returns their number, too.
+pub fn without_copies(all: Vec<Loaded>) -> (Vec<Loaded>, usize) {
+    let count = all.len();
+    let names: BTreeSet<String> = all.iter().map(|loaded| loaded.id.clone()).collect();
+    let is_copy = |loaded: &Loaded| {
+        loaded.id.rsplit_once(COPY).is_some_and(|(of, number)| {
+            names.contains(of) && !number.is_empty() && number.bytes().all(|digit| digit.is_ascii_digit())
+        })
+    };
+    let own: Vec<Loaded> = all.into_iter().filter(|loaded| !is_copy(loaded)).collect();
+    let copies = count - own.len();
+    (own, copies)
 }
 
 /// A parameter with its value.
@@ -92,12 +109,24 @@ pub struct Snapshot {
 /// The results of a population run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Population {
+    /// The simulation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub simulation: Option<String>,
     /// The number of subjects.
     pub size: Option<u64>,
     /// The aggregated figures by name.
     pub aggregates: BTreeMap<String, f64>,
     /// The number of chunks in which the subjects' curves can be fetched.
     pub chunks: usize,
+    /// The ids of these chunks.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub chunk_ids: Vec<String>,
+    /// The unit of the concentrations, as far as it is known: the bridge does not report it with a population.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unit: Option<String>,
+    /// The spread of the subjects' curves.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub band: Option<Band>,
 }
 
 /// One scenario of a sensitivity analysis.
@@ -111,8 +140,24 @@ pub struct Scenario {
     pub value: Option<f64>,
     /// True if its run succeeded.
     pub succeeded: bool,
-    /// The change of cmax, tmax and auc in percent, for the first output.
+    /// The change of cmax, tmax and auc in percent, for the first output, relative to a copy in which the parameter has
+    /// its present value.
     pub deltas: BTreeMap<String, f64>,
+    /// The PK figures of the first output.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metric: Option<Metric>,
+}
+
+impl Scenario {
+    /// Returns true if this is the run of the simulation itself.
+    pub fn is_of_itself(&self) -> bool {
+        self.path.is_none()
+    }
+
+    /// Returns true if this is a copy in which the parameter has its present value.
+    pub fn is_reference(&self) -> bool {
+        self.path.is_some() && self.change == 0.0
+    }
 }
 
 /// Returns the error for an answer without this part.
@@ -210,24 +255,86 @@ pub(super) fn population(body: &Value) -> Population {
     let aggregates = body["aggregates"].as_object().into_iter().flatten().take(MAX_ENTRIES);
     let aggregates = aggregates.filter_map(|(name, value)| Some((shortened(name), value.as_f64()?)));
     Population {
+        simulation: word(&body["simulationId"]),
         size: body["cohort"]["size"].as_u64(),
         aggregates: aggregates.collect(),
         chunks: body["chunks"].as_array().map_or(0, Vec::len),
+        chunk_ids: list(&body["chunks"]).filter_map(|chunk| word(&chunk["chunkId"])).collect(),
+        unit: None,
+        band: None,
     }
 }
 
 /// Reads the report of a sensitivity analysis.
+///
+/// The percentages in the report are not used. They are relative to a run of the simulation itself, but the copies are
+/// loaded from the model file and lack the changes made since then. The figures of each copy are compared with those of
+/// the copy in which the same parameter has its present value.
 pub(super) fn scenarios(body: &Value) -> Vec<Scenario> {
-    let scenario = |found: &Value| {
-        let deltas = found["delta_percent"].as_object().and_then(|all| all.values().next()?.as_object());
-        let deltas = deltas.into_iter().flatten().filter_map(|(name, value)| Some((shortened(name), value.as_f64()?)));
-        Scenario {
-            path: word(&found["parameter_path"]),
-            change: found["percent_change"].as_f64().unwrap_or_default(),
-            value: found["absolute_value"].as_f64(),
-            succeeded: found["job_status"] == "succeeded",
-            deltas: deltas.collect(),
-        }
+    let scenario = |found: &Value| Scenario {
+        path: word(&found["parameter_path"]),
+        change: found["percent_change"].as_f64().unwrap_or_default(),
+        value: found["absolute_value"].as_f64(),
+        succeeded: found["job_status"] == "succeeded",
+        deltas: BTreeMap::new(),
+        metric: list(&found["metrics"]).find_map(metric),
     };
-    list(&body["report"]["scenarios"]).map(scenario).collect()
+    let mut all: Vec<Scenario> = list(&body["report"]["scenarios"]).map(scenario).collect();
+    let references: Vec<Scenario> =
+        all.iter().filter(|found| found.is_reference() && found.succeeded).cloned().collect();
+    for found in all.iter_mut().filter(|found| found.path.is_some() && found.succeeded) {
+        let reference = references.iter().find(|reference| reference.path == found.path);
+        if let (Some(before), Some(after)) = (reference.and_then(|found| found.metric.as_ref()), &found.metric) {
+            found.deltas = percentages(before, after);
+        }
+    }
+    all
+}
+
+/// Returns the changes of PK figures in percent, by name. A figure that was zero has none.
+pub fn percentages(before: &Metric, after: &Metric) -> BTreeMap<String, f64> {
+    let figures =
+        [("cmax", before.cmax, after.cmax), ("tmax", before.tmax, after.tmax), ("auc", before.auc, after.auc)];
+    let change = |(name, before, after): (&str, Option<f64>, Option<f64>)| {
+        let (before, after) = (before.filter(|before| *before != 0.0)?, after?);
+        Some((name.to_owned(), (after - before) / before * 100.0))
+    };
+    figures.into_iter().filter_map(change).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn scenario(path: Option<&str>, change: f64, cmax: f64) -> Value {
+        let metrics = json!([{ "parameter": "C", "unit": "mg/L", "cmax": cmax, "tmax": 2.0, "auc": 10.0 * cmax }]);
+        json!({
+            "parameter_path": path, "percent_change": change, "job_status": "succeeded", "metrics": metrics,
+            "delta_percent": { "C": { "cmax": -90.0, "tmax": 0.0, "auc": -90.0 } },
+        })
+    }
+
+    #[test]
+    fn a_copy_is_compared_with_a_copy_and_not_with_the_changed_simulation() {
+        let rows = [
+            scenario(None, 0.0, 10.0),
+            scenario(Some("CL"), 0.0, 1.0),
+            scenario(Some("CL"), 0.1, 0.9),
+            scenario(Some("ka"), 0.1, 1.1),
+        ];
+        let found = scenarios(&json!({ "report": { "scenarios": rows } }));
+        assert!((found[2].deltas["cmax"] + 10.0).abs() < 1e-9 && (found[2].deltas["auc"] + 10.0).abs() < 1e-9);
+        assert!(found[3].deltas.is_empty(), "without a copy to compare with, there is no percentage");
+    }
+
+    #[test]
+    fn copies_of_an_analysis_are_no_simulations_of_their_own() {
+        let loaded = |id: &str| Loaded { id: id.to_owned(), file: None, loaded_at: None };
+        let all = ["demo", "demo__sens_1", "demo__sens_12", "demo__sens_x", "gone__sens_1"].map(loaded);
+        let (own, copies) = without_copies(all.into());
+        let names: Vec<&str> = own.iter().map(|loaded| loaded.id.as_str()).collect();
+        assert_eq!((names.as_slice(), copies), (["demo", "demo__sens_x", "gone__sens_1"].as_slice(), 2));
+    }
 }

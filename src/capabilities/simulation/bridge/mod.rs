@@ -5,7 +5,7 @@
 //! Changes carry a token in the name of the person who approved them ([`token`]), are sent once and under a permit, and
 //! need a [`confirmed::Confirmed`], which can only be made from the record of an approved action. [`answer`] reads
 //! answers as untrusted data, and [`error`] distinguishes errors by the caller's next step. [`follow`] follows a job
-//! until it ends.
+//! until it ends, and [`subjects`] reads the curves of a population.
 //!
 //! The sentences for people are elsewhere. Start reading at [`client::BridgeClient`].
 
@@ -17,4 +17,5 @@ pub mod data;
 pub mod error;
 pub mod follow;
 pub mod job;
+pub mod subjects;
 pub mod token;

@@ -7,6 +7,7 @@
 #[cfg(test)]
 mod tests;
 
+use countersign_core::units;
 use countersign_understanding::{
     lines::Candidate,
     phrases::{Phrases, Utterance},
@@ -16,7 +17,7 @@ use countersign_understanding::{
 };
 use serde_json::{Map, Value};
 
-use super::{amount::Amount, units};
+use super::{amount::Amount, runs};
 
 /// The phrases about simulations.
 pub struct OfSimulations;
@@ -114,6 +115,8 @@ const ACCOMPANYING_WORDS: &[&str] = &[
 const MAX_PARAMETER: usize = 5;
 /// The maximum length of a value, in words.
 const MAX_VALUE: usize = 9;
+/// The maximum length of the words for an earlier run.
+const MAX_EARLIER: usize = 6;
 /// The maximum length of a list, in words and commas.
 const MAX_LIST: usize = 60;
 
@@ -212,6 +215,7 @@ fn slot(kind: &str, words: &[Word]) -> Vec<Candidate> {
         "job" => each(1, &job),
         "seconds" => each(2, &seconds),
         "part" => each(2, &part),
+        "earlier" => each(MAX_EARLIER, &earlier),
         _ => Vec::new(),
     }
 }
@@ -306,7 +310,10 @@ fn amount(words: &[Word], sign: &str) -> Option<Candidate> {
 /// Reads several values: at least two numbers.
 fn values(words: &[Word]) -> Option<Candidate> {
     let (first, last) = (words.first()?, words.last()?);
-    let number = |word: &Word| word.text.starts_with(|c: char| c.is_ascii_digit());
+    let number = |word: &Word| {
+        let unsigned = word.text.strip_prefix(['-', '−']).unwrap_or(&word.text);
+        unsigned.starts_with(|c: char| c.is_ascii_digit())
+    };
     if !number(first) || last.any(&[",", "and", "or", "of"]) {
         return None;
     }
@@ -345,6 +352,16 @@ fn seconds(words: &[Word]) -> Option<Candidate> {
         units::Fit::Same => Some(Candidate::known(value, words.len())),
         units::Fit::Other | units::Fit::Unknown => None,
     }
+}
+
+/// Reads an earlier run: “yesterday's run”, “the previous one”.
+fn earlier(words: &[Word]) -> Option<Candidate> {
+    if words.iter().any(|word| word.quoted || word.is(",")) {
+        return None;
+    }
+    // The day on which it is said does not matter for its form.
+    let any_day = jiff::civil::date(2000, 1, 31);
+    runs::which(&text(words), any_day).map(|_| Candidate::known(text(words), words.len()))
 }
 
 /// Reads a part of the paths to list.
@@ -434,4 +451,5 @@ const HELP: &str = "*Simulations*\n\
     • “run it”, “how is the run going?”, “show the results”, “cancel the run”\n\
     • “run it at 1.5, 2 and 3 L liver volume and compare cmax”\n\
     • “run it for a population of 100”, “sensitivity analysis for dose and clearance”\n\
+    • “compare it with yesterday's run”, “compare it with the previous run”\n\
     • “take a snapshot”, “restore it”";

@@ -1,6 +1,6 @@
 //! Requests about simulations, and their interpretation without a language model.
 
-use countersign_understanding::{book::Book, checking::check, situation::Situation};
+use countersign_understanding::{Hint, book::Book, checking::check, situation::Situation};
 
 use super::OfSimulations;
 
@@ -138,6 +138,33 @@ fn states_and_results_are_read() {
         ("is the simulation bridge running?", "read check_bridge_health"),
     ];
     check(&book(), &of_demo, &rows);
+}
+
+#[test]
+fn a_run_is_compared_with_an_earlier_one() {
+    let of_demo = Situation { last_subject: Some("demo".to_owned()), ..Situation::default() };
+    let rows = [
+        ("compare with yesterday's run", r#"read compare_runs {"active":"demo","with":"yesterday's run"}"#),
+        ("compare it with yesterday’s run", r#"read compare_runs {"simulation":"demo","with":"yesterday’s run"}"#),
+        ("compare with the previous run", r#"read compare_runs {"active":"demo","with":"previous run"}"#),
+        ("compare it to the last run", r#"read compare_runs {"simulation":"demo","with":"last run"}"#),
+        ("compare demo with the run of Monday", r#"read compare_runs {"simulation":"demo","with":"run of Monday"}"#),
+        ("compare this run with the one before", r#"read compare_runs {"active":"demo","with":"one before"}"#),
+        ("compare cmax with the run 3 days ago", r#"read compare_runs {"active":"demo","with":"run 3 days ago"}"#),
+        ("how does it compare to yesterday?", r#"read compare_runs {"simulation":"demo","with":"yesterday"}"#),
+        ("what changed since yesterday's run?", r#"read compare_runs {"active":"demo","with":"yesterday's run"}"#),
+        ("compare the last two runs", r#"read compare_runs {"active":"demo","with":"the previous run"}"#),
+        ("compare the runs of demo", r#"read compare_runs {"simulation":"demo","with":"the previous run"}"#),
+    ];
+    check(&book(), &of_demo, &rows);
+}
+
+#[test]
+fn a_request_of_several_steps_ends_with_a_comparison() {
+    let said = "load demo, set the dose to 500 mg, run it, and compare with yesterday's run";
+    let hint = book().hint(&Situation { said: said.to_owned(), ..Situation::default() });
+    let calls = ["load_simulation", "set_parameter_value", "run_simulation", "compare_runs"].map(str::to_owned);
+    assert_eq!(hint, Hint::Calls(calls.into()));
 }
 
 #[test]

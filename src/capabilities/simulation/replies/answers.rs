@@ -1,21 +1,19 @@
-//! The answers of tools, and the additions to outcomes: tables and charts.
+//! The answers of tools.
 
 use countersign_core::{
     clock::Timestamp,
-    reply::{Attachment, Part, Reply, Text},
+    reply::{Part, Reply, Text},
+    units::quantity,
 };
 use serde_json::Value;
 
-use super::lasting;
+use super::{figures, lasting};
 use crate::{
-    actions::compare::{Comparison, Point},
     bridge::{
-        data::{Loaded, Metric, Population, Scenario, Snapshot},
+        data::{Loaded, Metric, Snapshot},
         job::{Job, JobStatus},
     },
-    chart::{self, Bar},
     curve::Curve,
-    units::{figure, quantity},
 };
 
 /// The maximum number of entries of a list that are shown.
@@ -36,6 +34,7 @@ pub fn health(answer: &Value) -> Reply {
 /// The loaded simulations.
 pub fn simulations(answer: &Value) -> Reply {
     let all: Vec<Loaded> = part(&answer["simulations"]);
+    let copies = answer["copies"].as_u64().unwrap_or_default();
     if all.is_empty() {
         return Reply::text("No simulation is loaded.")
             .hint("Load one, for example “load /data/models/demo.pkml as renal-study”.");
@@ -46,7 +45,15 @@ pub fn simulations(answer: &Value) -> Reply {
     };
     let count = all.len();
     let noun = if count == 1 { "simulation is" } else { "simulations are" };
-    Reply::text(format!("{count} {noun} loaded:")).and(Part::List(all.iter().take(MAX_SHOWN).map(line).collect()))
+    let reply =
+        Reply::text(format!("{count} {noun} loaded:")).and(Part::List(all.iter().take(MAX_SHOWN).map(line).collect()));
+    match copies {
+        0 => reply,
+        1 => reply.hint("1 copy from a sensitivity analysis is not listed. The bridge keeps it until it restarts."),
+        _ => reply.hint(format!(
+            "{copies} copies from sensitivity analyses are not listed. The bridge keeps them until it restarts."
+        )),
+    }
 }
 
 /// The parameters of a simulation.
@@ -121,39 +128,13 @@ pub fn unknown_job(id: &str) -> Reply {
         .hint("It keeps jobs for about a week. Check the id on the card of the run.")
 }
 
-/// The PK figures as a table.
-fn table(metrics: &[Metric]) -> Part {
-    let cell = |value: Option<f64>, unit: Option<String>| {
-        Text::from(value.map_or("–".to_owned(), |value| figure(value, unit.as_deref())))
-    };
-    let row = |metric: &Metric| {
-        let unit = metric.unit.clone();
-        vec![
-            Text::from(metric.output.as_str()),
-            cell(metric.cmax, unit.clone()),
-            cell(metric.tmax, Some("h".to_owned())),
-            cell(metric.auc, unit.map(|unit| auc_unit(&unit))),
-        ]
-    };
-    let columns = ["Output", "Cmax", "Tmax", "AUC"].map(str::to_owned).into();
-    Part::Table { columns, rows: metrics.iter().take(20).map(row).collect() }
-}
-
-/// Returns the unit of the area under a curve whose values have this unit.
-pub fn auc_unit(unit: &str) -> String {
-    match unit.split_once('/') {
-        Some((above, below)) => format!("{above}·h/{below}"),
-        None => format!("{unit}·h"),
-    }
-}
-
 /// The requested PK figures.
 pub fn metrics(answer: &Value) -> Reply {
     let metrics: Vec<Metric> = part(&answer["metrics"]);
     let results = answer["results"].as_str().unwrap_or_default();
     match metrics.is_empty() {
         true => Reply::text(Text::from("The results ").code(results).plain(" have no PK figures.")),
-        false => Reply::text(Text::from("PK figures of ").code(results).plain(":")).and(table(&metrics)),
+        false => figures::pk(Reply::text(Text::from("PK figures of ").code(results).plain(":")), &metrics),
     }
 }
 
@@ -163,129 +144,17 @@ pub fn results(answer: &Value) -> Reply {
     let results = answer["results"].as_str().unwrap_or_default();
     let reply = Reply::text(Text::from("Results ").code(results).plain(format!(" have {} curves.", curves.len())));
     let metrics: Vec<Metric> = part(&answer["metrics"]);
-    let reply = if metrics.is_empty() { reply } else { reply.and(table(&metrics)) };
-    with_curves(reply, &format!("Concentration in {results}"), &curves)
-}
-
-/// Adds a chart of curves, unless it cannot be drawn.
-fn with_curves(reply: Reply, title: &str, curves: &[Curve]) -> Reply {
-    picture(reply, "concentration-time.png", title, chart::curves(title, curves))
-}
-
-fn picture(reply: Reply, name: &str, title: &str, drawn: anyhow::Result<Vec<u8>>) -> Reply {
-    match drawn {
-        Ok(bytes) => reply.file(Attachment { name: name.to_owned(), title: title.to_owned(), bytes }),
-        Err(error) => {
-            tracing::debug!(%error, "Cannot draw a chart");
-            reply
-        }
-    }
-}
-
-/// Adds the figures of a run to its outcome.
-pub fn run_report(reply: Reply, result: &Value) -> Reply {
-    let metrics: Vec<Metric> = part(&result["figures"]["metrics"]);
-    let curves: Vec<Curve> = part(&result["figures"]["curves"]);
-    let reply = if metrics.is_empty() { reply } else { reply.and(table(&metrics)) };
-    let simulation = result["simulation"].as_str().unwrap_or_default();
-    with_curves(reply, &format!("Concentration over time in {simulation}"), &curves)
-}
-
-/// The figures of a population run.
-pub fn population_report(reply: Reply, population: &Value) -> Reply {
-    let Ok(found) = serde_json::from_value::<Population>(population.clone()) else { return reply };
-    let label = |name: &str| {
-        const KINDS: &[(&str, &str)] = &[
-            ("mean", "Mean"),
-            ("median", "Median"),
-            ("sd", "SD of"),
-            ("p05", "5th percentile of"),
-            ("p95", "95th percentile of"),
-        ];
-        let kind = KINDS.iter().find_map(|(short, words)| Some(format!("{words} {}", name.strip_prefix(short)?)));
-        kind.unwrap_or_else(|| name.to_owned())
-    };
-    let figures = found.aggregates.iter().map(|(name, value)| (label(name), Text::from(figure(*value, None))));
-    let subjects = found.size.map(|size| ("Subjects".to_owned(), Text::from(size.to_string())));
-    reply.and(Part::Facts(subjects.into_iter().chain(figures).take(20).collect()))
+    let reply = figures::pk(reply, &metrics);
+    figures::with_curves(reply, &format!("Concentration in {results}"), &curves)
 }
 
 /// The requested results of a population run.
 pub fn population(answer: &Value) -> Reply {
     let results = answer["results"].as_str().unwrap_or_default();
-    population_report(Reply::text(Text::from("Population results ").code(results).plain(":")), &answer["population"])
-}
-
-/// The figures of a sensitivity analysis.
-pub fn sensitivity_report(reply: Reply, result: &Value) -> Reply {
-    let scenarios: Vec<Scenario> = part(&result["scenarios"]);
-    let of = |scenario: &Scenario, figure: &str| match scenario.deltas.get(figure) {
-        Some(delta) if scenario.succeeded => Text::from(format!("{delta:+.1}%")),
-        _ => Text::from("–"),
-    };
-    let varied = || scenarios.iter().filter(|scenario| scenario.path.is_some());
-    let rows: Vec<Vec<Text>> = varied()
-        .take(24)
-        .map(|scenario| {
-            let path = scenario.path.clone().unwrap_or_default();
-            vec![
-                Text::from(path),
-                Text::from(format!("{:+}%", (scenario.change * 1000.0).round() / 10.0)),
-                of(scenario, "cmax"),
-                of(scenario, "auc"),
-            ]
-        })
-        .collect();
-    if rows.is_empty() {
-        return reply;
-    }
-    let columns = ["Parameter", "Change", "Cmax", "AUC"].map(str::to_owned).into();
-    let mut bars: Vec<Bar> = Vec::new();
-    for scenario in varied().filter(|scenario| scenario.succeeded) {
-        let (Some(path), Some(delta)) = (&scenario.path, scenario.deltas.get("cmax")) else { continue };
-        if !bars.iter().any(|bar| bar.name == *path) {
-            bars.push(Bar { name: path.clone(), down: 0.0, up: 0.0 });
-        }
-        if let Some(bar) = bars.iter_mut().find(|bar| bar.name == *path) {
-            if scenario.change < 0.0 { bar.down = *delta } else { bar.up = *delta }
-        }
-    }
-    let percent = varied().map(|scenario| scenario.change.abs() * 100.0).fold(0.0, f64::max);
-    let title = format!("Sensitivity of Cmax in {}", result["simulation"].as_str().unwrap_or_default());
-    let drawn = chart::tornado(&title, "Cmax", percent, &bars);
-    picture(reply.and(Part::Table { columns, rows }), "sensitivity.png", &title, drawn)
-}
-
-/// The figures of a comparison.
-pub fn comparison_report(reply: Reply, comparison: &Comparison, points: &[Point]) -> Reply {
-    if points.is_empty() {
-        return reply;
-    }
-    let unit = comparison.unit.as_deref();
-    let name = |point: &Point| quantity(point.value, unit);
-    let row = |point: &Point| {
-        let cell = |read: fn(&Metric) -> Option<f64>, unit: fn(&Metric) -> Option<String>| {
-            let metric = point.metric.as_ref();
-            let value = metric.and_then(|metric| Some(figure(read(metric)?, unit(metric).as_deref())));
-            Text::from(value.unwrap_or_else(|| "–".to_owned()))
-        };
-        vec![
-            Text::from(name(point)),
-            cell(|metric| metric.cmax, |metric| metric.unit.clone()),
-            cell(|metric| metric.tmax, |_| Some("h".to_owned())),
-            cell(|metric| metric.auc, |metric| metric.unit.as_deref().map(auc_unit)),
-        ]
-    };
-    let columns = [comparison.parameter.as_str(), "Cmax", "Tmax", "AUC"].map(str::to_owned).into();
-    let reply = reply.and(Part::Table { columns, rows: points.iter().map(row).collect() });
-    let problems =
-        points.iter().filter_map(|point| Some(Text::from(format!("At {}: {}", name(point), point.problem.as_ref()?))));
-    let problems: Vec<Text> = problems.collect();
-    let reply = if problems.is_empty() { reply } else { reply.and(Part::List(problems)) };
-    let curves = points.iter().filter_map(|point| Some(Curve { name: name(point), ..point.curve.clone()? }));
-    let curves: Vec<Curve> = curves.collect();
-    let last = comparison.parameter.rsplit('|').next().unwrap_or_default();
-    with_curves(reply, &format!("{} at {} values of {last}", comparison.simulation, points.len()), &curves)
+    figures::population_report(
+        Reply::text(Text::from("Population results ").code(results).plain(":")),
+        &answer["population"],
+    )
 }
 
 /// The snapshots of a simulation.

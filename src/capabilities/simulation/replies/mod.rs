@@ -1,7 +1,9 @@
 //! The sentences for people.
 
 pub mod answers;
+pub mod comparisons;
 pub mod errors;
+pub mod figures;
 pub mod outcomes;
 pub mod refusals;
 

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use countersign_core::{ids::UserId, reply::Text};
+use countersign_graph::action::ActionRecord;
 
 use super::{errors, lasting};
 use crate::{
@@ -21,6 +22,29 @@ pub fn forgotten(deps: &Deps, simulation: &str) -> Text {
         Some(_) => text.plain(" Load it again, then ask once more."),
         None => text.plain(format!(" Say “load ‹model file› as {simulation}”, then ask once more.")),
     }
+}
+
+/// Describes a comparison that is in progress, without a period at the end.
+pub fn comparison(comparison: &ActionRecord) -> Text {
+    let text = |key: &str| comparison.parameters[key].as_str().unwrap_or_default();
+    let so_far = comparison.progress.as_ref().map(|progress| (progress.done, progress.total));
+    let so_far = so_far.map(|(done, total)| format!(" ({done} of {total} values are done)")).unwrap_or_default();
+    let sentence = Text::from("A comparison of ").code(text("parameter")).plain(" is running in ");
+    let sentence = sentence.bold(text("simulation")).plain(format!("{so_far}. "));
+    sentence.plain("It changes this parameter for each run and sets it back in the end")
+}
+
+/// Says that an approved change was not made because a comparison is in progress.
+pub fn comparison_in_progress(record: &ActionRecord) -> Text {
+    comparison(record).plain(". Nothing else was changed. Ask again when it has ended.")
+}
+
+/// Says that an approved change was not made because a run has begun since its card was shown.
+pub fn run_in_progress(simulation: &str) -> Text {
+    Text::from("A run of ").bold(simulation).plain(
+        " began after this card was posted, and it might run with the change. Nothing was changed. Ask again when it \
+         has ended.",
+    )
 }
 
 /// Says that a run may or may not have been submitted.

@@ -1,9 +1,18 @@
 //! Refusals and questions before a card is made, each with a suggestion.
 
-use countersign_core::reply::{Part, Reply, Text};
-use countersign_graph::action::MissingParameter;
+use countersign_core::{
+    reply::{Part, Reply, Text},
+    units::{self, quantity},
+};
+use countersign_graph::action::{ActionRecord, MissingParameter};
 
-use crate::{Deps, bridge::data::Loaded, ranges::Range, units};
+use crate::{
+    Deps,
+    bridge::data::{Loaded, Parameter},
+    ranges::{BODY_WEIGHT, Range},
+    replies::outcomes,
+    wanted::Wanted,
+};
 
 /// Says that nothing is loaded.
 pub fn nothing_loaded(deps: &Deps) -> Reply {
@@ -81,28 +90,77 @@ pub fn which(missing: Option<MissingParameter>) -> Reply {
 }
 
 /// Says that the value cannot be read.
-pub fn no_value(said: &str, path: &str, unit: Option<&str>) -> Reply {
-    let example = units::quantity(2.5, unit);
+pub fn no_value(said: &str, path: &str, before: Option<&Parameter>) -> Reply {
+    let present = before.filter(|before| before.value != 0.0);
+    let example = present.map_or("2.5 kg".to_owned(), |now| quantity(now.value, now.unit.as_deref()));
     let text = Text::from("I couldn't make sense of “").plain(said).plain("” as a value of ").code(path).plain(".");
     Reply::text(text).hint(format!(
         "Give a number with its unit, such as “{example}”, or a change such as “10% more”, “twice” or “half”."
     ))
 }
 
+/// A value in a unit that does not fit its parameter.
+pub struct WrongUnit<'a> {
+    /// The path of the parameter.
+    pub path: &'a str,
+    /// The unit that was given.
+    pub given: &'a str,
+    /// The parameter's own unit.
+    pub own: Option<&'a str>,
+    /// The range of the parameter, if it is known.
+    pub range: Option<Range>,
+    /// The same number in the right unit, if that is a possible value.
+    pub right: Option<String>,
+}
+
 /// Says that the unit does not fit.
-pub fn wrong_unit(value: f64, given: &str, path: &str, unit: Option<&str>, says: impl Fn(&str) -> String) -> Reply {
+pub fn wrong_unit(mistake: &WrongUnit<'_>, says: impl Fn(&str) -> String) -> Reply {
+    let WrongUnit { path, given, own: unit, range, right } = mistake;
     let kind = units::kind(given).map(|kind| format!(" is {kind}")).unwrap_or_else(|| " doesn't fit here".to_owned());
-    let text = Text::new().code(path).plain(match unit {
+    let text = Text::new().code(*path).plain(match unit {
         Some(unit) => format!(
             " is given in {unit}{}. {given}{kind}.",
             units::kind(unit).map(|kind| format!(", {kind}")).unwrap_or_default()
         ),
         None => format!(" is a number without a unit. {given}{kind}."),
     });
-    let right = units::quantity(value, unit);
-    Reply::text(text)
-        .hint(format!("Right would be, for example, “{right}”."))
-        .choice(format!("Set it to {right}"), says(&right))
+    let reply = Reply::text(text);
+    match (right, range, unit) {
+        (Some(right), ..) => reply
+            .hint(format!("Right would be, for example, “{right}”."))
+            .choice(format!("Set it to {right}"), says(right)),
+        (None, Some(range), _) => reply.hint(format!("Give a value within {}.", range.words())),
+        (None, None, Some(unit)) => reply.hint(format!("Give a value in {unit}.")),
+        (None, None, None) => reply.hint("Give a number without a unit."),
+    }
+}
+
+/// Says that a quantity cannot be negative.
+pub fn negative(path: &str, wanted: &Wanted, before: Option<&Parameter>, range: Option<&Range>) -> Reply {
+    let unit = wanted.unit.as_deref();
+    let found = match &wanted.how {
+        Some(how) => format!("{} ({how})", quantity(wanted.value, unit)),
+        None => quantity(wanted.value, unit),
+    };
+    let kind = unit.and_then(units::kind).unwrap_or("this quantity");
+    let rule = if wanted.value == 0.0 { "zero" } else { "negative" };
+    let text = Text::new().code(path).plain(format!(" can't be {found}: {kind} is never {rule}."));
+    let text = match before {
+        Some(now) => text.plain(format!(" It is {} now.", quantity(now.value, now.unit.as_deref()))),
+        None => text,
+    };
+    let zero = quantity(0.0, unit);
+    Reply::text(text).hint(match range {
+        Some(range) => format!("Allowed: {}.", range.words()),
+        None if path == BODY_WEIGHT => format!("Allowed: more than {zero}."),
+        None => format!("Allowed: {zero} or more."),
+    })
+}
+
+/// Says that a comparison is in progress.
+pub fn comparison_in_progress(comparison: &ActionRecord) -> Reply {
+    Reply::text(outcomes::comparison(comparison).plain("."))
+        .hint("Ask again when it has ended. To end it now, say “stop” in its thread.")
 }
 
 /// Says that the unit is not known.

@@ -97,7 +97,8 @@ pub enum Fit {
 
 /// Returns the code of a unit as people and model files write it; `None` if the text is not a unit.
 pub fn code(written: &str) -> Option<String> {
-    let written = written.trim().replace(['µ', 'μ'], "u").replace("per ", "/").replace(' ', "");
+    let written = written.trim().replace(['µ', 'μ'], "u").replace(['·', '⋅'], ".");
+    let written = written.replace("per ", "/").replace(' ', "");
     if written.is_empty() || written.chars().count() > MAX_CHARS {
         return None;
     }
@@ -180,10 +181,14 @@ pub fn quantity(value: f64, unit: Option<&str>) -> String {
     }
 }
 
+/// Returns a figure of a result, rounded to four significant digits.
+pub fn significant(value: f64) -> f64 {
+    format!("{value:.3e}").parse().unwrap_or(value)
+}
+
 /// Formats a figure of a result with its unit, rounded to four significant digits.
 pub fn figure(value: f64, unit: Option<&str>) -> String {
-    let rounded = format!("{value:.3e}").parse().unwrap_or(value);
-    quantity(rounded, unit)
+    quantity(significant(value), unit)
 }
 
 #[cfg(test)]
@@ -206,6 +211,7 @@ mod tests {
             ("kg", "kg"),
             ("pounds", "[lb_av]"),
             ("L/h/kg", "L/h/kg"),
+            ("mg·h/L", "mg.h/L"),
         ] {
             assert_eq!(code(written).as_deref(), Some(expected), "{written}");
         }

@@ -1,0 +1,156 @@
+//! The comparison of the newest run of a simulation with an earlier one, from the records of both.
+
+use std::collections::BTreeMap;
+
+use countersign_capabilities::{ToolError, moment::day};
+use countersign_core::{
+    reply::Reply,
+    units::{Fit, fit},
+};
+use countersign_graph::action::ErrorKind;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::{
+    Deps,
+    bridge::data::Metric,
+    changes::{self, Changed},
+    find::{self, Asked},
+    replies::{comparisons, figures::auc_unit},
+    runs::{self, PastRun},
+};
+
+/// Two runs of a simulation.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TwoRuns {
+    /// The simulation.
+    pub simulation: String,
+    /// The earlier run.
+    pub earlier: PastRun,
+    /// The newest run.
+    pub newest: PastRun,
+    /// The parameters with different values in the two runs; `None` if the records do not show them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub changed: Option<Vec<Changed>>,
+    /// The changes of the figures of the first output in percent, with `%` as the unit of each.
+    pub change: BTreeMap<String, Value>,
+}
+
+/// A figure of both runs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Compared {
+    /// The output that it belongs to.
+    pub output: String,
+    /// The name: `Cmax`, `Tmax` or `AUC`.
+    pub name: &'static str,
+    /// The unit in the newest run.
+    pub unit: Option<String>,
+    /// The figure of the earlier run in that unit; `None` if it has none, or one in a unit that cannot be converted.
+    pub earlier: Option<f64>,
+    /// The figure of the newest run.
+    pub newest: Option<f64>,
+}
+
+impl Compared {
+    /// Returns the change in percent; `None` if one of the figures is missing, or the earlier one is zero.
+    pub fn percent(&self) -> Option<f64> {
+        let earlier = self.earlier.filter(|earlier| *earlier != 0.0)?;
+        Some((self.newest? - earlier) / earlier * 100.0)
+    }
+}
+
+/// Returns the figures of the outputs that both runs have.
+pub fn figures(earlier: &[Metric], newest: &[Metric]) -> Vec<Compared> {
+    let of_output = |newest: &Metric| {
+        let before = earlier.iter().find(|before| before.output == newest.output)?;
+        let compared = |name, values: [Option<f64>; 2], units: [Option<String>; 2]| {
+            let [before_unit, unit] = units;
+            let in_unit = |value: f64| match fit(value, before_unit.as_deref(), unit.as_deref()) {
+                Fit::Same if before_unit.is_some() == unit.is_some() => Some(value),
+                Fit::Converted(converted) => Some(converted),
+                Fit::Same | Fit::Other | Fit::Unknown => None,
+            };
+            let [before, newest_value] = values;
+            let output = newest.output.clone();
+            Compared { output, name, earlier: before.and_then(in_unit), newest: newest_value, unit: unit.clone() }
+        };
+        let area = |metric: &Metric| metric.unit.as_deref().map(auc_unit);
+        let hours = || Some("h".to_owned());
+        Some([
+            compared("Cmax", [before.cmax, newest.cmax], [before.unit.clone(), newest.unit.clone()]),
+            compared("Tmax", [before.tmax, newest.tmax], [hours(), hours()]),
+            compared("AUC", [before.auc, newest.auc], [area(before), area(newest)]),
+        ])
+    };
+    newest.iter().filter_map(of_output).flatten().collect()
+}
+
+/// Compares the newest run of a simulation with the earlier one that these words mean.
+///
+/// # Errors
+///
+/// A reply that says which runs there are, if there is no such run.
+pub async fn with_earlier(deps: &Deps, asked: Asked<'_>, words: &str) -> Result<Value, ToolError> {
+    let none = |reply: Reply| ToolError { kind: ErrorKind::NotFound, reply, transient: false };
+    let Some(which) = runs::which(words, day(deps.client.clock().now())) else {
+        let reply = comparisons::unclear(words);
+        return Err(ToolError { kind: ErrorKind::UserInput, reply, transient: false });
+    };
+    let (simulation, all) = runs_of(deps, asked).await?;
+    let Some(newest) = all.first() else { return Err(none(comparisons::no_run(&simulation))) };
+    let Some(earlier) = runs::earlier(&all, &which) else {
+        return Err(none(comparisons::no_earlier_run(&simulation, &which, &all)));
+    };
+    let changed = changes::between(deps, &simulation, earlier.at, newest.at).await;
+    let compared = figures(&earlier.metrics, &newest.metrics);
+    let of_first = compared.iter().filter(|figure| compared.first().is_some_and(|first| first.output == figure.output));
+    let change = of_first.filter_map(|figure| Some((figure.name.to_lowercase(), figure.percent()?)));
+    let change = change.flat_map(|(name, percent)| [(format!("{name}_unit"), json!("%")), (name, json!(percent))]);
+    Ok(json!(TwoRuns {
+        simulation,
+        changed,
+        change: change.collect(),
+        earlier: earlier.clone(),
+        newest: newest.clone(),
+    }))
+}
+
+/// Returns the simulation that is meant, and its finished runs. It need not be loaded any more.
+async fn runs_of(deps: &Deps, asked: Asked<'_>) -> Result<(String, Vec<PastRun>), ToolError> {
+    if let Some(name) = asked.name.or(asked.active) {
+        let all = runs::finished(deps, name).await;
+        if !all.is_empty() {
+            return Ok((name.to_owned(), all));
+        }
+    }
+    let says = |name: &str| format!("compare the runs of {name}");
+    let loaded = find::simulation(deps, asked, says).await.map_err(find::refused_tool)?;
+    let all = runs::finished(deps, &loaded.id).await;
+    Ok((loaded.id, all))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn metric(unit: Option<&str>, cmax: f64) -> Metric {
+        let unit = unit.map(str::to_owned);
+        Metric { output: "C".to_owned(), unit, cmax: Some(cmax), tmax: Some(2.0), auc: Some(cmax * 10.0) }
+    }
+
+    fn percents(earlier: Metric, newest: Metric) -> Vec<Option<f64>> {
+        let rounded = |figure: &Compared| figure.percent().map(|percent| percent.round());
+        figures(&[earlier], &[newest]).iter().map(rounded).collect()
+    }
+
+    #[test]
+    fn figures_are_compared_in_one_unit_or_not_at_all() {
+        let changes = [Some(400.0), Some(0.0), Some(400.0)];
+        assert_eq!(percents(metric(Some("mg/L"), 1.0), metric(Some("mg/L"), 5.0)), changes);
+        assert_eq!(percents(metric(Some("ng/mL"), 1_000.0), metric(Some("mg/L"), 5.0)), changes);
+        assert_eq!(percents(metric(Some("umol/L"), 1.0), metric(Some("mg/L"), 5.0)), [None, Some(0.0), None]);
+        assert_eq!(percents(metric(None, 1.0), metric(Some("mg/L"), 5.0)), [None, Some(0.0), None]);
+        assert_eq!(percents(metric(None, 0.0), metric(None, 5.0)), [None, Some(0.0), None]);
+        assert!(figures(&[metric(None, 1.0)], &[Metric { output: "D".to_owned(), ..metric(None, 1.0) }]).is_empty());
+    }
+}

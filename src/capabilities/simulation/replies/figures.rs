@@ -1,0 +1,336 @@
+//! The figures of runs, analyses and comparisons, as short tables and charts.
+//!
+//! A phone shows about 40 characters in a line. Tables therefore have short names, and a single output has no table.
+
+use std::collections::BTreeSet;
+
+use countersign_core::{
+    reply::{Attachment, Part, Reply, Text},
+    units::{figure, quantity},
+};
+use serde_json::Value;
+
+use super::answers::part;
+use crate::{
+    actions::compare::{Comparison, Point},
+    bridge::data::{Metric, Population, Scenario},
+    changes::{self, Changed},
+    chart::{self, Bar},
+    curve::Curve,
+};
+
+/// The maximum number of outputs, and of rows of a table.
+const MAX_ROWS: usize = 24;
+/// The maximum number of characters of a parameter's name in a table.
+const MAX_NAME: usize = 16;
+/// The least relative difference between figures that counts as one.
+const LEAST_DIFFERENCE: f64 = 1e-3;
+
+/// Returns the unit of the area under a curve whose values have this unit.
+pub fn auc_unit(unit: &str) -> String {
+    match unit.split_once('/') {
+        Some((above, below)) => format!("{above}·h/{below}"),
+        None => format!("{unit}·h"),
+    }
+}
+
+/// Returns the last part of a path.
+pub fn last_part(path: &str) -> &str {
+    path.rsplit('|').next().unwrap_or(path)
+}
+
+/// Returns short names of paths: the last parts of each, as few as are needed to tell them apart.
+fn short_name(path: &str, all: &BTreeSet<&str>) -> String {
+    let tail = |path: &str, count: usize| {
+        let parts: Vec<&str> = path.split('|').collect();
+        parts[parts.len().saturating_sub(count)..].join("|")
+    };
+    let is_unique = |count: &usize| {
+        let own = tail(path, *count);
+        all.iter().filter(|other| tail(other, *count) == own).count() <= 1
+    };
+    let name = (1..4).find(is_unique).map_or_else(|| path.to_owned(), |count| tail(path, count));
+    chart::shortened(&name, MAX_NAME)
+}
+
+/// Adds PK figures: as facts for a single output, otherwise as a line for each.
+pub fn pk(reply: Reply, metrics: &[Metric]) -> Reply {
+    let shown = |metric: &Metric| {
+        let cell = |name: &str, value: Option<f64>, unit: Option<&str>| {
+            (name.to_owned(), value.map_or("–".to_owned(), |value| figure(value, unit)))
+        };
+        let unit = metric.unit.as_deref();
+        [
+            cell("Cmax", metric.cmax, unit),
+            cell("Tmax", metric.tmax, Some("h")),
+            cell("AUC", metric.auc, unit.map(auc_unit).as_deref()),
+        ]
+    };
+    match metrics {
+        [] => reply,
+        [only] => {
+            let output = ("Output".to_owned(), Text::from(only.output.as_str()));
+            let figures = shown(only).map(|(name, value)| (name, Text::from(value)));
+            reply.and(Part::Facts(std::iter::once(output).chain(figures).collect()))
+        }
+        several => {
+            let line = |metric: &Metric| {
+                let figures = shown(metric).map(|(name, value)| format!("{name} {value}"));
+                Text::new().bold(&metric.output).plain(format!(": {}", figures.join(" · ")))
+            };
+            reply.and(Part::List(several.iter().take(MAX_ROWS).map(line).collect()))
+        }
+    }
+}
+
+/// Adds a chart of curves, unless it cannot be drawn.
+pub fn with_curves(reply: Reply, title: &str, curves: &[Curve]) -> Reply {
+    picture(reply, "concentration-time.png", title, chart::curves(title, curves))
+}
+
+fn picture(reply: Reply, name: &str, title: &str, drawn: anyhow::Result<Vec<u8>>) -> Reply {
+    match drawn {
+        Ok(bytes) => reply.file(Attachment { name: name.to_owned(), title: title.to_owned(), bytes }),
+        Err(error) => {
+            tracing::debug!(%error, "Cannot draw a chart");
+            reply
+        }
+    }
+}
+
+/// Adds the figures of a run to its outcome.
+pub fn run_report(reply: Reply, result: &Value) -> Reply {
+    let metrics: Vec<Metric> = part(&result["figures"]["metrics"]);
+    let curves: Vec<Curve> = part(&result["figures"]["curves"]);
+    let simulation = result["simulation"].as_str().unwrap_or_default();
+    with_curves(pk(reply, &metrics), &format!("Concentration over time in {simulation}"), &curves)
+}
+
+/// The aggregates of a population by the beginning of their names, in the order of the table.
+const AGGREGATES: &[(&str, &str)] =
+    &[("mean", "Mean"), ("sd", "SD"), ("p05", "5th percentile"), ("median", "Median"), ("p95", "95th percentile")];
+
+/// The figures of a population run, as a table of percentiles, with a chart.
+pub fn population_report(reply: Reply, population: &Value) -> Reply {
+    let Ok(found) = serde_json::from_value::<Population>(population.clone()) else { return reply };
+    let figure_of = |name: &str| AGGREGATES.iter().find_map(|(short, _)| name.strip_prefix(short).map(str::to_owned));
+    let is_figure = |figure: &String| ["Cmax", "Tmax", "AUC"].contains(&figure.as_str());
+    let figures: BTreeSet<String> =
+        found.aggregates.keys().filter_map(|name| figure_of(name)).filter(is_figure).collect();
+    let mut figures: Vec<String> = figures.into_iter().collect();
+    figures.sort_by_key(|name| name != "Cmax"); // Cmax first
+    let unit_of = |figure: &str| match figure {
+        "Tmax" => Some("h".to_owned()),
+        "AUC" => found.unit.as_deref().map(auc_unit),
+        _ => found.unit.clone(),
+    };
+    let row = |(short, words): &(&str, &str)| {
+        let value = |figure: &String| found.aggregates.get(&format!("{short}{figure}")).copied();
+        let values: Vec<Option<f64>> = figures.iter().map(value).collect();
+        let cells = values.iter().map(|value| Text::from(value.map_or("–".to_owned(), |value| figure(value, None))));
+        let row = std::iter::once(Text::from(*words)).chain(cells).collect::<Vec<_>>();
+        values.iter().any(Option::is_some).then_some(row)
+    };
+    let rows: Vec<Vec<Text>> = AGGREGATES.iter().filter_map(row).collect();
+    let head = |name: &String| unit_of(name).map_or(name.clone(), |unit| format!("{name} ({unit})"));
+    let columns = std::iter::once("Statistic".to_owned()).chain(figures.iter().map(head)).collect();
+    let reply = if rows.is_empty() { reply } else { reply.and(Part::Table { columns, rows }) };
+    let others = found.aggregates.iter().filter(|(name, _)| !figure_of(name).is_some_and(|figure| is_figure(&figure)));
+    let others = others.map(|(name, value)| (name.clone(), Text::from(figure(*value, None))));
+    let subjects = found.size.map(|size| ("Subjects".to_owned(), Text::from(size.to_string())));
+    let facts: Vec<(String, Text)> = subjects.into_iter().chain(others).take(20).collect();
+    let reply = if facts.is_empty() { reply } else { reply.and(Part::Facts(facts)) };
+    let name = found.simulation.clone().unwrap_or_default();
+    let reply = match (&found.unit, figures.is_empty()) {
+        (None, false) => reply.hint(format!(
+            "The bridge reports no units for populations. They are those of a single run: run {name} once to see them."
+        )),
+        _ => reply,
+    };
+    let Some(band) = &found.band else { return reply };
+    let reply = match found.size {
+        Some(size) if size > band.subjects as u64 => {
+            reply.hint(format!("The chart shows {} of the {size} subjects.", band.subjects))
+        }
+        _ => reply,
+    };
+    let title = format!("{name} in {} virtual subjects", band.subjects);
+    picture(reply, "population.png", &title, chart::population(&title, found.unit.as_deref(), band))
+}
+
+/// The figures of a sensitivity analysis.
+pub fn sensitivity_report(reply: Reply, result: &Value) -> Reply {
+    let scenarios: Vec<Scenario> = part(&result["scenarios"]);
+    let of = |scenario: &Scenario, figure: &str| match scenario.deltas.get(figure) {
+        Some(delta) if scenario.succeeded => Text::from(format!("{delta:+.1}%")),
+        _ => Text::from("–"),
+    };
+    let varied = || scenarios.iter().filter(|scenario| scenario.path.is_some() && !scenario.is_reference());
+    let paths: BTreeSet<&str> = varied().filter_map(|scenario| scenario.path.as_deref()).collect();
+    let rows: Vec<Vec<Text>> = varied()
+        .take(MAX_ROWS)
+        .map(|scenario| {
+            vec![
+                Text::from(short_name(scenario.path.as_deref().unwrap_or_default(), &paths)),
+                Text::from(format!("{:+}%", (scenario.change * 1000.0).round() / 10.0)),
+                of(scenario, "cmax"),
+                of(scenario, "auc"),
+            ]
+        })
+        .collect();
+    if rows.is_empty() {
+        return reply;
+    }
+    let simulation = result["simulation"].as_str().unwrap_or_default();
+    let columns = ["Parameter", "Change", "Cmax", "AUC"].map(str::to_owned).into();
+    let reply = reply.and(Part::Table { columns, rows });
+    let reply = match differences(simulation, &scenarios, &part::<Vec<Changed>>(&result["changed"])) {
+        Some(text) => reply.and(Part::Text(text)),
+        None => reply,
+    };
+    let reply = match varied().any(|scenario| !scenario.deltas.is_empty()) {
+        true => reply,
+        false => reply.hint(
+            "No percentage can be given, because no copy with the present value has figures. Ask again for a new \
+             analysis.",
+        ),
+    };
+    let mut bars: Vec<Bar> = Vec::new();
+    for scenario in varied().filter(|scenario| scenario.succeeded) {
+        let (Some(path), Some(delta)) = (&scenario.path, scenario.deltas.get("cmax")) else { continue };
+        if !bars.iter().any(|bar| bar.name == *path) {
+            bars.push(Bar { name: path.clone(), down: 0.0, up: 0.0 });
+        }
+        if let Some(bar) = bars.iter_mut().find(|bar| bar.name == *path) {
+            if scenario.change < 0.0 { bar.down = *delta } else { bar.up = *delta }
+        }
+    }
+    let percent = varied().map(|scenario| scenario.change.abs() * 100.0).fold(0.0, f64::max);
+    let title = format!("Sensitivity of Cmax in {simulation}");
+    let drawn = chart::tornado(&title, "Cmax", percent, &bars);
+    picture(reply, "sensitivity.png", &title, drawn)
+}
+
+/// Returns the sentences about the copies of an analysis, if they differ from the simulation before the variation:
+/// according to the records of changes, or to the figures.
+fn differences(simulation: &str, scenarios: &[Scenario], changed: &[Changed]) -> Option<Text> {
+    let succeeded = || scenarios.iter().filter(|scenario| scenario.succeeded);
+    let itself = succeeded().find(|scenario| scenario.is_of_itself()).and_then(|scenario| scenario.metric.as_ref());
+    let pairs = succeeded().filter(|scenario| scenario.is_reference()).filter_map(|reference| {
+        let (copy, itself) = (reference.metric.as_ref()?, itself?);
+        Some([("Cmax", copy.cmax?, itself.cmax?, copy.unit.clone()), {
+            let unit = copy.unit.as_deref().map(auc_unit);
+            ("AUC", copy.auc?, itself.auc?, unit)
+        }])
+    });
+    let differs = |(_, copy, itself, _): &(&str, f64, f64, Option<String>)| {
+        (copy - itself).abs() > LEAST_DIFFERENCE * copy.abs().max(itself.abs())
+    };
+    let different = pairs.flatten().find(differs);
+    if different.is_none() && changed.is_empty() {
+        return None;
+    }
+    let text = Text::from("The copies come from the model file and lack the changes made in ").bold(simulation);
+    let text = text.plain(" since it was loaded");
+    let text = if changed.is_empty() { text } else { text.plain(": ").join(changes::listed(changed)) };
+    let text = text.plain(". Each percentage compares two copies that differ only in the parameter of its row.");
+    Some(match different {
+        Some((name, copy, itself, unit)) => {
+            let [copy, itself] = [copy, itself].map(|value| figure(value, unit.as_deref()));
+            text.plain(format!(" Before the variation, {name} is {copy} in such a copy and {itself} in "))
+                .bold(simulation)
+                .plain(".")
+        }
+        None => text,
+    })
+}
+
+/// The figures of a comparison.
+pub fn comparison_report(reply: Reply, comparison: &Comparison, points: &[Point]) -> Reply {
+    if points.is_empty() {
+        return reply;
+    }
+    let unit = comparison.unit.as_deref();
+    let name = |point: &Point| quantity(point.value, unit);
+    let row = |point: &Point| {
+        let cell = |read: fn(&Metric) -> Option<f64>, unit: fn(&Metric) -> Option<String>| {
+            let metric = point.metric.as_ref();
+            let value = metric.and_then(|metric| Some(figure(read(metric)?, unit(metric).as_deref())));
+            Text::from(value.unwrap_or_else(|| "–".to_owned()))
+        };
+        vec![
+            Text::from(name(point)),
+            cell(|metric| metric.cmax, |metric| metric.unit.clone()),
+            cell(|metric| metric.tmax, |_| Some("h".to_owned())),
+            cell(|metric| metric.auc, |metric| metric.unit.as_deref().map(auc_unit)),
+        ]
+    };
+    let last = last_part(&comparison.parameter);
+    let name_of_values = chart::shortened(last, MAX_NAME);
+    let columns = [name_of_values.as_str(), "Cmax", "Tmax", "AUC"].map(str::to_owned).into();
+    let reply = reply.and(Part::Table { columns, rows: points.iter().map(row).collect() });
+    let problems =
+        points.iter().filter_map(|point| Some(Text::from(format!("At {}: {}", name(point), point.problem.as_ref()?))));
+    let problems: Vec<Text> = problems.collect();
+    let reply = if problems.is_empty() { reply } else { reply.and(Part::List(problems)) };
+    let curves = points.iter().filter_map(|point| Some(Curve { name: name(point), ..point.curve.clone()? }));
+    let curves: Vec<Curve> = curves.collect();
+    with_curves(reply, &format!("{} at {} values of {last}", comparison.simulation, points.len()), &curves)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn short_names_tell_paths_apart() {
+        let all = BTreeSet::from(["Dose", "Organism|Liver|Volume", "Organism|Kidney|Volume"]);
+        assert_eq!(short_name("Dose", &all), "Dose");
+        assert_eq!(short_name("Organism|Kidney|Volume", &all), "Kidney|Volume");
+        let all = BTreeSet::from(["Organism|Liver|Volume"]);
+        assert_eq!(short_name("Organism|Liver|Volume", &all), "Volume");
+    }
+
+    /// The characters of the widest row of a table, with three between the columns.
+    fn width(reply: &Reply) -> usize {
+        let Some(Part::Table { columns, rows }) = reply.parts.iter().find(|part| matches!(part, Part::Table { .. }))
+        else {
+            return 0;
+        };
+        let columns: Vec<Text> = columns.iter().map(|name| Text::from(name.as_str())).collect();
+        let longest = |at: usize| {
+            std::iter::once(&columns).chain(rows).map(|row| row[at].words().chars().count()).max().unwrap_or_default()
+        };
+        (0..columns.len()).map(longest).sum::<usize>() + 3 * (columns.len() - 1)
+    }
+
+    #[test]
+    fn tables_fit_on_a_phone() {
+        let metric = |path: Option<&str>, change: f64| json!({ "path": path, "change": change, "value": 1.0, "succeeded": true, "deltas": { "cmax": 101.7, "auc": -10.25 } });
+        let paths = ["Organism|Liver|Clearance", "Organism|Kidney|Clearance"];
+        let scenarios: Vec<Value> = paths.iter().map(|path| metric(Some(path), -0.1)).collect();
+        let reply = sensitivity_report(Reply::text("x"), &json!({ "simulation": "demo", "scenarios": scenarios }));
+        assert!((20..=48).contains(&width(&reply)), "{}", width(&reply));
+        let aggregates =
+            json!({ "meanCmax": 1.351_23, "sdCmax": 0.219_51, "p05Cmax": 1.0, "meanAUC": 11.08, "medianCmax": 1.2 });
+        let population = json!({ "size": 50, "aggregates": aggregates, "chunks": 3, "unit": "mg/L" });
+        let reply = population_report(Reply::text("x"), &population);
+        assert!((20..=46).contains(&width(&reply)), "{}", width(&reply));
+    }
+
+    #[test]
+    fn a_population_has_units_or_says_why_not() {
+        let population = |unit: Option<&str>| {
+            let aggregates = json!({ "meanCmax": 1.5, "sdCmax": 0.05, "meanAUC": 6.0, "halfLife": 3.0 });
+            let found =
+                json!({ "size": 50, "aggregates": aggregates, "chunks": 1, "unit": unit, "simulation": "pop-1" });
+            population_report(Reply::text("Done."), &found).words()
+        };
+        let with_unit = population(Some("mg/L"));
+        assert!(with_unit.contains("Cmax (mg/L)") && with_unit.contains("AUC (mg·h/L)"), "{with_unit}");
+        assert!(with_unit.contains("halfLife") && !with_unit.contains("no units"), "{with_unit}");
+        assert!(population(None).contains("The bridge reports no units for populations."));
+    }
+}
