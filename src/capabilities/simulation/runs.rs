@@ -7,14 +7,7 @@ use countersign_graph::action::{ActionRecord, Outcome, Status};
 use jiff::{ToSpan as _, civil::Date};
 use serde::{Deserialize, Serialize};
 
-use super::{
-    Deps,
-    actions::run,
-    bridge::data::Metric,
-    curve::Curve,
-    memory::{load_target, run_target},
-    replies::answers::part,
-};
+use super::{Deps, actions::run, bridge::data::Metric, curve::Curve, memory::run_target, replies::answers::part};
 
 /// The maximum number of runs that are read.
 const MAX_RUNS: usize = 200;
@@ -63,8 +56,7 @@ fn past_run(record: &ActionRecord) -> Option<PastRun> {
 
 /// Returns the unit of the concentrations of a simulation, from its last run since it was loaded.
 pub async fn unit(deps: &Deps, simulation: &str) -> Option<String> {
-    let loads = deps.memory.records(&load_target(simulation), 1).await;
-    let loaded_at = loads.first().and_then(|load| load.intent_at);
+    let loaded_at = deps.memory.loaded_at(simulation, None).await;
     let runs = finished(deps, simulation).await;
     let newest = runs.into_iter().next().filter(|run| loaded_at.is_none_or(|at| run.at >= at))?;
     newest.metrics.into_iter().next()?.unit

@@ -6,8 +6,8 @@ use serde_json::Value;
 
 use super::{client::BridgeClient, error::Error};
 
-/// The maximum number of chunks that are read.
-const MAX_CHUNKS: usize = 50;
+/// The maximum number of chunks that are read. A bridge accepts 120 requests in a minute.
+const MAX_CHUNKS: usize = 20;
 /// The maximum number of subjects in a chunk, and of points of a curve, that are read.
 const MAX_ENTRIES: usize = 1_000;
 /// The maximum number of points of a spread.
