@@ -14,8 +14,7 @@ use anyhow::Context as _;
 use countersign::{
     clock::{Clock as _, SystemClock},
     graph::{
-        action::{ActionRecord, Approver, Decision, Policy, Status, Verdict, digest_of},
-        keyring::Proof,
+        action::{ActionRecord, Approver, Decision, NewRecord, Policy, Scope, Status, Verdict},
         request::Times,
         store::{ActionChange, AuditKind, Changes, Store},
     },
@@ -123,48 +122,26 @@ fn record(number: usize, all_open: bool) -> ActionRecord {
     };
     let verdict = if status == Status::Rejected { Verdict::Rejected { reason: None } } else { Verdict::Approved };
     let decision = Decision { by: Some(by(number / 50 + 7)), at: now, verdict };
-    ActionRecord {
-        format: ActionRecord::FORMAT,
+    let new = NewRecord {
         id: format!("bench-{number}").as_str().into(),
         approval: ApprovalId::new(&thread, number as u128),
-        digest: digest_of("update_experiment_status", 1, &parameters, &preconditions, &policy),
         thread,
         run: "bench".into(),
         name: "update_experiment_status".to_owned(),
         action_version: 1,
-        keyed: None,
-        seal: None,
-        proof: Proof::Ours,
         parameters,
         preconditions,
         policy,
-        status,
-        revision: 1,
         card: card(&name),
         slot: "card:1".into(),
         requested_by: by(number / 20),
         requested_at: now,
         expires_at: now + OPEN_FOR,
-        decisions: if status == Status::Pending { Vec::new() } else { vec![decision] },
-        intent_at: None,
-        progress: None,
-        progress_at: None,
-        interrupted_at: None,
-        outcome: None,
         undo: None,
-        notified: Vec::new(),
-        scope: countersign::graph::action::Scope::default(),
-        edits: Vec::new(),
-        origin: None,
-        escalated_at: None,
-        sends: 0,
-        under: None,
-        settled: None,
-        answers: Vec::new(),
-        cut_short: false,
-        replaced_by: None,
-        waits: None,
-    }
+        scope: Scope::default(),
+    };
+    let decisions = if status == Status::Pending { Vec::new() } else { vec![decision] };
+    ActionRecord { status, decisions, ..new.into() }
 }
 
 fn card(name: &str) -> Card {

@@ -11,10 +11,10 @@ use serde_json::json;
 
 use super::{
     action::{
-        ActionKind, ActionRecord, Decision, Edit, IllegalMove, Policy, Proposal, Replacement, Status, Verdict,
-        digest_of,
+        ActionKind, ActionRecord, Decision, Edit, IllegalMove, NewRecord, Policy, Proposal, Replacement, Status,
+        Verdict,
     },
-    keyring::{Keyring, Proof},
+    keyring::Keyring,
     store::{ActionChange, AuditKind, Changes, Outbound, Outgoing, TimerChange},
 };
 
@@ -60,48 +60,24 @@ impl Request<'_> {
         let Proposal { parameters, preconditions, mut card, undo, scope } = proposal;
         card.irreversible |= kind.irreversible();
         card.editable = kind.is_editable(&parameters);
-        let mut record = ActionRecord {
-            format: ActionRecord::FORMAT,
+        let mut record = ActionRecord::from(NewRecord {
             id: ActionId::fresh(),
             approval: ApprovalId::new(thread, rand::random()),
             thread: thread.clone(),
             run,
             name: kind.name().to_owned(),
             action_version: kind.version(),
-            digest: digest_of(kind.name(), kind.version(), &parameters, &preconditions, &policy),
-            keyed: None,
-            seal: None,
-            proof: Proof::Ours,
             parameters,
             preconditions,
             policy,
-            status: Status::Pending,
-            revision: 1,
             card,
             slot,
             requested_by,
             requested_at: at,
             expires_at: at + times.open_for,
-            decisions: Vec::new(),
-            intent_at: None,
-            sends: 0,
-            answers: Vec::new(),
-            progress: None,
-            progress_at: None,
-            interrupted_at: None,
-            waits: None,
-            outcome: None,
             undo,
-            notified: Vec::new(),
             scope,
-            edits: Vec::new(),
-            origin: None,
-            escalated_at: None,
-            replaced_by: None,
-            cut_short: false,
-            under: None,
-            settled: None,
-        };
+        });
         keys.sign(&mut record);
         if record.is_out_of_reach() {
             record.card.warnings.push(Text::from(

@@ -15,6 +15,7 @@ mod differences;
 mod form;
 mod kind;
 mod label;
+mod new_record;
 mod outcome;
 mod reader;
 mod record;
@@ -30,9 +31,10 @@ pub use self::{
     form::{Entered, Field, Form, Input, Pick},
     kind::{ActionKind, MissingParameter, Performed, PrepareError, Probed, Proposal, Recovery, Refusal},
     label::Label,
+    new_record::NewRecord,
     outcome::{ErrorKind, Outcome},
     reader::Reader,
-    record::{ActionRecord, Edit, Replacement, Settlement, Undo, digest_of},
+    record::{ActionRecord, Edit, Replacement, Settlement, Undo},
     request::ActionRequest,
     scope::Scope,
     status::{IllegalMove, Status},

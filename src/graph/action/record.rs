@@ -323,7 +323,13 @@ impl ActionRecord {
 }
 
 /// Computes the digest of the first version, without a key, of a change and its policy.
-pub fn digest_of(name: &str, version: u32, parameters: &Value, preconditions: &Value, policy: &Policy) -> Digest {
+pub(super) fn digest_of(
+    name: &str,
+    version: u32,
+    parameters: &Value,
+    preconditions: &Value,
+    policy: &Policy,
+) -> Digest {
     let policy = serde_json::to_value(policy).expect("a policy is plain data");
     Digest::of(&[&json!(1), &json!(name), &json!(version), parameters, preconditions, &policy])
 }

@@ -5,8 +5,7 @@ use std::{sync::Arc, time::Duration};
 use countersign::{
     clock::Timestamp,
     graph::{
-        action::{ActionRecord, Approver, Policy, Scope, Status, digest_of},
-        keyring::Proof,
+        action::{ActionRecord, Approver, NewRecord, Policy, Scope, Status},
         store::{
             Acquired, ActionChange, AuditDraft, AuditKind, Changes, Claimed, Delivery, Destination, Ingested, Outbound,
             Outgoing, QueuedMessage, Seq, StepRecord, Store, ThreadMessage,
@@ -215,9 +214,7 @@ pub(crate) fn action(thread: &ThreadId, name: &str, requested_at: Timestamp) -> 
     let preconditions = json!({ "status": "inactive" });
     let policy =
         Policy { approvers: vec![Approver::Channel], own_request: true, needed: 1, typed: true, ..Policy::default() };
-    let digest = digest_of("update_experiment_status", 1, &parameters, &preconditions, &policy);
-    ActionRecord {
-        format: ActionRecord::FORMAT,
+    ActionRecord::from(NewRecord {
         id: name.into(),
         approval: approval(thread, name),
         thread: thread.clone(),
@@ -227,37 +224,14 @@ pub(crate) fn action(thread: &ThreadId, name: &str, requested_at: Timestamp) -> 
         parameters,
         preconditions,
         policy,
-        digest,
-        keyed: None,
-        seal: None,
-        proof: Proof::Ours,
-        status: Status::Pending,
-        revision: 1,
         card: card(name),
         slot: format!("card:{name}").as_str().into(),
         requested_by: "ana".into(),
         requested_at,
         expires_at: requested_at + Duration::from_secs(86_400),
-        decisions: Vec::new(),
-        intent_at: None,
-        sends: 0,
-        answers: Vec::new(),
-        progress: None,
-        progress_at: None,
-        interrupted_at: None,
-        waits: None,
-        outcome: None,
         undo: None,
-        notified: Vec::new(),
         scope: Scope::default(),
-        edits: Vec::new(),
-        origin: None,
-        escalated_at: None,
-        replaced_by: None,
-        cut_short: false,
-        under: None,
-        settled: None,
-    }
+    })
 }
 
 /// The key in the buttons of the action `name`.

@@ -1,0 +1,114 @@
+//! A record to which nothing has happened yet.
+
+use countersign_core::{
+    clock::Timestamp,
+    ids::{ActionId, ApprovalId, RunId, Slot, ThreadId, UserId},
+    reply::Card,
+};
+use serde_json::Value;
+
+use super::{ActionRecord, Policy, Scope, Status, Undo, record::digest_of};
+use crate::keyring::Proof;
+
+/// The contents of a new [`ActionRecord`], which waits for a decision. Its digest and everything that happens later
+/// follow from them.
+#[derive(Clone, Debug)]
+pub struct NewRecord {
+    /// The action's id.
+    pub id: ActionId,
+    /// The single-use key in its buttons.
+    pub approval: ApprovalId,
+    /// The thread in which the change was requested.
+    pub thread: ThreadId,
+    /// The run that proposed it.
+    pub run: RunId,
+    /// The [`super::ActionKind::name`].
+    pub name: String,
+    /// The [`super::ActionKind::version`].
+    pub action_version: u32,
+    /// The exact change.
+    pub parameters: Value,
+    /// The state of the target.
+    pub preconditions: Value,
+    /// The people who may decide.
+    pub policy: Policy,
+    /// The card that people see.
+    pub card: Card,
+    /// The message that shows the card.
+    pub slot: Slot,
+    /// The person who asked.
+    pub requested_by: UserId,
+    /// The time of the request.
+    pub requested_at: Timestamp,
+    /// The time at which the card expires.
+    pub expires_at: Timestamp,
+    /// The action that would undo the change.
+    pub undo: Option<Undo>,
+    /// The things that the change concerns.
+    pub scope: Scope,
+}
+
+impl From<NewRecord> for ActionRecord {
+    fn from(new: NewRecord) -> Self {
+        let NewRecord {
+            id,
+            approval,
+            thread,
+            run,
+            name,
+            action_version,
+            parameters,
+            preconditions,
+            policy,
+            card,
+            slot,
+            requested_by,
+            requested_at,
+            expires_at,
+            undo,
+            scope,
+        } = new;
+        Self {
+            format: Self::FORMAT,
+            digest: digest_of(&name, action_version, &parameters, &preconditions, &policy),
+            id,
+            approval,
+            thread,
+            run,
+            name,
+            action_version,
+            keyed: None,
+            seal: None,
+            proof: Proof::Ours,
+            parameters,
+            preconditions,
+            policy,
+            status: Status::Pending,
+            revision: 1,
+            card,
+            slot,
+            requested_by,
+            requested_at,
+            expires_at,
+            decisions: Vec::new(),
+            intent_at: None,
+            sends: 0,
+            answers: Vec::new(),
+            progress: None,
+            progress_at: None,
+            interrupted_at: None,
+            waits: None,
+            outcome: None,
+            undo,
+            notified: Vec::new(),
+            scope,
+            edits: Vec::new(),
+            origin: None,
+            escalated_at: None,
+            replaced_by: None,
+            cut_short: false,
+            under: None,
+            settled: None,
+        }
+    }
+}
