@@ -70,14 +70,23 @@ type OfferKey = (BTreeSet<&'static str>, bool);
 pub(super) struct Kit {
     registry: Registry,
     analysis: ToolSpec,
-    /// Tools and actions as a model sees them, by their own names.
-    specs: HashMap<&'static str, ToolSpec>,
-    offers: Mutex<HashMap<OfferKey, Arc<[ToolSpec]>>>,
+    known: Mutex<Known>,
 }
 
-impl Kit {
-    /// Creates the kit of a registry.
-    pub(super) fn new(registry: Registry) -> Self {
+/// The tools and actions of a moment. They are listed again when a capability changes them.
+struct Known {
+    /// The sum of the capabilities' generations ([`countersign_capabilities::Capability::generation`]).
+    generation: u64,
+    /// Tools and actions as a model sees them, by their own names.
+    specs: HashMap<&'static str, ToolSpec>,
+    offers: HashMap<OfferKey, Arc<[ToolSpec]>>,
+}
+
+impl Known {
+    /// Lists the tools and actions that are offered at present.
+    fn of(registry: &Registry) -> Self {
+        let generation = generation(registry);
+        let hidden: BTreeSet<&str> = registry.capabilities.iter().flat_map(|capability| capability.hidden()).collect();
         let brief = |name: &str, description: &str, schema: Value| spec(name, description, brief::brief(&schema));
         let tools = registry.tools.values().map(|tool| {
             let name = tool.name();
@@ -87,9 +96,22 @@ impl Kit {
             let name = action.name();
             (name, brief(&format!("{PROPOSE}{name}"), action.description(), action.schema()))
         });
-        let specs = tools.chain(actions).collect();
+        let specs = tools.chain(actions).filter(|(name, _)| !hidden.contains(name)).collect();
+        Self { generation, specs, offers: HashMap::new() }
+    }
+}
+
+/// Returns the sum of the capabilities' generations.
+fn generation(registry: &Registry) -> u64 {
+    registry.capabilities.iter().map(|capability| capability.generation()).sum()
+}
+
+impl Kit {
+    /// Creates the kit of a registry.
+    pub(super) fn new(registry: Registry) -> Self {
         let analysis = analysis(&registry.families);
-        Self { registry, analysis, specs, offers: Mutex::default() }
+        let known = Mutex::new(Known::of(&registry));
+        Self { registry, analysis, known }
     }
 
     /// Returns the tool by which a model says that a message is unclear, or contains several requests or none.
@@ -112,10 +134,14 @@ impl Kit {
         for family in families {
             names.extend(self.registry.families_called(family).flat_map(Family::names));
         }
+        let mut known = self.known.lock().expect("nothing panics while it is held");
+        if known.generation != generation(&self.registry) {
+            *known = Known::of(&self.registry);
+        }
         let mut bytes_left = MAX_OFFER_BYTES.saturating_sub(self.own(in_hand).map(size).sum());
         let mut chosen = BTreeSet::new();
         for name in names {
-            let Some(spec) = self.specs.get(name).filter(|_| !chosen.contains(name)) else { continue };
+            let Some(spec) = known.specs.get(name).filter(|_| !chosen.contains(name)) else { continue };
             let size = size(spec);
             if size <= bytes_left {
                 bytes_left -= size;
@@ -123,24 +149,28 @@ impl Kit {
             }
         }
         let key = (chosen, in_hand);
-        let mut known = self.offers.lock().expect("nothing panics while it is held");
-        if let Some(tools) = known.get(&key) {
+        if let Some(tools) = known.offers.get(&key) {
             return Arc::clone(tools);
         }
-        let tools = self.build_offer(&key.0, in_hand);
-        if known.len() < 256 {
-            known.insert(key, Arc::clone(&tools));
+        let tools = self.build_offer(&known.specs, &key.0, in_hand);
+        if known.offers.len() < 256 {
+            known.offers.insert(key, Arc::clone(&tools));
         }
         tools
     }
 
     /// Returns the graph's own tools, then the chosen ones in the order of their families.
-    fn build_offer(&self, chosen: &BTreeSet<&'static str>, in_hand: bool) -> Arc<[ToolSpec]> {
+    fn build_offer(
+        &self,
+        specs: &HashMap<&'static str, ToolSpec>,
+        chosen: &BTreeSet<&'static str>,
+        in_hand: bool,
+    ) -> Arc<[ToolSpec]> {
         let mut tools: Vec<ToolSpec> = self.own(in_hand).cloned().collect();
         let mut added = BTreeSet::new();
         for name in self.registry.families.iter().flat_map(Family::names) {
             if chosen.contains(name) && added.insert(name) {
-                tools.extend(self.specs.get(name).cloned());
+                tools.extend(specs.get(name).cloned());
             }
         }
         let mut strictness = Strictness::new();

@@ -114,6 +114,16 @@ pub trait Capability: Send + Sync {
         ""
     }
 
+    /// Returns a number that changes when the descriptions or schemas of its tools and actions do, or [`Self::hidden`].
+    fn generation(&self) -> u64 {
+        0
+    }
+
+    /// Returns the tools and actions that are not offered to a model at present.
+    fn hidden(&self) -> Vec<&'static str> {
+        Vec::new()
+    }
+
     /// Returns the outside system that the capability depends on.
     fn service(&self) -> Option<Service> {
         None

@@ -13,6 +13,8 @@
 //! confirms that the thread is still ours. A process that takes the thread over waits for the time
 //! in flight from then on, and the permit ends before that.
 
+use std::{ops::Range, time::Duration};
+
 use countersign_core::{clock::Timestamp, http_log::HttpLog, ids::UserId, permit::Permit};
 use serde_json::{Value, json};
 
@@ -25,6 +27,9 @@ use super::{
     store::{ActionChange, AuditKind, Error, Outbound, Outgoing, Then},
     unwind::{Panicked, caught},
 };
+
+/// The time for which a thread is left to other processes, in milliseconds.
+const LEFT_TO_OTHERS: Range<u64> = 50..400;
 
 /// The value of [`ActionRecord::interrupted_at`] if no request of the action can be in flight.
 pub(super) const NOTHING_IN_FLIGHT: Timestamp = Timestamp(0);
@@ -117,6 +122,10 @@ impl<S: State> Engine<S> {
                     session.stop();
                     return self.close(session, &record, attempt, outcome).await;
                 }
+                Ok(Batch::Elsewhere(progress)) => {
+                    record.progress = Some(progress);
+                    return self.leave_to_others(session, &record).await;
+                }
                 Ok(Batch::NotNow) | Err(_) => return self.wait_for_flight(session, batches, &record).await,
             }
             (interrupted, arrived) = (false, false);
@@ -168,6 +177,17 @@ impl<S: State> Engine<S> {
             ActionRecord { interrupted_at: Some(NOTHING_IN_FLIGHT), ..record.moved(Status::Intent).map_err(illegal)? };
         let change = ActionChange { expected: Some(record.revision), record: left };
         self.save_record(session, change, None, Then::ReleaseUntil(self.clock.now())).await?;
+        Ok(LeaseState::Released)
+    }
+
+    /// Releases the thread for a moment that differs each time: processes look for ready threads at regular intervals,
+    /// and this one must not always be the first.
+    async fn leave_to_others(&self, session: &mut Session<S>, record: &ActionRecord) -> Result<LeaseState, Error> {
+        let left =
+            ActionRecord { interrupted_at: Some(NOTHING_IN_FLIGHT), ..record.moved(Status::Intent).map_err(illegal)? };
+        let change = ActionChange { expected: Some(record.revision), record: left };
+        let pause = Duration::from_millis(rand::random_range(LEFT_TO_OTHERS));
+        self.save_record(session, change, None, Then::ReleaseUntil(self.clock.now() + pause)).await?;
         Ok(LeaseState::Released)
     }
 

@@ -59,13 +59,15 @@ impl Accepted {
         }
     }
 
-    /// Writes the file.
+    /// Replaces the file as a whole: a running bot may read it at any moment.
     ///
     /// # Errors
     ///
     /// Fails if the file cannot be written.
     pub fn write(&self, path: &Path) -> io::Result<()> {
-        std::fs::write(path, format!("{:#}\n", json!(self)))
+        let new = path.with_extension("new");
+        std::fs::write(&new, format!("{:#}\n", json!(self)))?;
+        std::fs::rename(&new, path)
     }
 
     /// Accepts a definition.

@@ -18,7 +18,7 @@ use countersign_graph::action::{
     ActionKind, ActionRecord, Batch, Batches, ErrorKind, Form, Outcome, PrepareError, Probed, Progress, Proposal,
     Refusal, Scope, WaitEnd,
 };
-use countersign_mcp_client::{Answer, Answered, Error};
+use countersign_mcp_client::{Answer, Answered, Error, ToolDefinition};
 use serde_json::{Map, Value, json};
 
 use super::{
@@ -26,6 +26,7 @@ use super::{
     calls::{NewCall, Running, State},
     questions, replies, schema,
     server::{Offered, Server, Unusable, cut, words},
+    tools::{NOT_ACCEPTED, nothing},
 };
 
 /// The time that a batch waits for news of a call.
@@ -38,7 +39,10 @@ const MAX_DESCRIPTION: usize = 300;
 #[derive(Debug)]
 pub(crate) struct CallTool {
     pub(crate) server: Arc<Server>,
-    pub(crate) tool: Offered,
+    /// Its name on the server.
+    pub(crate) tool: String,
+    /// Its name in the registry.
+    pub(crate) registered: &'static str,
 }
 
 /// Returns the arguments of a record.
@@ -49,33 +53,35 @@ fn given(record: &ActionRecord) -> Map<String, Value> {
 #[async_trait]
 impl ActionKind for CallTool {
     fn name(&self) -> &'static str {
-        self.tool.registered
+        self.registered
     }
 
     fn description(&self) -> &'static str {
-        self.tool.description
+        self.server.tool(&self.tool).map_or(NOT_ACCEPTED, |tool| tool.description)
     }
 
     fn schema(&self) -> Value {
-        schema::for_model(&self.tool.definition)
+        self.server.tool(&self.tool).map_or_else(|_| nothing(), |tool| schema::for_model(&tool.definition))
     }
 
     fn irreversible(&self) -> bool {
-        self.tool.definition.destroys
+        self.server.tool(&self.tool).map_or(true, |tool| tool.definition.destroys)
     }
 
     fn is_editable(&self, _: &Value) -> bool {
-        !schema::form(&self.tool.definition, &Map::new()).fields.is_empty()
+        self.server.tool(&self.tool).is_ok_and(|tool| has_fields(&tool.definition))
     }
 
     async fn form(&self, parameters: &Value) -> Option<Form> {
-        let definition = &self.tool.definition;
+        let definition = &self.server.tool(&self.tool).ok()?.definition;
         let form = schema::form(definition, &schema::read(definition, parameters));
         (!form.fields.is_empty()).then_some(form)
     }
 
     async fn prepare(&self, parameters: &Value) -> Result<Proposal, PrepareError> {
-        let (server, definition) = (self.server.name, &self.tool.definition);
+        let server = self.server.name;
+        let tool = self.server.tool(&self.tool).map_err(|why| self.not_prepared(&why))?;
+        let definition = &tool.definition;
         let arguments = schema::read(definition, parameters);
         let missing = schema::missing(definition, server, &arguments);
         if !missing.is_empty() {
@@ -85,15 +91,9 @@ impl ActionKind for CallTool {
         if !mistakes.is_empty() {
             return Err(refused(ErrorKind::Validation, replies::mistaken(&definition.name, mistakes)));
         }
-        self.server.check_definition(&self.tool, false).await.map_err(|why| {
-            let (error, reply) = replies::unusable(server, &definition.name, &why);
-            match why {
-                Unusable::Unreachable(_) => PrepareError::Unavailable { error, reply },
-                Unusable::Changed | Unusable::Gone => refused(error, reply),
-            }
-        })?;
+        self.server.check_definition(&tool, false).await.map_err(|why| self.not_prepared(&why))?;
         Ok(Proposal {
-            card: self.card(&arguments),
+            card: self.card(&tool, &arguments),
             parameters: Value::Object(arguments),
             preconditions: json!({ "definition": digest(definition) }),
             undo: None,
@@ -102,14 +102,19 @@ impl ActionKind for CallTool {
     }
 
     async fn preconditions(&self, record: &ActionRecord) -> Result<Value, Outcome> {
-        match self.server.check_definition(&self.tool, true).await {
-            Ok(()) => Ok(json!({ "definition": digest(&self.tool.definition) })),
+        let is_as_accepted = async {
+            let tool = self.server.tool(&self.tool)?;
+            self.server.check_definition(&tool, true).await?;
+            Ok(digest(&tool.definition))
+        };
+        match is_as_accepted.await {
+            Ok(digest) => Ok(json!({ "definition": digest })),
             Err(why) => {
                 tracing::info!(
                     action.id = %record.id,
                     "The tool differs from its accepted definition, or the server cannot be reached"
                 );
-                Err(replies::not_called(self.server.name, &self.tool.definition.name, &why))
+                Err(replies::not_called(self.server.name, &self.tool, &why))
             }
         }
     }
@@ -119,7 +124,7 @@ impl ActionKind for CallTool {
     }
 
     async fn probe(&self, record: &ActionRecord) -> Probed {
-        let found = self.server.read_back(&self.tool.definition.name, &given(record)).await;
+        let found = self.server.read_back(&self.tool, &given(record)).await;
         let evidence = found.unwrap_or_else(|| Text::from("This cannot be looked up."));
         Probed::CannotTell { evidence }
     }
@@ -135,9 +140,23 @@ impl ActionKind for CallTool {
     }
 }
 
+/// Returns true if a tool takes arguments that fit into a form.
+fn has_fields(definition: &ToolDefinition) -> bool {
+    !schema::form(definition, &Map::new()).fields.is_empty()
+}
+
 impl CallTool {
-    fn card(&self, arguments: &Map<String, Value>) -> Card {
-        let (server, definition) = (self.server.name, &self.tool.definition);
+    /// Returns the error for a tool that cannot be called now.
+    fn not_prepared(&self, why: &Unusable) -> PrepareError {
+        let (error, reply) = replies::unusable(self.server.name, &self.tool, why);
+        match why {
+            Unusable::Unreachable(_) => PrepareError::Unavailable { error, reply },
+            Unusable::Changed | Unusable::Gone | Unusable::NotAccepted | Unusable::NeedsCard => refused(error, reply),
+        }
+    }
+
+    fn card(&self, tool: &Offered, arguments: &Map<String, Value>) -> Card {
+        let (server, definition) = (self.server.name, &tool.definition);
         let fact = |label: &str, after: Text| Fact { label: label.to_owned(), before: None, after };
         let known = schema::arguments(definition);
         let order = |name: &String| known.iter().position(|argument| argument.name == name).unwrap_or(usize::MAX);
@@ -155,7 +174,13 @@ impl CallTool {
             warnings.push(Text::new().bold(server).plain(" doesn't rule out that this destroys something."));
         }
         if definition.reads {
-            warnings.push(Text::new().bold(server).plain(" says that this only reads; the settings ask for approval."));
+            let why = match tool.reads {
+                true => {
+                    " says that this only reads. It was accepted while I was running, so until I am restarted I ask."
+                }
+                false => " says that this only reads; the settings ask for approval.",
+            };
+            warnings.push(Text::new().bold(server).plain(why));
         }
         let mut notes = Vec::new();
         let says = words(&definition.description, MAX_DESCRIPTION);
@@ -176,8 +201,13 @@ impl CallTool {
             reject: "Don't call".to_owned(),
             done: format!("Called {} on {server}.", definition.name),
             irreversible: definition.destroys,
-            editable: self.is_editable(&Value::Null),
+            editable: has_fields(definition),
         }
+    }
+
+    /// Returns true if a call may be repeated after a lost answer.
+    fn repeats(&self) -> bool {
+        self.server.tool(&self.tool).is_ok_and(|tool| tool.repeats)
     }
 
     /// Begins the call, with the permit of this batch. A second call needs the permit of a later batch.
@@ -185,7 +215,7 @@ impl CallTool {
         let permit = permit::current().unwrap_or_else(|| Permit::new(self.server.clock.clone(), Duration::ZERO));
         let call = NewCall {
             client: self.server.client.clone(),
-            tool: self.tool.definition.name.clone(),
+            tool: self.tool.clone(),
             arguments: given(record),
             permit,
             longest: self.server.settings.longest,
@@ -197,9 +227,7 @@ impl CallTool {
     async fn poll(&self, record: &ActionRecord, running: &Running, repeated: bool) -> Batch {
         match running.state(POLL).await {
             State::Ended(answer) => self.ended(record, answer, repeated).await,
-            State::Asks(nth, question) => {
-                questions::ask(self.server.name, record, nth, &question, self.server.settings.longest)
-            }
+            State::Asks(nth, question) => questions::ask(&self.server, record, nth, &question),
             State::Sent(progress) => {
                 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "cut off at zero")]
                 let whole = |number: f64| number.max(0.0) as u64;
@@ -214,7 +242,7 @@ impl CallTool {
     }
 
     async fn ended(&self, record: &ActionRecord, answer: Result<Answer, Error>, repeated: bool) -> Batch {
-        let (server, tool) = (self.server.name, self.tool.definition.name.as_str());
+        let (server, tool) = (self.server.name, self.tool.as_str());
         Batch::Ended(match answer {
             Ok(answer) if answer.failed => {
                 Outcome::Failed { error: ErrorKind::Api, summary: replies::failed(server, tool, &answer) }
@@ -229,7 +257,7 @@ impl CallTool {
                 let summary = Text::from("Nothing was done. ").plain(said);
                 Outcome::Failed { error: replies::kind(&error), summary }
             }
-            Err(_) if self.tool.repeats && !repeated => {
+            Err(_) if self.repeats() && !repeated => {
                 self.server.calls.end(&record.id);
                 let data = json!({ "again": true });
                 return Batch::Made(Progress {
@@ -248,7 +276,7 @@ impl CallTool {
 
     /// Returns the outcome of a call whose effect is unknown, with the result of reading back if there is one.
     async fn unknown(&self, record: &ActionRecord, text: Text) -> Outcome {
-        let found = self.server.read_back(&self.tool.definition.name, &given(record)).await;
+        let found = self.server.read_back(&self.tool, &given(record)).await;
         let text = match found {
             Some(found) => text.plain(" ").join(found),
             None => text,
@@ -280,7 +308,8 @@ impl Batches for CallTool {
                 let running = self.begin(record);
                 self.poll(record, &running, repeated).await
             }
-            None if self.tool.repeats && !repeated && interrupted => {
+            None if let Some(waits) = questions::wait_for_holder(&self.server, record) => waits,
+            None if self.repeats() && !repeated && interrupted => {
                 let running = self.begin(record);
                 self.poll(record, &running, true).await
             }
@@ -319,12 +348,19 @@ impl Batches for CallTool {
     }
 
     fn stopped(&self, record: &ActionRecord, by: Option<&UserId>) -> Outcome {
-        self.server.calls.end(&record.id);
         let text = match by {
             Some(by) => Text::from("Stopped by ").person(by.clone()).plain(". "),
             None => Text::from("Stopped after the longest time that the settings allow. "),
         };
-        let text = text.bold(self.server.name).plain(" was told to stop. What the call did before that is not known");
+        let is_held = self.server.calls.get(&record.id).is_some();
+        self.server.calls.end(&record.id);
+        let text = match is_held {
+            true => text.bold(self.server.name).plain(" was told to stop. What the call did before that is not known"),
+            false => text
+                .plain("The connection of the call is not held here any more, so ")
+                .bold(self.server.name)
+                .plain(" could not be told to stop. What the call did is not known"),
+        };
         Outcome::Unknown { summary: text.plain(": please look before asking again.") }
     }
 }

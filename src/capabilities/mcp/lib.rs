@@ -91,9 +91,10 @@ impl McpServer {
         let known = server.client.tools().await.map_err(|error| error.to_string())?;
         let info = server.client.server().await.map_err(|error| error.to_string())?;
         let mut wrong = Vec::new();
+        let offered = server.offered();
         for tool in &server.settings.tools {
             let present = known.iter().find(|present| present.name == *tool);
-            match (present, server.offered.get(tool)) {
+            match (present, offered.get(tool)) {
                 (None, _) => wrong.push(format!("{tool} is not there")),
                 (Some(_), None) => {
                     wrong.push(format!("{tool} is not accepted yet; look at it with `countersign accept`"))
@@ -111,7 +112,7 @@ impl McpServer {
             return Err(wrong.join(". "));
         }
         let program = words(&format!("{} {}", info.name, info.version), 80);
-        let (offered, reads) = (server.offered.len(), server.offered.values().filter(|tool| tool.reads).count());
+        let (offered, reads) = (offered.len(), offered.values().filter(|tool| server.needs_no_card(tool)).count());
         Ok(format!("{program} ({}), {offered} of {} tools offered, {reads} without a card", info.protocol, known.len()))
     }
 }
@@ -130,18 +131,27 @@ impl Capability for McpServer {
         let (name, description) = self.lists;
         let lists = tools::ListTools { server: self.server.clone(), name, description };
         let mut all: Vec<Arc<dyn Tool>> = vec![Arc::new(lists)];
-        for tool in self.server.offered.values().filter(|tool| tool.reads) {
-            all.push(Arc::new(tools::ReadTool { server: self.server.clone(), tool: tool.clone() }));
+        for (tool, registered) in self.server.listed.iter().filter(|(tool, _)| self.server.readers.contains(*tool)) {
+            all.push(Arc::new(tools::ReadTool { server: self.server.clone(), tool: tool.clone(), registered }));
         }
         all
     }
 
     fn actions(&self) -> Vec<Arc<dyn ActionKind>> {
-        let change = self.server.offered.values().filter(|tool| !tool.reads);
-        let kind = |tool: &server::Offered| {
-            Arc::new(action::CallTool { server: self.server.clone(), tool: tool.clone() }) as Arc<dyn ActionKind>
+        let change = self.server.listed.iter().filter(|(tool, _)| !self.server.readers.contains(*tool));
+        let kind = |(tool, registered): (&String, &&'static str)| {
+            Arc::new(action::CallTool { server: self.server.clone(), tool: tool.clone(), registered })
+                as Arc<dyn ActionKind>
         };
         change.map(kind).collect()
+    }
+
+    fn generation(&self) -> u64 {
+        self.server.generation()
+    }
+
+    fn hidden(&self) -> Vec<&'static str> {
+        self.server.not_accepted().into_iter().filter_map(|tool| self.server.listed.get(tool).copied()).collect()
     }
 
     fn families(&self) -> Vec<Family> {
@@ -166,7 +176,7 @@ impl Capability for McpServer {
     }
 
     async fn nameable(&self) -> Result<Nameable, String> {
-        let things = self.server.offered.keys().cloned().collect();
+        let things = self.server.offered().keys().cloned().collect();
         Ok(Nameable { thing: "tool", contexts: vec![self.server.name.to_owned()], things })
     }
 
@@ -184,6 +194,7 @@ impl Capability for McpServer {
             let known_before = accepted.tools.len();
             accepted.tools.retain(|name, _| listed.contains(name));
             let mut is_new = accepted.tools.len() < known_before;
+            let (mut asked_about, mut not_called) = (Vec::new(), Vec::new());
             let mut lines = Vec::new();
             for tool in listed {
                 let Some(present) = known.iter().find(|present| present.name == *tool) else {
@@ -198,6 +209,13 @@ impl Capability for McpServer {
                 let before = accepted.tools.get(tool).map(|pinned| pinned.definition.clone());
                 let changed = before.as_ref().map(|before| differences(before, present));
                 is_new |= changed.as_ref().is_none_or(|changed| !changed.is_empty());
+                let is_critical = server.settings.critical.contains(tool);
+                let read_before = before.as_ref().map(|before| before.reads && !is_critical);
+                match present.reads && !is_critical {
+                    true if read_before != Some(true) => asked_about.push(tool.as_str()),
+                    false if read_before == Some(true) => not_called.push(tool.as_str()),
+                    _ => {}
+                }
                 let what = if present.reads { "says that it only reads" } else { "changes something" };
                 lines.push(match changed.as_deref() {
                     Some([]) => format!("{tool}: as before"),
@@ -213,8 +231,14 @@ impl Capability for McpServer {
             wrote.map_err(|error| format!("{} cannot be written: {error}", path.display()))?;
             lines.push(format!("{} accepted, in {}", accepted.tools.len(), path.display()));
             if is_new {
-                let restart = "restart the bot to offer what is new or changed: it reads this file when it starts";
-                lines.push(restart.to_owned());
+                lines.push("a running bot reads this file again with its next message".to_owned());
+            }
+            if !asked_about.is_empty() {
+                lines
+                    .push(format!("until it is restarted, it asks for approval of {} as well", asked_about.join(", ")));
+            }
+            if !not_called.is_empty() {
+                lines.push(format!("until it is restarted, it does not call {}", not_called.join(", ")));
             }
             Ok(lines)
         };

@@ -73,7 +73,7 @@ impl ServerPhrases {
             let said = format!("{} has no argument “{unknown}”. {takes} Nothing was called.", offered.definition.name);
             return Some(Interpretation::unclear(said, self.suggestions()));
         }
-        let request = match offered.reads {
+        let request = match self.server.readers.contains(&offered.definition.name) {
             true => UserRequest::Read { tool: offered.registered.to_owned(), arguments: given },
             false => UserRequest::Change { action: offered.registered.to_owned(), params: given },
         };
@@ -85,9 +85,10 @@ impl ServerPhrases {
         vec![format!("list the tools of {}", self.server.name)]
     }
 
-    fn offered(&self, word: &Word) -> Option<&Offered> {
+    fn offered(&self, word: &Word) -> Option<Offered> {
         let same = |name: &str| name.eq_ignore_ascii_case(&word.text);
-        self.server.offered.values().find(|tool| same(&tool.definition.name) || same(tool.registered))
+        let all = self.server.offered();
+        all.values().find(|tool| same(&tool.definition.name) || same(tool.registered)).cloned()
     }
 
     /// Reads `what can SERVER do`, `list the tools of SERVER` and the like.

@@ -1,14 +1,17 @@
 //! Questions that a server asks during a call: shown on the card, with a form derived from the server's
 //! schema.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::collections::BTreeMap;
 
 use countersign_core::reply::{Asked, Text};
 use countersign_graph::action::{ActionRecord, Awaited, Batch, Form, Progress};
 use countersign_mcp_client::{Answered, Question, ToolDefinition};
 use serde_json::{Map, Value, json};
 
-use super::{schema, server::words};
+use super::{
+    schema,
+    server::{Server, words},
+};
 
 /// The source of the events that actions wait for, which are people's answers.
 const SOURCE: &str = "mcp";
@@ -16,16 +19,36 @@ const SOURCE: &str = "mcp";
 /// The maximum length of a question on a card, in characters.
 const MAX_QUESTION: usize = 500;
 
-/// Returns a batch that asks a question in the thread and waits for the answer.
-pub(crate) fn ask(server: &str, record: &ActionRecord, nth: u64, question: &Question, within: Duration) -> Batch {
-    let text = Text::new().bold(server).plain(" asks, in the middle of the call: ");
+/// Returns a batch that asks a question in the thread and waits for the answer. `server` holds the call in which it is
+/// asked.
+pub(crate) fn ask(server: &Server, record: &ActionRecord, nth: u64, question: &Question) -> Batch {
+    let text = Text::new().bold(server.name).plain(" asks, in the middle of the call: ");
     let text = text.code(words(&question.message, MAX_QUESTION));
     let has_fields = !form(&question.schema).fields.is_empty();
     let asked = Asked { text, answer: if has_fields { "Answer…" } else { "Yes" }.to_owned() };
-    let data = json!({ "question": nth, "schema": question.schema });
+    let data = json!({ "question": nth, "schema": question.schema, "holder": server.holder });
     let progress = Progress { data, done: nth, total: 0, note: Text::new() };
+    let within = server.settings.longest;
     let awaited = Awaited { source: SOURCE.to_owned(), key: format!("{}/{nth}", record.id), within };
     Batch::Asks(progress, awaited, asked)
+}
+
+/// The number of times that the process that holds a call is waited for, before its end is taken for granted.
+const MAX_WAITS: u64 = 20;
+
+/// Returns a batch that waits for the process that holds the call of this question, if that is not this one; `None` if it
+/// was waited for in vain, which means that it has ended.
+pub(crate) fn wait_for_holder(server: &Server, record: &ActionRecord) -> Option<Batch> {
+    let progress = record.progress.as_ref()?;
+    let holder = progress.data["holder"].as_str().filter(|holder| *holder != server.holder)?;
+    let waits = progress.data["waits"].as_u64().unwrap_or(0) + 1;
+    if waits > MAX_WAITS {
+        return None;
+    }
+    tracing::debug!(action.id = %record.id, holder, waits, "The call of a question is held by another process");
+    let mut data = progress.data.clone();
+    data["waits"] = json!(waits);
+    Some(Batch::Elsewhere(Progress { data, ..progress.clone() }))
 }
 
 /// Returns the definition of a tool whose arguments are the answer to a question with this schema.

@@ -24,6 +24,20 @@ fn why_unusable(server: &str, tool: &str, why: &Unusable) -> (ErrorKind, Text, T
             let hint = hint.plain(", and accept it with ").code("countersign accept --keep").plain(".");
             (ErrorKind::Validation, text.plain(" has changed since an operator accepted it."), hint)
         }
+        Unusable::NotAccepted => {
+            let text = not_called().plain("no operator has accepted ").bold(tool).plain(" on ").bold(server).plain(".");
+            let hint = Text::from("An operator can look at it with ").code("countersign accept");
+            (ErrorKind::Validation, text, hint.plain(", and accept it with ").code("--keep").plain("."))
+        }
+        Unusable::NeedsCard => {
+            let text = not_called().bold(tool).plain(" on ").bold(server);
+            let text = text.plain(" was accepted anew, as a tool that changes something.");
+            (
+                ErrorKind::Validation,
+                text,
+                "An operator has to restart me, so that I ask for approval of its calls.".into(),
+            )
+        }
         Unusable::Gone => {
             let text = not_called().bold(server).plain(" no longer has ").bold(tool).plain(".");
             (ErrorKind::NotFound, text, Text::from(format!("Ask me: what can {server} do?")))
@@ -39,7 +53,7 @@ fn why_unusable(server: &str, tool: &str, why: &Unusable) -> (ErrorKind, Text, T
 pub(crate) fn unusable(server: &str, tool: &str, why: &Unusable) -> (ErrorKind, Reply) {
     match why {
         Unusable::Unreachable(error) => (kind(error), unreachable(server, error)),
-        Unusable::Changed | Unusable::Gone => {
+        Unusable::Changed | Unusable::Gone | Unusable::NotAccepted | Unusable::NeedsCard => {
             let (kind, text, hint) = why_unusable(server, tool, why);
             (kind, Reply::text(text).hint(hint))
         }
@@ -126,8 +140,8 @@ pub(crate) fn failed(server: &str, tool: &str, answer: &Answer) -> Text {
 
 /// Returns the reply that lists the tools of a server, for “what can files do?”.
 pub(crate) fn offers(server: &Server, changed: &[(String, Unusable)]) -> Reply {
-    let name = server.name;
-    let mut reply = match server.offered.len() {
+    let (name, offered) = (server.name, server.offered());
+    let mut reply = match offered.len() {
         0 => {
             let reply = Reply::text(Text::from("No tools of ").bold(name).plain(" are offered here."));
             match server.settings.tools.is_empty() {
@@ -139,7 +153,7 @@ pub(crate) fn offers(server: &Server, changed: &[(String, Unusable)]) -> Reply {
         several => Reply::text(Text::new().bold(name).plain(format!(" offers {several} tools here:"))),
     };
     let line = |tool: &Offered| {
-        let what = if tool.reads { " reads" } else { " needs approval" };
+        let what = if server.needs_no_card(tool) { " reads" } else { " needs approval" };
         let text = Text::new().bold(tool.definition.name.as_str()).plain(what);
         let takes: Vec<_> = schema::arguments(&tool.definition)
             .into_iter()
@@ -151,14 +165,14 @@ pub(crate) fn offers(server: &Server, changed: &[(String, Unusable)]) -> Reply {
             says => text.plain(" · ").code(says),
         }
     };
-    if !server.offered.is_empty() {
-        reply = reply.and(Part::List(server.offered.values().map(line).collect()));
+    if !offered.is_empty() {
+        reply = reply.and(Part::List(offered.values().map(line).collect()));
     }
     for (tool, why) in changed {
         let why = match why {
             Unusable::Changed => "has changed since it was accepted, so it can't be called",
             Unusable::Gone => "is no longer there",
-            Unusable::Unreachable(_) => continue,
+            Unusable::Unreachable(_) | Unusable::NotAccepted | Unusable::NeedsCard => continue,
         };
         reply = reply.and(Part::Note(Text::new().bold(tool).plain(format!(" {why}."))));
     }
@@ -167,7 +181,7 @@ pub(crate) fn offers(server: &Server, changed: &[(String, Unusable)]) -> Reply {
         let text = format!("Not accepted by an operator yet: {}.", waiting.join(", "));
         reply = reply.hint(text);
     }
-    match server.offered.values().next() {
+    match offered.values().next() {
         Some(tool) => reply.hint(example(name, tool)),
         None => reply,
     }

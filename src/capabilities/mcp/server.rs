@@ -1,6 +1,13 @@
 //! One server: its client, its settings, and the tools it offers.
 
-use std::{collections::BTreeMap, fmt, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+    hash::{BuildHasher as _, Hasher as _, RandomState},
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::SystemTime,
+};
 
 use countersign_core::{clock::Clock, reply::Text};
 use countersign_mcp_client::{Call, Error, McpClient, ToolDefinition};
@@ -22,10 +29,38 @@ pub(crate) struct Server {
     pub(crate) settings: settings::Server,
     pub(crate) client: Arc<McpClient>,
     pub(crate) clock: Arc<dyn Clock>,
-    /// The tools that the settings list and an operator accepted, by name.
-    pub(crate) offered: BTreeMap<String, Offered>,
+    /// The tools that the settings list, with their names in the registry.
+    pub(crate) listed: BTreeMap<String, &'static str>,
+    /// The tools that were accepted as reading ones when this process started; they need no card.
+    pub(crate) readers: BTreeSet<String>,
     /// The calls that this process is making.
     pub(crate) calls: Calls,
+    /// The name of this process, by which the holder of a call is known.
+    pub(crate) holder: String,
+    file: Mutex<AcceptedFile>,
+}
+
+/// The file of accepted definitions as it was read last.
+#[derive(Debug)]
+struct AcceptedFile {
+    path: PathBuf,
+    /// The time of its last change and its length; `None` if there is no file.
+    stamp: Option<(SystemTime, u64)>,
+    /// The number of times that it was read.
+    generation: u64,
+    offered: Arc<BTreeMap<String, Offered>>,
+}
+
+/// Returns a new name for a process.
+fn holder() -> String {
+    let random = RandomState::new().build_hasher().finish();
+    format!("{}-{random:x}", std::process::id())
+}
+
+/// Returns the time of a file's last change, and its length.
+fn stamp_of(path: &Path) -> Option<(SystemTime, u64)> {
+    let known = std::fs::metadata(path).ok()?;
+    Some((known.modified().ok()?, known.len()))
 }
 
 /// A tool that is offered.
@@ -50,6 +85,10 @@ pub(crate) enum Unusable {
     Changed,
     /// The server no longer has it.
     Gone,
+    /// No operator has accepted it.
+    NotAccepted,
+    /// It was accepted as a reading tool when this process started, and as a changing one since then.
+    NeedsCard,
     /// The server cannot be reached.
     Unreachable(Error),
 }
@@ -60,7 +99,8 @@ impl fmt::Debug for Server {
     }
 }
 
-/// Leaks a text, because the names and descriptions in the registry are static. This happens only at the start.
+/// Leaks a text, because the names and descriptions in the registry are static. This happens at the start, and when an
+/// operator accepts another definition.
 pub(crate) fn leaked(text: String) -> &'static str {
     Box::leak(text.into_boxed_str())
 }
@@ -80,34 +120,101 @@ impl Server {
     /// Fails if the address cannot be used, or the file of accepted definitions cannot be read.
     pub(crate) fn new(name: &str, settings: &settings::Server, clock: Arc<dyn Clock>) -> anyhow::Result<Self> {
         let path = settings.accepted_file(name);
+        let stamp = stamp_of(&path);
         let accepted = Accepted::read(&path)
             .map_err(|error| error.context(format!("mcp.{name}.accepted: {} cannot be used", path.display())))?;
-        let offered = settings.tools.iter().filter_map(|tool| {
+        let listed = settings.tools.iter().map(|tool| (tool.clone(), leaked(registered(name, tool)))).collect();
+        let mut server = Self {
+            name: leaked(name.to_owned()),
+            settings: settings.clone(),
+            client: Arc::new(McpClient::new(settings.client()?, clock.clone())),
+            clock,
+            listed,
+            readers: BTreeSet::new(),
+            calls: Calls::default(),
+            holder: holder(),
+            file: Mutex::new(AcceptedFile { path, stamp, generation: 0, offered: Arc::default() }),
+        };
+        let offered = server.offers_of(&accepted, &BTreeMap::new());
+        let readers = offered.iter().filter(|(_, tool)| tool.reads).map(|(name, _)| name.clone());
+        server.readers = readers.collect();
+        server.file().offered = Arc::new(offered);
+        Ok(server)
+    }
+
+    fn file(&self) -> MutexGuard<'_, AcceptedFile> {
+        self.file.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the offers for the accepted definitions of the listed tools. One that is as `before` is taken from there.
+    fn offers_of(&self, accepted: &Accepted, before: &BTreeMap<String, Offered>) -> BTreeMap<String, Offered> {
+        let offered = self.listed.iter().filter_map(|(tool, registered)| {
             let definition = accepted.tools.get(tool)?.definition.clone();
-            let is_critical = settings.critical.contains(tool);
+            if let Some(same) = before.get(tool).filter(|before| before.definition == definition) {
+                return Some((tool.clone(), same.clone()));
+            }
+            let is_critical = self.settings.critical.contains(tool);
             let offered = Offered {
-                registered: leaked(registered(name, tool)),
-                description: leaked(described(name, &definition)),
+                registered,
+                description: leaked(described(self.name, &definition)),
                 reads: definition.reads && !is_critical,
                 repeats: definition.idempotent && !is_critical,
                 definition,
             };
             Some((tool.clone(), offered))
         });
-        Ok(Self {
-            name: leaked(name.to_owned()),
-            settings: settings.clone(),
-            client: Arc::new(McpClient::new(settings.client()?, clock.clone())),
-            clock,
-            offered: offered.collect(),
-            calls: Calls::default(),
-        })
+        offered.collect()
+    }
+
+    /// Returns the tools that the settings list and an operator accepted, by name. The file of accepted definitions is
+    /// read again if it has changed; while it cannot be read, what was accepted before holds.
+    pub(crate) fn offered(&self) -> Arc<BTreeMap<String, Offered>> {
+        let mut file = self.file();
+        let stamp = stamp_of(&file.path);
+        if stamp != file.stamp {
+            file.stamp = stamp;
+            match Accepted::read(&file.path) {
+                Ok(accepted) => {
+                    let offered = self.offers_of(&accepted, &file.offered);
+                    tracing::info!(server = self.name, tools = offered.len(), "The accepted tools were read again");
+                    file.offered = Arc::new(offered);
+                    file.generation += 1;
+                }
+                Err(error) => tracing::error!(
+                    server = self.name,
+                    error = &*error.to_string(),
+                    "The accepted tools cannot be read again; those from before stay"
+                ),
+            }
+        }
+        Arc::clone(&file.offered)
+    }
+
+    /// Returns a number that changes when the accepted definitions do.
+    pub(crate) fn generation(&self) -> u64 {
+        self.offered();
+        self.file().generation
+    }
+
+    /// Returns a listed tool as it was accepted.
+    ///
+    /// # Errors
+    ///
+    /// [`Unusable::NotAccepted`].
+    pub(crate) fn tool(&self, name: &str) -> Result<Offered, Unusable> {
+        self.offered().get(name).cloned().ok_or(Unusable::NotAccepted)
+    }
+
+    /// Returns true if a tool is called at once: it only reads, and did so when this process started. One that was
+    /// accepted as a reading tool since then has a card until the next start.
+    pub(crate) fn needs_no_card(&self, tool: &Offered) -> bool {
+        tool.reads && self.readers.contains(&tool.definition.name)
     }
 
     /// Returns the tools that the settings list but no operator has accepted.
     pub(crate) fn not_accepted(&self) -> Vec<&str> {
-        let listed = self.settings.tools.iter();
-        listed.map(String::as_str).filter(|tool| !self.offered.contains_key(*tool)).collect()
+        let offered = self.offered();
+        self.listed.keys().map(String::as_str).filter(|tool| !offered.contains_key(*tool)).collect()
     }
 
     /// Checks that the server defines a tool as it was accepted. The definitions are read again if `anew`.
@@ -129,8 +236,8 @@ impl Server {
     /// that it knows. `None` if there is no such tool or it cannot be called.
     pub(crate) async fn read_back(&self, tool: &str, arguments: &Map<String, Value>) -> Option<Text> {
         let reader = self.settings.read_back.get(tool)?;
-        let definition = self.offered.get(reader).filter(|reader| reader.reads)?;
-        self.check_definition(definition, true).await.ok()?;
+        let definition = self.tool(reader).ok().filter(|reader| reader.reads)?;
+        self.check_definition(&definition, true).await.ok()?;
         let known = definition.definition.schema["properties"].as_object();
         let knows = |name: &String| known.is_some_and(|known| known.contains_key(name));
         let fitting =

@@ -11,14 +11,31 @@ use serde_json::{Value, json};
 
 use super::{
     replies, schema,
-    server::{Offered, Server, Unusable, cut},
+    server::{Server, Unusable, cut},
 };
+
+/// The description of a tool that no operator has accepted; it is offered to nobody.
+pub(crate) const NOT_ACCEPTED: &str = "Not accepted by an operator.";
+
+/// Returns the schema of a tool that no operator has accepted.
+pub(crate) fn nothing() -> Value {
+    json!({ "type": "object", "properties": {} })
+}
 
 /// A read-only tool of the server.
 #[derive(Debug)]
 pub(crate) struct ReadTool {
     pub(crate) server: Arc<Server>,
-    pub(crate) tool: Offered,
+    /// Its name on the server.
+    pub(crate) tool: String,
+    /// Its name in the registry.
+    pub(crate) registered: &'static str,
+}
+
+/// Returns the error of a tool that cannot be called now.
+fn unusable(server: &str, tool: &str, why: &Unusable) -> ToolError {
+    let (kind, reply) = replies::unusable(server, tool, why);
+    error(kind, reply)
 }
 
 fn error(kind: ErrorKind, reply: Reply) -> ToolError {
@@ -28,19 +45,24 @@ fn error(kind: ErrorKind, reply: Reply) -> ToolError {
 #[async_trait]
 impl Tool for ReadTool {
     fn name(&self) -> &'static str {
-        self.tool.registered
+        self.registered
     }
 
     fn description(&self) -> &'static str {
-        self.tool.description
+        self.server.tool(&self.tool).map_or(NOT_ACCEPTED, |tool| tool.description)
     }
 
     fn schema(&self) -> Value {
-        schema::for_model(&self.tool.definition)
+        self.server.tool(&self.tool).map_or_else(|_| nothing(), |tool| schema::for_model(&tool.definition))
     }
 
     async fn call(&self, arguments: &Value) -> Result<Value, ToolError> {
-        let (server, definition) = (self.server.name, &self.tool.definition);
+        let server = self.server.name;
+        let tool = self.server.tool(&self.tool).map_err(|why| unusable(server, &self.tool, &why))?;
+        let definition = &tool.definition;
+        if !tool.reads {
+            return Err(unusable(server, &definition.name, &Unusable::NeedsCard));
+        }
         let given = schema::read(definition, arguments);
         let missing = schema::missing(definition, server, &given);
         if let Some(first) = missing.first() {
@@ -50,10 +72,8 @@ impl Tool for ReadTool {
         if !mistakes.is_empty() {
             return Err(error(ErrorKind::Validation, replies::mistaken(&definition.name, mistakes)));
         }
-        self.server.check_definition(&self.tool, false).await.map_err(|why| {
-            let (kind, reply) = replies::unusable(server, &definition.name, &why);
-            error(kind, reply)
-        })?;
+        let is_as_accepted = self.server.check_definition(&tool, false).await;
+        is_as_accepted.map_err(|why| unusable(server, &definition.name, &why))?;
         let call = Call { longest: self.server.settings.timeout, ..Call::default() };
         let answer = self.server.client.call(&definition.name, &given, call).await;
         let answer = answer.map_err(|why| error(replies::kind(&why), replies::unreachable(server, &why)))?;
@@ -68,7 +88,7 @@ impl Tool for ReadTool {
     }
 
     fn present(&self, _: &Value, answer: &Value) -> Option<Reply> {
-        Some(replies::read(self.server.name, &self.tool.definition.name, answer))
+        Some(replies::read(self.server.name, &self.tool, answer))
     }
 }
 
@@ -91,7 +111,7 @@ impl Tool for ListTools {
     }
 
     fn schema(&self) -> Value {
-        json!({ "type": "object", "properties": {} })
+        nothing()
     }
 
     async fn call(&self, _: &Value) -> Result<Value, ToolError> {
@@ -99,15 +119,17 @@ impl Tool for ListTools {
         let unreachable = |why| error(replies::kind(&why), replies::unreachable(server.name, &why));
         let info = server.client.server().await.map_err(unreachable)?;
         let mut changed = Vec::new();
-        for (name, tool) in &server.offered {
+        let all = server.offered();
+        for (name, tool) in &*all {
             match server.check_definition(tool, false).await {
                 Ok(()) => {}
                 Err(Unusable::Unreachable(why)) => return Err(unreachable(why)),
                 Err(Unusable::Changed) => changed.push(json!([name, "changed"])),
                 Err(Unusable::Gone) => changed.push(json!([name, "gone"])),
+                Err(Unusable::NotAccepted | Unusable::NeedsCard) => {}
             }
         }
-        let offered: Vec<_> = server.offered.keys().collect();
+        let offered: Vec<_> = all.keys().collect();
         Ok(json!({
             "name": info.name,
             "version": info.version,

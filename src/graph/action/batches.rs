@@ -76,6 +76,9 @@ pub enum Batch {
     Ended(Outcome),
     /// The extent of an interrupted batch cannot be determined now; try again later.
     NotNow,
+    /// Only another process can continue, such as one that holds a connection. The thread is released for a moment, so
+    /// that it can be leased there; the next call may be in any process.
+    Elsewhere(Progress),
 }
 
 /// The progress of a change. Stored with its action.

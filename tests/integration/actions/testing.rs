@@ -27,7 +27,9 @@ impl Bench {
                     record.progress = Some(progress);
                 }
                 Batch::Ended(outcome) => return outcome,
-                Batch::Waits(..) | Batch::Asks(..) | Batch::NotNow => panic!("the platform answers"),
+                Batch::Waits(..) | Batch::Asks(..) | Batch::NotNow | Batch::Elsewhere(_) => {
+                    panic!("the platform answers")
+                }
             }
         }
     }
@@ -40,7 +42,9 @@ impl Bench {
             match batches.next(record, true).await {
                 Batch::Made(progress) => record.progress = Some(progress),
                 Batch::Ended(outcome) => return outcome,
-                Batch::Waits(..) | Batch::Asks(..) | Batch::NotNow => panic!("the platform answers"),
+                Batch::Waits(..) | Batch::Asks(..) | Batch::NotNow | Batch::Elsewhere(_) => {
+                    panic!("the platform answers")
+                }
             }
         }
     }

@@ -1,15 +1,23 @@
 //! Questions that an MCP server asks in the middle of a call: on the card, answered by a form or a button.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
+use countersign::{
+    app::{Bot, dependencies, installed},
+    config::{Config, SlackMode, StoreKind},
+    sandbox::slack::{Mode, Options},
+};
 use insta::assert_snapshot;
+use secrecy::SecretString;
 use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
 
 use super::mcp::Notes;
 use crate::{
     approvals::windows::{as_read, opens, sends},
     support::{
-        bot::{TestBot, in_time},
+        bot::{Setup, TestBot, in_time},
+        redis::RedisServer,
         thread::Thread,
     },
 };
@@ -115,7 +123,9 @@ async fn an_answer_after_a_restart_gets_an_honest_refusal() {
     bot.run().await;
     let mut thread = Thread::new(&bot, "experiments", root);
     thread.heard();
-    thread.clicks("ana", "Don't answer").await;
+    thread.press("ana", "Don't answer").await;
+    // Another process might hold the call, so it is waited for.
+    in_time(&bot, "the end", || thread.last().contains("It may or may not have happened")).await;
     bot.settled().await;
     let heard = thread.heard();
     assert!(heard.contains("I was restarted while *notes* was waiting for this answer"), "{heard}");
@@ -123,5 +133,46 @@ async fn an_answer_after_a_restart_gets_an_honest_refusal() {
     assert!(notes.server.notes().is_empty(), "nothing was called again");
     let calls = notes.server.calls().iter().filter(|(tool, _)| tool == "sign-board").count();
     assert_eq!(calls, 1);
+    bot.finish().await;
+}
+
+/// The press arrives at another process than the one that holds the call: it has to find its way there.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_reaches_the_process_that_holds_the_call() {
+    let redis = RedisServer::start().await;
+    let notes = Notes::start().await;
+    let settings = notes.settings(TOOLS);
+    notes.accepts(&settings).await;
+    let url = redis.url();
+    let in_redis = move |config: &mut Config| {
+        config.store.kind = Some(StoreKind::Redis);
+        config.store.redis_url = Some(SecretString::from(url));
+        config.slack.mode = Some(SlackMode::Http);
+    };
+    // Each event goes to one address.
+    let mode = Mode::Http { events_url: None, signing_secret: "a secret of this test".to_owned() };
+    let slack = Options { mode, ..Options::default() };
+    let bot = notes.bot_of(&settings, Setup { slack, settings: Box::new(in_redis), ..Setup::default() }).await;
+    let mut thread = asked(&notes, &bot, "sign-board").await;
+    thread.heard();
+
+    let stop = CancellationToken::new();
+    let clock = Arc::new(bot.clock.clone());
+    let mut all = installed::capabilities(&bot.config, clock.clone()).unwrap();
+    all.push(Arc::new(notes.capability(&settings)));
+    let store = dependencies::store(&bot.config, clock.clone()).await.unwrap();
+    let second = Bot::with_capabilities(all, store, &bot.config, clock, stop.clone()).await.unwrap();
+    bot.slack.point_at(&format!("http://{}", second.address().unwrap()));
+    let second = tokio::spawn(second.run(stop.clone()));
+
+    thread.press("ana", "Don't answer").await;
+    in_time(&bot, "the answer", || actions(&notes) == ["decline"]).await;
+    bot.settled().await;
+    assert_eq!(notes.server.notes(), ["— somebody"]);
+    let calls = notes.server.calls().iter().filter(|(tool, _)| tool == "sign-board").count();
+    assert_eq!(calls, 1, "it was called once");
+    assert!(thread.heard().contains("✅"), "{}", thread.last());
+    stop.cancel();
+    second.await.unwrap().unwrap();
     bot.finish().await;
 }
