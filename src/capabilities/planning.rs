@@ -24,8 +24,9 @@ impl Registry {
         self.plan_in_order(turn, requests, &order)
     }
 
-    /// Returns the plan of the requests with these indices, in this order. If the “it” or the condition of a step
-    /// depends on a request that is left out or now comes later, the step keeps that dependency.
+    /// Returns the plan of the requests with these indices, in this order. The “it” of a step refers to the latest request
+    /// before it to which an “it” can refer. If there is none, the step needs the first such request that now comes
+    /// later, or else the first of all, which is left out. A condition keeps the request that it looks at.
     pub fn plan_in_order(&self, turn: u64, requests: &[String], order: &[usize]) -> Plan {
         let whole = self.linked(turn, requests);
         let mut steps: Vec<Step> = Vec::new();
@@ -34,10 +35,12 @@ impl Registry {
                 *is_subject && steps.iter().any(|step| step.context_key == before.context_key)
             };
             let mut step = step.clone();
-            if !step.inputs.is_empty()
-                && let Some((subject, _)) = whole.iter().rev().find(is_done)
-            {
-                step.inputs = input_from(subject).into_iter().collect();
+            if !step.inputs.is_empty() {
+                let mut chosen = whole.iter().enumerate().filter(|(at, _)| order.contains(at)).map(|(_, step)| step);
+                let subject = whole.iter().rev().find(is_done);
+                let subject = subject.or_else(|| chosen.find(|(other, is_subject)| *is_subject && *other != step));
+                let subject = subject.or_else(|| whole.iter().find(|(_, is_subject)| *is_subject));
+                step.inputs = subject.and_then(|(subject, _)| input_from(subject)).into_iter().collect();
             }
             steps.push(step);
         }

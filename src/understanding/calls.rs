@@ -4,7 +4,7 @@ use countersign_model::{Block, KnownBlock, Purpose, Request, Response, Usage};
 use serde_json::{Map, Value, json};
 
 use super::{
-    book::Book,
+    book::{Book, MENTION_CONFIDENCE},
     situation::{IntentType, Situation},
     steps, talk,
     user_request::{Interpretation, UserRequest},
@@ -56,7 +56,7 @@ fn hint_of(user_request: &UserRequest) -> Hint {
 
 /// Returns the response to a model request.
 pub(super) fn answer(book: &Book, request: &Request, situation: &Situation) -> Response {
-    let interpretation = book.understand(situation);
+    let interpretation = understand(book, situation);
     let mut content = Vec::new();
     match request.purpose {
         Purpose::Analyze if is_clear(book, request, &interpretation, situation) => {
@@ -71,6 +71,28 @@ pub(super) fn answer(book: &Book, request: &Request, situation: &Situation) -> R
         content,
         stop_reason: "end_turn".to_owned(),
         usage: Usage { model: "rules".to_owned(), ..Usage::default() },
+    }
+}
+
+/// Returns the interpretation of a message. If it is not understood as a whole, but many of its parts are, the others are
+/// named.
+fn understand(book: &Book, situation: &Situation) -> Interpretation {
+    let found = book.understand(situation);
+    let is_unclear = match &found.user_request {
+        UserRequest::Unclear { question, options } => question.is_empty() && options.is_empty(),
+        _ => found.confidence <= MENTION_CONFIDENCE, // it only shows what is mentioned
+    };
+    if !is_unclear || !steps::steps(book, situation).is_empty() {
+        return found;
+    }
+    let unread = steps::not_understood(book, situation);
+    let unread: Vec<String> = unread.iter().take(3).map(|part| format!("“{part}”")).collect();
+    match unread.is_empty() {
+        true => found,
+        false => Interpretation::unclear(
+            format!("I couldn't make sense of {}, so I began nothing. What should that step do?", unread.join(" or ")),
+            Vec::new(),
+        ),
     }
 }
 

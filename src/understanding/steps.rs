@@ -54,6 +54,38 @@ pub(super) fn steps(book: &Book, situation: &Situation) -> Vec<String> {
     if requests.len() < 2 { Vec::new() } else { found }
 }
 
+/// Returns the parts that are not understood of a message in which at least as many others are requests. The parts are
+/// those between unambiguous dividers, and conditions with their requests.
+pub(super) fn not_understood(book: &Book, situation: &Situation) -> Vec<String> {
+    let said = situation.said.trim();
+    if words(said).len() > MAX_WORDS {
+        return Vec::new();
+    }
+    let segments = segments(said, &situation.names);
+    let ended = |start: usize| segments.iter().map(|segment| segment.end).filter(|end| *end <= start).max();
+    let is_sequence = |start: usize| {
+        let between = said[ended(start).unwrap_or(0)..start].to_lowercase();
+        between.contains("then") || between.contains([';', '\n'])
+    };
+    let begins = |start: &usize| {
+        *start == segments[0].start || is_sequence(*start) || conditions::split(&said[*start..]).is_before()
+    };
+    let starts: Vec<usize> = segments.iter().map(|segment| segment.start).filter(begins).collect();
+    let ends = starts.iter().skip(1).map(|next| ended(*next)).chain([ended(said.len())]);
+    let parts = starts.iter().zip(ends).filter_map(|(start, end)| said.get(*start..end?));
+    let is_read = |(nth, part): &(usize, &str)| {
+        let Interpretation { user_request, confidence, .. } = interpret(book, part, situation, *nth == 0);
+        let is_unclear = matches!(user_request, UserRequest::Unclear { .. } | UserRequest::Unsupported);
+        let alone = Situation { said: conditions::split(part).request.to_owned(), ..situation.clone() };
+        (!is_unclear && confidence >= MIN_CONFIDENCE) || !steps(book, &alone).is_empty()
+    };
+    let (read, unread): (Vec<_>, Vec<_>) = parts.enumerate().partition(is_read);
+    match read.len() >= unread.len() {
+        true => unread.into_iter().map(|(_, part)| part.to_owned()).collect(),
+        false => Vec::new(),
+    }
+}
+
 /// Reads `show A and B` as one request for each name.
 fn several(book: &Book, words: &[Word], situation: &Situation) -> Option<Vec<String>> {
     let shown = skip(words, "show me|show us|show|tell me about|display|describe|details of|compare");
