@@ -92,7 +92,7 @@
 //! | a slash word | a capability's in its `commands.rs` (the table and `answer`), the bot's own in [`conversation::commands::grammar`], answered in `conversation/commands/mod.rs`; a word typed in a thread in `conversation/commands/in_thread.rs`; and the usage hint in `deploy/slack-manifest.*.json` and `sandbox/slack/mod.rs` |
 //! | who may decide, and the answer to a click | [`conversation::approvals::policy`], `conversation/approvals/replies.rs`; guests, bots and other workspaces in `conversation/approvals/people.rs` |
 //! | who may see what; the look of a card | [`conversation::record::sight`]; [`conversation::presentation::render`] |
-//! | the steps of a plan, and the checks of a plan | `capabilities/planning.rs` makes it, [`planner::plan`] checks it; its card is in [`plans`], what follows a step in `assistant/nodes/carry_on.rs` |
+//! | the steps of a plan, and the checks of a plan | `capabilities/planning.rs` makes it, [`planner::plan`] checks it; its card is in [`plans`], what follows a step in `assistant/nodes/carry_on.rs`, and another plan after one that ended early in `assistant/nodes/replan.rs` |
 //! | a window for something new | [`capabilities::Capability::shortcuts`] |
 //! | the Home tab | `conversation/surfaces/home`; a capability may add a section ([`capabilities::Capability::home`]), and its `invitations` are listed under “How to ask” |
 //! | what `check` and `/readyz` report about a platform | [`capabilities::Capability::check`]; its JSON, and how often it is called, in `app/services.rs`, the rest of `/readyz` in `app/http.rs` |

@@ -9,13 +9,13 @@ use countersign_graph::{
     action::{ActionRecord, Status},
     store::ActionFollowUp,
 };
-use countersign_planner::{control::Limits, routing::Next};
+use countersign_planner::routing::Next;
 use countersign_understanding::{
     book::Book,
     situation::{RejectedChange, Situation},
 };
 
-use super::{outcomes, state::AgentState};
+use super::{outcomes, replies, state::AgentState};
 
 /// Adds the follow-up to the state, and returns the reply to it.
 pub(super) fn record_follow_up(
@@ -42,26 +42,21 @@ pub(super) fn record_follow_up(
     reply
 }
 
-/// Adds the reason for a refused plan to the state, and returns the reply: another plan follows, or the limit is
-/// reached.
+/// Adds the reason for a refused plan to the state. Returns the reply if the limit of plans is reached; otherwise the
+/// other plan, or the reason why there is none, is the answer.
 pub(super) fn record_refused_plan(
     state: &mut AgentState,
     record: &ActionRecord,
     next: &Next,
-    limits: &Limits,
     now: Timestamp,
-) -> Reply {
+) -> Option<Reply> {
     let plans_made = state.turned_down_plans;
     state.log.add(record, outcomes::log_line(record), now);
     state.keep_rejected(record);
     state.turned_down_plans = plans_made;
-    let reply = match next {
-        Next::Plan => Reply::text("OK, I'll try one other plan with that."),
-        _ => Reply::text(format!("I've made {plans_made} plans for this. Unasked I make {} at most.", limits.plans))
-            .hint("Tell me here what to do instead."),
-    };
+    let reply = (*next != Next::Plan).then(|| replies::no_further_plan(plans_made))?;
     state.conversation.add_bot_message(state.turn.number, &reply.words());
-    reply
+    Some(reply)
 }
 
 /// Returns the reply that gives the reason for a rejection. If the reason says what to do instead, a button asks for

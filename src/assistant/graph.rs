@@ -11,8 +11,8 @@ use super::{
     blob_cache::BlobCache,
     model_with_fallback::ModelWithFallback,
     nodes::{
-        analyze::Analyze, carry_on::CarryOn, clarify::Clarify, confirm::Confirm, gather::Gather, respond::Respond,
-        round::Rounds,
+        analyze::Analyze, carry_on::CarryOn, clarify::Clarify, confirm::Confirm, gather::Gather, replan::Replan,
+        respond::Respond, round::Rounds,
     },
     plan_settings::PlanSettings,
     state::{AgentState, ChatListener},
@@ -34,14 +34,15 @@ pub fn chat_graph(
 ) -> Result<Graph<AgentState>, DefinitionError> {
     let model = ModelWithFallback::new(model, fallback);
     let prompts = Prompts::new(&registry);
-    let carry_on = CarryOn::new(registry.clone(), plans);
+    let carry_on = CarryOn::new(model.clone(), registry.clone(), plans);
     let rounds = Rounds::new(registry.clone(), blobs.clone(), prompts.clone(), plans, carry_on.clone());
     let listener =
         ChatListener { book: registry.book.clone(), plan_action: registry.plan_action(), limits: plans.limits };
     Graph::builder(CHAT, Analyze::NAME, listener)
         .node(Analyze::new(model.clone(), registry.clone(), rounds.clone(), carry_on.clone()))
         .node(Clarify::new(registry.clone()))
-        .node(Gather::new(model.clone(), rounds))
+        .node(Gather::new(model.clone(), rounds.clone()))
+        .node(Replan::new(model.clone(), registry.clone(), rounds))
         .node(Confirm)
         .node(Respond::new(model, registry, blobs, prompts, carry_on))
         .build()

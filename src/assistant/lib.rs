@@ -14,7 +14,7 @@
 //! of calls are in [`nodes`].
 //!
 //! Several requests in one message are done in order ([`plan`]): when a step has been answered or done, `respond` goes
-//! to `analyze` with the next one.
+//! to `analyze` with the next one. If a plan ends early, `replan` may ask a language model for one other (`replanning`).
 //!
 //! Start reading at [`graph::chat_graph`], then [`state::AgentState`]; each node is one file in [`nodes`]. The
 //! instructions of models are in `prompts/` and [`view`]; replies by code are in [`replies`].
@@ -43,6 +43,7 @@ mod offered;
 pub mod outcomes;
 pub mod plan;
 pub mod plan_settings;
+mod replanning;
 pub mod replies;
 mod spoken_to;
 pub mod state;

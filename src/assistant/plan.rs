@@ -11,10 +11,9 @@
 
 use countersign_capabilities::{ASSISTANT, Registry};
 use countersign_core::{clock::Timestamp, status_line};
-use countersign_graph::retry::RetryPolicy;
 use countersign_planner::{
     self as planner,
-    control::{Control, Limits, Severity, StepError},
+    control::{Control, Limits},
     events::{Phase, StreamEvent},
     plan::Step,
     routing::{self, Next},
@@ -39,6 +38,9 @@ const MAX_PLANS: usize = 6;
 /// The maximum length of a stored request or result, in characters.
 const MAX_TEXT_LENGTH: usize = 300;
 
+/// The maximum length of a stored message with several requests, in characters.
+const MAX_ASKED_LENGTH: usize = 1_000;
+
 /// The maximum length of a result that is stored as data, in bytes of JSON.
 const MAX_RESULT_LENGTH: usize = 2_000;
 
@@ -54,6 +56,9 @@ pub struct Plan {
     pub step_counter: usize,
     /// The number of steps.
     pub total_steps: usize,
+    /// The whole message, shortened. Empty in plans of earlier versions.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub asked: String,
     /// The results of the finished steps.
     pub step_results: Vec<StepResult>,
     /// The requests after the current one in the person's words, in order.
@@ -116,16 +121,56 @@ impl Plan {
         format!("Step {} of {}", self.step_counter, self.total_steps)
     }
 
-    /// Describes each step with its state; `in_hand` is the request of the current step.
+    /// Describes each step with its state; `in_hand` is the request of the current step, if the plan is one of an
+    /// earlier version.
     pub fn lines(&self, in_hand: &str) -> Vec<String> {
-        let done = self.step_results.iter().map(|step| {
-            let result = step.result.lines().next().unwrap_or_default();
-            format!("Done: {} → {}", shorten(&step.request, 80), shorten(result, 120))
-        });
-        let is_taken = self.step_results.len() < self.step_counter;
-        let current = is_taken.then(|| format!("Now: {}", shorten(in_hand, 80)));
+        let now = match self.waits_for {
+            WaitsFor::Condition => {
+                let condition = self.next_step().and_then(|step| step.condition.as_ref());
+                condition.map(|condition| format!("Now: waiting for an answer (“{}”?)", shorten(&condition.words, 80)))
+            }
+            _ => self.request_in_hand(in_hand).map(|request| format!("Now: {}", shorten(&request, 80))),
+        };
         let ahead = self.ahead.iter().map(|request| format!("Next: {}", shorten(request, 80)));
-        done.chain(current).chain(ahead).collect()
+        self.lines_of_done().chain(now).chain(ahead).collect()
+    }
+
+    /// Describes each step of a plan that was stopped: done or not done. `in_hand` is as in [`Self::lines`].
+    pub(super) fn lines_when_stopped(&self, in_hand: &str) -> Vec<String> {
+        let undone = self.undone(in_hand).into_iter().map(|request| format!("Not done: {}", shorten(&request, 80)));
+        self.lines_of_done().chain(undone).collect()
+    }
+
+    /// Returns the results of the steps before the current one.
+    pub(super) fn before_current(&self) -> &[StepResult] {
+        let count = self.step_results.iter().take_while(|step| step.step < self.step_counter).count();
+        &self.step_results[..count]
+    }
+
+    /// Describes the finished steps.
+    fn lines_of_done(&self) -> impl Iterator<Item = String> {
+        self.step_results.iter().map(|step| {
+            // The first line may be a heading, such as a name that the request holds already.
+            let is_news = |line: &&str| !line.trim().is_empty() && !step.request.contains(line.trim());
+            let result = step.result.lines().find(is_news).unwrap_or_default().trim_end_matches(':');
+            match result {
+                "" => format!("Done: {}", shorten(&step.request, 80)),
+                result => format!("Done: {} → {}", shorten(&step.request, 80), shorten(result, 120)),
+            }
+        })
+    }
+
+    /// Returns the requests that are not done, in order. `in_hand` is as in [`Self::lines`].
+    pub(super) fn undone(&self, in_hand: &str) -> Vec<String> {
+        self.request_in_hand(in_hand).into_iter().chain(self.ahead.iter().cloned()).collect()
+    }
+
+    /// Returns the request of the current step, unless that is finished. `in_hand` is as in [`Self::lines`].
+    fn request_in_hand(&self, in_hand: &str) -> Option<String> {
+        let is_taken = self.step_results.len() < self.step_counter;
+        let planned = self.next_step().map(|step| step.task_objective.as_str());
+        let request = planned.filter(|request| !request.is_empty()).unwrap_or(in_hand);
+        (is_taken && !request.is_empty()).then(|| request.to_owned())
     }
 
     /// Returns the decision on what follows, by the rules of [`routing::next`].
@@ -206,7 +251,7 @@ impl Plan {
 /// The number of steps in which a message becomes a plan; the last of them makes it.
 const PREPARATIONS: usize = 3;
 /// The source of the events about making a plan.
-const PLANNER: &str = "planner";
+pub(super) const PLANNER: &str = "planner";
 
 /// Joins requests into a single line, shortened.
 pub fn requests_in_words(requests: &[String]) -> String {
@@ -237,13 +282,14 @@ impl AgentState {
         let mut ahead = requests.iter().take(MAX_STEPS).map(|step| shorten(step, super::state::MAX_MESSAGE_LENGTH));
         let Some(first) = ahead.next() else { return };
         let ahead: Vec<String> = ahead.collect();
-        self.turn.said = first;
+        let asked = shorten(&std::mem::replace(&mut self.turn.said, first), MAX_ASKED_LENGTH);
         self.drop_plan();
         let control = Control { plans_created: self.turn.plans_created, started_at: now, ..Control::default() };
         let plan = Plan {
             turn: self.turn.number,
             step_counter: 1,
             total_steps: 1 + ahead.len(),
+            asked,
             ahead,
             planned,
             left_out: requests.len().saturating_sub(MAX_STEPS),
@@ -264,28 +310,6 @@ impl AgentState {
         for plan in self.plans.drain(..over) {
             self.events.push(plan.end_event(Some("too many requests wait here")));
         }
-    }
-
-    /// Returns the decision on what follows a plan that was refused for a reason.
-    pub(super) fn after_refused_plan(&self, reason: &str, limits: &Limits) -> Next {
-        let mut control = Control { plans_created: self.turned_down_plans, ..Control::default() };
-        control.failed(StepError {
-            failed: Some(PLANNER.to_owned()),
-            severity: Severity::Replanning,
-            user_message: reason.to_owned(),
-            cause: "refused".to_owned(),
-            retry: RetryPolicy::OF_CAPABILITY,
-        });
-        routing::next(&routing::Turn {
-            control: &control,
-            limits,
-            task: Some(reason),
-            is_classified: true,
-            plan: None,
-            step: 0,
-            known: &|_| true,
-        })
-        .unwrap_or(Next::Error)
     }
 
     /// Notes which capability did the step in hand: before it was understood, that was a guess by its words.
@@ -365,13 +389,18 @@ impl AgentState {
         plan.step_counter += 1;
         let event = plan.begin_event(&said);
         self.events.push(event);
-        // Others may have written after the card: this step then belongs to a newer turn.
-        let newest = self.newest_turn();
-        let number = if newest > self.turn.number { newest + 1 } else { self.turn.number };
+        let number = self.present_turn();
         if let Some(plan) = self.plan_mut() {
             plan.turn = number;
         }
         self.begin_step(number, said, now);
+    }
+
+    /// Returns the number of the turn for what follows. Others may have written after the card: it then belongs to a newer
+    /// turn.
+    pub(super) fn present_turn(&self) -> u64 {
+        let newest = self.newest_turn();
+        if newest > self.turn.number { newest + 1 } else { self.turn.number }
     }
 
     /// Begins the current step again.
@@ -380,7 +409,7 @@ impl AgentState {
         self.begin_step(number, said, now);
     }
 
-    fn begin_step(&mut self, number: u64, said: String, now: Timestamp) {
+    pub(super) fn begin_step(&mut self, number: u64, said: String, now: Timestamp) {
         let Turn { by, without_model, plans_created, .. } = std::mem::take(&mut self.turn);
         self.turn = Turn { number, said, by, at: now, without_model, plans_created, ..Turn::default() };
     }
@@ -397,6 +426,13 @@ impl AgentState {
     /// Returns the newest plan that waits for a person's answer about a condition.
     pub(super) fn conditional_plan(&self) -> Option<&Plan> {
         self.plans.iter().rev().find(|plan| plan.waits_for == WaitsFor::Condition)
+    }
+
+    /// Ends the plans that wait for no card, and returns them; `why` is the reason in the record.
+    pub(super) fn stop_waiting_plans(&mut self, why: &str) -> Vec<Plan> {
+        let stopped: Vec<Plan> = self.plans.extract_if(.., |plan| plan.waits_for != WaitsFor::Card).collect();
+        self.events.extend(stopped.iter().map(|plan| plan.end_event(Some(why))));
+        stopped
     }
 
     /// Removes the plan of this turn.

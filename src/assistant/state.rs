@@ -44,7 +44,7 @@ use countersign_planner::{control::Limits, events::StreamEvent, routing};
 use countersign_understanding::{
     book::Book,
     lexicon::Mention,
-    situation::{Analysis, Draft, RejectedChange},
+    situation::{Analysis, Draft, RejectedChange, Replan},
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -54,7 +54,7 @@ use super::{
     history::{History, shorten},
     log::Log,
     offered, outcomes,
-    plan::Plan,
+    plan::{Plan, WaitsFor},
     replies,
 };
 
@@ -63,6 +63,9 @@ pub const MAX_MESSAGE_LENGTH: usize = 4_000;
 /// The number of turns for which a question about a draft stays open, and a change that was turned down can be
 /// corrected.
 pub const MAX_DRAFT_TURNS: u64 = 4;
+
+/// The reason of a person's “stop” in the record.
+const STOPPED: &str = "a person said stop";
 
 /// Buttons that answer no question, in addition to the registry's suggestions.
 const NO_ANSWERS: &[&str] = &["never mind", "what can you do?", "what concepts can you explain?"];
@@ -145,6 +148,9 @@ pub struct Turn {
     /// True if the person wants to see the plan of several requests before it begins.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub plan_first: bool,
+    /// The plan that ended early, if this turn makes another one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub replan: Option<Replan>,
     /// The person's notes that gave the change a value.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub from_notes: Vec<String>,
@@ -199,6 +205,10 @@ impl Conversing for AgentState {
         newest
             .map(|plan| plan.lines(if plan.turn == self.turn.number { &self.turn.said } else { "" }))
             .unwrap_or_default()
+    }
+
+    fn is_part_of_plan(&self, turn: &Value) -> bool {
+        turn["number"].as_u64().is_some_and(|number| self.plans.iter().any(|plan| plan.turn == number))
     }
 
     fn works_for(&self) -> Option<&UserId> {
@@ -281,11 +291,20 @@ impl State for AgentState {
 
     fn stopped(&mut self) -> Option<String> {
         let in_hand = self.turn.said.clone();
-        let rest = self.end_plan(Some("a person said stop")).map(|plan| plan.lines(&in_hand));
+        let rest = self.end_plan(Some(STOPPED)).map(|plan| plan.lines_when_stopped(&in_hand));
         let rest = rest.map(|lines| replies::stopped_plan(&lines));
         self.draft = None;
         self.turn = Turn { number: self.turn.number, ..Turn::default() };
         rest
+    }
+
+    fn stopped_waiting(&mut self) -> Option<String> {
+        let stopped = self.stop_waiting_plans(STOPPED);
+        if stopped.iter().any(|plan| plan.waits_for == WaitsFor::Answer) {
+            self.draft = None;
+        }
+        let lines: Vec<String> = stopped.iter().flat_map(|plan| plan.lines_when_stopped("")).collect();
+        (!lines.is_empty()).then(|| replies::stopped_plan(&lines))
     }
 
     fn take_events(&mut self) -> Vec<Value> {
@@ -339,14 +358,14 @@ impl Listener<AgentState> for ChatListener {
         follow_up: ActionFollowUp,
         by: &UserId,
         now: Timestamp,
-    ) -> Reply {
+    ) -> Option<Reply> {
         let refused = match follow_up {
             ActionFollowUp::Explained => self.refused_plan(state, record),
             _ => None,
         };
         match refused {
-            Some((_, next)) => super::follow_up::record_refused_plan(state, record, &next, &self.limits, now),
-            None => super::follow_up::record_follow_up(&self.book, state, record, follow_up, by, now),
+            Some((_, next)) => super::follow_up::record_refused_plan(state, record, &next, now),
+            None => Some(super::follow_up::record_follow_up(&self.book, state, record, follow_up, by, now)),
         }
     }
 
@@ -361,9 +380,7 @@ impl Listener<AgentState> for ChatListener {
             return false;
         }
         let Some((reason, routing::Next::Plan)) = self.refused_plan(state, record) else { return false };
-        let plans_created = state.turned_down_plans;
-        state.begin_turn(&Said { by: record.requested_by.clone(), text: reason.to_owned(), at: now, request: None });
-        state.turn.plans_created = plans_created;
+        state.begin_other_plan(record, reason, now);
         true
     }
 }

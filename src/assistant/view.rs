@@ -28,6 +28,8 @@ const MAX_RESULT_BYTES: usize = 6_000;
 pub(super) struct Prompts {
     /// The instructions for doing what a message asks for.
     work: Arc<str>,
+    /// The same for another plan instead of one that ended early.
+    replan: Arc<str>,
     /// The instructions for putting the result into words.
     respond: Arc<str>,
 }
@@ -40,8 +42,10 @@ impl Prompts {
             if instructions.is_empty() { String::new() } else { format!("\n{instructions}\n") }
         });
         let persona = format!("{}{}", include_str!("prompts/persona.md"), sections.collect::<String>());
+        let work = format!("{persona}{}", include_str!("prompts/work.md"));
         Self {
-            work: format!("{persona}{}", include_str!("prompts/work.md")).into(),
+            replan: format!("{work}{}", include_str!("prompts/replan.md")).into(),
+            work: work.into(),
             respond: format!("{persona}{}", include_str!("prompts/respond.md")).into(),
         }
     }
@@ -58,8 +62,9 @@ pub(super) fn situation(state: &AgentState, context: &Context) -> Situation {
         earlier: state.conversation.summary.clone(),
         analysis: turn.analysis.clone(),
         draft: state.draft.clone(),
-        on_card: on_card(state, context),
+        on_card: on_card(state, &context.open),
         turned_down: state.turned_down.clone().filter(|_| turn.number <= state.turned_down_turn + MAX_DRAFT_TURNS),
+        replan: turn.replan.clone(),
         last_subject: state.last_subject.clone(),
         open_cards: context.open.iter().rev().take(5).rev().map(open_card).collect(),
         recent_changes: recent_changes(state),
@@ -76,7 +81,7 @@ pub(super) fn situation_for_message(state: &AgentState, by: &UserId, text: &str,
         by: by.to_string(),
         today: state.turn.at.to_string().chars().take(10).collect(),
         draft: state.draft.clone(),
-        on_card: state.on_card.clone().filter(|change| open.iter().any(|card| card.name == change.action)),
+        on_card: on_card(state, open),
         turned_down: state.turned_down.clone().filter(|_| number <= state.turned_down_turn + MAX_DRAFT_TURNS),
         last_subject: state.last_subject.clone(),
         open_cards: open.iter().rev().take(5).rev().map(open_card).collect(),
@@ -85,11 +90,15 @@ pub(super) fn situation_for_message(state: &AgentState, by: &UserId, text: &str,
     }
 }
 
-/// Returns the change on the newest open card, with the dates that the card shows: “tomorrow” may mean another day by
-/// now.
-fn on_card(state: &AgentState, context: &Context) -> Option<Draft> {
+/// Returns the change on the newest open card as the card shows it. If it was edited in its form, those are the
+/// parameters of the card; otherwise those of the request, with the dates of the card: “tomorrow” may mean another day
+/// by now.
+fn on_card(state: &AgentState, open: &[ActionRecord]) -> Option<Draft> {
     let mut change = state.on_card.clone()?;
-    let open = card_to_correct(&change.action, context)?;
+    let open = card_to_correct(&change.action, open)?;
+    if let (false, Value::Object(edited)) = (open.edits.is_empty(), &open.parameters) {
+        return Some(Draft { params: edited.clone(), ..change });
+    }
     for (key, value) in &mut change.params {
         if ["start_on", "end_on"].contains(&key.as_str())
             && let Some(shown) = open.parameters[key.as_str()].as_str()
@@ -101,8 +110,8 @@ fn on_card(state: &AgentState, context: &Context) -> Option<Draft> {
 }
 
 /// Returns the newest open card of this action, to which a correction applies.
-pub(super) fn card_to_correct<'a>(action: &str, context: &'a Context) -> Option<&'a ActionRecord> {
-    context.open.iter().filter(|open| open.name == action).max_by_key(|open| open.requested_at)
+pub(super) fn card_to_correct<'a>(action: &str, open: &'a [ActionRecord]) -> Option<&'a ActionRecord> {
+    open.iter().filter(|open| open.name == action).max_by_key(|open| open.requested_at)
 }
 
 fn open_card(open: &ActionRecord) -> OpenCard {
@@ -147,7 +156,7 @@ pub(super) fn request(
             // The exchange already contains both.
             situation.errors.clear();
             situation.analysis = situation.analysis.filter(|_| state.turn.exchange.is_empty());
-            prompts.work.clone()
+            if state.turn.replan.is_some() { prompts.replan.clone() } else { prompts.work.clone() }
         }
         Purpose::Respond => {
             situation.gathered = results(state);

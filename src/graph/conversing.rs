@@ -8,7 +8,7 @@
 
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
-use countersign_core::ids::{GraphName, MessageTs, UserId};
+use countersign_core::ids::{ApprovalId, GraphName, MessageTs, UserId};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -36,9 +36,21 @@ pub trait Conversing: State {
         Vec::new()
     }
 
+    /// Returns true if a suspended turn belongs to a request that takes several steps.
+    fn is_part_of_plan(&self, _turn: &Value) -> bool {
+        false
+    }
+
     /// Returns the person whose request the thread worked on last.
     fn works_for(&self) -> Option<&UserId> {
         None
+    }
+}
+
+impl Memory {
+    /// Returns true if the thread works on a request that takes several steps, or waits with it.
+    pub fn has_plan(&self) -> bool {
+        !self.plan_lines.is_empty()
     }
 }
 
@@ -64,6 +76,10 @@ pub struct Memory {
     /// [`Conversing::plan_lines`].
     #[serde(skip)]
     pub plan_lines: Vec<String>,
+    /// The open questions and waiting actions of requests that take several steps
+    /// ([`Conversing::is_part_of_plan`]).
+    #[serde(skip)]
+    pub plan_questions: Vec<ApprovalId>,
     /// [`Conversing::works_for`].
     #[serde(skip)]
     pub works_for: Option<UserId>,
@@ -120,8 +136,10 @@ impl Memories {
 }
 
 fn add_answers<S: Conversing>(value: Value, memory: Memory) -> Option<Memory> {
-    let Checkpoint { state, .. } = serde_json::from_value::<Checkpoint<S>>(value).ok()?;
+    let Checkpoint { state, suspended, .. } = serde_json::from_value::<Checkpoint<S>>(value).ok()?;
+    let of_plans = suspended.iter().filter(|(_, suspended)| state.is_part_of_plan(&suspended.turn));
     Some(Memory {
+        plan_questions: of_plans.map(|(question, _)| question.clone()).collect(),
         is_drafting: state.is_drafting(),
         is_choosing: state.is_choosing(),
         plan_lines: state.plan_lines(),

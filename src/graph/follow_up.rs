@@ -75,12 +75,14 @@ impl<S: State> Engine<S> {
     ) -> Result<(), Error> {
         let now = self.clock.now();
         let reply = self.graph.listener().heard(&mut session.checkpoint.state, record, follow_up, by, now);
-        let reply_slots = std::mem::replace(
-            &mut session.checkpoint.reply_slots,
-            ReplySlots::of(format!("news:{}:{}", record.id, began.0)),
-        );
-        self.say(session, changes, reply).await?;
-        session.checkpoint.reply_slots = reply_slots;
+        if let Some(reply) = reply {
+            let reply_slots = std::mem::replace(
+                &mut session.checkpoint.reply_slots,
+                ReplySlots::of(format!("news:{}:{}", record.id, began.0)),
+            );
+            self.say(session, changes, reply).await?;
+            session.checkpoint.reply_slots = reply_slots;
+        }
         let goes_on = self.graph.listener().goes_on(&mut session.checkpoint.state, record, follow_up, now);
         if goes_on {
             self.begin_run(session);

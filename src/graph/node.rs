@@ -37,8 +37,14 @@ pub trait State: Clone + Default + PartialEq + Serialize + DeserializeOwned + Se
     }
 
     /// Drops the rest of a run that a person stopped. If the run had several parts, returns a
-    /// description of those that were done and those that were not.
+    /// description of those that were done and those that were not, to be added to a sentence.
     fn stopped(&mut self) -> Option<String> {
+        None
+    }
+
+    /// Drops the parts of requests that wait for a person's answer, which a person stopped. Returns a
+    /// description as [`Self::stopped`] does; `None` if nothing waits.
+    fn stopped_waiting(&mut self) -> Option<String> {
         None
     }
 
@@ -71,7 +77,8 @@ pub trait Listener<S: State>: Send + Sync {
         true
     }
 
-    /// Handles a follow-up to an action by the person `by`. Returns the reply.
+    /// Handles a follow-up to an action by the person `by`. Returns the reply; `None` if the run that begins with it
+    /// answers.
     fn heard(
         &self,
         state: &mut S,
@@ -79,7 +86,7 @@ pub trait Listener<S: State>: Send + Sync {
         follow_up: ActionFollowUp,
         by: &UserId,
         now: Timestamp,
-    ) -> Reply;
+    ) -> Option<Reply>;
 
     /// Begins a turn with a follow-up, after the reply to it. `true`: a run begins with it.
     fn goes_on(&self, _state: &mut S, _record: &ActionRecord, _follow_up: ActionFollowUp, _now: Timestamp) -> bool {

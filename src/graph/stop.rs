@@ -83,8 +83,8 @@ impl<S: State> Engine<S> {
         let detail = json!({ "run": session.checkpoint.run, "node": node });
         extra.audit.push(AuditDraft::new(AuditKind::Stopped, now, Some(by.clone()), detail));
         let rest = session.checkpoint.state.stopped();
-        let rest = rest.unwrap_or_else(|| "What was not begun is not done.".to_owned());
-        let text = Text::from("Stopped, as ").person(by).plain(format!(" asked. {rest}"));
+        let rest = rest.unwrap_or_else(|| " What was not begun is not done.".to_owned());
+        let text = Text::from("Stopped, as ").person(by).plain(format!(" asked.{rest}"));
         self.say(session, &mut extra, Reply::text(text)).await?;
         record_events(session, &mut extra, now);
         session.checkpoint.cursor = Cursor::Idle;
@@ -94,7 +94,7 @@ impl<S: State> Engine<S> {
     }
 
     /// Handles a “stop” while no run is in progress. Earlier messages that no run has begun are
-    /// dropped, whoever wrote them.
+    /// dropped, whoever wrote them, and so is a request that waits for an answer.
     pub(super) async fn nothing_to_stop(
         &self,
         session: &mut Session<S>,
@@ -103,20 +103,23 @@ impl<S: State> Engine<S> {
         asks: bool,
     ) -> Result<LeaseState, Error> {
         let not_begun = session.drop_stopped(seq);
-        if not_begun == 0 && !asks {
+        let waiting = session.checkpoint.state.stopped_waiting();
+        if not_begun == 0 && !asks && waiting.is_none() {
             self.save(session, session.changes(), Then::Keep).await?;
             return Ok(LeaseState::Held);
         }
         let now = self.clock.now();
         let mut extra = session.changes();
         session.checkpoint.reply_slots = ReplySlots::of(format!("stop:{seq}"));
-        let text = match not_begun {
-            0 => Text::from("Nothing is being done here, so there is nothing to stop."),
-            _ => Text::from("Stopped, as ").person(by.clone()).plain(" asked, before I began."),
+        let text = match (waiting, not_begun) {
+            (Some(rest), _) => Text::from("Stopped, as ").person(by.clone()).plain(format!(" asked.{rest}")),
+            (None, 0) => Text::from("Nothing is being done here, so there is nothing to stop."),
+            (None, _) => Text::from("Stopped, as ").person(by.clone()).plain(" asked, before I began."),
         };
         let detail = json!({ "not_begun": not_begun });
         extra.audit.push(AuditDraft::new(AuditKind::Stopped, now, Some(by.clone()), detail));
         self.say(session, &mut extra, Reply::text(text)).await?;
+        record_events(session, &mut extra, now);
         let info = StepInfo {
             node: STOP,
             next: "end",

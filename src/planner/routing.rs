@@ -44,6 +44,8 @@ pub enum Next {
     Plan,
     /// The current step is carried out by this capability.
     Step(String),
+    /// The current step needs this capability, which does not exist.
+    Missing(String),
     /// The person is answered or asked a question, by the step with this name.
     Respond(String),
     /// The turn ends with its error.
@@ -85,7 +87,7 @@ pub fn next(turn: &Turn<'_>) -> Result<Next, PastTheEnd> {
         None => Next::Respond(RESPOND.to_owned()),
         Some(last @ (RESPOND | CLARIFY)) => Next::Respond(last.to_owned()),
         Some(capability) if (turn.known)(capability) => Next::Step(capability.to_owned()),
-        Some(_) => Next::Error,
+        Some(missing) => Next::Missing(missing.to_owned()),
     })
 }
 
@@ -179,7 +181,7 @@ mod tests {
                 Ok(Next::Classify) => ("classifier".to_owned(), 0.0),
                 Ok(Next::Plan) => ("orchestrator".to_owned(), 0.0),
                 Ok(Next::Step(capability) | Next::Respond(capability)) => (capability, 0.0),
-                Ok(Next::Error) => ("error".to_owned(), 0.0),
+                Ok(Next::Error | Next::Missing(_)) => ("error".to_owned(), 0.0),
                 Err(PastTheEnd { .. }) => ("past the end".to_owned(), 0.0),
             };
             if expected["next"] != name.as_str() || expected["delaySeconds"] != wait {

@@ -41,6 +41,9 @@ pub struct Situation {
     /// requests it again.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub turned_down: Option<RejectedChange>,
+    /// The plan that ended early, for which one other plan may be made.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub replan: Option<Replan>,
     /// The name of the thing that “it” refers to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_subject: Option<String>,
@@ -78,6 +81,20 @@ pub struct RejectedChange {
     /// The reason, in the words of the person who rejected it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+}
+
+/// A plan that ended before its last step.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Replan {
+    /// The reason, in one sentence or in the words of the person who refused the plan.
+    pub reason: String,
+    /// The requests that were done, each with its result.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub done: Vec<String>,
+    /// The requests that were not done, in order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub not_done: Vec<String>,
 }
 
 /// The meaning of a message.

@@ -84,9 +84,9 @@ impl Listener<Notes> for Hears {
         follow_up: ActionFollowUp,
         _: &UserId,
         _: Timestamp,
-    ) -> Reply {
+    ) -> Option<Reply> {
         state.follow_up.push(format!("{follow_up:?} {}", record.status));
-        Reply::text("Noted.")
+        Some(Reply::text("Noted."))
     }
 }
 

@@ -22,7 +22,7 @@ use super::{
     },
     carry_on::CarryOn,
     clarify::Clarify,
-    close::close_because,
+    close::close_between_steps,
     gather::Gather,
     respond::Respond,
     round::{Round, Rounds},
@@ -177,7 +177,7 @@ impl Node<AgentState> for Analyze {
                 Some(false) => {
                     state.take_up_plan(of_turn);
                     let reply = replies::condition_denied();
-                    return Ok(close_because(state, reply, StepUsage::default(), "the condition does not hold"));
+                    return Ok(close_between_steps(state, reply, "the condition does not hold"));
                 }
                 None => {}
             }

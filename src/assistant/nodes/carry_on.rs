@@ -1,4 +1,4 @@
-//! Continues a plan after a step: with the next step, with the same one again, or not at all.
+//! Continues a plan after a step: with the next step, with the same one again, with another plan, or not at all.
 //!
 //! [`countersign_planner::routing::next`] decides this from counters that are stored in the plan.
 //! The engine implements the wait before another attempt: the thread is not blocked in the
@@ -6,7 +6,11 @@
 
 use countersign_capabilities::Registry;
 use countersign_core::{clock::Timestamp, reply::Reply};
-use countersign_graph::{node::Step, retry::RetryPolicy};
+use countersign_graph::{
+    action::{ActionRecord, Outcome},
+    node::{self, Step},
+    retry::RetryPolicy,
+};
 use countersign_planner::{
     self as planner,
     control::{Severity, StepError},
@@ -17,18 +21,17 @@ use serde_json::Value;
 use super::{
     super::{
         conditions::{self, Decision},
-        model_with_fallback::StepUsage,
+        model_with_fallback::{ModelWithFallback, StepUsage},
         plan::{MAX_STEPS, WaitsFor},
         plan_settings::PlanSettings,
+        replanning::severity_of,
         replies,
         state::AgentState,
     },
     analyze::Analyze,
     close::{close, close_because, end},
+    replan::Replan,
 };
-
-/// The kinds of problems that may be transient.
-const TRANSIENT: &[&str] = &["network", "api"];
 
 /// The end of a step that succeeded.
 pub(super) struct StepEnd {
@@ -42,17 +45,29 @@ pub(super) struct StepEnd {
     pub(super) is_change: bool,
 }
 
+/// The end of a step that did not succeed, or whose condition does not hold.
+struct Failed {
+    /// The reason, for the record.
+    why: String,
+    /// The reason as it is told, for another plan.
+    told: String,
+    /// The severity.
+    severity: Severity,
+}
+
 /// A service that continues plans.
 #[derive(Clone)]
 pub(in super::super) struct CarryOn {
+    model: ModelWithFallback,
     registry: Registry,
     settings: PlanSettings,
 }
 
 impl CarryOn {
-    /// Creates the service. The capabilities of `registry` evaluate the conditions of steps.
-    pub(in super::super) fn new(registry: Registry, settings: PlanSettings) -> Self {
-        Self { registry, settings }
+    /// Creates the service. The capabilities of `registry` evaluate the conditions of steps; another plan is made only if
+    /// `model` is a language model.
+    pub(in super::super) fn new(model: ModelWithFallback, registry: Registry, settings: PlanSettings) -> Self {
+        Self { model, registry, settings }
     }
 
     /// Begins the requests of a message in order, if their plan is valid. `planned` is the plan if a person has
@@ -95,21 +110,19 @@ impl CarryOn {
         {
             return close_because(state, replies::limit_reached(reply, &reached), usage, &reached.to_string());
         }
-        let missing = plan.next_step().and_then(|step| step.capability.clone());
-        if let Some(missing) = missing.filter(|name| !plan.ahead.is_empty() && !self.registry.carries_out(name)) {
-            plan.control.failed(StepError {
-                user_message: replies::no_longer_offered(&missing),
-                failed: Some(missing),
-                severity: Severity::Reclassification,
-                cause: "unknown capability".to_owned(),
-                retry: RetryPolicy::OF_CAPABILITY,
-            });
-        }
-        let mut next = plan.route(&self.registry, limits);
-        if next == Next::Classify {
-            plan.reclassify(&self.registry);
-            next = plan.route(&self.registry, limits);
-        }
+        let next = loop {
+            match plan.route(&self.registry, limits) {
+                Next::Missing(capability) => plan.control.failed(StepError {
+                    user_message: replies::no_longer_offered(&capability),
+                    failed: Some(capability),
+                    severity: Severity::Reclassification,
+                    cause: "unknown capability".to_owned(),
+                    retry: RetryPolicy::OF_CAPABILITY,
+                }),
+                Next::Classify => plan.reclassify(&self.registry),
+                next => break next,
+            }
+        };
         match next {
             Next::Step(_) => {
                 reply.rates = None; // only the last answer is asked about
@@ -162,7 +175,8 @@ impl CarryOn {
             }
             Decision::Stop { because } => {
                 let why = format!("the condition does not hold: {because}");
-                close_because(state, replies::condition_fails(reply, &because), usage, &why)
+                let failed = Failed { told: why.clone(), why, severity: Severity::Replanning };
+                self.end_or_replan(state, replies::condition_fails(reply, &because), usage, failed, now)
             }
             Decision::Ask { condition, because } => {
                 plan.waits_for = WaitsFor::Condition;
@@ -190,7 +204,7 @@ impl CarryOn {
         now: Timestamp,
     ) -> Step<AgentState> {
         let kind = state.turn.errors.last().map(|problem| problem.kind.clone()).unwrap_or_default();
-        let severity = if TRANSIENT.contains(&kind.as_str()) { Severity::Retriable } else { Severity::Critical };
+        let severity = severity_of(&kind);
         let limits = &self.settings.limits;
         self.complete_steps(&mut state);
         let Some(plan) = state.plan_mut().filter(|plan| plan.total_steps > 1) else {
@@ -214,7 +228,61 @@ impl CarryOn {
                 state.repeat_step(now);
                 Step::later(state, Analyze::NAME, after).cost(usage.total())
             }
-            _ => close_because(state, replies::tried(reply, failures), usage, &kind),
+            _ => {
+                let failed = Failed { told: reply.words(), why: kind, severity };
+                self.end_or_replan(state, replies::tried(reply, failures), usage, failed, now)
+            }
         }
+    }
+
+    /// Handles a change of a plan that did not happen. It is not tried again, since its approval was for that once.
+    pub(super) fn after_failed_change(
+        &self,
+        mut state: AgentState,
+        reply: Reply,
+        usage: StepUsage,
+        record: &ActionRecord,
+        now: Timestamp,
+    ) -> Step<AgentState> {
+        self.complete_steps(&mut state);
+        let severity = match &record.outcome {
+            Some(Outcome::Failed { error, .. }) => severity_of(replies::kind_name(*error)),
+            _ => Severity::Critical,
+        };
+        let why = format!("{}: {}", record.act(), record.status);
+        let failed = Failed { told: reply.words(), why, severity };
+        self.end_or_replan(state, reply, usage, failed, now)
+    }
+
+    /// Ends the plan of this turn, and lets a language model make another one if [`routing::next`] says so.
+    fn end_or_replan(
+        &self,
+        mut state: AgentState,
+        reply: Reply,
+        usage: StepUsage,
+        Failed { why, told, severity }: Failed,
+        now: Timestamp,
+    ) -> Step<AgentState> {
+        let limits = &self.settings.limits;
+        let can_replan = severity == Severity::Replanning
+            && self.registry.plan_action().is_some()
+            && self.model.has_language_model(&state);
+        let Some(plan) = state.plan_mut().filter(|_| can_replan) else {
+            return close_because(state, reply, usage, &why);
+        };
+        plan.control.failed(StepError {
+            failed: plan.next_step().and_then(|step| step.capability.clone()),
+            severity,
+            user_message: told.clone(),
+            cause: why.clone(),
+            retry: RetryPolicy::OF_CAPABILITY,
+        });
+        if plan.route(&self.registry, limits) != Next::Plan {
+            return close_because(state, reply, usage, &why);
+        }
+        let (plan, in_hand) = (plan.clone(), state.turn.said.clone());
+        let mut step = close_because(state, reply, usage, &why);
+        step.state.begin_plan_after(&plan, &in_hand, &told, now);
+        Step { next: node::Next::Go(Replan::NAME), ..step }
     }
 }

@@ -42,13 +42,12 @@ impl Node<AgentState> for Clarify {
 
     async fn run(&self, mut state: AgentState, context: &Context) -> Result<Step<AgentState>, NodeError> {
         state.turn.phase = Phase::Responding;
-        let is_reason = state.turn.plans_created > 0 && state.plan().is_none();
         let reply = match (&state.turn.analysis, &state.draft) {
             (Some(analysis), _) if !analysis.question.is_empty() || !analysis.options.is_empty() => {
                 replies::ask_which(&analysis.question, &analysis.options)
             }
             (_, Some(draft)) => replies::still_waiting(&self.registry, draft),
-            _ if is_reason => replies::no_other_plan(&state.turn.said),
+            _ if state.turn.replan.is_some() => replies::no_other_plan(&state.turn.said),
             _ => match split(&state.turn.said).condition {
                 Some(condition) => replies::cannot_tell(condition),
                 None if !context.open.is_empty() => replies::not_understood(),

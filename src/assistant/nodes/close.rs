@@ -15,14 +15,26 @@ pub(super) fn close(state: AgentState, reply: Reply, usage: StepUsage) -> Step<A
     close_because(state, reply, usage, "the step in hand did not succeed")
 }
 
-/// Sends `reply` and ends the run; `why` is the reason in the record if requests are left.
+/// Sends `reply`, which is about the current step, and ends the run; `why` is the reason in the record if requests are
+/// left.
 pub(super) fn close_because(mut state: AgentState, reply: Reply, usage: StepUsage, why: &str) -> Step<AgentState> {
     let reply = match state.end_plan(Some(why)) {
-        Some(plan) => replies::ended_early(reply, &plan),
+        Some(plan) => replies::ended_early(reply, plan.before_current(), &plan),
         None => reply,
     };
     let reply = replies::left_behind(reply, &state.drop_abandoned_plans());
     end(state, reply, usage)
+}
+
+/// Sends `reply`, which is about no step, and ends the run between two steps of a plan; `why` is the reason in the
+/// record.
+pub(super) fn close_between_steps(mut state: AgentState, reply: Reply, why: &str) -> Step<AgentState> {
+    let reply = match state.end_plan(Some(why)) {
+        Some(plan) => replies::ended_early(reply, &plan.step_results, &plan),
+        None => reply,
+    };
+    let reply = replies::left_behind(reply, &state.drop_abandoned_plans());
+    end(state, reply, StepUsage::default())
 }
 
 /// Sends `reply`, which asks for data that a change lacks, and ends the run. The following requests

@@ -57,7 +57,7 @@ enum CardToReplace<'a> {
 fn card_to_replace<'a>(turn: &Turn, change: &Draft, by: &UserId, context: &'a Context) -> CardToReplace<'a> {
     let own: Vec<_> = context.open.iter().filter(|open| open.requested_by == *by).collect();
     match (turn.corrects, own.as_slice(), context.open.as_slice()) {
-        (true, ..) => match view::card_to_correct(&change.action, context) {
+        (true, ..) => match view::card_to_correct(&change.action, &context.open) {
             Some(open) if open.requested_by == *by => CardToReplace::Own(open),
             open => open.map_or(CardToReplace::Nothing, CardToReplace::Stays),
         },

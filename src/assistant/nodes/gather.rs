@@ -21,6 +21,7 @@ use super::{
     analyze::Analyze,
     clarify::Clarify,
     confirm::Confirm,
+    replan::Replan,
     respond::Respond,
     round::{self, Round, Rounds},
 };
@@ -52,7 +53,7 @@ impl Node<AgentState> for Gather {
     }
 
     fn targets(&self) -> &'static [&'static str] {
-        &[Self::NAME, Analyze::NAME, Clarify::NAME, Confirm::NAME, Respond::NAME]
+        &[Self::NAME, Analyze::NAME, Clarify::NAME, Confirm::NAME, Replan::NAME, Respond::NAME]
     }
 
     async fn run(&self, mut state: AgentState, context: &Context) -> Result<Step<AgentState>, NodeError> {

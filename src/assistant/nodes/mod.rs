@@ -9,9 +9,11 @@ pub(super) mod gather;
 mod gather_tools;
 #[cfg(test)]
 pub(super) mod harness;
+mod look_first;
 mod notes;
 #[cfg(test)]
 mod plan_tests;
+pub(super) mod replan;
 pub(super) mod respond;
 pub(super) mod round;
 #[cfg(test)]

@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use countersign_core::{clock::Timestamp, reply::Text, status_line};
 use countersign_graph::action::{Decision, Outcome, Status, Verdict};
-use countersign_planner::{control::Limits, routing::Next};
+use countersign_planner::control::Limits;
 use insta::assert_snapshot;
 use serde_json::json;
 
 use super::harness::{Harness, Script, Told, calls};
-use crate::{plan::Plan, plan_settings::PlanSettings, state::AgentState};
+use crate::{plan::Plan, plan_settings::PlanSettings};
 
 fn with(limits: Limits) -> Harness {
     Harness::with_plans(PlanSettings { limits, ..PlanSettings::default() })
@@ -56,7 +56,7 @@ async fn a_step_is_tried_three_times_with_growing_waits() {
     assert_snapshot!(told.read(), @"
     UpGrade does not answer at the moment.
     I tried 3 times, with growing waits.
-    I did not go on to: start Math Hints.
+    Not done: start Math Hints.
     [Try again → start Away]
     ");
     assert_eq!(
@@ -84,8 +84,8 @@ async fn a_plan_ends_when_its_time_is_over() {
     let told = done(&mut harness).await;
     assert_snapshot!(told.read(), @"
     @ana “Math Hints”: done, approved by @bo.
-    I stop here: it took longer than 0 s, which is the most that is allowed for one request.
-    I did not go on to: check UpGrade.
+    I stopped here: it took longer than 0 s, the limit for one request.
+    Not done: check UpGrade.
     ");
 }
 
@@ -105,8 +105,8 @@ async fn a_plan_ends_after_its_number_of_nodes() {
     let told = done(&mut harness).await;
     assert_snapshot!(told.read(), @"
     @ana “Math Hints”: done, approved by @bo.
-    I stop here: it took more than 2 steps of work, which is the most that is allowed for one request.
-    I did not go on to: check UpGrade.
+    I stopped here: it took more than 2 steps of work, the limit for one request.
+    Not done: check UpGrade.
     ");
 }
 
@@ -130,17 +130,9 @@ async fn a_step_of_a_capability_that_is_gone_is_assigned_again_once() {
     loses_a_capability(&mut harness).control.reclassifications = 1;
     assert_snapshot!(done(&mut harness).await.read(), @"
     @ana “Math Hints”: done, approved by @bo.
-    I stop here: what the next step needs (weather) is no longer offered here.
-    I did not go on to: check UpGrade.
+    I stopped here: what the next step needs (weather) is no longer offered here.
+    Not done: check UpGrade.
     ");
-}
-
-#[test]
-fn a_refused_plan_is_made_again_once_unasked() {
-    let limits = Limits::default();
-    let after =
-        |plans| AgentState { turned_down_plans: plans, ..AgentState::default() }.after_refused_plan("no", &limits);
-    assert_eq!((after(1), after(2)), (Next::Plan, Next::Error));
 }
 
 #[tokio::test]

@@ -28,6 +28,7 @@ use super::{
     carry_on::{CarryOn, StepEnd},
     close::close_because,
     gather_tools::entry_kind,
+    replan::Replan,
 };
 
 /// The maximum number of calls of the model in one turn.
@@ -253,7 +254,7 @@ impl Node<AgentState> for Respond {
     }
 
     fn targets(&self) -> &'static [&'static str] {
-        &[Analyze::NAME]
+        &[Analyze::NAME, Replan::NAME]
     }
 
     async fn run(&self, mut state: AgentState, context: &Context) -> Result<Step<AgentState>, NodeError> {
@@ -270,6 +271,7 @@ impl Node<AgentState> for Respond {
                 let reply = closing_reply(&self.registry, &mut state, record, context);
                 return Ok(match record.status {
                     Status::Done if !record.cut_short => self.after_change(state, reply, usage, record, context),
+                    Status::Failed => self.carry_on.after_failed_change(state, reply, usage, record, context.now),
                     status => {
                         let how = if record.cut_short { "stopped".to_owned() } else { status.to_string() };
                         close_because(state, reply, usage, &format!("{}: {how}", record.act()))

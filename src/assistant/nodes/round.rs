@@ -7,8 +7,7 @@
 
 use std::sync::Arc;
 
-use countersign_capabilities::{Effect, Registry};
-use countersign_config::plans::LookFirst;
+use countersign_capabilities::Registry;
 use countersign_core::{
     clock::Timestamp,
     reply::{Reply, Text},
@@ -20,11 +19,10 @@ use countersign_graph::{
 use countersign_model::{Message, Response, Role, ToolSpec, Usage};
 use countersign_understanding::{
     self as understanding, Hint,
-    conditions::split,
     situation::{Analysis, Draft, IntentType, Situation},
 };
 use futures_util::future::join_all;
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 
 use super::{
     super::{
@@ -43,7 +41,7 @@ use super::{
     confirm::Confirm,
     gather::Gather,
     gather_tools::{self, RoundEffects},
-    notes,
+    look_first, notes,
     respond::{self, Respond},
 };
 
@@ -138,6 +136,11 @@ impl Rounds {
         self.kit.offered(families, &first, situation.in_hand().is_some())
     }
 
+    /// Returns the tool with which a model analyses a request, and no other.
+    pub(super) fn analysis_alone(&self) -> Arc<[ToolSpec]> {
+        [self.kit.analysis().clone()].into()
+    }
+
     /// Returns a model's analysis of the request, from its first such call that can be parsed, or
     /// `None` if it made no such call.
     ///
@@ -173,8 +176,9 @@ impl Rounds {
             let is_clear = analysis.intent_type == IntentType::NeedsInfo
                 && analysis.confidence >= MIN_CONFIDENCE
                 && analysis.capability.as_deref() != Some(tools::UNSUPPORTED)
-                && steps.len() < 2;
-            if steps.len() > 1 && round.has_language_model {
+                && (steps.is_empty() || (steps.len() < 2 && round.state.turn.replan.is_none()));
+            // Another plan need not hold the words of the reason for it, and is shown before it begins.
+            if steps.len() > 1 && round.has_language_model && round.state.turn.replan.is_none() {
                 let lost = understanding::left_out(&round.state.turn.said, &steps.join("\n"));
                 if !lost.is_empty() {
                     return self.ask_for_whole_steps(round, analysis, &calls, &lost);
@@ -242,27 +246,6 @@ impl Rounds {
         Analysis { capability, ..Analysis::of_step(&state.turn.said) }
     }
 
-    /// Returns the action that shows this plan on a card, if it has to be shown before it begins.
-    fn plan_card_for(&self, state: &AgentState, steps: &[String]) -> Option<&'static str> {
-        let effects: Vec<Effect> = steps.iter().map(|step| self.registry.effect_of(split(step).request)).collect();
-        let changes = effects.iter().filter(|effect| matches!(effect, Effect::Changes | Effect::Irreversible)).count();
-        let must_show = state.turn.plan_first
-            || effects.contains(&Effect::Irreversible)
-            || (self.plans.look_first == LookFirst::Changes && changes > 1);
-        self.registry.plan_action().filter(|_| must_show)
-    }
-
-    /// Makes the plan's card the change of this turn, and returns the step that leads to it.
-    fn show_plan(&self, round: Round<'_>, action: &str, steps: Vec<String>) -> Step<AgentState> {
-        let Round { mut state, usage, .. } = round;
-        let params = Map::from_iter([("steps".to_owned(), json!(steps))]);
-        state.turn.change = Some(Draft { action: action.to_owned(), params, asked: None });
-        state.turn.is_explicit = true;
-        state.turn.exchange.clear();
-        state.turn.analysis = Some(Analysis::of_step(&state.turn.said));
-        Step::go(state, Gather::NAME).cost(usage.total())
-    }
-
     /// Returns the step that a model's analysis leads to.
     fn follow_analysis(
         &self,
@@ -271,11 +254,12 @@ impl Rounds {
         calls: &[Call],
         steps: Vec<String>,
     ) -> Step<AgentState> {
-        if steps.len() > 1 {
-            if let Some(action) = self.plan_card_for(&round.state, &steps) {
-                return self.show_plan(round, action, steps);
-            }
+        // Of another plan, a single step may be left.
+        if steps.len() > 1 || (!steps.is_empty() && round.state.turn.replan.is_some()) {
             let Round { mut state, context, usage, .. } = round;
+            if let Some(action) = look_first::card_for(&self.registry, self.plans.look_first, &state, &steps) {
+                return look_first::show_steps(state, usage, action, steps);
+            }
             state.turn.plans_created += 1;
             state.turn.families.clear();
             state.turn.exchange.clear();

@@ -5,7 +5,7 @@ use countersign_planner::{control::Reached, plan::Fault};
 
 use crate::{
     history::shorten,
-    plan::{MAX_STEPS, Plan, requests_in_words},
+    plan::{MAX_STEPS, Plan, StepResult, requests_in_words},
 };
 
 /// Puts above the answer which of several requests it is for.
@@ -43,18 +43,19 @@ pub fn next_is(mut reply: Reply, request: &str) -> Reply {
 
 /// Adds the reason why a step with a condition is done.
 pub fn condition_holds(reply: Reply, because: &str, request: &str) -> Reply {
-    reply.and(Part::Text(format!("Since {because}, I go on: {request}").into()))
+    reply.and(Part::Text(format!("Next, since {because}: {}", requests_in_words(&[request.to_owned()])).into()))
 }
 
 /// Adds the reason why a step with a condition is not done.
 pub fn condition_fails(reply: Reply, because: &str) -> Reply {
-    reply.and(Part::Text(format!("I stop here, since {because}.").into()))
+    reply.and(Part::Text(format!("I stopped here: {because}.").into()))
 }
 
-/// Asks whether a condition holds that code cannot evaluate.
-pub fn ask_condition(reply: Reply, condition: &str, because: &str) -> Reply {
+/// Asks whether a condition holds that code cannot evaluate. Only the answers are offered, and no other next steps.
+pub fn ask_condition(mut reply: Reply, condition: &str, because: &str) -> Reply {
+    reply.choices.clear();
     reply
-        .and(Part::Text(format!("You said “if {condition}”, and {because}. Shall I go on?").into()))
+        .and(Part::Text(format!("You said “if {condition}”, and {because}. Should I go on?").into()))
         .choice("Yes, go on", GO_ON)
         .choice("No, stop here", "no, stop here")
 }
@@ -64,38 +65,30 @@ pub const GO_ON: &str = "yes, go on";
 
 /// Says that a plan ends because it reached a limit.
 pub fn limit_reached(reply: Reply, reached: &Reached) -> Reply {
-    reply.and(Part::Text(format!("I stop here: {reached}, which is the most that is allowed for one request.").into()))
+    reply.and(Part::Text(format!("I stopped here: {reached}, the limit for one request.").into()))
 }
 
 /// Returns the steps of a plan that was stopped, each with its state.
 pub fn stopped_plan(lines: &[String]) -> String {
-    let lines: Vec<String> = lines
-        .iter()
-        .map(|line| match line.split_once(": ") {
-            Some(("Done", rest)) => format!("• Done: {rest}"),
-            Some((_, rest)) => format!("• Not done: {rest}"),
-            None => format!("• {line}"),
-        })
-        .collect();
-    format!("\n{}", lines.join("\n"))
+    lines.iter().map(|line| format!("\n• {line}")).collect()
 }
 
 /// Says that a plan ended because the person did not confirm its condition.
 pub fn condition_denied() -> Reply {
-    Reply::text("All right, I stop here.")
+    Reply::text("OK, I stopped here.")
 }
 
-/// Adds what a plan has done before the step in hand, and the requests that were to follow and are not done.
-pub fn ended_early(reply: Reply, plan: &Plan) -> Reply {
-    let before = plan.step_results.iter().filter(|step| step.step < plan.step_counter);
-    let done: Vec<String> = before.map(|step| step.request.clone()).collect();
+/// Adds what a plan has done before the step that the reply is about, and the requests that were to follow and are not
+/// done.
+pub fn ended_early(reply: Reply, before: &[StepResult], plan: &Plan) -> Reply {
+    let done: Vec<String> = before.iter().map(|step| step.request.clone()).collect();
     let reply = match done.as_slice() {
         [] => reply,
         done => reply.and(Part::Text(format!("Done before that: {}", requests_in_words(done)).into())),
     };
     match plan.ahead.as_slice() {
         [] => reply,
-        undone => reply.and(Part::Text(format!("I did not go on to: {}", requests_in_words(undone)).into())),
+        undone => reply.and(Part::Text(format!("Not done: {}", requests_in_words(undone)).into())),
     }
 }
 
@@ -124,7 +117,7 @@ pub fn no_longer_offered(capability: &str) -> String {
 pub fn stops_here(reply: Reply, why: &str) -> Reply {
     match why {
         "" => reply,
-        why => reply.and(Part::Text(format!("I stop here: {why}.").into())),
+        why => reply.and(Part::Text(format!("I stopped here: {why}.").into())),
     }
 }
 
@@ -161,4 +154,10 @@ pub const ANOTHER_PLAN: &str =
 /// Says that no other plan could be made from the reason why one was refused.
 pub fn no_other_plan(reason: &str) -> Reply {
     Reply::text(format!("I couldn't make another plan from “{}”.", shorten(reason, 200))).hint(ANOTHER_PLAN)
+}
+
+/// Says that no further plan is made unasked for a request whose plans were refused.
+pub fn no_further_plan(plans_made: u32) -> Reply {
+    Reply::text(format!("I've made {plans_made} plans for this request, so I won't make another one unasked."))
+        .hint("Tell me here what to do instead.")
 }

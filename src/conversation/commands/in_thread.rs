@@ -96,8 +96,7 @@ pub async fn execute(
     }
     match request.command {
         ThreadCommand::Status => {
-            let reply = status(store, request, now, is_asking).await?;
-            Ok(Outcome::Answered(replies::with_plan(reply, &memory.plan_lines)))
+            Ok(Outcome::Answered(status(store, request, now, is_asking, &memory.plan_lines).await?))
         }
         ThreadCommand::Cancel => cancel(store, request, now).await,
     }
@@ -108,6 +107,7 @@ async fn status(
     request: &ThreadCommandRequest,
     now: Timestamp,
     is_asking: bool,
+    plan: &[String],
 ) -> Result<Reply, Error> {
     let filter = ActionFilter { thread: Some(request.thread.clone()), statuses: Vec::new(), limit: MAX_ACTIONS };
     let records = store.actions(&filter).await?;
@@ -120,7 +120,11 @@ async fn status(
             _ => replies::run(record),
         });
     }
-    Ok(replies::thread_status(lines, is_asking, ended.first().map(|record| replies::run(record))))
+    let reply = match (lines.as_slice(), is_asking, plan) {
+        ([], false, [_, ..]) => Reply::default(),
+        _ => replies::thread_status(lines, is_asking, ended.first().map(|record| replies::run(record))),
+    };
+    Ok(replies::with_plan(reply, plan))
 }
 
 async fn cancel(store: &dyn Store, request: &ThreadCommandRequest, now: Timestamp) -> Result<Outcome, Error> {

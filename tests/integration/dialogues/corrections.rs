@@ -1,6 +1,11 @@
 //! With a card open: what corrects it, what takes it back, and what is said to somebody else.
 
-use crate::support::{bot::TestBot, thread::Thread};
+use serde_json::json;
+
+use crate::{
+    approvals::windows::{opens, sends},
+    support::{bot::TestBot, thread::Thread},
+};
 
 async fn card<'a>(bot: &'a TestBot, request: &str) -> Thread<'a> {
     bot.user("ana").asks(request).await
@@ -201,4 +206,21 @@ async fn commands_say_what_was_nearly_meant_and_repeat_little() {
     );
     let told = bot.user("ana").types(&format!("/countersign {}", "x".repeat(3000))).await;
     assert!(told.chars().count() < 200, "{told}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_edited_in_the_form_is_kept_by_a_later_correction() {
+    let bot = TestBot::start().await;
+    let said = "create an experiment called Foo in assign-prog at SelectSection / area_model";
+    let mut thread = bot.user("ana").asks(said).await;
+    opens(&bot, &thread, "ana", "Edit…").await;
+    assert!(sends(&bot, "ana", json!({ "Name": "Bar", "Description": "A pilot." })).await.is_empty());
+    assert!(thread.heard().contains("*Create “Bar”?*"));
+    thread.says("ana", "no, at 60/40").await;
+    let heard = thread.heard();
+    let newest = heard.rfind("*Create “").map(|at| &heard[at..]).unwrap_or_default();
+    assert!(
+        newest.starts_with("*Create “Bar”?*") && newest.contains("A pilot.") && newest.contains("control 60%"),
+        "{heard}"
+    );
 }

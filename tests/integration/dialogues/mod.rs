@@ -22,6 +22,7 @@ mod memory;
 mod names;
 mod notebook;
 mod overheard;
+mod planning;
 mod plans;
 mod rails;
 mod restarts;

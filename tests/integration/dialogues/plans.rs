@@ -24,7 +24,7 @@ use crate::{
 
 /// Asserts that a text holds each of these, in order.
 #[track_caller]
-fn assert_holds(text: &str, lines: &[&str]) {
+pub(super) fn assert_holds(text: &str, lines: &[&str]) {
     let mut rest = text;
     for line in lines {
         let at = rest.find(line).unwrap_or_else(|| panic!("{line:?} is missing, or stands earlier, in:\n{text}"));
@@ -84,7 +84,7 @@ async fn a_step_is_done_only_if_its_condition_holds() {
     let mut thread = bot.user("ana").says(said).await;
     assert_holds(&thread.heard(), &["Step 1 of 2. When it is done: only if enrolled is at least 60, stop it."]);
     thread.clicks("bo", "Enrol test users").await;
-    assert_holds(&thread.heard(), &["Since enrolled is 60, I go on: stop it", "*Stop “Lesson Video Hints”?*"]);
+    assert_holds(&thread.heard(), &["Next, since enrolled is 60: stop it", "*Stop “Lesson Video Hints”?*"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -95,10 +95,7 @@ async fn a_condition_that_does_not_hold_ends_the_plan() {
     thread.heard();
     thread.clicks("bo", "Enrol test users").await;
     let heard = thread.heard();
-    assert_holds(
-        &heard,
-        &["I stop here, since enrolled is 60.", "I did not go on to: only if enrolled is above 60, stop it."],
-    );
+    assert_holds(&heard, &["I stopped here: enrolled is 60.", "Not done: only if enrolled is above 60, stop it."]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -108,7 +105,10 @@ async fn what_code_cannot_tell_is_asked() {
     let mut thread = bot.user("ana").says(said).await;
     assert_holds(
         &thread.heard(),
-        &["You said “if it looks nice”, and that cannot be worked out from the result. Shall I go on?", "[Yes, go on]"],
+        &[
+            "You said “if it looks nice”, and that cannot be worked out from the result. Should I go on?",
+            "[Yes, go on]",
+        ],
     );
     thread.says("ana", "hello").await;
     thread.heard();
@@ -122,7 +122,7 @@ async fn what_code_cannot_tell_may_be_denied() {
     let mut thread = bot.user("ana").says("show Math Hints, and only if it looks nice, start it").await;
     thread.heard();
     thread.says("ana", "no").await;
-    assert_holds(&thread.heard(), &["All right, I stop here.", "I did not go on to: only if it looks nice, start it."]);
+    assert_holds(&thread.heard(), &["OK, I stopped here.", "Not done: only if it looks nice, start it."]);
 }
 
 /// The trace of a thread.
@@ -131,7 +131,7 @@ async fn trace_of(bot: &TestBot, thread: &Thread<'_>) -> Value {
 }
 
 /// What the stream of a thread's plans tells, a line for each event.
-async fn stream_of(bot: &TestBot, thread: &Thread<'_>) -> Vec<String> {
+pub(super) async fn stream_of(bot: &TestBot, thread: &Thread<'_>) -> Vec<String> {
     let trace = trace_of(bot, thread).await;
     let line = |event: &Value| {
         let text = |name: &str| event[name].as_str().unwrap_or_default().to_owned();
@@ -189,7 +189,7 @@ async fn a_plan_of_two_domains_is_stopped_while_a_step_runs() {
     thread.says("ana", "@countersign status").await;
     told.0.push_str(&format!("> @countersign status\n{}\n\n", thread.told("ana")));
     thread.says("ana", "stop").await;
-    eventually("the end", || has_said(&thread, "I did not go on to")).await;
+    eventually("the end", || has_said(&thread, "Not done")).await;
     bot.settled().await;
     told.note("stop", &mut thread);
     told.0.push_str(&stream_of(&bot, &thread).await.join("\n"));
@@ -256,7 +256,7 @@ async fn a_plan_is_put_into_another_order_and_checked() {
 }
 
 /// Ana refuses the plan on the newest card for a reason.
-async fn refuses(bot: &TestBot, thread: &Thread<'_>, reason: &str) {
+pub(super) async fn refuses(bot: &TestBot, thread: &Thread<'_>, reason: &str) {
     thread.clicks("ana", "Don't").await;
     eventually("the question why", || window(bot, "ana").is_some()).await;
     assert!(sends(bot, "ana", json!({ "Reason": reason })).await.is_empty());
@@ -327,9 +327,9 @@ async fn the_limits_of_a_plan_are_settings() {
     [Undo: resume it]
     ---
     @ana “*Class Hint Rollout*”: done, approved by bo.
-    I stop here: it took more than 5 steps of work, which is the most that is allowed for one request.
+    I stopped here: it took more than 5 steps of work, the limit for one request.
     Done before that: start Math Hints.
-    I did not go on to: stop Lesson Video Hints.
+    Not done: stop Lesson Video Hints.
     ");
 }
 

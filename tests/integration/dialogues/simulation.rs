@@ -532,7 +532,7 @@ async fn a_stop_before_the_job_is_known_cancels_it() {
     eventually("the run", || bridge.jobs().len() == 1).await;
     let stop = bot.slack.says("ana", "experiments", "stop", Some(&thread.root)).unwrap();
     bot.delivered(&stop).await;
-    in_time(&bot, "the stop", || has_said(&thread, "Stopped by ana")).await;
+    in_time(&bot, "the stop", || has_said(&thread, "Stopped by <@U1>")).await;
     bot.settled().await;
     assert!(has_said(&thread, "The bridge was asked to cancel the run of"), "{}", thread.last());
     assert_eq!((bridge.jobs().len(), cancellations(&bridge)), (1, 1), "what is told is true");
@@ -553,7 +553,7 @@ async fn a_comparison_that_is_stopped_between_two_runs_sets_the_parameter_back()
     eventually("the second value", || bridge.parameter("demo", "Organism|Liver|Volume").unwrap().0 == 3.0).await;
     let stop = bot.slack.says("ana", "experiments", "stop", Some(&thread.root)).unwrap();
     bot.delivered(&stop).await;
-    in_time(&bot, "the stop", || has_said(&thread, "Stopped by ana")).await;
+    in_time(&bot, "the stop", || has_said(&thread, "Stopped by <@U1>")).await;
     bot.settled().await;
     assert!(has_said(&thread, "after 1 of 2 values. `Organism|Liver|Volume` is 1.5 L again."), "{}", thread.last());
     assert_eq!(bridge.parameter("demo", "Organism|Liver|Volume"), volume);

@@ -63,7 +63,7 @@ async fn a_rejected_step_is_the_end_of_it() {
     ---
     @ana, @bo turned this down, so nothing was changed.
     To ask for something else, press *Change and ask again…* on the card, or tell me here.
-    I did not go on to: show it; stop it.
+    Not done: show it; stop it.
     ");
 }
 
@@ -79,7 +79,7 @@ async fn a_step_that_fails_is_the_end_of_it() {
     [Try again]
     ---
     @ana, @bo *Start “Math Hints”* did not work. UpGrade refused this: a web page with status 400, not an answer; check the address. I checked: nothing was changed. Ask again with that corrected.
-    I did not go on to: show it.
+    Not done: show it.
     ");
 }
 
@@ -134,7 +134,7 @@ async fn never_mind_ends_the_rest() {
     [Change and ask again…]
     ---
     @ana *Start “Math Hints”* was withdrawn, so nothing was changed.
-    I did not go on to: show it.
+    Not done: show it.
     ");
 }
 

@@ -149,7 +149,7 @@ pub(super) const BESIDE: &[Dialogue] = &[
         beside: Beside::Bridge(Version::V05),
         before: loaded_and_holding,
         request: ("ana", "1. run demo\n2. only if cmax is above 1000, start Math Hints"),
-        turns: &[approves(runs), happens(|world| world.bridge().finish_jobs(), |seen| seen.has("I stop here"))],
+        turns: &[approves(runs), happens(|world| world.bridge().finish_jobs(), |seen| seen.has("I stopped here"))],
         effects: simulated,
         ..PLAIN
     },

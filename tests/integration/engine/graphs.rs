@@ -33,8 +33,8 @@ impl State for Inbox {
 struct Hears;
 
 impl Listener<Inbox> for Hears {
-    fn heard(&self, _: &mut Inbox, _: &ActionRecord, _: ActionFollowUp, _: &UserId, _: Timestamp) -> Reply {
-        Reply::text("Noted.")
+    fn heard(&self, _: &mut Inbox, _: &ActionRecord, _: ActionFollowUp, _: &UserId, _: Timestamp) -> Option<Reply> {
+        Some(Reply::text("Noted."))
     }
 }
 

@@ -267,7 +267,9 @@ impl Batches for CompareValues {
         let sweep = sweep_of(record);
         let (done, total) = (sweep.points.len(), comparison.values.len());
         let text = match by {
-            Some(by) => Text::from("Stopped by ").name(by.clone()).plain(format!(" after {done} of {total} values. ")),
+            Some(by) => {
+                Text::from("Stopped by ").person(by.clone()).plain(format!(" after {done} of {total} values. "))
+            }
             None => Text::from(format!("Stopped after {done} of {total} values, because it took too long. ")),
         };
         let before = quantity(comparison.before, comparison.unit.as_deref());

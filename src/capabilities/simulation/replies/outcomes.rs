@@ -86,7 +86,7 @@ pub fn run_failed(simulation: &str, job: &Job) -> Text {
 /// job was requested, and `None` if there is no job.
 pub fn run_stopped(simulation: &str, cancelled: Option<bool>, by: Option<&UserId>) -> Text {
     let text = match by {
-        Some(by) => Text::from("Stopped by ").name(by.clone()).plain(". "),
+        Some(by) => Text::from("Stopped by ").person(by.clone()).plain(". "),
         None => Text::from("Stopped, because it took too long. "),
     };
     match cancelled {
@@ -114,7 +114,7 @@ pub fn analysis_not_begun() -> Text {
 /// Says that an analysis was stopped by a person, or because it took too long.
 pub fn analysis_stopped(simulation: &str, begun: bool, by: Option<&UserId>) -> Text {
     let text = match by {
-        Some(by) => Text::from("Stopped by ").name(by.clone()).plain(". "),
+        Some(by) => Text::from("Stopped by ").person(by.clone()).plain(". "),
         None => Text::from("Stopped, because it took too long. "),
     };
     match begun {

@@ -1,0 +1,45 @@
+//! Plans that are shown on a card before they begin.
+
+use countersign_capabilities::{Effect, Registry};
+use countersign_config::plans::LookFirst;
+use countersign_graph::node::Step;
+use countersign_understanding::{
+    conditions::split,
+    situation::{Analysis, Draft},
+};
+use serde_json::{Map, json};
+
+use super::{
+    super::{model_with_fallback::StepUsage, state::AgentState},
+    gather::Gather,
+};
+
+/// Returns the action that shows a plan of these requests on a card, if it has to be shown before it begins.
+pub(super) fn card_for(
+    registry: &Registry,
+    setting: LookFirst,
+    state: &AgentState,
+    steps: &[String],
+) -> Option<&'static str> {
+    let effects: Vec<Effect> = steps.iter().map(|step| registry.effect_of(split(step).request)).collect();
+    let changes = effects.iter().filter(|effect| matches!(effect, Effect::Changes | Effect::Irreversible)).count();
+    let must_show = state.turn.plan_first
+        || effects.contains(&Effect::Irreversible)
+        || (setting == LookFirst::Changes && changes > 1);
+    registry.plan_action().filter(|_| must_show)
+}
+
+/// Makes the card of a plan the change of this turn, and returns the step that leads to it.
+pub(super) fn show_steps(
+    mut state: AgentState,
+    usage: StepUsage,
+    action: &str,
+    steps: Vec<String>,
+) -> Step<AgentState> {
+    let params = Map::from_iter([("steps".to_owned(), json!(steps))]);
+    state.turn.change = Some(Draft { action: action.to_owned(), params, asked: None });
+    state.turn.is_explicit = true;
+    state.turn.exchange.clear();
+    state.turn.analysis = Some(Analysis::of_step(&state.turn.said));
+    Step::go(state, Gather::NAME).cost(usage.total())
+}
