@@ -43,7 +43,7 @@ pub fn chat_graph(
         .node(Clarify::new(registry.clone()))
         .node(Gather::new(model.clone(), rounds.clone()))
         .node(Replan::new(model.clone(), registry.clone(), rounds))
-        .node(Confirm)
+        .node(Confirm::new(registry.clone()))
         .node(Respond::new(model, registry, blobs, prompts, carry_on))
         .build()
 }

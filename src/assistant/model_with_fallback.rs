@@ -59,17 +59,18 @@ impl ModelWithFallback {
         self.without_model(request).await
     }
 
-    /// Returns the request to send. A language model is not sent the names: it finds them itself, and each word of the
-    /// situation costs.
+    /// Returns the request to send. A language model is not sent the names and the topic: it finds them itself, and each
+    /// word of the situation costs.
     fn for_model<'a>(&self, request: &'a Request) -> Cow<'a, Request> {
-        match (self.model.is_remote(), request.situation.get("names")) {
-            (true, Some(_)) => {
-                let mut sent = request.clone();
-                sent.situation.as_object_mut().and_then(|known| known.remove("names"));
-                Cow::Owned(sent)
-            }
-            _ => Cow::Borrowed(request),
+        const ONLY_FOR_RULES: [&str; 2] = ["names", "topic"];
+        if !self.model.is_remote() || ONLY_FOR_RULES.iter().all(|key| request.situation.get(key).is_none()) {
+            return Cow::Borrowed(request);
         }
+        let mut sent = request.clone();
+        if let Some(situation) = sent.situation.as_object_mut() {
+            situation.retain(|key, _| !ONLY_FOR_RULES.contains(&key.as_str()));
+        }
+        Cow::Owned(sent)
     }
 
     async fn without_model(&self, request: &Request) -> Result<Response, NodeError> {

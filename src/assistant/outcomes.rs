@@ -17,7 +17,7 @@ const MAX_LISTED: usize = 15;
 pub fn outcome(registry: &Registry, record: &ActionRecord) -> Reply {
     let subject = subject(registry, record);
     let reply = outcome_reply(record, subject.as_deref());
-    let steps = registry.of_action(&record.name).map(|capability| capability.next_steps(record)).unwrap_or_default();
+    let steps = registry.owner_of(&record.name).map(|capability| capability.next_steps(record)).unwrap_or_default();
     steps.into_iter().fold(reply, |reply, step| reply.choice(step.label, step.says))
 }
 

@@ -11,7 +11,7 @@ use countersign_core::{
     reply::{Part, Reply, Text},
 };
 use countersign_graph::action::{ActionRecord, ErrorKind, MissingParameter};
-use countersign_understanding::situation::Draft;
+use countersign_understanding::situation::{Draft, Topic};
 use serde_json::Value;
 
 use super::{
@@ -35,18 +35,23 @@ const MAX_LABEL_LENGTH: usize = 60;
 /// The maximum number of examples shown when a message was not understood.
 const MAX_EXAMPLES: usize = 4;
 
-/// Suggests things to say when a message was not understood.
-pub fn examples(registry: &Registry) -> Reply {
-    let says = registry.invitations().take(MAX_EXAMPLES).map(|(_, says)| Text::new().italic(says));
-    registry
-        .suggestions()
-        .take(MAX_EXAMPLES / 2)
-        .fold(
-            Reply::text("I'm not sure what you would like. Here are a few things you can say:")
-                .and(Part::List(says.collect())),
-            |reply, (label, says)| reply.choice(label, says),
-        )
-        .choice("What can you do?", "what can you do?")
+/// Suggests things to say when a message was not understood, most of them about the topic of the thread.
+pub fn examples(registry: &Registry, topic: Option<&Topic>) -> Reply {
+    let requests = registry.by_topic(topic, MAX_EXAMPLES, |capability| {
+        let all = capability.invitations().iter().chain(capability.examples()).map(|(_, says)| *says);
+        let mut requests: Vec<&str> = Vec::new();
+        all.for_each(|says| if !requests.contains(&says) { requests.push(says) });
+        requests
+    });
+    let buttons = registry.by_topic(topic, MAX_EXAMPLES / 2, |capability| match topic {
+        Some(topic) if topic.capability != capability.name() => Vec::new(),
+        _ => capability.suggestions().to_vec(),
+    });
+    let listed = requests.into_iter().map(|says| Text::new().italic(says)).collect();
+    let reply =
+        Reply::text("I'm not sure what you would like. Here are a few things you can say:").and(Part::List(listed));
+    let reply = buttons.into_iter().fold(reply, |reply, (label, says)| reply.choice(label, says));
+    reply.choice("What can you do?", "what can you do?")
 }
 
 /// Says that a condition does not refer to a known result.
@@ -122,12 +127,12 @@ pub fn ask_for(change: &Draft, missing: &MissingParameter, how_many: usize) -> R
 }
 
 /// Says that the answer to a question about a draft was not understood.
-pub fn still_waiting(registry: &Registry, draft: &Draft) -> Reply {
+pub fn still_waiting(registry: &Registry, draft: &Draft, topic: Option<&Topic>) -> Reply {
     match &draft.asked {
         Some(asked) => buttons(Reply::text("I did not understand that as an answer."), &asked.options)
             .and(Part::Text(asked.question.as_str().into()))
             .choice("Never mind", "never mind"),
-        None => examples(registry),
+        None => examples(registry, topic),
     }
 }
 

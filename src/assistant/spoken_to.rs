@@ -238,7 +238,8 @@ impl AgentState {
             Meaning::Chat => !waits,
             Meaning::Nothing => {
                 let begins = words.iter().take(3).any(|word| REQUEST_WORDS.contains(&word.as_str()));
-                if waits { asks && begins } else { asks || begins }
+                let asks_for_change = !is_talk(&words) && book.begins_change(text);
+                asks_for_change || if waits { asks && begins } else { asks || begins }
             }
         }
     }

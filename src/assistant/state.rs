@@ -44,7 +44,7 @@ use countersign_planner::{control::Limits, events::StreamEvent, routing};
 use countersign_understanding::{
     book::Book,
     lexicon::Mention,
-    situation::{Analysis, Draft, RejectedChange, Replan},
+    situation::{Analysis, Draft, RejectedChange, Replan, Topic},
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -103,6 +103,9 @@ pub struct AgentState {
     /// The name of the thing that “it” means.
     #[serde(rename = "last_experiment")]
     pub last_subject: Option<String>,
+    /// The tool or action that was used last, and its capability.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub topic: Option<Topic>,
     /// The person who was asked the open question; `None` in threads of earlier versions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub asked_of: Option<UserId>,
@@ -426,6 +429,16 @@ impl AgentState {
         let words = reply.words();
         self.conversation.add_bot_message(self.turn.number, &words);
         self.turn.final_response = Some(shorten(&words, super::history::MAX_LINE_LENGTH));
+    }
+
+    /// Makes the change of the turn, or else its last read, the topic of the thread.
+    pub(super) fn note_topic(&mut self, registry: &Registry) {
+        let topic = match (&self.turn.change, self.turn.reads.last()) {
+            (Some(change), _) => registry.topic_of(&change.action, &change.params),
+            (None, Some(ToolRead { tool, arguments: Value::Object(arguments), .. })) => registry.topic_of(tool, arguments),
+            (None, _) => None,
+        };
+        self.topic = topic.or_else(|| self.topic.take());
     }
 
     /// Notes a problem.

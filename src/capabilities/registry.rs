@@ -7,14 +7,22 @@ use std::{
 };
 
 use countersign_graph::action::ActionKind;
-use countersign_understanding::{Hint, book::Book, lexicon::Mention, situation::Situation};
+use countersign_understanding::{
+    Hint,
+    book::Book,
+    lexicon::Mention,
+    situation::{Situation, Topic},
+};
 use futures_util::future::join_all;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::{Capability, Family, Service, Shortcut, Tool, family};
 
 /// The bot's own slash command.
 pub const OWN_COMMAND: &str = "/countersign";
+
+/// The maximum length of the parameters that are kept with a topic, in bytes of JSON.
+const MAX_TOPIC_LENGTH: usize = 400;
 
 /// All tools and actions by name.
 #[derive(Clone, Default)]
@@ -29,7 +37,7 @@ pub struct Registry {
     pub families: Vec<Family>,
     /// The phrases of all capabilities.
     pub book: Arc<Book>,
-    /// The index in `capabilities` of each action's capability.
+    /// The index in `capabilities` of each tool's and each action's capability.
     owners: BTreeMap<&'static str, usize>,
 }
 
@@ -126,6 +134,7 @@ impl Registry {
             for tool in capability.tools() {
                 existing.insert(tool.name());
                 registry.check_name(tool.name(), &tool.schema(), &*capability)?;
+                registry.owners.insert(tool.name(), registry.capabilities.len());
                 registry.tools.insert(tool.name(), tool);
             }
             for action in capability.actions() {
@@ -204,9 +213,21 @@ impl Registry {
         nowhere.map_or(Ok(book), |name| Err(RegistryError::LeadsNowhere(name)))
     }
 
-    /// Returns the capability that an action belongs to.
-    pub fn of_action(&self, action: &str) -> Option<&dyn Capability> {
-        self.owners.get(action).map(|at| &*self.capabilities[*at])
+    /// Returns the capability that a tool or an action belongs to.
+    pub fn owner_of(&self, name: &str) -> Option<&dyn Capability> {
+        self.owners.get(name).map(|at| &*self.capabilities[*at])
+    }
+
+    /// Returns the topic that a thread has after this call; `None` if its capability has no things to talk about.
+    pub fn topic_of(&self, call: &str, parameters: &Map<String, Value>) -> Option<Topic> {
+        let owner = self.owner_of(call)?;
+        owner.phrases().filter(|phrases| !phrases.greeting().is_empty())?;
+        let is_short = serde_json::to_string(parameters).is_ok_and(|text| text.len() <= MAX_TOPIC_LENGTH);
+        Some(Topic {
+            capability: owner.name().to_owned(),
+            call: call.to_owned(),
+            parameters: if is_short { parameters.clone() } else { Map::new() },
+        })
     }
 
     /// Returns the families whose own or wider name this is.
@@ -221,12 +242,32 @@ impl Registry {
 
     /// Returns the name of the thing that a change is about; see [`Capability::subject`].
     pub fn subject(&self, action: &str, parameters: &Value, result: &Value) -> Option<String> {
-        self.of_action(action)?.subject(parameters, result)
+        self.owner_of(action)?.subject(parameters, result)
     }
 
     /// Returns suggested first requests of all capabilities: a label, and the request.
     pub fn suggestions(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
         self.capabilities.iter().flat_map(|capability| capability.suggestions().iter().copied())
+    }
+
+    /// Returns at most `most` entries of the lists that `of` returns, some from each capability. The capability of the
+    /// topic comes first and gives most of them; without a topic, all give equally many.
+    pub fn by_topic<T>(&self, topic: Option<&Topic>, most: usize, of: impl Fn(&dyn Capability) -> Vec<T>) -> Vec<T> {
+        let in_topic = |capability: &dyn Capability| topic.is_some_and(|topic| topic.capability == capability.name());
+        let lists = self.capabilities.iter().map(|capability| (in_topic(&**capability), of(&**capability)));
+        let mut lists: Vec<_> = lists.filter(|(_, list)| !list.is_empty()).collect();
+        lists.sort_by_key(|(in_topic, _)| !in_topic);
+        let others = lists.len().saturating_sub(1);
+        let mut picked = Vec::new();
+        for (place, (in_topic, list)) in lists.into_iter().enumerate() {
+            let ahead = if in_topic { most.saturating_sub(others) } else { 1 };
+            let rounds = |(index, entry)| ((index + 1_usize).saturating_sub(ahead), place, index, entry);
+            picked.extend(list.into_iter().enumerate().map(rounds));
+        }
+        picked.sort_by_key(|(round, place, ..)| (*round, *place));
+        picked.truncate(most);
+        picked.sort_by_key(|(_, place, index, _)| (*place, *index));
+        picked.into_iter().map(|(.., entry)| entry).collect()
     }
 
     /// Returns the names of existing things in these words. The names are those that were read last.

@@ -18,7 +18,7 @@ use super::{
     situation::Situation,
     talk,
     user_request::{Interpretation, Talk, UserRequest},
-    words::{Word, after, lower, respell, strip_politeness, text, words, words_with},
+    words::{Word, after, lower, respell, strip_objection, strip_politeness, text, words, words_with},
 };
 
 /// The confidence that a message asks about a thing that it merely mentions.
@@ -94,17 +94,32 @@ impl Book {
         self.capabilities.iter().map(|capability| capability.phrases)
     }
 
-    /// Returns the phrases of all capabilities. If the lines of one request the pending change, it
-    /// is first, since an answer is most likely for it.
+    /// Returns true if the message begins like a request for a change.
+    pub fn begins_change(&self, said: &str) -> bool {
+        let words = self.words(said, None);
+        let first = strip_politeness(strip_objection(strip_politeness(&words))).first();
+        let begins = |first: &Word| self.capabilities.iter().any(|one| one.lines.begin_change_with(&first.lower));
+        first.is_some_and(|first| !first.quoted && begins(first))
+    }
+
+    /// Returns the phrases that may read a correction or an answer: those of the capability that the
+    /// pending change belongs to, or all of them if there is no such change.
     fn in_charge(&self, situation: &Situation) -> impl Iterator<Item = &'static dyn Phrases> {
-        let action = situation.in_hand().map(|draft| draft.action.as_str());
-        let leads = |capability: &CapabilityPhrases| {
-            capability.lines.calls().iter().any(|call| Some(call.name.as_str()) == action)
+        let owns = |capability: &CapabilityPhrases| {
+            let leads = |action: &str| capability.lines.calls().iter().any(|call| call.name == action);
+            situation.in_hand().is_some_and(|change| leads(&change.action) || capability.phrases.makes_new(&change.action))
         };
-        let owner = self.capabilities.iter().position(leads);
-        let others = self.capabilities.iter().enumerate().filter(move |(at, _)| Some(*at) != owner);
-        let first = owner.and_then(|at| self.capabilities.get(at)).into_iter();
-        first.chain(others.map(|(_, capability)| capability)).map(|capability| capability.phrases)
+        let owner = self.capabilities.iter().position(owns);
+        let in_charge = self.capabilities.iter().enumerate().filter(move |(at, _)| owner.is_none_or(|owner| owner == *at));
+        in_charge.map(|(_, capability)| capability.phrases)
+    }
+
+    /// Returns the requests that a sentence with one verb combines, in order; `None` for a single one.
+    pub(super) fn combined_requests(&self, said: &str, situation: &Situation) -> Option<Vec<String>> {
+        let words = self.words(said, Some(situation));
+        let is_question = said.trim_end().ends_with('?');
+        let utterance = Utterance { words: strip_politeness(&words), situation, is_question };
+        self.phrases().find_map(|phrases| phrases.combined_requests(utterance))
     }
 
     /// Returns the names of the outside systems.
@@ -229,7 +244,7 @@ impl Book {
             .or_else(|| doubts::considered_subject(self, utterance))
             .or_else(|| self.in_charge(situation).find_map(|phrases| phrases.correction(utterance)))
             .or_else(|| self.match_lines(utterance, true))
-            .or_else(|| self.unsupported(words))
+            .or_else(|| self.unsupported(utterance))
     }
 
     /// Returns the interpretation, unless it is a change that was read by position, or a choice of
@@ -271,33 +286,59 @@ impl Book {
             .or_else(|| self.whole_request(all, utterance))
             .or_else(|| self.in_charge(situation).find_map(|phrases| phrases.answer(utterance)))
             .or_else(|| self.with_corrected_verb(utterance))
+            .or_else(|| self.after_objection(utterance))
             .or_else(|| answers::unclear_correction(words, situation))
             .or_else(|| (situation.said.trim() == "?").then(|| UserRequest::Talk(Talk::Help).into()))
             .unwrap_or_else(Interpretation::nothing)
     }
 
     /// Reads the words by the lines. With `names_only`, only requests about something whose name is
-    /// known.
+    /// known. If the lines of two capabilities match equally well, the topic of the thread decides,
+    /// unless the words name something.
     fn match_lines(&self, utterance: Utterance<'_>, names_only: bool) -> Option<Interpretation> {
         let fits = self.capabilities.iter().filter_map(|capability| {
             let fit = capability.lines.fit(utterance, capability.phrases, capability.owner, names_only)?;
-            Some((fit.cost, capability.phrases, capability.phrases.finish_request(fit.call.user_request())))
+            Some((fit.cost, capability, fit.call))
         });
-        let fits: Vec<_> = fits.collect();
-        let least = fits.iter().map(|(cost, ..)| *cost).min()?;
-        let mut best = fits.into_iter().filter(|(cost, ..)| *cost == least);
-        let (_, phrases, user_request) = best.next()?;
+        let mut fits: Vec<_> = fits.collect();
+        fits.sort_by_key(|(cost, capability, _)| (*cost, utterance.topic_of(capability.owner).is_none()));
+        let mut fits = fits.into_iter();
+        let (least, capability, call) = fits.next()?;
         let named = utterance.words.iter().any(|word| word.quoted);
-        match best.next() {
-            Some((_, other, _)) if named => Some(self.ask_which_is_meant(utterance, &[&phrases, &other])),
-            _ => Some(Interpretation { is_whole: true, ..user_request.into() }),
+        match fits.next().filter(|(cost, ..)| *cost == least) {
+            Some((_, other, _)) if named => {
+                Some(self.ask_which_is_meant(utterance, &[&capability.phrases, &other.phrases]))
+            }
+            _ => {
+                let user_request = capability.phrases.finish_request(call.user_request());
+                Some(Interpretation { is_whole: true, ..user_request.into() })
+            }
         }
     }
 
-    /// Recognises requests that people make of bots but that this one cannot serve.
-    fn unsupported(&self, words: &[Word]) -> Option<Interpretation> {
-        let rest = after(words, talk::UNSUPPORTED_REQUESTS)
-            .or_else(|| self.phrases().find_map(|phrases| after(words, phrases.unsupported_requests())))?;
+    /// Reads a request for a change after “actually” and the like.
+    fn after_objection(&self, utterance: Utterance<'_>) -> Option<Interpretation> {
+        let words = strip_politeness(strip_objection(utterance.words));
+        let is_shorter = words.len() < utterance.words.len() && !words.is_empty();
+        let found = is_shorter.then(|| self.match_lines(Utterance { words, ..utterance }, false))??;
+        matches!(found.user_request, UserRequest::Change { .. }).then_some(found)
+    }
+
+    /// Recognises requests that people make of bots but that this one cannot serve. If one capability
+    /// cannot serve a request, another one that the thread is about may.
+    fn unsupported(&self, utterance: Utterance<'_>) -> Option<Interpretation> {
+        let words = utterance.words;
+        let in_topic = |capability: &&CapabilityPhrases| utterance.topic_of(capability.owner).is_some();
+        let serves = |other: &CapabilityPhrases| other.lines.fit(utterance, other.phrases, other.owner, false).is_some();
+        let by_capability = || {
+            let topic = self.capabilities.iter().find(in_topic);
+            self.capabilities.iter().find_map(|capability| {
+                let rest = after(words, capability.phrases.unsupported_requests())?;
+                let is_served = topic.is_some_and(|topic| topic.owner != capability.owner && serves(topic));
+                (!is_served).then_some(rest)
+            })
+        };
+        let rest = after(words, talk::UNSUPPORTED_REQUESTS).or_else(by_capability)?;
         // “Play” alone may be the name of something.
         let has_object = !rest.is_empty() || lower(words).contains(' ');
         let about = after(words, "shut down").is_some() && rest.iter().any(|word| word.kind.is_some());

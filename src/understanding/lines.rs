@@ -10,8 +10,8 @@
 //! is optional, and `$name = …` defines a text to use in several lines. `<name:kind>` is a value of
 //! the parameter `name`. Kinds are `thing` (the thing that the request is about, or “it”), `thing?`
 //! (the same, but optional), `subject` (optional only if the thread has a last subject), `word`,
-//! `text` (up to the next part), `rest`, `number`, `when`, and those of the capability
-//! ([`Phrases::slot`]).
+//! `text` (up to the next part), `rest`, `number`, `when`, `here` (no words; the thread has to be
+//! about the capability), and those of the capability ([`Phrases::slot`]).
 //!
 //! A line matches if it uses every word of a request, except for articles and the like, which may
 //! occur anywhere. If several match, the one that takes the fewest words for values is used.
@@ -192,6 +192,12 @@ impl Lines {
     /// Returns the tools and actions that the lines stand for.
     pub fn calls(&self) -> &[Call] {
         &self.calls
+    }
+
+    /// Returns true if a line that requests a change begins with this word.
+    pub(super) fn begin_change_with(&self, word: &str) -> bool {
+        let changes = |line: &usize| self.calls[self.lines[*line].call_index].kind == CallKind::Change;
+        self.by_first.get(word).is_some_and(|lines| lines.iter().any(changes))
     }
 
     /// Returns the lines without a fixed order.
@@ -413,6 +419,9 @@ impl<'a> Matcher<'a> {
             "when" => {
                 let found = dates::moment(words, &utterance.situation.today);
                 found.map(|(when, _, rest)| Candidate::known(when, words.len() - rest.len())).into_iter().collect()
+            }
+            "here" => {
+                utterance.topic_of(self.owner).map(|_| Candidate::known(Value::Null, 0)).into_iter().collect()
             }
             kind => self.phrases.slot(kind, utterance),
         }

@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::{
     lines::Candidate,
-    situation::Situation,
+    situation::{Situation, Topic},
     user_request::{Interpretation, UserRequest},
     words::{Word, text},
 };
@@ -24,6 +24,11 @@ impl<'h> Utterance<'h> {
     /// Returns true if this word names a thing that belongs only to another capability.
     pub(crate) fn is_of_another(&self, word: &Word, owner: &str) -> bool {
         word.owner.as_deref().is_some_and(|of| of != owner)
+    }
+
+    /// Returns the topic of the thread, if it is of this capability.
+    pub fn topic_of(&self, owner: &str) -> Option<&'h Topic> {
+        self.situation.topic.as_ref().filter(|topic| topic.capability == owner)
     }
 
     /// Returns the name of the last subject of the thread, if it may be a thing of this capability.
@@ -67,6 +72,13 @@ pub trait Phrases: Send + Sync {
     fn slot(&self, kind: &str, utterance: Utterance<'_>) -> Vec<Candidate> {
         let _ = (kind, utterance);
         Vec::new()
+    }
+
+    /// Returns the requests that a sentence with one verb combines, in order: “print it in colour” sets the colour and
+    /// then prints.
+    fn combined_requests(&self, utterance: Utterance<'_>) -> Option<Vec<String>> {
+        let _ = utterance;
+        None
     }
 
     /// Adjusts the request of a line to the values in it.

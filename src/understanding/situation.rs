@@ -47,6 +47,9 @@ pub struct Situation {
     /// The name of the thing that “it” refers to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_subject: Option<String>,
+    /// The topic of the thread; `None` before its first request.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub topic: Option<Topic>,
     /// The cards that are waiting for a decision.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub open_cards: Vec<OpenCard>,
@@ -71,6 +74,20 @@ impl Situation {
     pub fn asked_for(&self) -> Option<&Draft> {
         self.on_card.as_ref().or_else(|| Some(&self.turned_down.as_ref()?.change))
     }
+}
+
+/// The topic of a thread: the tool or action that was used last. It decides between capabilities if the words of a
+/// message do not.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Topic {
+    /// The name of the capability.
+    pub capability: String,
+    /// The tool or action.
+    pub call: String,
+    /// Its parameters, unless they are long.
+    #[serde(skip_serializing_if = "Map::is_empty")]
+    pub parameters: Map<String, Value>,
 }
 
 /// A change that a person rejected.

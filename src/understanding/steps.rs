@@ -44,6 +44,9 @@ pub(super) fn steps(book: &Book, situation: &Situation) -> Vec<String> {
     if let Some(shown) = several(book, words::strip_politeness(&with_names), situation) {
         return shown;
     }
+    if let Some(combined) = book.combined_requests(said, situation) {
+        return combined;
+    }
     let segments = segments(said, &situation.names);
     if segments.len() < 2 || follows_up || anything_goes {
         return Vec::new();
@@ -51,7 +54,10 @@ pub(super) fn steps(book: &Book, situation: &Situation) -> Vec<String> {
     let found = divide(book, said, &segments, situation).unwrap_or_default();
     let mut requests: Vec<Interpretation> = found.iter().map(|part| interpret(book, part, situation, false)).collect();
     requests.dedup();
-    if requests.len() < 2 { Vec::new() } else { found }
+    if requests.len() < 2 {
+        return Vec::new();
+    }
+    found.into_iter().flat_map(|part| book.combined_requests(&part, situation).unwrap_or_else(|| vec![part])).collect()
 }
 
 /// Returns the parts that are not understood of a message in which at least as many others are requests. The parts are
@@ -142,6 +148,9 @@ fn is_request(book: &Book, part: &str, from: usize, said: &str, segments: &[Segm
     }
     if from > 0 && is_pair(part, &said[..segment.start]) {
         return false;
+    }
+    if book.combined_requests(part, situation).is_some() {
+        return true;
     }
     let Interpretation { user_request, confidence, .. } = interpret(book, part, situation, from == 0);
     let sure = confidence >= MIN_CONFIDENCE;

@@ -46,12 +46,12 @@ impl Node<AgentState> for Clarify {
             (Some(analysis), _) if !analysis.question.is_empty() || !analysis.options.is_empty() => {
                 replies::ask_which(&analysis.question, &analysis.options)
             }
-            (_, Some(draft)) => replies::still_waiting(&self.registry, draft),
+            (_, Some(draft)) => replies::still_waiting(&self.registry, draft, state.topic.as_ref()),
             _ if state.turn.replan.is_some() => replies::no_other_plan(&state.turn.said),
             _ => match split(&state.turn.said).condition {
                 Some(condition) => replies::cannot_tell(condition),
                 None if !context.open.is_empty() => replies::not_understood(),
-                None => replies::examples(&self.registry),
+                None => replies::examples(&self.registry, state.topic.as_ref()),
             },
         };
         state.remember_offer(&self.registry, &reply);

@@ -4,6 +4,7 @@
 //! instead of the language model, the card says so, since it should then be read with more care.
 
 use async_trait::async_trait;
+use countersign_capabilities::Registry;
 use countersign_core::{
     ids::UserId,
     reply::{Reply, Text},
@@ -28,11 +29,34 @@ use super::{
 };
 
 /// The node that asks for approval.
-pub(in super::super) struct Confirm;
+pub(in super::super) struct Confirm {
+    registry: Registry,
+}
 
 impl Confirm {
     /// The name of the node.
     pub(in super::super) const NAME: &'static str = "confirm";
+
+    /// Creates the node. The actions of `registry` tell a new version of a change from another change.
+    pub(in super::super) fn new(registry: Registry) -> Self {
+        Self { registry }
+    }
+
+    /// Returns the open card of this person for an earlier version of the same change.
+    fn earlier_version<'a>(
+        &self,
+        action: &str,
+        proposal: &Proposal,
+        by: &UserId,
+        context: &'a Context,
+    ) -> Option<&'a ActionRecord> {
+        let kind = self.registry.actions.get(action)?;
+        context.open.iter().rev().find(|open| {
+            open.name == action
+                && open.requested_by == *by
+                && kind.is_new_version(&open.parameters, &proposal.parameters)
+        })
+    }
 }
 
 /// Returns true if an open card asks for exactly this change. Its warnings and notes may differ.
@@ -99,7 +123,15 @@ impl Node<AgentState> for Confirm {
             return Ok(close(state, reply, StepUsage::default()));
         }
         proposal.card.notes.extend(undo_note(&state.log, &change));
-        let replaces = match card_to_replace(&state.turn, &change, &by, context) {
+        let earlier = self.earlier_version(&change.action, &proposal, &by, context);
+        if earlier.is_some_and(|open| view::card_to_correct(&change.action, context).is_some_and(|card| card.id == open.id)) {
+            state.take_up_plan(state.on_card_turn);
+        }
+        let replaced = match earlier {
+            Some(open) => CardToReplace::Own(open),
+            None => card_to_replace(&state.turn, &change, &by, context),
+        };
+        let replaces = match replaced {
             CardToReplace::Own(open) => Some(open.id.clone()),
             CardToReplace::Nothing => None,
             CardToReplace::Stays(open) => {

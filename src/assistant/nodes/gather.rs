@@ -62,6 +62,7 @@ impl Node<AgentState> for Gather {
         state.note_work();
         if let Some(change) = state.turn.change.clone().filter(|_| state.turn.is_explicit) {
             let reader = Reader::in_thread(state.turn.by.clone(), &context.thread);
+            state.note_topic(&self.rounds.registry);
             return Ok(self.rounds.prepare(state, change, usage, &reader, "", context.now).await);
         }
         let has_language_model = self.model.has_language_model(&state);

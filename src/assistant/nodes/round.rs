@@ -57,7 +57,7 @@ const MAX_UNHEARD: usize = 6;
 /// A service that processes rounds.
 #[derive(Clone)]
 pub(in super::super) struct Rounds {
-    registry: Registry,
+    pub(super) registry: Registry,
     kit: Arc<Kit>,
     blobs: Arc<dyn BlobCache>,
     prompts: Prompts,
@@ -321,6 +321,7 @@ impl Rounds {
             .zip(answers)
             .map(|(call, answer)| gather_tools::keep_answer(&mut state, call, answer))
             .collect();
+        state.note_topic(&self.registry);
 
         let only_offers = calls.iter().all(|call| call.name == tools::NEXT_STEPS);
         let text = response.text().trim().to_owned();

@@ -137,9 +137,25 @@ fn percent(value: f64, unit: &str) -> Option<Amount> {
     })
 }
 
+/// Words for a degree: “twice as high”, “3 times larger”.
+const DEGREES: &[&str] = &[
+    "high", "higher", "large", "larger", "big", "bigger", "much", "more", "heavy", "heavier", "great", "greater", "long",
+    "longer", "fast", "faster", "strong", "stronger", "many",
+];
+
+/// Returns the words after “as high as”, “higher than” and the like; the text itself if there are none.
+fn after_degree(rest: &str) -> &str {
+    let compared = rest.strip_prefix("as ").unwrap_or(rest);
+    let (degree, rest_of_it) = compared.split_once(' ').unwrap_or((compared, ""));
+    match DEGREES.contains(&degree) {
+        true => ["as ", "than "].iter().find_map(|word| rest_of_it.strip_prefix(word)).unwrap_or(rest_of_it),
+        false => rest,
+    }
+}
+
 /// Returns the other parameter in “of the liver clearance”; `None` for “of it” and the like.
 fn of(rest: &str) -> Option<String> {
-    let rest = rest.trim();
+    let rest = after_degree(rest.trim());
     let rest = rest.strip_prefix("of ").or_else(|| rest.strip_prefix("the ")).unwrap_or(rest);
     let rest = rest.strip_prefix("the ").unwrap_or(rest).trim();
     let same = [
@@ -151,6 +167,11 @@ fn of(rest: &str) -> Option<String> {
         "current value",
         "what it is",
         "what it is now",
+        "it is",
+        "it is now",
+        "it was",
+        "now",
+        "before",
         "value",
         "present",
         "current",
@@ -258,6 +279,11 @@ mod tests {
             ("x2", times(2.0, None)),
             ("1.5x", times(1.5, None)),
             ("by half", times(0.5, None)),
+            ("twice as high", times(2.0, None)),
+            ("half as much as before", times(0.5, None)),
+            ("3 times larger", times(3.0, None)),
+            ("10 times as high as it is now", times(10.0, None)),
+            ("twice as high as the liver clearance", times(2.0, Some("liver clearance"))),
         ] {
             match (Amount::read(said), expected) {
                 (Some(Amount::Times { factor: a, of: x }), Some(Amount::Times { factor: b, of: y })) => {

@@ -5,7 +5,7 @@ use countersign_capabilities::{
     Tool, ToolError,
     parameters::{non_blank, parameters, schema},
 };
-use countersign_core::reply::Reply;
+use countersign_core::reply::{Reply, Text};
 use countersign_graph::action::ErrorKind;
 use futures_util::future::BoxFuture;
 use schemars::JsonSchema;
@@ -133,7 +133,7 @@ pub fn all(deps: &Deps) -> Vec<std::sync::Arc<dyn Tool>> {
             deps: deps.clone(),
             name: "get_job_status",
             description: "Reads the state of a job (a run): queued, running, succeeded, failed, canceled, timed out.",
-            takes: &["job"],
+            takes: &["job", "simulation"],
             call: |deps, given| Box::pin(job(deps, given)),
             present: |deps, answer| answers::job(answer, deps.client.clock().now()),
         },
@@ -141,7 +141,7 @@ pub fn all(deps: &Deps) -> Vec<std::sync::Arc<dyn Tool>> {
             deps: deps.clone(),
             name: "calculate_pk_parameters",
             description: "Reads the PK figures (cmax, tmax, auc) of the results of a run.",
-            takes: &["results"],
+            takes: &["results", "simulation"],
             call: |deps, given| Box::pin(metrics(deps, given)),
             present: |_, answer| answers::metrics(answer),
         },
@@ -149,7 +149,7 @@ pub fn all(deps: &Deps) -> Vec<std::sync::Arc<dyn Tool>> {
             deps: deps.clone(),
             name: "get_results",
             description: "Reads the PK figures and the concentration–time curves of the results of a run, as a chart.",
-            takes: &["results"],
+            takes: &["results", "simulation"],
             call: |deps, given| Box::pin(results(deps, given)),
             present: |_, answer| answers::results(answer),
         },
@@ -250,8 +250,13 @@ async fn value(deps: &Deps, asked: Given) -> Result<Value, ToolError> {
     })
 }
 
+/// Returns true if the simulation is the one that was named, or none was.
+fn is_of(asked: &Given, simulation: &str) -> bool {
+    non_blank(asked.simulation.as_ref()).is_none_or(|asked| asked.eq_ignore_ascii_case(simulation))
+}
+
 async fn job(deps: &Deps, asked: Given) -> Result<Value, ToolError> {
-    let newest = || deps.memory.runs().into_iter().next().map(|run| run.job);
+    let newest = || deps.memory.runs().into_iter().find(|run| is_of(&asked, &run.simulation)).map(|run| run.job);
     let Some(id) = non_blank(asked.job.as_ref()).map(str::to_owned).or_else(newest) else {
         return Err(ToolError { kind: ErrorKind::NotFound, reply: answers::no_job(), transient: false });
     };
@@ -264,11 +269,17 @@ async fn job(deps: &Deps, asked: Given) -> Result<Value, ToolError> {
     }
 }
 
-/// Returns the id of the requested results: the given one, otherwise those of the newest run.
+/// Returns the id of the requested results: the given one, otherwise those of the newest run, of the simulation that is
+/// named.
 fn results_id(deps: &Deps, asked: &Given) -> Result<String, ToolError> {
-    let newest = || deps.memory.runs().into_iter().find_map(|run| run.results);
+    let simulation = non_blank(asked.simulation.as_ref());
+    let newest = || deps.memory.runs().into_iter().filter(|run| is_of(asked, &run.simulation)).find_map(|run| run.results);
     let found = non_blank(asked.results.as_ref()).map(str::to_owned).or_else(newest);
-    let none = || Reply::text("I know of no run with results. Name the results, such as “show the results of ‹id›”.");
+    let none = || match simulation {
+        Some(simulation) => Reply::text(Text::new().plain("I know of no run of ").bold(simulation).plain(" with results."))
+            .choice("Run it", format!("run {simulation}")),
+        None => Reply::text("I know of no run with results. Name the results, such as “show the results of ‹id›”."),
+    };
     found.ok_or_else(|| ToolError { kind: ErrorKind::NotFound, reply: none(), transient: false })
 }
 

@@ -185,6 +185,14 @@ pub trait ActionKind: Send + Sync {
         differences(shown, found)
     }
 
+    /// Returns true if a change with the parameters `asked` is a new version of the one with the
+    /// parameters `shown`, such as another value for the same setting. A new version replaces an open
+    /// card of the same person. Both are [`Proposal::parameters`].
+    fn is_new_version(&self, shown: &Value, asked: &Value) -> bool {
+        let _ = (shown, asked);
+        false
+    }
+
     /// Returns the batches of the change if it is too large for one request. In that case,
     /// [`Self::perform`], [`Self::recovery`] and [`Self::probe`] are not used, since they apply to
     /// a single request.

@@ -112,9 +112,8 @@ fn create(words: &[Word], situation: &Situation) -> Option<Interpretation> {
     };
     let found = clauses(rest);
     let mut params = found.params.clone();
-    if !names_kind
-        && !(words[0].is("create") && (params.contains_key("context") || rest.first().is_some_and(|w| w.quoted)))
-    {
+    let has_new_name = || params.contains_key("context") || rest.first().is_some_and(|w| w.quoted) || is_title(found.front(), &words[1..]);
+    if !names_kind && !(words[0].is("create") && has_new_name()) {
         return None;
     }
     let front = without_last(found.front(), &[","]);
@@ -162,6 +161,20 @@ fn create(words: &[Word], situation: &Situation) -> Option<Interpretation> {
     }
     Some(checked(CREATE, params, words))
 }
+
+/// Returns true if `front` looks like the name of something new and `words` begin with it: each of its words begins with
+/// a capital letter, or with a digit after the first.
+fn is_title(front: &[Word], words: &[Word]) -> bool {
+    let begins = |word: &Word, fits: fn(char) -> bool| word.text.chars().next().is_some_and(fits);
+    let Some((first, rest)) = front.split_first() else { return false };
+    begins(first, char::is_uppercase)
+        && rest.iter().all(|word| begins(word, |c| c.is_uppercase() || c.is_ascii_digit()))
+        && front.len() <= MAX_TITLE
+        && words.starts_with(front)
+}
+
+/// The maximum length of a new name that nothing introduces, in words.
+const MAX_TITLE: usize = 5;
 
 /// Phrases for the things that can be set, and the parameter of each.
 const FIELDS: &[(&str, &str)] = &[

@@ -181,6 +181,11 @@ impl ActionKind for SetParameter {
         vec![Fact { label: "Present value".to_owned(), before: Some(words(shown)), after: words(found) }]
     }
 
+    /// Returns true for another value of the same parameter.
+    fn is_new_version(&self, shown: &Value, asked: &Value) -> bool {
+        ["simulation", "parameter"].iter().all(|key| shown[key].is_string() && shown[key] == asked[key])
+    }
+
     async fn perform(&self, record: &ActionRecord) -> Performed {
         let (set, confirmed): (Set, _) = match approved(record) {
             Ok(approved) => approved,

@@ -2,8 +2,10 @@
 //!
 //! A parameter is named by its path or by the usual words for such parameters ([`PARAMETER_WORDS`]). Other words are
 //! never taken for a parameter, so that requests to other domains are left to them. A value is anything that [`Amount`]
-//! can parse.
+//! can parse. [`answers`] reads values without a parameter, and [`combined`] sentences that set a value and run.
 
+mod answers;
+mod combined;
 #[cfg(test)]
 mod tests;
 
@@ -11,7 +13,6 @@ use countersign_core::units;
 use countersign_understanding::{
     lines::Candidate,
     phrases::{Phrases, Utterance},
-    situation::Draft,
     user_request::{Interpretation, UserRequest},
     words::{Word, text},
 };
@@ -19,10 +20,13 @@ use serde_json::{Map, Value};
 
 use super::{amount::Amount, runs};
 
+/// The name of the capability that these phrases belong to.
+const OWNER: &str = super::NAME;
+
 /// The phrases about simulations.
 pub struct OfSimulations;
 
-/// The action whose value can be corrected by a later message.
+/// The action that sets a parameter.
 const SET: &str = "set_parameter_value";
 
 /// Words that name parameters of such models, in lower case.
@@ -132,16 +136,25 @@ impl Phrases for OfSimulations {
     fn slot(&self, kind: &str, utterance: Utterance<'_>) -> Vec<Candidate> {
         match kind {
             "active" => active(utterance),
+            "loaded" => loaded(utterance.words),
             kind => slot(kind, utterance.words),
         }
     }
 
     fn correction(&self, utterance: Utterance<'_>) -> Option<Interpretation> {
-        correction(utterance)
+        answers::correction(utterance)
     }
 
     fn answer(&self, utterance: Utterance<'_>) -> Option<Interpretation> {
-        answer(utterance)
+        answers::answer(utterance)
+    }
+
+    fn combined_requests(&self, utterance: Utterance<'_>) -> Option<Vec<String>> {
+        combined::requests(utterance)
+    }
+
+    fn finish_request(&self, user_request: UserRequest) -> UserRequest {
+        with_implied_parameter(user_request)
     }
 
     fn about(&self, params: &Map<String, Value>) -> Option<String> {
@@ -199,6 +212,34 @@ fn active(utterance: Utterance<'_>) -> Vec<Candidate> {
     vec![Candidate::known(utterance.situation.last_subject.clone().map_or(Value::Null, Value::from), 0)]
 }
 
+/// Returns the name of a loaded simulation, if the words begin with one.
+fn loaded(words: &[Word]) -> Vec<Candidate> {
+    let name = words.first().filter(|first| first.owner.as_deref() == Some(OWNER));
+    name.map(|name| Candidate::known(name.text.clone(), 1)).into_iter().collect()
+}
+
+/// Adds the parameter to a comparison that names only values.
+fn with_implied_parameter(mut user_request: UserRequest) -> UserRequest {
+    if let UserRequest::Change { action, params } = &mut user_request
+        && action == "compare_values"
+        && !params.contains_key("parameter")
+        && let Some(parameter) = params.get("values").and_then(Value::as_str).and_then(implied_parameter)
+    {
+        params.insert("parameter".to_owned(), parameter.into());
+    }
+    user_request
+}
+
+/// Returns the parameter that values without one belong to: masses are doses, and kilograms or pounds body weights.
+fn implied_parameter(values: &str) -> Option<&'static str> {
+    let unit = values.rsplit(|c: char| c.is_ascii_digit() || c.is_whitespace()).next().filter(|unit| !unit.is_empty())?;
+    match units::fit(1.0, Some(unit), Some("kg")) {
+        units::Fit::Same => Some("body weight"),
+        units::Fit::Converted(kilograms) => Some(if kilograms > 0.1 { "body weight" } else { "dose" }),
+        units::Fit::Other | units::Fit::Unknown => None,
+    }
+}
+
 /// Returns the values of a kind at the beginning of these words.
 fn slot(kind: &str, words: &[Word]) -> Vec<Candidate> {
     let each = |most: usize, read: &dyn Fn(&[Word]) -> Option<Candidate>| {
@@ -210,6 +251,7 @@ fn slot(kind: &str, words: &[Word]) -> Vec<Candidate> {
         "amount" => each(MAX_VALUE, &|words| amount(words, "")),
         "more" => each(MAX_VALUE, &|words| amount(words, "+")),
         "less" => each(MAX_VALUE, &|words| amount(words, "-")),
+        "factor" => each(3, &factor),
         "values" => each(MAX_LIST, &values),
         "paths" => each(MAX_LIST, &paths),
         "job" => each(1, &job),
@@ -307,6 +349,13 @@ fn amount(words: &[Word], sign: &str) -> Option<Candidate> {
     }
 }
 
+/// Reads a multiple of the present value: “twice”, “half”, “3 times”.
+fn factor(words: &[Word]) -> Option<Candidate> {
+    let said = text(words);
+    let is_multiple = !words[0].quoted && matches!(Amount::read(&said), Some(Amount::Times { of: None, .. }));
+    is_multiple.then(|| Candidate::known(said, words.len()))
+}
+
 /// Reads several values: at least two numbers.
 fn values(words: &[Word]) -> Option<Candidate> {
     let (first, last) = (words.first()?, words.last()?);
@@ -369,79 +418,6 @@ fn part(words: &[Word]) -> Option<Candidate> {
     let [one] = words else { return None };
     let fits = one.any(PARAMETER_WORDS) || one.any(&ACCOMPANYING_WORDS[1..]) || one.text.contains('*');
     (fits && !one.any(&["of", "rate", "total"])).then(|| Candidate::taken(one.text.clone(), 1))
-}
-
-/// Returns the current request to set a parameter, if there is one.
-fn current_set<'a>(utterance: Utterance<'a>) -> Option<&'a Draft> {
-    utterance.situation.in_hand().filter(|draft| draft.action == SET)
-}
-
-/// Reads a correction of a value: “make it 80 kg”, “no, 2 L”.
-fn correction(utterance: Utterance<'_>) -> Option<Interpretation> {
-    current_set(utterance)?;
-    const OPENINGS: &[&str] = &[
-        "no", ",", "actually", "make", "it", "rather", "sorry", "i", "meant", "mean", "use", "instead", "set", "to",
-        "better", "that", "wait", "but", "change",
-    ];
-    let rest = utterance.words.iter().skip_while(|word| word.any(OPENINGS)).cloned().collect::<Vec<_>>();
-    if rest.len() == utterance.words.len() || rest.is_empty() {
-        return None;
-    }
-    let rest = match rest.split_last() {
-        Some((last, before)) if last.any(&["instead", "please", "rather"]) && !before.is_empty() => before,
-        _ => &rest,
-    };
-    update("value", rest)
-}
-
-/// Reads the answer to an open question about a change of this capability.
-fn answer(utterance: Utterance<'_>) -> Option<Interpretation> {
-    let draft = utterance.situation.draft.as_ref()?;
-    let asked = draft.asked.as_ref()?;
-    match (draft.action.as_str(), asked.parameter.as_str()) {
-        (SET, "value") => update("value", utterance.words),
-        ("compare_values", "values") => {
-            let found = values(utterance.words)?;
-            Some(updated("values", found.value))
-        }
-        (SET | "compare_values", "parameter") => Some(updated("parameter", text(utterance.words).into())),
-        ("run_sensitivity_analysis", "parameters") => Some(updated("parameters", text(utterance.words).into())),
-        ("run_population_simulation", "size") => {
-            let number = utterance.words.iter().find_map(|word| word.text.replace(',', "").parse::<f64>().ok())?;
-            Some(updated("size", number.into()))
-        }
-        ("load_simulation" | "run_population_simulation" | "run_sensitivity_analysis", "file") => {
-            let named =
-                utterance.words.iter().find(|word| word.text.contains(['/', '.'])).or(utterance.words.first())?;
-            Some(updated("file", named.text.clone().into()))
-        }
-        (action, "simulation") if NEED_SIMULATION.contains(&action) => {
-            Some(updated("simulation", utterance.words.first()?.text.clone().into()))
-                .filter(|_| utterance.words.len() <= 2)
-        }
-        _ => None,
-    }
-}
-
-/// The actions of this capability that need a loaded simulation.
-const NEED_SIMULATION: &[&str] = &[
-    SET,
-    "run_simulation",
-    "compare_values",
-    "run_population_simulation",
-    "run_sensitivity_analysis",
-    "restore_simulation",
-    "snapshot_simulation",
-];
-
-fn update(key: &str, words: &[Word]) -> Option<Interpretation> {
-    let said = text(words);
-    Amount::read(&said)?;
-    Some(updated(key, said.into()))
-}
-
-fn updated(key: &str, value: Value) -> Interpretation {
-    UserRequest::Update(Map::from_iter([(key.to_owned(), value)])).into()
 }
 
 /// The reply to “help”: the questions and changes that are possible.

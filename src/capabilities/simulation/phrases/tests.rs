@@ -1,6 +1,14 @@
 //! Requests about simulations, and their interpretation without a language model.
 
-use countersign_understanding::{Hint, book::Book, checking::check, situation::Situation};
+use countersign_understanding::{
+    Hint,
+    book::Book,
+    checking::check,
+    lexicon::Mention,
+    situation::{Draft, Situation, Topic},
+    user_request::UserRequest,
+};
+use serde_json::Map;
 
 use super::OfSimulations;
 
@@ -179,4 +187,172 @@ fn what_was_talked_about_is_meant_where_no_simulation_is_named() {
         ("take a snapshot", r#"snapshot_simulation {"active":"renal-study"}"#),
     ];
     check(&book(), &of_study, &rows);
+}
+
+/// Returns the topic of a thread in which this was asked for last.
+fn topic(call: &str, parameter: Option<&str>) -> Option<Topic> {
+    let parameters = parameter.map(|parameter| ("parameter".to_owned(), parameter.into())).into_iter().collect();
+    Some(Topic { capability: "simulation".to_owned(), call: call.to_owned(), parameters })
+}
+
+#[test]
+fn words_without_a_domain_are_about_the_topic_of_the_thread() {
+    let rows = [
+        ("how far are you?", "read get_job_status"),
+        ("how far is it?", "read get_job_status"),
+        ("how far along is it?", "read get_job_status"),
+        ("how is it going?", "read get_job_status"),
+        ("is it done yet?", "read get_job_status"),
+        ("are you done?", "read get_job_status"),
+        ("any news?", "read get_job_status"),
+        ("status", "read get_job_status"),
+        ("status?", "read get_job_status"),
+        ("what's the status?", "read get_job_status"),
+        ("any progress yet?", "read get_job_status"),
+        ("what can I change?", r#"read list_parameters {"simulation":"demo"}"#),
+        ("what can be changed?", r#"read list_parameters {"simulation":"demo"}"#),
+        ("what else could we adjust?", r#"read list_parameters {"simulation":"demo"}"#),
+        ("what parameters can I set?", r#"read list_parameters {"simulation":"demo"}"#),
+        (
+            "half of the liver clearance",
+            r#"set_parameter_value {"active":"demo","parameter":"liver clearance","value":"half"}"#,
+        ),
+        ("twice the dose", r#"set_parameter_value {"active":"demo","parameter":"dose","value":"twice"}"#),
+        ("3 times the body weight", r#"set_parameter_value {"active":"demo","parameter":"body weight","value":"3 times"}"#),
+    ];
+    let in_thread = |topic| Situation { last_subject: Some("demo".to_owned()), topic, ..Situation::default() };
+    check(&book(), &in_thread(topic("run_simulation", None)), &rows);
+    for (said, _) in rows {
+        let situation = Situation { said: said.to_owned(), ..in_thread(None) };
+        let found = book().understand(&situation).user_request;
+        assert!(matches!(found, UserRequest::Unclear { .. }), "{said}, in any other thread: {found:?}");
+    }
+}
+
+#[test]
+fn runs_and_results_are_asked_for_in_other_words() {
+    let loaded = Mention {
+        said: "demo".to_owned(),
+        name: "demo".to_owned(),
+        kind: "simulation".to_owned(),
+        owner: "simulation".to_owned(),
+        subject: true,
+        ..Mention::default()
+    };
+    let of_demo = Situation { last_subject: Some("demo".to_owned()), names: vec![loaded], ..Situation::default() };
+    let rows = [
+        ("which jobs are running?", "read get_job_status"),
+        ("what jobs are there?", "read get_job_status"),
+        ("are there any runs?", "read get_job_status"),
+        ("show the running jobs", "read get_job_status"),
+        ("is demo done?", r#"read get_job_status {"simulation":"demo"}"#),
+        ("what is the status of demo?", r#"read get_job_status {"simulation":"demo"}"#),
+        ("show the results of demo", r#"read get_results {"simulation":"demo"}"#),
+        ("plot the curve of demo", r#"read get_results {"simulation":"demo"}"#),
+        ("what are the results of the last run of demo?", r#"read get_results {"simulation":"demo"}"#),
+        ("what is the cmax of demo?", r#"read calculate_pk_parameters {"simulation":"demo"}"#),
+        ("run a population of 100 adults", r#"run_population_simulation {"active":"demo","size":100}"#),
+        ("run a population of 100 healthy volunteers", r#"run_population_simulation {"active":"demo","size":100}"#),
+        ("simulate a cohort of 20 women", r#"run_population_simulation {"active":"demo","size":20}"#),
+        ("simulate it in 50 people", r#"run_population_simulation {"simulation":"demo","size":50}"#),
+        ("run it in 50 children", r#"run_population_simulation {"simulation":"demo","size":50}"#),
+        ("run demo for 30 virtual patients", r#"run_population_simulation {"simulation":"demo","size":30}"#),
+        (
+            "compare cmax at 100, 200 and 400 mg",
+            r#"compare_values {"active":"demo","parameter":"dose","values":"100, 200 and 400 mg"}"#,
+        ),
+        (
+            "compare the exposure of demo at 0.1 and 0.2 g",
+            r#"compare_values {"parameter":"dose","simulation":"demo","values":"0.1 and 0.2 g"}"#,
+        ),
+        (
+            "run it at 60, 75 and 90 kg and compare auc",
+            r#"compare_values {"parameter":"body weight","simulation":"demo","values":"60, 75 and 90 kg"}"#,
+        ),
+        ("compare cmax at 2 and 3 L", r#"compare_values {"active":"demo","values":"2 and 3 L"}"#),
+        (
+            "set the dose twice as high",
+            r#"set_parameter_value {"active":"demo","parameter":"dose","value":"twice as high"}"#,
+        ),
+        (
+            "make the dose half as large as it is now",
+            r#"set_parameter_value {"active":"demo","parameter":"dose","value":"half as large as it is now"}"#,
+        ),
+        (
+            "set the liver volume 3 times larger",
+            r#"set_parameter_value {"active":"demo","parameter":"liver volume","value":"3 times larger"}"#,
+        ),
+        ("use twice the dose", r#"set_parameter_value {"active":"demo","parameter":"dose","value":"twice"}"#),
+    ];
+    check(&book(), &of_demo, &rows);
+}
+
+#[test]
+fn a_value_alone_is_for_the_parameter_that_was_named_last() {
+    let named = |call: &str| Situation {
+        last_subject: Some("demo".to_owned()),
+        topic: topic(call, Some("weight")),
+        ..Situation::default()
+    };
+    let set = |value: &str| format!(r#"set_parameter_value {{"active":"demo","parameter":"weight","value":"{value}"}}"#);
+    let (plain, kilos, half) = (set("95"), set("95 kg"), set("half"));
+    let rows = [
+        ("95", &*plain),
+        ("95 kg", &kilos),
+        ("set it to 95 kg", &kilos),
+        ("make it 95 kg", &kilos),
+        ("what about 95 kg?", &kilos),
+        ("and now 95 kg", &kilos),
+        ("half", &half),
+        ("95 apples", "unclear"),
+        ("default", "unclear"),
+    ];
+    for call in ["get_parameter_value", "set_parameter_value"] {
+        check(&book(), &named(call), &rows);
+    }
+    check(&book(), &Situation::default(), &[("95", "unclear"), ("make it 95 kg", "unclear")]);
+    let card = Draft {
+        action: "set_parameter_value".to_owned(),
+        params: Map::from_iter([("parameter".to_owned(), "weight".into()), ("value".to_owned(), "80 kg".into())]),
+        asked: None,
+    };
+    let with_card = Situation { on_card: Some(card), ..named("set_parameter_value") };
+    let rows = [
+        ("95", r#"update {"value":"95"}"#),
+        ("no, 95 kg", r#"update {"value":"95 kg"}"#),
+        ("set the weight to 95 kg", &*kilos),
+        (
+            "actually set the liver volume to 1800 ml",
+            r#"set_parameter_value {"active":"demo","parameter":"liver volume","value":"1800 ml"}"#,
+        ),
+        ("wait, double the dose", r#"set_parameter_value {"active":"demo","parameter":"dose","value":"twice"}"#),
+    ];
+    check(&book(), &with_card, &rows);
+}
+
+#[test]
+fn values_and_a_run_in_one_sentence_are_several_requests() {
+    let steps = |said: &str, topic: Option<Topic>| {
+        let situation =
+            Situation { said: said.to_owned(), last_subject: Some("demo".to_owned()), topic, ..Situation::default() };
+        book().steps(&situation)
+    };
+    for (said, expected) in [
+        ("run demo with a dose of 300 mg", ["set the dose to 300 mg in demo", "run demo"]),
+        ("please run it with the dose at 300 mg", ["set the dose to 300 mg in demo", "run demo"]),
+        ("run renal-study at 300 mg", ["set the dose to 300 mg in renal-study", "run renal-study"]),
+        ("simulate it with twice the liver volume", ["set the liver volume to twice its value in demo", "run demo"]),
+        ("run it with a body weight of 95 kg", ["set the body weight to 95 kg in demo", "run demo"]),
+    ] {
+        assert_eq!(steps(said, None), expected, "{said}");
+    }
+    assert_eq!(
+        steps("run demo with a dose of 300 mg and a body weight of 80 kg, then show the results", None),
+        ["set the dose to 300 mg in demo", "set the body weight to 80 kg in demo", "run demo", "show the results"]
+    );
+    for said in ["run demo", "run it for 60 s", "run it at 1.5, 2 and 3 L", "run it for 50 people", "run Foo with weight 60"] {
+        assert!(steps(said, None).is_empty(), "{said}");
+    }
+    let of_runs = topic("run_simulation", None);
+    assert_eq!(steps("run demo with a weight of 60", of_runs), ["set the weight to 60 in demo", "run demo"]);
 }

@@ -1,0 +1,63 @@
+//! Sentences that set values and then run: “run demo with a dose of 300 mg”.
+
+use std::sync::LazyLock;
+
+use countersign_understanding::{lines::Lines, phrases::Utterance};
+use serde_json::{Map, Value};
+
+use super::{OWNER, OfSimulations, implied_parameter};
+use crate::{amount::Amount, units};
+
+/// The phrases; see `understanding/lines.rs`.
+const LINES: &str = "
+$run = (run|execute|rerun|re-run|simulate|do a run of|start a run of) [simulation|model] <simulation:thing?> [again]
+$with = (with|at|using|for) [a|an]
+$to = [of|at|=|set to]
+$second = (and|, and|,) [with|at] [a|an] <parameter_2:path> $to <value_2:amount>
+change run_simulation
+    $run $with <value:amount> [of] <parameter:path>
+    $run $with <parameter:path> $to <value:amount>
+    $run $with <parameter:path> $to <value:amount> $second
+    $run $with <value:amount>
+";
+
+/// Returns the requests to set the values and then to run.
+pub(super) fn requests(utterance: Utterance<'_>) -> Option<Vec<String>> {
+    static RUNS: LazyLock<Lines> = LazyLock::new(|| Lines::read(LINES).expect("the lines can be read"));
+    let (given, taken) = RUNS.begin(utterance, &OfSimulations, OWNER)?;
+    if taken != utterance.words.len() {
+        return None;
+    }
+    let name = given.get("simulation").and_then(Value::as_str).map(|name| match name.contains(char::is_whitespace) {
+        true => format!("“{name}”"),
+        false => name.to_owned(),
+    });
+    let is_about = utterance.topic_of(OWNER).is_some();
+    let first = setting(&given, "parameter", "value", is_about)?;
+    let second = match given.contains_key("value_2") {
+        true => Some(setting(&given, "parameter_2", "value_2", is_about)?),
+        false => None,
+    };
+    let within = name.as_ref().map(|name| format!(" in {name}")).unwrap_or_default();
+    let sets = [first].into_iter().chain(second);
+    let sets = sets.map(|(parameter, value)| format!("set the {parameter} to {value}{within}"));
+    Some(sets.chain([format!("run {}", name.as_deref().unwrap_or("the simulation"))]).collect())
+}
+
+/// Returns a parameter and its value. A value that could be anything, such as a plain number, counts only in a thread
+/// about simulations.
+fn setting(given: &Map<String, Value>, parameter: &str, value: &str, is_about: bool) -> Option<(String, String)> {
+    let of = |key: &str| given.get(key).and_then(Value::as_str);
+    let value = of(value)?;
+    let amount = Amount::read(value)?;
+    let is_clear = match &amount {
+        Amount::Absolute { unit, .. } | Amount::Plus { unit, .. } => unit.as_deref().is_some_and(units::is_unit),
+        Amount::Times { .. } | Amount::Default => true,
+    };
+    let parameter = of(parameter).or_else(|| implied_parameter(value))?.trim_start_matches("the ").to_owned();
+    let value = match amount {
+        Amount::Times { of: None, .. } if !value.contains("its") => format!("{value} its value"),
+        _ => value.to_owned(),
+    };
+    (is_clear || is_about).then_some((parameter, value))
+}
