@@ -40,7 +40,11 @@ pub fn examples(registry: &Registry, topic: Option<&Topic>) -> Reply {
     let requests = registry.by_topic(topic, MAX_EXAMPLES, |capability| {
         let all = capability.invitations().iter().chain(capability.examples()).map(|(_, says)| *says);
         let mut requests: Vec<&str> = Vec::new();
-        all.for_each(|says| if !requests.contains(&says) { requests.push(says) });
+        all.for_each(|says| {
+            if !requests.contains(&says) {
+                requests.push(says)
+            }
+        });
         requests
     });
     let buttons = registry.by_topic(topic, MAX_EXAMPLES / 2, |capability| match topic {

@@ -435,7 +435,9 @@ impl AgentState {
     pub(super) fn note_topic(&mut self, registry: &Registry) {
         let topic = match (&self.turn.change, self.turn.reads.last()) {
             (Some(change), _) => registry.topic_of(&change.action, &change.params),
-            (None, Some(ToolRead { tool, arguments: Value::Object(arguments), .. })) => registry.topic_of(tool, arguments),
+            (None, Some(ToolRead { tool, arguments: Value::Object(arguments), .. })) => {
+                registry.topic_of(tool, arguments)
+            }
             (None, _) => None,
         };
         self.topic = topic.or_else(|| self.topic.take());

@@ -260,8 +260,8 @@ impl Registry {
         let others = lists.len().saturating_sub(1);
         let mut picked = Vec::new();
         for (place, (in_topic, list)) in lists.into_iter().enumerate() {
-            let ahead = if in_topic { most.saturating_sub(others) } else { 1 };
-            let rounds = |(index, entry)| ((index + 1_usize).saturating_sub(ahead), place, index, entry);
+            let ahead = if in_topic { most.saturating_sub(others).max(1) } else { 1 };
+            let rounds = |(index, entry): (usize, T)| ((index + 1).saturating_sub(ahead), place, index, entry);
             picked.extend(list.into_iter().enumerate().map(rounds));
         }
         picked.sort_by_key(|(round, place, ..)| (*round, *place));
@@ -378,6 +378,24 @@ mod tests {
         fn phrases(&self) -> Option<&'static dyn Phrases> {
             self.1.map(|lines| &*Box::leak(Box::new(Lines(lines))) as &dyn Phrases)
         }
+    }
+
+    #[test]
+    fn the_capability_of_the_topic_gives_most_entries() {
+        let all = ["documents", "letters"].map(|name| Arc::new(Speaks(name, None)) as Arc<dyn Capability>);
+        let registry = Registry::build(all.into()).unwrap();
+        let entries = |topic: Option<&Topic>, most: usize| {
+            let of = |capability: &dyn Capability| {
+                (1..=3).map(|number| format!("{} {number}", &capability.name()[..1])).collect()
+            };
+            registry.by_topic(topic, most, of).join(", ")
+        };
+        assert_eq!(entries(None, 4), "d 1, d 2, l 1, l 2");
+        assert_eq!(entries(None, 3), "d 1, d 2, l 1");
+        let letters = Topic { capability: "letters".to_owned(), ..Topic::default() };
+        assert_eq!(entries(Some(&letters), 4), "l 1, l 2, l 3, d 1");
+        assert_eq!(entries(Some(&letters), 1), "l 1");
+        assert_eq!(entries(Some(&letters), 9), "l 1, l 2, l 3, d 1, d 2, d 3");
     }
 
     fn refused(capabilities: impl IntoIterator<Item = Speaks>) -> String {

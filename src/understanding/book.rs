@@ -107,10 +107,13 @@ impl Book {
     fn in_charge(&self, situation: &Situation) -> impl Iterator<Item = &'static dyn Phrases> {
         let owns = |capability: &CapabilityPhrases| {
             let leads = |action: &str| capability.lines.calls().iter().any(|call| call.name == action);
-            situation.in_hand().is_some_and(|change| leads(&change.action) || capability.phrases.makes_new(&change.action))
+            situation
+                .in_hand()
+                .is_some_and(|change| leads(&change.action) || capability.phrases.makes_new(&change.action))
         };
         let owner = self.capabilities.iter().position(owns);
-        let in_charge = self.capabilities.iter().enumerate().filter(move |(at, _)| owner.is_none_or(|owner| owner == *at));
+        let in_charge =
+            self.capabilities.iter().enumerate().filter(move |(at, _)| owner.is_none_or(|owner| owner == *at));
         in_charge.map(|(_, capability)| capability.phrases)
     }
 
@@ -329,7 +332,8 @@ impl Book {
     fn unsupported(&self, utterance: Utterance<'_>) -> Option<Interpretation> {
         let words = utterance.words;
         let in_topic = |capability: &&CapabilityPhrases| utterance.topic_of(capability.owner).is_some();
-        let serves = |other: &CapabilityPhrases| other.lines.fit(utterance, other.phrases, other.owner, false).is_some();
+        let serves =
+            |other: &CapabilityPhrases| other.lines.fit(utterance, other.phrases, other.owner, false).is_some();
         let by_capability = || {
             let topic = self.capabilities.iter().find(in_topic);
             self.capabilities.iter().find_map(|capability| {

@@ -217,6 +217,16 @@ impl Lines {
         self.best(utterance, phrases, owner, names_only, true)
     }
 
+    /// Returns the values in these words, if all of them match a line.
+    pub fn values_in<'a>(
+        &'a self,
+        utterance: Utterance<'a>,
+        phrases: &'a dyn Phrases,
+        owner: &'a str,
+    ) -> Option<Map<String, Value>> {
+        Some(self.fit(utterance, phrases, owner, false)?.call.arguments)
+    }
+
     /// Returns the values in the longest prefix of these words that matches a line, and the length
     /// of the prefix in words.
     pub fn begin<'a>(
@@ -420,9 +430,7 @@ impl<'a> Matcher<'a> {
                 let found = dates::moment(words, &utterance.situation.today);
                 found.map(|(when, _, rest)| Candidate::known(when, words.len() - rest.len())).into_iter().collect()
             }
-            "here" => {
-                utterance.topic_of(self.owner).map(|_| Candidate::known(Value::Null, 0)).into_iter().collect()
-            }
+            "here" => utterance.topic_of(self.owner).map(|_| Candidate::known(Value::Null, 0)).into_iter().collect(),
             kind => self.phrases.slot(kind, utterance),
         }
     }

@@ -124,7 +124,9 @@ impl Node<AgentState> for Confirm {
         }
         proposal.card.notes.extend(undo_note(&state.log, &change));
         let earlier = self.earlier_version(&change.action, &proposal, &by, context);
-        if earlier.is_some_and(|open| view::card_to_correct(&change.action, context).is_some_and(|card| card.id == open.id)) {
+        if earlier
+            .is_some_and(|open| view::card_to_correct(&change.action, context).is_some_and(|card| card.id == open.id))
+        {
             state.take_up_plan(state.on_card_turn);
         }
         let replaced = match earlier {

@@ -139,8 +139,8 @@ fn percent(value: f64, unit: &str) -> Option<Amount> {
 
 /// Words for a degree: “twice as high”, “3 times larger”.
 const DEGREES: &[&str] = &[
-    "high", "higher", "large", "larger", "big", "bigger", "much", "more", "heavy", "heavier", "great", "greater", "long",
-    "longer", "fast", "faster", "strong", "stronger", "many",
+    "high", "higher", "large", "larger", "big", "bigger", "much", "more", "heavy", "heavier", "great", "greater",
+    "long", "longer", "fast", "faster", "strong", "stronger", "many",
 ];
 
 /// Returns the words after “as high as”, “higher than” and the like; the text itself if there are none.

@@ -273,11 +273,14 @@ async fn job(deps: &Deps, asked: Given) -> Result<Value, ToolError> {
 /// named.
 fn results_id(deps: &Deps, asked: &Given) -> Result<String, ToolError> {
     let simulation = non_blank(asked.simulation.as_ref());
-    let newest = || deps.memory.runs().into_iter().filter(|run| is_of(asked, &run.simulation)).find_map(|run| run.results);
+    let newest =
+        || deps.memory.runs().into_iter().filter(|run| is_of(asked, &run.simulation)).find_map(|run| run.results);
     let found = non_blank(asked.results.as_ref()).map(str::to_owned).or_else(newest);
     let none = || match simulation {
-        Some(simulation) => Reply::text(Text::new().plain("I know of no run of ").bold(simulation).plain(" with results."))
-            .choice("Run it", format!("run {simulation}")),
+        Some(simulation) => {
+            Reply::text(Text::new().plain("I know of no run of ").bold(simulation).plain(" with results."))
+                .choice("Run it", format!("run {simulation}"))
+        }
         None => Reply::text("I know of no run with results. Name the results, such as “show the results of ‹id›”."),
     };
     found.ok_or_else(|| ToolError { kind: ErrorKind::NotFound, reply: none(), transient: false })

@@ -34,6 +34,7 @@ mod several;
 mod shortcuts;
 mod simulation;
 mod simulation_runs;
+mod simulation_words;
 mod status;
 mod steps;
 mod stopping;

@@ -88,6 +88,23 @@ async fn a_step_is_done_only_if_its_condition_holds() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn something_new_is_tested_and_started_only_if_the_test_is_good() {
+    let bot = TestBot::start().await;
+    let said = "create Foo, test its balance with 200 users, and only if it is even, start it";
+    let mut thread = bot.user("ana").says(said).await;
+    assert_holds(&thread.heard(), &["Which context is it for?"]);
+    thread.says("ana", "assign-prog").await;
+    thread.says("ana", "control and hints").await;
+    thread.says("ana", "SelectSection/area_model").await;
+    assert_holds(&thread.heard(), &["*Create “Foo” in assign-prog?*", "Step 1 of 3. Afterwards: test its balance"]);
+    thread.clicks("bo", "Create experiment").await;
+    assert_holds(
+        &thread.heard(),
+        &["Next: test its balance with 200 users", "Step 2 of 3.", "only if it is even, start it"],
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_condition_that_does_not_hold_ends_the_plan() {
     let bot = TestBot::start().await;
     let said = "test the balance of Lesson Video Hints with 60 users, and only if enrolled is above 60, stop it";

@@ -63,6 +63,35 @@ fn a_request_keeps_its_condition() {
 }
 
 #[test]
+fn a_new_name_with_capitals_needs_no_noun() {
+    check(
+        "create Foo, test its balance with 200 users, and only if it is even, start it",
+        &["create Foo", "test its balance with 200 users", "only if it is even, start it"],
+    );
+    check(
+        "Create Hint Timing and check its balance with 100 users. If it is even, start it.",
+        &["Create Hint Timing", "check its balance with 100 users", "If it is even, start it."],
+    );
+    check(
+        "please create Fraction Bars 2, then test the balance with 50 users and start it only if it is even",
+        &["please create Fraction Bars 2", "test the balance with 50 users", "start it only if it is even"],
+    );
+    check(
+        "create Foo with conditions control and hints; test its balance with 200 users; if it is even then start it",
+        &[
+            "create Foo with conditions control and hints",
+            "test its balance with 200 users",
+            "if it is even then start it",
+        ],
+    );
+    for said in
+        ["create a plan and start it", "create lunch and test its balance with 5 users", "create a Report and start it"]
+    {
+        check(said, &[]);
+    }
+}
+
+#[test]
 fn an_answer_may_be_followed_by_a_request() {
     let draft = Draft { action: "create_experiment".into(), params: Default::default(), asked: None };
     let of_card = Situation {

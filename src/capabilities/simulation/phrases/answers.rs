@@ -34,7 +34,8 @@ pub(super) fn correction(utterance: Utterance<'_>) -> Option<Interpretation> {
     if current_set(utterance).is_some() {
         return update("value", rest);
     }
-    let parameter = utterance.topic_of(OWNER).filter(|_| utterance.situation.in_hand().is_none())?.parameters.get("parameter")?;
+    let parameter =
+        utterance.topic_of(OWNER).filter(|_| utterance.situation.in_hand().is_none())?.parameters.get("parameter")?;
     let simulation = utterance.situation.last_subject.clone().map(|name| ("active".to_owned(), name.into()));
     let given = [("parameter".to_owned(), parameter.clone()), ("value".to_owned(), text(rest).into())];
     Some(UserRequest::change(SET, given.into_iter().chain(simulation).collect()).into())

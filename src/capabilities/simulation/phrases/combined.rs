@@ -24,10 +24,7 @@ change run_simulation
 /// Returns the requests to set the values and then to run.
 pub(super) fn requests(utterance: Utterance<'_>) -> Option<Vec<String>> {
     static RUNS: LazyLock<Lines> = LazyLock::new(|| Lines::read(LINES).expect("the lines can be read"));
-    let (given, taken) = RUNS.begin(utterance, &OfSimulations, OWNER)?;
-    if taken != utterance.words.len() {
-        return None;
-    }
+    let given = RUNS.values_in(utterance, &OfSimulations, OWNER)?;
     let name = given.get("simulation").and_then(Value::as_str).map(|name| match name.contains(char::is_whitespace) {
         true => format!("“{name}”"),
         false => name.to_owned(),
@@ -49,6 +46,7 @@ pub(super) fn requests(utterance: Utterance<'_>) -> Option<Vec<String>> {
 fn setting(given: &Map<String, Value>, parameter: &str, value: &str, is_about: bool) -> Option<(String, String)> {
     let of = |key: &str| given.get(key).and_then(Value::as_str);
     let value = of(value)?;
+    let value = ["at ", "to "].iter().find_map(|word| value.strip_prefix(word)).unwrap_or(value);
     let amount = Amount::read(value)?;
     let is_clear = match &amount {
         Amount::Absolute { unit, .. } | Amount::Plus { unit, .. } => unit.as_deref().is_some_and(units::is_unit),

