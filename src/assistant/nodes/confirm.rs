@@ -42,20 +42,11 @@ impl Confirm {
         Self { registry }
     }
 
-    /// Returns the open card of this person for an earlier version of the same change.
-    fn earlier_version<'a>(
-        &self,
-        action: &str,
-        proposal: &Proposal,
-        by: &UserId,
-        context: &'a Context,
-    ) -> Option<&'a ActionRecord> {
-        let kind = self.registry.actions.get(action)?;
-        context.open.iter().rev().find(|open| {
-            open.name == action
-                && open.requested_by == *by
-                && kind.is_new_version(&open.parameters, &proposal.parameters)
-        })
+    /// Returns true if the change is a new version of the one on the newest open card of its kind.
+    fn is_new_version(&self, change: &Draft, proposal: &Proposal, by: &UserId, context: &Context) -> bool {
+        let kind = self.registry.actions.get(change.action.as_str());
+        let card = view::card_to_correct(&change.action, context).filter(|card| card.requested_by == *by);
+        kind.zip(card).is_some_and(|(kind, card)| kind.is_new_version(&card.parameters, &proposal.parameters))
     }
 }
 
@@ -123,17 +114,10 @@ impl Node<AgentState> for Confirm {
             return Ok(close(state, reply, StepUsage::default()));
         }
         proposal.card.notes.extend(undo_note(&state.log, &change));
-        let earlier = self.earlier_version(&change.action, &proposal, &by, context);
-        if earlier
-            .is_some_and(|open| view::card_to_correct(&change.action, context).is_some_and(|card| card.id == open.id))
-        {
+        if self.is_new_version(&change, &proposal, &by, context) {
             state.take_up_plan(state.on_card_turn);
         }
-        let replaced = match earlier {
-            Some(open) => CardToReplace::Own(open),
-            None => card_to_replace(&state.turn, &change, &by, context),
-        };
-        let replaces = match replaced {
+        let replaces = match card_to_replace(&state.turn, &change, &by, context) {
             CardToReplace::Own(open) => Some(open.id.clone()),
             CardToReplace::Nothing => None,
             CardToReplace::Stays(open) => {

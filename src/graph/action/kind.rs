@@ -186,8 +186,8 @@ pub trait ActionKind: Send + Sync {
     }
 
     /// Returns true if a change with the parameters `asked` is a new version of the one with the
-    /// parameters `shown`, such as another value for the same setting. A new version replaces an open
-    /// card of the same person. Both are [`Proposal::parameters`].
+    /// parameters `shown`, such as another value for the same setting. A plan that waits for the card
+    /// of the latter then waits for the new card. Both are [`Proposal::parameters`].
     fn is_new_version(&self, shown: &Value, asked: &Value) -> bool {
         let _ = (shown, asked);
         false

@@ -92,7 +92,13 @@ async fn something_new_is_tested_and_started_only_if_the_test_is_good() {
     let bot = TestBot::start().await;
     let said = "create Foo, test its balance with 200 users, and only if it is even, start it";
     let mut thread = bot.user("ana").says(said).await;
-    assert_holds(&thread.heard(), &["Which context is it for?"]);
+    assert_holds(
+        &thread.heard(),
+        &[
+            "Which context (application) is it for?",
+            "After that: test its balance with 200 users; only if it is even, start it.",
+        ],
+    );
     thread.says("ana", "assign-prog").await;
     thread.says("ana", "control and hints").await;
     thread.says("ana", "SelectSection/area_model").await;

@@ -11,7 +11,7 @@ async fn what_the_thread_is_about_decides_between_domains() {
     let mut told = Transcript::default();
     let (bot, bridge) = bot_with(Version::V05).await;
     let mut thread = loads(&bot, "demo").await;
-    for said in ["what is the weight?", "what can I change?", "status", "asdf"] {
+    for said in ["what is the weight?", "what can I change?", "status", "@countersign asdf"] {
         thread.says("ana", said).await;
         told.note(said, &mut thread);
     }
@@ -27,7 +27,9 @@ async fn what_the_thread_is_about_decides_between_domains() {
     eventually("the end of the run", || has_said(&thread, "Cmax")).await;
     bot.settled().await;
     thread.skip();
-    for said in ["is it done?", "show the results of demo", "run a population of 100 adults"] {
+    thread.says("ana", "show the results of demo").await;
+    assert!(thread.heard().contains("VenousBlood|Plasma|Concentration"), "{}", thread.last());
+    for said in ["is it done?", "run a population of 100 adults"] {
         thread.says("ana", said).await;
         told.note(said, &mut thread);
     }
@@ -41,7 +43,9 @@ async fn the_same_words_are_about_experiments_in_a_thread_about_them() {
     let (bot, bridge) = bot_with(Version::V05).await;
     let mut thread = bot.user("ana").says("show Math Hints in short").await;
     thread.skip();
-    for said in ["what is the weight?", "status", "asdf", "which simulations are loaded?"] {
+    for said in
+        ["what is the weight?", "status", "@countersign asdf", "which simulations are loaded?", "@countersign asdf"]
+    {
         thread.says("ana", said).await;
         told.note(said, &mut thread);
     }
@@ -79,9 +83,11 @@ async fn a_run_with_a_value_is_a_plan_of_two_steps() {
     let mut thread = loads(&bot, "demo").await;
     thread.says("ana", "run demo with a dose of 300 mg").await;
     told.note("run demo with a dose of 300 mg", &mut thread);
+    thread.says("ana", "set the dose to 250 mg").await;
+    told.note("set the dose to 250 mg", &mut thread);
     thread.clicks("bo", "Set value").await;
     told.note("[Set value]", &mut thread);
-    assert_eq!(bridge.parameter("demo", "Dose"), Some((300.0, "mg".to_owned())));
+    assert_eq!(bridge.parameter("demo", "Dose"), Some((250.0, "mg".to_owned())));
     assert_snapshot!(told.0);
     finish(bot, bridge).await;
 }

@@ -31,11 +31,15 @@ pub(super) fn correction(utterance: Utterance<'_>) -> Option<Interpretation> {
     if begins == 0 && (utterance.is_question || utterance.situation.draft.is_some() || !stands_alone(&amount)) {
         return None;
     }
-    if current_set(utterance).is_some() {
+    let named = utterance.topic_of(OWNER).and_then(|topic| Some((topic, topic.parameters.get("parameter")?)));
+    let has_draft = utterance.situation.draft.is_some();
+    // A parameter that was read after the card was shown was named later.
+    let read_since = named.is_some_and(|(topic, _)| topic.call != SET) && !has_draft;
+    let objects = utterance.words[..begins].iter().any(|word| word.any(&["no", "actually", "sorry", "wait", "meant"]));
+    if current_set(utterance).is_some() && (objects || !read_since) {
         return update("value", rest);
     }
-    let parameter =
-        utterance.topic_of(OWNER).filter(|_| utterance.situation.in_hand().is_none())?.parameters.get("parameter")?;
+    let (_, parameter) = named.filter(|_| read_since || utterance.situation.in_hand().is_none())?;
     let simulation = utterance.situation.last_subject.clone().map(|name| ("active".to_owned(), name.into()));
     let given = [("parameter".to_owned(), parameter.clone()), ("value".to_owned(), text(rest).into())];
     Some(UserRequest::change(SET, given.into_iter().chain(simulation).collect()).into())

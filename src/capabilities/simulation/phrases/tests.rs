@@ -332,6 +332,14 @@ fn a_value_alone_is_for_the_parameter_that_was_named_last() {
         ("wait, double the dose", r#"set_parameter_value {"active":"demo","parameter":"dose","value":"twice"}"#),
     ];
     check(&book(), &with_card, &rows);
+    let topic = topic("get_parameter_value", Some("liver volume"));
+    let read_since = Situation { topic, ..with_card };
+    let rows = [
+        ("2 L", r#"set_parameter_value {"active":"demo","parameter":"liver volume","value":"2 L"}"#),
+        ("make it 2 L", r#"set_parameter_value {"active":"demo","parameter":"liver volume","value":"2 L"}"#),
+        ("no, 95 kg", r#"update {"value":"95 kg"}"#),
+    ];
+    check(&book(), &read_since, &rows);
 }
 
 #[test]
