@@ -102,19 +102,30 @@ impl Book {
         first.is_some_and(|first| !first.quoted && begins(first))
     }
 
-    /// Returns the phrases that may read a correction or an answer: those of the capability that the
-    /// pending change belongs to, or all of them if there is no such change.
+    /// Returns the index of the capability that the pending change belongs to.
+    fn owner_of_change(&self, situation: &Situation) -> Option<usize> {
+        let action = situation.in_hand()?.action.as_str();
+        let leads = |lines: &Lines| lines.calls().iter().any(|call| call.name == action);
+        self.capabilities.iter().position(|one| leads(&one.lines) || one.phrases.makes_new(action))
+    }
+
+    /// Returns the phrases of all capabilities. The one that the pending change belongs to is first,
+    /// since an answer is most likely for it.
     fn in_charge(&self, situation: &Situation) -> impl Iterator<Item = &'static dyn Phrases> {
-        let owns = |capability: &CapabilityPhrases| {
-            let leads = |action: &str| capability.lines.calls().iter().any(|call| call.name == action);
-            situation
-                .in_hand()
-                .is_some_and(|change| leads(&change.action) || capability.phrases.makes_new(&change.action))
-        };
-        let owner = self.capabilities.iter().position(owns);
-        let in_charge =
-            self.capabilities.iter().enumerate().filter(move |(at, _)| owner.is_none_or(|owner| owner == *at));
-        in_charge.map(|(_, capability)| capability.phrases)
+        let owner = self.owner_of_change(situation);
+        let others = self.capabilities.iter().enumerate().filter(move |(at, _)| Some(*at) != owner);
+        let first = owner.and_then(|at| self.capabilities.get(at)).into_iter();
+        first.chain(others.map(|(_, capability)| capability)).map(|capability| capability.phrases)
+    }
+
+    /// Reads a correction of the pending change. If the change is about things of its own capability,
+    /// only that one can, since others would take its values for theirs.
+    fn correction(&self, utterance: Utterance<'_>) -> Option<Interpretation> {
+        let owner = self.owner_of_change(utterance.situation).map(|at| self.capabilities[at].phrases);
+        match owner.filter(|owner| !owner.greeting().is_empty()) {
+            Some(owner) => owner.correction(utterance),
+            None => self.in_charge(utterance.situation).find_map(|phrases| phrases.correction(utterance)),
+        }
     }
 
     /// Returns the requests that a sentence with one verb combines, in order; `None` for a single one.
@@ -245,7 +256,7 @@ impl Book {
             .or_else(|| answers::offered_answer(self, words, situation))
             .or_else(|| doubts::refusal(self, utterance))
             .or_else(|| doubts::considered_subject(self, utterance))
-            .or_else(|| self.in_charge(situation).find_map(|phrases| phrases.correction(utterance)))
+            .or_else(|| self.correction(utterance))
             .or_else(|| self.match_lines(utterance, true))
             .or_else(|| self.unsupported(utterance))
     }

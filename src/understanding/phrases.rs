@@ -36,7 +36,12 @@ impl<'h> Utterance<'h> {
         let subject = self.situation.last_subject.as_deref()?;
         let mut owners = self.situation.names.iter().filter(|name| name.subject && name.name == subject);
         let known = owners.clone().any(|name| !name.owner.is_empty());
-        (!known || owners.any(|name| name.owner == owner)).then_some(subject)
+        let may_be_its = match &self.situation.topic {
+            _ if known => owners.any(|name| name.owner == owner),
+            Some(topic) => topic.capability == owner,
+            None => true,
+        };
+        may_be_its.then_some(subject)
     }
 }
 
@@ -185,7 +190,8 @@ pub trait Phrases: Send + Sync {
         ""
     }
 
-    /// Returns the word for its things in a greeting: “Ask me about your …”.
+    /// Returns the word for its things in a greeting: “Ask me about your …”. Empty if it has no things
+    /// that a thread can be about.
     fn greeting(&self) -> &'static str {
         self.things().get(1).copied().unwrap_or_default()
     }

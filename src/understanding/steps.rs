@@ -172,6 +172,7 @@ fn interpret(book: &Book, part: &str, situation: &Situation, first: bool) -> Int
         false => Situation {
             said,
             last_subject: Some(situation.last_subject.clone().unwrap_or_else(|| "it".to_owned())),
+            topic: situation.topic.clone(),
             recent_changes: situation.recent_changes.clone(),
             names: situation.names.clone(),
             today: situation.today.clone(),

@@ -100,9 +100,12 @@ async fn something_new_is_tested_and_started_only_if_the_test_is_good() {
         ],
     );
     thread.says("ana", "assign-prog").await;
-    thread.says("ana", "control and hints").await;
+    thread.says("ana", "control and variant").await;
     thread.says("ana", "SelectSection/area_model").await;
-    assert_holds(&thread.heard(), &["*Create “Foo” in assign-prog?*", "Step 1 of 3. Afterwards: test its balance"]);
+    assert_holds(
+        &thread.heard(),
+        &["*Create “Foo”?*", "Step 1 of 3. When it is done: test its balance with 200 users; only if it is even"],
+    );
     thread.clicks("bo", "Create experiment").await;
     assert_holds(
         &thread.heard(),

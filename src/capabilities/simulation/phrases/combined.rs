@@ -19,6 +19,9 @@ change run_simulation
     $run $with <parameter:path> $to <value:amount>
     $run $with <parameter:path> $to <value:amount> $second
     $run $with <value:amount>
+    what if <parameter:path> (is|was|were|would be|had been) <value:amount> <_:here>
+    what (happens|would happen|will happen) $with [<parameter:path>] $to <value:amount> <_:here>
+    what would [a] <parameter:path> of <value:amount> (do|change|mean|give) <_:here>
 ";
 
 /// Returns the requests to set the values and then to run.

@@ -137,6 +137,7 @@ impl Phrases for OfSimulations {
         match kind {
             "active" => active(utterance),
             "loaded" => loaded(utterance.words),
+            "named" => named(utterance),
             kind => slot(kind, utterance.words),
         }
     }
@@ -193,6 +194,11 @@ impl Phrases for OfSimulations {
         })
     }
 
+    fn unsupported_requests(&self) -> &'static str {
+        "unload|delete the simulation|remove the simulation|delete the model|remove the model|delete the snapshot|\
+         remove the snapshot"
+    }
+
     fn help(&self) -> &'static str {
         HELP
     }
@@ -216,6 +222,12 @@ fn active(utterance: Utterance<'_>) -> Vec<Candidate> {
 fn loaded(words: &[Word]) -> Vec<Candidate> {
     let name = words.first().filter(|first| first.owner.as_deref() == Some(OWNER));
     name.map(|name| Candidate::known(name.text.clone(), 1)).into_iter().collect()
+}
+
+/// Returns the parameter that the thread is about.
+fn named(utterance: Utterance<'_>) -> Vec<Candidate> {
+    let parameter = utterance.topic_of(OWNER).and_then(|topic| topic.parameters.get("parameter"));
+    parameter.map(|parameter| Candidate::known(parameter.clone(), 0)).into_iter().collect()
 }
 
 /// Adds the parameter to a comparison that names only values.

@@ -311,8 +311,22 @@ fn a_value_alone_is_for_the_parameter_that_was_named_last() {
         ("95 apples", "unclear"),
         ("default", "unclear"),
     ];
+    let (more, less) = (set("+10 %"), set("by -2 kg"));
+    let further = [
+        ("increase it by 10 %", &*more),
+        ("lower it by 2 kg", &less),
+        ("raise it to 95 kg", &kilos),
+        ("the weight should be 95 kg", &kilos),
+        ("weight 95 kg", &kilos),
+        ("stop it", "cancel_job {}"),
+        ("show the last run", "read get_results"),
+        ("what was the last result?", "read get_results"),
+        ("show it", r#"read list_parameters {"active":"demo"}"#),
+        ("unload it", "unsupported"),
+    ];
     for call in ["get_parameter_value", "set_parameter_value"] {
         check(&book(), &named(call), &rows);
+        check(&book(), &named(call), &further);
     }
     check(&book(), &Situation::default(), &[("95", "unclear"), ("make it 95 kg", "unclear")]);
     let card = Draft {
@@ -365,6 +379,12 @@ fn values_and_a_run_in_one_sentence_are_several_requests() {
     for said in
         ["run demo", "run it for 60 s", "run it at 1.5, 2 and 3 L", "run it for 50 people", "run Foo with weight 60"]
     {
+        assert!(steps(said, None).is_empty(), "{said}");
+    }
+    for said in ["what if the dose were 300 mg?", "what would happen with a dose of 300 mg?", "what happens at 300 mg?"]
+    {
+        let expected = ["set the dose to 300 mg", "run the simulation"];
+        assert_eq!(steps(said, topic("run_simulation", None)), expected, "{said}");
         assert!(steps(said, None).is_empty(), "{said}");
     }
     let of_runs = topic("run_simulation", None);
