@@ -76,7 +76,8 @@
 //! the domain: its tools and actions, its client, its replies, its phrases and the meanings of its words. Nothing
 //! outside this folder and the stand-in names the platform, except [`app::installed`], which lists the capabilities;
 //! `tidy` checks this. [`standing`] has no platform; `app/dependencies.rs` adds it. If two domains understand the same
-//! words, the person is asked once which of them is meant ([`understanding::book`]).
+//! words, the topic of the thread decides ([`understanding::situation::Topic`]); if the words name something, the person
+//! is asked once which of them is meant ([`understanding::book`]).
 //!
 //! The files below are those of the largest folder in [`capabilities`]; a smaller one, such as [`standing`], has
 //! fewer. Paths are relative to `src/`, except `deploy/` and `tests/`.

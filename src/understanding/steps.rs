@@ -10,7 +10,7 @@ use super::{
     conditions,
     lexicon::Mention,
     phrases::Utterance,
-    situation::Situation,
+    situation::{Situation, Topic},
     slots::{Slot, sentence_parts},
     user_request::{Interpretation, UserRequest},
     words::{self, Word, lower, skip, text, words, words_with},
@@ -167,12 +167,13 @@ fn is_request(book: &Book, part: &str, from: usize, said: &str, segments: &[Segm
 /// question.
 fn interpret(book: &Book, part: &str, situation: &Situation, first: bool) -> Interpretation {
     let said = if first { part } else { conditions::split(part).request }.to_owned();
+    let topic = situation.topic.as_ref();
     book.understand(&match first {
         true => Situation { said, ..situation.clone() },
         false => Situation {
             said,
             last_subject: Some(situation.last_subject.clone().unwrap_or_else(|| "it".to_owned())),
-            topic: situation.topic.clone(),
+            topic: topic.map(|topic| Topic { capability: topic.capability.clone(), ..Topic::default() }),
             recent_changes: situation.recent_changes.clone(),
             names: situation.names.clone(),
             today: situation.today.clone(),

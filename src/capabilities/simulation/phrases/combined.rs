@@ -13,12 +13,15 @@ const LINES: &str = "
 $run = (run|execute|rerun|re-run|simulate|do a run of|start a run of) [simulation|model] <simulation:thing?> [again]
 $with = (with|at|using|for) [a|an]
 $to = [of|at|=|set to]
+$who = (subject|patient|person|human|man|woman|volunteer|adult|child)
 $second = (and|, and|,) [with|at] [a|an] <parameter_2:path> $to <value_2:amount>
 change run_simulation
     $run $with <value:amount> [of] <parameter:path>
     $run $with <parameter:path> $to <value:amount>
     $run $with <parameter:path> $to <value:amount> $second
     $run $with <value:amount>
+    (run|simulate) [it|simulation] [with|for|in] [a|an] <weight:amount> $who <_:here>
+    (run|simulate) [it|simulation] [with|for|in] [a|an] $who (of|with|weighing|who weighs) <weight:amount> <_:here>
     what if <parameter:path> (is|was|were|would be|had been) <value:amount> <_:here>
     what (happens|would happen|will happen) $with [<parameter:path>] $to <value:amount> <_:here>
     what would [a] <parameter:path> of <value:amount> (do|change|mean|give) <_:here>
@@ -33,7 +36,10 @@ pub(super) fn requests(utterance: Utterance<'_>) -> Option<Vec<String>> {
         false => name.to_owned(),
     });
     let is_about = utterance.topic_of(OWNER).is_some();
-    let first = setting(&given, "parameter", "value", is_about)?;
+    let first = match given.get("weight").and_then(Value::as_str) {
+        Some(weight) => ("body weight".to_owned(), weight.to_owned()),
+        None => setting(&given, "parameter", "value", is_about)?,
+    };
     let second = match given.contains_key("value_2") {
         true => Some(setting(&given, "parameter_2", "value_2", is_about)?),
         false => None,

@@ -260,6 +260,7 @@ fn slot(kind: &str, words: &[Word]) -> Vec<Candidate> {
     };
     match kind {
         "path" => each(MAX_PARAMETER, &path),
+        "varied" => each(MAX_PARAMETER, &varied),
         "file" => each(3, &file),
         "amount" => each(MAX_VALUE, &|words| amount(words, "")),
         "more" => each(MAX_VALUE, &|words| amount(words, "+")),
@@ -299,6 +300,16 @@ fn path(words: &[Word]) -> Option<Candidate> {
         value: joined.into(),
         taken: words.len(),
         cost: 0,
+    })
+}
+
+/// Reads a parameter that takes several values, which may be in the plural: “doses”.
+fn varied(words: &[Word]) -> Option<Candidate> {
+    path(words).or_else(|| {
+        let (last, before) = words.split_last()?;
+        let singular = last.text.strip_suffix('s').filter(|_| !last.quoted)?;
+        let last = Word { text: singular.to_owned(), lower: singular.to_lowercase(), ..last.clone() };
+        path(&before.iter().cloned().chain([last]).collect::<Vec<_>>())
     })
 }
 

@@ -272,6 +272,20 @@ fn runs_and_results_are_asked_for_in_other_words() {
             "run it at 60, 75 and 90 kg and compare auc",
             r#"compare_values {"parameter":"body weight","simulation":"demo","values":"60, 75 and 90 kg"}"#,
         ),
+        (
+            "compare doses of 100, 200 and 400 mg",
+            r#"compare_values {"active":"demo","parameter":"dose","values":"100, 200 and 400 mg"}"#,
+        ),
+        (
+            "run it with doses of 100 and 200 mg",
+            r#"compare_values {"parameter":"dose","simulation":"demo","values":"100 and 200 mg"}"#,
+        ),
+        ("how does the dose affect cmax?", r#"run_sensitivity_analysis {"active":"demo","parameters":"dose"}"#),
+        ("which parameter matters most?", r#"run_sensitivity_analysis {"active":"demo"}"#),
+        (
+            "go back to the default dose",
+            r#"set_parameter_value {"active":"demo","parameter":"dose","value":"default"}"#,
+        ),
         ("compare cmax at 2 and 3 L", r#"compare_values {"active":"demo","values":"2 and 3 L"}"#),
         (
             "set the dose twice as high",
@@ -386,6 +400,13 @@ fn values_and_a_run_in_one_sentence_are_several_requests() {
         let expected = ["set the dose to 300 mg", "run the simulation"];
         assert_eq!(steps(said, topic("run_simulation", None)), expected, "{said}");
         assert!(steps(said, None).is_empty(), "{said}");
+    }
+    for said in ["simulate a 95 kg man", "run it for a patient of 95 kg", "simulate an adult weighing 95 kg"] {
+        let expected = ["set the body weight to 95 kg", "run the simulation"];
+        assert_eq!(steps(said, topic("run_simulation", None)), expected, "{said}");
+    }
+    for said in ["run it at 1, 2 and 3 L", "compare doses of 1, 2 and 3 mg"] {
+        assert!(steps(said, topic("get_parameter_value", Some("dose"))).is_empty(), "{said}");
     }
     let of_runs = topic("run_simulation", None);
     assert_eq!(steps("run demo with a weight of 60", of_runs), ["set the weight to 60 in demo", "run demo"]);
