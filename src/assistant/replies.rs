@@ -163,12 +163,12 @@ pub fn from_a_note(note: &str) -> Text {
 }
 
 /// Says that a request is not supported, and lists what is.
-pub fn unsupported(registry: &Registry) -> Reply {
-    let examples = registry.capabilities.iter().flat_map(|capability| capability.examples());
-    let can = |(what, example): &(&str, &str)| Text::new().bold(*what).plain(": ").italic(*example);
+pub fn unsupported(registry: &Registry, topic: Option<&Topic>) -> Reply {
+    let examples = registry.by_topic(topic, usize::MAX, |capability| capability.examples().to_vec());
+    let can = |(what, example): (&str, &str)| Text::new().bold(what).plain(": ").italic(example);
     Reply::text("I cannot do that. What I can do here:")
-        .and(Part::List(examples.map(can).collect()))
-        .choices(registry.suggestions().next())
+        .and(Part::List(examples.into_iter().map(can).collect()))
+        .choices(registry.by_topic(topic, 1, |capability| capability.suggestions().to_vec()))
         .choice("What can you do?", "what can you do?")
 }
 

@@ -364,6 +364,7 @@ mod tests {
     use std::sync::Arc;
 
     use crate::nodes::harness;
+    use countersign_core::reply::Choice;
     use countersign_understanding::situation::Draft;
 
     fn book() -> Arc<Book> {
@@ -476,6 +477,19 @@ mod tests {
             "weigh cmax against Volume at 1.5, then at 2, and at 3 L, for the demo, with both curves in one chart";
         assert!(state.is_spoken_to(&book(), &"ana".into(), said, &[]));
         assert!(!state.is_spoken_to(&book(), &"bo".into(), said, &[]), "bo was not asked");
+    }
+
+    #[test]
+    fn what_begins_like_a_change_is_heard_while_something_waits() {
+        let mut state = AgentState::default();
+        state.note_presence(&"ana".into(), false);
+        state.offered = vec![Choice::new("The first", "start Math Hints")];
+        for said in ["set the colour to blue", "please rename the whole thing somehow", "actually put it over there"] {
+            assert!(state.is_spoken_to(&book(), &"ana".into(), said, &[]), "{said}");
+        }
+        for said in ["I would set the colour to blue", "that was quick", "blue"] {
+            assert!(!state.is_spoken_to(&book(), &"ana".into(), said, &[]), "{said}");
+        }
     }
 
     #[test]

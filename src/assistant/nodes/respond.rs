@@ -278,7 +278,7 @@ impl Node<AgentState> for Respond {
                     }
                 });
             }
-            None if is_unsupported(&state) => replies::unsupported(&self.registry),
+            None if is_unsupported(&state) => replies::unsupported(&self.registry, state.topic.as_ref()),
             None => match fixed_reply(&self.registry, &state, self.model.has_language_model(&state), context) {
                 Some(reply) => reply,
                 None => {

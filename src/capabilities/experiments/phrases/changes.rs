@@ -115,7 +115,7 @@ fn create(words: &[Word], situation: &Situation) -> Option<Interpretation> {
     let has_new_name = || {
         params.contains_key("context") || rest.first().is_some_and(|w| w.quoted) || is_title(found.front(), &words[1..])
     };
-    if !names_kind && !(words[0].is("create") && has_new_name()) {
+    if !(names_kind || words[0].is("create") && has_new_name()) {
         return None;
     }
     let front = without_last(found.front(), &[","]);
