@@ -34,7 +34,7 @@ pub(super) fn correction(utterance: Utterance<'_>) -> Option<Interpretation> {
     let named = utterance.topic_of(OWNER).and_then(|topic| Some((topic, topic.parameters.get("parameter")?)));
     let has_draft = utterance.situation.draft.is_some();
     // A parameter that was read after the card was shown was named later.
-    let read_since = named.is_some_and(|(topic, _)| topic.call != SET) && !has_draft;
+    let read_since = named.is_some_and(|(topic, _)| topic.call == "get_parameter_value") && !has_draft;
     let objects = utterance.words[..begins].iter().any(|word| word.any(&["no", "actually", "sorry", "wait", "meant"]));
     if current_set(utterance).is_some() && (objects || !read_since) {
         return update("value", rest);
