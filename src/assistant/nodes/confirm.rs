@@ -45,7 +45,7 @@ impl Confirm {
     /// Returns true if the change is a new version of the one on the newest open card of its kind.
     fn is_new_version(&self, change: &Draft, proposal: &Proposal, by: &UserId, context: &Context) -> bool {
         let kind = self.registry.actions.get(change.action.as_str());
-        let card = view::card_to_correct(&change.action, context).filter(|card| card.requested_by == *by);
+        let card = view::card_to_correct(&change.action, &context.open).filter(|card| card.requested_by == *by);
         kind.zip(card).is_some_and(|(kind, card)| kind.is_new_version(&card.parameters, &proposal.parameters))
     }
 }

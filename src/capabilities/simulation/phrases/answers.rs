@@ -1,5 +1,6 @@
 //! Values without a parameter: answers to a question, corrections, and new values for the parameter that was named last.
 
+use countersign_core::units;
 use countersign_understanding::{
     phrases::Utterance,
     situation::Draft,
@@ -9,7 +10,7 @@ use countersign_understanding::{
 use serde_json::{Map, Value};
 
 use super::{OWNER, SET, values};
-use crate::{amount::Amount, units};
+use crate::amount::Amount;
 
 /// Returns the current request to set a parameter, if there is one.
 fn current_set<'a>(utterance: Utterance<'a>) -> Option<&'a Draft> {

@@ -2,11 +2,12 @@
 
 use std::sync::LazyLock;
 
+use countersign_core::units;
 use countersign_understanding::{lines::Lines, phrases::Utterance};
 use serde_json::{Map, Value};
 
 use super::{OWNER, OfSimulations, implied_parameter};
-use crate::{amount::Amount, units};
+use crate::amount::Amount;
 
 /// The phrases; see `understanding/lines.rs`.
 const LINES: &str = "
