@@ -487,7 +487,7 @@ mod tests {
         for said in ["set the colour to blue", "please rename the whole thing somehow", "actually put it over there"] {
             assert!(state.is_spoken_to(&book(), &"ana".into(), said, &[]), "{said}");
         }
-        for said in ["I would set the colour to blue", "that was quick", "blue"] {
+        for said in ["I would set the colour to blue", "a strange day", "blue"] {
             assert!(!state.is_spoken_to(&book(), &"ana".into(), said, &[]), "{said}");
         }
     }
