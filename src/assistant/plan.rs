@@ -362,9 +362,11 @@ impl AgentState {
 
     /// Notes the result of the current step, in words and, if a later condition looks at it, as data.
     pub fn finish_step(&mut self, result: &str, data: &Value) {
-        let request = shorten(&self.turn.said, MAX_TEXT_LENGTH);
+        let said = self.turn.said.clone();
         let Some(plan) = self.plan_mut() else { return };
         plan.waits_for = WaitsFor::Nothing;
+        // What was said last can be the answer to a question of the step.
+        let request = shorten(&plan.request_in_hand(&said).unwrap_or(said), MAX_TEXT_LENGTH);
         let key = plan.next_step().map(|step| step.context_key.clone()).unwrap_or_default();
         let is_looked_at = |step: &Step| step.condition.as_ref().is_some_and(|condition| condition.on == key);
         if plan.planned.steps.iter().any(is_looked_at) {

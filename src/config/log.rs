@@ -31,11 +31,13 @@ pub const MODULES: &[&str] = &[
     "store",
     "this_machine",
     "understanding",
+    "units",
     "wire",
 ];
 
 /// The parts that are modules of the crate `core`.
-const CORE_MODULES: &[&str] = &["cause", "clock", "http_log", "ids", "permit", "private_file", "reply", "status_line"];
+const CORE_MODULES: &[&str] =
+    &["cause", "clock", "http_log", "ids", "permit", "private_file", "reply", "status_line", "units"];
 
 /// Converts the directives of `server.log` for the logging library: each part is replaced by the path of its crate.
 pub fn directives(log: &str) -> String {

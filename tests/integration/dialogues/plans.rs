@@ -112,7 +112,8 @@ async fn something_new_is_tested_and_started_only_if_the_test_is_good() {
         &thread.heard(),
         &[
             "Next: test its balance with 200 users",
-            "I did not go on to: only if it is even, start it.",
+            "Done before that: create Foo.",
+            "Not done: only if it is even, start it.",
             "[Start it, then test]",
         ],
     );

@@ -246,10 +246,10 @@ async fn a_condition_in_minutes_is_worked_out() {
     for button in ["Load model", "Run simulation"] {
         thread.clicks("bo", button).await;
     }
-    eventually("the next step", || has_said(&thread, "Since tmax is")).await;
+    eventually("the next step", || has_said(&thread, "Next, since tmax is")).await;
     bot.settled().await;
     let heard = thread.heard();
-    assert!(heard.contains("Since tmax is 2 h (90 minutes = 1.5 h), I go on: set the dose to 50 mg"), "{heard}");
+    assert!(heard.contains("Next, since tmax is 2 h (90 minutes = 1.5 h): set the dose to 50 mg"), "{heard}");
     assert!(heard.contains("100 mg → *50 mg*") && !heard.contains("in progress"), "the run is over: {heard}");
     finish(bot, bridge).await;
 }
