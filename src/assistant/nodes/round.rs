@@ -35,7 +35,7 @@ use super::{
         tools::{self, Kit},
         view::{self, Prompts},
     },
-    carry_on::CarryOn,
+    carry_on::{CarryOn, StepEnd},
     clarify::Clarify,
     close::{ask, close},
     confirm::Confirm,
@@ -446,6 +446,14 @@ impl Rounds {
                         close(state, reply, usage)
                     }
                 }
+            }
+            Err(PrepareError::Answered { mut reply, result }) => {
+                state.draft = None;
+                if state.has_next_step() {
+                    reply.choices.clear(); // the plan goes on by itself
+                }
+                let ended = StepEnd { words: reply.words(), reply, result, is_change: false };
+                self.carry_on.after_step(state, ended, usage, now)
             }
             Err(PrepareError::Unavailable { error, reply }) => {
                 state.note_problem(replies::kind_name(error), &reply.words());

@@ -243,6 +243,7 @@ pub(super) fn as_tool_error(error: PrepareError) -> ToolError {
         PrepareError::Unavailable { error, reply } => {
             ToolError { kind: error, reply, transient: error == ErrorKind::Network }
         }
+        PrepareError::Answered { reply, .. } => ToolError { kind: ErrorKind::Execution, reply, transient: false },
         PrepareError::Refusal(Refusal::Missing(missing)) => ToolError {
             kind: ErrorKind::UserInput,
             reply: match missing.first() {

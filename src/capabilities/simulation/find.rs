@@ -209,6 +209,7 @@ pub fn refused_tool(error: PrepareError) -> ToolError {
     match error {
         PrepareError::Unavailable { error, reply } => ToolError { kind: error, reply, transient: true },
         PrepareError::Refusal(Refusal::Refused { error, reply }) => ToolError { kind: error, reply, transient: false },
+        PrepareError::Answered { reply, .. } => ToolError { kind: ErrorKind::Execution, reply, transient: false },
         PrepareError::Refusal(Refusal::Missing(missing)) => {
             let reply = refusals::which(missing.into_iter().next());
             ToolError { kind: ErrorKind::UserInput, reply, transient: false }

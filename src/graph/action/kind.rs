@@ -228,6 +228,13 @@ pub trait ActionKind: Send + Sync {
 pub enum PrepareError {
     /// The change is refused, or a person has to give more parameters.
     Refusal(Refusal),
+    /// The request is answered without a change.
+    Answered {
+        /// The answer.
+        reply: Reply,
+        /// The answer as data, such as for the condition of a later step.
+        result: Value,
+    },
     /// The system cannot be reached at the moment.
     Unavailable {
         /// The kind of error.

@@ -106,6 +106,7 @@ impl Bench {
                 .map(|missing| format!("{}: {} {:?}", missing.name, missing.question, missing.options))
                 .collect::<Vec<_>>()
                 .join("\n"),
+            Err(PrepareError::Answered { reply, .. }) => format!("answered: {}", read(&reply)),
             Err(PrepareError::Unavailable { reply, .. }) => format!("unavailable: {}", read(&reply)),
             Ok(proposal) => panic!("{name} with {parameters} is proposed: {}", proposal.card.title),
         }

@@ -107,16 +107,18 @@ async fn something_new_is_tested_and_started_only_if_the_test_is_good() {
         &["*Create “Foo”?*", "Step 1 of 3. When it is done: test its balance with 200 users; only if it is even"],
     );
     thread.clicks("bo", "Create experiment").await;
-    // The platform enrolls users only in what is running, so the test is refused, and nothing is started.
+    // Nobody can be enrolled before the start, so the platform's own draw is tested.
     assert_holds(
         &thread.heard(),
         &[
             "Next: test its balance with 200 users",
-            "Done before that: create Foo.",
-            "Not done: only if it is even, start it.",
-            "[Start it, then test]",
+            "” is inactive, so nobody was enrolled. The platform's own draw for 200 made-up users gives control",
+            "Next, since it fits the weights (p = ",
+            "*Start “Foo”?*",
         ],
     );
+    thread.clicks("bo", "Start experiment").await;
+    assert!(thread.heard().contains("Started “Foo”"));
 }
 
 #[tokio::test(flavor = "multi_thread")]

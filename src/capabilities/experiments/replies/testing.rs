@@ -154,16 +154,36 @@ pub fn not_so_many() -> Reply {
     Reply::text(format!("A test takes 1 to {MAX_USERS} users. How many shall it be?"))
 }
 
+/// Returns the choice to make an experiment run, and then to test its balance.
+fn then_test(reply: Reply, label: &str, verb: &str, name: &str, users: u32) -> Reply {
+    reply.choice(label, format!("{verb} “{name}” and then test the balance of “{name}” with {users} users"))
+}
+
+/// Returns the draw for an experiment that has not started.
+pub fn drawn_only(test: &Test, tally: &Tally) -> Reply {
+    let name = &test.experiment_name;
+    let drawn: u64 = tally.draws.iter().map(|(_, count)| count).sum();
+    let who = match (&test.place.group, drawn) {
+        (Some(_), 1) => "1 made-up group".to_owned(),
+        (Some(_), drawn) => format!("{drawn} made-up groups"),
+        (None, 1) => "1 made-up user".to_owned(),
+        (None, drawn) => format!("{drawn} made-up users"),
+    };
+    let text = Text::from("“").bold(name).plain(format!(
+        "” is inactive, so nobody was enrolled. The platform's own draw for {who} gives {}.",
+        counts(test, tally)
+    ));
+    then_test(figures(Reply::text(text), test, tally), "Start it, then test", "start", name, test.users)
+}
+
 /// Says that only a running experiment enrols users.
 pub fn not_running(name: &str, status: Status, users: u32) -> Reply {
-    let then = |verb: &str| format!("{verb} “{name}” and then test the balance of “{name}” with {users} users");
     let text = Text::from("“")
         .bold(name)
         .plain(format!("” is {}. Users are enrolled only while it is running.", status.display()));
     let reply = Reply::text(text);
     match status {
-        Status::Inactive => reply.choice("Start it, then test", then("start")),
-        Status::EnrollmentComplete => reply.choice("Resume it, then test", then("resume")),
+        Status::EnrollmentComplete => then_test(reply, "Resume it, then test", "resume", name, users),
         _ => reply.choice("Running experiments", "list running experiments"),
     }
 }
@@ -269,8 +289,19 @@ fn shortened(reason: &str) -> String {
     reason.chars().take(MAX_REASON_LENGTH).collect()
 }
 
+/// Adds the figures, their interpretation, and the chart; and the choice to stop the experiment.
+pub fn report(reply: Reply, test: &Test, tally: &Tally) -> Reply {
+    if tally.draws.iter().all(|(_, count)| *count == 0) {
+        return reply;
+    }
+    let mut reply = figures(reply, test, tally);
+    let stop = Choice { label: "Stop the experiment".to_owned(), says: format!("stop “{}”", test.experiment_name) };
+    reply.choices.insert(0, stop);
+    reply
+}
+
 /// Adds the figures, their interpretation, and the chart.
-pub fn report(mut reply: Reply, test: &Test, tally: &Tally) -> Reply {
+fn figures(mut reply: Reply, test: &Test, tally: &Tally) -> Reply {
     let drawn: u64 = tally.draws.iter().map(|(_, count)| count).sum();
     if drawn == 0 {
         return reply;
@@ -295,8 +326,6 @@ pub fn report(mut reply: Reply, test: &Test, tally: &Tally) -> Reply {
     if !troubles.words().is_empty() {
         reply = reply.hint(Text::from("Of the users, ").join(troubles).plain("."));
     }
-    let stop = Choice { label: "Stop the experiment".to_owned(), says: format!("stop “{}”", test.experiment_name) };
-    reply.choices.insert(0, stop);
     match chart::draw(&format!("{}: {drawn} {}", test.experiment_name, what.to_lowercase()), &rows) {
         Ok(bytes) => reply.file(Attachment {
             name: "balance.png".to_owned(),

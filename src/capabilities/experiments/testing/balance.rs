@@ -3,6 +3,9 @@
 //! Participants are sent in batches of [`BATCH_SIZE`]; the number saved after the previous batch
 //! decides which ones are next. The effects of an interrupted batch are read back from the platform's
 //! list of enrolments, so nobody is enrolled twice.
+//!
+//! Nobody can be enrolled in an experiment that has not started. Its weights are tested by the platform's own draw for
+//! stand-ins; that changes nothing, so there is no card.
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
@@ -16,7 +19,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::simulated::{self, GROUP_SIZE, Received, VisitOutcome, VisitTarget};
+use super::{
+    simulated::{self, GROUP_SIZE, Received, VisitOutcome, VisitTarget},
+    split,
+};
 use crate::{
     access,
     actions::{failed, in_flight, non_blank, read_failed, stored_parameters},
@@ -68,6 +74,17 @@ pub struct Test {
     pub run: String,
     /// The conditions that participants may get.
     pub conditions: Vec<Share>,
+}
+
+impl Test {
+    fn of(view: &View, place: VisitTarget, users: u32, run: String) -> Self {
+        let conditions = view.conditions.iter().map(|c| Share {
+            id: c.id.clone(),
+            code: c.condition_code.clone(),
+            weight: c.assignment_weight,
+        });
+        Self { experiment_name: view.name.clone(), place, users, run, conditions: conditions.collect() }
+    }
 }
 
 /// A condition with its weight.
@@ -152,20 +169,14 @@ impl ActionKind for TestBalance {
         let users = users.ok_or_else(|| access::refused(ErrorKind::Validation, words::not_so_many()))?;
         let request_with = |name: &str| format!("test the balance of {name} with {users} users");
         let view = access::experiment(&self.0, name, request_with).await?.view;
-        let place = place(&view, users)?;
+        let place = place(&view)?;
+        match view.state {
+            Status::Enrolling => {}
+            Status::Inactive => return Err(drawn_only(&view, place, users)),
+            state => return Err(access::refused(ErrorKind::Execution, words::not_running(&view.name, state, users))),
+        }
         let enrolled = self.0.enrollment(&[view.id]).await.ok().and_then(|all| all.first().map(|e| e.users));
-        let conditions = view.conditions.iter().map(|c| Share {
-            id: c.id.clone(),
-            code: c.condition_code.clone(),
-            weight: c.assignment_weight,
-        });
-        let test = Test {
-            experiment_name: view.name.clone(),
-            place,
-            users,
-            run: simulated::run(),
-            conditions: conditions.collect(),
-        };
+        let test = Test::of(&view, place, users, simulated::run());
         let card = words::card(&test, enrolled);
         let scope = scope::simulated(&view, users);
         Ok(Proposal { preconditions: state_of(&view), parameters: json!(test), card, undo: None, scope })
@@ -247,11 +258,7 @@ impl Batches for TestBalance {
             });
         }
         let summary = words::summary(&test, &tally);
-        let mut result = json!({ "name": test.experiment_name, "tally": tally });
-        if let Some(fit) = words::fit_of(&test, &tally) {
-            result["p_value"] = json!(fit.p);
-        }
-        Batch::Ended(Outcome::Done { result, summary })
+        Batch::Ended(Outcome::Done { result: result_of(&test, &tally), summary })
     }
 
     fn in_flight(&self) -> Duration {
@@ -288,13 +295,29 @@ fn tally_of(record: &ActionRecord) -> Tally {
     progress.and_then(|progress| serde_json::from_value(progress.data.clone()).ok()).unwrap_or_default()
 }
 
-/// Returns the place that the participants of a test visit: the first decision point of the
-/// experiment, which has to be running.
-fn place(view: &View, users: u32) -> Result<VisitTarget, PrepareError> {
-    let refused = |reply| Err(access::refused(ErrorKind::Execution, reply));
-    if view.state != Status::Enrolling {
-        return refused(words::not_running(&view.name, view.state, users));
+/// Answers with the draw of stand-ins for an experiment that has not started: nobody can be enrolled in it yet.
+fn drawn_only(view: &View, place: VisitTarget, users: u32) -> PrepareError {
+    let test = Test::of(view, place, users, String::new());
+    let draws = if test.place.group.is_some() { users.div_ceil(GROUP_SIZE) } else { users };
+    let weights: Vec<_> = test.conditions.iter().map(|share| share.weight).collect();
+    let counts = split::draw_stand_ins(&weights, draws);
+    let counts = test.conditions.iter().map(|share| share.code.clone()).zip(counts.into_iter().map(u64::from));
+    let tally = Tally { draws: counts.collect(), ..Tally::default() };
+    PrepareError::Answered { reply: words::drawn_only(&test, &tally), result: result_of(&test, &tally) }
+}
+
+/// Returns the result of a test, as data.
+fn result_of(test: &Test, tally: &Tally) -> Value {
+    let mut result = json!({ "name": test.experiment_name, "tally": tally });
+    if let Some(fit) = words::fit_of(test, tally) {
+        result["p_value"] = json!(fit.p);
     }
+    result
+}
+
+/// Returns the place that the participants of a test visit: the first decision point of the experiment.
+fn place(view: &View) -> Result<VisitTarget, PrepareError> {
+    let refused = |reply| Err(access::refused(ErrorKind::Execution, reply));
     if !matches!(view.assignment_unit.as_str(), "group" | "individual") {
         return refused(words::not_within_subjects(&view.name));
     }

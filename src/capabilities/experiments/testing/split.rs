@@ -150,6 +150,15 @@ static STAND_INS: LazyLock<Vec<Vec<StandIn>>> = LazyLock::new(|| {
     (0..SAMPLES).map(|sample| (0..USERS).map(|nth| stand_in(sample, nth)).collect()).collect()
 });
 
+/// Returns the draws of the stand-ins for each weight, `of` in all and at most [`USERS`]. They are always the same.
+pub fn draw_stand_ins(weights: &[f64], of: u32) -> Vec<u32> {
+    let mut counts = vec![0; weights.len()];
+    for stand_in in STAND_INS.iter().take(1).flatten().take(of as usize) {
+        count(&mut counts, weights, stand_in.number);
+    }
+    counts
+}
+
 fn by_stand_ins(design: &Design, who: Who, of: u32) -> Drawn {
     let weights = weights(design);
     // The last count is that of users who are assigned to another experiment.

@@ -35,7 +35,9 @@ pub fn by_field(error: PrepareError, place: &str) -> BTreeMap<String, String> {
         PrepareError::Refusal(Refusal::Missing(missing)) => {
             missing.into_iter().map(|missing| (format!("/{}", missing.name), missing.question)).collect()
         }
-        PrepareError::Refusal(Refusal::Refused { reply, .. }) | PrepareError::Unavailable { reply, .. } => {
+        PrepareError::Refusal(Refusal::Refused { reply, .. })
+        | PrepareError::Answered { reply, .. }
+        | PrepareError::Unavailable { reply, .. } => {
             // A hint about phrasing a message is of no use next to a field for a single number.
             let lines = match place.ends_with("/weight") {
                 true => reply.parts.iter().filter(|part| !matches!(part, Part::Note(_))).map(Part::words).collect(),
