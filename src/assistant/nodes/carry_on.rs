@@ -254,7 +254,7 @@ impl CarryOn {
         self.end_or_replan(state, reply, usage, failed, now)
     }
 
-    /// Ends the plan of this turn, and lets a language model make another one if [`routing::next`] says so.
+    /// Ends the plan of this turn, and lets a language model make another one if [`planner::routing::next`] says so.
     fn end_or_replan(
         &self,
         mut state: AgentState,

@@ -105,8 +105,13 @@ async fn groups_draw_together() {
 async fn what_is_not_running_enrols_nobody() {
     let (_bot, mut thread) = TestBot::hears("ana", "enroll 50 users in Math Hints").await;
     assert_snapshot!(thread.in_short(), @"
-    “*Math Hints*” is inactive. Users are enrolled only while it is running.
+    “*Math Hints*” is inactive, so nobody was enrolled. The platform's own draw for 50 made-up users gives control 20, variant 30.
+    Condition | Weight | Expected | Users | Share
+    control | 50% | 25.0 | 20 | 40.0%
+    variant | 50% | 25.0 | 30 | 60.0%
+    *This fits the weights.* Chance alone gives a difference this large or larger in 16 of 100 tests (χ² = 2.00, 1 degree of freedom, p = 0.157).
     [Start it, then test]
+    ---
     ");
     thread.clicks("ana", "Start it, then test").await;
     assert!(thread.heard().contains("Step 1 of 2. When it is done: test the balance"));
