@@ -280,7 +280,7 @@ impl Bot {
             approver_notices: ApproverNotices::new(store.clone(), clock.clone(), groups.clone()),
             names,
             clock: clock.clone(),
-            stopping: Stopping::new(store.clone(), clock.clone(), groups, memories.clone()),
+            stopping: Stopping::new(store.clone(), clock.clone(), groups, memories.clone(), registry.plan_action()),
             notebook,
             ratings: Ratings::new(store.clone(), clock.clone()),
             agent_view: config.slack.agent_view,

@@ -50,4 +50,4 @@ pub mod state;
 mod tools;
 mod view;
 
-pub use countersign_understanding::{forbidden_change, is_cancellation};
+pub use countersign_understanding::{StopRequest, forbidden_change, is_cancellation, stop_request};

@@ -13,7 +13,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
-    checkpoint::{Checkpoint, ReplySlots},
+    checkpoint::{Checkpoint, Cursor, ReplySlots},
     node::State,
     store::Saved,
 };
@@ -52,6 +52,11 @@ impl Memory {
     pub fn has_plan(&self) -> bool {
         !self.plan_lines.is_empty()
     }
+
+    /// Returns true if a message is being answered.
+    pub fn is_answering(&self) -> bool {
+        matches!(self.cursor, Cursor::At { ended: None, .. })
+    }
 }
 
 /// The part of a thread's memory that can be read without running its graph.
@@ -60,6 +65,8 @@ impl Memory {
 pub struct Memory {
     /// The graph that the thread belongs to.
     pub graph: GraphName,
+    /// The position in the graph.
+    pub cursor: Cursor,
     /// The number of turns that began in the thread.
     pub turns: u64,
     /// The message slots of its last run.

@@ -5,6 +5,7 @@ use serde_json::Map;
 use super::{
     book::Book,
     situation::{Draft, RecentChange, Situation},
+    stop_words::{StopRequest, stop_request, stop_request_in},
     user_request::{Interpretation, Talk, UserRequest},
     words::{self, Word, after, lower, skip, strip_objection, text},
 };
@@ -40,8 +41,7 @@ fn is_one_of(phrases: &str, plain: &str) -> bool {
 /// that please”. A question does so only in the form of a request: “can you cancel that?”
 pub fn is_cancellation(said: &str) -> bool {
     let all = words::words(said);
-    let is_request = |pair: &[Word]| pair[0].any(&["can", "could", "will"]) && pair[1].any(&["you", "u"]);
-    if said.trim_end().ends_with('?') && !all.windows(2).any(is_request) || all.iter().any(|word| word.quoted) {
+    if is_mere_question(said, &all) || all.iter().any(|word| word.quoted) {
         return false;
     }
     let (hesitates, rest) = without_hesitation(words::strip_politeness(&all));
@@ -49,11 +49,18 @@ pub fn is_cancellation(said: &str) -> bool {
     [NEVER_MIND, CANCEL, WITHDRAW].iter().any(|list| is_one_of(list, &plain)) || hesitates && is_one_of(STOP, &plain)
 }
 
+/// Returns true if a message is a question, and not a request in the form of one: “can you cancel
+/// that?” `all` are its words.
+pub(crate) fn is_mere_question(said: &str, all: &[Word]) -> bool {
+    let is_request = |pair: &[Word]| pair[0].any(&["can", "could", "will"]) && pair[1].any(&["you", "u"]);
+    said.trim_end().ends_with('?') && !all.windows(2).any(is_request)
+}
+
 /// Returns true if a message as a whole ends the questions about a change: “stop that”, “no
-/// thanks”.
+/// thanks”, “wait, cancel everything”.
 pub fn ends_draft(said: &str) -> bool {
     let all = words::words(said);
-    is_one_of(ENDS_DRAFT, &lower(words::strip_politeness(&all)))
+    is_one_of(ENDS_DRAFT, &lower(words::strip_politeness(&all))) || stop_request(said) == Some(StopRequest::Everything)
 }
 
 /// A change that a person asks not to make: “don't start it”, “no, do not delete Math Hints”.
@@ -110,7 +117,8 @@ pub(crate) fn cancellation(words: &[Word], situation: &Situation) -> Option<Inte
     let drops_any = is_one_of(NEVER_MIND, &plain) || is_repeated_cancellation(rest);
     let cancels = is_one_of(CANCEL, &plain);
     let withdraws = is_one_of(WITHDRAW, &plain) || hesitates && is_one_of(STOP, &plain);
-    let drops_draft = cancels || withdraws || is_one_of(ENDS_DRAFT, &whole);
+    let stops = stop_request_in(words) == Some(StopRequest::Everything);
+    let drops_draft = cancels || withdraws || stops || is_one_of(ENDS_DRAFT, &whole);
     let drop_or_explain_cards = || match situation.open_cards.as_slice() {
         [] => UserRequest::Drop,
         _ => UserRequest::Talk(Talk::CardWaits),

@@ -42,6 +42,7 @@ pub mod phrases;
 pub mod situation;
 pub mod slots;
 mod steps;
+mod stop_words;
 mod talk;
 pub mod user_request;
 pub mod words;
@@ -56,6 +57,7 @@ pub use self::{
     answers::{ForbiddenChange, ends_draft, forbidden_change, is_cancellation, is_retraction},
     calls::Hint,
     left_out::left_out,
+    stop_words::{StopRequest, stop_request},
 };
 use self::{
     book::{Book, MENTION_CONFIDENCE},

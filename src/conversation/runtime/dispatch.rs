@@ -10,7 +10,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use countersign_core::{
     clock::Clock,
-    ids::{ApprovalId, DedupKey, Partition, ThreadId, UserId},
+    ids::{ApprovalId, DedupKey, Partition, ThreadId},
 };
 use countersign_graph::store::{ClaimedInteraction, Delivery, Destination, External, Ingested, Store, ThreadMessage};
 use countersign_slack::{
@@ -25,7 +25,7 @@ use super::{
     inbox::{Inbox, Seat},
     interaction::{Interaction, SendAgain},
     keyword::Keyword,
-    stopping::Stop,
+    stopping::{Stop, StopWords},
     workers::Workers,
 };
 use crate::{
@@ -133,7 +133,12 @@ impl Dispatch {
         if let Some(keyword) =
             keyword.filter(|keyword| thread_ts.is_some() || *keyword == Keyword::Notebook && addressed)
         {
-            return self.on_keyword(keyword, thread, by, addressed, dedup).await;
+            let partition = thread.partition();
+            let entry = match keyword {
+                Keyword::Stop => Interaction::Stop(Stop { thread, by, addressed, said: Some(StopWords { text, ts }) }),
+                Keyword::Notebook => Interaction::Notebook { thread, by, addressed },
+            };
+            return self.put_in_inbox(partition, &entry, dedup).await;
         }
         if let (Some(meaning), Some(_)) = (consent::parse(&text), thread_ts) {
             let partition = thread.partition();
@@ -142,22 +147,6 @@ impl Dispatch {
         }
         let message = ThreadMessage::Said { by, text, ts, addressed, request: None };
         self.store(Destination::mailbox(thread, addressed, message), dedup).await
-    }
-
-    async fn on_keyword(
-        &self,
-        keyword: Keyword,
-        thread: ThreadId,
-        by: UserId,
-        addressed: bool,
-        dedup: Vec<DedupKey>,
-    ) -> Result<(), SinkError> {
-        let partition = thread.partition();
-        let entry = match keyword {
-            Keyword::Stop => Interaction::Stop(Stop { thread, by, addressed }),
-            Keyword::Notebook => Interaction::Notebook { thread, by, addressed },
-        };
-        self.put_in_inbox(partition, &entry, dedup).await
     }
 
     /// Handles a rating of an answer.
@@ -377,8 +366,10 @@ impl Sink for Dispatch {
             Inbound::Command(command) => self.on_command(command).await?,
             Inbound::HomeOpened(home) => self.on_home(home).await?,
             Inbound::SessionStopped(stopped) => {
-                let SessionStopped { thread, user, dedup } = stopped;
-                self.on_keyword(Keyword::Stop, thread, user, true, vec![dedup]).await?;
+                let SessionStopped { thread, user: by, dedup } = stopped;
+                let partition = thread.partition();
+                let entry = Interaction::Stop(Stop { thread, by, addressed: true, said: None });
+                self.put_in_inbox(partition, &entry, vec![dedup]).await?;
             }
             Inbound::ConversationOpened(ConversationOpened { channel, thread, dedup }) => {
                 let partition = Partition::of(channel.as_str());

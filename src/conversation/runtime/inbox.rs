@@ -11,6 +11,7 @@
 mod admission;
 mod again;
 mod replies;
+mod stop;
 
 use std::{
     sync::{
@@ -247,6 +248,7 @@ impl Inbox {
                 return deps.store.set_aside_interaction(claimed.partition, claimed.seq, &why_unreadable(&error)).await;
             }
         };
+        let interaction = self.meaning_here(&interaction).await?.unwrap_or(interaction);
         if self.refuse_unauthorized(claimed, &interaction).await? {
             return Ok(());
         }
@@ -289,13 +291,7 @@ impl Inbox {
                 posted_in.into_iter().for_each(|thread| deps.sender.flush(thread));
                 InboxAnswer::NoAnswer
             }
-            Interaction::Stop(stop) => {
-                let stopped = deps.stopping.on_stop(stop, claimed.seq).await?;
-                if let Some(reply) = &stopped.reply {
-                    self.post_privately(&stop.by, &stop.thread.channel, Some(&stop.thread.root), reply).await;
-                }
-                stopped.thread.map_or(InboxAnswer::NoAnswer, InboxAnswer::Counted)
-            }
+            Interaction::Stop(stop) => self.stop(stop, claimed.seq).await?,
             // Not a command: it was typed in a thread without the bot, and not addressed to it.
             Interaction::Notebook { thread, addressed: false, .. } if deps.store.load(thread).await?.is_none() => {
                 InboxAnswer::NoAnswer

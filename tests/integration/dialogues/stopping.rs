@@ -1,10 +1,11 @@
 //! “Stop”: while something is looked up, while a card waits, where there is nothing to stop.
 
-use countersign::experiments::settings::Upgrade;
+use countersign::{experiments::settings::Upgrade, sandbox::bridge::Version};
 use std::time::{Duration, Instant};
 
 use insta::assert_snapshot;
 
+use super::simulation::{bot_with, finish, loads};
 use crate::support::{
     bot::{Person, TestBot},
     thread::Thread,
@@ -73,4 +74,59 @@ async fn where_nothing_is_done_there_is_nothing_to_stop() {
     let others = Thread::new(&bot, "experiments", root);
     others.says("cy", "stop").await;
     assert!(others.messages().is_empty(), "two people talking");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_plan_is_stopped_in_many_words() {
+    for said in ["wait, stop", "stop the plan", "cancel everything", "hold on, stop it", "stop it"] {
+        let bot = TestBot::start().await;
+        let mut thread = bot.user("ana").asks("/planning start Math Hints, then show it, then list the contexts").await;
+        thread.says("ana", said).await;
+        let heard = thread.heard();
+        assert!(heard.contains("Withdrawn by @ana"), "{said}, at the card of the plan: {heard}");
+        let mut thread = bot.user("ana").asks("start Math Hints, then show Math Hints in short").await;
+        thread.says("ana", said).await;
+        let heard = thread.heard();
+        assert!(heard.contains("Withdrawn by @ana"), "{said}, in a step: {heard}");
+        assert!(heard.contains("Not done: show Math Hints in short."), "{said}, in a step: {heard}");
+        assert!(bot.upgrade.effects().is_empty(), "{said}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn words_that_point_are_about_the_subject_where_nothing_is_done() {
+    let (bot, mut thread) = TestBot::asked("ana", "show Lesson Video Hints in short").await;
+    thread.says("ana", "stop it").await;
+    assert!(thread.heard().contains("*Stop “Lesson Video Hints”?*"), "{}", thread.last());
+    thread.says("ana", "stop the experiment").await;
+    assert!(!thread.heard().contains("Withdrawn"), "{}", thread.last());
+    thread.says("ana", "wait, cancel it").await;
+    assert!(thread.heard().contains("Withdrawn by @ana"), "{}", thread.last());
+    assert!(bot.upgrade.effects().is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_question_is_dropped_by_stop() {
+    for said in ["stop", "wait, stop", "cancel everything", "quit"] {
+        let (_bot, mut thread) = TestBot::asked("ana", "create an experiment called Pilot in assign-prog").await;
+        thread.says("ana", said).await;
+        assert!(thread.heard().contains("I let that go"), "{said}: {}", thread.last());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_job_is_stopped_in_many_words() {
+    for said in ["hold on, stop it", "cancel it", "kill the job", "quit", "please stop everything now"] {
+        let (bot, bridge) = bot_with(Version::V01).await;
+        bridge.hold_jobs();
+        let mut thread = loads(&bot, "demo").await;
+        thread.says("ana", "run it").await;
+        thread.clicked("bo", "Run simulation").await;
+        thread.says("ana", said).await;
+        let heard = thread.heard();
+        assert!(heard.contains("The bridge was asked to cancel the run of *demo*"), "{said}: {heard}");
+        drop(thread);
+        bridge.finish_jobs();
+        finish(bot, bridge).await;
+    }
 }
