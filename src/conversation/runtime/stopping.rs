@@ -1,8 +1,8 @@
 //! Handles “stop”, typed or pressed on Slack's own button: ends the run of a thread and closes its
 //! open cards.
 //!
-//! If the thread works on a plan, only the plan ends: its own cards are closed, and other requests
-//! stay open. Another “stop” then closes those as well.
+//! If the thread works on a plan, or a job runs, only that ends: a plan's own cards are closed, and
+//! other requests stay open. Another “stop” then closes those as well.
 //!
 //! Words that point at something, such as “stop it”, mean the work in progress if there is any: a
 //! plan, a job, or an answer that is being written. “Cancel it” means that only if no question and
@@ -97,12 +97,25 @@ struct Work {
     has_job: bool,
     /// True if nothing is being answered, and no message waits to be.
     is_idle: bool,
+    /// True if an earlier “stop” has not taken effect yet.
+    is_stopping: bool,
 }
 
 impl Work {
     /// Returns true if there is work in progress, apart from open cards.
     fn is_in_progress(&self) -> bool {
         self.memory.has_plan() || self.has_job || self.memory.is_answering()
+    }
+
+    /// Describes the work that is stopped while other cards stay open.
+    fn stopped(&self) -> &'static str {
+        if self.memory.has_plan() { "the plan" } else { "what was running" }
+    }
+
+    /// Returns true if a card stays open because something else is stopped, which it is no part of.
+    fn is_apart(&self, record: &ActionRecord) -> bool {
+        let is_of_plan = self.memory.plan_questions.contains(record.question());
+        (self.memory.has_plan() || self.has_job) && !self.is_stopping && !is_of_plan
     }
 }
 
@@ -160,17 +173,17 @@ impl Stopping {
             return self.pass_on(stop, said, seq).await;
         }
         let (mut closed, mut kept, mut apart) = (0, Vec::new(), Vec::new());
-        for record in work.open {
-            if work.memory.has_plan() && !work.memory.plan_questions.contains(record.question()) {
+        for record in &work.open {
+            if work.is_apart(record) {
                 apart.push(record);
                 continue;
             }
-            let person = self.groups.person(&record, by, true).await;
-            if policy::may_reject(&record, by, &person).is_err() {
+            let person = self.groups.person(record, by, true).await;
+            if policy::may_reject(record, by, &person).is_err() {
                 kept.push(record);
                 continue;
             }
-            if withdraw(&*self.store, &record, by, self.clock.now()).await? {
+            if withdraw(&*self.store, record, by, self.clock.now()).await? {
                 closed += 1;
             }
         }
@@ -182,7 +195,7 @@ impl Stopping {
         self.store.apply(&changes).await?;
         let reply = match (kept.as_slice(), apart.as_slice()) {
             ([], []) => None,
-            ([], apart) => Some(other_cards_stay_open(apart)),
+            ([], apart) => Some(other_cards_stay_open(work.stopped(), apart)),
             (kept, _) => Some(cards_stay_open(kept)),
         };
         Ok(StopOutcome::Stopped { thread: Some(thread.clone()), reply })
@@ -195,8 +208,10 @@ impl Stopping {
         let open = self.actions(thread, Status::Pending).await?;
         let begun = self.actions(thread, Status::Intent).await?;
         let has_job = begun.iter().any(|record| record.progress.is_some() || record.waits.is_some());
-        let is_idle = memory.cursor == Cursor::Idle && self.store.unread(thread).await?.is_empty();
-        Ok(Some(Work { memory, open, has_job, is_idle }))
+        let unread = self.store.unread(thread).await?;
+        let is_idle = memory.cursor == Cursor::Idle && unread.is_empty();
+        let is_stopping = unread.iter().any(|unread| matches!(unread.message, ThreadMessage::Stop { .. }));
+        Ok(Some(Work { memory, open, has_job, is_idle, is_stopping }))
     }
 
     /// Returns the actions of a thread with this status.
@@ -243,16 +258,16 @@ fn line(record: &ActionRecord) -> Text {
     Text::new().bold(record.act()).plain(" · asked by ").person(record.requested_by.clone())
 }
 
-/// Returns the reply about the open cards that are not part of the stopped plan.
-fn other_cards_stay_open(apart: &[ActionRecord]) -> Reply {
-    Reply::text("Only the plan is stopped. These cards are not part of it, so they stay open:")
-        .and(Part::List(apart.iter().map(line).collect()))
+/// Returns the reply about the open cards that are not part of the work that is `stopped`.
+fn other_cards_stay_open(stopped: &str, apart: &[&ActionRecord]) -> Reply {
+    Reply::text(format!("Only {stopped} is stopped. These cards are not part of it, so they stay open:"))
+        .and(Part::List(apart.iter().map(|record| line(record)).collect()))
         .hint("To withdraw them as well, say “stop” again.")
 }
 
 /// Returns the reply about the cards that the person may not close.
-fn cards_stay_open(kept: &[ActionRecord]) -> Reply {
+fn cards_stay_open(kept: &[&ActionRecord]) -> Reply {
     Reply::text("I work on nothing here any more. These cards stay open, since they are not yours to close:")
-        .and(Part::List(kept.iter().map(line).collect()))
+        .and(Part::List(kept.iter().map(|record| line(record)).collect()))
         .hint("Only the person who asked, or one who may decide, can close them.")
 }

@@ -130,3 +130,30 @@ async fn a_job_is_stopped_in_many_words() {
         finish(bot, bridge).await;
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stop_ends_the_job_and_leaves_other_cards_open() {
+    let (bot, bridge) = bot_with(Version::V01).await;
+    bridge.hold_jobs();
+    let mut thread = loads(&bot, "demo").await;
+    thread.says("ana", "run it").await;
+    thread.clicked("bo", "Run simulation").await;
+    thread.says("ana", "pause Class Hint Rollout").await;
+    assert!(thread.heard().contains("*Stop “Class Hint Rollout”?*"), "{}", thread.last());
+    thread.says("ana", "stop").await;
+    let heard = thread.heard();
+    assert!(heard.contains("The bridge was asked to cancel the run of *demo*"), "{heard}");
+    assert!(!heard.contains("Withdrawn"), "{heard}");
+    assert_snapshot!(thread.told("ana"), @"
+    Only what was running is stopped. These cards are not part of it, so they stay open:
+    • *Stop “Class Hint Rollout”* · asked by @ana
+    To withdraw them as well, say “stop” again.
+    ");
+    thread.says("ana", "stop").await;
+    let heard = thread.heard();
+    assert!(heard.contains("@ana *Stop “Class Hint Rollout”* was withdrawn"), "{heard}");
+    assert!(bot.upgrade.effects().is_empty());
+    drop(thread);
+    bridge.finish_jobs();
+    finish(bot, bridge).await;
+}
