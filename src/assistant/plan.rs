@@ -165,6 +165,13 @@ impl Plan {
         self.request_in_hand(in_hand).into_iter().chain(self.ahead.iter().cloned()).collect()
     }
 
+    /// Returns the same where the current step was stopped while it ran, which is said of its request.
+    pub(super) fn undone_when_stopped(&self, in_hand: &str) -> Vec<String> {
+        let stopped = self.request_in_hand(in_hand);
+        let stopped = stopped.map(|request| format!("{} (stopped midway)", shorten(&request, 80)));
+        stopped.into_iter().chain(self.ahead.iter().cloned()).collect()
+    }
+
     /// Returns the request of the current step, unless that is finished. `in_hand` is as in [`Self::lines`].
     fn request_in_hand(&self, in_hand: &str) -> Option<String> {
         let is_taken = self.step_results.len() < self.step_counter;

@@ -19,7 +19,19 @@ pub(super) fn close(state: AgentState, reply: Reply, usage: StepUsage) -> Step<A
 /// left.
 pub(super) fn close_because(mut state: AgentState, reply: Reply, usage: StepUsage, why: &str) -> Step<AgentState> {
     let reply = match state.end_plan(Some(why)) {
-        Some(plan) => replies::ended_early(reply, plan.before_current(), &plan),
+        Some(plan) => replies::ended_early(reply, plan.before_current(), &plan.ahead),
+        None => reply,
+    };
+    let reply = replies::left_behind(reply, &state.drop_abandoned_plans());
+    end(state, reply, usage)
+}
+
+/// Sends `reply`, which is about the current step that was stopped while it ran, and ends the run; `why` is as in
+/// [`close_because`].
+pub(super) fn close_stopped(mut state: AgentState, reply: Reply, usage: StepUsage, why: &str) -> Step<AgentState> {
+    let in_hand = state.turn.said.clone();
+    let reply = match state.end_plan(Some(why)) {
+        Some(plan) => replies::ended_early(reply, plan.before_current(), &plan.undone_when_stopped(&in_hand)),
         None => reply,
     };
     let reply = replies::left_behind(reply, &state.drop_abandoned_plans());
@@ -30,7 +42,7 @@ pub(super) fn close_because(mut state: AgentState, reply: Reply, usage: StepUsag
 /// record.
 pub(super) fn close_between_steps(mut state: AgentState, reply: Reply, why: &str) -> Step<AgentState> {
     let reply = match state.end_plan(Some(why)) {
-        Some(plan) => replies::ended_early(reply, &plan.step_results, &plan),
+        Some(plan) => replies::ended_early(reply, &plan.step_results, &plan.ahead),
         None => reply,
     };
     let reply = replies::left_behind(reply, &state.drop_abandoned_plans());

@@ -26,7 +26,7 @@ use super::{
     },
     analyze::Analyze,
     carry_on::{CarryOn, StepEnd},
-    close::close_because,
+    close::{close_because, close_stopped},
     gather_tools::entry_kind,
     replan::Replan,
 };
@@ -270,12 +270,12 @@ impl Node<AgentState> for Respond {
                 state.note_capability(self.registry.capability_of(std::slice::from_ref(&record.name)));
                 let reply = closing_reply(&self.registry, &mut state, record, context);
                 return Ok(match record.status {
-                    Status::Done if !record.cut_short => self.after_change(state, reply, usage, record, context),
-                    Status::Failed => self.carry_on.after_failed_change(state, reply, usage, record, context.now),
-                    status => {
-                        let how = if record.cut_short { "stopped".to_owned() } else { status.to_string() };
-                        close_because(state, reply, usage, &format!("{}: {how}", record.act()))
+                    Status::Done | Status::Failed if record.cut_short => {
+                        close_stopped(state, reply, usage, &format!("{}: stopped", record.act()))
                     }
+                    Status::Done => self.after_change(state, reply, usage, record, context),
+                    Status::Failed => self.carry_on.after_failed_change(state, reply, usage, record, context.now),
+                    status => close_because(state, reply, usage, &format!("{}: {status}", record.act())),
                 });
             }
             None if is_unsupported(&state) => replies::unsupported(&self.registry, state.topic.as_ref()),

@@ -78,15 +78,14 @@ pub fn condition_denied() -> Reply {
     Reply::text("OK, I stopped here.")
 }
 
-/// Adds what a plan has done before the step that the reply is about, and the requests that were to follow and are not
-/// done.
-pub fn ended_early(reply: Reply, before: &[StepResult], plan: &Plan) -> Reply {
+/// Adds what a plan has done before the step that the reply is about, and the requests that are not done.
+pub fn ended_early(reply: Reply, before: &[StepResult], undone: &[String]) -> Reply {
     let done: Vec<String> = before.iter().map(|step| step.request.clone()).collect();
     let reply = match done.as_slice() {
         [] => reply,
         done => reply.and(Part::Text(format!("Done before that: {}", requests_in_words(done)).into())),
     };
-    match plan.ahead.as_slice() {
+    match undone {
         [] => reply,
         undone => reply.and(Part::Text(format!("Not done: {}", requests_in_words(undone)).into())),
     }
