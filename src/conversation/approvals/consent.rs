@@ -1,7 +1,7 @@
 //! Recognises typed messages that mean yes, no or “never mind”, and nothing else.
 //!
 //! The lists of words for yes and no are deliberately short: “sounds good to me I guess” is a
-//! message for the assistant, not a decision. A request can be withdrawn in more ways
+//! message for the assistant, not a decision. A no may be followed by its reason ([`reason_of`]). A request can be withdrawn in more ways
 //! ([`is_cancellation`]), since that makes no change.
 
 use countersign_assistant::{forbidden_change, is_cancellation};
@@ -9,10 +9,43 @@ use countersign_core::ids::MessageTs;
 use countersign_graph::{action::ActionRecord, store::Posted};
 
 use super::clicks::CardButton;
+use crate::presentation::modals::reason::MAX_REASON_CHARS;
 
 const YES: &[&str] =
     &["yes", "y", "yes please", "yep", "approve", "approved", "confirm", "confirmed", "go ahead", "do it", "proceed"];
 const NO: &[&str] = &["no", "n", "nope", "reject", "rejected", "don't", "dont", "do not", "no thanks"];
+
+/// Words for no that precede “because”, or one of the [`REFUSALS`].
+const BEFORE_BECAUSE: &[&str] = &["nope", "no", "don't", "dont", "do not"];
+
+/// Phrases that reject a card, and that a reason may follow after a punctuation mark. A phrase
+/// precedes its own beginning in this list.
+const REFUSALS: &[&str] = &[
+    "don't do it",
+    "don't do that",
+    "don't do this",
+    "dont do it",
+    "dont do that",
+    "dont do this",
+    "do not do it",
+    "do not do that",
+    "do not do this",
+    "i reject it",
+    "i reject that",
+    "i reject this",
+    "i reject",
+    "reject it",
+    "reject that",
+    "reject this",
+    "rejected",
+    "reject",
+];
+
+/// The characters between a refusal and its reason.
+const MARKS: [char; 9] = [' ', ',', '.', '!', ';', ':', '-', '–', '—'];
+
+/// The minimum number of words of a reason after a comma or at the beginning of a sentence.
+const MIN_REASON_WORDS: usize = 3;
 
 /// Returns the meaning of the whole message if it is clearly one of the three.
 pub fn parse(text: &str) -> Option<CardButton> {
@@ -23,9 +56,42 @@ pub fn parse(text: &str) -> Option<CardButton> {
         Some(CardButton::Reject)
     } else if is_cancellation(text) || forbidden_change(text).is_some() {
         Some(CardButton::Withdraw)
+    } else if reason_of(text).is_some() {
+        Some(CardButton::Reject)
     } else {
         None
     }
+}
+
+/// Returns the reason in a message that refuses and says why: “no, because the dose should be 40 mg”, “don't do it: the
+/// dose should be 40 mg”. “No, use 40 mg” is none, but a correction.
+pub fn reason_of(text: &str) -> Option<String> {
+    let said = text.trim().replace('’', "'");
+    if said.ends_with('?') {
+        return None;
+    }
+    let after_no = after_phrase(&said, BEFORE_BECAUSE).map(|rest| rest.trim_start_matches(MARKS));
+    let after_refusal = after_phrase(&said, REFUSALS).or_else(|| after_phrase(after_no?, REFUSALS));
+    let after_refusal = after_refusal.map(str::trim_start);
+    let rest = after_refusal.or(after_no)?;
+    let plain = rest.trim_start_matches(MARKS);
+    let reason = match (after_phrase(plain, &["because of", "because"]), after_refusal) {
+        (Some(reason), _) => reason.trim_start_matches(MARKS),
+        (None, Some(rest)) if rest.starts_with([':', '-', '–', '—']) => plain,
+        (None, Some(rest)) if rest.starts_with(MARKS) && plain.split_whitespace().count() >= MIN_REASON_WORDS => plain,
+        _ => return None,
+    };
+    (!reason.is_empty() && reason.chars().count() <= MAX_REASON_CHARS).then(|| reason.to_owned())
+}
+
+/// Returns the rest of a text that begins with one of these phrases.
+fn after_phrase<'a>(text: &'a str, phrases: &[&str]) -> Option<&'a str> {
+    phrases.iter().find_map(|phrase| {
+        let begins = text.get(..phrase.len())?.eq_ignore_ascii_case(phrase);
+        let rest = text.get(phrase.len()..)?;
+        let goes_on = rest.starts_with(|next: char| next.is_alphanumeric() || "'-_".contains(next));
+        (begins && !goes_on).then_some(rest)
+    })
 }
 
 /// The reasons why a person who says yes cannot have read the card.
@@ -155,6 +221,41 @@ mod tests {
             "no, use mathstream",
         ] {
             assert_ne!(parse(message), Some(CardButton::Withdraw), "{message}");
+        }
+    }
+
+    #[test]
+    fn a_refusal_may_say_why() {
+        for (message, reason) in [
+            ("no, because the dose should be 40 mg", "the dose should be 40 mg"),
+            ("No because the dose should be 40 mg.", "the dose should be 40 mg."),
+            ("nope, because of the exam", "the exam"),
+            ("don’t, because Bo asked first", "Bo asked first"),
+            ("don't do it: the dose should be 40 mg", "the dose should be 40 mg"),
+            ("No, don't do it - wrong dose", "wrong dose"),
+            ("don't do that, the dose should be 40 mg", "the dose should be 40 mg"),
+            ("reject because it's too early", "it's too early"),
+            ("Rejected: 60/40 would be safer", "60/40 would be safer"),
+            ("I reject this. The exam is on Monday.", "The exam is on Monday."),
+        ] {
+            assert_eq!(reason_of(message).as_deref(), Some(reason), "{message}");
+            assert_eq!(parse(message), Some(CardButton::Reject), "{message}");
+        }
+        for message in [
+            "no",
+            "no, use mathstream",
+            "no: use 40 mg",
+            "no, because",
+            "no, because why?",
+            "don't do it yet",
+            "don't do it, please",
+            "don't do it, thank you",
+            "reject-all",
+            "nobody said that because of you",
+            "it is because of the dose",
+            "because the dose should be 40 mg",
+        ] {
+            assert_eq!(reason_of(message), None, "{message}");
         }
     }
 

@@ -10,19 +10,20 @@ use countersign_graph::{
 
 use super::{
     MAX_WRITE_ATTEMPTS,
-    clicks::{CardButton, TypedAnswer},
+    clicks::{CardButton, Reason, TypedAnswer},
     consent::{self, UnseenReason},
     decide::DecisionMethod,
     inbox::{Approvals, InboxAnswer},
     people::Right,
-    replies,
+    policy, replies,
 };
 use crate::record::undelivered::slot_of_notice;
 
 impl Approvals {
     /// Handles a typed yes, no or “never mind”. If a question is open, a no answers the question,
-    /// which was asked last. “Never mind” withdraws the card of the person who requested it, if
-    /// they have exactly one. All other messages are passed to the assistant.
+    /// which was asked last. A no with a reason counts only for a single card. “Never mind”
+    /// withdraws the card of the person who requested it, if they have exactly one. All other
+    /// messages are passed to the assistant.
     pub async fn on_typed(&self, typed: &TypedAnswer, seq: Seq) -> Result<InboxAnswer, Error> {
         let saved = self.store.load(&typed.thread).await?;
         if !typed.addressed && saved.is_none() {
@@ -33,12 +34,15 @@ impl Approvals {
         let is_choosing = before.as_ref().is_some_and(|before| before.is_choosing); // a yes then answers the choice
         let filter = ActionFilter { thread: Some(typed.thread.clone()), statuses: vec![Status::Pending], limit: 20 };
         let open = self.store.actions(&filter).await?;
+        if let Some(reason) = consent::reason_of(&typed.text).filter(|_| typed.meaning == CardButton::Reject) {
+            return self.on_typed_reason(typed, reason, &open, before.as_ref(), seq).await;
+        }
         let is_theirs = |record: &&ActionRecord| {
             record.requested_by == typed.by && !is_drafting && consent::is_about(&typed.text, record)
         };
         let mut own = open.iter().filter(is_theirs);
         let only = own.next().filter(|_| own.next().is_none());
-        let mut record = match open.as_slice() {
+        let record = match open.as_slice() {
             [] => return self.pass_on(typed, seq).await,
             _ if let (CardButton::Withdraw, Some(only)) = (typed.meaning, only) => only.clone(),
             _ if typed.meaning == CardButton::Withdraw => return self.pass_on(typed, seq).await,
@@ -67,11 +71,53 @@ impl Approvals {
             self.record_refusal(&record, &typed.by, unseen.word()).await?;
             return Ok(InboxAnswer::Refused(replies::not_seen(&record, unseen)));
         }
+        self.decide_typed(typed, record, seq).await
+    }
+
+    /// Handles a typed no that says why. It counts for the only open card if the person may reject
+    /// it; otherwise the message is passed to the assistant.
+    async fn on_typed_reason(
+        &self,
+        typed: &TypedAnswer,
+        reason: String,
+        open: &[ActionRecord],
+        before: Option<&Memory>,
+        seq: Seq,
+    ) -> Result<InboxAnswer, Error> {
+        let [record] = open else { return self.pass_on(typed, seq).await };
+        let is_drafting = before.is_some_and(|before| before.is_drafting);
+        let person = self.person(record, &typed.by, true).await;
+        if is_drafting
+            || policy::may_reject(record, &typed.by, &person).is_err()
+            || !self.answers_bot(typed, record, before).await?
+        {
+            return self.pass_on(typed, seq).await;
+        }
+        let answer = self.decide_typed(typed, record.clone(), seq).await?;
+        if matches!(answer, InboxAnswer::Counted(_)) && record.is_judged_by(&typed.by) {
+            let explained = Reason { approval: record.approval.clone(), by: typed.by.clone(), reason };
+            if let Err(error) = self.on_reason(&explained, seq).await {
+                // The rejection is recorded, and its words are in the record.
+                tracing::warn!(
+                    action.id = %record.id,
+                    error = countersign_core::cause::chain(&error),
+                    "The reason of a rejection was not saved"
+                );
+            }
+        }
+        Ok(answer)
+    }
+
+    /// Makes the decision of a typed answer.
+    async fn decide_typed(
+        &self,
+        typed: &TypedAnswer,
+        mut record: ActionRecord,
+        seq: Seq,
+    ) -> Result<InboxAnswer, Error> {
+        let how = DecisionMethod::Typed(&typed.text);
         for _ in 0..MAX_WRITE_ATTEMPTS {
-            match self
-                .try_decide(&record, &typed.by, (typed.meaning, DecisionMethod::Typed(&typed.text)), true, seq)
-                .await?
-            {
+            match self.try_decide(&record, &typed.by, (typed.meaning, how), true, seq).await? {
                 Ok(answer) => return Ok(answer),
                 Err(current) => record = current,
             }

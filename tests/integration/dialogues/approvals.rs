@@ -289,6 +289,25 @@ async fn a_card_is_withdrawn_in_whatever_words_that_are_plain() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_typed_no_may_say_why() {
+    let bot = TestBot::start().await;
+    for said in ["no, because the exam is on Monday", "@countersign don't do it: the exam is on Monday"] {
+        let mut thread = bot.user("ana").asks("start Math Hints").await;
+        thread.says("bo", said).await;
+        let heard = thread.heard();
+        assert!(heard.contains("Rejected by @bo · ‹time› · _the exam is on Monday_"), "{said}: {heard}");
+        assert!(heard.contains("@ana, @bo says why this was turned down: *Start “Math Hints”*"), "{said}: {heard}");
+    }
+    let mut thread = bot.user("ana").asks("start Math Hints").await;
+    thread.says("cy", "did you talk to the teachers?").await;
+    thread.says("bo", "no, because the exam is on Monday").await;
+    assert_eq!(thread.heard(), "", "people talk to each other");
+    thread.says("ana", "@countersign no, because the exam is on Monday").await;
+    assert!(thread.heard().contains("Withdrawn by @ana"), "her own request: {}", thread.last());
+    assert_eq!(bot.upgrade.effects().len(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn never_mind_lets_an_unfinished_request_go_before_a_card() {
     let (bot, mut thread) = TestBot::asked("ana", "start Math Hints").await;
     thread.says("ana", "create an experiment called Foo").await;

@@ -15,7 +15,7 @@ use super::{
     simulation::{self, Transcript, bot_with, has_said},
 };
 use crate::{
-    approvals::windows::{sends, window},
+    approvals::windows::{as_read, sends, window},
     support::{
         bot::{TestBot, eventually},
         thread::Thread,
@@ -321,6 +321,21 @@ async fn the_reason_of_a_refused_plan_leads_to_one_other_plan() {
     assert!(thread.last().contains("Step 1 of 1"), "{}", thread.last());
     assert!(bot.upgrade.effects().is_empty());
     assert_snapshot!(told.0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_plan_is_refused_for_a_typed_reason() {
+    let bot = TestBot::start().await;
+    let mut thread = bot.user("ana").asks("stop Lesson Video Hints and delete it").await;
+    thread.says("ana", "don't do it: without the delete").await;
+    let refused = ["Rejected by @ana", "_without the delete_", "*Do this step?*", "*Left out*  delete it"];
+    assert_holds(&thread.heard(), &refused);
+
+    thread.clicks("ana", "Don't").await;
+    eventually("the question why", || window(&bot, "ana").is_some()).await;
+    let asked = as_read(&bot, &window(&bot, "ana").unwrap());
+    assert!(asked.contains("If you like, say why; you can also just close this."), "{asked}");
+    assert!(bot.upgrade.effects().is_empty());
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,7 +1,7 @@
 //! The window for the reason of a rejection. It opens after the rejection has been recorded, and a
 //! reason is optional.
 
-use countersign_core::ids::ApprovalId;
+use countersign_core::ids::UserId;
 use countersign_graph::action::ActionRecord;
 use countersign_slack::{blocks, mrkdwn::Mrkdwn};
 use serde_json::{Value, json};
@@ -14,14 +14,14 @@ pub const FIELD: &str = "reason";
 /// The maximum length of a reason, in characters.
 pub const MAX_REASON_CHARS: usize = 1000;
 
-/// Draws the window.
-pub fn draw(record: &ActionRecord, approval: &ApprovalId) -> Value {
-    let text = Mrkdwn::new(600)
-        .plain("Rejected: ")
-        .bold(record.act())
-        .plain(". Nothing was changed. If you like, tell ")
-        .person(&record.requested_by)
-        .plain(" why; you can also just close this.");
+/// Draws the window for the person who rejected the request.
+pub fn draw(record: &ActionRecord, by: &UserId) -> Value {
+    let text = Mrkdwn::new(600).plain("Rejected: ").bold(record.act()).plain(". Nothing was changed. If you like, ");
+    let text = match record.requested_by == *by {
+        true => text.plain("say"),
+        false => text.plain("tell ").person(&record.requested_by),
+    };
+    let text = text.plain(" why; you can also just close this.");
     let mut view = window(
         "Why not?",
         &[
@@ -42,7 +42,7 @@ pub fn draw(record: &ActionRecord, approval: &ApprovalId) -> Value {
         ],
     );
     view["callback_id"] = json!(REASON);
-    view["private_metadata"] = json!(approval.as_str());
+    view["private_metadata"] = json!(record.approval.as_str());
     view["submit"] = blocks::plain("Send", MAX_TITLE_CHARS);
     view
 }
