@@ -1,8 +1,8 @@
 //! Recognises typed messages that mean yes, no or “never mind”, and nothing else.
 //!
 //! The lists of words for yes and no are deliberately short: “sounds good to me I guess” is a
-//! message for the assistant, not a decision. A no may be followed by its reason ([`reason_of`]). A request can be withdrawn in more ways
-//! ([`is_cancellation`]), since that makes no change.
+//! message for the assistant, not a decision. A no may be followed by its reason ([`reason_of`]). A
+//! request can be withdrawn in more ways ([`is_cancellation`]), since that makes no change.
 
 use countersign_assistant::{forbidden_change, is_cancellation};
 use countersign_core::ids::MessageTs;
@@ -15,7 +15,7 @@ const YES: &[&str] =
     &["yes", "y", "yes please", "yep", "approve", "approved", "confirm", "confirmed", "go ahead", "do it", "proceed"];
 const NO: &[&str] = &["no", "n", "nope", "reject", "rejected", "don't", "dont", "do not", "no thanks"];
 
-/// Words for no that precede “because”, or one of the [`REFUSALS`].
+/// Words for no that may precede “because” or one of the [`REFUSALS`].
 const BEFORE_BECAUSE: &[&str] = &["nope", "no", "don't", "dont", "do not"];
 
 /// Phrases that reject a card, and that a reason may follow after a punctuation mark. A phrase
@@ -63,8 +63,8 @@ pub fn parse(text: &str) -> Option<CardButton> {
     }
 }
 
-/// Returns the reason in a message that refuses and says why: “no, because the dose should be 40 mg”, “don't do it: the
-/// dose should be 40 mg”. “No, use 40 mg” is none, but a correction.
+/// Returns the reason in a message that refuses and says why: “no, because the dose should be 40
+/// mg”, “don't do it: the dose should be 40 mg”. “No, use 40 mg” is a correction, without a reason.
 pub fn reason_of(text: &str) -> Option<String> {
     let said = text.trim().replace('’', "'");
     if said.ends_with('?') {

@@ -98,7 +98,7 @@ async fn words_that_point_are_about_the_subject_where_nothing_is_done() {
     let (bot, mut thread) = TestBot::asked("ana", "show Lesson Video Hints in short").await;
     thread.says("ana", "stop it").await;
     assert!(thread.heard().contains("*Stop “Lesson Video Hints”?*"), "{}", thread.last());
-    thread.says("ana", "stop the experiment").await;
+    thread.says("ana", "stop that experiment").await;
     assert!(!thread.heard().contains("Withdrawn"), "{}", thread.last());
     thread.says("ana", "wait, cancel it").await;
     assert!(thread.heard().contains("Withdrawn by @ana"), "{}", thread.last());
