@@ -210,6 +210,11 @@ impl Conversing for AgentState {
             .unwrap_or_default()
     }
 
+    fn plan_place(&self) -> Option<String> {
+        let newest = self.plan().or_else(|| self.plans.last());
+        newest.map(|plan| plan.place().to_lowercase())
+    }
+
     fn is_part_of_plan(&self, turn: &Value) -> bool {
         turn["number"].as_u64().is_some_and(|number| self.plans.iter().any(|plan| plan.turn == number))
     }

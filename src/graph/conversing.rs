@@ -36,6 +36,11 @@ pub trait Conversing: State {
         Vec::new()
     }
 
+    /// Returns the position in that request, such as `step 1 of 3`.
+    fn plan_place(&self) -> Option<String> {
+        None
+    }
+
     /// Returns true if a suspended turn belongs to a request that takes several steps.
     fn is_part_of_plan(&self, _turn: &Value) -> bool {
         false
@@ -83,6 +88,9 @@ pub struct Memory {
     /// [`Conversing::plan_lines`].
     #[serde(skip)]
     pub plan_lines: Vec<String>,
+    /// [`Conversing::plan_place`].
+    #[serde(skip)]
+    pub plan_place: Option<String>,
     /// The open questions and waiting actions of requests that take several steps
     /// ([`Conversing::is_part_of_plan`]).
     #[serde(skip)]
@@ -150,6 +158,7 @@ fn add_answers<S: Conversing>(value: Value, memory: Memory) -> Option<Memory> {
         is_drafting: state.is_drafting(),
         is_choosing: state.is_choosing(),
         plan_lines: state.plan_lines(),
+        plan_place: state.plan_place(),
         works_for: state.works_for().cloned(),
         ..memory
     })

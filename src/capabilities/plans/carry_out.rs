@@ -140,7 +140,7 @@ impl ActionKind for CarryOutPlan {
             parameters: json!(plan),
             preconditions: Value::Null,
             undo: None,
-            scope: Scope::of("plan").personal(),
+            scope: Scope::of_plan(),
         })
     }
 

@@ -4,6 +4,9 @@
 //! Such a command is a message that consists only of this word, so that no other message is
 //! mistaken for one. While the assistant waits for an answer, “cancel” refers to its question, as
 //! does “status” without a mention of the bot. Both are then passed to the assistant.
+//!
+//! In a thread with a plan, questions such as “how far are you?” are answered as “status” is; elsewhere they are passed
+//! to the assistant, as is a “status” that does not address the bot.
 
 use countersign_core::{
     clock::Timestamp,
@@ -12,7 +15,7 @@ use countersign_core::{
 };
 use countersign_graph::{
     action::Status,
-    conversing::Memories,
+    conversing::{Memories, Memory},
     store::{ActionFilter, Changes, Error, Seq, Store, ThreadMessage},
 };
 use serde::{Deserialize, Serialize};
@@ -42,6 +45,9 @@ pub struct ThreadCommandRequest {
     pub command: ThreadCommand,
     /// True if the bot was mentioned; false in a direct message.
     pub mentioned: bool,
+    /// True if the message does not address the bot: it was written in a channel without a mention.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub overheard: bool,
 }
 
 /// The commands that can be typed in a thread.
@@ -52,7 +58,42 @@ pub enum ThreadCommand {
     Status,
     /// Withdraw the person's own open requests.
     Cancel,
+    /// Report the progress of the plan, if there is one.
+    Progress,
 }
+
+/// Questions about the progress of a plan.
+const PROGRESS: &[&str] = &[
+    "how far are you",
+    "how far are we",
+    "how far is it",
+    "how far along are you",
+    "how far along are we",
+    "how far along is it",
+    "how far did you get",
+    "how far have you got",
+    "where are we",
+    "where are you",
+    "where are we now",
+    "where do we stand",
+    "where does it stand",
+    "is anything running",
+    "is something running",
+    "what is running",
+    "what's running",
+    "what are you doing",
+    "what is the status",
+    "what's the status",
+    "show the status",
+    "show status",
+    "status please",
+    "status of the plan",
+    "plan status",
+    "how is it going",
+    "how is the plan going",
+    "any progress",
+    "progress",
+];
 
 /// The result of a command in a thread.
 #[derive(Debug, PartialEq)]
@@ -61,6 +102,8 @@ pub enum Outcome {
     Answered(Reply),
     /// The command is answered, and the thread has changed.
     Changed(Reply),
+    /// The message is not for the bot.
+    Ignored,
     /// The message is for the assistant.
     PassedOn,
 }
@@ -68,9 +111,11 @@ pub enum Outcome {
 impl ThreadCommand {
     /// Returns the command if the message consists of it and nothing else.
     pub fn parse(text: &str) -> Option<Self> {
-        match text.trim().trim_end_matches(['.', '!', '?']).to_lowercase().as_str() {
+        let said = text.trim().trim_end_matches(['.', '!', '?', ' ']).to_lowercase().replace('’', "'");
+        match said.as_str() {
             "status" => Some(Self::Status),
             "cancel" => Some(Self::Cancel),
+            said if PROGRESS.contains(&said) => Some(Self::Progress),
             _ => None,
         }
     }
@@ -88,18 +133,38 @@ pub async fn execute(
     now: Timestamp,
     seq: Seq,
 ) -> Result<Outcome, Error> {
-    let memory = memories.read(store.load(&request.thread).await?).unwrap_or_default();
+    let saved = store.load(&request.thread).await?;
+    if request.overheard && saved.is_none() {
+        return Ok(Outcome::Ignored); // people talk in a thread without the bot
+    }
+    let memory = memories.read(saved).unwrap_or_default();
     let is_asking = memory.is_drafting;
-    if is_asking && (request.command == ThreadCommand::Cancel || !request.mentioned) {
+    let is_for_assistant = match request.command {
+        ThreadCommand::Cancel => is_asking,
+        ThreadCommand::Status if is_asking && !request.mentioned => true,
+        ThreadCommand::Status if !request.overheard => false,
+        ThreadCommand::Status | ThreadCommand::Progress => {
+            let is_talk = request.overheard && memory.works_for.as_ref() != Some(&request.by);
+            is_talk || !(memory.has_plan() || shows_plan(store, request).await?)
+        }
+    };
+    if is_for_assistant {
         pass_on(store, request, seq).await?;
         return Ok(Outcome::PassedOn);
     }
     match request.command {
-        ThreadCommand::Status => {
-            Ok(Outcome::Answered(status(store, request, now, is_asking, &memory.plan_lines).await?))
+        ThreadCommand::Status | ThreadCommand::Progress => {
+            Ok(Outcome::Answered(status(store, request, now, is_asking, &memory).await?))
         }
         ThreadCommand::Cancel => cancel(store, request, now).await,
     }
+}
+
+/// Returns true if the card of a plan is open in the thread.
+async fn shows_plan(store: &dyn Store, request: &ThreadCommandRequest) -> Result<bool, Error> {
+    let statuses = vec![Status::Pending];
+    let filter = ActionFilter { thread: Some(request.thread.clone()), statuses, limit: MAX_ACTIONS };
+    Ok(store.actions(&filter).await?.iter().any(|record| record.scope.is_of_plan()))
 }
 
 async fn status(
@@ -107,7 +172,7 @@ async fn status(
     request: &ThreadCommandRequest,
     now: Timestamp,
     is_asking: bool,
-    plan: &[String],
+    memory: &Memory,
 ) -> Result<Reply, Error> {
     let filter = ActionFilter { thread: Some(request.thread.clone()), statuses: Vec::new(), limit: MAX_ACTIONS };
     let records = store.actions(&filter).await?;
@@ -117,14 +182,14 @@ async fn status(
     for record in open {
         lines.push(match record.status {
             Status::Pending => replies::waiting(record, visibility_of(store, &messages, record, now).await?, now),
-            _ => replies::run(record),
+            _ => replies::in_progress(record),
         });
     }
-    let reply = match (lines.as_slice(), is_asking, plan) {
-        ([], false, [_, ..]) => Reply::default(),
+    let reply = match (lines.as_slice(), is_asking) {
+        ([], false) if memory.has_plan() => Reply::default(),
         _ => replies::thread_status(lines, is_asking, ended.first().map(|record| replies::run(record))),
     };
-    Ok(replies::with_plan(reply, plan))
+    Ok(replies::with_plan(reply, memory.plan_place.as_deref(), &memory.plan_lines))
 }
 
 async fn cancel(store: &dyn Store, request: &ThreadCommandRequest, now: Timestamp) -> Result<Outcome, Error> {
@@ -146,8 +211,8 @@ async fn cancel(store: &dyn Store, request: &ThreadCommandRequest, now: Timestam
 
 async fn pass_on(store: &dyn Store, request: &ThreadCommandRequest, seq: Seq) -> Result<(), Error> {
     let mut changes = Changes::new(CommitId::fresh(), request.thread.clone());
-    let ThreadCommandRequest { by, text, ts, .. } = request.clone();
-    changes.messages.push(ThreadMessage::Said { by, text, ts, addressed: true, request: None });
+    let ThreadCommandRequest { by, text, ts, overheard, .. } = request.clone();
+    changes.messages.push(ThreadMessage::Said { by, text, ts, addressed: !overheard, request: None });
     changes.inbox_acks.push(seq);
     store.apply(&changes).await
 }
@@ -164,7 +229,10 @@ mod tests {
     fn only_the_word_alone_is_a_command() {
         assert_eq!(ThreadCommand::parse(" Status? "), Some(ThreadCommand::Status));
         assert_eq!(ThreadCommand::parse("cancel."), Some(ThreadCommand::Cancel));
-        for message in ["cancel Math Hints", "status of Math Hints", "what is the status", "cancelled", ""] {
+        for said in ["how far are you?", "Where are we?", "is anything running?", "what’s the status?"] {
+            assert_eq!(ThreadCommand::parse(said), Some(ThreadCommand::Progress), "{said}");
+        }
+        for message in ["cancel Math Hints", "status of Math Hints", "how far is Math Hints", "cancelled", ""] {
             assert_eq!(ThreadCommand::parse(message), None, "{message}");
         }
     }

@@ -58,6 +58,20 @@ pub fn run(record: &ActionRecord) -> Text {
         .moment(record.requested_at)
 }
 
+/// Returns the line of an action that is being done or has no known outcome, with its progress:
+/// `Compare 3 values is being done · asked by Ana … · began … · 1 of 3`.
+pub fn in_progress(record: &ActionRecord) -> Text {
+    let line = run(record);
+    let line = match record.intent_at {
+        Some(at) => line.plain(" · began ").moment(at),
+        None => line,
+    };
+    match &record.progress {
+        Some(progress) if progress.total > 1 => line.plain(format!(" · {} of {}", progress.done, progress.total)),
+        _ => line,
+    }
+}
+
 /// Returns the line of the reader's own request: `Start “Math Hints” was done · asked …`
 pub fn own(record: &ActionRecord) -> Text {
     Text::new().bold(record.act()).plain(format!(" {} · asked ", words(record))).moment(record.requested_at)
@@ -322,12 +336,13 @@ pub fn thread_status(records: Vec<Text>, is_asking: bool, last: Option<Text>) ->
     }
 }
 
-/// Appends the steps of the plan that is being carried out in a thread.
-pub fn with_plan(reply: Reply, lines: &[String]) -> Reply {
+/// Appends the steps of the plan that is being carried out in a thread. `place` is the position of the current step.
+pub fn with_plan(reply: Reply, place: Option<&str>, lines: &[String]) -> Reply {
+    let place = place.map(|place| format!(" ({place})")).unwrap_or_default();
     match lines {
         [] => reply,
         lines => reply
-            .and(Part::Text("The plan here:".into()))
+            .and(Part::Text(format!("The plan here{place}:").into()))
             .and(Part::List(lines.iter().map(|line| Text::from(line.as_str())).collect())),
     }
 }

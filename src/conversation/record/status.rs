@@ -11,6 +11,7 @@ pub fn words(record: &ActionRecord) -> String {
         Status::Proposed => "is being worked out",
         Status::Pending => "waits for a decision",
         Status::Approved | Status::Intent => "is being done",
+        Status::Done if record.scope.is_of_plan() => "was approved", // its steps follow
         Status::Done => "was done",
         Status::Failed => "did not work",
         Status::Unknown => "has no known outcome",

@@ -124,9 +124,10 @@ impl Dispatch {
             let to = Destination::mailbox(thread, addressed, ThreadMessage::Overheard { by, ts });
             return self.store(to, dedup).await;
         }
-        if let (Some(command), true, true) = (ThreadCommand::parse(&text), addressed, thread_ts.is_some()) {
+        let command = ThreadCommand::parse(&text).filter(|command| addressed || *command != ThreadCommand::Cancel);
+        if let (Some(command), true) = (command, thread_ts.is_some()) {
             let partition = thread.partition();
-            let request = ThreadCommandRequest { thread, by, text, ts, command, mentioned };
+            let request = ThreadCommandRequest { thread, by, text, ts, command, mentioned, overheard: !addressed };
             return self.put_in_inbox(partition, &Interaction::ThreadCommand(request), dedup).await;
         }
         let keyword = Keyword::parse(&text);

@@ -432,6 +432,7 @@ impl Inbox {
         let (reply, changed) =
             match in_thread::execute(&*deps.store, &deps.memories, request, deps.clock.now(), seq).await? {
                 Outcome::PassedOn => return Ok(InboxAnswer::PassedOn(thread)),
+                Outcome::Ignored => return Ok(InboxAnswer::NoAnswer),
                 Outcome::Answered(reply) => (reply, false),
                 Outcome::Changed(reply) => (reply, true),
             };

@@ -9,6 +9,9 @@ use serde_json::Value;
 /// The measure that marks a change which only the person who asks for it decides.
 const PERSONAL: &str = "personal";
 
+/// The target of a change that only begins a plan.
+const PLAN: &str = "plan";
+
 /// The things that a change concerns. They are determined together with the change, from its
 /// parameters and the live system. They are therefore not part of the digest; the policy that
 /// follows from them is.
@@ -63,6 +66,16 @@ impl Scope {
     /// Returns true if only the person who asked decides.
     pub fn is_personal(&self) -> bool {
         self.measures.contains_key(PERSONAL)
+    }
+
+    /// Creates the scope of a change that only begins a plan, for the person who asks for it.
+    pub fn of_plan() -> Self {
+        Self::of(PLAN).personal()
+    }
+
+    /// Returns true if the change only begins a plan, whose steps are approved one by one.
+    pub fn is_of_plan(&self) -> bool {
+        self.is_personal() && self.targets.iter().any(|target| target == PLAN)
     }
 
     /// Returns true if the scope is empty.

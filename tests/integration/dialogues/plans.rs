@@ -348,11 +348,39 @@ async fn status_shows_the_plan_with_its_results() {
     In this thread:
     • *Stop “Class Hint Rollout”* · asked by @ana · open until ‹time›
     Last: *Start “Math Hints”* was done · asked by @ana ‹time›
-    The plan here:
+    The plan here (step 2 of 3):
     • Done: start Math Hints → Started “Math Hints”: it is enrolling now.
     • Now: pause Class Hint Rollout
     • Next: stop Lesson Video Hints
     ");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn questions_about_the_progress_are_about_the_plan() {
+    let bot = TestBot::start().await;
+    let mut thread = bot.user("ana").asks("show me the plan first: start Math Hints, then list the contexts").await;
+    thread.says("ana", "how far are you?").await;
+    assert_holds(&thread.told("ana"), &["*Do these 2 steps* · asked by @ana"]);
+    thread.clicks("ana", "Start").await;
+    thread.skip();
+    for said in ["how far are you?", "where are we?", "status", "is anything running?", "@countersign status"] {
+        thread.says("ana", said).await;
+        let told = thread.told("ana");
+        assert_holds(
+            &told,
+            &[
+                "*Start “Math Hints”* · asked by @ana",
+                "Last: *Do these 2 steps* was approved",
+                "The plan here (step 1 of 2):",
+                "Now: start Math Hints",
+                "Next: list the contexts",
+            ],
+        );
+        assert_eq!(thread.heard(), "", "{said} is answered privately");
+    }
+    let mut thread = bot.user("ana").asks("show Math Hints in short").await;
+    thread.says("ana", "is anything running?").await;
+    assert!(!thread.heard().is_empty(), "without a plan, the assistant answers");
 }
 
 #[tokio::test(flavor = "multi_thread")]

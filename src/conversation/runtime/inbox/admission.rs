@@ -28,6 +28,8 @@ struct AccessRequest<'a> {
 /// together with their card.
 fn access_request_of(interaction: &Interaction) -> Option<AccessRequest<'_>> {
     let (by, right, thread) = match interaction {
+        // Only the person whose request the thread works on is answered.
+        Interaction::ThreadCommand(request) if request.overheard => return None,
         Interaction::ThreadCommand(request) if request.command == ThreadCommand::Cancel => {
             (&request.by, Right::Decide, Some(&request.thread))
         }
