@@ -3,7 +3,7 @@
 //! [`tools`] read at any time; each file in [`actions`] is one change or run that a person approves. [`bridge`] is the
 //! client. [`find`] finds simulations and parameters by people's words; [`amount`] and [`wanted`] convert a
 //! value in words into the absolute number that a card shows; [`ranges`] has the values that a bridge allows.
-//! [`events`] follows running jobs and [`analyses`] the calls that are answered only when their work is done. [`chart`]
+//! [`events`] follows running jobs, [`under_way`] describes work in progress, and [`analyses`] the calls that are answered only when their work is done. [`chart`]
 //! draws, [`memory`] keeps facts that the bridge does not report, and [`replies`] contains the sentences.
 //!
 //! Start reading at [`Simulation`], then at a file in [`actions`].
@@ -54,6 +54,7 @@ pub mod replies;
 pub mod runs;
 pub mod settings;
 pub mod tools;
+pub mod under_way;
 pub mod wanted;
 
 use std::{sync::Arc, time::Duration};

@@ -6,7 +6,7 @@ use countersign_capabilities::{
     parameters::{non_blank, parameters, schema},
 };
 use countersign_core::reply::{Reply, Text};
-use countersign_graph::action::ErrorKind;
+use countersign_graph::action::{ActionRecord, ErrorKind};
 use futures_util::future::BoxFuture;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -14,11 +14,13 @@ use serde_json::{Map, Value, json};
 
 use super::{
     Deps,
+    actions::{running, sensitivity},
     bridge::{client::Version, data::without_copies, error::Error},
     comparing, curve,
     find::{self, Asked},
     populations,
     replies::{answers, comparisons, refusals},
+    under_way::{self, UnderWay},
 };
 
 /// The maximum number of paths in an answer.
@@ -256,15 +258,46 @@ fn is_of(asked: &Given, simulation: &str) -> bool {
 }
 
 async fn job(deps: &Deps, asked: Given) -> Result<Value, ToolError> {
-    let newest = || deps.memory.runs().into_iter().find(|run| is_of(&asked, &run.simulation)).map(|run| run.job);
-    let Some(id) = non_blank(asked.job.as_ref()).map(str::to_owned).or_else(newest) else {
-        return Err(ToolError { kind: ErrorKind::NotFound, reply: answers::no_job(), transient: false });
-    };
+    let Some(id) = non_blank(asked.job.as_ref()).map(str::to_owned) else { return newest_job(deps, &asked).await };
     match deps.client.job(&id).await {
         Ok(job) => Ok(json!(job)),
         Err(Error::NotFound { .. }) => {
             Err(ToolError { kind: ErrorKind::NotFound, reply: answers::unknown_job(&id), transient: false })
         }
+        Err(error) => Err(failed(error)),
+    }
+}
+
+/// Returns the state of the work in progress, otherwise that of the newest run, otherwise the last work on record.
+async fn newest_job(deps: &Deps, asked: &Given) -> Result<Value, ToolError> {
+    let simulation = non_blank(asked.simulation.as_ref());
+    if let Some(record) = under_way::newest(deps, simulation).await {
+        let mut answer = match running::progress_of(&record).job {
+            Some(job) => deps.client.job(&job).await.map_or_else(|_| json!({}), |job| json!(job)),
+            None => json!({}),
+        };
+        let work = UnderWay::of(&record);
+        answer["simulation"] = json!(work.simulation);
+        answer["work"] = json!(work);
+        return Ok(answer);
+    }
+    let newest = deps.memory.runs().into_iter().find(|run| is_of(asked, &run.simulation));
+    let last = under_way::last(deps, simulation).await;
+    // An analysis has no job of its own.
+    let is_newer = |last: &ActionRecord| newest.as_ref().is_none_or(|run| last.intent_at > Some(run.at));
+    if let Some(last) = last.filter(|last| newest.is_none() || (last.name == sensitivity::NAME && is_newer(last))) {
+        let at = last.intent_at.unwrap_or(last.requested_at);
+        return Ok(json!({ "simulation": last.parameters["simulation"], "last": last.act(), "at": at }));
+    }
+    let none = || ToolError { kind: ErrorKind::NotFound, reply: answers::no_job(), transient: false };
+    let run = newest.ok_or_else(none)?;
+    match deps.client.job(&run.job).await {
+        Ok(job) => {
+            let mut answer = json!(job);
+            answer["simulation"] = json!(run.simulation);
+            Ok(answer)
+        }
+        Err(Error::NotFound { .. }) => Err(none()),
         Err(error) => Err(failed(error)),
     }
 }

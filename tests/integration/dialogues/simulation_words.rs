@@ -112,3 +112,30 @@ async fn another_value_takes_the_place_of_the_open_card() {
     assert_snapshot!(told.0);
     finish(bot, bridge).await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn work_in_progress_is_described_without_ids() {
+    let (bot, bridge) = bot_with(Version::V05).await;
+    let mut thread = loads(&bot, "demo").await;
+    bridge.hold_jobs();
+    thread.says("ana", "run demo at 1.5, 2 and 3 L liver volume and compare cmax").await;
+    thread.clicks("bo", "Run 3 values").await;
+    eventually("the first value", || bridge.jobs().len() == 1).await;
+    bot.settled().await;
+    thread.skip();
+    for said in ["how far are you?", "is anything running?", "where are we?"] {
+        thread.says("ana", said).await;
+        let heard = thread.heard();
+        assert!(
+            heard.contains("The comparison of 3 values of `Organism|Liver|Volume` in *demo* is running, for "),
+            "{said}: {heard}"
+        );
+        assert!(heard.contains(": 0 of 3 values are done, now at 1.5 L."), "{said}: {heard}");
+        assert!(!heard.contains("‹id›") && !heard.contains("[Cancel it]"), "{said}: {heard}");
+    }
+    bridge.finish_jobs();
+    eventually("the end of the comparison", || has_said(&thread, "Cmax")).await;
+    bot.settled().await;
+    drop(thread);
+    finish(bot, bridge).await;
+}

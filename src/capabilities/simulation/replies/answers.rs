@@ -9,11 +9,13 @@ use serde_json::Value;
 
 use super::{figures, lasting};
 use crate::{
+    actions::{compare, sensitivity},
     bridge::{
         data::{Loaded, Metric, Snapshot},
         job::{Job, JobStatus},
     },
     curve::Curve,
+    under_way::UnderWay,
 };
 
 /// The maximum number of entries of a list that are shown.
@@ -85,12 +87,24 @@ pub fn value(answer: &Value) -> Reply {
     }
 }
 
-/// The state of a job.
+/// The state of a job, or of the work in progress. A job is named by its id only if it was asked for by it.
 pub fn job(answer: &Value, now: Timestamp) -> Reply {
-    let Ok(job) = serde_json::from_value::<Job>(answer.clone()) else {
-        return Reply::text("The job's state can't be read.");
+    let job = serde_json::from_value::<Job>(answer.clone()).ok();
+    if let Ok(work) = serde_json::from_value::<UnderWay>(answer["work"].clone()) {
+        return in_progress(&work, job.as_ref(), now);
+    }
+    if let Some(last) = answer["last"].as_str() {
+        let at = Timestamp(answer["at"].as_i64().unwrap_or_default());
+        return Reply::text(
+            Text::from("No run is in progress. Last: ").bold(last).plain(", begun ").moment(at).plain("."),
+        );
+    }
+    let Some(job) = job else { return Reply::text("The job's state can't be read.") };
+    let name = match answer["simulation"].as_str() {
+        Some(simulation) => Text::from("The last run of ").bold(simulation),
+        None => Text::from("Job ").code(&job.id),
     };
-    let text = Text::from("Job ").code(&job.id).plain(match job.status {
+    let text = name.plain(match job.status {
         JobStatus::Queued => " is queued: it waits for the bridge.".to_owned(),
         JobStatus::Running => {
             let so_far = job.took(now).filter(|took| took.as_secs() < 7 * 86_400);
@@ -117,9 +131,48 @@ pub fn job(answer: &Value, now: Timestamp) -> Reply {
     }
 }
 
-/// Says that this process has not started a job.
+/// Describes work in progress; `job` is the present job of the bridge, if the work has one.
+fn in_progress(work: &UnderWay, job: Option<&Job>, now: Timestamp) -> Reply {
+    let is_queued = job.is_some_and(|job| job.status == JobStatus::Queued);
+    let lasts = match is_queued {
+        true => " is queued: it waits for the bridge".to_owned(),
+        false => format!(" is running, for {} so far", lasting(now.since(work.since))),
+    };
+    let varied = Text::listed(work.varied.iter().map(|path| Text::new().code(path)), "and");
+    let simulation = || Text::new().bold(&work.simulation);
+    let reply = match work.action.as_str() {
+        compare::NAME => {
+            let text = Text::from(format!("The comparison of {} values of ", work.total)).join(varied);
+            let text = text.plain(" in ").join(simulation()).plain(lasts);
+            let text = text.plain(format!(": {} of {} values are done", work.done, work.total));
+            let note = if work.note.is_empty() { String::new() } else { format!(", now {}", work.note) };
+            Reply::text(text.plain(note).plain("."))
+        }
+        sensitivity::NAME => {
+            let text = Text::from("The sensitivity analysis of ").join(simulation()).plain(" for ").join(varied);
+            Reply::text(text.plain(lasts).plain(". The bridge gives all its figures at the end."))
+        }
+        _ => {
+            let subjects = work.subjects.map(|count| format!(" for {count} virtual subjects")).unwrap_or_default();
+            Reply::text(Text::from("The run of ").join(simulation()).plain(subjects).plain(lasts).plain("."))
+        }
+    };
+    match job {
+        Some(job) if job.cancel_requested => {
+            reply.hint("Its cancellation was requested; it ends after the engine's present step.")
+        }
+        // A comparison has a job for each of its values.
+        Some(job) if work.action != compare::NAME && !job.status.is_final() => {
+            reply.choice("Cancel it", format!("cancel job {}", job.id))
+        }
+        _ => reply.hint("Say “stop” to end it."),
+    }
+}
+
+/// Says that no job is known.
 pub fn no_job() -> Reply {
-    Reply::text("I haven't started a run since I last started. Name the job, such as “status of job ‹id›”.")
+    Reply::text("No run is in progress, and I know of none before.")
+        .hint("Name a job to see its state, such as “status of job ‹id›”.")
 }
 
 /// Says that the job does not exist.
@@ -187,5 +240,43 @@ pub fn models(answer: &Value) -> Reply {
                 reply.choice(format!("Load {short}"), format!("load {file}"))
             })
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn work_in_progress_is_named_and_lasts() {
+        let now = Timestamp(60_000);
+        let work = |action: &str| UnderWay {
+            action: action.to_owned(),
+            simulation: "demo".to_owned(),
+            varied: vec!["Dose".to_owned(), "Organism|Weight".to_owned()],
+            since: Timestamp(18_000),
+            total: 1,
+            ..UnderWay::default()
+        };
+        let said = |answer: Value| job(&answer, now).words();
+        assert!(
+            said(json!({ "work": work(sensitivity::NAME) })).starts_with(
+                "The sensitivity analysis of demo for Dose and Organism|Weight is running, for 42 s so far."
+            )
+        );
+        let sweep = UnderWay {
+            varied: vec!["Dose".to_owned()],
+            done: 1,
+            total: 3,
+            note: "at 200 mg".to_owned(),
+            ..work(compare::NAME)
+        };
+        assert!(said(json!({ "work": sweep })).starts_with(
+            "The comparison of 3 values of Dose in demo is running, for 42 s so far: 1 of 3 values are done, now at 200 mg."
+        ));
+        let last = json!({ "last": "Run “demo”", "at": now, "simulation": "demo" });
+        assert!(said(last).starts_with("No run is in progress. Last: Run “demo”, begun "));
     }
 }
