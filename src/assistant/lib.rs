@@ -50,4 +50,4 @@ pub mod state;
 mod tools;
 mod view;
 
-pub use countersign_understanding::{StopRequest, forbidden_change, is_cancellation, stop_request};
+pub use countersign_understanding::{StopRequest, forbidden_change, is_cancellation, says_forget, stop_request};

@@ -215,6 +215,9 @@ impl AgentState {
         if words.is_empty() {
             return false;
         }
+        if self.takes_forget_from(by) && understanding::says_forget(text) {
+            return true;
+        }
         let asked_of = self.asked_of.as_ref().or(self.turn.by.as_ref());
         if asked_of == Some(by) && self.is_answer(book, text, &words) {
             return true;

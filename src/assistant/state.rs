@@ -42,6 +42,7 @@ use countersign_graph::{
 use countersign_model::Message;
 use countersign_planner::{control::Limits, events::StreamEvent, routing};
 use countersign_understanding::{
+    self as understanding,
     book::Book,
     lexicon::Mention,
     situation::{Analysis, Draft, RejectedChange, Replan, Topic},
@@ -100,6 +101,12 @@ pub struct AgentState {
     /// The choices of the last answer, from which the next message may pick.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub offered: Vec<Choice>,
+    /// The request that “forget it” stands for after the last answer, if that offered to forget what it shows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub forget_means: Option<String>,
+    /// The person's notes that gave the draft a value.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub draft_notes: Vec<String>,
     /// The name of the thing that “it” means.
     #[serde(rename = "last_experiment")]
     pub last_subject: Option<String>,
@@ -203,6 +210,10 @@ impl Conversing for AgentState {
         !self.offered.is_empty()
     }
 
+    fn takes_forget(&self) -> bool {
+        self.forget_means.is_some()
+    }
+
     fn plan_lines(&self) -> Vec<String> {
         let newest = self.plan().or_else(|| self.plans.last());
         newest
@@ -284,6 +295,9 @@ impl State for AgentState {
             self.draft = None;
         }
         let offered = std::mem::take(&mut self.offered);
+        let takes_forget = self.takes_forget_from(&said.by);
+        let forget_means = self.forget_means.take().filter(|_| takes_forget && understanding::says_forget(&text));
+        let text = forget_means.unwrap_or(text);
         let text = offered::picked_choice(&offered, self.turn.final_response.as_deref(), &text)
             .map_or(text, |choice| choice.says.clone());
         self.turn = Turn { number, said: text, by: Some(said.by.clone()), at: said.at, ..Turn::default() };
@@ -404,6 +418,17 @@ impl AgentState {
         self.draft_turn = self.turn.number;
         self.asked_of.clone_from(&self.turn.by);
         self.draft = Some(draft);
+    }
+
+    /// Remembers the offer of an answer to forget what it shows, which “forget it” takes.
+    pub(super) fn remember_forget(&mut self, reply: &Reply) {
+        let forgets = |choice: &&Choice| choice.label.to_lowercase().starts_with("forget ");
+        self.forget_means = reply.choices.iter().find(forgets).map(|choice| choice.says.clone());
+    }
+
+    /// Returns true if “forget it” from this person means what the last answer showed.
+    pub(super) fn takes_forget_from(&self, by: &UserId) -> bool {
+        self.forget_means.is_some() && self.turn.by.as_ref() == Some(by)
     }
 
     /// Keeps a change that was turned down, so that saying what should be different is enough.

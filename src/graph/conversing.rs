@@ -31,6 +31,11 @@ pub trait Conversing: State {
         false
     }
 
+    /// Returns true if “forget it” means what the last answer showed, and no request.
+    fn takes_forget(&self) -> bool {
+        false
+    }
+
     /// Returns the steps of a request that takes several, each described with its state.
     fn plan_lines(&self) -> Vec<String> {
         Vec::new()
@@ -85,6 +90,9 @@ pub struct Memory {
     /// [`Conversing::is_choosing`].
     #[serde(skip)]
     pub is_choosing: bool,
+    /// [`Conversing::takes_forget`].
+    #[serde(skip)]
+    pub takes_forget: bool,
     /// [`Conversing::plan_lines`].
     #[serde(skip)]
     pub plan_lines: Vec<String>,
@@ -157,6 +165,7 @@ fn add_answers<S: Conversing>(value: Value, memory: Memory) -> Option<Memory> {
         plan_questions: of_plans.map(|(question, _)| question.clone()).collect(),
         is_drafting: state.is_drafting(),
         is_choosing: state.is_choosing(),
+        takes_forget: state.takes_forget(),
         plan_lines: state.plan_lines(),
         plan_place: state.plan_place(),
         works_for: state.works_for().cloned(),

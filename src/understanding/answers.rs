@@ -56,6 +56,16 @@ pub(crate) fn is_mere_question(said: &str, all: &[Word]) -> bool {
     said.trim_end().ends_with('?') && !all.windows(2).any(is_request)
 }
 
+/// Returns true if a message as a whole asks to forget what was said last: “forget it”. It drops a request, unless the
+/// last answer was about something that can be forgotten.
+pub fn says_forget(said: &str) -> bool {
+    const FORGET: &str = "forget it|forget that|forget this|forget them|forget those|forget about it|forget about that|\
+         forget it all|forget all of it|forget all of that|forget all of them|forget all that|actually forget it|\
+         actually forget that";
+    let all = words::words(said);
+    !said.trim_end().ends_with('?') && is_one_of(FORGET, &lower(words::strip_politeness(&all)))
+}
+
 /// Returns true if a message as a whole ends the questions about a change: “stop that”, “no
 /// thanks”, “wait, cancel everything”.
 pub fn ends_draft(said: &str) -> bool {

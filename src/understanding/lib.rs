@@ -54,7 +54,7 @@ use countersign_model::{Error, Model, Request, Response};
 use serde_json::Value;
 
 pub use self::{
-    answers::{ForbiddenChange, ends_draft, forbidden_change, is_cancellation, is_retraction},
+    answers::{ForbiddenChange, ends_draft, forbidden_change, is_cancellation, is_retraction, says_forget},
     calls::Hint,
     left_out::left_out,
     stop_words::{StopRequest, stop_request},

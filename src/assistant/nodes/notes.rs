@@ -3,6 +3,7 @@
 use countersign_capabilities::Registry;
 use countersign_graph::action::MissingParameter;
 use countersign_understanding::situation::Draft;
+use serde_json::Value;
 
 use super::super::state::AgentState;
 
@@ -25,6 +26,11 @@ pub(super) async fn value_of(
     let (value, _) = named.first()?;
     let only = named.iter().all(|(other, _)| other == value);
     named.iter().find(|_| only).cloned()
+}
+
+/// Returns true if a note names a value that the change has.
+pub(super) fn gave_value(note: &str, change: &Draft) -> bool {
+    change.params.values().filter_map(Value::as_str).any(|value| mentions(note, value))
 }
 
 /// Returns true if a note contains this name as whole words.

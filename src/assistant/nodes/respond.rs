@@ -298,6 +298,7 @@ impl Node<AgentState> for Respond {
             return Ok(self.carry_on.after_failure(state, reply, usage, context.now));
         }
         let words = reply.words();
+        state.remember_forget(&reply);
         let reply = replies::with_plan_place(reply, state.plan());
         let reply = if answers { reply.rated(&context.run) } else { reply };
         let result = std::mem::take(&mut state.turn.gathered);

@@ -379,6 +379,13 @@ impl Rounds {
         };
         let parameters = change.params.clone().into();
         let before = std::mem::take(&mut state.unheard);
+        let noted = std::mem::take(&mut state.draft_notes);
+        if state.continues_draft(&self.registry, &change) {
+            // A question came between the note and the card.
+            let still = noted.into_iter().filter(|note| notes::gave_value(note, &change));
+            let notes: Vec<String> = still.filter(|note| !state.turn.from_notes.contains(note)).collect();
+            state.turn.from_notes.extend(notes);
+        }
         let before = if state.continues_draft(&self.registry, &change) { before } else { Vec::new() };
         let unheard = |used: &str| -> Vec<String> {
             let still =
@@ -422,6 +429,7 @@ impl Rounds {
                         return Box::pin(self.prepare(state, completed, usage, reader, said, now)).await;
                     }
                     state.unheard = unheard(&parameters.to_string());
+                    state.draft_notes.clone_from(&state.turn.from_notes);
                     state.turn.missing = missing.iter().map(|missing| missing.name.clone()).collect();
                     state.ask_for(change.clone(), first);
                     ask(state, replies::ask_for(&change, first, missing.len()), usage)
@@ -435,6 +443,7 @@ impl Rounds {
                 match error {
                     ErrorKind::Validation | ErrorKind::NotFound | ErrorKind::UserInput => {
                         state.unheard = unheard(&parameters.to_string());
+                        state.draft_notes.clone_from(&state.turn.from_notes);
                         let asked = self.registry.subject(&change.action, &parameters, &Value::Null);
                         let reply = replies::with_whole_requests(reply, &state.turn.said, asked.as_deref());
                         state.keep_draft(change);

@@ -1,5 +1,6 @@
 //! Handles typed answers: the ones that count for a card, and the replies to the others.
 
+use countersign_assistant::says_forget;
 use countersign_core::ids::CommitId;
 use countersign_graph::{
     action::{ActionRecord, Status},
@@ -32,6 +33,10 @@ impl Approvals {
         let before = self.memories.read(saved);
         let is_drafting = before.as_ref().is_some_and(|before| before.is_drafting); // a no then drops the draft
         let is_choosing = before.as_ref().is_some_and(|before| before.is_choosing); // a yes then answers the choice
+        let means_answer = |before: &Memory| before.takes_forget && before.works_for.as_ref() == Some(&typed.by);
+        if before.as_ref().is_some_and(means_answer) && says_forget(&typed.text) {
+            return self.pass_on(typed, seq).await; // “forget it” is about the last answer, and about no card
+        }
         let filter = ActionFilter { thread: Some(typed.thread.clone()), statuses: vec![Status::Pending], limit: 20 };
         let open = self.store.actions(&filter).await?;
         if let Some(reason) = consent::reason_of(&typed.text).filter(|_| typed.meaning == CardButton::Reject) {

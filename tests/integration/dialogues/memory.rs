@@ -33,3 +33,40 @@ async fn a_note_is_written_used_and_deleted() {
     let mut thread = bot.user("ana").says("what do you remember about me?").await;
     assert!(thread.heard().contains("I remember nothing about you."));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn forget_it_is_about_the_notes_that_were_just_listed() {
+    let bot = TestBot::start().await;
+    let thread = bot.user("ana").says("remember that I work in assign-prog").await;
+    thread.clicks("ana", "Remember it").await;
+
+    let mut thread = bot.user("ana").asks("what do you remember about me?").await;
+    thread.says("ana", "forget it").await;
+    assert!(thread.heard().contains("*Forget this note about you?*"), "{}", thread.last());
+    thread.clicks("ana", "Keep").await;
+
+    let mut thread = bot.user("ana").asks("start Math Hints").await;
+    thread.says("ana", "what do you remember about me?").await;
+    thread.skip();
+    thread.says("ana", "forget it").await;
+    let heard = thread.heard();
+    assert!(heard.contains("*Forget this note about you?*") && !heard.contains("Withdrawn"), "{heard}");
+
+    let mut thread = bot.user("ana").asks("start Math Hints").await;
+    thread.says("ana", "forget it").await;
+    assert!(thread.heard().contains("Withdrawn by @ana"), "without a list of notes, it withdraws the card");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_note_is_named_on_the_card_after_a_question_in_between() {
+    let bot = TestBot::start().await;
+    let thread = bot.user("ana").says("remember that I work in assign-prog").await;
+    thread.clicks("ana", "Remember it").await;
+
+    let mut thread = bot.user("ana").asks("create experiment Foo").await;
+    thread.says("ana", "control and variant").await;
+    thread.says("ana", "SelectSection/area_model").await;
+    let heard = thread.heard();
+    assert!(heard.contains("*Context*  `assign-prog`"), "{heard}");
+    assert!(heard.contains("As you usually do. You asked me to remember: _I work in assign-prog_"), "{heard}");
+}
