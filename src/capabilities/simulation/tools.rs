@@ -7,7 +7,7 @@ use countersign_capabilities::{
 };
 use countersign_core::reply::{Reply, Text};
 use countersign_graph::action::{ActionRecord, ErrorKind};
-use futures_util::future::BoxFuture;
+use futures_util::future::{BoxFuture, join_all};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -15,7 +15,11 @@ use serde_json::{Map, Value, json};
 use super::{
     Deps,
     actions::{running, sensitivity},
-    bridge::{client::Version, data::without_copies, error::Error},
+    bridge::{
+        client::Version,
+        data::{Parameter, without_copies},
+        error::Error,
+    },
     comparing, curve,
     find::{self, Asked},
     populations,
@@ -25,6 +29,9 @@ use super::{
 
 /// The maximum number of paths in an answer.
 const MAX_PATHS: usize = 200;
+
+/// The maximum number of parameters whose values are read together.
+const MAX_VALUES: usize = 40;
 
 /// The parameters of the tools; each tool takes some of them.
 #[derive(Default, Deserialize, JsonSchema)]
@@ -39,6 +46,9 @@ struct Given {
     parameter: Option<String>,
     /// The text that a path must contain, such as `Liver`.
     search: Option<String>,
+    /// Asks for the present values as well.
+    #[schemars(skip)]
+    with_values: Option<String>,
     /// The id of a job. Default: the newest.
     job: Option<String>,
     /// The id of results. Default: those of the newest run.
@@ -234,7 +244,12 @@ async fn list_parameters(deps: &Deps, asked: Given) -> Result<Value, ToolError> 
         paths.retain(|path| path.to_lowercase().contains(wanted.trim()));
     }
     paths.truncate(MAX_PATHS);
-    Ok(json!({ "simulation": simulation, "parameters": paths }))
+    if asked.with_values.is_none() {
+        return Ok(json!({ "simulation": simulation, "parameters": paths }));
+    }
+    let read = paths.iter().take(MAX_VALUES).map(|path| deps.client.parameter(&simulation, path));
+    let values: Vec<Parameter> = join_all(read).await.into_iter().flatten().collect();
+    Ok(json!({ "simulation": simulation, "parameters": paths, "values": values }))
 }
 
 async fn value(deps: &Deps, asked: Given) -> Result<Value, ToolError> {

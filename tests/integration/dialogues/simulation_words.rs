@@ -139,3 +139,24 @@ async fn work_in_progress_is_described_without_ids() {
     drop(thread);
     finish(bot, bridge).await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn values_are_listed_and_set_back_to_those_of_the_file() {
+    let (bot, bridge) = bot_with(Version::V05).await;
+    let mut thread = loads(&bot, "demo").await;
+    thread.says("ana", "show me the values of demo").await;
+    let heard = thread.heard();
+    assert!(heard.contains("`Organism|Weight`: 70 kg") && heard.contains("`Dose`: 100 mg"), "{heard}");
+    thread.says("ana", "set demo back to how it was loaded").await;
+    assert!(thread.heard().contains("I have no changes of *demo* on record since it was loaded."), "{}", thread.last());
+    thread.says("ana", "set the dose to 200 mg").await;
+    thread.clicks("bo", "Set value").await;
+    thread.skip();
+    thread.says("ana", "set demo back to how it was loaded").await;
+    let heard = thread.heard();
+    assert!(heard.contains("Changed in *demo* since it was loaded: `Dose` 100 → 200 mg."), "{heard}");
+    assert!(heard.contains("[Set Dose back to 100 mg]"), "{heard}");
+    thread.clicks("ana", "Set Dose back to 100 mg").await;
+    assert!(thread.heard().contains("200 mg → *100 mg*"), "{}", thread.last());
+    finish(bot, bridge).await;
+}

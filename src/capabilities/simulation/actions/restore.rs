@@ -12,13 +12,17 @@ use serde_json::{Value, json};
 
 use super::{after_error, approved, fact, run, stored};
 use crate::{
-    Deps, busy,
+    Deps, busy, changes,
     find::{self, Asked},
     memory::restore_target,
+    replies::refusals,
 };
 
 /// The name of the action.
 pub const NAME: &str = "restore_simulation";
+
+/// The word for the values in the model file, of which the bridge keeps no snapshot.
+const LOADED: &str = "loaded";
 
 /// The action `restore_simulation`.
 #[derive(Debug)]
@@ -33,7 +37,7 @@ struct Given {
     /// The simulation mentioned before, if none is named.
     #[serde(default)]
     active: Option<String>,
-    /// The id of the snapshot. Default: the newest.
+    /// The id of the snapshot; `loaded` for the values in the model file. Default: the newest snapshot.
     #[serde(default)]
     snapshot: Option<String>,
 }
@@ -64,6 +68,10 @@ impl ActionKind for RestoreSimulation {
         let says = |simulation: &str| format!("restore {simulation}");
         let loaded = find::simulation(deps, Asked::of(&asked.simulation, &asked.active), says).await?;
         busy::no_comparison(deps, &loaded.id).await?;
+        if asked.snapshot.as_deref() == Some(LOADED) {
+            let changed = changes::since_loading(deps, &loaded.id).await;
+            return Err(refused(ErrorKind::UserInput, refusals::back_to_loaded(&loaded.id, &changed)));
+        }
         let snapshots = deps.client.snapshots(&loaded.id).await;
         let snapshots = snapshots.map_err(|error| find::not_read(deps, &loaded.id, &error))?;
         let wanted = non_blank(asked.snapshot.as_ref());

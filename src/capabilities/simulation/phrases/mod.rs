@@ -270,6 +270,7 @@ fn slot(kind: &str, words: &[Word]) -> Vec<Candidate> {
         "paths" => each(MAX_LIST, &paths),
         "job" => each(1, &job),
         "seconds" => each(2, &seconds),
+        "percent" => each(4, &percent),
         "part" => each(2, &part),
         "earlier" => each(MAX_EARLIER, &earlier),
         _ => Vec::new(),
@@ -424,6 +425,19 @@ fn seconds(words: &[Word]) -> Option<Candidate> {
         units::Fit::Converted(seconds) => Some(Candidate::known(seconds, words.len())),
         units::Fit::Same => Some(Candidate::known(value, words.len())),
         units::Fit::Other | units::Fit::Unknown => None,
+    }
+}
+
+/// Reads a variation in percent: `20%`, `±20 %`, `plus or minus 20%`.
+fn percent(words: &[Word]) -> Option<Candidate> {
+    const SIGNS: [&str; 5] = ["plus or minus ", "+/- ", "+/-", "± ", "±"];
+    let said = text(words);
+    let plain = SIGNS.iter().find_map(|sign| said.strip_prefix(sign)).unwrap_or(&said);
+    match Amount::read(plain)? {
+        Amount::Absolute { value, unit: Some(unit) } if unit == "%" && value > 0.0 => {
+            Some(Candidate::known(value, words.len()))
+        }
+        _ => None,
     }
 }
 

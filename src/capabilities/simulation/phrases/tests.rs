@@ -283,6 +283,21 @@ fn runs_and_results_are_asked_for_in_other_words() {
             "run it with doses of 100 and 200 mg",
             r#"compare_values {"parameter":"dose","simulation":"demo","values":"100 and 200 mg"}"#,
         ),
+        ("sensitivity analysis on cmax", r#"run_sensitivity_analysis {"active":"demo"}"#),
+        (
+            "how sensitive is cmax to the liver clearance and weight?",
+            r#"run_sensitivity_analysis {"active":"demo","parameters":"liver clearance and weight"}"#,
+        ),
+        (
+            "vary the liver clearance of demo by 20%",
+            r#"run_sensitivity_analysis {"parameters":"liver clearance","percent":20.0,"simulation":"demo"}"#,
+        ),
+        (
+            "compare demo at liver volume 1, 2 and 2.5 L on cmax",
+            r#"compare_values {"parameter":"liver volume","simulation":"demo","values":"1, 2 and 2.5 L"}"#,
+        ),
+        ("show me the values of demo", r#"read list_parameters {"simulation":"demo","with_values":"all"}"#),
+        ("set demo back to how it was loaded", r#"restore_simulation {"simulation":"demo","snapshot":"loaded"}"#),
         ("how does the dose affect cmax?", r#"run_sensitivity_analysis {"active":"demo","parameters":"dose"}"#),
         ("which parameter matters most?", r#"run_sensitivity_analysis {"active":"demo"}"#),
         (

@@ -11,7 +11,7 @@ use super::{figures, lasting};
 use crate::{
     actions::{compare, sensitivity},
     bridge::{
-        data::{Loaded, Metric, Snapshot},
+        data::{Loaded, Metric, Parameter, Snapshot},
         job::{Job, JobStatus},
     },
     curve::Curve,
@@ -65,7 +65,15 @@ pub fn parameters(answer: &Value) -> Reply {
     if paths.is_empty() {
         return Reply::text(Text::new().bold(simulation).plain(" has no parameters that match."));
     }
-    let lines = paths.iter().take(MAX_SHOWN).map(|path| Text::new().code(path)).collect();
+    let values: Vec<Parameter> = part(&answer["values"]);
+    let line = |path: &String| {
+        let name = Text::new().code(path);
+        match values.iter().find(|value| value.path == *path) {
+            Some(known) => name.plain(format!(": {}", quantity(known.value, known.unit.as_deref()))),
+            None => name,
+        }
+    };
+    let lines = paths.iter().take(MAX_SHOWN).map(line).collect();
     let reply = Reply::text(Text::new().bold(simulation).plain(format!(" has {} parameters:", paths.len())))
         .and(Part::List(lines));
     match paths.len() > MAX_SHOWN {

@@ -9,10 +9,14 @@ use countersign_graph::action::{ActionRecord, MissingParameter};
 use crate::{
     Deps,
     bridge::data::{Loaded, Parameter},
+    changes::{self, Changed},
     ranges::{BODY_WEIGHT, Range},
-    replies::outcomes,
+    replies::{figures::last_part, outcomes},
     wanted::Wanted,
 };
+
+/// The maximum number of changed parameters that are offered to be set back.
+const MAX_BACK: usize = 4;
 
 /// Says that nothing is loaded.
 pub fn nothing_loaded(deps: &Deps) -> Reply {
@@ -199,6 +203,24 @@ pub fn already(path: &str, simulation: &str, value: &str) -> Reply {
     Reply::text(
         Text::new().code(path).plain(" in ").bold(simulation).plain(format!(" is already {value}. Nothing to change.")),
     )
+}
+
+/// Offers to set the changed parameters back to the values in the model file, which takes a card for each.
+pub fn back_to_loaded(simulation: &str, changed: &[Changed]) -> Reply {
+    if changed.is_empty() {
+        return Reply::text(
+            Text::from("I have no changes of ").bold(simulation).plain(" on record since it was loaded."),
+        )
+        .hint("Others may have changed it. A snapshot shows the values of a moment.")
+        .choice("Show the snapshots", format!("list the snapshots of {simulation}"));
+    }
+    let text = Text::from("Changed in ").bold(simulation).plain(" since it was loaded: ");
+    let reply = Reply::text(text.join(changes::listed(changed)).plain(". Which of these should I set back?"));
+    let back = |change: &Changed| quantity(change.before, change.unit.as_deref());
+    changed.iter().take(MAX_BACK).fold(reply, |reply, change| {
+        let label = format!("Set {} back to {}", last_part(&change.path), back(change));
+        reply.choice(label, format!("set {} to default in {simulation}", change.path))
+    })
 }
 
 /// Says that a simulation with this name is already loaded.
