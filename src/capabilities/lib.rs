@@ -330,6 +330,12 @@ pub trait Tool: Send + Sync {
         None
     }
 
+    /// Returns the action that an answer of this tool makes superfluous: its draft is dropped then, and the plan that
+    /// waited for it goes on.
+    fn settles(&self) -> Option<&'static str> {
+        None
+    }
+
     /// Returns a name for the answers, such as “the list of documents”, if a model may read the newest one again
     /// without a new call.
     fn read_back(&self) -> Option<&'static str> {

@@ -368,6 +368,7 @@ pub(super) fn keep_answer(state: &mut AgentState, call: &Call, answer: ToolAnswe
     let (failed, for_model) = match result {
         Ok(value) => {
             remember_subject(state, &*tool, &arguments, &value);
+            settle_draft(state, &*tool);
             state.context.learn(&entry_kind(tool.name()), &key, &value, state.turn.at);
             let kept = shortened_to(&value, MAX_RESULT_BYTES);
             let for_model = shortened_to(&kept, MAX_RESULT_FOR_MODEL).to_string();
@@ -383,6 +384,15 @@ pub(super) fn keep_answer(state: &mut AgentState, call: &Call, answer: ToolAnswe
     };
     state.turn.reads.push(ToolRead { tool: tool.name().to_owned(), arguments, key, failed, read_at: None });
     exchange::result(call, for_model)
+}
+
+/// Drops the draft that an answer of this tool makes superfluous, and takes up the plan that waited for it.
+fn settle_draft(state: &mut AgentState, tool: &dyn Tool) {
+    let is_settled = |draft: &Draft| tool.settles() == Some(draft.action.as_str());
+    if state.draft.as_ref().is_some_and(is_settled) {
+        state.draft = None;
+        state.take_up_plan(state.draft_turn);
+    }
 }
 
 /// Returns the key under which a tool's answer is kept: the tool without `get_`, and its arguments. The form and page

@@ -11,7 +11,14 @@ pub(super) fn all() -> Vec<Family> {
             "simulation",
             "pharmacokinetic simulations: load a model, read and set parameters, run it, compare values",
         )
-        .tools(["list_simulations", "list_parameters", "get_parameter_value", "discover_models", HEALTH])
+        .tools([
+            "list_simulations",
+            "use_simulation",
+            "list_parameters",
+            "get_parameter_value",
+            "discover_models",
+            HEALTH,
+        ])
         .actions(["load_simulation", "set_parameter_value", "run_simulation", "compare_values"])
         .often(),
         Family::new("simulation_jobs", "runs of simulations: state, results, PK figures, canceling")

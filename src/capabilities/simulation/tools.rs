@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 
 use super::{
     Deps,
-    actions::{running, sensitivity},
+    actions::{load, running, sensitivity},
     bridge::{
         client::Version,
         data::{Parameter, without_copies},
@@ -101,10 +101,17 @@ impl Tool for Reading {
     fn subject(&self, _: &Value, answer: &Value) -> Option<String> {
         answer["simulation"].as_str().map(str::to_owned)
     }
+
+    fn settles(&self) -> Option<&'static str> {
+        (self.name == USE).then_some(load::NAME)
+    }
 }
 
 /// The tool whose answer has the bridge's name and version.
 pub const HEALTH: &str = "check_bridge_health";
+
+/// The tool that goes on with a loaded simulation.
+const USE: &str = "use_simulation";
 
 /// Returns the tools.
 pub fn all(deps: &Deps) -> Vec<std::sync::Arc<dyn Tool>> {
@@ -124,6 +131,15 @@ pub fn all(deps: &Deps) -> Vec<std::sync::Arc<dyn Tool>> {
             takes: &[],
             call: |deps, _| Box::pin(simulations(deps)),
             present: |_, answer| answers::simulations(answer),
+        },
+        Reading {
+            deps: deps.clone(),
+            name: USE,
+            description: "Makes a loaded simulation the one that the thread is about, as it is. Use it when someone wants \
+                          to go on with a simulation that is loaded already.",
+            takes: &["simulation"],
+            call: |deps, given| Box::pin(use_it(deps, given)),
+            present: |_, answer| answers::used(answer),
         },
         Reading {
             deps: deps.clone(),
@@ -233,6 +249,11 @@ async fn simulations(deps: &Deps) -> Result<Value, ToolError> {
         loaded.file = loaded.file.take().or_else(|| deps.memory.file(&loaded.id));
     }
     Ok(json!({ "simulations": all, "copies": copies }))
+}
+
+async fn use_it(deps: &Deps, asked: Given) -> Result<Value, ToolError> {
+    let simulation = loaded(deps, &asked, "use").await?;
+    Ok(json!({ "simulation": simulation }))
 }
 
 async fn list_parameters(deps: &Deps, asked: Given) -> Result<Value, ToolError> {

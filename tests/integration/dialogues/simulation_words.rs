@@ -160,3 +160,22 @@ async fn values_are_listed_and_set_back_to_those_of_the_file() {
     assert!(thread.heard().contains("200 mg → *100 mg*"), "{}", thread.last());
     finish(bot, bridge).await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_plan_goes_on_with_the_simulation_that_is_loaded_already() {
+    let (bot, bridge) = bot_with(Version::V05).await;
+    drop(loads(&bot, "demo").await);
+    for answer in ["use it as it is", "[Use it as it is]"] {
+        let mut thread = bot.user("ana").says("load the demo model as demo, then set the dose to 200 mg").await;
+        let heard = thread.heard();
+        assert!(heard.contains("Should I use it as it is?"), "{heard}");
+        match answer.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
+            Some(label) => thread.clicks("ana", label).await,
+            None => thread.says("ana", answer).await,
+        }
+        let heard = thread.heard();
+        assert!(heard.contains("I use *demo* as it is."), "{answer}: {heard}");
+        assert!(heard.contains("100 mg → *200 mg*") && heard.contains("Step 2 of 2."), "{answer}: {heard}");
+    }
+    finish(bot, bridge).await;
+}

@@ -283,6 +283,8 @@ fn runs_and_results_are_asked_for_in_other_words() {
             "run it with doses of 100 and 200 mg",
             r#"compare_values {"parameter":"dose","simulation":"demo","values":"100 and 200 mg"}"#,
         ),
+        ("use demo as it is", r#"read use_simulation {"simulation":"demo"}"#),
+        ("continue with demo", r#"read use_simulation {"simulation":"demo"}"#),
         ("sensitivity analysis on cmax", r#"run_sensitivity_analysis {"active":"demo"}"#),
         (
             "how sensitive is cmax to the liver clearance and weight?",

@@ -58,6 +58,13 @@ pub fn simulations(answer: &Value) -> Reply {
     }
 }
 
+/// The simulation that the thread goes on with.
+pub fn used(answer: &Value) -> Reply {
+    let simulation = answer["simulation"].as_str().unwrap_or_default();
+    Reply::text(Text::from("I use ").bold(simulation).plain(" as it is."))
+        .hint("“It” means this simulation from now on in this thread.")
+}
+
 /// The parameters of a simulation.
 pub fn parameters(answer: &Value) -> Reply {
     let paths: Vec<String> = part(&answer["parameters"]);

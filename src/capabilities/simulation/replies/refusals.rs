@@ -226,9 +226,12 @@ pub fn back_to_loaded(simulation: &str, changed: &[Changed]) -> Reply {
 /// Says that a simulation with this name is already loaded.
 pub fn loaded_already(id: &str, says: impl Fn(&str) -> String, free: &str) -> Reply {
     Reply::text(
-        Text::from("A simulation called ").bold(id).plain(" is already loaded, and the bridge doesn't replace it."),
+        Text::from("A simulation called ")
+            .bold(id)
+            .plain(" is already loaded, and the bridge doesn't replace it. Should I use it as it is?"),
     )
-    .hint("Use it as it is, or load the file under another name.")
+    .hint("Or load the file under another name.")
+    .choice("Use it as it is", format!("use {id} as it is"))
     .choice(format!("Load it as {free}"), says(free))
     .choice("Show its parameters", format!("list the parameters of {id}"))
 }
