@@ -139,9 +139,25 @@ pub fn is_organ_volume(path: &str) -> bool {
     path.ends_with("|Volume") && ORGANS.iter().any(|organ| path.split('|').any(|part| part == *organ))
 }
 
+/// Returns true if this is the path of a fraction of a whole, such as a bioavailability.
+pub fn is_fraction(path: &str) -> bool {
+    let last = path.rsplit('|').next().unwrap_or(path).to_lowercase().replace([' ', '_', '-'], "");
+    ["bioavailability", "hematocrit", "haematocrit", "fu", "fup"].contains(&last.as_str()) || last.contains("fraction")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn fractions_are_known_by_their_names() {
+        for path in ["Compound|Bioavailability", "Compound|FractionUnbound", "Compound|Fraction unbound (plasma)"] {
+            assert!(is_fraction(path), "{path}");
+        }
+        for path in ["Dose", "Organism|Weight", "Compound|HepaticPartition"] {
+            assert!(!is_fraction(path), "{path}");
+        }
+    }
 
     #[test]
     fn the_liver_at_70_kg_is_between_0_6_and_3_liters() {

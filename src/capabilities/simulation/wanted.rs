@@ -39,7 +39,8 @@ pub fn words<'de, D: Deserializer<'de>>(reader: D) -> Result<Option<String>, D::
 ///
 /// # Errors
 ///
-/// A refusal that shows correct values. A quantity such as a mass or a volume is never negative.
+/// A refusal that shows correct values. A quantity such as a mass or a volume is never negative, and a fraction is
+/// between 0 and 1.
 pub async fn absolute(
     deps: &Deps,
     simulation: &str,
@@ -54,6 +55,12 @@ pub async fn absolute(
     if is_quantity && !has_value {
         let range = find::range(deps, simulation, path).await;
         return Err(refused(ErrorKind::Validation, refusals::negative(path, &wanted, before, range.as_ref())));
+    }
+    // A model may write a fraction in percent; then its present value tells.
+    let is_percent = wanted.unit.as_deref() == Some("%") || before.is_some_and(|before| before.value > 1.0);
+    let whole = if is_percent { 100.0 } else { 1.0 };
+    if ranges::is_fraction(path) && !is_quantity && !(0.0..=whole).contains(&wanted.value) {
+        return Err(refused(ErrorKind::Validation, refusals::no_fraction(path, said)));
     }
     Ok(wanted)
 }

@@ -179,3 +179,21 @@ async fn a_plan_goes_on_with_the_simulation_that_is_loaded_already() {
     }
     finish(bot, bridge).await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_unlikely_value_is_warned_of_or_refused() {
+    let (bot, bridge) = bot_with(Version::V05).await;
+    let mut thread = loads(&bot, "demo").await;
+    thread.says("ana", "make the subject heavier").await;
+    thread.says("ana", "60").await;
+    let heard = thread.heard();
+    assert!(heard.contains("You asked for a higher value, but 60 kg is below the present 70 kg."), "{heard}");
+    thread.says("ana", "set the dose to 1e9 mg").await;
+    let heard = thread.heard();
+    assert!(heard.contains("This is about 10 million times the present value. Check the number"), "{heard}");
+    thread.says("ana", "set the bioavailability to 150%").await;
+    let heard = thread.heard();
+    assert!(heard.contains("`Compound|Bioavailability` can't be 150%: a fraction is between 0 and 1"), "{heard}");
+    assert!(bridge.audit().iter().all(|call| call.tool == "load_simulation"));
+    finish(bot, bridge).await;
+}

@@ -60,6 +60,9 @@ struct Given {
     /// The unit, if it is not part of the value.
     #[serde(default)]
     unit: Option<String>,
+    /// The direction in which the value is to change, if only that was said: `up` or `down`.
+    #[serde(default)]
+    direction: Option<String>,
 }
 
 /// The stored parameters.
@@ -135,6 +138,10 @@ impl ActionKind for SetParameter {
             return Err(refused(ErrorKind::Validation, refusals::already(&path, &loaded.id, &value)));
         }
         let mut card = card(&loaded.id, &path, before.as_ref(), &wanted);
+        if let Some(before) = &before {
+            card.warnings.extend(refusals::wrong_direction(asked.direction.as_deref(), before, &wanted));
+            card.warnings.extend(refusals::huge_step(before.value, wanted.value));
+        }
         self.add_limits(&mut card, &loaded.id, &path, &wanted).await?;
         let mut preconditions = state(before.as_ref());
         busy::warn_of_run(deps, &loaded.id, &mut card, &mut preconditions).await;

@@ -59,7 +59,7 @@ fn parameters_are_set() {
         ),
         ("increase the liver volume by 10 %", r#"set_parameter_value {"parameter":"liver volume","value":"+10 %"}"#),
         ("decrease the dose by 5 mg", r#"set_parameter_value {"parameter":"dose","value":"by -5 mg"}"#),
-        ("raise the dose to 1 g", r#"set_parameter_value {"parameter":"dose","value":"1 g"}"#),
+        ("raise the dose to 1 g", r#"set_parameter_value {"direction":"up","parameter":"dose","value":"1 g"}"#),
         ("double the dose", r#"set_parameter_value {"parameter":"dose","value":"twice"}"#),
         ("halve the clearance", r#"set_parameter_value {"parameter":"clearance","value":"half"}"#),
         ("set the dose back to the default", r#"set_parameter_value {"parameter":"dose","value":"default"}"#),
@@ -67,7 +67,7 @@ fn parameters_are_set() {
             "set the kidney clearance to half of the liver clearance",
             r#"set_parameter_value {"parameter":"kidney clearance","value":"half of the liver clearance"}"#,
         ),
-        ("Make the subject heavier.", r#"set_parameter_value {"parameter":"Organism|Weight"}"#),
+        ("Make the subject heavier.", r#"set_parameter_value {"direction":"up","parameter":"Organism|Weight"}"#),
         (
             "set Organism|Liver|Volume to 2.5 kg in renal-study",
             r#"set_parameter_value {"parameter":"Organism|Liver|Volume","simulation":"renal-study","value":"2.5 kg"}"#,
@@ -183,7 +183,10 @@ fn what_was_talked_about_is_meant_where_no_simulation_is_named() {
         ("set Dose = 2.5", r#"set_parameter_value {"active":"renal-study","parameter":"Dose","value":"2.5"}"#),
         ("double the dose", r#"set_parameter_value {"active":"renal-study","parameter":"dose","value":"twice"}"#),
         ("what is the dose?", r#"read get_parameter_value {"active":"renal-study","parameter":"dose"}"#),
-        ("make the subject heavier", r#"set_parameter_value {"active":"renal-study","parameter":"Organism|Weight"}"#),
+        (
+            "make the subject heavier",
+            r#"set_parameter_value {"active":"renal-study","direction":"up","parameter":"Organism|Weight"}"#,
+        ),
         ("take a snapshot", r#"snapshot_simulation {"active":"renal-study"}"#),
     ];
     check(&book(), &of_study, &rows);

@@ -2,7 +2,7 @@
 
 use countersign_core::{
     reply::{Part, Reply, Text},
-    units::{self, quantity},
+    units::{self, number, quantity},
 };
 use countersign_graph::action::{ActionRecord, MissingParameter};
 
@@ -14,6 +14,9 @@ use crate::{
     replies::{figures::last_part, outcomes},
     wanted::Wanted,
 };
+
+/// The factor between two values above which a step is warned of.
+const HUGE: f64 = 100.0;
 
 /// The maximum number of changed parameters that are offered to be set back.
 const MAX_BACK: usize = 4;
@@ -159,6 +162,41 @@ pub fn negative(path: &str, wanted: &Wanted, before: Option<&Parameter>, range: 
         None if path == BODY_WEIGHT => format!("Allowed: more than {zero}."),
         None => format!("Allowed: {zero} or more."),
     })
+}
+
+/// Warns that a value does not change in the direction that was asked for.
+pub fn wrong_direction(direction: Option<&str>, before: &Parameter, wanted: &Wanted) -> Option<Text> {
+    let (asked, is) = match direction? {
+        "up" if wanted.value < before.value => ("higher", "below"),
+        "down" if wanted.value > before.value => ("lower", "above"),
+        _ => return None,
+    };
+    let [after, now] = [wanted.value, before.value].map(|value| quantity(value, before.unit.as_deref()));
+    Some(Text::from(format!("You asked for a {asked} value, but {after} is {is} the present {now}.")))
+}
+
+/// Warns of a step of more than [`HUGE`] times the present value, which is often a slip in the unit.
+pub fn huge_step(before: f64, after: f64) -> Option<Text> {
+    if before == 0.0 || after == 0.0 {
+        return None;
+    }
+    let times = (after / before).abs();
+    let factor = |times: f64| match times {
+        times if times >= 1e6 => format!("{} million", number((times / 1e6).round())),
+        times => number(times.round()),
+    };
+    let words = match times {
+        times if times > HUGE => format!("This is about {} times the present value.", factor(times)),
+        times if times < 1.0 / HUGE => format!("The present value is about {} times as large.", factor(1.0 / times)),
+        _ => return None,
+    };
+    Some(Text::from(format!("{words} Check the number and its unit.")))
+}
+
+/// Says that a fraction is between nothing and the whole.
+pub fn no_fraction(path: &str, said: &str) -> Reply {
+    Reply::text(Text::new().code(path).plain(format!(" can't be {said}: a fraction is between 0 and 1 (0–100%).")))
+        .hint("Give a value in this range, such as 0.5 or 50%.")
 }
 
 /// Says that a comparison is in progress.
