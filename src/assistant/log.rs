@@ -76,7 +76,7 @@ impl Log {
             decided_by,
             cut_short: record.cut_short,
             again: matches!(record.status, Status::Failed | Status::Expired).then(|| record.parameters.clone()),
-            undo: if record.status == Status::Done { record.undo.clone() } else { None },
+            undo: record.possible_undo().cloned(),
         });
         let over = self.entries.len().saturating_sub(MAX_ENTRIES);
         self.entries.drain(..over);

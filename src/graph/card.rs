@@ -8,7 +8,7 @@ use countersign_core::{
     reply::{CardState, FollowUp, Meter, Text},
 };
 
-use super::action::{ActionRecord, Approver, ErrorKind, Escalation, Outcome, Policy, Status, Verdict};
+use super::action::{ActionRecord, Approver, ErrorKind, Escalation, IS_BACK, Outcome, Policy, Status, Undo, Verdict};
 
 impl ActionRecord {
     /// Returns the state of the card.
@@ -53,11 +53,17 @@ impl ActionRecord {
         }
     }
 
+    /// Returns the action that would undo the change; `None` unless the change was made and is still to be undone.
+    pub fn possible_undo(&self) -> Option<&Undo> {
+        let is_back = matches!(&self.outcome, Some(Outcome::Done { result, .. }) if result[IS_BACK] == true);
+        self.undo.as_ref().filter(|_| self.status == Status::Done && !is_back)
+    }
+
     /// Returns the buttons of the closed card.
     pub fn follow_ups(&self) -> Vec<FollowUp> {
         let again = || FollowUp::Again("Try again".to_owned());
         match self.status {
-            Status::Done => self.undo.iter().map(|undo| FollowUp::Undo(undo.label.clone())).collect(),
+            Status::Done => self.possible_undo().into_iter().map(|undo| FollowUp::Undo(undo.label.clone())).collect(),
             Status::Failed => match &self.outcome {
                 Some(Outcome::Failed { error: ErrorKind::NotFound, .. }) => Vec::new(),
                 _ => vec![again()],

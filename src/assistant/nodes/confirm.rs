@@ -114,6 +114,9 @@ impl Node<AgentState> for Confirm {
             return Ok(close(state, reply, StepUsage::default()));
         }
         proposal.card.notes.extend(undo_note(&state.log, &change));
+        if let Some(kind) = self.registry.actions.get(change.action.as_str()) {
+            proposal.card.warnings.extend(kind.beside(&proposal.parameters, &context.open));
+        }
         if self.is_new_version(&change, &proposal, &by, context) {
             state.take_up_plan(state.on_card_turn);
         }

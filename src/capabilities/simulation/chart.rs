@@ -149,6 +149,7 @@ pub fn tornado(title: &str, figure: &str, percent: f64, bars: &[Bar]) -> anyhow:
     let mut bars = bars.to_vec();
     let reach = |bar: &Bar| bar.down.abs().max(bar.up.abs());
     bars.sort_by(|a, b| reach(b).total_cmp(&reach(a)));
+    let names: Vec<String> = bars.iter().map(|bar| label(&bar.name, &bars)).collect();
     let most = bars.iter().map(reach).filter(|reach| reach.is_finite()).fold(1.0, f64::max);
     let height = 196 + 58 * u32::try_from(bars.len())?;
     let (left, right) = (420_i32, i32::try_from(WIDTH)? - 110);
@@ -160,7 +161,7 @@ pub fn tornado(title: &str, figure: &str, percent: f64, bars: &[Bar]) -> anyhow:
         area.draw(&PathElement::new(vec![(middle, 68), (middle, foot)], MUTED.stroke_width(2)))?;
         for (nth, bar) in bars.iter().enumerate() {
             let top = 78 + 58 * i32::try_from(nth)?;
-            write(area, &shortened(&bar.name, 24), (left - 104, top + 18), TICK_SIZE, INK, HPos::Right)?;
+            write(area, &names[nth], (left - 104, top + 18), TICK_SIZE, INK, HPos::Right)?;
             let mut halves = [(bar.down, COLORS[1]), (bar.up, COLORS[0])];
             halves.sort_by(|a, b| b.0.abs().total_cmp(&a.0.abs())); // the shorter one on top
             for (value, color) in halves {
@@ -226,6 +227,18 @@ impl Ranged for TimeAxis {
     }
 }
 
+/// Returns the label of a bar: the last two parts of its path, or more of it if another bar has the same two.
+fn label(path: &str, bars: &[Bar]) -> String {
+    const MAX_LABEL: usize = 24;
+    let tail = |path: &str| {
+        let parts: Vec<&str> = path.split('|').collect();
+        parts[parts.len().saturating_sub(2)..].join("|")
+    };
+    let own = tail(path);
+    let is_shared = bars.iter().filter(|bar| tail(&bar.name) == own).count() > 1;
+    shortened(if is_shared { path } else { &own }, MAX_LABEL)
+}
+
 /// Returns the end of a name, if it is longer than `most` characters.
 pub fn shortened(name: &str, most: usize) -> String {
     match name.chars().count() > most {
@@ -238,6 +251,16 @@ pub fn shortened(name: &str, most: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_bar_is_named_by_the_last_two_parts_of_its_path() {
+        let bar = |name: &str| Bar { name: name.to_owned(), down: 0.0, up: 0.0 };
+        let bars =
+            ["Organism|Kidney|Clearance", "Organism|Liver|Clearance", "Dose", "A|Gut|Flow", "B|Gut|Flow"].map(bar);
+        assert_eq!(label("Organism|Kidney|Clearance", &bars), "Kidney|Clearance");
+        assert_eq!(label("Dose", &bars), "Dose");
+        assert_eq!(label("A|Gut|Flow", &bars), "A|Gut|Flow");
+    }
 
     fn pixels_of(png: &[u8], colour: RGBColor) -> usize {
         pixels_where(png, |pixel| pixel == [colour.0, colour.1, colour.2])

@@ -31,8 +31,8 @@ impl Approvals {
         {
             return Ok(InboxAnswer::Refused(reply));
         }
-        let (request, text) = match (click.button, &record.undo) {
-            (CardButton::Undo, Some(undo)) if record.status == Status::Done => (
+        let (request, text) = match (click.button, record.possible_undo()) {
+            (CardButton::Undo, Some(undo)) => (
                 ActionRequest { action: undo.name.clone(), parameters: undo.parameters.clone() },
                 format!("undo: {}", record.card.done.trim()),
             ),

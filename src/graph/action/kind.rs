@@ -193,6 +193,13 @@ pub trait ActionKind: Send + Sync {
         false
     }
 
+    /// Returns warnings about other open requests of the thread, `open`, that the card of a change with these parameters
+    /// shows, such as one whose value is not set yet.
+    fn beside(&self, parameters: &Value, open: &[ActionRecord]) -> Vec<Text> {
+        let _ = (parameters, open);
+        Vec::new()
+    }
+
     /// Returns the batches of the change if it is too large for one request. In that case,
     /// [`Self::perform`], [`Self::recovery`] and [`Self::probe`] are not used, since they apply to
     /// a single request.

@@ -32,7 +32,7 @@ pub use self::{
     kind::{ActionKind, MissingParameter, Performed, PrepareError, Probed, Proposal, Recovery, Refusal},
     label::Label,
     new_record::NewRecord,
-    outcome::{ErrorKind, Outcome},
+    outcome::{ErrorKind, IS_BACK, Outcome},
     reader::Reader,
     record::{ActionRecord, Edit, Replacement, Settlement, Undo},
     request::ActionRequest,

@@ -6,6 +6,9 @@ use serde_json::Value;
 
 use super::Status;
 
+/// The field of a result that is true if the action itself has set everything back, so that nothing is left to undo.
+pub const IS_BACK: &str = "is_back";
+
 /// The outcome of an action.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "kind")]

@@ -197,3 +197,20 @@ async fn an_unlikely_value_is_warned_of_or_refused() {
     assert!(bridge.audit().iter().all(|call| call.tool == "load_simulation"));
     finish(bot, bridge).await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_beside_an_open_value_says_which_value_it_uses() {
+    let (bot, bridge) = bot_with(Version::V05).await;
+    let mut thread = loads(&bot, "demo").await;
+    thread.says("ana", "set the dose to 300 mg").await;
+    thread.skip();
+    thread.says("ana", "run it").await;
+    let heard = thread.heard();
+    assert!(
+        heard.contains(
+            "*Set Dose to 300 mg in “demo”* is not approved yet: this run uses the present 100 mg of `Dose`."
+        ),
+        "{heard}"
+    );
+    finish(bot, bridge).await;
+}

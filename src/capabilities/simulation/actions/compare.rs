@@ -14,8 +14,8 @@ use countersign_core::{
     units::quantity,
 };
 use countersign_graph::action::{
-    ActionKind, ActionRecord, Batch, Batches, ErrorKind, Outcome, PrepareError, Progress, Proposal, Refusal, Scope,
-    Undo,
+    ActionKind, ActionRecord, Batch, Batches, ErrorKind, IS_BACK, Outcome, PrepareError, Progress, Proposal, Refusal,
+    Scope, Undo,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -283,7 +283,8 @@ impl Batches for CompareValues {
             true => text.plain(" The run of the present value could not be canceled, so it may go on at the bridge."),
             false => text,
         };
-        Outcome::Done { result: json!({ "simulation": comparison.simulation, "points": sweep.points }), summary: text }
+        let result = json!({ "simulation": comparison.simulation, "points": sweep.points, IS_BACK: sweep.set_back });
+        Outcome::Done { result, summary: text }
     }
 }
 
@@ -361,7 +362,9 @@ impl CompareValues {
             all => format!("{worked} of {all}"),
         };
         let text = text.plain(format!(" at {count} values in ")).bold(&comparison.simulation);
-        let text = match self.set(comparison, comparison.before, confirmed, interrupted).await {
+        let set_back = self.set(comparison, comparison.before, confirmed, interrupted).await;
+        let is_back = set_back.is_ok();
+        let text = match set_back {
             Ok(()) => text.plain(format!(". It is {back} again.")),
             Err(error @ (Error::NoAnswer { .. } | Error::Unavailable { .. } | Error::Busy)) => {
                 match running::not_submitted(deps, record, &comparison.simulation, true, &error) {
@@ -371,7 +374,7 @@ impl CompareValues {
             }
             Err(error) => text.plain(format!(". It could not be set back to {back}: {}", errors::fact(&error))),
         };
-        let result = json!({ "simulation": comparison.simulation, "points": sweep.points });
+        let result = json!({ "simulation": comparison.simulation, "points": sweep.points, IS_BACK: is_back });
         Batch::Ended(Outcome::Done { result, summary: text })
     }
 

@@ -15,7 +15,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{approved, fact, file_of, in_flight, running, stored, unread};
+use super::{approved, fact, file_of, in_flight, running, set, stored, unread};
 use crate::{
     Deps,
     bridge::{
@@ -25,7 +25,7 @@ use crate::{
     busy,
     find::{self, Asked},
     memory::run_target,
-    replies::{figures, lasting, outcomes},
+    replies::{figures, lasting, outcomes, refusals},
 };
 
 /// The name of the action.
@@ -140,6 +140,14 @@ impl ActionKind for RunSimulation {
         let run: Stored = stored(record)?;
         busy::still_no_comparison(&self.0, &run.simulation, record).await?;
         still_loaded(&self.0, &run.simulation).await
+    }
+
+    /// Warns of values on open cards: the run does not wait for them.
+    fn beside(&self, parameters: &Value, open: &[ActionRecord]) -> Vec<Text> {
+        let is_of_run = |record: &&ActionRecord| {
+            record.name == set::NAME && record.parameters["simulation"] == parameters["simulation"]
+        };
+        open.iter().filter(is_of_run).filter_map(refusals::not_set_yet).collect()
     }
 
     fn batches(&self) -> Option<&dyn Batches> {

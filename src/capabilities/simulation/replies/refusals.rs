@@ -164,6 +164,13 @@ pub fn negative(path: &str, wanted: &Wanted, before: Option<&Parameter>, range: 
     })
 }
 
+/// Warns a run that a value on an open card is not set yet; `None` if the present value is not known.
+pub fn not_set_yet(set: &ActionRecord) -> Option<Text> {
+    let now = quantity(set.preconditions["value"].as_f64()?, set.preconditions["unit"].as_str());
+    let text = Text::new().bold(set.act()).plain(format!(" is not approved yet: this run uses the present {now} of "));
+    Some(text.code(set.parameters["parameter"].as_str()?).plain("."))
+}
+
 /// Warns that a value does not change in the direction that was asked for.
 pub fn wrong_direction(direction: Option<&str>, before: &Parameter, wanted: &Wanted) -> Option<Text> {
     let (asked, is) = match direction? {
