@@ -298,7 +298,12 @@ impl Node<AgentState> for Respond {
             return Ok(self.carry_on.after_failure(state, reply, usage, context.now));
         }
         let words = reply.words();
-        state.remember_forget(&reply);
+        // A language model's own words have no buttons, but the answer that they are about does.
+        let shown = match self.model.has_language_model(&state) {
+            true => replies::results(&self.registry, &state),
+            false => None,
+        };
+        state.remember_forget(shown.as_ref().unwrap_or(&reply));
         let reply = replies::with_plan_place(reply, state.plan());
         let reply = if answers { reply.rated(&context.run) } else { reply };
         let result = std::mem::take(&mut state.turn.gathered);
