@@ -13,6 +13,7 @@ mod look_first;
 mod notes;
 #[cfg(test)]
 mod plan_tests;
+mod proposal_text;
 pub(super) mod replan;
 pub(super) mod respond;
 pub(super) mod round;

@@ -8,12 +8,9 @@
 use std::sync::Arc;
 
 use countersign_capabilities::Registry;
-use countersign_core::{
-    clock::Timestamp,
-    reply::{Reply, Text},
-};
+use countersign_core::{clock::Timestamp, reply::Reply};
 use countersign_graph::{
-    action::{ErrorKind, PrepareError, Proposal, Reader, Refusal},
+    action::{ErrorKind, PrepareError, Reader, Refusal},
     node::{Context, Step},
 };
 use countersign_model::{Message, Response, Role, ToolSpec, Usage};
@@ -42,6 +39,7 @@ use super::{
     gather::Gather,
     gather_tools::{self, RoundEffects},
     look_first, notes,
+    proposal_text::{proposal_text, without_ids},
     respond::{self, Respond},
 };
 
@@ -471,31 +469,4 @@ impl Rounds {
             }
         }
     }
-}
-
-/// Returns the text of a proposal: its action, its parameters as given and as resolved, and its
-/// card.
-fn proposal_text(change: &Draft, proposal: &Proposal) -> String {
-    let card = &proposal.card;
-    let mut texts = vec![change.action.clone(), Value::from(change.params.clone()).to_string()];
-    texts.push(proposal.parameters.to_string());
-    texts.push(card.title.clone());
-    for fact in &card.facts {
-        texts.push(fact.label.clone());
-        texts.extend(fact.before.iter().chain([&fact.after]).map(Text::words));
-    }
-    texts.extend(card.warnings.iter().chain(&card.notes).map(Text::words));
-    texts.join("\n")
-}
-
-/// Removes the ids from `text` that `said` does not contain: any number that was said may occur by
-/// chance among the 32 digits of an id.
-pub(super) fn without_ids(text: &str, said: &str) -> String {
-    let in_word = |c: char| c.is_ascii_alphanumeric() || c == '-';
-    let pieces = text.split_inclusive(|c: char| !in_word(c));
-    let is_id = |piece: &&str| {
-        let word = piece.trim_end_matches(|c: char| !in_word(c));
-        word.len() == 36 && uuid::Uuid::try_parse(word).is_ok() && !said.contains(word)
-    };
-    pieces.map(|piece| if is_id(&piece) { " " } else { piece }).collect()
 }

@@ -193,7 +193,7 @@ async fn the_card_shows_what_a_model_leaves_out() {
 fn a_number_is_not_found_in_an_id() {
     let id = "0f805b20-43d1-4e0e-9d0a-5b12c80a2000";
     let told = format!(r#"{{"id":"{id}","status":"enrolling"}} Start “Math Hints”?"#);
-    let left = |said: &str| countersign_understanding::left_out(said, &super::round::without_ids(&told, said));
+    let left = |said: &str| countersign_understanding::left_out(said, &super::proposal_text::without_ids(&told, said));
     assert_eq!(left("get math hints going to 80%"), ["to 80%"]);
     assert_eq!(left("get math hints going only for class 5B"), ["only for class 5B"]);
     assert_eq!(left(&format!("get {id} going")), Vec::<String>::new());
