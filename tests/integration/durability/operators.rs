@@ -236,7 +236,15 @@ async fn what_the_sandbox_keeps_is_for_its_owner_alone() {
     }
     let folder = tempfile::tempdir().unwrap();
     let (data, ledger) = (folder.path().join("data"), folder.path().join("ledger"));
-    let typed = ["sandbox", "--slack-port=0", "--upgrade-port=0", "--data", data.to_str().unwrap(), "--ledger"];
+    let typed = [
+        "sandbox",
+        "--slack-port=0",
+        "--upgrade-port=0",
+        "--bridge-port=0",
+        "--data",
+        data.to_str().unwrap(),
+        "--ledger",
+    ];
     let typed = <Typed as clap::Parser>::parse_from(typed.into_iter().chain([ledger.to_str().unwrap()]));
     let world = sandbox::World::start(typed.options).await.unwrap();
     world.stop().await;

@@ -78,7 +78,7 @@ pub(super) async fn given(by: By, redis: Option<String>) -> Given {
     let port = free_port();
     let bot = format!("http://127.0.0.1:{port}");
     let mut sandbox = Command::new(COUNTERSIGN);
-    sandbox.args(["sandbox", "--slack-port", "0", "--upgrade-port", "0"]).env_clear();
+    sandbox.args(["sandbox", "--slack-port", "0", "--upgrade-port", "0", "--bridge-port", "0"]).env_clear();
     if by == By::Http {
         sandbox.args(["--events-url", &bot]);
     }
