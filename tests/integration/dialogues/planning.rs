@@ -69,7 +69,7 @@ async fn a_plan_that_waits_at_a_condition_is_shown_and_stopped() {
     thread.heard();
     thread.says("ana", "@countersign status").await;
     assert_snapshot!(thread.told("ana"), @"
-    The plan here:
+    The plan here (step 1 of 2):
     • Done: show Math Hints → Worked hints when the graph of an absolute value is compared.
     • Now: waiting for an answer (“it looks nice”?)
     • Next: only if it looks nice, start it
@@ -112,7 +112,7 @@ async fn the_step_in_hand_is_named_after_other_messages() {
     thread.says("ana", "is UpGrade running?").await;
     thread.heard();
     thread.says("ana", "@countersign status").await;
-    assert_holds(&thread.told("ana"), &["The plan here:", "Now: start Math Hints", "Next: pause Class Hint Rollout"]);
+    assert_holds(&thread.told("ana"), &["The plan here (step 1 of 2):", "Now: start Math Hints", "Next: pause Class Hint Rollout"]);
 }
 
 /// The model divides the message into these requests.
