@@ -112,7 +112,10 @@ async fn the_step_in_hand_is_named_after_other_messages() {
     thread.says("ana", "is UpGrade running?").await;
     thread.heard();
     thread.says("ana", "@countersign status").await;
-    assert_holds(&thread.told("ana"), &["The plan here (step 1 of 2):", "Now: start Math Hints", "Next: pause Class Hint Rollout"]);
+    assert_holds(
+        &thread.told("ana"),
+        &["The plan here (step 1 of 2):", "Now: start Math Hints", "Next: pause Class Hint Rollout"],
+    );
 }
 
 /// The model divides the message into these requests.
