@@ -11,9 +11,10 @@
 
 use countersign_capabilities::{ASSISTANT, Registry};
 use countersign_core::{clock::Timestamp, status_line};
+use countersign_graph::retry::RetryPolicy;
 use countersign_planner::{
     self as planner,
-    control::{Control, Limits},
+    control::{Control, Limits, Severity, StepError},
     events::{Phase, StreamEvent},
     plan::Step,
     routing::{self, Next},
@@ -192,6 +193,12 @@ impl Plan {
             known: &|name| registry.carries_out(name),
         })
         .unwrap_or(Next::Error)
+    }
+
+    /// Records that the step that follows the finished ones has failed.
+    pub(super) fn step_failed(&mut self, severity: Severity, user_message: String, cause: String) {
+        let failed = self.next_step().and_then(|step| step.capability.clone());
+        self.control.failed(StepError { failed, severity, user_message, cause, retry: RetryPolicy::OF_CAPABILITY });
     }
 
     /// Returns the step that follows the finished ones.

@@ -49,7 +49,7 @@ pub(super) struct StepEnd {
 struct Failed {
     /// The reason, for the record.
     why: String,
-    /// The reason as it is told, for another plan.
+    /// The reason in the words of the reply, from which another plan is made.
     told: String,
     /// The severity.
     severity: Severity,
@@ -210,13 +210,7 @@ impl CarryOn {
         let Some(plan) = state.plan_mut().filter(|plan| plan.total_steps > 1) else {
             return close(state, reply, usage);
         };
-        plan.control.failed(StepError {
-            failed: plan.next_step().and_then(|step| step.capability.clone()),
-            severity,
-            user_message: reply.words(),
-            cause: kind.clone(),
-            retry: RetryPolicy::OF_CAPABILITY,
-        });
+        plan.step_failed(severity, reply.words(), kind.clone());
         if let Some(reached) = plan.control.enforce(limits, now) {
             return close_because(state, replies::limit_reached(reply, &reached), usage, &reached.to_string());
         }
@@ -270,13 +264,7 @@ impl CarryOn {
         let Some(plan) = state.plan_mut().filter(|_| can_replan) else {
             return close_because(state, reply, usage, &why);
         };
-        plan.control.failed(StepError {
-            failed: plan.next_step().and_then(|step| step.capability.clone()),
-            severity,
-            user_message: told.clone(),
-            cause: why.clone(),
-            retry: RetryPolicy::OF_CAPABILITY,
-        });
+        plan.step_failed(severity, told.clone(), why.clone());
         if plan.route(&self.registry, limits) != Next::Plan {
             return close_because(state, reply, usage, &why);
         }

@@ -457,7 +457,7 @@ impl Rounds {
             Err(PrepareError::Answered { mut reply, result }) => {
                 state.draft = None;
                 if state.has_next_step() {
-                    reply.choices.clear(); // the plan goes on by itself
+                    reply.choices.clear(); // the next step begins without a choice
                 }
                 let ended = StepEnd { words: reply.words(), reply, result, is_change: false };
                 self.carry_on.after_step(state, ended, usage, now)

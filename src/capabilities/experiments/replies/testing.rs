@@ -162,7 +162,7 @@ fn then_test(reply: Reply, label: &str, verb: &str, name: &str, users: u32) -> R
 /// Returns the draw for an experiment that has not started.
 pub fn drawn_only(test: &Test, tally: &Tally) -> Reply {
     let name = &test.experiment_name;
-    let drawn: u64 = tally.draws.iter().map(|(_, count)| count).sum();
+    let drawn = tally.drawn();
     let who = match (&test.place.group, drawn) {
         (Some(_), 1) => "1 made-up group".to_owned(),
         (Some(_), drawn) => format!("{drawn} made-up groups"),
@@ -291,7 +291,7 @@ fn shortened(reason: &str) -> String {
 
 /// Adds the figures, their interpretation, and the chart; and the choice to stop the experiment.
 pub fn report(reply: Reply, test: &Test, tally: &Tally) -> Reply {
-    if tally.draws.iter().all(|(_, count)| *count == 0) {
+    if tally.drawn() == 0 {
         return reply;
     }
     let mut reply = figures(reply, test, tally);
@@ -302,7 +302,7 @@ pub fn report(reply: Reply, test: &Test, tally: &Tally) -> Reply {
 
 /// Adds the figures, their interpretation, and the chart.
 fn figures(mut reply: Reply, test: &Test, tally: &Tally) -> Reply {
-    let drawn: u64 = tally.draws.iter().map(|(_, count)| count).sum();
+    let drawn = tally.drawn();
     if drawn == 0 {
         return reply;
     }
@@ -367,7 +367,7 @@ pub(crate) fn fit_of(test: &Test, tally: &Tally) -> Option<Fit> {
 }
 
 fn rows(test: &Test, tally: &Tally) -> Vec<Row> {
-    let drawn: u64 = tally.draws.iter().map(|(_, count)| count).sum();
+    let drawn = tally.drawn();
     let weights: f64 = test.conditions.iter().map(|share| share.weight).sum();
     let count = |code: &str| tally.draws.iter().find(|(known, _)| known == code).map_or(0, |(_, count)| *count);
     let row = |share: &Share| Row {

@@ -117,6 +117,11 @@ pub struct Tally {
 }
 
 impl Tally {
+    /// Returns the number of draws.
+    pub(crate) fn drawn(&self) -> u64 {
+        self.draws.iter().map(|(_, count)| count).sum()
+    }
+
     fn count(&mut self, number: u32, of_groups: bool, visit: &VisitOutcome) {
         match visit {
             VisitOutcome::Enrolled(Received { code, .. }) => {
