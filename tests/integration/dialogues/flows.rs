@@ -10,8 +10,8 @@ use countersign::{
 };
 use futures_util::{StreamExt as _, stream};
 
-use super::testing::without_run;
-use crate::support::bot::{Setup, TestBot};
+use super::{scripted, testing::without_run};
+use crate::support::bot::TestBot;
 
 /// What happens in a thread.
 enum Act {
@@ -104,12 +104,7 @@ async fn model() -> SandboxModel {
 
 /// A bot that asks it.
 async fn asking(model: &SandboxModel) -> TestBot {
-    let (url, key) = (model.url(), model.api_key());
-    let settings = Box::new(move |config: &mut countersign::config::Config| {
-        config.model.base_url = url;
-        config.model.api_key = Some(key.into());
-    });
-    TestBot::with(Setup { settings, ..Setup::default() }).await
+    TestBot::with_settings(scripted::asking(model)).await
 }
 
 async fn both_ways(flow: &'static Flow) -> (&'static str, Cost) {

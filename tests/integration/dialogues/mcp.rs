@@ -15,7 +15,7 @@ use countersign::{
 use insta::assert_snapshot;
 use serde_json::json;
 
-use super::scripted::finish;
+use super::scripted::{self, finish};
 use crate::support::bot::{Setup, TestBot, in_time};
 
 /// A server with notes, and the folder with what was accepted of it.
@@ -63,6 +63,10 @@ impl Notes {
 
     async fn bot_with(&self, settings: &Server, change: impl FnOnce(&mut Config) + 'static) -> TestBot {
         self.bot_of(settings, Setup { settings: Box::new(change), ..Setup::default() }).await
+    }
+
+    async fn bot_with_model(&self, settings: &Server, model: &SandboxModel) -> TestBot {
+        self.bot_with(settings, scripted::asking(model)).await
     }
 
     /// A bot with this server, otherwise as in `setup`.
@@ -244,13 +248,7 @@ async fn a_model_uses_the_tools_and_is_shown_the_servers_words_as_data() {
     let settings = notes.settings(TOOLS);
     notes.accepts(&settings).await;
     let model = SandboxModel::start(0).await.unwrap();
-    let (url, key) = (model.url(), model.api_key());
-    let bot = notes
-        .bot_with(&settings, move |config| {
-            config.model.base_url = url;
-            config.model.api_key = Some(key.into());
-        })
-        .await;
+    let bot = notes.bot_with_model(&settings, &model).await;
     model.will_call("propose_notes_add_note", json!({ "text": "From a model", "color": "yellow" }));
     let thread = bot.user("ana").says("please put a yellow note on the notes board saying From a model").await;
     thread.clicks("bo", "Call it").await;
@@ -337,13 +335,7 @@ async fn a_model_is_offered_what_is_accepted_at_that_moment() {
     let notes = Notes::start().await;
     let settings = notes.settings(&["echo", "set-note"]);
     let model = SandboxModel::start(0).await.unwrap();
-    let (url, key) = (model.url(), model.api_key());
-    let bot = notes
-        .bot_with(&settings, move |config| {
-            config.model.base_url = url;
-            config.model.api_key = Some(key.into());
-        })
-        .await;
+    let bot = notes.bot_with_model(&settings, &model).await;
     let offers = |name: &str| model.requests().last().unwrap().body["tools"].to_string().contains(name);
     model.will_say("That is not offered here.");
     let mut thread = bot.user("ana").says("use notes_tools: put x on the notes board").await;

@@ -282,8 +282,7 @@ async fn a_plan_is_put_into_another_order_and_checked() {
     let mut thread = bot.user("ana").says(said).await;
     told.note(said, &mut thread);
     for said in ["3 before 1", "without step 1", "without step 3", "without the list"] {
-        thread.says("ana", said).await;
-        told.note(said, &mut thread);
+        told.says(said, &mut thread).await;
     }
     assert!(bot.upgrade.effects().is_empty());
     assert_snapshot!(told.0);
@@ -314,8 +313,7 @@ async fn the_reason_of_a_refused_plan_leads_to_one_other_plan() {
     let mut thread = bot.user("ana").asks("stop Lesson Video Hints and delete it").await;
     thread.clicks("ana", "Don't").await;
     told.note("[Don't]", &mut thread);
-    thread.says("ana", "no, without the delete").await;
-    told.note("no, without the delete", &mut thread);
+    told.says("no, without the delete", &mut thread).await;
     thread.clicks("ana", "Start").await;
     told.note("[Start]", &mut thread);
     assert!(thread.last().contains("Step 1 of 1"), "{}", thread.last());

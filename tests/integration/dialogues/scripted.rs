@@ -2,19 +2,27 @@
 
 use std::time::Duration;
 
-use countersign::sandbox::model::SandboxModel;
+use countersign::{config::Config, sandbox::model::SandboxModel};
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 
 use crate::support::bot::{Setup, TestBot};
 
+/// The settings with which a bot asks a model.
+pub(crate) fn asking(model: &SandboxModel) -> impl FnOnce(&mut Config) + use<> {
+    let (url, key) = (model.url(), model.api_key());
+    move |config| {
+        config.model.base_url = url;
+        config.model.api_key = Some(key.into());
+    }
+}
+
 /// A bot that has a model, and the model.
 pub(crate) async fn bot_with_model() -> (TestBot, SandboxModel) {
     let model = SandboxModel::start(0).await.unwrap();
-    let (url, key) = (model.url(), model.api_key());
-    let settings = Box::new(move |config: &mut countersign::config::Config| {
-        config.model.base_url = url;
-        config.model.api_key = Some(key.into());
+    let ask = asking(&model);
+    let settings = Box::new(move |config: &mut Config| {
+        ask(config);
         config.model.timeout = Duration::from_secs(20);
         config.model.attempts = 2;
     });

@@ -41,6 +41,12 @@ pub(super) async fn bot_with(version: Version) -> (TestBot, Bridge) {
 pub(super) struct Transcript(pub(super) String);
 
 impl Transcript {
+    /// Ana writes in the thread; notes it with the answer.
+    pub(super) async fn says(&mut self, said: &str, thread: &mut Thread<'_>) {
+        thread.says("ana", said).await;
+        self.note(said, thread);
+    }
+
     /// Notes what somebody did, and what the bot has said or changed since.
     pub(super) fn note(&mut self, what: &str, thread: &mut Thread<'_>) {
         let heard = thread.heard();
@@ -94,13 +100,11 @@ async fn a_model_is_loaded_set_and_run_on_both_versions() {
         thread.clicks("bo", "Load model").await;
         told.note("[Load model]", &mut thread);
         assert_eq!(bridge.simulations(), ["renal-study"]);
-        thread.says("ana", "set the dose to 0.5 g").await;
-        told.note("set the dose to 0.5 g", &mut thread);
+        told.says("set the dose to 0.5 g", &mut thread).await;
         thread.clicks("bo", "Set value").await;
         told.note("[Set value]", &mut thread);
         assert_eq!(bridge.parameter("renal-study", "Dose"), Some((500.0, "mg".to_owned())));
-        thread.says("ana", "run it").await;
-        told.note("run it", &mut thread);
+        told.says("run it", &mut thread).await;
         bridge.hold_jobs();
         thread.clicks("bo", "Run simulation").await;
         told.note("[Run simulation]", &mut thread);
@@ -142,8 +146,7 @@ async fn a_value_is_worked_out_and_checked() {
         "what is the dose?",
         "list the parameters with liver",
     ] {
-        thread.says("ana", said).await;
-        told.note(said, &mut thread);
+        told.says(said, &mut thread).await;
     }
     assert_eq!(bridge.parameter("demo", "Dose"), Some((100.0, "mg".to_owned())));
     assert_snapshot!(told.0);
@@ -209,8 +212,7 @@ async fn an_answer_to_a_question_is_never_met_with_silence() {
         "weigh cmax against Volume at 1.5, then at 2, and then at 3 L, in one chart",
         "compare cmax at Volume 1.5, 2 and 3 L",
     ] {
-        thread.says("ana", said).await;
-        told.note(said, &mut thread);
+        told.says(said, &mut thread).await;
     }
     assert_snapshot!(told.0);
     finish(bot, bridge).await;
@@ -221,8 +223,7 @@ async fn several_values_are_compared_under_one_approval() {
     let mut told = Transcript::default();
     let (bot, bridge) = bot_with(Version::V05).await;
     let mut thread = loads(&bot, "demo").await;
-    thread.says("ana", "run it at 1.5, 2 and 3 L liver volume and compare cmax").await;
-    told.note("run it at 1.5, 2 and 3 L liver volume and compare cmax", &mut thread);
+    told.says("run it at 1.5, 2 and 3 L liver volume and compare cmax", &mut thread).await;
     thread.clicks("bo", "Run 3 values").await;
     eventually("the end of the comparison", || has_said(&thread, "Cmax")).await;
     bot.settled().await;
@@ -241,15 +242,13 @@ async fn a_run_can_be_stopped_and_survives_a_restart_of_the_bot() {
     thread.says("ana", "run it").await;
     thread.clicks("bo", "Run simulation").await;
     told.note("[Run simulation]", &mut thread);
-    thread.says("ana", "how is the run going?").await;
-    told.note("how is the run going?", &mut thread);
+    told.says("how is the run going?", &mut thread).await;
     let (root, channel) = (thread.root.clone(), "experiments");
     drop(thread);
     bot.restart().await;
     let mut thread = Thread::new(&bot, channel, root);
     thread.heard();
-    thread.says("ana", "stop").await;
-    told.note("stop", &mut thread);
+    told.says("stop", &mut thread).await;
     bridge.finish_jobs();
     assert_snapshot!(told.0);
     finish(bot, bridge).await;
@@ -356,14 +355,12 @@ async fn populations_and_sensitivities_are_run() {
     let mut told = Transcript::default();
     let (bot, bridge) = bot_with(Version::V05).await;
     let mut thread = loads(&bot, "demo").await;
-    thread.says("ana", "run it for a population of 50").await;
-    told.note("run it for a population of 50", &mut thread);
+    told.says("run it for a population of 50", &mut thread).await;
     thread.clicks("bo", "Run population").await;
     eventually("the end of the run", || has_said(&thread, "95th percentile")).await;
     bot.settled().await;
     told.note("[Run population]", &mut thread);
-    thread.says("ana", "sensitivity analysis for dose and liver clearance").await;
-    told.note("sensitivity analysis for dose and liver clearance", &mut thread);
+    told.says("sensitivity analysis for dose and liver clearance", &mut thread).await;
     thread.clicks("bo", "Run analysis").await;
     eventually("the end of the analysis", || has_said(&thread, "Analyzed")).await;
     bot.settled().await;

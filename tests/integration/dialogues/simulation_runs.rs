@@ -37,8 +37,7 @@ async fn an_analysis_after_changes_compares_copies_with_copies() {
     thread.says("ana", "set the dose to 500 mg").await;
     thread.clicks("bo", "Set value").await;
     thread.heard();
-    thread.says("ana", "sensitivity analysis for dose and liver clearance").await;
-    told.note("sensitivity analysis for dose and liver clearance", &mut thread);
+    told.says("sensitivity analysis for dose and liver clearance", &mut thread).await;
     thread.clicks("bo", "Run analysis").await;
     eventually("the end of the analysis", || has_said(&thread, "Analyzed")).await;
     bot.settled().await;
@@ -47,10 +46,8 @@ async fn an_analysis_after_changes_compares_copies_with_copies() {
     for row in ["Dose | -10% | -10.0% | -10.0%", "Clearance | +10% | -1.7% | -6.5%"] {
         assert!(heard.contains(row), "as without the change: {row}\n{heard}");
     }
-    thread.says("ana", "which simulations are loaded?").await;
-    told.note("which simulations are loaded?", &mut thread);
-    thread.says("ana", "what is the dose?").await;
-    told.note("what is the dose?", &mut thread);
+    told.says("which simulations are loaded?", &mut thread).await;
+    told.says("what is the dose?", &mut thread).await;
     let home = bot.user("ana").opens_home().await;
     assert!(home.contains("Loaded: *demo*."), "{home}");
     assert_eq!(bridge.simulations().len(), 7, "the copies are there");
@@ -102,8 +99,7 @@ async fn a_run_is_compared_with_yesterdays() {
     bot.settled().await;
     told.note("[Load model] [Set value] [Run simulation]", &mut thread);
     for said in ["compare it with the run 30 days ago", "compare it with the previous run"] {
-        thread.says("ana", said).await;
-        told.note(said, &mut thread);
+        told.says(said, &mut thread).await;
     }
     let files = files(&bot, &thread);
     assert!(files.iter().filter(|name| name.starts_with("concentration-time")).count() >= 2, "{files:?}");
@@ -177,8 +173,7 @@ async fn nothing_is_changed_or_run_during_a_comparison() {
         "sensitivity analysis for dose",
         "run it at 100 and 200 mg dose",
     ] {
-        other.says("ana", said).await;
-        told.note(said, &mut other);
+        told.says(said, &mut other).await;
     }
     assert_eq!(bridge.parameter("demo", "Dose"), Some((100.0, "mg".to_owned())));
     bridge.finish_jobs();

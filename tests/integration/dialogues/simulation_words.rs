@@ -12,16 +12,14 @@ async fn what_the_thread_is_about_decides_between_domains() {
     let (bot, bridge) = bot_with(Version::V05).await;
     let mut thread = loads(&bot, "demo").await;
     for said in ["what is the weight?", "what can I change?", "status", "@countersign asdf"] {
-        thread.says("ana", said).await;
-        told.note(said, &mut thread);
+        told.says(said, &mut thread).await;
     }
     thread.says("ana", "simulate it").await;
     bridge.hold_jobs();
     thread.clicks("bo", "Run simulation").await;
     thread.skip();
     for said in ["how far are you?", "which jobs are running?", "status", "show the results of demo"] {
-        thread.says("ana", said).await;
-        told.note(said, &mut thread);
+        told.says(said, &mut thread).await;
     }
     bridge.finish_jobs();
     eventually("the end of the run", || has_said(&thread, "Cmax")).await;
@@ -30,8 +28,7 @@ async fn what_the_thread_is_about_decides_between_domains() {
     thread.says("ana", "show the results of demo").await;
     assert!(thread.heard().contains("VenousBlood|Plasma|Concentration"), "{}", thread.last());
     for said in ["is it done?", "run a population of 100 adults"] {
-        thread.says("ana", said).await;
-        told.note(said, &mut thread);
+        told.says(said, &mut thread).await;
     }
     assert_snapshot!(told.0);
     finish(bot, bridge).await;
@@ -46,8 +43,7 @@ async fn the_same_words_are_about_experiments_in_a_thread_about_them() {
     for said in
         ["what is the weight?", "status", "@countersign asdf", "which simulations are loaded?", "@countersign asdf"]
     {
-        thread.says("ana", said).await;
-        told.note(said, &mut thread);
+        told.says(said, &mut thread).await;
     }
     assert_snapshot!(told.0);
     finish(bot, bridge).await;
@@ -69,8 +65,7 @@ async fn values_are_set_in_the_words_of_people() {
         "2",
         "make it 1800 ml",
     ] {
-        thread.says("ana", said).await;
-        told.note(said, &mut thread);
+        told.says(said, &mut thread).await;
     }
     assert_snapshot!(told.0);
     finish(bot, bridge).await;
@@ -81,10 +76,8 @@ async fn a_run_with_a_value_is_a_plan_of_two_steps() {
     let mut told = Transcript::default();
     let (bot, bridge) = bot_with(Version::V05).await;
     let mut thread = loads(&bot, "demo").await;
-    thread.says("ana", "run demo with a dose of 300 mg").await;
-    told.note("run demo with a dose of 300 mg", &mut thread);
-    thread.says("ana", "set the dose to 250 mg").await;
-    told.note("set the dose to 250 mg", &mut thread);
+    told.says("run demo with a dose of 300 mg", &mut thread).await;
+    told.says("set the dose to 250 mg", &mut thread).await;
     thread.clicks("bo", "Set value").await;
     told.note("[Set value]", &mut thread);
     assert_eq!(bridge.parameter("demo", "Dose"), Some((250.0, "mg".to_owned())));
@@ -104,8 +97,7 @@ async fn another_value_takes_the_place_of_the_open_card() {
         "actually set the liver volume to 1800 ml",
         "set the colour of it to blue",
     ] {
-        thread.says("ana", said).await;
-        told.note(said, &mut thread);
+        told.says(said, &mut thread).await;
     }
     thread.says("bo", "@countersign set the liver volume to 1.7 L").await;
     told.note("bo: set the liver volume to 1.7 L", &mut thread);

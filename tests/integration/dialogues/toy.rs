@@ -22,7 +22,7 @@ use countersign::{
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 
-use super::scripted::finish;
+use super::scripted::{self, finish};
 use crate::support::{
     bot::{Setup, TestBot},
     short::in_short,
@@ -238,11 +238,10 @@ impl ActionKind for Archive {
 /// A bot with experiments and documents, with a scripted model, and with an envelope for one document.
 async fn bot() -> (TestBot, SandboxModel, Shelf) {
     let model = SandboxModel::start(0).await.unwrap();
-    let (url, key) = (model.url(), model.api_key());
+    let ask = scripted::asking(&model);
     let shelf: Shelf = Arc::new(Mutex::new(vec![("Study Plan".to_owned(), false), ("Consent Form".to_owned(), false)]));
     let settings = Box::new(move |config: &mut Config| {
-        config.model.base_url = url;
-        config.model.api_key = Some(key.into());
+        ask(config);
         config.approvals.measures = &[MEASURES];
         let pilot = Envelope {
             subjects: vec!["Consent Form".to_owned()],

@@ -211,7 +211,7 @@ fn is_told(seen: &Seen) -> bool {
     seen.cards() == 0 && (seen.messages.len() > 1 || is_refused)
 }
 
-/// A run that is asked for and approved, and whose end is told.
+/// A run that is requested, approved, and reported when it ends.
 const RUN: Dialogue = Dialogue {
     name: "run",
     beside: Beside::Bridge(Version::V05),
