@@ -163,7 +163,7 @@ async fn plans(person: &Person, bot: &Bot, table: &mut Table) -> anyhow::Result<
             }
         }
     }
-    table.row("a read request", "processor time of the bot, by itself", format!("{:.2} ms", spent[0]));
+    table.row("a read request", "processor time of the bot, on its own", format!("{:.2} ms", spent[0]));
     table.row("", format!("as a step of a plan of {}", STEPS.len()), format!("{:.2} ms", spent[1]));
     Ok(())
 }
