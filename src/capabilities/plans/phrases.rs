@@ -1,4 +1,7 @@
-//! The phrases about a plan on a card: `without step 2`, `without the deletion`, `only step 1`, `2 before 1`.
+//! The phrases about a plan on a card: `without step 2`, `drop the second step`, `without the deletion`, `only step 1`,
+//! `2 before 1`, `swap steps 1 and 2`, `put step 2 first`, `move step 3 to the top`.
+//!
+//! They only make an order: [`super::carry_out`] refuses one in which a step comes before a result that it needs.
 
 use countersign_understanding::{
     phrases::{Phrases, Utterance},
@@ -20,6 +23,11 @@ impl Phrases for OfPlans {
         ""
     }
 
+    /// Claims the card of a plan: its corrections are read here first, before the words of other capabilities.
+    fn makes_new(&self, action: &str) -> bool {
+        action == NAME
+    }
+
     fn correction(&self, utterance: Utterance<'_>) -> Option<Interpretation> {
         let plan = utterance.situation.asked_for().filter(|change| change.action == NAME)?;
         let plan: PlanParameters = serde_json::from_value(plan.params.clone().into()).ok()?;
@@ -38,36 +46,126 @@ fn order(words: &[&str], plan: &PlanParameters) -> Option<String> {
         None => (1..=plan.steps.len()).collect(),
     };
     let begins = words.iter().position(|word| !LEADING_WORDS.contains(word)).unwrap_or(words.len());
-    let on_card = |word: &str| present.get(number(word)?.checked_sub(1)?).copied();
-    let numbers = |words: &[&str]| -> Option<Vec<usize>> {
-        let words = words.iter().filter(|word| !["step", "steps", "the", "and", ",", "number"].contains(word));
-        let numbers: Vec<usize> = words.map(|word| on_card(word)).collect::<Option<_>>()?;
-        (!numbers.is_empty()).then_some(numbers)
-    };
-    let left: Vec<usize> = match &words[begins..] {
+    let ends = words.iter().rposition(|word| !TRAILING_WORDS.contains(word)).map_or(0, |last| last + 1);
+    let words = words.get(begins..ends)?;
+    let left: Vec<usize> = match words {
         ["without" | "skip" | "skipping" | "drop" | "remove" | "except", rest @ ..] | ["leave", "out", rest @ ..] => {
-            let dropped = numbers(rest).or_else(|| named(rest, &plan.steps))?;
+            let dropped = numbers(rest, &present).or_else(|| named(rest, &plan.steps))?;
             present.iter().copied().filter(|number| !dropped.contains(number)).collect()
         }
-        ["only" | "just", rest @ ..] => numbers(rest)?,
-        [first @ .., "before", second] | [first @ .., "before", "step", second] => {
-            let moved = numbers(first)?;
-            let ([first], second) = (moved.as_slice(), on_card(second)?) else { return None };
-            let (first, mut order) = (*first, present.clone());
-            order.retain(|number| *number != first);
-            let place = order.iter().position(|number| *number == second)?;
-            order.insert(place, first);
-            order
+        ["only" | "just", rest @ ..] => numbers(rest, &present)?,
+        ["swap" | "switch" | "exchange" | "interchange", rest @ ..] => {
+            let [first, second]: [usize; 2] = numbers(rest, &present)?.try_into().ok()?;
+            let (from, to) = (place_of(first, &present)?, place_of(second, &present)?);
+            let mut swapped = present.clone();
+            swapped.swap(from, to);
+            swapped
         }
-        _ => return None,
+        ["start" | "begin", "with", rest @ ..] => moved(numbers(rest, &present)?, Place::First, &present)?,
+        ["put" | "move" | "take" | "bring", rest @ ..] => {
+            let (what, place) = place(rest, &present, Some(&plan.steps))?;
+            moved(numbers(what, &present).or_else(|| named(what, &plan.steps))?, place, &present)?
+        }
+        words => {
+            let (what, place) = place(words, &present, None)?;
+            moved(numbers(what, &present)?, place, &present)?
+        }
     };
     let left: Vec<String> = left.iter().map(ToString::to_string).collect();
     (!left.is_empty()).then(|| left.join(", "))
 }
 
+/// The place to which a step is moved.
+enum Place {
+    First,
+    Last,
+    /// Just before the step with this number.
+    Before(usize),
+    /// Just after the step with this number.
+    After(usize),
+}
+
+/// Divides `step 3 to the top` into the words for the step and its new place. A step is only described in words if the
+/// requests of the plan are given.
+fn place<'a, 'w>(
+    words: &'a [&'w str],
+    present: &[usize],
+    requests: Option<&[String]>,
+) -> Option<(&'a [&'w str], Place)> {
+    const FIRST: &[&[&str]] = &[
+        &["first"],
+        &["to", "the", "top"],
+        &["to", "the", "start"],
+        &["to", "the", "front"],
+        &["to", "the", "beginning"],
+        &["at", "the", "top"],
+        &["at", "the", "start"],
+        &["at", "the", "beginning"],
+    ];
+    const LAST: &[&[&str]] =
+        &[&["last"], &["to", "the", "end"], &["to", "the", "bottom"], &["at", "the", "end"], &["at", "the", "bottom"]];
+    let before = |ends: &[&[&str]]| ends.iter().find_map(|end| words.strip_suffix(*end));
+    if let Some(what) = before(FIRST) {
+        return Some((what, Place::First));
+    }
+    if let Some(what) = before(LAST) {
+        return Some((what, Place::Last));
+    }
+    let divider = words.iter().position(|word| ["before", "after"].contains(word))?;
+    let target = &words[divider + 1..];
+    let described = || named(target, requests?).filter(|found| found.len() == 1);
+    let [target]: [usize; 1] = numbers(target, present).or_else(described)?.try_into().ok()?;
+    let place = if words[divider] == "before" { Place::Before(target) } else { Place::After(target) };
+    Some((&words[..divider], place))
+}
+
+/// Returns the order in which the only one of these steps is at its new place; `None` if there are several.
+fn moved(steps: Vec<usize>, place: Place, present: &[usize]) -> Option<Vec<usize>> {
+    let [step]: [usize; 1] = steps.try_into().ok()?;
+    let from = place_of(step, present)?;
+    let mut order = present.to_vec();
+    order.remove(from);
+    let to = match place {
+        Place::First => 0,
+        Place::Last => order.len(),
+        Place::Before(other) => place_of(other, &order)?,
+        Place::After(other) => place_of(other, &order)? + 1,
+    };
+    order.insert(to, step);
+    Some(order)
+}
+
+fn place_of(step: usize, order: &[usize]) -> Option<usize> {
+    order.iter().position(|number| *number == step)
+}
+
+/// Returns the steps that have these numbers on the card, as they are numbered in the request; `None` if other words are
+/// among them.
+fn numbers(words: &[&str], present: &[usize]) -> Option<Vec<usize>> {
+    const FILLERS: &[&str] = &["step", "steps", "the", "and", "with", ",", "number"];
+    let counts = |pair: &[&str]| ["first", "last"].contains(&pair[0]) && number(pair[1]).is_some();
+    if words.windows(2).any(|pair| counts(pair) && pair[1] != "one") {
+        return None; // “the last two” are two steps
+    }
+    let on_card = |word: &str| match word {
+        "last" => present.last().copied(),
+        _ => present.get(number(word)?.checked_sub(1)?).copied(),
+    };
+    let is_filler = |at: usize, word: &str| match word {
+        "one" => at.checked_sub(1).is_some_and(|at| ordinal(words[at]).is_some() || words[at] == "last"),
+        word => FILLERS.contains(&word),
+    };
+    let counted = words.iter().enumerate().filter(|(at, word)| !is_filler(*at, word));
+    let numbers: Vec<usize> = counted.map(|(_, word)| on_card(word)).collect::<Option<_>>()?;
+    (!numbers.is_empty()).then_some(numbers)
+}
+
 /// Words that may precede a correction.
 const LEADING_WORDS: &[&str] =
     &["no", "ok", "okay", "yes", "but", "please", "do", "it", "that", "again", "then", ",", ".", ":", "-"];
+
+/// Words that may follow a correction.
+const TRAILING_WORDS: &[&str] = &["please", "instead", "thanks", "then", ",", "."];
 
 /// Returns the numbers of the steps that these words describe: `the deletion` is the step `delete it`.
 fn named(words: &[&str], steps: &[String]) -> Option<Vec<usize>> {
@@ -84,10 +182,18 @@ fn named(words: &[&str], steps: &[String]) -> Option<Vec<usize>> {
     (!meant.is_empty() && !found.is_empty()).then_some(found)
 }
 
-/// Parses the number of a step, in digits or as a word.
+/// Parses the number of a step: `2`, `#2`, `two`, `second` or `2nd`.
 fn number(word: &str) -> Option<usize> {
     const WORDS: [&str; 8] = ["one", "two", "three", "four", "five", "six", "seven", "eight"];
-    word.parse().ok().or_else(|| WORDS.iter().position(|known| *known == word).map(|at| at + 1))
+    let counted = || WORDS.iter().position(|known| *known == word).map(|at| at + 1);
+    word.trim_start_matches('#').parse().ok().or_else(counted).or_else(|| ordinal(word))
+}
+
+/// Parses the number of a step in a sequence: `second` or `2nd`.
+fn ordinal(word: &str) -> Option<usize> {
+    const WORDS: [&str; 8] = ["first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth"];
+    let digits = || ["st", "nd", "rd", "th"].iter().find_map(|ending| word.strip_suffix(ending)?.parse().ok());
+    WORDS.iter().position(|known| *known == word).map(|at| at + 1).or_else(digits)
 }
 
 #[cfg(test)]
@@ -113,6 +219,49 @@ mod tests {
             assert_eq!(said(words).as_deref(), Some("1"), "{words}");
         }
         for words in ["without step 4", "skip it", "only", "without steps 1 and 2 and 3", "without the rain"] {
+            assert_eq!(said(words), None, "{words}");
+        }
+    }
+    #[test]
+    fn steps_are_swapped_and_put_elsewhere_in_words() {
+        let steps = ["show Foo", "start it", "list the contexts"].map(str::to_owned).to_vec();
+        let plan = PlanParameters { steps, order: None };
+        let said = |words: &str| order(&words.split(' ').collect::<Vec<_>>(), &plan);
+        for (words, expected) in [
+            ("swap step 1 and 2", "2, 1, 3"),
+            ("please swap the first and the last step", "3, 2, 1"),
+            ("switch steps 2 and 3 please", "1, 3, 2"),
+            ("swap 1 with 3", "3, 2, 1"),
+            ("put step 2 first", "2, 1, 3"),
+            ("do step 3 first", "3, 1, 2"),
+            ("the third step first", "3, 1, 2"),
+            ("no , put the first step last", "2, 3, 1"),
+            ("move step 3 to the top", "3, 1, 2"),
+            ("move the first one to the end", "2, 3, 1"),
+            ("move step 3 before step 2", "1, 3, 2"),
+            ("move step 1 after the 2nd", "2, 1, 3"),
+            ("put the list before step 1", "3, 1, 2"),
+            ("1 after 3", "2, 3, 1"),
+            ("start with step 3", "3, 1, 2"),
+            ("skip step 2", "1, 3"),
+            ("drop the second step", "1, 3"),
+            ("remove the last one", "1, 2"),
+        ] {
+            assert_eq!(said(words).as_deref(), Some(expected), "{words}");
+        }
+        for words in [
+            "swap step 1",
+            "swap steps 1 and 2 and 3",
+            "swap 1 and 7",
+            "put it first",
+            "put steps 1 and 2 last",
+            "move step 3 after step 3",
+            "move the rain to the top",
+            "drop the last two",
+            "start it after 5 pm",
+            "show Foo first",
+            "first",
+        ] {
             assert_eq!(said(words), None, "{words}");
         }
     }

@@ -288,6 +288,23 @@ async fn a_plan_is_put_into_another_order_and_checked() {
     assert_snapshot!(told.0);
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn steps_are_swapped_and_put_elsewhere_in_words() {
+    let bot = TestBot::start().await;
+    let said = "show me the plan first: show Math Hints, then start it, then list the contexts";
+    let mut thread = bot.user("ana").asks(said).await;
+    thread.says("ana", "swap step 2 and 3").await;
+    assert_holds(&thread.heard(), &["*1*  show Math Hints", "*2*  list the contexts", "*3*  start it"]);
+    thread.says("ana", "put step 3 first").await;
+    assert_holds(&thread.heard(), &["“start it” needs “show Math Hints” before it."]);
+    thread.says("ana", "move step 2 to the top").await;
+    assert_holds(&thread.heard(), &["*1*  list the contexts", "*2*  show Math Hints", "*3*  start it"]);
+    thread.says("ana", "drop the first step").await;
+    let two = ["*Do these 2 steps?*", "*1*  show Math Hints", "*2*  start it", "*Left out*  list the contexts"];
+    assert_holds(&thread.heard(), &two);
+    assert!(bot.upgrade.effects().is_empty());
+}
+
 /// Ana refuses the plan on the newest card for a reason.
 pub(super) async fn refuses(bot: &TestBot, thread: &Thread<'_>, reason: &str) {
     thread.clicks("ana", "Don't").await;
