@@ -156,21 +156,26 @@ pub fn rounded(value: f64) -> f64 {
     format!("{value:.11e}").parse().unwrap_or(value)
 }
 
-/// Formats a number for people: no trailing zeros, at most six significant digits.
+/// Formats a number for people: no trailing zeros, at most six significant digits. From 1e7 up and below 1e-3, in
+/// scientific notation with five: `1e9`, `2.5e-4`.
 pub fn number(value: f64) -> String {
     if value == 0.0 {
         return "0".to_owned();
     }
+    let trimmed = |text: &str| match text.contains('.') {
+        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
+        false => text.to_owned(),
+    };
     let size = value.abs();
-    if !(1e-4..1e7).contains(&size) {
-        return format!("{}", format!("{value:.4e}").parse::<f64>().map_or(value, |short| short)).to_lowercase();
+    if !(1e-3..1e7).contains(&size) {
+        let text = format!("{value:.4e}");
+        return match text.split_once('e') {
+            Some((digits, exponent)) => format!("{}e{exponent}", trimmed(digits)),
+            None => text, // infinite or not a number
+        };
     }
     let digits = (5 - size.log10().floor() as i32).clamp(0, 9) as usize;
-    let text = format!("{value:.digits$}");
-    match text.contains('.') {
-        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
-        false => text,
-    }
+    trimmed(&format!("{value:.digits$}"))
 }
 
 /// Formats a value with its unit for people.
@@ -247,7 +252,13 @@ mod tests {
             (0.1 + 0.2, "0.3"),
             (61.435_476_5, "61.4355"),
             (1_234_567.0, "1234567"),
-            (0.000_25, "0.00025"),
+            (9_999_999.0, "9999999"),
+            (1e7, "1e7"),
+            (1e9, "1e9"),
+            (-12_345_678.9, "-1.2346e7"),
+            (0.001, "0.001"),
+            (0.000_25, "2.5e-4"),
+            (1e-12, "1e-12"),
             (-5.0, "-5"),
             (0.0, "0"),
         ] {

@@ -182,6 +182,7 @@ async fn an_unlikely_value_is_warned_of_or_refused() {
     assert!(heard.contains("You asked for a higher value, but 60 kg is below the present 70 kg."), "{heard}");
     thread.says("ana", "set the dose to 1e9 mg").await;
     let heard = thread.heard();
+    assert!(heard.contains("100 mg → *1e9 mg*"), "{heard}");
     assert!(heard.contains("This is about 10 million times the present value. Check the number"), "{heard}");
     thread.says("ana", "set the bioavailability to 150%").await;
     let heard = thread.heard();
