@@ -10,7 +10,7 @@ use crate::{
     rules::number,
     testing::{
         balance::{MAX_DURATION, MAX_USERS, Share, Tally, Test},
-        chart::{self, Row},
+        chart::{self, Counted, Row},
         conditions::UNUSUAL,
         fit::{self, Fit},
         journey::Journey,
@@ -173,7 +173,7 @@ pub fn drawn_only(test: &Test, tally: &Tally) -> Reply {
         "” is inactive, so nobody was enrolled. The platform's own draw for {who} gives {}.",
         counts(test, tally)
     ));
-    then_test(figures(Reply::text(text), test, tally), "Start it, then test", "start", name, test.users)
+    then_test(figures(Reply::text(text), test, tally, Counted::Drawn), "Start it, then test", "start", name, test.users)
 }
 
 /// Says that only a running experiment enrols users.
@@ -294,14 +294,14 @@ pub fn report(reply: Reply, test: &Test, tally: &Tally) -> Reply {
     if tally.drawn() == 0 {
         return reply;
     }
-    let mut reply = figures(reply, test, tally);
+    let mut reply = figures(reply, test, tally, Counted::Enrolled);
     let stop = Choice { label: "Stop the experiment".to_owned(), says: format!("stop “{}”", test.experiment_name) };
     reply.choices.insert(0, stop);
     reply
 }
 
-/// Adds the figures, their interpretation, and the chart.
-fn figures(mut reply: Reply, test: &Test, tally: &Tally) -> Reply {
+/// Adds the figures, their interpretation, and the chart. `counted` is the subject of the counts.
+fn figures(mut reply: Reply, test: &Test, tally: &Tally, counted: Counted) -> Reply {
     let drawn = tally.drawn();
     if drawn == 0 {
         return reply;
@@ -326,7 +326,7 @@ fn figures(mut reply: Reply, test: &Test, tally: &Tally) -> Reply {
     if !troubles.words().is_empty() {
         reply = reply.hint(Text::from("Of the users, ").join(troubles).plain("."));
     }
-    match chart::draw(&format!("{}: {drawn} {}", test.experiment_name, what.to_lowercase()), &rows) {
+    match chart::draw(&format!("{}: {drawn} {}", test.experiment_name, what.to_lowercase()), counted, &rows) {
         Ok(bytes) => reply.file(Attachment {
             name: "balance.png".to_owned(),
             title: format!("Balance of {}", test.experiment_name),

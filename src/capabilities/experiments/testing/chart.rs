@@ -27,18 +27,37 @@ pub struct Row {
     pub expected: f64,
 }
 
+/// The subject of the counts, which the legend names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Counted {
+    /// Users or groups that are enrolled.
+    Enrolled,
+    /// Made-up users or groups that only got a condition from the platform's draw.
+    Drawn,
+}
+
+impl Counted {
+    /// Returns the word in the legend.
+    fn word(self) -> &'static str {
+        match self {
+            Self::Enrolled => "enrolled",
+            Self::Drawn => "drawn",
+        }
+    }
+}
+
 /// Draws rows under a title.
 ///
 /// # Errors
 ///
 /// Fails if the picture cannot be drawn. The data cannot cause that, and the figures are shown without
 /// the picture.
-pub fn draw(title: &str, rows: &[Row]) -> anyhow::Result<Vec<u8>> {
+pub fn draw(title: &str, counted: Counted, rows: &[Row]) -> anyhow::Result<Vec<u8>> {
     let height = TOP + ROW * u32::try_from(rows.len())? + BOTTOM;
-    picture::draw((WIDTH, height), |area| paint(area, title, rows))
+    picture::draw((WIDTH, height), |area| paint(area, title, counted, rows))
 }
 
-fn paint(area: &Area<'_>, title: &str, rows: &[Row]) -> Drawn {
+fn paint(area: &Area<'_>, title: &str, counted: Counted, rows: &[Row]) -> Drawn {
     let most = rows.iter().map(|row| row.expected.max(row.count as f64)).fold(1.0, f64::max);
     let width = f64::from(i32::try_from(WIDTH)? - LEFT - RIGHT);
     let x = |count: f64| LEFT + (width * count / most).round() as i32;
@@ -55,7 +74,7 @@ fn paint(area: &Area<'_>, title: &str, rows: &[Row]) -> Drawn {
     }
     let foot = i32::try_from(TOP + ROW * u32::try_from(rows.len())?)? + 18;
     area.draw(&Rectangle::new([(LEFT, foot - 6), (LEFT + 16, foot + 6)], BAR.filled()))?;
-    write(area, "enrolled", (LEFT + 24, foot), 19.0, MUTED, HPos::Left)?;
+    write(area, counted.word(), (LEFT + 24, foot), 19.0, MUTED, HPos::Left)?;
     area.draw(&Rectangle::new([(LEFT + 132, foot - 9), (LEFT + 136, foot + 9)], EXPECTED.filled()))?;
     write(area, "expected by weight", (LEFT + 146, foot), 19.0, MUTED, HPos::Left)?;
     Ok(())
@@ -77,12 +96,19 @@ mod tests {
         let row = |name: &str, count, expected| Row { name: name.to_owned(), count, expected };
         let rows =
             [row("control", 52, 50.0), row("a very long name of a condition 🙂", 48, 50.0), row("nobody", 0, 0.0)];
-        let png = draw("Math Hints", &rows).unwrap();
+        let png = draw("Math Hints", Counted::Enrolled, &rows).unwrap();
         let mut picture = png::Decoder::new(std::io::Cursor::new(&png)).read_info().unwrap();
         let mut pixels = vec![0; picture.output_buffer_size().unwrap()];
         picture.next_frame(&mut pixels).unwrap();
         assert_eq!((picture.info().width, picture.info().height), (WIDTH, TOP + 3 * ROW + BOTTOM));
         let drawn = |colour: RGBColor| pixels.chunks_exact(3).filter(|p| **p == [colour.0, colour.1, colour.2]).count();
         assert!(drawn(BAR) > 10_000 && drawn(EXPECTED) > 200 && drawn(INK) > 200, "bars, marks and words are there");
+    }
+    #[test]
+    fn the_legend_tells_a_draw_from_an_enrollment() {
+        assert_eq!((Counted::Enrolled.word(), Counted::Drawn.word()), ("enrolled", "drawn"));
+        let rows = [Row { name: "control".to_owned(), count: 52, expected: 50.0 }];
+        let picture = |counted| draw("Math Hints", counted, &rows).unwrap();
+        assert_ne!(picture(Counted::Enrolled), picture(Counted::Drawn));
     }
 }
