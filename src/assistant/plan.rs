@@ -15,7 +15,7 @@ use countersign_graph::retry::RetryPolicy;
 use countersign_planner::{
     self as planner,
     control::{Control, Limits, Severity, StepError},
-    events::{Phase, StreamEvent},
+    events::{EndsEarly, Phase, StreamEvent},
     plan::Step,
     routing::{self, Next},
 };
@@ -254,11 +254,12 @@ impl Plan {
     }
 
     /// Returns the event of the end; `why` is the reason if steps are left that are not done.
-    fn end_event(&self, why: Option<&str>) -> StreamEvent {
+    fn end_event(&self, why: Option<EndsEarly<'_>>) -> StreamEvent {
         let (done, total) = (self.step_results.len(), self.total_steps);
         let text =
             if done == total { format!("All {total} steps done") } else { format!("{done} of {total} steps done") };
-        StreamEvent { error: why.map(str::to_owned), complete: true, ..self.event(text) }
+        let decided = why.is_some_and(EndsEarly::is_decision);
+        StreamEvent { error: why.map(|why| why.words().to_owned()), decided, complete: true, ..self.event(text) }
     }
 }
 
@@ -322,7 +323,7 @@ impl AgentState {
         self.plans.push(plan);
         let over = self.plans.len().saturating_sub(MAX_PLANS);
         for plan in self.plans.drain(..over) {
-            self.events.push(plan.end_event(Some("too many requests wait here")));
+            self.events.push(plan.end_event(Some(EndsEarly::ByFailure("too many requests wait here"))));
         }
     }
 
@@ -342,7 +343,7 @@ impl AgentState {
     }
 
     /// Ends the plan of this turn; `why` is the reason if steps are left that are not done.
-    pub(super) fn end_plan(&mut self, why: Option<&str>) -> Option<Plan> {
+    pub(super) fn end_plan(&mut self, why: Option<EndsEarly<'_>>) -> Option<Plan> {
         let plan = self.drop_plan()?;
         self.events.push(plan.end_event(why));
         Some(plan)
@@ -445,7 +446,7 @@ impl AgentState {
     }
 
     /// Ends the plans that wait for no card, and returns them; `why` is the reason in the record.
-    pub(super) fn stop_waiting_plans(&mut self, why: &str) -> Vec<Plan> {
+    pub(super) fn stop_waiting_plans(&mut self, why: EndsEarly<'_>) -> Vec<Plan> {
         let stopped: Vec<Plan> = self.plans.extract_if(.., |plan| plan.waits_for != WaitsFor::Card).collect();
         self.events.extend(stopped.iter().map(|plan| plan.end_event(Some(why))));
         stopped
@@ -471,7 +472,8 @@ impl AgentState {
                 }
         };
         let over: Vec<Plan> = self.plans.extract_if(.., is_over).collect();
-        self.events.extend(over.iter().map(|plan| plan.end_event(Some("something else was asked for"))));
+        let why = EndsEarly::ByDecision("something else was asked for");
+        self.events.extend(over.iter().map(|plan| plan.end_event(Some(why))));
         over.into_iter().flat_map(|plan| plan.ahead).collect()
     }
 }

@@ -40,7 +40,11 @@ use countersign_graph::{
     store::ActionFollowUp,
 };
 use countersign_model::Message;
-use countersign_planner::{control::Limits, events::StreamEvent, routing};
+use countersign_planner::{
+    control::Limits,
+    events::{EndsEarly, StreamEvent},
+    routing,
+};
 use countersign_understanding::{
     self as understanding,
     book::Book,
@@ -66,7 +70,7 @@ pub const MAX_MESSAGE_LENGTH: usize = 4_000;
 pub const MAX_DRAFT_TURNS: u64 = 4;
 
 /// The reason of a person's “stop” in the record.
-const STOPPED: &str = "a person said stop";
+const STOPPED: EndsEarly<'static> = EndsEarly::ByDecision("a person said stop");
 
 /// Buttons that answer no question, in addition to the registry's suggestions.
 const NO_ANSWERS: &[&str] = &["never mind", "what can you do?", "what concepts can you explain?"];

@@ -53,9 +53,35 @@ pub struct StreamEvent {
     /// other texts at the end of their retention.
     #[serde(rename = "reason", default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+    /// True if [`Self::error`] is a person's decision, such as a stop, and no failure.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub decided: bool,
     /// True at the end of the run.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub complete: bool,
+}
+
+/// The reason why a plan ends before its last step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EndsEarly<'a> {
+    /// A person decided so, or set the condition that does not hold. Nothing failed.
+    ByDecision(&'a str),
+    /// A step failed, or a limit is reached.
+    ByFailure(&'a str),
+}
+
+impl<'a> EndsEarly<'a> {
+    /// Returns the reason in words.
+    pub fn words(self) -> &'a str {
+        match self {
+            Self::ByDecision(words) | Self::ByFailure(words) => words,
+        }
+    }
+
+    /// Returns true if nothing failed.
+    pub fn is_decision(self) -> bool {
+        matches!(self, Self::ByDecision(_))
+    }
 }
 
 impl StreamEvent {
@@ -67,6 +93,9 @@ impl StreamEvent {
         });
         if let Some(error) = &self.error {
             event["error"] = json!(error);
+        }
+        if self.decided {
+            event["decided"] = json!(true);
         }
         if self.complete {
             event["complete"] = json!(true);
@@ -171,6 +200,17 @@ mod tests {
                 "timestamp": 1.5, "phase": "Execution", "step": 1, "total_steps": 3,
             })
         );
+    }
+
+    #[test]
+    fn a_decision_is_told_from_a_failure() {
+        let ended = |why: EndsEarly<'_>| {
+            let error = Some(why.words().to_owned());
+            StreamEvent { error, decided: why.is_decision(), complete: true, ..reading() }.to_json(Timestamp(0))
+        };
+        let stopped = ended(EndsEarly::ByDecision("a person said stop"));
+        assert_eq!((&stopped["error"], &stopped["decided"]), (&json!("a person said stop"), &json!(true)));
+        assert_eq!(ended(EndsEarly::ByFailure("not found")).get("decided"), None);
     }
 
     #[test]

@@ -14,6 +14,7 @@ use countersign_graph::{
 use countersign_planner::{
     self as planner,
     control::{Severity, StepError},
+    events::EndsEarly,
     routing::Next,
 };
 use serde_json::Value;
@@ -53,6 +54,8 @@ struct Failed {
     told: String,
     /// The severity.
     severity: Severity,
+    /// True if only the condition of the step does not hold.
+    by_condition: bool,
 }
 
 /// A service that continues plans.
@@ -108,7 +111,9 @@ impl CarryOn {
         if !plan.ahead.is_empty()
             && let Some(reached) = plan.control.enforce(limits, now)
         {
-            return close_because(state, replies::limit_reached(reply, &reached), usage, &reached.to_string());
+            let by_limit = reached.to_string();
+            let by_limit = EndsEarly::ByFailure(&by_limit);
+            return close_because(state, replies::limit_reached(reply, &reached), usage, by_limit);
         }
         let next = loop {
             match plan.route(&self.registry, limits) {
@@ -134,7 +139,7 @@ impl CarryOn {
             }
             _ => {
                 let why = plan.control.error.take().map(|error| error.user_message).unwrap_or_default();
-                close_because(state, replies::stops_here(reply, &why), usage, &why)
+                close_because(state, replies::stops_here(reply, &why), usage, EndsEarly::ByFailure(&why))
             }
         }
     }
@@ -175,7 +180,7 @@ impl CarryOn {
             }
             Decision::Stop { because } => {
                 let why = format!("the condition does not hold: {because}");
-                let failed = Failed { told: why.clone(), why, severity: Severity::Replanning };
+                let failed = Failed { told: why.clone(), why, severity: Severity::Replanning, by_condition: true };
                 self.end_or_replan(state, replies::condition_fails(reply, &because), usage, failed, now)
             }
             Decision::Ask { condition, because } => {
@@ -212,7 +217,9 @@ impl CarryOn {
         };
         plan.step_failed(severity, reply.words(), kind.clone());
         if let Some(reached) = plan.control.enforce(limits, now) {
-            return close_because(state, replies::limit_reached(reply, &reached), usage, &reached.to_string());
+            let by_limit = reached.to_string();
+            let by_limit = EndsEarly::ByFailure(&by_limit);
+            return close_because(state, replies::limit_reached(reply, &reached), usage, by_limit);
         }
         let failures = plan.control.failures;
         match plan.route(&self.registry, limits) {
@@ -223,7 +230,7 @@ impl CarryOn {
                 Step::later(state, Analyze::NAME, after).cost(usage.total())
             }
             _ => {
-                let failed = Failed { told: reply.words(), why: kind, severity };
+                let failed = Failed { told: reply.words(), why: kind, severity, by_condition: false };
                 self.end_or_replan(state, replies::tried(reply, failures), usage, failed, now)
             }
         }
@@ -244,7 +251,7 @@ impl CarryOn {
             _ => Severity::Critical,
         };
         let why = format!("{}: {}", record.act(), record.status);
-        let failed = Failed { told: reply.words(), why, severity };
+        let failed = Failed { told: reply.words(), why, severity, by_condition: false };
         self.end_or_replan(state, reply, usage, failed, now)
     }
 
@@ -254,22 +261,23 @@ impl CarryOn {
         mut state: AgentState,
         reply: Reply,
         usage: StepUsage,
-        Failed { why, told, severity }: Failed,
+        Failed { why, told, severity, by_condition }: Failed,
         now: Timestamp,
     ) -> Step<AgentState> {
         let limits = &self.settings.limits;
         let can_replan = severity == Severity::Replanning
             && self.registry.plan_action().is_some()
             && self.model.has_language_model(&state);
+        let ends = if by_condition { EndsEarly::ByDecision(&why) } else { EndsEarly::ByFailure(&why) };
         let Some(plan) = state.plan_mut().filter(|_| can_replan) else {
-            return close_because(state, reply, usage, &why);
+            return close_because(state, reply, usage, ends);
         };
         plan.step_failed(severity, told.clone(), why.clone());
         if plan.route(&self.registry, limits) != Next::Plan {
-            return close_because(state, reply, usage, &why);
+            return close_because(state, reply, usage, ends);
         }
         let (plan, in_hand) = (plan.clone(), state.turn.said.clone());
-        let mut step = close_because(state, reply, usage, &why);
+        let mut step = close_because(state, reply, usage, ends);
         step.state.begin_plan_after(&plan, &in_hand, &told, now);
         Step { next: node::Next::Go(Replan::NAME), ..step }
     }

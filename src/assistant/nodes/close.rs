@@ -7,17 +7,23 @@
 
 use countersign_core::reply::Reply;
 use countersign_graph::node::Step;
+use countersign_planner::events::EndsEarly;
 
 use super::super::{model_with_fallback::StepUsage, plan::WaitsFor, replies, state::AgentState};
 
 /// Sends `reply` and ends the run. The requests that were to follow are not done.
 pub(super) fn close(state: AgentState, reply: Reply, usage: StepUsage) -> Step<AgentState> {
-    close_because(state, reply, usage, "the step in hand did not succeed")
+    close_because(state, reply, usage, EndsEarly::ByFailure("the step in hand did not succeed"))
 }
 
 /// Sends `reply`, which is about the current step, and ends the run; `why` is the reason in the record if requests are
 /// left.
-pub(super) fn close_because(mut state: AgentState, reply: Reply, usage: StepUsage, why: &str) -> Step<AgentState> {
+pub(super) fn close_because(
+    mut state: AgentState,
+    reply: Reply,
+    usage: StepUsage,
+    why: EndsEarly<'_>,
+) -> Step<AgentState> {
     let reply = match state.end_plan(Some(why)) {
         Some(plan) => replies::ended_early(reply, plan.before_current(), &plan.ahead),
         None => reply,
@@ -30,7 +36,7 @@ pub(super) fn close_because(mut state: AgentState, reply: Reply, usage: StepUsag
 /// [`close_because`].
 pub(super) fn close_stopped(mut state: AgentState, reply: Reply, usage: StepUsage, why: &str) -> Step<AgentState> {
     let in_hand = state.turn.said.clone();
-    let reply = match state.end_plan(Some(why)) {
+    let reply = match state.end_plan(Some(EndsEarly::ByDecision(why))) {
         Some(plan) => replies::ended_early(reply, plan.before_current(), &plan.undone_when_stopped(&in_hand)),
         None => reply,
     };
@@ -38,10 +44,10 @@ pub(super) fn close_stopped(mut state: AgentState, reply: Reply, usage: StepUsag
     end(state, reply, usage)
 }
 
-/// Sends `reply`, which is about no step, and ends the run between two steps of a plan; `why` is the reason in the
-/// record.
+/// Sends `reply`, which is about no step, and ends the run between two steps of a plan by a person's decision; `why` is
+/// the reason in the record.
 pub(super) fn close_between_steps(mut state: AgentState, reply: Reply, why: &str) -> Step<AgentState> {
-    let reply = match state.end_plan(Some(why)) {
+    let reply = match state.end_plan(Some(EndsEarly::ByDecision(why))) {
         Some(plan) => replies::ended_early(reply, &plan.step_results, &plan.ahead),
         None => reply,
     };

@@ -10,6 +10,7 @@ use countersign_graph::{
     node::{Context, Node, NodeError, Step},
 };
 use countersign_model::{Purpose, ToolChoice, ToolSpec};
+use countersign_planner::events::EndsEarly;
 use countersign_understanding::{book::Book, situation::Situation};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -275,7 +276,14 @@ impl Node<AgentState> for Respond {
                     }
                     Status::Done => self.after_change(state, reply, usage, record, context),
                     Status::Failed => self.carry_on.after_failed_change(state, reply, usage, record, context.now),
-                    status => close_because(state, reply, usage, &format!("{}: {status}", record.act())),
+                    status => {
+                        let why = format!("{}: {status}", record.act());
+                        let why = match status {
+                            Status::Rejected | Status::Cancelled | Status::Superseded => EndsEarly::ByDecision(&why),
+                            _ => EndsEarly::ByFailure(&why),
+                        };
+                        close_because(state, reply, usage, why)
+                    }
                 });
             }
             None if is_unsupported(&state) => replies::unsupported(&self.registry, state.topic.as_ref()),

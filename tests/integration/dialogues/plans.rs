@@ -435,6 +435,8 @@ async fn the_notebook_tells_how_a_plan_went() {
     let updates = trace["events"]["status_updates"].as_array().unwrap();
     let last = updates.last().unwrap();
     assert_eq!((last["progress"].as_f64(), last["complete"].as_bool()), (Some(0.5), Some(true)));
+    let last = trace["events"]["stream"].as_array().unwrap().last().unwrap();
+    assert_eq!(last["decided"], true, "a refusal is no failure");
     let clock = std::sync::Arc::new(bot.clock.clone());
     let book =
         Notebook::new(bot.store(), clock, None, Redaction::default()).export(&id_of(&bot, &thread)).await.unwrap();

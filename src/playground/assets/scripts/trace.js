@@ -40,13 +40,19 @@ function summary({ runs = [], version, actions = [] }) {
     fact(actions.length, actions.length === 1 ? 'action' : 'actions'));
 }
 
+// Returns the class of an event of a plan. A person's decision, such as a stop, is no failure.
+function endOf({ error, decided, complete }) {
+  if (error) return decided ? 'step-decided' : 'step-failed';
+  return complete ? 'step-end' : '';
+}
+
 // The events of plans as they happened, with how much was done by then.
 function plans({ stream = [], progress_events: progress = [] } = {}) {
   const last = progress.at(-1);
-  const event = ({ message, source, timestamp, phase, step, total_steps: total, error, complete }) => h('li', { class: `step ${error ? 'step-failed' : ''} ${complete ? 'step-end' : ''}` },
+  const event = ({ message, source, timestamp, phase, step, total_steps: total, error, decided, complete }) => h('li', { class: `step ${endOf({ error, decided, complete })}` },
     h('div', { class: 'step-head' }, h('strong', { class: 'step-node' }, phase === 'Execution' ? `Step ${step} of ${total}` : 'Plan'),
       h('span', { class: 'step-way' }, source), h('span', { class: 'step-time' }, timeWithSeconds(ofRecord(timestamp)))),
-    h('div', { class: 'step-input' }, message), error && h('div', { class: 'step-error' }, icon('alert', 15), error));
+    h('div', { class: 'step-input' }, message), error && (decided ? h('div', { class: 'step-reason' }, error) : h('div', { class: 'step-error' }, icon('alert', 15), error)));
   return stream.length ? h('section', { class: 'trace-part' },
     h('h3', {}, 'Plan', last && h('span', { class: 'trace-when' }, `${Math.round(last.progress * 100)}% done`)),
     h('ol', { class: 'steps' }, stream.map(event))) : null;
