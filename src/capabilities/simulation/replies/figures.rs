@@ -140,6 +140,7 @@ pub fn population_report(reply: Reply, population: &Value) -> Reply {
     let subjects = found.size.map(|size| ("Subjects".to_owned(), Text::from(size.to_string())));
     let facts: Vec<(String, Text)> = subjects.into_iter().chain(others).take(20).collect();
     let reply = if facts.is_empty() { reply } else { reply.and(Part::Facts(facts)) };
+    let reply = not_reported(&found, &figures).into_iter().fold(reply, |reply, sentence| reply.hint(sentence));
     let name = found.simulation.clone().unwrap_or_default();
     let reply = match (&found.unit, figures.is_empty()) {
         (None, false) => reply.hint(format!(
@@ -156,6 +157,26 @@ pub fn population_report(reply: Reply, population: &Value) -> Reply {
     };
     let title = format!("{name} in {} virtual subjects", band.subjects);
     picture(reply, "population.png", &title, chart::population(&title, found.unit.as_deref(), band))
+}
+
+/// Returns a sentence for each figure of a population that has some statistics and not all of the table. They cannot be
+/// computed here: the bridge sends statistics, and the curves of only some subjects.
+fn not_reported(found: &Population, figures: &[String]) -> Vec<String> {
+    let is_known = |short: &str, figure: &str| found.aggregates.contains_key(&format!("{short}{figure}"));
+    let shown: Vec<&(&str, &str)> =
+        AGGREGATES.iter().filter(|(short, _)| figures.iter().any(|figure| is_known(short, figure))).collect();
+    let sentence = |figure: &String| {
+        let missing = shown.iter().filter(|(short, _)| !is_known(short, figure));
+        let missing: Vec<Text> = missing.map(|(_, words)| Text::from(in_sentence(words))).collect();
+        (!missing.is_empty())
+            .then(|| format!("The bridge does not report the {} of {figure}.", Text::listed(missing, "and").words()))
+    };
+    figures.iter().filter_map(sentence).collect()
+}
+
+/// Returns the name of a statistic as it is written in the middle of a sentence.
+fn in_sentence(name: &str) -> String {
+    if name.chars().all(char::is_uppercase) { name.to_owned() } else { name.to_lowercase() }
 }
 
 /// The figures of a sensitivity analysis.
@@ -318,6 +339,20 @@ mod tests {
         let population = json!({ "size": 50, "aggregates": aggregates, "chunks": 3, "unit": "mg/L" });
         let reply = population_report(Reply::text("x"), &population);
         assert!((20..=46).contains(&width(&reply)), "{}", width(&reply));
+    }
+
+    #[test]
+    fn a_statistic_that_the_bridge_does_not_report_is_named() {
+        let report = |aggregates: Value| {
+            let found = json!({ "size": 50, "aggregates": aggregates, "chunks": 1, "unit": "mg/L" });
+            population_report(Reply::text("Done."), &found).words()
+        };
+        let some =
+            report(json!({ "meanCmax": 1.5, "sdCmax": 0.05, "p05Cmax": 1.2, "medianCmax": 1.4, "meanAUC": 6.0 }));
+        assert!(some.contains("The bridge does not report the SD, 5th percentile and median of AUC."), "{some}");
+        assert!(!some.contains("of Cmax."), "{some}");
+        let all = report(json!({ "meanCmax": 1.5, "sdCmax": 0.05, "meanAUC": 6.0, "sdAUC": 0.1 }));
+        assert!(!all.contains("does not report"), "{all}");
     }
 
     #[test]
