@@ -64,10 +64,9 @@ impl ActionKind for CancelJob {
             error => find::unavailable(&error),
         })?;
         if job.status.is_final() {
-            let text = Text::from("Job ")
-                .code(&id)
-                .plain(format!(" has already {}. There is nothing to cancel.", participle(job.status)));
-            return Err(refused(ErrorKind::Validation, Reply::text(text)));
+            let run = deps.memory.runs().into_iter().find(|run| run.job == id);
+            let reply = has_ended(&id, run.as_ref().map(|run| run.simulation.as_str()), job.status);
+            return Err(refused(ErrorKind::Validation, reply));
         }
         let notes = match job.status {
             JobStatus::Running => {
@@ -145,6 +144,15 @@ impl ActionKind for CancelJob {
     }
 }
 
+/// Says that a job has ended, so that it cannot be canceled. The button to cancel it stays on older messages.
+fn has_ended(job: &str, simulation: Option<&str>, status: JobStatus) -> Reply {
+    let subject = match simulation {
+        Some(simulation) => Text::from("It has ended: the run of ").bold(simulation),
+        None => Text::from("It has ended: job ").code(job),
+    };
+    Reply::text(subject.plain(format!(" has {}, so there is nothing to cancel.", participle(status))))
+}
+
 fn participle(status: JobStatus) -> &'static str {
     match status {
         JobStatus::Cancelled => "been canceled",
@@ -164,4 +172,21 @@ fn done(cancel: &Cancel, status: JobStatus) -> Outcome {
         }
     };
     Outcome::Done { result: json!({ "job": cancel.job, "status": status }), summary: Text::from(summary) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_button_of_an_ended_job_says_that_it_has_ended() {
+        assert_eq!(
+            has_ended("j-1", Some("demo"), JobStatus::Succeeded).words(),
+            "It has ended: the run of demo has succeeded, so there is nothing to cancel."
+        );
+        assert_eq!(
+            has_ended("j-1", None, JobStatus::Timeout).words(),
+            "It has ended: job j-1 has timed out, so there is nothing to cancel."
+        );
+    }
 }
