@@ -62,6 +62,13 @@ pub struct StandInOptions {
     mcp_port: Option<u16>,
 }
 
+impl StandInOptions {
+    /// Returns options for all stand-ins, each on a free port, with an MCP server.
+    pub fn all() -> Self {
+        Self { mcp_port: Some(0), ..Self::default() }
+    }
+}
+
 /// The stand-ins for the platforms.
 pub struct StandIn {
     upgrade: SandboxUpgrade,
@@ -70,6 +77,8 @@ pub struct StandIn {
     google: Option<(SandboxGoogle, PathBuf)>,
     /// The stand-in for an MCP server, if one was requested.
     mcp: Option<SandboxMcp>,
+    /// The file of the accepted tools of that server; `None` if no data is kept.
+    accepted: Option<PathBuf>,
 }
 
 impl StandIn {
@@ -112,7 +121,8 @@ impl StandIn {
             }
             None => None,
         };
-        Ok(Self { upgrade, bridge, google, mcp })
+        let accepted = data.map(|data| data.join(ACCEPTED_FILE));
+        Ok(Self { upgrade, bridge, google, mcp, accepted })
     }
 
     /// Points the settings to the stand-ins instead of the real platforms. Real credentials are removed, so that none
@@ -125,6 +135,43 @@ impl StandIn {
         simulation.url = Some(self.bridge.url());
         simulation.models = Some(MODELS.to_owned());
         (simulation.token, simulation.jwt_secret) = (None, Some(self.bridge.jwt_secret().to_owned().into()));
+        if let Some(server) = self.mcp_settings() {
+            let servers: &mut mcp::settings::Mcp = config.sections.get_mut();
+            servers.servers.insert(MCP_NAME.to_owned(), server);
+        }
+    }
+
+    /// Returns the settings of the stand-in for an MCP server, if there is one.
+    fn mcp_settings(&self) -> Option<mcp::settings::Server> {
+        let server = self.mcp.as_ref()?;
+        Some(mcp::settings::Server {
+            url: Some(server.url()),
+            tools: MCP_TOOLS.iter().map(|tool| (*tool).to_owned()).collect(),
+            accepted: self.accepted.clone(),
+            ..mcp::settings::Server::default()
+        })
+    }
+
+    /// Accepts the tools of the stand-in for an MCP server, if there is one, as an operator does with
+    /// `countersign accept`. The tools of other servers are left to the operator.
+    ///
+    /// # Errors
+    ///
+    /// If the server does not answer, or the file of accepted tools cannot be written.
+    pub async fn accept_tools(&self, clock: Arc<dyn Clock>) -> anyhow::Result<()> {
+        let Some(settings) = self.mcp_settings() else { return Ok(()) };
+        let server = mcp::McpServer::new(MCP_NAME, &settings, clock)?;
+        match server.accept(true).await {
+            Some((_, Err(wrong))) => anyhow::bail!("the tools of the stand-in for an MCP server: {wrong}"),
+            Some((_, Ok(_))) | None => Ok(()),
+        }
+    }
+
+    /// Returns a request that tries the stand-in for an MCP server, with the reason to try it.
+    pub fn suggestion(&self) -> Option<(&'static str, &'static str)> {
+        self.mcp
+            .is_some()
+            .then_some(("Use a tool of another server", "call add-note on notes with text=\"Hello\" color=blue"))
     }
 
     /// Returns the environment variables that point a bot to the stand-ins.
@@ -132,7 +179,7 @@ impl StandIn {
         let key = self.google.as_ref().map(|(_, path)| ("UPGRADE_SERVICE_ACCOUNT", path.display().to_string()));
         let bridge = [("BRIDGE_URL", self.bridge.url()), ("BRIDGE_JWT_SECRET", self.bridge.jwt_secret().to_owned())];
         let models = ("COUNTERSIGN__SIMULATION__MODELS", MODELS.to_owned());
-        let tools = "list-notes,add-note,set-note,sign-board".to_owned();
+        let tools = MCP_TOOLS.join(",");
         let mcp = self.mcp.iter().flat_map(|mcp| {
             [("COUNTERSIGN__MCP__NOTES__URL", mcp.url()), ("COUNTERSIGN__MCP__NOTES__TOOLS", tools.clone())]
         });
@@ -150,6 +197,15 @@ impl StandIn {
     }
 }
 
+/// The name of the stand-in for an MCP server.
+const MCP_NAME: &str = "notes";
+
+/// The tools of that server that are offered.
+const MCP_TOOLS: [&str; 4] = ["list-notes", "add-note", "set-note", "sign-board"];
+
+/// The name of the file in the data folder that contains the accepted tools of that server.
+const ACCEPTED_FILE: &str = "mcp-notes.json";
+
 /// The folder of the stand-in's model files.
 const MODELS: &str = "/data/models";
 
@@ -162,4 +218,29 @@ async fn start_google(path: &Path) -> anyhow::Result<SandboxGoogle> {
     let key = format!("{:#}\n", google.key_file());
     private_file::write(path, key.as_bytes()).with_context(|| format!("cannot write {}", path.display()))?;
     Ok(google)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use countersign_core::clock::SystemClock;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn the_tools_of_the_stand_in_are_offered_once_they_are_accepted() {
+        rustls::crypto::ring::default_provider().install_default().ok();
+        let folder = tempfile::tempdir().unwrap();
+        let stand_in = StandIn::start(StandInOptions::all(), Some(folder.path()), None).await.unwrap();
+        stand_in.accept_tools(Arc::new(SystemClock)).await.unwrap();
+        let mut config = Config::load(None, &HashMap::new(), &SETTINGS).unwrap();
+        stand_in.apply_to(&mut config);
+        let all = capabilities(&config, Arc::new(SystemClock)).unwrap();
+        let notes = all.iter().find(|capability| capability.name() == MCP_NAME).unwrap();
+        let (_, checked) = notes.check().await.unwrap();
+        assert!(checked.unwrap().contains("4 of "));
+        assert!(stand_in.suggestion().is_some());
+        stand_in.stop().await;
+    }
 }

@@ -63,6 +63,7 @@ pub async fn run(options: Options, mut config: Config, stop: CancellationToken) 
     config.slack.mode = Some(countersign_config::SlackMode::Socket);
     config.slack.bot_token = Some(SecretString::from(world.slack.bot_token().to_owned()));
     config.slack.app_token = Some(SecretString::from(world.slack.app_token().to_owned()));
+    world.platform.accept_tools(Arc::new(SystemClock)).await?;
     world.platform.apply_to(&mut config);
     config.slack.agent_view = true;
     config.store.kind = Some(countersign_config::StoreKind::Sqlite);
@@ -73,7 +74,8 @@ pub async fn run(options: Options, mut config: Config, stop: CancellationToken) 
     let bot = Bot::start(&config, Arc::new(SystemClock), stop.clone()).await?;
     let traces =
         PlaygroundTraces { traces: Traces::new(bot.store()), team: world.slack.look(|world| world.team.clone()) };
-    let suggestions: Vec<_> = bot.registry().invitations().map(|(why, text)| Suggestion { why, text }).collect();
+    let invitations = bot.registry().invitations().chain(world.platform.suggestion());
+    let suggestions: Vec<_> = invitations.map(|(why, text)| Suggestion { why, text }).collect();
     let page = playground::router(world.slack.router(), Arc::new(traces), &suggestions);
     let understood = match &config.model.api_key {
         Some(_) => format!("{} (ANTHROPIC_API_KEY is set)", config.model.name),
