@@ -4,10 +4,20 @@ use countersign_capabilities::facts::{Facts, deadline};
 use countersign_core::reply::{Part, Reply, Text};
 use serde_json::json;
 
-use super::{Deps, SERVICE, bridge::data::Loaded, replies::answers};
+use super::{
+    Deps, SERVICE,
+    actions::{compare, population, sensitivity},
+    bridge::data::Loaded,
+    memory::run_target,
+    replies::answers,
+    under_way::{self, UnderWay},
+};
 
 /// The maximum number of entries in a list.
 const MAX_LISTED: usize = 8;
+
+/// The maximum number of earlier runs that are counted.
+const MAX_COUNTED: usize = 200;
 
 /// Returns the section.
 pub(super) async fn section(deps: &Deps, facts: &Facts) -> Option<Reply> {
@@ -27,16 +37,48 @@ pub(super) async fn section(deps: &Deps, facts: &Facts) -> Option<Reply> {
         _ => Text::from("Loaded: ").join(Text::listed(names, "and")).plain("."),
     };
     let reply = reply.and(Part::Text(line));
-    let running: Vec<Text> = deps
-        .memory
-        .runs()
-        .iter()
-        .filter(|run| run.took.is_none())
-        .take(MAX_LISTED)
-        .map(|run| Text::new().bold(&run.simulation).plain(", job ").code(&run.job))
-        .collect();
+    let mut running: Vec<Text> = Vec::new();
+    for run in deps.memory.runs().iter().filter(|run| run.took.is_none()).take(MAX_LISTED) {
+        let record = under_way::newest(deps, Some(&run.simulation)).await;
+        let number = deps.memory.records(&run_target(&run.simulation), MAX_COUNTED).await.len();
+        running.push(described(&run.simulation, record.as_ref().map(UnderWay::of).as_ref(), number));
+    }
     Some(match running.is_empty() {
         true => reply,
         false => reply.and(Part::Text(Text::from("Running:"))).and(Part::List(running)),
     })
+}
+
+/// Describes the work on a simulation: `demo, run 3`. `number` is the number of its runs so far.
+fn described(simulation: &str, work: Option<&UnderWay>, number: usize) -> Text {
+    let name = Text::new().bold(simulation);
+    let Some(work) = work else { return name };
+    match work.action.as_str() {
+        compare::NAME => name.plain(format!(", comparison of {} values", work.total)),
+        sensitivity::NAME => name.plain(", sensitivity analysis"),
+        population::NAME => match work.subjects {
+            Some(subjects) => name.plain(format!(", {subjects} virtual subjects")),
+            None => name.plain(", a population"),
+        },
+        _ if (1..MAX_COUNTED).contains(&number) => name.plain(format!(", run {number}")),
+        _ => name,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::actions::run, *};
+
+    #[test]
+    fn work_is_named_and_not_numbered_by_job() {
+        let work =
+            |action: &str| UnderWay { action: action.to_owned(), subjects: Some(50), total: 3, ..UnderWay::default() };
+        let said = |action: &str, number| described("demo", Some(&work(action)), number).words();
+        assert_eq!(said(run::NAME, 3), "demo, run 3");
+        assert_eq!(said(run::NAME, 0), "demo");
+        assert_eq!(said(compare::NAME, 3), "demo, comparison of 3 values");
+        assert_eq!(said(sensitivity::NAME, 3), "demo, sensitivity analysis");
+        assert_eq!(said(population::NAME, 3), "demo, 50 virtual subjects");
+        assert_eq!(described("demo", None, 3).words(), "demo");
+    }
 }
