@@ -45,6 +45,7 @@ pub mod plan;
 pub mod plan_settings;
 mod replanning;
 pub mod replies;
+mod rest_of_plan;
 mod spoken_to;
 pub mod state;
 mod tools;

@@ -299,6 +299,7 @@ impl AgentState {
         let ahead: Vec<String> = ahead.collect();
         let asked = shorten(&std::mem::replace(&mut self.turn.said, first), MAX_ASKED_LENGTH);
         self.drop_plan();
+        self.rest_of_plan.clear();
         let control = Control { plans_created: self.turn.plans_created, started_at: now, ..Control::default() };
         let plan = Plan {
             turn: self.turn.number,
@@ -345,6 +346,7 @@ impl AgentState {
     /// Ends the plan of this turn; `why` is the reason if steps are left that are not done.
     pub(super) fn end_plan(&mut self, why: Option<EndsEarly<'_>>) -> Option<Plan> {
         let plan = self.drop_plan()?;
+        self.rest_of_plan = why.map(|_| plan.undone(&self.turn.said)).unwrap_or_default();
         self.events.push(plan.end_event(why));
         Some(plan)
     }
@@ -449,6 +451,9 @@ impl AgentState {
     pub(super) fn stop_waiting_plans(&mut self, why: EndsEarly<'_>) -> Vec<Plan> {
         let stopped: Vec<Plan> = self.plans.extract_if(.., |plan| plan.waits_for != WaitsFor::Card).collect();
         self.events.extend(stopped.iter().map(|plan| plan.end_event(Some(why))));
+        if !stopped.is_empty() {
+            self.rest_of_plan = stopped.iter().flat_map(|plan| plan.undone("")).collect();
+        }
         stopped
     }
 

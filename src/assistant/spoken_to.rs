@@ -226,6 +226,9 @@ impl AgentState {
         if !alone {
             return false;
         }
+        if self.asks_about_rest_of_plan(text) {
+            return true;
+        }
         let asks = text.trim_end().ends_with('?');
         // Nobody else is in the thread, so the message is for the bot. If it is not an answer, the bot asks again.
         if asked_of == Some(by) && self.waits_for_an_answer() && !asks && !is_talk(&words) {

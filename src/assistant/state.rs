@@ -129,6 +129,9 @@ pub struct AgentState {
     /// The plans of messages with several requests, each kept until its last step.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub plans: Vec<Plan>,
+    /// The requests of the newest plan that were not done when it ended early, until another one begins.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub rest_of_plan: Vec<String>,
     /// The changes that were asked for.
     pub log: Log,
     /// The number of plans that were made for the request that was turned down last, if that was a plan.

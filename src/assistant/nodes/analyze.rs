@@ -17,13 +17,15 @@ use super::{
         conditions, exchange,
         model_with_fallback::{ModelWithFallback, StepUsage},
         replies,
+        rest_of_plan::Reaction,
         state::{AgentState, Phase},
         tools, view,
     },
     carry_on::CarryOn,
     clarify::Clarify,
-    close::close_between_steps,
+    close::{close_between_steps, end},
     gather::Gather,
+    look_first::show_steps,
     respond::Respond,
     round::{Round, Rounds},
 };
@@ -185,6 +187,11 @@ impl Node<AgentState> for Analyze {
         if state.turn.is_explicit {
             state.turn.analysis = Some(Analysis::of_step(&state.turn.said));
             return Ok(Step::go(state, Gather::NAME));
+        }
+        match state.about_rest_of_plan(&self.registry) {
+            Some(Reaction::Say(reply)) => return Ok(end(state, reply, StepUsage::default())),
+            Some(Reaction::Offer(action, rest)) => return Ok(show_steps(state, StepUsage::default(), action, rest)),
+            None => {}
         }
         self.find_names(&mut state, context).await;
         let situation = view::situation(&state, context);

@@ -282,7 +282,13 @@ impl Node<AgentState> for Respond {
                             Status::Rejected | Status::Cancelled | Status::Superseded => EndsEarly::ByDecision(&why),
                             _ => EndsEarly::ByFailure(&why),
                         };
-                        close_because(state, reply, usage, why)
+                        let ahead = state.plan().map(|plan| plan.ahead.clone());
+                        let mut step = close_because(state, reply, usage, why);
+                        if status == Status::Rejected {
+                            // A refused step is not offered again.
+                            step.state.rest_of_plan = ahead.unwrap_or_default();
+                        }
+                        step
                     }
                 });
             }

@@ -91,6 +91,25 @@ pub fn ended_early(reply: Reply, before: &[StepResult], undone: &[String]) -> Re
     }
 }
 
+/// Says what a plan has done, and what it still has to do.
+pub fn plan_in_progress(lines: &[String]) -> Reply {
+    Reply::text("The plan here:").and(Part::List(lines.iter().map(|line| Text::from(line.as_str())).collect()))
+}
+
+/// Lists the requests that a plan which ended early did not do.
+pub fn rest_of_plan(rest: &[String]) -> Reply {
+    let rest = rest.iter().map(|request| Text::from(shorten(request, 120))).collect();
+    Reply::text("Left of the plan:")
+        .and(Part::List(rest))
+        .hint("Nothing of it happens unless you ask.")
+        .choice("Plan the rest", "continue the plan")
+}
+
+/// Says that no plan has ended early here.
+pub fn no_rest_of_plan() -> Reply {
+    Reply::text("There is no plan to continue in this thread. Nothing was changed.")
+}
+
 /// Says why requests cannot be done in their order. Nothing is begun.
 pub fn plan_fault(fault: &Fault, requests: &[String]) -> Reply {
     let request = |step: usize| requests.get(step - 1).map(|request| shorten(request, 120)).unwrap_or_default();

@@ -210,6 +210,23 @@ async fn a_plan_is_stopped_in_each_step() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_rest_of_a_stopped_plan_is_listed_and_offered_again() {
+    let bot = TestBot::start().await;
+    let mut thread = bot.user("ana").asks(THREE).await;
+    thread.clicked("bo", BUTTONS[0]).await;
+    thread.says("ana", "stop").await;
+    thread.skip();
+    thread.says("ana", "what is left of the plan?").await;
+    assert_holds(&thread.heard(), &["Left of the plan:", "pause Class Hint Rollout", "stop Lesson Video Hints"]);
+    thread.says("ana", "go on").await;
+    let card = ["*Do these 2 steps?*", "*1*  pause Class Hint Rollout", "*2*  stop Lesson Video Hints", "[Start]"];
+    assert_holds(&thread.heard(), &card);
+    assert_eq!(bot.upgrade.effects().len(), 1, "the rest is only offered");
+    thread.clicks("ana", "Start").await;
+    assert_holds(&thread.heard(), &["*Stop “Class Hint Rollout”?*", "Step 1 of 2."]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_plan_of_two_domains_is_stopped_while_a_step_runs() {
     let mut told = Transcript::default();
     let (bot, bridge) = bot_with(Version::V01).await;
