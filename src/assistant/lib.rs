@@ -48,6 +48,7 @@ pub mod replies;
 mod rest_of_plan;
 mod spoken_to;
 pub mod state;
+mod subjects;
 mod tools;
 mod view;
 

@@ -40,11 +40,7 @@ use countersign_graph::{
     store::ActionFollowUp,
 };
 use countersign_model::Message;
-use countersign_planner::{
-    control::Limits,
-    events::{EndsEarly, StreamEvent},
-    routing,
-};
+use countersign_planner::{self as planner, control::Limits, events::StreamEvent, routing};
 use countersign_understanding::{
     self as understanding,
     book::Book,
@@ -70,7 +66,7 @@ pub const MAX_MESSAGE_LENGTH: usize = 4_000;
 pub const MAX_DRAFT_TURNS: u64 = 4;
 
 /// The reason of a person's “stop” in the record.
-const STOPPED: EndsEarly<'static> = EndsEarly::ByDecision("a person said stop");
+const STOPPED: planner::events::EndsEarly<'static> = planner::events::EndsEarly::ByDecision("a person said stop");
 
 /// Buttons that answer no question, in addition to the registry's suggestions.
 const NO_ANSWERS: &[&str] = &["never mind", "what can you do?", "what concepts can you explain?"];
@@ -95,8 +91,7 @@ pub struct AgentState {
     /// The turn that showed that card.
     #[serde(skip_serializing_if = "is_zero")]
     pub on_card_turn: u64,
-    /// The change that was turned down last, until anything else is asked for: the person can say what should be
-    /// different.
+    /// The change that was turned down last, until anything else is asked for, so that it can be corrected.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub turned_down: Option<RejectedChange>,
     /// The turn in which it was turned down.
@@ -114,6 +109,9 @@ pub struct AgentState {
     /// The name of the thing that “it” means.
     #[serde(rename = "last_experiment")]
     pub last_subject: Option<String>,
+    /// The last subject of each capability, by its name.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub subjects: BTreeMap<String, String>,
     /// The tool or action that was used last, and its capability.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub topic: Option<Topic>,

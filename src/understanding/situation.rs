@@ -47,6 +47,9 @@ pub struct Situation {
     /// The name of the thing that “it” refers to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_subject: Option<String>,
+    /// The last subjects of the capabilities that [`Self::last_subject`] does not belong to, by their names.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub subjects: BTreeMap<String, String>,
     /// The topic of the thread; `None` before its first request.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub topic: Option<Topic>,

@@ -328,9 +328,9 @@ pub(super) fn entry_kind(tool: &str) -> String {
 }
 
 /// Makes “it” refer to the subject of an answer.
-fn remember_subject(state: &mut AgentState, tool: &dyn Tool, arguments: &Value, answer: &Value) {
+fn remember_subject(state: &mut AgentState, registry: &Registry, tool: &dyn Tool, arguments: &Value, answer: &Value) {
     if let Some(subject) = tool.subject(arguments, answer) {
-        state.last_subject = Some(subject);
+        state.note_subject(registry, tool.name(), subject);
     }
 }
 
@@ -349,7 +349,7 @@ fn shorten_name(name: &str) -> String {
 }
 
 /// Keeps the answer of a call, and returns its result for the model.
-pub(super) fn keep_answer(state: &mut AgentState, call: &Call, answer: ToolAnswer) -> Block {
+pub(super) fn keep_answer(state: &mut AgentState, registry: &Registry, call: &Call, answer: ToolAnswer) -> Block {
     let (tool, arguments, key, result) = match answer {
         ToolAnswer::Settled(outcome) => return exchange::result(call, outcome),
         ToolAnswer::Read { tool, arguments, key, result } => (tool, arguments, key, result),
@@ -358,7 +358,7 @@ pub(super) fn keep_answer(state: &mut AgentState, call: &Call, answer: ToolAnswe
             if let Some(for_model) = for_model.as_object_mut() {
                 for_model.insert("read_seconds_ago".to_owned(), state.turn.at.since(read_at).as_secs().into());
             }
-            remember_subject(state, &*tool, &arguments, &value);
+            remember_subject(state, registry, &*tool, &arguments, &value);
             state.turn.gathered.insert(key.clone(), value);
             let read_at = Some(read_at);
             state.turn.reads.push(ToolRead { tool: tool.name().to_owned(), arguments, key, failed: None, read_at });
@@ -367,7 +367,7 @@ pub(super) fn keep_answer(state: &mut AgentState, call: &Call, answer: ToolAnswe
     };
     let (failed, for_model) = match result {
         Ok(value) => {
-            remember_subject(state, &*tool, &arguments, &value);
+            remember_subject(state, registry, &*tool, &arguments, &value);
             settle_draft(state, &*tool);
             state.context.learn(&entry_kind(tool.name()), &key, &value, state.turn.at);
             let kept = shortened_to(&value, MAX_RESULT_BYTES);

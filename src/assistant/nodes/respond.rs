@@ -192,7 +192,7 @@ fn closing_reply(registry: &Registry, state: &mut AgentState, record: &ActionRec
     state.offered.clear(); // the offer is no longer the last message
     state.log.add(record, outcomes::log_line(record), context.now);
     if let Some(subject) = outcomes::subject(registry, record) {
-        state.last_subject = Some(subject);
+        state.note_subject(registry, &record.name, subject);
     }
     if state.on_card.as_ref().is_some_and(|on_card| on_card.action == record.name) {
         state.on_card = None;

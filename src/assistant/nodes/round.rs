@@ -317,7 +317,7 @@ impl Rounds {
         let results = calls
             .iter()
             .zip(answers)
-            .map(|(call, answer)| gather_tools::keep_answer(&mut state, call, answer))
+            .map(|(call, answer)| gather_tools::keep_answer(&mut state, &self.registry, call, answer))
             .collect();
         state.note_topic(&self.registry);
 
@@ -399,7 +399,7 @@ impl Rounds {
                     proposal.card.warnings.push(replies::not_a_part(&lost));
                 }
                 if let Some(subject) = self.registry.subject(&change.action, &proposal.parameters, &Value::Null) {
-                    state.last_subject = Some(subject);
+                    state.note_subject(&self.registry, &change.action, subject);
                 }
                 state.draft = None;
                 state.on_card = Some(Draft { asked: None, ..change.clone() });

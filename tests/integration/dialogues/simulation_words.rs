@@ -173,6 +173,24 @@ async fn a_plan_goes_on_with_the_simulation_that_is_loaded_already() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_request_without_a_name_is_about_the_last_simulation_of_the_thread() {
+    let (bot, bridge) = bot_with(Version::V05).await;
+    drop(loads(&bot, "other").await);
+    let mut thread = loads(&bot, "demo").await;
+    thread.says("ana", "show Math Hints in short").await;
+    assert!(thread.heard().contains("Math Hints"), "an experiment is between");
+    thread.says("ana", "what is the dose?").await;
+    let heard = thread.heard();
+    assert!(heard.contains("in *demo* is 100 mg") && !heard.contains("Which simulation?"), "{heard}");
+    thread.says("ana", "what is the dose in other?").await;
+    assert!(thread.heard().contains("in *other* is 100 mg"));
+    thread.says("ana", "what is the body weight?").await;
+    let heard = thread.heard();
+    assert!(heard.contains("in *other* is 70 kg"), "{heard}");
+    finish(bot, bridge).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_unlikely_value_is_warned_of_or_refused() {
     let (bot, bridge) = bot_with(Version::V05).await;
     let mut thread = loads(&bot, "demo").await;

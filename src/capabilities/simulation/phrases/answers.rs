@@ -41,7 +41,7 @@ pub(super) fn correction(utterance: Utterance<'_>) -> Option<Interpretation> {
         return update("value", rest);
     }
     let (_, parameter) = named.filter(|_| read_since || utterance.situation.in_hand().is_none())?;
-    let simulation = utterance.situation.last_subject.clone().map(|name| ("active".to_owned(), name.into()));
+    let simulation = super::last_simulation(utterance).map(|name| ("active".to_owned(), name.into()));
     let given = [("parameter".to_owned(), parameter.clone()), ("value".to_owned(), text(rest).into())];
     Some(UserRequest::change(SET, given.into_iter().chain(simulation).collect()).into())
 }

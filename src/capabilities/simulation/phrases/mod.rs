@@ -212,10 +212,16 @@ impl Phrases for OfSimulations {
     }
 }
 
-/// Returns the thing mentioned before, for requests that name no simulation. It is used only if it is a loaded
-/// simulation, so it does no harm if it is something else.
+/// Returns a candidate for requests that name no simulation.
 fn active(utterance: Utterance<'_>) -> Vec<Candidate> {
-    vec![Candidate::known(utterance.situation.last_subject.clone().map_or(Value::Null, Value::from), 0)]
+    vec![Candidate::known(last_simulation(utterance).map_or(Value::Null, Value::from), 0)]
+}
+
+/// Returns the simulation that the thread worked with last, or else the thing mentioned before. It is used only if it
+/// is a loaded simulation, so it does no harm if it is something else.
+fn last_simulation(utterance: Utterance<'_>) -> Option<String> {
+    let situation = utterance.situation;
+    situation.subjects.get(OWNER).or(situation.last_subject.as_ref()).cloned()
 }
 
 /// Returns the name of a loaded simulation, if the words begin with one.

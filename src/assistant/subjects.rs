@@ -1,0 +1,43 @@
+//! The things to which “it” refers: the last subject of the thread, and the last one of each capability.
+//!
+//! A thread about two domains goes from one to the other. A request that names nothing is then about the last subject
+//! of its own domain, and not about a thing of the other one.
+
+use std::collections::BTreeMap;
+
+use countersign_capabilities::Registry;
+
+use super::state::AgentState;
+
+impl AgentState {
+    /// Makes “it” refer to the subject of this tool or action.
+    pub(super) fn note_subject(&mut self, registry: &Registry, call: &str, subject: String) {
+        if let Some(owner) = registry.owner_of(call) {
+            self.subjects.insert(owner.name().to_owned(), subject.clone());
+        }
+        self.last_subject = Some(subject);
+    }
+
+    /// Returns the last subjects of the capabilities that the last subject of the thread does not belong to.
+    pub(super) fn earlier_subjects(&self) -> BTreeMap<String, String> {
+        let is_earlier = |subject: &String| Some(subject) != self.last_subject.as_ref();
+        let earlier = self.subjects.iter().filter(|(_, subject)| is_earlier(subject));
+        earlier.map(|(owner, subject)| (owner.clone(), subject.clone())).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_subject_of_another_domain_stays_known() {
+        let subjects = [("experiments", "Math Hints"), ("simulation", "demo")];
+        let state = AgentState {
+            last_subject: Some("Math Hints".to_owned()),
+            subjects: subjects.map(|(owner, name)| (owner.to_owned(), name.to_owned())).into(),
+            ..AgentState::default()
+        };
+        assert_eq!(state.earlier_subjects(), [("simulation".to_owned(), "demo".to_owned())].into());
+    }
+}
