@@ -26,7 +26,7 @@ async fn what_the_thread_is_about_decides_between_domains() {
     bot.settled().await;
     thread.skip();
     thread.says("ana", "show the results of demo").await;
-    assert!(thread.heard().contains("VenousBlood|Plasma|Concentration"), "{}", thread.last());
+    assert!(thread.heard().contains("VenousBlood | Plasma | Concentration"), "{}", thread.last());
     for said in ["is it done?", "run a population of 100 adults"] {
         told.says(said, &mut thread).await;
     }

@@ -39,6 +39,11 @@ pub fn last_part(path: &str) -> &str {
     path.rsplit('|').next().unwrap_or(path)
 }
 
+/// Returns a path with spaces between its parts, so that a narrow field breaks it there and not inside a word.
+fn with_breaks(path: &str) -> String {
+    path.split('|').map(str::trim).collect::<Vec<_>>().join(" | ")
+}
+
 /// Returns short names of paths: the last parts of each, as few as are needed to tell them apart.
 fn short_name(path: &str, all: &BTreeSet<&str>) -> String {
     let tail = |path: &str, count: usize| {
@@ -69,7 +74,7 @@ pub fn pk(reply: Reply, metrics: &[Metric]) -> Reply {
     match metrics {
         [] => reply,
         [only] => {
-            let output = ("Output".to_owned(), Text::from(only.output.as_str()));
+            let output = ("Output".to_owned(), Text::from(with_breaks(&only.output)));
             let figures = shown(only).map(|(name, value)| (name, Text::from(value)));
             reply.and(Part::Facts(std::iter::once(output).chain(figures).collect()))
         }
@@ -312,6 +317,14 @@ mod tests {
         assert_eq!(short_name("Organism|Kidney|Volume", &all), "Kidney|Volume");
         let all = BTreeSet::from(["Organism|Liver|Volume"]);
         assert_eq!(short_name("Organism|Liver|Volume", &all), "Volume");
+    }
+
+    #[test]
+    fn a_path_in_a_narrow_field_breaks_between_its_parts() {
+        let output = "VenousBlood|Plasma|Concentration".to_owned();
+        let metric = Metric { output, unit: None, cmax: Some(1.5), tmax: None, auc: None };
+        let reply = pk(Reply::default(), &[metric]);
+        assert!(reply.words().contains("VenousBlood | Plasma | Concentration"), "{}", reply.words());
     }
 
     /// The characters of the widest row of a table, with three between the columns.
