@@ -104,7 +104,7 @@ fn place<'a, 'w>(
     ];
     const LAST: &[&[&str]] =
         &[&["last"], &["to", "the", "end"], &["to", "the", "bottom"], &["at", "the", "end"], &["at", "the", "bottom"]];
-    let before = |ends: &[&[&str]]| ends.iter().find_map(|end| words.strip_suffix(*end));
+    let before = |ends: &[&'static [&'static str]]| ends.iter().find_map(|end| words.strip_suffix(*end));
     if let Some(what) = before(FIRST) {
         return Some((what, Place::First));
     }
