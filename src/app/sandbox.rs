@@ -52,7 +52,7 @@ fn parse_url(text: &str) -> Result<String, String> {
 }
 
 impl Options {
-    /// Returns options for stand-ins on free ports, with an MCP server, that store their data in this folder.
+    /// Returns options for all stand-ins, on free ports, that store their data in this folder.
     pub fn kept_in(data: &Path) -> Self {
         Self { data: Some(data.to_owned()), platform: installed::StandInOptions::all(), ..Self::default() }
     }

@@ -291,14 +291,20 @@ pub fn strip_politeness(mut words: &[Word]) -> &[Word] {
         words = rest;
     }
     words = without_thanks(words).unwrap_or(words);
-    // The last words matter in “created today” and “newest first”.
+    // The last words matter in “created today”, “newest first” and “put step 2 first”.
     let matters =
         |word: &Word| word.any(&["created", "create", "made", "added", "changed", "updated", "newest", "oldest"]);
+    let orders = |word: &Word| word.any(&["put", "move", "bring", "step", "steps"]);
     let endings = ["please", "pls", "thanks", "now", ",", "again", "thx", "today", "first"];
     if words.iter().any(|word| word.is("factors")) {
         return without_last(words, &["please", "pls", "thanks", "thx"]); // “now” may be a level
     }
-    without_last(words, if words.iter().any(matters) { &endings[..7] } else { &endings })
+    let most = match words {
+        _ if words.iter().any(matters) => 7,
+        _ if words.iter().any(orders) => 8,
+        _ => endings.len(),
+    };
+    without_last(words, &endings[..most])
 }
 
 /// Returns the words without a leading sign, such as an emoji; `None` if there is none.
