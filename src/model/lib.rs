@@ -1,8 +1,10 @@
 //! Language models.
 //!
-//! A [`Model`] answers a [`Request`] with text and tool calls. [`anthropic`] calls a remote language model. The rules
-//! of `countersign_understanding` understand the documented phrases; they are used in the playground, in tests without
-//! a script, and during outages.
+//! A [`Model`] answers a [`Request`] with text and tool calls. [`anthropic`], [`openai`] and [`gemini`] call remote
+//! language models; each converts requests and answers for one API, and [`remote`] is what they share. Each [`Purpose`]
+//! can have a model of its own ([`by_purpose`]). The rules of `countersign_understanding` understand the documented
+//! phrases; they are used in the playground, in tests without a script, and during outages. [`embeddings`] are vectors
+//! for texts, from the same providers.
 //!
 //! A request consists of parts rather than one prompt, ordered by how rarely they change: tools, instructions, history,
 //! situation. Providers cache a prefix of the request, so this order keeps the cost low. The rules read the situation
@@ -11,12 +13,21 @@
 //! This crate is independent of prompts, tools and threads. Start reading at [`Model`].
 
 pub mod anthropic;
+pub mod by_purpose;
+mod call;
+mod conversation;
+pub mod embeddings;
+pub mod gemini;
+pub mod openai;
+mod pairing;
+pub mod remote;
+mod schema;
 pub mod watched;
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
 /// The purpose of a request, which determines the behaviour of `rules`.
@@ -29,6 +40,10 @@ pub enum Purpose {
     Gather,
     /// Answer, if there is no answer so far.
     Respond,
+    /// Classify an e-mail.
+    Classify,
+    /// Draft the answer to an e-mail.
+    Generate,
 }
 
 /// A request to a model.
@@ -48,6 +63,9 @@ pub struct Request {
     pub exchange: Vec<Message>,
     /// The constraint on tool calls.
     pub tool_choice: ToolChoice,
+    /// The form of an answer in JSON, in a request without tools. The text of the response is then JSON; the caller
+    /// has to validate it, since providers enforce only a part of JSON Schema, and not all models do.
+    pub answer_schema: Option<AnswerSchema>,
     /// The maximum length of the answer, in tokens.
     pub max_tokens: u32,
 }
@@ -74,6 +92,16 @@ pub struct ToolSpec {
     pub input_schema: Value,
     /// True if the provider should enforce the schema, if it can.
     pub strict: bool,
+}
+
+/// The form of an answer in JSON.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AnswerSchema {
+    /// The name: letters, digits, `_` and `-`.
+    pub name: String,
+    /// The JSON schema of an object. It is enforced by most models if its objects have `additionalProperties: false`
+    /// and require all properties, and if it has no limits such as `minimum`.
+    pub schema: Value,
 }
 
 /// The author of a message.
@@ -169,6 +197,25 @@ impl Response {
         words.collect::<Vec<_>>().join("\n")
     }
 
+    /// Parses the text as JSON, for a request with an [`AnswerSchema`]. Some models put it between Markdown fences.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Decode`] if the text is no JSON of this type. The error does not contain the text.
+    pub fn json<T: DeserializeOwned>(&self) -> Result<T, Error> {
+        let text = self.text();
+        let inner = text.trim().strip_prefix("```").and_then(|text| text.strip_suffix("```"));
+        let inner = inner.map_or(text.trim(), |text| text.strip_prefix("json").unwrap_or(text));
+        serde_json::from_str(inner).map_err(|error| {
+            let place = format!("line {}, column {}", error.line(), error.column());
+            let reason = match error.classify() {
+                serde_json::error::Category::Data => format!("the JSON is not as requested ({place})"),
+                _ => format!("it stopped for {} and is no JSON ({place})", self.stop_reason),
+            };
+            Error::Decode { reason }
+        })
+    }
+
     /// Returns the id, name and arguments of each tool call.
     pub fn tool_calls(&self) -> impl Iterator<Item = (&str, &str, &Value)> {
         self.content.iter().filter_map(|block| match block {
@@ -234,4 +281,34 @@ pub trait Model: Send + Sync + std::fmt::Debug {
     ///
     /// [`Error::Unavailable`] after the model's own retries; other errors immediately.
     async fn respond(&self, request: &Request) -> Result<Response, Error>;
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn said(text: &str) -> Response {
+        let content = vec![KnownBlock::Text { text: text.to_owned() }.into()];
+        Response { content, stop_reason: "end_turn".to_owned(), usage: Usage::default() }
+    }
+
+    #[test]
+    fn json_is_read_with_and_without_fences() {
+        for text in ["{\"n\":1}", " {\"n\":1}\n", "```json\n{\"n\":1}\n```", "```\n{\"n\":1}\n```"] {
+            assert_eq!(said(text).json::<Value>().unwrap(), json!({ "n": 1 }), "{text}");
+        }
+    }
+
+    #[test]
+    fn other_text_is_reported_without_it() {
+        let wrong = said("secret").json::<Value>().unwrap_err().to_string();
+        assert_eq!(
+            wrong,
+            "cannot read the language model's answer: it stopped for end_turn and is no JSON (line 1, column 1)"
+        );
+        let wrong = said("[\"secret\"]").json::<Vec<u8>>().unwrap_err().to_string();
+        assert!(wrong.contains("not as requested") && !wrong.contains("secret"), "{wrong}");
+    }
 }

@@ -1,31 +1,16 @@
 //! Assembles an answer from streamed events.
 //!
-//! Unknown kinds of events, deltas and blocks are kept where possible and otherwise skipped. Arguments that are not
-//! valid JSON become a string. No tool accepts a string, so the model gets an error and tries again.
+//! Unknown kinds of events, deltas and blocks are kept where possible and otherwise skipped.
 
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use crate::{Block, Response, Usage};
-
-/// The maximum length of invalid arguments that are kept, in characters.
-const MAX_KEPT_ARGUMENTS: usize = 300;
-
-/// The reason why an answer cannot be completed.
-#[derive(Debug, PartialEq)]
-pub enum Broken {
-    /// The API reported an error during the answer.
-    Reported {
-        /// The type of the error, such as `overloaded_error`.
-        kind: String,
-        /// The message of the API.
-        message: String,
-    },
-    /// An event is invalid. Contains a description of the fault.
-    Unreadable(String),
-}
+use crate::{
+    Block, Response, Usage,
+    remote::{Assembly, Broken, Fault, Remedy, parsed_arguments},
+};
 
 /// An answer that is being received.
 #[derive(Debug, Default)]
@@ -65,7 +50,7 @@ enum Event {
     },
     MessageStop,
     Error {
-        error: Fault,
+        error: ApiFault,
     },
     /// `ping`, `content_block_stop`, and kinds not yet known.
     #[serde(other)]
@@ -86,13 +71,24 @@ struct End {
     stop_reason: Option<String>,
 }
 
-/// An error reported by the API.
-#[derive(Debug, Default, Deserialize)]
-pub(super) struct Fault {
+/// An error in the format of the API.
+#[derive(Debug, Deserialize)]
+pub(super) struct ApiFault {
     #[serde(default, rename = "type")]
-    pub(super) kind: String,
+    kind: String,
     #[serde(default)]
-    pub(super) message: String,
+    message: String,
+}
+
+impl From<ApiFault> for Fault {
+    fn from(ApiFault { kind, message }: ApiFault) -> Self {
+        let remedy = match kind.as_str() {
+            "authentication_error" | "permission_error" => Remedy::Key,
+            "invalid_request_error" | "not_found_error" | "request_too_large" | "billing_error" => Remedy::Request,
+            _ => Remedy::ByStatus,
+        };
+        Self { kind, message, remedy, retry_after: None }
+    }
 }
 
 /// The numbers of tokens so far. Later numbers replace earlier ones.
@@ -115,14 +111,9 @@ impl Tokens {
     }
 }
 
-impl ApiAnswer {
-    /// Adds one event. Returns true if it was the last one.
-    ///
-    /// # Errors
-    ///
-    /// [`Broken`] if there will be no answer.
-    pub fn take_event(&mut self, event: &str) -> Result<bool, Broken> {
-        match serde_json::from_str(event).map_err(|error| Broken::Unreadable(unreadable(&error)))? {
+impl Assembly for ApiAnswer {
+    fn take_event(&mut self, event: &str) -> Result<bool, Broken> {
+        match serde_json::from_str(event).map_err(|error| Broken::of_json(&error))? {
             Event::MessageStart { message } => {
                 self.model = message.model;
                 self.tokens = self.tokens.merge(message.usage);
@@ -139,20 +130,15 @@ impl ApiAnswer {
                 self.tokens = self.tokens.merge(usage);
             }
             Event::MessageStop => return Ok(true),
-            Event::Error { error: Fault { kind, message } } => return Err(Broken::Reported { kind, message }),
+            Event::Error { error } => return Err(Broken::Reported(error.into())),
             Event::Other => {}
         }
         Ok(false)
     }
 
-    /// Returns the complete answer, after the last event.
-    ///
-    /// # Errors
-    ///
-    /// [`Broken::Unreadable`] if the answer has no stop reason.
-    pub fn finish(self) -> Result<Response, Broken> {
+    fn finish(self) -> Result<Response, Broken> {
         let Self { model, pieces, stop_reason, tokens } = self;
-        let stop_reason = stop_reason.ok_or_else(|| Broken::Unreadable("it ends without a reason".to_owned()))?;
+        let stop_reason = stop_reason.ok_or_else(Broken::without_reason)?;
         let content = pieces.into_values().map(PartialBlock::finish).collect();
         let count = |tokens: Option<u64>| tokens.unwrap_or_default();
         let usage = Usage {
@@ -189,23 +175,11 @@ impl PartialBlock {
     }
 
     fn finish(mut self) -> Block {
-        if !self.arguments.trim().is_empty() {
-            let input = serde_json::from_str(&self.arguments).unwrap_or_else(|_| {
-                let kept: String = self.arguments.chars().take(MAX_KEPT_ARGUMENTS).collect();
-                Value::from(kept)
-            });
+        if let Some(input) = parsed_arguments(&self.arguments) {
             self.block.insert("input".to_owned(), input);
         }
         let block = Value::Object(self.block);
         serde_json::from_value(block.clone()).unwrap_or(Block::Other(block))
-    }
-}
-
-/// Describes a JSON error without quoting the input.
-fn unreadable(error: &serde_json::Error) -> String {
-    match error.classify() {
-        serde_json::error::Category::Data => "an event lacks what it must have".to_owned(),
-        _ => "an event is no JSON".to_owned(),
     }
 }
 
@@ -281,7 +255,7 @@ mod tests {
     #[test]
     fn arguments_that_are_no_json_become_a_string() {
         assert_eq!(arguments(&["{\"at\": "]), json!("{\"at\": "));
-        assert_eq!(arguments(&["x".repeat(5_000).as_str()]).as_str().unwrap().len(), MAX_KEPT_ARGUMENTS);
+        assert_eq!(arguments(&["x".repeat(5_000).as_str()]).as_str().unwrap().len(), 300);
     }
 
     #[test]
@@ -309,8 +283,8 @@ mod tests {
     #[test]
     fn a_reported_error_ends_the_answer() {
         let error = json!({ "type": "error", "error": { "type": "overloaded_error", "message": "Overloaded" } });
-        let broken = Broken::Reported { kind: "overloaded_error".into(), message: "Overloaded".into() };
-        assert_eq!(assemble(&[error]), Err(broken));
+        let fault = Fault { kind: "overloaded_error".into(), message: "Overloaded".into(), ..Fault::default() };
+        assert_eq!(assemble(&[error]), Err(Broken::Reported(fault)));
     }
 
     #[test]

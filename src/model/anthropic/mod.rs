@@ -1,48 +1,71 @@
-//! Anthropic's Messages API, with streamed answers.
+//! Anthropic's Messages API.
 //!
-//! `request` creates the body of a request and refuses an invalid one before it is sent, `pairing` checks the rule that
-//! is violated most easily, `answer` assembles the events, and `client` sends requests, waits and retries. Start
-//! reading at `client`.
-//!
-//! The answer is streamed although it is shown only when complete, so that a stalled call is noticed after a quarter of
-//! its time limit, and repeated while the person is still waiting.
+//! `request` creates the body of a request, and `answer` assembles the events of an answer.
 //!
 //! Using a library for the API was rejected as a design: most of the work is to store the conversation and to send it
 //! back unchanged, including blocks of unknown kinds.
 
 pub mod answer;
-mod client;
-mod pairing;
 mod request;
 
-use std::time::Duration;
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use serde::Deserialize;
 
-use reqwest::{Client, header::HeaderValue};
-use secrecy::SecretString;
-use url::Url;
+use self::answer::{ApiAnswer, ApiFault};
+pub use crate::remote::Settings;
+use crate::{
+    Block, Error, KnownBlock, Request, Response,
+    remote::{Api, Fault, Remote},
+};
 
-/// The settings of a model.
-#[derive(Clone, Debug)]
-pub struct Settings {
-    /// The address of the API, without `/v1`.
-    pub base_url: Url,
-    /// The API key.
-    pub api_key: SecretString,
-    /// The model's name.
-    pub model: String,
-    /// The time limit of one attempt. An attempt also ends after a quarter of this time without data. All attempts
-    /// together, with the waits between them, take at most 1.5 times this limit.
-    pub timeout: Duration,
-    /// The maximum number of attempts; at least one.
-    pub attempts: u32,
-}
+/// The version of the API.
+const VERSION: &str = "2023-06-01";
 
-/// A model that is called through the Messages API.
-pub struct AnthropicModel {
-    client: Client,
-    endpoint: String,
-    key: HeaderValue,
-    model: String,
-    timeout: Duration,
-    attempts: u32,
+/// A model that is called through the Messages API. The base URL is without `/v1`.
+pub type AnthropicModel = Remote<MessagesApi>;
+
+/// The Messages API.
+#[derive(Debug)]
+pub struct MessagesApi;
+
+impl Api for MessagesApi {
+    type Answer = ApiAnswer;
+
+    fn endpoint(settings: &Settings) -> String {
+        format!("{}/v1/messages", settings.base())
+    }
+
+    fn headers(settings: &Settings) -> Result<HeaderMap, Error> {
+        let mut headers = HeaderMap::new();
+        headers.insert("anthropic-version", HeaderValue::from_static(VERSION));
+        headers.extend(settings.key("")?.map(|key| (HeaderName::from_static("x-api-key"), key)));
+        Ok(headers)
+    }
+
+    fn body(settings: &Settings, request: &Request) -> Result<Vec<u8>, Error> {
+        let body = request::body(&settings.model, request)?;
+        Ok(serde_json::to_vec(&body).expect("a request body can always be serialized"))
+    }
+
+    fn fault(body: &[u8]) -> Fault {
+        #[derive(Deserialize)]
+        struct Refusal {
+            error: ApiFault,
+        }
+        serde_json::from_slice(body).map_or_else(|_| Fault::default(), |Refusal { error }| error.into())
+    }
+
+    /// An answer in JSON is requested as the arguments of a tool, which become the text.
+    fn converted(request: &Request, mut response: Response) -> Response {
+        let Some(schema) = &request.answer_schema else { return response };
+        for block in &mut response.content {
+            if let Block::Known(KnownBlock::ToolUse { name, input, .. }) = block
+                && *name == schema.name
+            {
+                *block = KnownBlock::Text { text: input.to_string() }.into();
+                "end_turn".clone_into(&mut response.stop_reason);
+            }
+        }
+        response
+    }
 }

@@ -33,8 +33,8 @@ pub(super) fn whole(envelope: &Envelope, answer: &Scripted) -> Value {
     message
 }
 
-/// Returns the answer as chunks of a stream. Most faults end it prematurely.
-pub(super) fn chunks(envelope: &Envelope, answer: &Scripted, fault: Option<&Fault>) -> Vec<Bytes> {
+/// Returns the answer as the events of a stream.
+pub(super) fn events(envelope: &Envelope, answer: &Scripted, fault: Option<&Fault>) -> Vec<Value> {
     let mut events = vec![json!({ "type": "message_start", "message": start(envelope) })];
     for (index, block) in answer.content.iter().enumerate() {
         events.extend(block_events(index, block, fault == Some(&Fault::BadJson)));
@@ -48,18 +48,35 @@ pub(super) fn chunks(envelope: &Envelope, answer: &Scripted, fault: Option<&Faul
         "usage": { "output_tokens": output_tokens(answer) },
     }));
     events.push(json!({ "type": "message_stop" }));
+    events
+}
+
+/// Returns the events as chunks of a stream. Most faults end it prematurely; `error` is the last event if the answer
+/// breaks off.
+pub(super) fn chunks(mut events: Vec<String>, fault: Option<&Fault>, error: &Value) -> Vec<Bytes> {
     let half = events.len() / 2;
     match fault {
-        Some(Fault::BreakOff { kind }) => {
+        Some(Fault::BreakOff { .. }) => {
             events.truncate(half);
-            events.push(json!({ "type": "error", "error": { "type": kind, "message": "The sandbox breaks off." } }));
+            events.push(frame(error));
         }
         Some(Fault::Stall | Fault::Cut) => events.truncate(half),
         Some(Fault::BadJson | Fault::Fail { .. }) | None => {}
     }
-    let frame = |event: &Value| format!("event: {}\ndata: {event}\n\n", event["type"].as_str().unwrap_or_default());
-    let stream: String = events.iter().map(frame).collect();
-    stream.as_bytes().chunks(CHUNK_SIZE).map(Bytes::copy_from_slice).collect()
+    events.concat().as_bytes().chunks(CHUNK_SIZE).map(Bytes::copy_from_slice).collect()
+}
+
+/// Returns an event in the form in which it is sent. Only the Messages API names the types of its events.
+pub(super) fn frame(event: &Value) -> String {
+    match event["type"].as_str() {
+        Some(kind) => format!("event: {kind}\ndata: {event}\n\n"),
+        None => frame_of(&event.to_string()),
+    }
+}
+
+/// Returns the data of an event in the form in which it is sent.
+pub(super) fn frame_of(data: &str) -> String {
+    format!("data: {data}\n\n")
 }
 
 fn start(envelope: &Envelope) -> Value {
@@ -103,11 +120,13 @@ fn block_events(index: usize, block: &Value, bad_json: bool) -> Vec<Value> {
     events
 }
 
-fn split(text: &str) -> Vec<String> {
+/// Divides a text into deltas.
+pub(super) fn split(text: &str) -> Vec<String> {
     let characters: Vec<char> = text.chars().collect();
     characters.chunks(DELTA_LENGTH).map(|piece| piece.iter().collect()).collect()
 }
 
+/// Returns the number of tokens of an answer.
 pub(super) fn output_tokens(answer: &Scripted) -> usize {
     json!(answer.content).to_string().len().div_ceil(4)
 }

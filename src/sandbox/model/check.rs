@@ -33,10 +33,22 @@ pub(super) fn check(headers: &HeaderMap, key: &str, body: &Value, unknown_blocks
     if header("anthropic-version") != Some("2023-06-01") {
         return Err(invalid("anthropic-version: header is required".to_owned()));
     }
-    if !header("content-type").is_some_and(|kind| kind.starts_with("application/json")) {
+    if !is_json(headers) {
         return Err(invalid("content-type: must be application/json".to_owned()));
     }
     request(body, unknown_blocks).map_err(invalid)
+}
+
+/// Returns true if the headers announce JSON.
+pub(super) fn is_json(headers: &HeaderMap) -> bool {
+    let kind = headers.get("content-type").and_then(|value| value.to_str().ok());
+    kind.is_some_and(|kind| kind.starts_with("application/json"))
+}
+
+/// Returns true if `name` is a valid name of a tool or schema.
+pub(super) fn is_name(name: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    (1..=64).contains(&name.len()) && name.chars().all(plain)
 }
 
 fn request(body: &Value, unknown_blocks: &[Value]) -> Result<(), String> {
@@ -78,7 +90,7 @@ fn request(body: &Value, unknown_blocks: &[Value]) -> Result<(), String> {
 }
 
 /// Returns the fields of an object if all of them are known.
-fn object<'a>(value: &'a Value, place: &str, known: &[&str]) -> Result<&'a Map<String, Value>, String> {
+pub(super) fn object<'a>(value: &'a Value, place: &str, known: &[&str]) -> Result<&'a Map<String, Value>, String> {
     let members = value.as_object().ok_or_else(|| format!("{place}: must be an object"))?;
     match members.keys().find(|member| !known.contains(&member.as_str())) {
         Some(extra) => Err(format!("{place}.{extra}: Extra inputs are not permitted")),
@@ -103,8 +115,7 @@ fn tools<'a>(tools: Option<&'a Value>, breakpoints: &mut usize) -> Result<Vec<&'
         let place = format!("tools.{at}");
         object(tool, &place, &["name", "description", "input_schema", "cache_control", "type", "strict"])?;
         let name = tool["name"].as_str().unwrap_or_default();
-        let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-        if !(1..=64).contains(&name.len()) || !name.chars().all(plain) {
+        if !is_name(name) {
             return Err(format!("{place}.name: String should match pattern '^[a-zA-Z0-9_-]{{1,64}}$'"));
         }
         if names.contains(&name) {

@@ -1,9 +1,11 @@
-//! The stand-in for a language model: a real server for the Messages API with scripted answers.
+//! The stand-in for a language model: a real server with scripted answers for the APIs of Anthropic,
+//! OpenAI and Google, the latter two also with embeddings.
 //!
-//! It does not depend on the bot. Each request is checked against the rules of the API (`check`);
-//! an invalid one is recorded and answered with the API's error. Then a fault may occur (`script`),
-//! and the next scripted answer is sent, whole or as events (`answer`), with a count of tokens that
-//! depends on the cache breakpoints of the request (`cache`).
+//! It does not depend on the bot. Each request is checked against the rules of its API (`check`,
+//! `completions`, `content`); an invalid one is recorded and answered with the API's error. Then a
+//! fault may occur (`script`), and the next scripted answer is sent, whole or as events (`answer`),
+//! with a count of tokens that depends on what was sent before (`cache`). Answers are scripted once,
+//! in the form of the Messages API, for all APIs (`dialect`).
 //!
 //! Start at [`SandboxModel`]. A request without a scripted answer is an error, because a test must
 //! fail if the bot calls the model once more than expected. To measure the cost of requests, or to
@@ -13,6 +15,10 @@
 mod answer;
 mod cache;
 mod check;
+mod completions;
+mod content;
+mod dialect;
+mod embedding;
 mod script;
 mod server;
 mod strict;
@@ -76,9 +82,14 @@ impl SandboxModel {
         Ok(Self { address, shared, serving })
     }
 
-    /// Returns the base URL, such as `http://127.0.0.1:4000`.
+    /// Returns the base URL of the APIs of Anthropic and Google, such as `http://127.0.0.1:4000`.
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
+    }
+
+    /// Returns the base URL of the API of OpenAI, such as `http://127.0.0.1:4000/v1`.
+    pub fn openai_url(&self) -> String {
+        format!("{}/v1", self.url())
     }
 
     /// Returns the only valid API key.
@@ -94,7 +105,7 @@ impl SandboxModel {
         }
     }
 
-    /// Makes the next answer call one tool.
+    /// Makes the next answer call one tool. If an answer in JSON is requested, it has these arguments.
     pub fn will_call(&self, tool: &str, arguments: Value) {
         self.will_call_all([(tool, arguments)]);
     }
@@ -115,8 +126,8 @@ impl SandboxModel {
         self.shared.script().add(Scripted { content, stop_reason: stop_reason.to_owned() });
     }
 
-    /// Answers every request without a scripted answer with `answers`, which maps the body of the
-    /// request to the blocks of the answer.
+    /// Answers every request without a scripted answer with `answers`, which maps the request to the
+    /// blocks of the answer, both in the form of the Messages API.
     pub fn answers_by(&self, answers: impl Fn(&Value) -> Vec<Value> + Send + 'static) {
         self.shared.script().otherwise = Otherwise(Some(Box::new(answers)));
     }

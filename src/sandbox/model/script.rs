@@ -98,6 +98,17 @@ impl Script {
         self.answers.len()
     }
 
+    /// Returns the status of a valid request that needs no scripted answer if it fails, and removes it from the queue.
+    pub(super) fn refuses(&mut self) -> Option<(u16, Option<f64>)> {
+        if self.down {
+            return Some((529, None));
+        }
+        match self.faults.pop_front()? {
+            Fault::Fail { status, retry_after } => Some((status, retry_after)),
+            Fault::Stall | Fault::Cut | Fault::BreakOff { .. } | Fault::BadJson => None,
+        }
+    }
+
     /// Returns the outcome of a valid request, and removes it from the queues.
     pub(super) fn next(&mut self, request: &Value) -> Turn {
         if self.down {

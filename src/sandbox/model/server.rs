@@ -1,18 +1,20 @@
 //! The HTTP server: checks a request, injects faults, and answers from the script.
+//!
+//! It speaks the dialects of three providers ([`Dialect`]). All share one script, one ledger and one key.
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use axum::{
     Router,
     body::{Body, Bytes},
-    extract::{DefaultBodyLimit, State},
+    extract::{DefaultBodyLimit, Path, State},
     http::{HeaderMap, header},
     response::Response,
     routing::post,
 };
 use countersign_wire::this_machine;
 use futures_util::{StreamExt as _, stream};
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
@@ -20,7 +22,10 @@ use super::{
     Cost, Received,
     answer::{self, Envelope},
     cache::Cache,
-    check::{self, Refusal},
+    check::Refusal,
+    completions, content,
+    dialect::Dialect,
+    embedding,
     script::{Fault, Script, Turn},
 };
 
@@ -53,7 +58,8 @@ struct Ledger {
     received: Vec<Received>,
     cache: Cache,
     cost: Cost,
-    unknown_blocks: Vec<Value>,
+    /// The parts of answers that must come back unchanged.
+    sent: Vec<Value>,
 }
 
 impl Shared {
@@ -83,7 +89,10 @@ pub(super) async fn serve(listener: TcpListener, shared: Arc<Shared>) {
     let stop = shared.stop.clone();
     let routes = Router::new()
         .route("/v1/messages", post(messages))
-        .fallback(async || failure(404, "Not found", 0, None))
+        .route("/v1/chat/completions", post(completions))
+        .route("/v1/embeddings", post(embeddings))
+        .route("/v1beta/models/{call}", post(gemini))
+        .fallback(async || failure(&Dialect::Messages, 404, "Not found", 0, None))
         .layer(DefaultBodyLimit::max(BODY_LIMIT))
         .with_state(shared);
     let app = this_machine::only(routes);
@@ -93,45 +102,118 @@ pub(super) async fn serve(listener: TcpListener, shared: Arc<Shared>) {
 }
 
 async fn messages(State(shared): State<Arc<Shared>>, headers: HeaderMap, bytes: Bytes) -> Response {
-    let body: Value = serde_json::from_slice(&bytes).unwrap_or_default();
+    answered(&shared, Dialect::Messages, &headers, &bytes)
+}
+
+async fn completions(State(shared): State<Arc<Shared>>, headers: HeaderMap, bytes: Bytes) -> Response {
+    answered(&shared, Dialect::Completions, &headers, &bytes)
+}
+
+async fn embeddings(State(shared): State<Arc<Shared>>, headers: HeaderMap, bytes: Bytes) -> Response {
+    embedded(&shared, Dialect::Completions, &headers, &bytes)
+}
+
+/// Answers a request of the Gemini API, in which the name of a method follows that of the model.
+async fn gemini(
+    State(shared): State<Arc<Shared>>,
+    Path(call): Path<String>,
+    headers: HeaderMap,
+    bytes: Bytes,
+) -> Response {
+    let (model, method) = call.split_once(':').unwrap_or((&call, ""));
+    let model = model.to_owned();
+    match method {
+        "streamGenerateContent" => answered(&shared, Dialect::Content { model, streams: true }, &headers, &bytes),
+        "generateContent" => answered(&shared, Dialect::Content { model, streams: false }, &headers, &bytes),
+        "embedContent" => embedded(&shared, Dialect::Content { model, streams: false }, &headers, &bytes),
+        _ => failure(&Dialect::Content { model, streams: false }, 404, "Not found", 0, None),
+    }
+}
+
+/// Answers a request to a language model.
+fn answered(shared: &Shared, dialect: Dialect, headers: &HeaderMap, bytes: &Bytes) -> Response {
+    received(shared, dialect, bytes, |ledger, dialect, body, number| {
+        dialect.check(headers, shared.key, body, &ledger.sent)?;
+        Ok(respond(shared, ledger, dialect, body, number))
+    })
+}
+
+/// Answers a request for an embedding. It needs no script.
+fn embedded(shared: &Shared, dialect: Dialect, headers: &HeaderMap, bytes: &Bytes) -> Response {
+    received(shared, dialect, bytes, |_, dialect, body, number| {
+        let invalid = |message: String| Refusal { status: 400, message };
+        let vector = match dialect {
+            Dialect::Content { .. } => {
+                content::authorize(headers, shared.key)?;
+                embedding::gemini(body).map_err(invalid)?
+            }
+            Dialect::Completions | Dialect::Messages => {
+                completions::authorize(headers, shared.key)?;
+                embedding::openai(body).map_err(invalid)?
+            }
+        };
+        Ok(match shared.script().refuses() {
+            Some((status, wait)) => failure(dialect, status, "The sandbox fails.", number, wait),
+            None => json_answer(&vector, number),
+        })
+    })
+}
+
+/// Handles a request and records it with its outcome.
+fn received(
+    shared: &Shared,
+    dialect: Dialect,
+    bytes: &Bytes,
+    handle: impl FnOnce(&mut Ledger, &Dialect, &Value, usize) -> Result<Response, Refusal>,
+) -> Response {
+    let body: Value = serde_json::from_slice(bytes).unwrap_or_default();
     let mut ledger = shared.ledger();
     let number = ledger.received.len() + 1;
-    let (violation, response) = match check::check(&headers, shared.key, &body, &ledger.unknown_blocks) {
+    let (violation, response) = match handle(&mut ledger, &dialect, &body, number) {
         Err(Refusal { status, message }) => {
-            let response = failure(status, &message, number, None);
+            let response = failure(&dialect, status, &message, number, None);
             (Some(message), response)
         }
-        Ok(()) => (None, respond(&shared, &mut ledger, &body, number)),
+        Ok(response) => (None, response),
     };
     ledger.received.push(Received { body, violation, status: response.status().as_u16() });
     response
 }
 
-fn respond(shared: &Shared, ledger: &mut Ledger, body: &Value, number: usize) -> Response {
-    let (answer, fault) = match shared.script().next(body) {
+fn respond(shared: &Shared, ledger: &mut Ledger, dialect: &Dialect, body: &Value, number: usize) -> Response {
+    let question = dialect.question(body);
+    let (answer, fault) = match shared.script().next(&question) {
         Turn::Answer(answer, fault) => (answer, fault),
-        Turn::Fail { status, retry_after } => return failure(status, "The sandbox fails.", number, retry_after),
-        Turn::Unscripted => return failure(500, "The sandbox has nothing scripted to say.", number, None),
+        Turn::Fail { status, retry_after } => {
+            return failure(dialect, status, "The sandbox fails.", number, retry_after);
+        }
+        Turn::Unscripted => {
+            return failure(dialect, 500, "The sandbox has nothing scripted to say.", number, None);
+        }
     };
-    let kinds = ["text", "tool_use"];
-    let unknown_blocks = answer.content.iter().filter(|block| kinds.iter().all(|kind| block["type"] != *kind));
-    ledger.unknown_blocks.extend(unknown_blocks.cloned());
-    let model = body["model"].as_str().unwrap_or_default().to_owned();
-    let envelope = Envelope { id: format!("msg_sandbox_{number:04}"), model, usage: ledger.cache.count(body) };
+    let model = question["model"].as_str().unwrap_or_default().to_owned();
+    let envelope = Envelope { id: format!("msg_sandbox_{number:04}"), model, usage: ledger.cache.count(&question) };
+    ledger.sent.extend(dialect.kept(&envelope, &answer, body));
     ledger.cost.add(&envelope.usage, answer::output_tokens(&answer));
-    let builder = Response::builder().header("request-id", request_id(number));
-    let response = if body["stream"] == true {
-        let chunks = answer::chunks(&envelope, &answer, fault.as_ref());
-        builder.header(header::CONTENT_TYPE, "text/event-stream; charset=utf-8").body(streamed(
-            chunks,
-            fault.as_ref(),
-            shared.stop.clone(),
-        ))
-    } else {
-        let message = answer::whole(&envelope, &answer).to_string();
-        builder.header(header::CONTENT_TYPE, "application/json").body(Body::from(message))
-    };
-    response.expect("the headers are valid")
+    if !dialect.streams(body) {
+        return json_answer(&dialect.whole(&envelope, &answer, body), number);
+    }
+    let kind = if let Some(Fault::BreakOff { kind }) = &fault { kind.as_str() } else { "" };
+    let events = dialect.events(&envelope, &answer, body, fault.as_ref());
+    let chunks = answer::chunks(events, fault.as_ref(), &dialect.break_off(kind));
+    Response::builder()
+        .header("request-id", request_id(number))
+        .header(header::CONTENT_TYPE, "text/event-stream; charset=utf-8")
+        .body(streamed(chunks, fault.as_ref(), shared.stop.clone()))
+        .expect("the headers are valid")
+}
+
+fn json_answer(answer: &Value, number: usize) -> Response {
+    Response::builder()
+        .header("request-id", request_id(number))
+        .header(header::CONTENT_TYPE, "application/json")
+        .body(Body::from(answer.to_string()))
+        .expect("the headers are valid")
 }
 
 /// Returns the chunks as a body. Depending on the fault, the connection is then closed, or kept
@@ -151,19 +233,9 @@ fn streamed(chunks: Vec<Bytes>, fault: Option<&Fault>, stop: CancellationToken) 
     }
 }
 
-fn failure(status: u16, message: &str, number: usize, retry_after: Option<f64>) -> Response {
-    let kind = match status {
-        400 => "invalid_request_error",
-        401 => "authentication_error",
-        403 => "permission_error",
-        404 => "not_found_error",
-        413 => "request_too_large",
-        429 => "rate_limit_error",
-        529 => "overloaded_error",
-        _ => "api_error",
-    };
+fn failure(dialect: &Dialect, status: u16, message: &str, number: usize, retry_after: Option<f64>) -> Response {
     let id = request_id(number);
-    let body = json!({ "type": "error", "error": { "type": kind, "message": message }, "request_id": id });
+    let (status, body) = dialect.error(status, message, &id);
     let mut builder =
         Response::builder().status(status).header(header::CONTENT_TYPE, "application/json").header("request-id", id);
     if let Some(seconds) = retry_after {

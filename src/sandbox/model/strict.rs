@@ -56,6 +56,17 @@ pub(super) fn check(tools: &[Value]) -> Result<(), String> {
     over("unions", sum.unions, MAX_UNIONS)
 }
 
+/// Checks a strict schema of an API in which all properties are required.
+pub(super) fn check_required(value: &Value, name: &str) -> Result<(), String> {
+    let mut sum = Sum::default();
+    let invalid = |what: String| format!("Invalid schema for '{name}': {what}");
+    schema(value, name, &mut sum).map_err(invalid)?;
+    match sum.optional {
+        0 => Ok(()),
+        _ => Err(invalid("'required' is required to be supplied and to include every key in properties.".to_owned())),
+    }
+}
+
 fn schema(value: &Value, place: &str, sum: &mut Sum) -> Result<(), String> {
     let Some(members) = value.as_object() else { return Err(format!("{place}: must be an object")) };
     if let Some(unknown) = members.keys().find(|member| UNSUPPORTED.contains(&member.as_str())) {

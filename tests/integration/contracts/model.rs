@@ -14,11 +14,11 @@ use serde_json::{Value, json};
 /// Long enough for a busy machine; the waits between attempts follow from it, 0.2 s and 0.4 s at the most.
 const PATIENT: Duration = Duration::from_secs(10);
 
-async fn sandbox() -> SandboxModel {
+pub(crate) async fn sandbox() -> SandboxModel {
     SandboxModel::start(0).await.unwrap()
 }
 
-fn settings(sandbox: &SandboxModel) -> Settings {
+pub(crate) fn settings(sandbox: &SandboxModel) -> Settings {
     Settings {
         base_url: sandbox.url().parse().unwrap(),
         api_key: sandbox.api_key().into(),
@@ -33,7 +33,7 @@ fn client(sandbox: &SandboxModel) -> AnthropicModel {
 }
 
 /// A question about the sky.
-fn question() -> Request {
+pub(crate) fn question() -> Request {
     let tool = |name: &str| ToolSpec {
         name: name.to_owned(),
         description: "Looks at something.".to_owned(),
@@ -48,12 +48,13 @@ fn question() -> Request {
         situation: json!({ "said": "How is the sky?", "by": "ana" }),
         exchange: Vec::new(),
         tool_choice: ToolChoice::Auto,
+        answer_schema: None,
         max_tokens: 200,
     }
 }
 
 /// The question after the answer, each call answered.
-fn next(request: &Request, response: Response) -> Request {
+pub(crate) fn next(request: &Request, response: Response) -> Request {
     let result = |(id, _, _): (&str, &str, &Value)| {
         KnownBlock::ToolResult { tool_use_id: id.to_owned(), content: "blue".to_owned(), is_error: false }.into()
     };
@@ -64,12 +65,12 @@ fn next(request: &Request, response: Response) -> Request {
     request
 }
 
-fn statuses(sandbox: &SandboxModel) -> Vec<u16> {
+pub(crate) fn statuses(sandbox: &SandboxModel) -> Vec<u16> {
     sandbox.requests().iter().map(|request| request.status).collect()
 }
 
 /// What every test expects at its end.
-fn finish(sandbox: &SandboxModel) {
+pub(crate) fn finish(sandbox: &SandboxModel) {
     assert_eq!(sandbox.violations(), Vec::<String>::new());
     assert_eq!(sandbox.unscripted(), 0, "it was asked more often than expected");
     assert_eq!(sandbox.unasked(), 0, "it was asked less often than expected");

@@ -1,0 +1,232 @@
+//! A language model behind a provider's API, with streamed answers.
+//!
+//! [`Remote`] is the same for all providers: it sends a request, reads the events of the answer, and repeats the
+//! request if that may help (`call`). An [`Api`] converts requests, and its [`Assembly`] converts the events.
+//!
+//! The answer is streamed although it is shown only when complete, so that a stalled call is noticed after a quarter of
+//! its time limit, and repeated while the person is still waiting.
+
+use std::{fmt, marker::PhantomData, pin::pin, time::Duration};
+
+use async_trait::async_trait;
+use eventsource_stream::Eventsource as _;
+use futures_util::StreamExt as _;
+use reqwest::header::{HeaderMap, HeaderValue};
+use secrecy::{ExposeSecret as _, SecretString};
+use serde_json::Value;
+use tokio::time::timeout;
+use tracing::{Instrument as _, info_span};
+use url::Url;
+
+pub use crate::call::{Fault, Remedy};
+use crate::{
+    Error, Model, Request, Response,
+    call::{Call, Caller, Failure},
+};
+
+/// The maximum size of an answer, in bytes.
+const MAX_ANSWER_BYTES: usize = 8 * 1024 * 1024;
+/// The maximum length of invalid arguments that are kept, in characters.
+const MAX_KEPT_ARGUMENTS: usize = 300;
+
+/// The settings of a model.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The address of the API.
+    pub base_url: Url,
+    /// The API key. A blank one is not sent, for servers that need none.
+    pub api_key: SecretString,
+    /// The model's name.
+    pub model: String,
+    /// The time limit of one attempt. An attempt also ends after a quarter of this time without data. All attempts
+    /// together, with the waits between them, take at most 1.5 times this limit.
+    pub timeout: Duration,
+    /// The maximum number of attempts; at least one.
+    pub attempts: u32,
+}
+
+impl Settings {
+    /// Returns the key as the value of a header; `None` if it is blank.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Auth`] if the key is not a valid header value.
+    pub(crate) fn key(&self, prefix: &str) -> Result<Option<HeaderValue>, Error> {
+        let key = self.api_key.expose_secret().trim();
+        if key.is_empty() {
+            return Ok(None);
+        }
+        let mut value = HeaderValue::from_str(&format!("{prefix}{key}")).map_err(|_| Error::Auth)?;
+        value.set_sensitive(true);
+        Ok(Some(value))
+    }
+
+    /// Returns the address of the API without a slash at its end.
+    pub(crate) fn base(&self) -> &str {
+        self.base_url.as_str().trim_end_matches('/')
+    }
+}
+
+/// The conversion of requests and answers for the API of one provider.
+pub trait Api: fmt::Debug + Send + Sync + 'static {
+    /// An answer that is being received.
+    type Answer: Assembly;
+
+    /// Returns the address for requests.
+    fn endpoint(settings: &Settings) -> String;
+
+    /// Returns the headers of all requests.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Auth`] if the key is not a valid header value.
+    fn headers(settings: &Settings) -> Result<HeaderMap, Error>;
+
+    /// Returns the body of a request, in JSON.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Refused`] if the API would not accept the request, because of a fault in the program.
+    fn body(settings: &Settings, request: &Request) -> Result<Vec<u8>, Error>;
+
+    /// Parses the body of a refusal.
+    fn fault(body: &[u8]) -> Fault;
+
+    /// Converts the answer to a request, if it must be different from the one of the API.
+    fn converted(_request: &Request, response: Response) -> Response {
+        response
+    }
+}
+
+/// An answer that is being received.
+pub trait Assembly: Default + Send {
+    /// Adds one event. Returns true if it was the last one.
+    ///
+    /// # Errors
+    ///
+    /// [`Broken`] if there will be no answer.
+    fn take_event(&mut self, event: &str) -> Result<bool, Broken>;
+
+    /// Returns true if the answer is complete when the stream ends without a last event.
+    fn is_complete(&self) -> bool {
+        false
+    }
+
+    /// Returns the complete answer.
+    ///
+    /// # Errors
+    ///
+    /// [`Broken::Unreadable`] if the answer has no stop reason.
+    fn finish(self) -> Result<Response, Broken>;
+}
+
+/// The reason why an answer cannot be completed.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Broken {
+    /// The API reported an error during the answer.
+    Reported(Fault),
+    /// An event is invalid. Contains a description of the fault.
+    Unreadable(String),
+}
+
+impl Broken {
+    /// Describes a JSON error without quoting the input.
+    pub(crate) fn of_json(error: &serde_json::Error) -> Self {
+        Self::Unreadable(match error.classify() {
+            serde_json::error::Category::Data => "an event lacks what it must have".to_owned(),
+            _ => "an event is no JSON".to_owned(),
+        })
+    }
+
+    /// Creates the error of an answer without a stop reason.
+    pub(crate) fn without_reason() -> Self {
+        Self::Unreadable("it ends without a reason".to_owned())
+    }
+
+    fn into_failure(self) -> Failure {
+        match self {
+            Self::Unreadable(reason) => Failure::decode(&reason),
+            Self::Reported(fault) => fault.into_failure(),
+        }
+    }
+}
+
+/// A model that is called through an API.
+pub struct Remote<A> {
+    caller: Caller,
+    settings: Settings,
+    endpoint: String,
+    api: PhantomData<A>,
+}
+
+impl<A: Api> Remote<A> {
+    /// Creates a client, without sending a request.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Auth`] if the key is not a valid header value, [`Error::Unavailable`] if TLS cannot be set up.
+    pub fn new(settings: Settings) -> Result<Self, Error> {
+        let headers = A::headers(&settings)?;
+        let caller = Caller::new(&settings.base_url, headers, settings.timeout, settings.attempts)?;
+        Ok(Self { caller, endpoint: A::endpoint(&settings), settings, api: PhantomData })
+    }
+}
+
+#[async_trait]
+impl<A: Api> Model for Remote<A> {
+    fn name(&self) -> &str {
+        &self.settings.model
+    }
+
+    async fn respond(&self, request: &Request) -> Result<Response, Error> {
+        let body = A::body(&self.settings, request)?;
+        let span = info_span!("model_call", model.name = self.settings.model, purpose = ?request.purpose);
+        let call = Call { url: &self.endpoint, accept: "text/event-stream", body: &body, fault: A::fault };
+        let max_silence = self.caller.max_silence();
+        let read = move |response| read::<A::Answer>(response, max_silence);
+        let response = self.caller.call(call, read).instrument(span).await?;
+        Ok(A::converted(request, response))
+    }
+}
+
+impl<A> fmt::Debug for Remote<A> {
+    /// Formats only the name, since the address may contain a password.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Remote").field("model", &self.settings.model).finish_non_exhaustive()
+    }
+}
+
+/// Parses the arguments of a tool call; `None` if there are none. Arguments that are not valid JSON become a string. No
+/// tool accepts a string, so the model gets an error and tries again.
+pub(crate) fn parsed_arguments(arguments: &str) -> Option<Value> {
+    if arguments.trim().is_empty() {
+        return None;
+    }
+    let kept = || Value::from(arguments.chars().take(MAX_KEPT_ARGUMENTS).collect::<String>());
+    Some(serde_json::from_str(arguments).unwrap_or_else(|_| kept()))
+}
+
+/// Reads a streamed answer.
+async fn read<T: Assembly>(response: reqwest::Response, max_silence: Duration) -> Result<Response, Failure> {
+    let mut received = 0;
+    let bytes = response.bytes_stream().map(move |chunk| {
+        let chunk = chunk.map_err(Failure::of_connection)?;
+        received += chunk.len();
+        if received > MAX_ANSWER_BYTES { Err(Failure::decode("it does not end")) } else { Ok(chunk) }
+    });
+    let mut events = pin!(bytes.eventsource());
+    let mut answer = T::default();
+    loop {
+        let event = match timeout(max_silence, events.next()).await {
+            Ok(Some(Ok(event))) => event,
+            Ok(Some(Err(eventsource_stream::EventStreamError::Transport(failure)))) => return Err(failure),
+            Ok(Some(Err(_))) => return Err(Failure::decode("it is no stream of events")),
+            Ok(None) if answer.is_complete() => return answer.finish().map_err(Broken::into_failure),
+            Ok(None) => return Err(Failure::temporary("the answer broke off")),
+            Err(_) => return Err(Failure::temporary(format!("silent for {max_silence:.1?}"))),
+        };
+        if answer.take_event(&event.data).map_err(Broken::into_failure)? {
+            return answer.finish().map_err(Broken::into_failure);
+        }
+    }
+}

@@ -1,0 +1,395 @@
+//! The clients of all providers against the stand-in, over a real connection: each keeps the same promises.
+
+use std::{sync::Arc, time::Duration};
+
+use countersign::{
+    config::Config,
+    model::{
+        AnswerSchema, Block, Error, KnownBlock, Message, Model, Request, Role, ToolChoice,
+        anthropic::AnthropicModel,
+        embeddings::{DIMENSIONS, Embeddings},
+        gemini::{GeminiEmbeddings, GeminiModel},
+        openai::{OpenAiEmbeddings, OpenAiModel},
+        remote::Settings,
+    },
+    sandbox::model::SandboxModel,
+};
+use serde_json::{Value, json};
+
+use super::model::{finish, next, question, sandbox, settings, statuses};
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Provider {
+    Anthropic,
+    OpenAi,
+    Gemini,
+}
+
+use Provider::{Anthropic, Gemini, OpenAi};
+
+const ALL: [Provider; 3] = [Anthropic, OpenAi, Gemini];
+
+/// The providers whose contract is tested here alone.
+const OTHERS: [Provider; 2] = [OpenAi, Gemini];
+
+fn settings_for(provider: Provider, sandbox: &SandboxModel) -> Settings {
+    let base_url = if provider == OpenAi { sandbox.openai_url() } else { sandbox.url() };
+    Settings { base_url: base_url.parse().unwrap(), ..settings(sandbox) }
+}
+
+fn model(provider: Provider, settings: Settings) -> Result<Arc<dyn Model>, Error> {
+    let model: Arc<dyn Model> = match provider {
+        Anthropic => Arc::new(AnthropicModel::new(settings)?),
+        OpenAi => Arc::new(OpenAiModel::new(settings)?),
+        Gemini => Arc::new(GeminiModel::new(settings)?),
+    };
+    Ok(model)
+}
+
+fn client(provider: Provider, sandbox: &SandboxModel) -> Arc<dyn Model> {
+    model(provider, settings_for(provider, sandbox)).unwrap()
+}
+
+fn embeddings(provider: Provider, settings: Settings) -> Arc<dyn Embeddings> {
+    match provider {
+        Gemini => Arc::new(GeminiEmbeddings::new(settings).unwrap()),
+        _ => Arc::new(OpenAiEmbeddings::new(settings).unwrap()),
+    }
+}
+
+#[tokio::test]
+async fn words_arrive_whole() {
+    for provider in OTHERS {
+        let sandbox = sandbox().await;
+        let words = "Blue — für die nächsten Stunden ☀️. ".repeat(40);
+        sandbox.will_say(words.trim());
+        let response = client(provider, &sandbox).respond(&question()).await.unwrap();
+        assert_eq!(response.text(), words.trim(), "{provider:?}");
+        assert_eq!((response.stop_reason.as_str(), response.usage.model.as_str()), ("end_turn", "claude-sandbox"));
+        finish(&sandbox);
+    }
+}
+
+#[tokio::test]
+async fn several_calls_in_one_answer_are_answered_together() {
+    for provider in OTHERS {
+        let sandbox = sandbox().await;
+        let arguments = json!({ "at": "the „north“ \\ sky\n", "times": [1, 2, { "more": null }] });
+        sandbox.will_call_all([("look", arguments.clone()), ("listen", json!({})), ("look", json!({}))]);
+        sandbox.will_say("Blue.");
+        let (model, question) = (client(provider, &sandbox), question());
+
+        let response = model.respond(&question).await.unwrap();
+        let calls: Vec<_> = response.tool_calls().map(|(_, name, input)| (name, input.clone())).collect();
+        assert_eq!(calls, [("look", arguments), ("listen", json!({})), ("look", json!({}))], "{provider:?}");
+        assert_eq!(response.stop_reason, "tool_use");
+
+        let response = model.respond(&next(&question, response)).await.unwrap();
+        assert_eq!(response.text(), "Blue.");
+        finish(&sandbox);
+    }
+}
+
+/// The stand-in for Gemini signs calls, and refuses one that comes back without its signature.
+#[tokio::test]
+async fn what_is_not_known_goes_back_unchanged_also_after_storage() {
+    for provider in ALL {
+        let sandbox = sandbox().await;
+        let odd = json!({ "type": "musing", "depth": [3, { "of": null }] });
+        let call = json!({ "type": "tool_use", "name": "look", "input": { "at": "the sky" } });
+        sandbox.will_answer(vec![odd.clone(), call], "tool_use");
+        sandbox.will_say("Blue.");
+        let (model, question) = (client(provider, &sandbox), question());
+
+        let response = model.respond(&question).await.unwrap();
+        assert!(response.content.iter().any(|block| matches!(block, Block::Other(_))), "{provider:?}");
+        let mut again = next(&question, response);
+        again.exchange = serde_json::from_str(&serde_json::to_string(&again.exchange).unwrap()).unwrap();
+        model.respond(&again).await.unwrap();
+        let sent = sandbox.requests()[1].body.to_string();
+        assert!(sent.contains(r#"[3,{"of":null}]"#), "{provider:?}: {sent}");
+        finish(&sandbox);
+    }
+}
+
+#[tokio::test]
+async fn a_turn_goes_on_with_the_model_of_another_provider() {
+    for first in ALL {
+        for second in ALL {
+            let sandbox = sandbox().await;
+            let odd = json!({ "type": "musing", "depth": 3 });
+            let call = json!({ "type": "tool_use", "name": "look", "input": { "at": "the sky" } });
+            sandbox.will_answer(vec![odd, call], "tool_use");
+            sandbox.will_say("Blue.");
+            let question = question();
+            let response = client(first, &sandbox).respond(&question).await.unwrap();
+            let settings = Settings { model: "gemini-3-sandbox".to_owned(), ..settings_for(second, &sandbox) };
+            let answer = model(second, settings).unwrap().respond(&next(&question, response)).await.unwrap();
+            assert_eq!(answer.text(), "Blue.", "{first:?}, then {second:?}");
+            finish(&sandbox);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_busy_model_is_asked_again() {
+    for provider in OTHERS {
+        let sandbox = sandbox().await;
+        sandbox.fails_next(429, Some(0.1));
+        sandbox.fails_next(529, None);
+        sandbox.will_say("Blue.");
+        let response = client(provider, &sandbox).respond(&question()).await.unwrap();
+        assert_eq!(response.text(), "Blue.", "{provider:?}");
+        assert_eq!(statuses(&sandbox), [429, 503, 200]);
+        finish(&sandbox);
+    }
+}
+
+#[tokio::test]
+async fn attempts_end() {
+    for (provider, reason) in [(OpenAi, "500 server_error"), (Gemini, "500 INTERNAL")] {
+        let sandbox = sandbox().await;
+        for status in [408, 409, 500] {
+            sandbox.fails_next(status, None);
+        }
+        let error = client(provider, &sandbox).respond(&question()).await.unwrap_err();
+        assert!(matches!(&error, Error::Unavailable { reason: why } if why.starts_with(reason)), "{error:?}");
+        assert_eq!(statuses(&sandbox), [408, 409, 500]);
+        finish(&sandbox);
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_breaks_off_is_asked_for_again() {
+    for (provider, kind) in [(OpenAi, "server_error"), (Gemini, "UNAVAILABLE")] {
+        let sandbox = sandbox().await;
+        sandbox.cuts_next();
+        sandbox.breaks_off_next(kind);
+        sandbox.will_say("It is blue, and it will stay blue for the rest of the day.");
+        let response = client(provider, &sandbox).respond(&question()).await.unwrap();
+        assert!(response.text().starts_with("It is blue, and"), "the pieces of the broken answers are gone");
+        assert_eq!(sandbox.requests().len(), 3, "{provider:?}");
+        finish(&sandbox);
+    }
+}
+
+#[tokio::test]
+async fn a_stalled_answer_is_asked_for_again() {
+    for provider in OTHERS {
+        let sandbox = sandbox().await;
+        sandbox.will_say("It is blue, and it will stay blue for the rest of the day.");
+        sandbox.stalls_next();
+        let settings = Settings { timeout: Duration::from_secs(4), ..settings_for(provider, &sandbox) };
+        let response = model(provider, settings).unwrap().respond(&question()).await.unwrap();
+        assert!(response.text().starts_with("It is blue"), "{provider:?}");
+        assert_eq!(sandbox.requests().len(), 2);
+        finish(&sandbox);
+    }
+}
+
+#[tokio::test]
+async fn a_wrong_key_is_told_once_and_never_shown() {
+    for provider in OTHERS {
+        let sandbox = sandbox().await;
+        let settings = Settings { api_key: "sk-very-secret".into(), ..settings_for(provider, &sandbox) };
+        let model = model(provider, settings).unwrap();
+        let error = model.respond(&question()).await.unwrap_err();
+        assert!(matches!(error, Error::Auth), "{provider:?}: {error:?}");
+        assert_eq!(sandbox.requests().len(), 1);
+        let shown = format!("{model:?} {error:?} {error}");
+        assert!(!shown.contains("very-secret"), "{shown}");
+        let unsendable = Settings { api_key: "two\nlines".into(), ..settings_for(provider, &sandbox) };
+        assert!(matches!(self::model(provider, unsendable), Err(Error::Auth)));
+    }
+}
+
+#[tokio::test]
+async fn what_the_api_refuses_is_told_in_its_words() {
+    for (provider, words) in [(OpenAi, "400 invalid_request_error Invalid 'tools[1]"), (Gemini, "400 INVALID_ARGUMENT")]
+    {
+        let sandbox = sandbox().await;
+        let mut question = question();
+        let mut tools = question.tools.to_vec();
+        tools[1].name = "two words".to_owned();
+        question.tools = tools.into();
+        let error = client(provider, &sandbox).respond(&question).await.unwrap_err();
+        assert!(matches!(&error, Error::Refused { reason } if reason.starts_with(words)), "{error}");
+        assert_eq!(statuses(&sandbox), [400], "it would be refused again");
+    }
+}
+
+#[tokio::test]
+async fn bad_arguments_reach_the_caller_and_can_be_answered() {
+    let sandbox = sandbox().await;
+    sandbox.will_call("look", json!({ "at": "the sky" }));
+    sandbox.sends_bad_json_next();
+    sandbox.will_say("I will not look then.");
+    let (model, question) = (client(OpenAi, &sandbox), question());
+    let response = model.respond(&question).await.unwrap();
+    assert_eq!(response.tool_calls().next().unwrap().2, &json!("{\"at\":\"the sky\""));
+    model.respond(&next(&question, response)).await.unwrap();
+    finish(&sandbox);
+}
+
+#[tokio::test]
+async fn a_tool_can_be_demanded() {
+    let only = [
+        (OpenAi, "/tool_choice", json!({ "type": "function", "function": { "name": "listen" } })),
+        (Gemini, "/toolConfig/functionCallingConfig", json!({ "mode": "ANY", "allowedFunctionNames": ["listen"] })),
+    ];
+    for (provider, place, choice) in only {
+        let sandbox = sandbox().await;
+        sandbox.will_call("listen", json!({}));
+        let request = Request { tool_choice: ToolChoice::Only("listen"), ..question() };
+        client(provider, &sandbox).respond(&request).await.unwrap();
+        assert_eq!(sandbox.requests()[0].body.pointer(place), Some(&choice), "{provider:?}");
+        finish(&sandbox);
+    }
+}
+
+#[tokio::test]
+async fn an_answer_in_json_is_the_text() {
+    let schema = json!({
+        "type": "object",
+        "properties": { "color": { "type": "string", "enum": ["blue", "grey"] }, "cloudy": { "type": "boolean" } },
+        "required": ["color", "cloudy"],
+        "additionalProperties": false,
+    });
+    let answer_schema = Some(AnswerSchema { name: "sky".to_owned(), schema });
+    let request = Request { answer_schema, tools: [].into(), ..question() };
+    for provider in ALL {
+        let sandbox = sandbox().await;
+        let answer = json!({ "color": "blue", "cloudy": false });
+        sandbox.will_call("sky", answer.clone());
+        let response = client(provider, &sandbox).respond(&request).await.unwrap();
+        assert_eq!(response.json::<Value>().unwrap(), answer, "{provider:?}");
+        assert_eq!((response.tool_calls().count(), response.stop_reason.as_str()), (0, "end_turn"));
+        finish(&sandbox);
+    }
+}
+
+#[tokio::test]
+async fn what_was_sent_before_is_counted_as_cached() {
+    for provider in OTHERS {
+        let sandbox = sandbox().await;
+        sandbox.will_say("Blue.");
+        sandbox.will_say("Grey.");
+        let (model, mut request) = (client(provider, &sandbox), question());
+        let first = model.respond(&request).await.unwrap().usage;
+        request.situation = json!({ "said": "And now?", "by": "bo" });
+        let second = model.respond(&request).await.unwrap().usage;
+        assert_eq!(first.cached_tokens, 0);
+        assert!(second.cached_tokens > 0 && second.input_tokens < first.input_tokens, "{first:?} {second:?}");
+        assert!(first.output_tokens > 1, "the last count is the one that holds");
+        finish(&sandbox);
+    }
+}
+
+/// The history ends with the person who asks now, so both messages become one.
+#[tokio::test]
+async fn consecutive_messages_become_one() {
+    for provider in OTHERS {
+        let sandbox = sandbox().await;
+        sandbox.will_say("Blue.");
+        let history = vec![Message::text(Role::Assistant, "left over"), Message::text(Role::User, "one")];
+        let request = Request { history, ..question() };
+        client(provider, &sandbox).respond(&request).await.unwrap();
+        finish(&sandbox);
+    }
+}
+
+fn cosine(a: &[f32], b: &[f32]) -> f32 {
+    a.iter().zip(b).map(|(a, b)| a * b).sum()
+}
+
+#[tokio::test]
+async fn embeddings_are_normalized_and_close_for_similar_texts() {
+    for provider in OTHERS {
+        let sandbox = sandbox().await;
+        let embeddings = embeddings(provider, settings_for(provider, &sandbox));
+        let refund = embeddings.embed("Where is my refund?").await.unwrap();
+        assert_eq!(refund.len(), DIMENSIONS);
+        assert!((cosine(&refund, &refund) - 1.0).abs() < 1e-5, "{provider:?}");
+        let same = embeddings.embed("My refund, where is it?").await.unwrap();
+        let other = embeddings.embed("Shall we meet on Tuesday").await.unwrap();
+        assert!(cosine(&refund, &same) > 0.7 && cosine(&refund, &other) < 0.3);
+        assert!(matches!(embeddings.embed(" \n").await, Err(Error::Refused { .. })), "it is not sent");
+        finish(&sandbox);
+        assert_eq!(sandbox.requests().len(), 3);
+    }
+}
+
+#[tokio::test]
+async fn embeddings_are_asked_for_again_and_refused_with_a_wrong_key() {
+    for provider in OTHERS {
+        let sandbox = sandbox().await;
+        sandbox.fails_next(529, None);
+        let right = embeddings(provider, settings_for(provider, &sandbox));
+        right.embed(&"long ".repeat(10_000)).await.unwrap();
+        assert_eq!(statuses(&sandbox), [503, 200], "{provider:?}");
+        let wrong = Settings { api_key: "sk-very-secret".into(), ..settings_for(provider, &sandbox) };
+        let error = embeddings(provider, wrong).embed("hello").await.unwrap_err();
+        assert!(matches!(error, Error::Auth), "{error:?}");
+    }
+}
+
+/// The lines of `countersign check` about models.
+async fn check_lines(change: impl FnOnce(&mut Config)) -> Vec<(&'static str, Result<String, String>)> {
+    let mut config = Config::load(None, &Default::default(), &countersign::app::installed::SETTINGS).unwrap();
+    change(&mut config);
+    let lines = countersign::app::check::models(&config).await;
+    lines.into_iter().map(|line| (line.what, line.result)).collect()
+}
+
+#[tokio::test]
+async fn check_has_a_line_for_each_model() {
+    let sandbox = sandbox().await;
+    sandbox.will_say("Yes.");
+    sandbox.will_say("Yes.");
+    let (url, openai_url, key) = (sandbox.url(), sandbox.openai_url(), sandbox.api_key());
+    let lines = check_lines(|config| {
+        config.model.api_key = Some(key.into());
+        config.model.openai_api_key = Some(key.into());
+        config.model.gemini_api_key = Some("sk-wrong".into());
+        config.model.anthropic_url = url.clone();
+        config.model.openai_url = openai_url;
+        config.model.gemini_url = url.clone();
+        let other = |provider| countersign::config::OtherModel { provider: Some(provider), ..Default::default() };
+        config.model.classify = Some(other(countersign::config::Provider::OpenAi));
+        config.model.generate = Some(other(countersign::config::Provider::Gemini));
+    });
+    let wrong = format!("gemini-2.5-flash: the language model does not accept our key (GEMINI_BASE_URL is {url})");
+    let expected = [
+        ("model", Ok("claude-sonnet-4-5 answers".to_owned())),
+        ("model.classify", Ok("gpt-4.1-mini answers".to_owned())),
+        ("model.generate", Err(wrong)),
+        ("embeddings", Ok("text-embedding-3-small answers, with 768 dimensions".to_owned())),
+    ];
+    assert_eq!(lines.await, expected);
+}
+
+#[tokio::test]
+async fn check_says_what_is_missing() {
+    let lines = check_lines(|config| config.model.provider = Some(countersign::config::Provider::Gemini)).await;
+    let what = "model.provider is \"gemini\", but GEMINI_API_KEY is not set".to_owned();
+    assert_eq!(lines, [("model", Err(what))]);
+    let lines = check_lines(|_| {}).await;
+    let none = "none: the documented phrases are understood (set ANTHROPIC_API_KEY or OPENAI_API_KEY or GEMINI_API_KEY for a \
+                language model)";
+    assert_eq!(lines, [("model", Ok(none.to_owned()))]);
+}
+
+/// A call in a stored conversation that no longer has a result is not sent to any provider.
+#[tokio::test]
+async fn a_broken_exchange_is_not_sent() {
+    for provider in OTHERS {
+        let sandbox = sandbox().await;
+        let call = KnownBlock::ToolUse { id: "a".to_owned(), name: "look".to_owned(), input: json!({}) };
+        let mut request = question();
+        request.exchange.push(Message { role: Role::Assistant, content: vec![call.into()] });
+        request.exchange.push(Message::text(Role::User, "never mind"));
+        let error = client(provider, &sandbox).respond(&request).await.unwrap_err();
+        assert!(matches!(&error, Error::Refused { reason } if reason.contains("has no result")), "{error:?}");
+        assert_eq!(sandbox.requests().len(), 0);
+    }
+}
