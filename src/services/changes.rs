@@ -32,7 +32,7 @@ use url::Url;
 
 use super::{
     connector::{Connection, Connector, Io, to_wire},
-    http::{Answer, Lost, describe, note, request_id},
+    http::{Answer, Lost, describe, note, request_id, retry_after},
 };
 
 /// A sender of changes to one service.
@@ -215,7 +215,8 @@ impl Changes {
             let response = sender.send_request(request).await?;
             let (head, body) = response.into_parts();
             let body = read(body, self.longest).await?;
-            Ok(Answer { status: head.status, request_id: request_id(&head.headers), body })
+            let (request_id, retry_after) = (request_id(&head.headers), retry_after(&head.headers));
+            Ok(Answer { status: head.status, body, request_id, retry_after })
         };
         tokio::select! {
             answer = exchange => answer,

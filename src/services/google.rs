@@ -1,9 +1,12 @@
-//! Google's sign-in for programs: obtains access tokens, valid for an hour, with the key file of a service account.
+//! Google's sign-in for programs: obtains access tokens, valid for an hour, with the key file of a service account or
+//! with the refresh token of a person.
 //!
-//! [`key`] signs an assertion, which is exchanged here for a token (RFC 7523). [`ServiceAccount`] does so once for all
-//! concurrent callers: some minutes before the current token expires, and when a service refuses a token early. While
-//! the current token is valid, a failed renewal does no harm. Keys and tokens are never printed or logged.
+//! [`grant`] is what is exchanged for a token: an assertion (RFC 7523), signed by [`key`], or a refresh token (RFC 6749,
+//! 6). [`TokenSource`] does so once for all concurrent callers: some minutes before the current token expires, and when
+//! a service refuses a token early. While the current token is valid, a failed renewal does no harm. Keys and tokens are
+//! never printed or logged.
 
+mod grant;
 mod key;
 
 use std::{
@@ -16,18 +19,19 @@ use std::{
     time::Duration,
 };
 
-use countersign_core::clock::{Clock, SystemClock, Timestamp};
+use countersign_core::clock::{Clock, Timestamp};
 use secrecy::{ExposeSecret as _, SecretString};
 use serde::Deserialize;
 use tokio::sync::Mutex;
 use url::Url;
 
-use self::key::Key;
-pub use self::key::KeyError;
+use self::grant::Grant;
+pub use self::{
+    grant::{RefreshError, RefreshToken},
+    key::KeyError,
+};
 use super::http::{self, Answer, Lost};
 
-/// The grant type of a request with an assertion.
-const GRANT: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";
 /// The time before its expiry at which a token is renewed, if its lifetime is long enough.
 const RENEW_BEFORE: Duration = Duration::from_secs(5 * 60);
 /// The time between attempts to renew a token that is still valid.
@@ -58,9 +62,9 @@ pub enum Error {
     },
 }
 
-/// A service account and its current token.
-pub struct ServiceAccount {
-    key: Key,
+/// A source of access tokens, with the current token.
+pub struct TokenSource {
+    grant: Grant,
     timeout: Duration,
     clock: Arc<dyn Clock>,
     /// The number of finished attempts, so that a caller that waited for one does not start another.
@@ -87,37 +91,63 @@ struct Minted {
     after_refusal: bool,
 }
 
-impl fmt::Debug for ServiceAccount {
+impl fmt::Debug for TokenSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ServiceAccount").field("key", &self.key).finish_non_exhaustive()
+        f.debug_struct("TokenSource").field("grant", &self.grant).finish_non_exhaustive()
     }
 }
 
-impl ServiceAccount {
-    /// Reads a key file, without sending a request. `token_uri` replaces the endpoint in the file.
+impl TokenSource {
+    /// Reads the key file of a service account, without sending a request. `token_uri` replaces the endpoint in the
+    /// file.
     ///
     /// # Errors
     ///
     /// [`KeyError`], which describes the fault without the contents of the file.
-    pub fn read(
+    pub fn service_account(
         path: &Path,
         token_uri: Option<Url>,
         timeout: Duration,
         clock: Arc<dyn Clock>,
     ) -> Result<Self, KeyError> {
-        let key = Key::read(path, token_uri)?;
+        Ok(Self::new(Grant::read(path, token_uri)?, timeout, clock))
+    }
+
+    /// Uses the refresh token of a person, without sending a request.
+    ///
+    /// # Errors
+    ///
+    /// [`RefreshError`] if the endpoint cannot be used.
+    pub fn refresh_token(
+        refresh: RefreshToken,
+        timeout: Duration,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, RefreshError> {
+        Ok(Self::new(Grant::refresh(refresh)?, timeout, clock))
+    }
+
+    /// Limits the tokens of a service account to these scopes, and lets it act for a person of its domain
+    /// (“domain-wide delegation”). A refresh token always acts for its person, with the scopes that the person granted.
+    #[must_use]
+    pub fn acting_for(mut self, person: &str, scopes: &[&str]) -> Self {
+        self.grant.act_for(person, scopes);
+        self
+    }
+
+    fn new(grant: Grant, timeout: Duration, clock: Arc<dyn Clock>) -> Self {
         let (ended, state) = (AtomicU64::new(0), Mutex::default());
-        Ok(Self { key, timeout, clock, ended, state })
+        Self { grant, timeout, clock, ended, state }
     }
 
-    /// Returns the account's e-mail address.
+    /// Returns the name by which Google knows the holder of the credentials: the e-mail address of a service account,
+    /// or the id of the OAuth client.
     pub fn account(&self) -> &str {
-        &self.key.account
+        self.grant.account()
     }
 
-    /// Returns the address of the token endpoint.
+    /// Returns the host of the token endpoint.
     pub fn endpoint(&self) -> &str {
-        self.key.endpoint.host_str().unwrap_or_default()
+        self.grant.endpoint().host_str().unwrap_or_default()
     }
 
     /// Returns a valid token. It is renewed some minutes before it expires.
@@ -174,7 +204,7 @@ impl ServiceAccount {
             Ok((token, life)) => {
                 let at = self.clock.now();
                 let renew_at = at + life.saturating_sub(RENEW_BEFORE.min(life / 4));
-                tracing::info!(life_s = life.as_secs(), "Signed in as a service account");
+                tracing::info!(life_s = life.as_secs(), "Signed in to Google");
                 state.token = Some(Minted { token: token.clone(), at, renew_at, expires_at: at + life, after_refusal });
                 state.failed = None;
                 Ok(token)
@@ -186,16 +216,12 @@ impl ServiceAccount {
         }
     }
 
-    /// Signs an assertion and exchanges it for a token and its lifetime.
+    /// Exchanges the credentials for a token and its lifetime.
     async fn ask(&self) -> Result<(SecretString, Duration), Error> {
-        // The system's clock is used, since the server compares the time with its own.
-        let assertion = self.key.assertion(SystemClock.now());
-        let assertion = assertion.ok_or_else(|| self.unreachable("the assertion cannot be signed"))?;
         // Tokens are fetched about once an hour, so the client and its connection are not kept.
-        let client = http::client(&self.key.endpoint, self.timeout);
+        let client = http::client(self.grant.endpoint(), self.timeout);
         let client = client.map_err(|error| self.unreachable(&http::describe(&error)))?;
-        let form = [("grant_type", GRANT), ("assertion", &assertion)];
-        let request = client.post(self.key.endpoint.clone()).form(&form);
+        let request = self.grant.request(&client).ok_or_else(|| self.unreachable("the assertion cannot be signed"))?;
         match http::send_unrecorded(request, MAX_ANSWER_BYTES).await {
             Ok(answer) => self.token_in(&answer),
             Err(Lost::NotSent { reason } | Lost::NoAnswer { reason, .. }) => Err(self.unreachable(&reason)),
@@ -208,7 +234,7 @@ impl ServiceAccount {
     fn token_in(&self, answer: &Answer) -> Result<(SecretString, Duration), Error> {
         match serde_json::from_slice(&answer.body) {
             Ok(TokenAnswer { error: Some(code), error_description, .. }) => {
-                let reason = refused(&code, error_description.as_deref().unwrap_or_default());
+                let reason = self.refused(&code, error_description.as_deref().unwrap_or_default());
                 // An internal error of the server says nothing about the account.
                 Err(if answer.status.is_server_error() { self.unreachable(&reason) } else { Error::Refused { reason } })
             }
@@ -224,6 +250,13 @@ impl ServiceAccount {
         }
     }
 
+    /// Describes a refusal, with a hint at the likely cause.
+    fn refused(&self, code: &str, description: &str) -> String {
+        let description: String = description.trim().trim_end_matches('.').chars().take(200).collect();
+        let hint = self.grant.hint(code, &description);
+        if description.is_empty() { format!("{code}{hint}") } else { format!("{description} ({code}){hint}") }
+    }
+
     fn unreachable(&self, reason: &str) -> Error {
         Error::Unreachable { endpoint: self.endpoint().to_owned(), reason: reason.to_owned() }
     }
@@ -237,17 +270,4 @@ struct TokenAnswer {
     expires_in: Option<i64>,
     error: Option<String>,
     error_description: Option<String>,
-}
-
-/// Describes a refusal, with a hint at the likely cause.
-fn refused(code: &str, description: &str) -> String {
-    let description: String = description.trim().trim_end_matches('.').chars().take(200).collect();
-    let clock = ["iat", "exp ", "timeframe"].iter().any(|word| description.contains(word));
-    let hint = match code {
-        "invalid_grant" if clock => "; is this machine's clock right?",
-        "invalid_grant" => "; was the key or the account deleted?",
-        "invalid_scope" | "unauthorized_client" => "; may the account do this?",
-        _ => "",
-    };
-    if description.is_empty() { format!("{code}{hint}") } else { format!("{description} ({code}){hint}") }
 }

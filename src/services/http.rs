@@ -16,7 +16,11 @@ use countersign_wire::{
     capped::{TooLong, size},
     this_machine,
 };
-use reqwest::{Client, Method, RequestBuilder, StatusCode, header::HeaderMap, redirect, retry};
+use reqwest::{
+    Client, Method, RequestBuilder, StatusCode,
+    header::{self, HeaderMap},
+    redirect, retry,
+};
 use url::Url;
 
 /// The answer of a service.
@@ -28,6 +32,8 @@ pub struct Answer {
     pub body: Vec<u8>,
     /// The id of the request in the service's own log.
     pub request_id: Option<String>,
+    /// The time after which the service wants to be called again, if it names one in seconds.
+    pub retry_after: Option<Duration>,
 }
 
 /// The reason why there is no answer.
@@ -122,6 +128,12 @@ pub(super) fn note(method: &Method, path: &str, answer: &Result<Answer, Lost>) {
     }
 }
 
+/// Returns the time in `Retry-After`. A date is not understood, and left out.
+pub(super) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+    let seconds = headers.get(header::RETRY_AFTER)?.to_str().ok()?.trim().parse().ok()?;
+    Some(Duration::from_secs(seconds))
+}
+
 /// Returns the service's id of a request, from the headers of the answer.
 pub(super) fn request_id(headers: &HeaderMap) -> Option<String> {
     headers.get("x-request-id").and_then(|id| id.to_str().ok()).map(|id| id.chars().take(64).collect())
@@ -130,7 +142,7 @@ pub(super) fn request_id(headers: &HeaderMap) -> Option<String> {
 async fn execute(client: &Client, request: reqwest::Request, longest: usize) -> Result<Answer, Lost> {
     let mut response = client.execute(request).await.map_err(lost)?;
     let status = response.status();
-    let request_id = request_id(response.headers());
+    let (request_id, retry_after) = (request_id(response.headers()), retry_after(response.headers()));
     let announced = response.content_length().is_some_and(|length| length > longest as u64);
     let mut body = Vec::new();
     while let Some(chunk) = if announced { None } else { response.chunk().await.map_err(lost)? } {
@@ -141,7 +153,7 @@ async fn execute(client: &Client, request: reqwest::Request, longest: usize) -> 
     }
     match announced || body.len() > longest {
         true => Err(TooLong { most: longest }.into()),
-        false => Ok(Answer { status, body, request_id }),
+        false => Ok(Answer { status, body, request_id, retry_after }),
     }
 }
 
@@ -200,6 +212,14 @@ mod tests {
         });
         let lost = ask(&format!("http://{address}/"), Duration::from_secs(5)).await.unwrap_err();
         assert!(matches!(lost, Lost::NoAnswer { timed_out: false, .. }), "{lost:?}");
+    }
+
+    #[test]
+    fn the_seconds_to_wait_are_read_from_the_headers() {
+        let headers = |value: &'static str| HeaderMap::from_iter([(header::RETRY_AFTER, value.parse().unwrap())]);
+        assert_eq!(retry_after(&headers("7")), Some(Duration::from_secs(7)));
+        assert_eq!(retry_after(&headers("Wed, 21 Oct 2026 07:28:00 GMT")), None);
+        assert_eq!(retry_after(&HeaderMap::new()), None);
     }
 
     #[tokio::test]

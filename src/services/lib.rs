@@ -5,7 +5,7 @@
 //! which sends a request that changes something; [`event_stream`], which reads long streams of events with little
 //! memory; and [`shared_read`], which reads a large answer once for all concurrent callers.
 //!
-//! This crate knows no platform, except for [`google`], the sign-in with a service account. Start reading at [`http`].
+//! This crate knows no platform, except for [`google`], the sign-in to Google. Start reading at [`http`].
 
 pub mod changes;
 mod connector;

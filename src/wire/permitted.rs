@@ -93,7 +93,7 @@ where
         let (connecting, sending) = (self.inner.call(to), self.sending.clone());
         Box::pin(async move {
             let inner = TokioIo::new(connecting.await.map_err(Into::into)?);
-            Ok(TokioIo::new(Permitted { inner, sending }))
+            Ok(TokioIo::new(Permitted::new(inner, sending)))
         })
     }
 }
@@ -103,6 +103,13 @@ where
 pub struct Permitted<IO> {
     inner: IO,
     sending: Arc<Sending>,
+}
+
+impl<IO> Permitted<IO> {
+    /// Wraps a connection that is already established; `sending` contains the permit and counts the bytes sent.
+    pub fn new(inner: IO, sending: Arc<Sending>) -> Self {
+        Self { inner, sending }
+    }
 }
 
 impl<IO: AsyncRead + Unpin> AsyncRead for Permitted<IO> {

@@ -5,7 +5,7 @@ use std::{path::PathBuf, sync::Arc, time::Duration};
 use anyhow::Context as _;
 use countersign_config::{Kind, Measure, Problem, Section, SectionSpec, between, wrong_address};
 use countersign_core::clock::Clock;
-use countersign_services::google::ServiceAccount;
+use countersign_services::google::TokenSource;
 use secrecy::SecretString;
 use serde::Deserialize;
 
@@ -159,7 +159,7 @@ impl Upgrade {
         };
         let token_uri = self.token_uri.as_deref().map(str::parse).transpose();
         let token_uri = token_uri.context("upgrade.token_uri is no address")?;
-        let account = ServiceAccount::read(path, token_uri, self.timeout, clock);
+        let account = TokenSource::service_account(path, token_uri, self.timeout, clock);
         Ok(SignIn::ServiceAccount(Arc::new(account.context("upgrade.service_account")?)))
     }
 }

@@ -9,7 +9,7 @@ use base64::{
 use ring::signature::{RSA_PKCS1_2048_8192_SHA256, RsaKeyPair, UnparsedPublicKey};
 use serde_json::Value;
 
-use super::{ACCOUNT, KEY};
+use super::{ACCOUNT, Holder, KEY, PERSON, SCOPES};
 
 /// The tolerated difference between clocks, in seconds.
 const SKEW: i64 = 300;
@@ -22,11 +22,12 @@ const LENIENT: GeneralPurpose = GeneralPurpose::new(
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
-/// The error code and the message with which an assertion is refused.
-type Refusal = (&'static str, &'static str);
+/// The error code and the message with which a request for a token is refused.
+pub(super) type Refusal = (&'static str, &'static str);
 
-/// Checks that `jwt` is an assertion of the account for `endpoint` that is valid at `now`.
-pub(super) fn check(jwt: &str, endpoint: &str, now: i64) -> Result<(), Refusal> {
+/// Checks that `jwt` is an assertion of the account for `endpoint` that is valid at `now`. Returns
+/// the rights of its token.
+pub(super) fn check(jwt: &str, endpoint: &str, now: i64) -> Result<Holder, Refusal> {
     let malformed = ("invalid_grant", "Bad Request");
     let parts: Vec<&str> = jwt.split('.').collect();
     let [header, claims, signature] = parts[..] else { return Err(malformed) };
@@ -57,11 +58,26 @@ pub(super) fn check(jwt: &str, endpoint: &str, now: i64) -> Result<(), Refusal> 
              Check your iat and exp values in the JWT claim.",
         ));
     }
-    let scope = claims["scope"].as_str().unwrap_or_default();
-    if !scope.split(' ').any(|scope| scope == "https://www.googleapis.com/auth/cloud-platform") {
-        return Err(("invalid_scope", "Invalid OAuth scope or ID token audience provided."));
+    let scopes: Vec<String> =
+        claims["scope"].as_str().unwrap_or_default().split_whitespace().map(str::to_owned).collect();
+    match claims["sub"].as_str() {
+        None if scopes.iter().any(|scope| scope == "https://www.googleapis.com/auth/cloud-platform") => {
+            Ok(Holder { person: None, scopes })
+        }
+        None => Err(("invalid_scope", "Invalid OAuth scope or ID token audience provided.")),
+        Some(person) if !person.ends_with(domain()) => Err(("invalid_grant", "Invalid email or User ID")),
+        Some(_) if scopes.is_empty() || scopes.iter().any(|scope| !SCOPES.contains(&scope.as_str())) => Err((
+            "unauthorized_client",
+            "Client is unauthorized to retrieve access tokens using this method, or client not authorized for any of \
+             the scopes requested.",
+        )),
+        Some(person) => Ok(Holder { person: Some(person.to_owned()), scopes }),
     }
-    Ok(())
+}
+
+/// Returns the end of all addresses of the sandbox's domain.
+fn domain() -> &'static str {
+    PERSON.find('@').map_or(PERSON, |at| &PERSON[at..])
 }
 
 /// Returns a key in the format of a key file.

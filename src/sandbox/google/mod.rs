@@ -1,18 +1,25 @@
 //! The stand-in for Google's token endpoint: a real HTTP server that issues access tokens for one
-//! service account.
+//! service account and for one person.
 //!
 //! Like Google, it accepts an assertion that is signed with the account's key, has this endpoint as
 //! its audience, names a scope, is neither expired nor from the future, and is valid for at most an
-//! hour. Errors have Google's messages. The key is in this folder; only the sandbox accepts it.
+//! hour. The account may act for people of the sandbox's domain, with the scopes in [`SCOPES`]. It
+//! also accepts the refresh token of the person with the secret of the OAuth client. Errors have
+//! Google's messages. The key is in this folder; only the sandbox accepts it.
 //!
-//! Start at [`SandboxGoogle`]. A stand-in UpGrade can ask its [`Tokens`] which tokens are valid.
+//! Start at [`SandboxGoogle`]. Other stand-ins ask its [`Tokens`] which tokens are valid, and for
+//! whom.
 
 mod assertion;
+mod refresh;
 
 use std::{
     collections::HashMap,
     net::SocketAddr,
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
@@ -32,22 +39,60 @@ use crate::flood;
 
 /// The only account.
 pub const ACCOUNT: &str = "countersign@sandbox.iam.gserviceaccount.com";
+/// The person whose mailbox and calendar are in the sandbox.
+pub const PERSON: &str = "support@sandbox.example";
+/// The id of the OAuth client.
+pub const CLIENT_ID: &str = "1000-sandbox.apps.googleusercontent.com";
+/// The secret of the OAuth client.
+pub const CLIENT_SECRET: &str = "GOCSPX-sandbox";
+/// The refresh token of [`PERSON`].
+pub const REFRESH_TOKEN: &str = "1//sandbox-refresh-token";
+/// The scopes that were granted: by the person to the client, and by the domain to the account.
+pub const SCOPES: [&str; 4] = [
+    "https://www.googleapis.com/auth/gmail.modify",
+    "https://www.googleapis.com/auth/calendar.events",
+    "https://www.googleapis.com/auth/calendar.freebusy",
+    "https://www.googleapis.com/auth/pubsub",
+];
 /// The account's key, as PKCS #8.
 const KEY: &[u8] = include_bytes!("key.der");
 /// The grant type of a request with an assertion.
 const GRANT: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";
 
-/// The issued tokens, with their expiry.
+/// The rights of a token.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Holder {
+    /// The person for whom the token acts; `None` for the service account itself.
+    pub person: Option<String>,
+    /// The scopes.
+    pub scopes: Vec<String>,
+}
+
+impl Holder {
+    /// Returns true if the token has this scope.
+    pub fn may(&self, scope: &str) -> bool {
+        self.scopes.iter().any(|own| own == scope)
+    }
+}
+
+/// The issued tokens, with their expiry and their rights.
 #[derive(Debug)]
 pub struct Tokens {
     clock: Arc<dyn Clock>,
-    minted: Mutex<HashMap<String, Timestamp>>,
+    minted: Mutex<HashMap<String, (Timestamp, Holder)>>,
 }
 
 impl Tokens {
     /// Returns true if a token was issued here and has not expired.
     pub fn accepts(&self, token: &str) -> bool {
-        self.minted().get(token).is_some_and(|end| self.clock.now() < *end)
+        self.holder(token).is_some()
+    }
+
+    /// Returns the rights of a token that was issued here and has not expired.
+    pub fn holder(&self, token: &str) -> Option<Holder> {
+        let minted = self.minted();
+        let (end, holder) = minted.get(token)?;
+        (self.clock.now() < *end).then(|| holder.clone())
     }
 
     /// Returns the number of tokens issued so far.
@@ -57,16 +102,16 @@ impl Tokens {
 
     /// Invalidates every token, as if the account's sessions had been ended.
     pub fn revoke(&self) {
-        self.minted().values_mut().for_each(|end| *end = Timestamp(0));
+        self.minted().values_mut().for_each(|(end, _)| *end = Timestamp(0));
     }
 
-    fn mint(&self, life: Duration) -> String {
+    fn mint(&self, life: Duration, holder: Holder) -> String {
         let token = format!("ya29.sandbox-{}", uuid::Uuid::new_v4().simple());
-        self.minted().insert(token.clone(), self.clock.now() + life);
+        self.minted().insert(token.clone(), (self.clock.now() + life, holder));
         token
     }
 
-    fn minted(&self) -> std::sync::MutexGuard<'_, HashMap<String, Timestamp>> {
+    fn minted(&self) -> std::sync::MutexGuard<'_, HashMap<String, (Timestamp, Holder)>> {
         self.minted.lock().expect("no holder of the lock panics")
     }
 }
@@ -95,6 +140,8 @@ struct Shared {
     endpoint: String,
     /// The lifetime of new tokens, and the behaviour of the endpoint.
     conduct: Mutex<(Duration, Mood)>,
+    /// True if the person has withdrawn the consent.
+    withdrawn: AtomicBool,
     stop: CancellationToken,
 }
 
@@ -127,6 +174,7 @@ impl SandboxGoogle {
             tokens: Arc::new(Tokens { clock, minted: Mutex::default() }),
             endpoint: format!("http://{address}/token"),
             conduct: Mutex::new((Duration::from_secs(3599), Mood::Well)),
+            withdrawn: AtomicBool::new(false),
             stop: stop.clone(),
         });
         let router = this_machine::only(Router::new().route("/token", post(token)).with_state(shared.clone()));
@@ -172,6 +220,12 @@ impl SandboxGoogle {
         self.conduct().1 = mood;
     }
 
+    /// Withdraws the person's consent: the refresh token and the tokens issued for it are refused from now on.
+    pub fn withdraws_consent(&self) {
+        self.shared.withdrawn.store(true, Ordering::SeqCst);
+        self.shared.tokens.revoke();
+    }
+
     fn conduct(&self) -> std::sync::MutexGuard<'_, (Duration, Mood)> {
         self.shared.conduct.lock().expect("no holder of the lock panics")
     }
@@ -202,15 +256,29 @@ async fn token(State(shared): State<Arc<Shared>>, Form(form): Form<HashMap<Strin
         }
         Mood::Away => return (StatusCode::BAD_GATEWAY, "<html>Bad Gateway</html>").into_response(),
     }
-    if form.get("grant_type").map(String::as_str) != Some(GRANT) {
-        return refuse("unsupported_grant_type", "Invalid grant_type");
-    }
-    let sent = form.get("assertion").map(String::as_str).unwrap_or_default();
-    match assertion::check(sent, &shared.endpoint, shared.tokens.clock.now().seconds()) {
+    let granted = match form.get("grant_type").map(String::as_str) {
+        Some(GRANT) => {
+            let sent = form.get("assertion").map(String::as_str).unwrap_or_default();
+            assertion::check(sent, &shared.endpoint, shared.tokens.clock.now().seconds())
+        }
+        Some("refresh_token") => match refresh::check(&form, shared.withdrawn.load(Ordering::SeqCst)) {
+            Err(("invalid_client", message)) => {
+                let body = json!({ "error": "invalid_client", "error_description": message });
+                return (StatusCode::UNAUTHORIZED, Json(body)).into_response();
+            }
+            granted => granted,
+        },
+        _ => Err(("unsupported_grant_type", "Invalid grant_type")),
+    };
+    match granted {
         Err((error, message)) => refuse(error, message),
-        Ok(()) => {
-            let token = shared.tokens.mint(life);
-            Json(json!({ "access_token": token, "expires_in": life.as_secs(), "token_type": "Bearer" })).into_response()
+        Ok(holder) => {
+            let scope = holder.scopes.join(" ");
+            let token = shared.tokens.mint(life, holder);
+            let issued = json!({
+                "access_token": token, "expires_in": life.as_secs(), "scope": scope, "token_type": "Bearer",
+            });
+            Json(issued).into_response()
         }
     }
 }

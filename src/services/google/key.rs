@@ -17,7 +17,7 @@ use rustls::{
 use serde_json::{Value, json};
 use url::Url;
 
-/// The scope of the tokens: everything that the account may do, which is what platforms require.
+/// The scope of tokens without a delegation: everything that the account may do, which is what platforms require.
 const SCOPE: &str = "https://www.googleapis.com/auth/cloud-platform";
 /// The lifetime of an assertion in seconds: a little less than the maximum of one hour.
 const LIFETIME: i64 = 3600 - 5;
@@ -51,6 +51,10 @@ pub(super) struct Key {
     pub(super) endpoint: Url,
     id: Option<String>,
     signer: Box<dyn Signer>,
+    /// The person for whom the account acts.
+    person: Option<String>,
+    /// The scopes of the tokens, separated by spaces.
+    scopes: String,
 }
 
 impl fmt::Debug for Key {
@@ -84,12 +88,18 @@ impl Key {
         let named = || json["token_uri"].as_str().and_then(|uri| Url::parse(uri).ok());
         let endpoint = token_uri.or_else(named).filter(|uri| matches!(uri.scheme(), "https" | "http"));
         let endpoint = endpoint.ok_or("its `token_uri` is no address")?;
-        if endpoint.scheme() == "http" && !this_machine::is_named_by(&endpoint) {
+        if !is_private(&endpoint) {
             return Err("its `token_uri` begins with http://; tokens are fetched over https:// only".to_owned());
         }
         let signer = signer(pem).ok_or("its `private_key` is damaged")?;
         let id = json["private_key_id"].as_str().map(str::to_owned);
-        Ok(Self { account: account.to_owned(), endpoint, id, signer })
+        Ok(Self { account: account.to_owned(), endpoint, id, signer, person: None, scopes: SCOPE.to_owned() })
+    }
+
+    /// Lets the account act for a person of its domain, with these scopes.
+    pub(super) fn act_for(&mut self, person: &str, scopes: &[&str]) {
+        self.person = Some(person.to_owned());
+        self.scopes = scopes.join(" ");
     }
 
     /// Returns a JSON Web Token (RFC 7523) of the account, issued at `now`; `None` if it cannot be signed.
@@ -99,13 +109,21 @@ impl Key {
             header["kid"] = json!(id);
         }
         let (iat, exp) = (now.seconds(), now.seconds() + LIFETIME);
-        let claims =
-            json!({ "iss": self.account, "scope": SCOPE, "aud": self.endpoint.as_str(), "iat": iat, "exp": exp });
+        let (scopes, audience) = (&self.scopes, self.endpoint.as_str());
+        let mut claims = json!({ "iss": self.account, "scope": scopes, "aud": audience, "iat": iat, "exp": exp });
+        if let Some(person) = &self.person {
+            claims["sub"] = json!(person);
+        }
         let part = |json: &Value| BASE64_URL_SAFE_NO_PAD.encode(json.to_string());
         let signed = format!("{}.{}", part(&header), part(&claims));
         let signature = self.signer.sign(signed.as_bytes()).ok()?;
         Some(format!("{signed}.{}", BASE64_URL_SAFE_NO_PAD.encode(signature)))
     }
+}
+
+/// Returns true if nobody can read what is sent to the endpoint.
+pub(super) fn is_private(endpoint: &Url) -> bool {
+    endpoint.scheme() == "https" || endpoint.scheme() == "http" && this_machine::is_named_by(endpoint)
 }
 
 fn signer(pem: &str) -> Option<Box<dyn Signer>> {

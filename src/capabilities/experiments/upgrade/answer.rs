@@ -35,7 +35,7 @@ pub enum Kind {
 ///
 /// [`Error`], by status and body.
 pub fn understand<T: DeserializeOwned>(kind: Kind, answer: Answer) -> Result<T, Error> {
-    let Answer { status, body, request_id } = answer;
+    let Answer { status, body, request_id, .. } = answer;
     if status.is_success() {
         return serde_json::from_slice(&body).map_err(|error| match error.classify() {
             Category::Data => unreadable(kind, &error.to_string()),
@@ -175,7 +175,10 @@ mod tests {
         let body = &recorded["response"]["body"];
         let page = body.as_str().is_some_and(|text| text.starts_with('<'));
         let body = if page { b"<html>".to_vec() } else { body.to_string().into() };
-        understand(kind, Answer { status: StatusCode::from_u16(status).unwrap(), body, request_id: None })
+        understand(
+            kind,
+            Answer { status: StatusCode::from_u16(status).unwrap(), body, request_id: None, retry_after: None },
+        )
     }
 
     #[test]
@@ -257,7 +260,8 @@ mod tests {
     #[test]
     fn the_outcome_of_a_change_is_unknown_after_a_gateway_error() {
         let gateway = |kind, body: &[u8]| {
-            let answer = Answer { status: StatusCode::BAD_GATEWAY, body: body.to_vec(), request_id: None };
+            let answer =
+                Answer { status: StatusCode::BAD_GATEWAY, body: body.to_vec(), request_id: None, retry_after: None };
             understand::<Value>(kind, answer)
         };
         assert!(matches!(gateway(Kind::Write, b""), Err(Error::NoAnswer { .. })));
@@ -268,7 +272,10 @@ mod tests {
     #[test]
     fn the_outcome_of_a_change_is_unclear_after_an_unreadable_success() {
         let answered = |kind, body: &[u8]| {
-            understand::<String>(kind, Answer { status: StatusCode::OK, body: body.to_vec(), request_id: None })
+            understand::<String>(
+                kind,
+                Answer { status: StatusCode::OK, body: body.to_vec(), request_id: None, retry_after: None },
+            )
         };
         for body in [&b"<html>"[..], b"", b"null", b"{}", b"[]"] {
             assert!(matches!(answered(Kind::Write, body), Err(Error::Unclear { .. })));

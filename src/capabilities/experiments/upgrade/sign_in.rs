@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use countersign_services::google::ServiceAccount;
+use countersign_services::google::TokenSource;
 use secrecy::SecretString;
 
 use super::error::Error;
@@ -15,7 +15,7 @@ pub enum SignIn {
     /// The same token for every call.
     Token(SecretString),
     /// Tokens of a Google service account, renewed in time.
-    ServiceAccount(Arc<ServiceAccount>),
+    ServiceAccount(Arc<TokenSource>),
 }
 
 impl SignIn {
